@@ -1,0 +1,1 @@
+# bench/NAME.cc or bench/NAME/*.cc -> bench_NAME. Run them with `./dev bench NAME`.

@@ -1,0 +1,15 @@
+# `cmake --install` gives the headers, the library, the binary, and a config for find_package(hone).
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS hone EXPORT hone_targets)
+install(TARGETS hone_binary)
+install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)
+
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
+install(EXPORT hone_targets NAMESPACE hone:: DESTINATION ${config_folder})
+write_basic_package_version_file(honeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/honeConfig.cmake ${PROJECT_BINARY_DIR}/honeConfigVersion.cmake
+  DESTINATION ${config_folder})

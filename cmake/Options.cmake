@@ -1,0 +1,41 @@
+# Compiler settings that every target of hone shares.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# All files below the pattern's folder, found anew at each build.
+function(hone_glob result)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS LIST_DIRECTORIES false ${ARGN})
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+find_program(HONE_CCACHE ccache)
+if(HONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache needs to cache files that use a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HONE_CCACHE})
+endif()
+
+if(HONE_SANITIZE)
+  # fuzzer-no-link adds the coverage that guides the fuzz targets.
+  set(HONE_SANITIZERS -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
+endif()
+
+function(hone_target target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic
+    -ffp-contract=off  # The same bits on every machine, fused multiply-add or not.
+    $<$<BOOL:${HONE_WERROR}>:-Werror>
+    $<$<CXX_COMPILER_ID:Clang>:
+      -Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion
+      "SHELL:-Xclang -fno-pch-timestamp">
+    ${HONE_SANITIZERS})
+  target_link_options(${target} PRIVATE ${HONE_SANITIZERS})
+endfunction()

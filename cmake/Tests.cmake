@@ -1,0 +1,50 @@
+# One test binary per folder of test/, plus scripts. Labels: `fast` is what `./dev test` runs.
+
+find_package(GTest REQUIRED)
+
+# The headers of gtest cost more than most tests; they are precompiled once, for all binaries.
+file(WRITE ${PROJECT_BINARY_DIR}/test_pch.cc "")
+add_library(hone_test_pch STATIC ${PROJECT_BINARY_DIR}/test_pch.cc)
+target_link_libraries(hone_test_pch PUBLIC hone_cli GTest::gmock GTest::gtest_main)
+target_compile_definitions(hone_test_pch PUBLIC HONE_TEST_DIR="${PROJECT_SOURCE_DIR}/test")
+target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "test/support.h"
+hone_target(hone_test_pch)
+target_precompile_headers(hone_test_pch PRIVATE cmake/pch.h <gtest/gtest.h> <gmock/gmock.h>)
+
+set(test_shards 1 2)  # Each binary runs in two halves, side by side.
+
+file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true test/*)
+foreach(folder IN LISTS test_folders)
+  cmake_path(GET folder FILENAME name)
+  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install)$")
+    continue()
+  endif()
+  hone_glob(sources ${folder}/*.cc)
+  if(NOT sources)
+    continue()
+  endif()
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE hone_test_pch)
+  hone_target(test_${name})
+  target_precompile_headers(test_${name} REUSE_FROM hone_test_pch)
+  list(LENGTH test_shards shards)
+  foreach(shard IN LISTS test_shards)
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name}.${shard} COMMAND test_${name} --gtest_brief=1)
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS fast
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endforeach()
+
+# Scripts: run in an empty folder, with the binary in $HONE and the repository in $ROOT.
+function(hone_script_test name label script)
+  add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_script.sh ${script})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT
+    "HONE=$<TARGET_FILE:hone_binary>;ROOT=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR};CXX=${CMAKE_CXX_COMPILER}")
+endfunction()
+
+hone_glob(cli_scripts test/cli/*.sh)
+foreach(script IN LISTS cli_scripts)
+  cmake_path(GET script STEM name)
+  hone_script_test(cli.${name} fast ${script})
+endforeach()
