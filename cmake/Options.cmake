@@ -31,6 +31,7 @@ endif()
 function(hone_target target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=  # __FILE__ is "src/ir/graph.cc" everywhere.
     -ffp-contract=off  # The same bits on every machine, fused multiply-add or not.
     $<$<BOOL:${HONE_WERROR}>:-Werror>
     $<$<CXX_COMPILER_ID:Clang>:

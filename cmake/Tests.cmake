@@ -1,4 +1,4 @@
-# One test binary per folder of test/, plus scripts. Labels: `fast` is what `./dev test` runs.
+# One test binary per folder of tests/, plus scripts. Labels: `fast` is what `./dev test` runs.
 
 find_package(GTest REQUIRED)
 
@@ -6,14 +6,16 @@ find_package(GTest REQUIRED)
 file(WRITE ${PROJECT_BINARY_DIR}/test_pch.cc "")
 add_library(hone_test_pch STATIC ${PROJECT_BINARY_DIR}/test_pch.cc)
 target_link_libraries(hone_test_pch PUBLIC hone_cli GTest::gmock GTest::gtest_main)
-target_compile_definitions(hone_test_pch PUBLIC HONE_TEST_DIR="${PROJECT_SOURCE_DIR}/test")
-target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "test/support.h"
+target_compile_definitions(hone_test_pch PUBLIC HONE_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
+target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "tests/support.h"
 hone_target(hone_test_pch)
 target_precompile_headers(hone_test_pch PRIVATE cmake/pch.h <gtest/gtest.h> <gmock/gmock.h>)
 
+add_custom_target(tests DEPENDS hone_binary)
+
 set(test_shards 1 2)  # Each binary runs in two halves, side by side.
 
-file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true test/*)
+file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/*)
 foreach(folder IN LISTS test_folders)
   cmake_path(GET folder FILENAME name)
   if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install)$")
@@ -26,6 +28,7 @@ foreach(folder IN LISTS test_folders)
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE hone_test_pch)
   hone_target(test_${name})
+  add_dependencies(tests test_${name})
   target_precompile_headers(test_${name} REUSE_FROM hone_test_pch)
   list(LENGTH test_shards shards)
   foreach(shard IN LISTS test_shards)
@@ -36,15 +39,36 @@ foreach(folder IN LISTS test_folders)
   endforeach()
 endforeach()
 
-# Scripts: run in an empty folder, with the binary in $HONE and the repository in $ROOT.
+# Scripts run in an empty folder, with the binary in $HONE and the repository in $ROOT.
+set(script_environment HONE=$<TARGET_FILE:hone_binary> ROOT=${PROJECT_SOURCE_DIR}
+  BUILD=${PROJECT_BINARY_DIR} CXX=${CMAKE_CXX_COMPILER})
 function(hone_script_test name label script)
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_script.sh ${script})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT
-    "HONE=$<TARGET_FILE:hone_binary>;ROOT=${PROJECT_SOURCE_DIR};BUILD=${PROJECT_BINARY_DIR};CXX=${CMAKE_CXX_COMPILER}")
+  set_tests_properties(${name} PROPERTIES
+    LABELS ${label} TIMEOUT 600 ENVIRONMENT "${script_environment}")
 endfunction()
 
-hone_glob(cli_scripts test/cli/*.sh)
+hone_glob(cli_scripts tests/cli/*.sh)
 foreach(script IN LISTS cli_scripts)
   cmake_path(GET script STEM name)
   hone_script_test(cli.${name} fast ${script})
+endforeach()
+hone_script_test(lint fast ${PROJECT_SOURCE_DIR}/tools/lint.sh)
+hone_script_test(headers slow ${PROJECT_SOURCE_DIR}/tools/headers.sh)
+hone_script_test(install slow ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
+
+# Fuzz targets need the sanitizers, so they are built there; the release tree runs them briefly.
+add_custom_target(fuzz_targets)
+hone_glob(fuzz_sources tests/fuzz/*.cc)
+foreach(source IN LISTS fuzz_sources)
+  cmake_path(GET source STEM name)
+  if(HONE_SANITIZE)
+    add_executable(fuzz_${name} ${source})
+    target_link_libraries(fuzz_${name} PRIVATE hone_cli -fsanitize=fuzzer)
+    hone_target(fuzz_${name})
+    add_dependencies(fuzz_targets fuzz_${name})
+  else()
+    add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/fuzz.sh ${name} 5)
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS slow)
+  endif()
 endforeach()

@@ -1,0 +1,9 @@
+# Installs hone into a scratch folder and builds a user's project against it.
+# $ROOT: the repository, $BUILD: the build tree to install from, $CXX: the compiler.
+
+cmake --install "$BUILD" --prefix "$PWD/prefix" >install.log
+cmake -S "$ROOT/tests/install" -B consumer -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$PWD/prefix" >configure.log
+cmake --build consumer
+./consumer/consumer
+./prefix/bin/hone --version

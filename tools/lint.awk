@@ -1,0 +1,76 @@
+# The rules behind tools/lint.sh. The first file is the table of floors, the rest is checked.
+
+function complain(text) {
+  printf "%s:%d: %s\n", FILENAME, FNR, text
+  faults++
+}
+
+function top(path) {
+  sub("/.*", "", path)
+  return path
+}
+
+function check_size() {
+  if (length($0) > 100) complain("the line has " length($0) " columns; at most 100")
+  if (FNR == 1001) complain("the file has more than 1000 lines; split it by concept")
+}
+
+function check_include(path, quoted, prefix, to) {
+  for (prefix in home)
+    if (index(path, prefix) == 1 && folder != home[prefix])
+      complain("only src/" home[prefix] " includes <" prefix "...>")
+  if (!quoted) return
+  to = top(path)
+  if (!(to in floor) || to == path)
+    complain("\"" path "\" is not FOLDER/FILE below src/; other people's headers are <quoted so>")
+  else if (to != folder && floor[to] >= floor[folder])
+    complain("src/" folder " may not include src/" to ": it is not on a lower floor")
+}
+
+function check_manners(code) {
+  if (code ~ /std::(cout|cerr|clog)|fmt::(print|println)\(|(printf|puts|putc)\((stdout|stderr)/ ||
+      code ~ /(^|[^[:alnum:]_.>:])(std::)?(v?printf|puts|putchar|perror)\(/)
+    complain("the library never prints")
+  if (code ~ /(^|[^[:alnum:]_.>:])(std::)?(exit|abort|_Exit|quick_exit)\(/)
+    complain("the library never exits; return an Error or use HONE_CHECK")
+  if (code ~ /(^|[^[:alnum:]_.>:])(std::)?(secure_)?getenv\(/)
+    complain("the library never reads the environment")
+}
+
+FILENAME == ARGV[1] {
+  sub("#.*", "")
+  if ($1 == "only") for (i = 3; i <= NF; i++) home[$i] = $2
+  else if ($1 == "faces") for (i = 2; i <= NF; i++) face[$i] = 1
+  else for (i = 1; i <= NF; i++) floor[$i] = 1000 - FNR
+  next
+}
+
+FNR == 1 {
+  folder = ""
+  if (FILENAME ~ /^src\/[^\/]+\//) {
+    folder = FILENAME
+    sub("^src/", "", folder)
+    folder = top(folder)
+    if (!(folder in floor)) complain("src/" folder " has no floor; add it to tools/floors.txt")
+  }
+}
+
+{ check_size() }
+
+folder == "" { next }
+
+/^[[:space:]]*#[[:space:]]*include/ {
+  path = $0
+  sub(/^[^<"]*[<"]/, "", path)
+  sub(/[>"].*/, "", path)
+  check_include(path, $0 ~ /include[[:space:]]*"/)
+  next
+}
+
+!(folder in face) {
+  code = $0
+  sub("//.*", "", code)
+  check_manners(code)
+}
+
+END { exit faults > 0 }
