@@ -1,0 +1,84 @@
+#pragma once
+
+#include "base/error.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hone {
+
+// How long work tells how far it is. One activity at a time: start, advance..., finish, and then
+// perhaps start again. advance() may be called from any thread and is cheap.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+
+  // The label names what is counted, in the plural: "trials". Total 0: not known.
+  virtual void start(int64_t total, std::string_view label) = 0;
+  virtual void advance(int64_t count = 1) = 0;
+  // Says how it went; fewer than the total counts as stopped. Without a start: does nothing.
+  virtual void finish() = 0;
+  // A line of text that does not disturb the bar.
+  virtual void note(std::string_view line) = 0;
+};
+
+// Says nothing; what library functions take by default.
+Progress& no_progress();
+
+enum class ProgressMode {
+  automatic,  // A bar on a terminal, plain lines elsewhere.
+  plain,      // "214/400 trials, 12.3/s, eta 15s", every few seconds.
+  json,       // One object per line.
+  none
+};
+Result<ProgressMode> parse_progress_mode(std::string_view text);  // "auto", "plain", "json", "none"
+
+struct ProgressOptions {
+  ProgressMode mode = ProgressMode::automatic;
+  bool is_terminal = false;                     // Decided by the face; only for `automatic`.
+  std::function<void(std::string_view)> write;  // Gets whole lines, or a bar to be shown at once.
+  std::function<double()> clock;                // Seconds since any moment; steady by default.
+};
+
+// Finishes in its destructor.
+std::unique_ptr<Progress> make_progress(ProgressOptions options);
+
+// A `write` for the options: writes and flushes; the file outlives it.
+std::function<void(std::string_view)> write_to(std::FILE* file);
+
+// What a report is made of, and its text; for those who show progress elsewhere.
+struct ProgressState {
+  std::string label;
+  int64_t done = 0;
+  int64_t total = 0;   // 0: not known.
+  double elapsed = 0;  // Seconds.
+
+  double rate() const { return elapsed > 0 ? static_cast<double>(done) / elapsed : 0; }
+  double eta() const;  // Seconds; negative if not known.
+};
+std::string progress_bar(const ProgressState& state);   // "[#####.....] 214/400 trials  eta 4m10s"
+std::string progress_line(const ProgressState& state);  // "214/400 trials, 12.3/s, eta 15s"
+
+// Set once, by another thread or a signal handler; polled by long work.
+class CancelToken {
+ public:
+  CancelToken() = default;
+  CancelToken(const CancelToken&) = delete;
+  CancelToken& operator=(const CancelToken&) = delete;
+
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  // ErrorCode::interrupted once cancelled.
+  Status check() const;
+
+ private:
+  static_assert(std::atomic<bool>::is_always_lock_free, "cancel() is called in signal handlers");
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace hone
