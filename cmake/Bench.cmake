@@ -1,1 +1,21 @@
 # bench/NAME.cc or bench/NAME/*.cc -> bench_NAME. Run them with `./dev bench NAME`.
+
+find_package(benchmark REQUIRED)
+
+add_library(hone_bench_main STATIC bench/main.cc)
+target_link_libraries(hone_bench_main
+  PUBLIC hone_cli benchmark::benchmark PRIVATE nlohmann_json::nlohmann_json)
+hone_target(hone_bench_main)
+
+file(GLOB benches CONFIGURE_DEPENDS LIST_DIRECTORIES true bench/*)
+list(FILTER benches EXCLUDE REGEX "/(main\\.cc|.*\\.md)$")
+foreach(bench IN LISTS benches)
+  cmake_path(GET bench STEM name)
+  set(sources ${bench})
+  if(IS_DIRECTORY ${bench})
+    hone_glob(sources ${bench}/*.cc)
+  endif()
+  add_executable(bench_${name} ${sources})
+  target_link_libraries(bench_${name} PRIVATE hone_bench_main)
+  hone_target(bench_${name})
+endforeach()

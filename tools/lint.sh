@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 find src tests bench tools cmake -type f \
-  \( -name '*.h' -o -name '*.cc' -o -name '*.def' -o -name '*.sh' -o -name '*.cmake' \) \
-  2>/dev/null | LC_ALL=C sort | xargs awk -f tools/lint.awk tools/floors.txt
+  '(' -name '*.h' -o -name '*.cc' -o -name '*.def' -o -name '*.sh' -o -name '*.cmake' ')' |
+  LC_ALL=C sort | xargs awk -f tools/lint.awk tools/floors.txt
