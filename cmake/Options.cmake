@@ -28,15 +28,20 @@ if(HONE_SANITIZE)
     -fno-omit-frame-pointer)
 endif()
 
+set(HONE_FLAGS
+  -Wall -Wextra -Wpedantic
+  -ffp-contract=off  # The same bits on every machine, fused multiply-add or not.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # __FILE__ starts at src/ everywhere.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  list(APPEND HONE_FLAGS
+    -Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion  # HONE_TRY
+    -Xclang=-fno-pch-timestamp)  # So that ccache can tell that a precompiled header is unchanged.
+endif()
+if(HONE_WERROR)
+  list(APPEND HONE_FLAGS -Werror)
+endif()
+
 function(hone_target target)
-  target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic
-    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=  # __FILE__ is "src/ir/graph.cc" everywhere.
-    -ffp-contract=off  # The same bits on every machine, fused multiply-add or not.
-    $<$<BOOL:${HONE_WERROR}>:-Werror>
-    $<$<CXX_COMPILER_ID:Clang>:
-      -Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion
-      "SHELL:-Xclang -fno-pch-timestamp">
-    ${HONE_SANITIZERS})
+  target_compile_options(${target} PRIVATE ${HONE_FLAGS} ${HONE_SANITIZERS})
   target_link_options(${target} PRIVATE ${HONE_SANITIZERS})
 endfunction()

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck disable=SC2034  # used by those who source this
 jobs=$(nproc)
 
 say() { printf '%s\n' "$*" >&2; }
@@ -22,11 +23,11 @@ step() {
 packages() { awk '!/^(#|$)/ { print $1 }' "$root/dependencies.txt"; }
 
 missing_packages() {
-  local package
-  for package in $(packages); do
-    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
-      printf '%s ' "$package"
-  done
+  # shellcheck disable=SC2046  # a list of words
+  LC_ALL=C comm -23 <(packages | sort) <(
+    dpkg-query -W -f='${db:Status-Status} ${Package}\n' $(packages) 2>/dev/null |
+      awk '$1 == "installed" { print $2 }' | sort
+  ) | tr '\n' ' '
 }
 
 # Installs what dependencies.txt lists and this machine lacks. Silent if there is nothing to do.

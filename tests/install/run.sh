@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Installs hone into a scratch folder and builds a user's project against it.
 # $ROOT: the repository, $BUILD: the build tree to install from, $CXX: the compiler.
 
