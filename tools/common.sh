@@ -70,7 +70,7 @@ build() {
   # The first build shows its progress; later ones speak only when something is wrong.
   if [[ -e $folder/hone ]]; then
     cmake --build "$folder" --target "${@:-all}" -- --quiet 2>&1 |
-      { grep -v '^ninja: no work to do\.$' >&2 || true; } || die "the build failed"
+      { grep -vE '^(ninja: no work to do|-- )' >&2 || true; } || die "the build failed"
   else
     cmake --build "$folder" --target "${@:-all}" >&2 || die "the build failed"
   fi

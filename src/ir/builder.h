@@ -64,7 +64,8 @@ class Builder {
   }
   std::vector<Value> ops(Opcode opcode, std::span<const Value> operands, Attrs attrs = {},
                          std::vector<GraphRef> regions = {});
-  std::vector<Value> ops(Op op, std::span<const Value> operands, std::vector<GraphRef> regions = {});
+  std::vector<Value> ops(Op op, std::span<const Value> operands,
+                         std::vector<GraphRef> regions = {});
 
   // A region: a graph of its own with parameters of the given types.
   using Body = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;

@@ -69,7 +69,8 @@ class Graph {
 
   // Checks operands, infers the results, appends. The only way to add an op other than a parameter
   // or a constant. Errors name the op.
-  Result<NodeId> append(Op op, std::span<const ValueId> operands, std::vector<GraphRef> regions = {});
+  Result<NodeId> append(Op op, std::span<const ValueId> operands,
+                        std::vector<GraphRef> regions = {});
   ValueId add_parameter(Type type, std::string_view name = "");
   ValueId add_constant(Tensor value, std::string_view name = "");
   void set_outputs(std::vector<ValueId> outputs);
@@ -168,7 +169,8 @@ struct Graph::NodeRange {
 
 inline Graph::NodeRange Graph::nodes() const { return {static_cast<uint32_t>(nodes_.size())}; }
 
-// ---- Whole-graph questions -----------------------------------------------------------------------
+// ---- Whole-graph questions
+// -----------------------------------------------------------------------
 
 // Checks every invariant: operands precede uses, types equal what inference gives, names unique,
 // one meaning per symbol name, donations fit, outputs exist, regions closed and well-typed.
