@@ -25,7 +25,7 @@ std::string_view name(DType type);
 std::optional<DType> dtype_from_name(std::string_view text);
 
 DTypeKind kind(DType type);
-int bits(DType type);           // 4 for i4 and u4, which are stored two to a byte, low half first.
+int bits(DType type);  // 4 for i4 and u4, which are stored two to a byte, low half first.
 bool is_storage_only(DType type);
 inline bool is_real(DType type) { return kind(type) == DTypeKind::real; }
 inline bool is_integer(DType type) {
@@ -80,6 +80,7 @@ double round_to(DType type, double value);
 // A u64 above 2^63 is the int64 of the same bits. For bool: 0 or 1 (value != 0).
 int64_t wrap_to(DType type, int64_t value);
 // Real to integer as `cast` defines it: toward zero, saturating at the type's limits, NaN gives 0.
+// For bool: value != 0, which holds for NaN.
 int64_t real_to_integer(DType type, double value);
 // The number that the canonical image stands for (u64 images above 2^63 are large, not negative).
 double integer_to_real(DType type, int64_t image);
