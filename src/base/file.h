@@ -77,13 +77,18 @@ Result<FileDescriptor> open_contained(const std::filesystem::path& root,
 Result<MappedFile> map_contained(const std::filesystem::path& root,
                                  std::string_view relative_path);
 
+namespace detail {
+// What open_contained does where the kernel has no openat2, and to find out which component is
+// at fault; here for its test.
+Result<FileDescriptor> open_component_by_component(const std::filesystem::path& root,
+                                                   std::string_view relative_path);
+}  // namespace detail
+
 // A new empty folder, removed with all that is in it at the end.
 class TempDir {
  public:
-  // Below the given folder; the face or the test says which one.
+  // Below the given folder: the face or the test says which one.
   static Result<TempDir> create(const std::filesystem::path& parent);
-  // For tests: in the temporary folder of the system.
-  TempDir();
   TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TempDir& operator=(TempDir&& other) noexcept {
     std::swap(path_, other.path_);

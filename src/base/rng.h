@@ -71,7 +71,7 @@ inline constexpr int64_t fill_block = 1024;
 // distribution up to about 3 deviations (excess kurtosis -0.15), never beyond 4.9 deviations.
 void fill_normal(std::span<float> out, uint64_t seed, float scale = 1, int64_t first = 0);
 
-// In [low, high), in steps of (high - low) / 2^24.
+// In [low, high], in steps of (high - low) / 2^24; high itself only by rounding.
 void fill_uniform(std::span<float> out, uint64_t seed, float low, float high, int64_t first = 0);
 
 }  // namespace hone

@@ -22,11 +22,11 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(from, to) on pieces that together are [begin, end), at most `grain` long (0: the
-  // pool chooses), in any order and on any thread, and returns when all are done. The caller
-  // takes part. Inside of another loop it runs inline, as one piece. If a body throws, pieces that
-  // have not begun are dropped and the first exception is thrown here. May be called from several
-  // threads at once. It allocates nothing.
+  // Calls body(from, to) on the pieces of [begin, end), in any order and on any thread, and returns
+  // when all are done. Piece i begins at begin + i * grain, whatever the number of threads; with
+  // grain 0 the pool chooses the pieces. The caller takes part; inside of another loop it does all
+  // itself. If a body throws, pieces that have not begun are dropped and the first exception is
+  // thrown here. May be called from several threads at once. Allocates nothing.
   template <class Body>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
     using Plain = std::remove_reference_t<Body>;

@@ -1,0 +1,152 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+namespace hone {
+
+namespace {
+
+// "cannot read 'x': No such file or directory", from errno.
+Error os_error(std::string_view action, std::string_view name) {
+  const std::string reason = std::generic_category().message(errno);
+  return bad_input("cannot {} '{}': {}", action, name, reason);
+}
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+  int fd = -1;
+  do {
+    fd = ::open(path, flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+bool write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    content.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// A name beside the path that no other process or thread uses.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  static std::atomic<uint64_t> counter = 0;
+  std::filesystem::path name = path;
+  name += fmt::format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
+  return name;
+}
+
+// Makes a rename in the folder survive a power cut.
+Status sync_folder(const std::filesystem::path& folder) {
+  const FileDescriptor fd(open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY));
+  if (!fd.is_open()) return os_error("open the folder", folder.native());
+  // EINVAL: a file system that cannot, and so need not, sync folders.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) return os_error("sync", folder.native());
+  return {};
+}
+
+Status write_and_sync(const std::filesystem::path& path, std::string_view content) {
+  const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
+  if (!fd.is_open()) return os_error("create", path.native());
+  if (!write_all(fd.get(), content)) return os_error("write", path.native());
+  if (::fsync(fd.get()) != 0) return os_error("sync", path.native());
+  return {};
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
+  const FileDescriptor file(open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) return os_error("open", path.native());
+  return map(file, path.native());
+}
+
+Result<MappedFile> MappedFile::map(const FileDescriptor& file, std::string_view name) {
+  struct stat info = {};
+  if (::fstat(file.get(), &info) != 0) return os_error("open", name);
+  if (S_ISDIR(info.st_mode)) return bad_input("cannot open '{}': it is a folder", name);
+  if (!S_ISREG(info.st_mode)) return bad_input("cannot open '{}': it is not a regular file", name);
+  if (info.st_size == 0) return MappedFile();
+  const size_t size = static_cast<size_t>(info.st_size);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) return os_error("map", name);
+  return MappedFile({static_cast<const std::byte*>(address), size});
+}
+
+Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) {
+  HONE_CHECK(limit >= 0, "a limit of {} bytes", limit);
+  const FileDescriptor file(open_retrying(path.c_str(), O_RDONLY));
+  if (!file.is_open()) return os_error("read", path.native());
+  struct stat info = {};
+  if (::fstat(file.get(), &info) != 0) return os_error("read", path.native());
+  if (S_ISREG(info.st_mode) && info.st_size > limit) {
+    return over_limit("cannot read '{}': its {} bytes are more than the limit of {}",
+                      path.native(), info.st_size, limit);
+  }
+  // The size is a guess only: the file may grow, and pipes have none.
+  std::string content;
+  size_t used = 0;
+  content.resize(static_cast<size_t>(std::max<int64_t>(info.st_size, 0)) + 1);
+  for (;;) {
+    if (used == content.size()) content.resize(2 * used + 4096);
+    const ssize_t count = ::read(file.get(), content.data() + used, content.size() - used);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return os_error("read", path.native());
+    if (count == 0) break;
+    used += static_cast<size_t>(count);
+    if (used > static_cast<uint64_t>(limit)) {
+      return over_limit("cannot read '{}': it is longer than the limit of {} bytes", path.native(),
+                        limit);
+    }
+  }
+  content.resize(used);
+  return content;
+}
+
+Status write_file_atomic(const std::filesystem::path& path, std::string_view content) {
+  if (!path.has_filename()) return bad_input("cannot write '{}': it names no file", path.native());
+  const std::filesystem::path temporary = temporary_name(path);
+  Status status = write_and_sync(temporary, content);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = os_error("write", path.native());
+  }
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+Result<TempDir> TempDir::create(const std::filesystem::path& parent) {
+  std::string name = (parent / "hone-XXXXXX").native();
+  if (::mkdtemp(name.data()) == nullptr) return os_error("create a folder in", parent.native());
+  return TempDir(name);
+}
+
+TempDir::~TempDir() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace hone

@@ -1,0 +1,132 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  fs::path put(const fs::path& name, std::string_view content) {
+    const fs::path path = dir.path() / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(dir.path()), {}));
+  }
+
+  TempDir dir = TempDir::create(testing::TempDir()).value();
+};
+
+TEST_F(FileTest, ReadsTheWholeFileUpToTheLimit) {
+  const fs::path path = put("a", std::string("x\0y", 3));
+  EXPECT_EQ(read_file(path, 3).value(), std::string("x\0y", 3));
+  EXPECT_EQ(read_file(put("empty", ""), 0).value(), "");
+  const Result<std::string> longer = read_file(path, 2);
+  EXPECT_EQ(longer.error().code, ErrorCode::limit);
+  EXPECT_EQ(longer.error().what, fmt::format("cannot read '{}': its 3 bytes are more than the "
+                                             "limit of 2", path.native()));
+}
+
+TEST_F(FileTest, PipesCountTheirBytesWhileReading) {
+  const fs::path path = dir.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string content(20000, 'p');
+  std::thread writer([&] { std::ofstream(path) << content; });
+  EXPECT_EQ(read_file(path, 20000).value(), content);
+  writer.join();
+}
+
+TEST_F(FileTest, ReadErrorsNameTheFile) {
+  const fs::path path = dir.path() / "none";
+  EXPECT_EQ(read_file(path, 1).error().what,
+            fmt::format("cannot read '{}': No such file or directory", path.native()));
+  EXPECT_EQ(read_file(dir.path(), 1 << 20).error().what,
+            fmt::format("cannot read '{}': Is a directory", dir.path().native()));
+}
+
+TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingElse) {
+  const fs::path path = dir.path() / "a";
+  ASSERT_TRUE(write_file_atomic(path, "one").ok());
+  ASSERT_TRUE(write_file_atomic(path, "two").ok());
+  EXPECT_EQ(read_file(path, 10).value(), "two");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AtomicWriteReplacesALinkNotItsTarget) {
+  const fs::path target = put("target", "old");
+  const fs::path link = dir.path() / "link";
+  fs::create_symlink("target", link);
+  ASSERT_TRUE(write_file_atomic(link, "new").ok());
+  EXPECT_EQ(read_file(target, 10).value(), "old");
+  EXPECT_EQ(read_file(link, 10).value(), "new");
+  EXPECT_FALSE(fs::is_symlink(link));
+}
+
+TEST_F(FileTest, AFailedAtomicWriteKeepsTheOldContent) {
+  fs::create_directory(dir.path() / "folder");
+  EXPECT_EQ(write_file_atomic(dir.path() / "folder", "x").error().what,
+            fmt::format("cannot write '{}/folder': Is a directory", dir.path().native()));
+  EXPECT_FALSE(write_file_atomic(dir.path() / "no" / "a", "x").ok());
+  EXPECT_FALSE(write_file_atomic("", "x").ok());
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, ReadersOfAnAtomicWriteSeeOneOfTheContents) {
+  const fs::path path = dir.path() / "a";
+  const std::string contents[2] = {std::string(100000, 'a'), std::string(50000, 'b')};
+  ASSERT_TRUE(write_file_atomic(path, contents[0]).ok());
+  std::thread writer([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(write_file_atomic(path, contents[i % 2]).ok());
+  });
+  for (int i = 0; i < 100; ++i) {
+    const std::string seen = read_file(path, 1 << 20).value();
+    EXPECT_TRUE(seen == contents[0] || seen == contents[1]) << seen.size();
+  }
+  writer.join();
+}
+
+TEST_F(FileTest, MapsRegularFilesOnly) {
+  EXPECT_EQ(MappedFile::open(put("a", "text")).value().text(), "text");
+  EXPECT_TRUE(MappedFile::open(put("empty", "")).value().bytes().empty());
+  EXPECT_EQ(MappedFile::open(dir.path()).error().what,
+            fmt::format("cannot open '{}': it is a folder", dir.path().native()));
+  const fs::path pipe = dir.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(MappedFile::open(pipe).error().what,
+            fmt::format("cannot open '{}': it is not a regular file", pipe.native()));
+}
+
+TEST_F(FileTest, AMappingMovesWithItsOwner) {
+  MappedFile first = MappedFile::open(put("a", "one")).value();
+  MappedFile second = std::move(first);
+  EXPECT_TRUE(first.bytes().empty());  // NOLINT: what moving leaves is promised.
+  EXPECT_EQ(second.text(), "one");
+  second = MappedFile::open(put("b", "two")).value();
+  EXPECT_EQ(second.text(), "two");
+}
+
+TEST_F(FileTest, TempDirsVanishWithTheirContent) {
+  fs::path path;
+  {
+    const TempDir inner = TempDir::create(dir.path()).value();
+    path = inner.path();
+    put(path / "deep" / "file", "x");
+    EXPECT_TRUE(fs::exists(path / "deep" / "file"));
+  }
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_FALSE(TempDir::create(dir.path() / "none").ok());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,147 @@
+#include "base/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace hone {
+namespace {
+
+// A reporter with a clock that the test moves and an output that it reads.
+struct Desk {
+  double now = 100;
+  std::string out;
+  std::unique_ptr<Progress> progress;
+
+  explicit Desk(ProgressMode mode, bool is_terminal = false)
+      : progress(make_progress({.mode = mode,
+                                .is_terminal = is_terminal,
+                                .write = [this](std::string_view text) { out += text; },
+                                .clock = [this] { return now; }})) {}
+
+  std::string take() { return std::exchange(out, ""); }
+};
+
+TEST(Progress, BarShowsPartAndEta) {
+  EXPECT_EQ(progress_bar({"trials", 214, 400, 287.5}),
+            "[##########..........] 214/400 trials  eta 4m10s");
+  EXPECT_EQ(progress_bar({"trials", 0, 400, 3}), "[....................] 0/400 trials");
+  EXPECT_EQ(progress_bar({"trials", 500, 400, 3}),
+            "[####################] 500/400 trials  eta 0 s");
+  EXPECT_EQ(progress_bar({"trials", 30, 0, 10}), "30 trials  3/s");
+}
+
+TEST(Progress, PlainLinesAreRateLimited) {
+  Desk desk(ProgressMode::plain, true);
+  desk.progress->start(400, "trials");
+  for (int i = 0; i < 100; ++i) {
+    desk.now += 0.02;
+    desk.progress->advance();
+  }
+  EXPECT_EQ(desk.take(), "");
+  desk.now = 110;
+  desk.progress->advance();
+  EXPECT_EQ(desk.take(), "101/400 trials, 10.1/s, eta 29.6 s\n");
+  desk.progress->advance(299);
+  desk.progress->finish();
+  EXPECT_EQ(desk.take(), "400 trials in 10.0 s\n");
+}
+
+TEST(Progress, TheBarIsRedrawnAndReplacedAtTheEnd) {
+  Desk desk(ProgressMode::automatic, true);
+  desk.progress->start(4, "kernels");
+  EXPECT_EQ(desk.take(), "\r\x1b[K[....................] 0/4 kernels");
+  desk.now += 1;
+  desk.progress->advance();
+  EXPECT_EQ(desk.take(), "\r\x1b[K[#####...............] 1/4 kernels  eta 3.00 s");
+  desk.progress->note("k0: 12.3 ms");
+  EXPECT_EQ(desk.take(),
+            "\r\x1b[Kk0: 12.3 ms\n\r\x1b[K[#####...............] 1/4 kernels  eta 3.00 s");
+  desk.progress->advance(3);
+  desk.progress->finish();
+  EXPECT_EQ(desk.take(), "\r\x1b[K4 kernels in 1.00 s\n");
+}
+
+TEST(Progress, AutomaticWithoutATerminalIsPlain) {
+  Desk desk(ProgressMode::automatic, false);
+  desk.progress->start(4, "kernels");
+  desk.progress->note("k0: 12.3 ms");
+  EXPECT_EQ(desk.take(), "k0: 12.3 ms\n");
+}
+
+TEST(Progress, WorkThatEndsEarlyCountsAsStopped) {
+  Desk desk(ProgressMode::plain);
+  desk.progress->start(400, "trials");
+  desk.progress->advance(214);
+  desk.now += 230;
+  desk.progress.reset();
+  EXPECT_EQ(desk.take(), "stopped at 214/400 trials after 3m50s\n");
+}
+
+TEST(Progress, JsonIsOneObjectPerLine) {
+  Desk desk(ProgressMode::json);
+  desk.progress->start(4, "kernels");
+  desk.now += 2;
+  desk.progress->advance();
+  desk.progress->note("a \"b\"\xff");
+  desk.progress->finish();
+  EXPECT_EQ(desk.take(),
+            R"({"event":"start","label":"kernels","done":0,"elapsed_s":0.0,"per_second":0.0,)"
+            R"("total":4})" "\n"
+            R"({"event":"progress","label":"kernels","done":1,"elapsed_s":2.0,"per_second":0.5,)"
+            R"("total":4,"eta_s":6.0})" "\n"
+            R"({"event":"note","text":"a \"b\")" "\xef\xbf\xbd" R"("})" "\n"
+            R"({"event":"finish","label":"kernels","done":1,"elapsed_s":2.0,"per_second":0.5,)"
+            R"("total":4,"eta_s":6.0})" "\n");
+}
+
+TEST(Progress, NoneAndUnstartedSayNothing) {
+  Desk none(ProgressMode::none, true);
+  none.progress->start(4, "kernels");
+  none.progress->note("text");
+  none.progress->finish();
+  EXPECT_EQ(none.take(), "");
+  Desk unstarted(ProgressMode::plain);
+  unstarted.progress->finish();
+  unstarted.progress.reset();
+  EXPECT_EQ(unstarted.take(), "");
+  no_progress().start(1, "x");
+}
+
+TEST(Progress, AdvancesOfSeveralThreadsAddUp) {
+  std::string out;
+  std::unique_ptr<Progress> progress = make_progress(
+      {.mode = ProgressMode::automatic,
+       .is_terminal = true,
+       .write = [&](std::string_view text) { out = text; },
+       .clock = nullptr});
+  progress->start(40000, "steps");
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      for (int step = 0; step < 10000; ++step) progress->advance();
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  progress->finish();
+  EXPECT_EQ(out.substr(0, 19), "\r\x1b[K40000 steps in ");
+}
+
+TEST(Progress, UnknownModesAreUsageErrors) {
+  EXPECT_EQ(parse_progress_mode("auto").value(), ProgressMode::automatic);
+  const Result<ProgressMode> mode = parse_progress_mode("fancy");
+  EXPECT_EQ(mode.error().code, ErrorCode::usage);
+  EXPECT_EQ(mode.error().what, "progress mode 'fancy' is not one of auto, plain, json, none");
+}
+
+TEST(CancelToken, IsSetOnceAndBecomesAnError) {
+  CancelToken token;
+  EXPECT_TRUE(token.check().ok());
+  std::thread([&] { token.cancel(); }).join();
+  EXPECT_TRUE(token.cancelled());
+  EXPECT_EQ(token.check().error().code, ErrorCode::interrupted);
+}
+
+}  // namespace
+}  // namespace hone
