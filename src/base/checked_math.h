@@ -67,9 +67,7 @@ constexpr int64_t floor_mod(int64_t a, int64_t b) {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
-constexpr bool is_power_of_two(int64_t value) {
-  return value > 0 && (value & (value - 1)) == 0;
-}
+constexpr bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
 // The smallest multiple of `multiple` (> 0) that is not below the value.
 constexpr std::optional<int64_t> checked_round_up(int64_t value, int64_t multiple) {

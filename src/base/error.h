@@ -63,7 +63,7 @@ Error over_limit(fmt::format_string<Args...> text, Args&&... args) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool ok() const { return state_.index() == 0; }
@@ -114,18 +114,18 @@ class InternalError : public std::exception {
 
 // HONE_TRY(expr): the value of a Result (or nothing for a Status); returns its Error otherwise.
 //   Graph g = HONE_TRY(parse_graph(text));
-#define HONE_TRY(...)                                            \
-  ({                                                             \
-    auto hone_try_result = (__VA_ARGS__);                        \
+#define HONE_TRY(...)                                                     \
+  ({                                                                      \
+    auto hone_try_result = (__VA_ARGS__);                                 \
     if (!hone_try_result.ok()) return std::move(hone_try_result).error(); \
-    ::hone::detail::take(std::move(hone_try_result));            \
+    ::hone::detail::take(std::move(hone_try_result));                     \
   })
 
 // HONE_CHECK(condition, "format {}", args...): an invariant of hone; failing it is a bug of ours.
-#define HONE_CHECK(condition, ...)                                                     \
-  (static_cast<bool>(condition)                                                        \
-       ? void(0)                                                                       \
-       : throw ::hone::InternalError(__FILE__, __LINE__, #condition,                   \
+#define HONE_CHECK(condition, ...)                                   \
+  (static_cast<bool>(condition)                                      \
+       ? void(0)                                                     \
+       : throw ::hone::InternalError(__FILE__, __LINE__, #condition, \
                                      ::hone::detail::check_message(__VA_ARGS__)))
 
 namespace hone::detail {

@@ -100,8 +100,8 @@ Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) 
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return os_error("read", path.native());
   if (S_ISREG(info.st_mode) && info.st_size > limit) {
-    return over_limit("cannot read '{}': its {} bytes are more than the limit of {}",
-                      path.native(), info.st_size, limit);
+    return over_limit("cannot read '{}': its {} bytes are more than the limit of {}", path.native(),
+                      info.st_size, limit);
   }
   // The size is a guess only: the file may grow, and pipes have none.
   std::string content;

@@ -74,8 +74,7 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
 // more than one hard link, and whatever is not a regular file. Only `root` itself is trusted.
 Result<FileDescriptor> open_contained(const std::filesystem::path& root,
                                       std::string_view relative_path);
-Result<MappedFile> map_contained(const std::filesystem::path& root,
-                                 std::string_view relative_path);
+Result<MappedFile> map_contained(const std::filesystem::path& root, std::string_view relative_path);
 
 namespace detail {
 // What open_contained does where the kernel has no openat2, and to find out which component is

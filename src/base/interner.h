@@ -102,9 +102,9 @@ class Interner {
     }
 
     std::atomic<const Table*> current_ = nullptr;
-    mutable std::mutex mutex_;                     // Guards what follows.
-    std::vector<std::unique_ptr<Table>> tables_;   // The last one is *current_.
-    std::deque<Entry> entries_;                    // A deque never moves its elements.
+    mutable std::mutex mutex_;                    // Guards what follows.
+    std::vector<std::unique_ptr<Table>> tables_;  // The last one is *current_.
+    std::deque<Entry> entries_;                   // A deque never moves its elements.
   };
 
   static constexpr int shard_bits = 4;

@@ -55,8 +55,7 @@ FileDescriptor open_by_kernel(const FileDescriptor& root, std::string_view path)
   struct open_how how = {};
   how.flags = file_flags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const long fd =
-      ::syscall(SYS_openat2, root.get(), std::string(path).c_str(), &how, sizeof how);
+  const long fd = ::syscall(SYS_openat2, root.get(), std::string(path).c_str(), &how, sizeof how);
   return FileDescriptor(static_cast<int>(fd));
 }
 

@@ -47,8 +47,10 @@ std::string progress_end(const ProgressState& state) {
 }
 
 std::string json_line(std::string_view event, const ProgressState& state) {
-  nlohmann::ordered_json object = {{"event", event},          {"label", state.label},
-                                   {"done", state.done},      {"elapsed_s", state.elapsed},
+  nlohmann::ordered_json object = {{"event", event},
+                                   {"label", state.label},
+                                   {"done", state.done},
+                                   {"elapsed_s", state.elapsed},
                                    {"per_second", state.rate()}};
   if (state.total > 0) object["total"] = state.total;
   if (state.eta() >= 0) object["eta_s"] = state.eta();

@@ -57,7 +57,8 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// One thread per core that this process may use; made on first use.
+// One thread per core that this process may use; made on first use. A forked child has none of its
+// workers: loops still run, on the calling thread, but the child must leave by exec or _exit.
 ThreadPool& default_pool();
 
 }  // namespace hone

@@ -35,7 +35,8 @@ TEST_F(FileTest, ReadsTheWholeFileUpToTheLimit) {
   const Result<std::string> longer = read_file(path, 2);
   EXPECT_EQ(longer.error().code, ErrorCode::limit);
   EXPECT_EQ(longer.error().what, fmt::format("cannot read '{}': its 3 bytes are more than the "
-                                             "limit of 2", path.native()));
+                                             "limit of 2",
+                                             path.native()));
 }
 
 TEST_F(FileTest, PipesCountTheirBytesWhileReading) {

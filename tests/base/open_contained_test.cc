@@ -82,8 +82,8 @@ TEST_P(OpenContained, SaysWhatIsMissing) {
   EXPECT_EQ(error("sub/deep/weights.bin/x"),
             "cannot open \"sub/deep/weights.bin/x\": Not a directory");
   root = top.path() / "none";
-  EXPECT_EQ(error("a"), fmt::format("cannot open the folder '{}': No such file or directory",
-                                    root.native()));
+  EXPECT_EQ(error("a"),
+            fmt::format("cannot open the folder '{}': No such file or directory", root.native()));
 }
 
 INSTANTIATE_TEST_SUITE_P(ByKernel, OpenContained, testing::Values(&open_contained));

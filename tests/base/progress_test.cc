@@ -88,12 +88,18 @@ TEST(Progress, JsonIsOneObjectPerLine) {
   desk.progress->finish();
   EXPECT_EQ(desk.take(),
             R"({"event":"start","label":"kernels","done":0,"elapsed_s":0.0,"per_second":0.0,)"
-            R"("total":4})" "\n"
+            R"("total":4})"
+            "\n"
             R"({"event":"progress","label":"kernels","done":1,"elapsed_s":2.0,"per_second":0.5,)"
-            R"("total":4,"eta_s":6.0})" "\n"
-            R"({"event":"note","text":"a \"b\")" "\xef\xbf\xbd" R"("})" "\n"
+            R"("total":4,"eta_s":6.0})"
+            "\n"
+            R"({"event":"note","text":"a \"b\")"
+            "\xef\xbf\xbd"
+            R"("})"
+            "\n"
             R"({"event":"finish","label":"kernels","done":1,"elapsed_s":2.0,"per_second":0.5,)"
-            R"("total":4,"eta_s":6.0})" "\n");
+            R"("total":4,"eta_s":6.0})"
+            "\n");
 }
 
 TEST(Progress, NoneAndUnstartedSayNothing) {
@@ -111,11 +117,11 @@ TEST(Progress, NoneAndUnstartedSayNothing) {
 
 TEST(Progress, AdvancesOfSeveralThreadsAddUp) {
   std::string out;
-  std::unique_ptr<Progress> progress = make_progress(
-      {.mode = ProgressMode::automatic,
-       .is_terminal = true,
-       .write = [&](std::string_view text) { out = text; },
-       .clock = nullptr});
+  std::unique_ptr<Progress> progress =
+      make_progress({.mode = ProgressMode::automatic,
+                     .is_terminal = true,
+                     .write = [&](std::string_view text) { out = text; },
+                     .clock = nullptr});
   progress->start(40000, "steps");
   std::vector<std::thread> workers;
   for (int i = 0; i < 4; ++i) {
