@@ -94,5 +94,7 @@ std::string to_string(const AttrValue& value);
 // The value of `text` as `kind`, with the symbols in scope for dims.
 Result<AttrValue> parse_attr(AttrKind kind, std::string_view text,
                              const std::vector<Symbol>& scope = {});
+// "reduce", "reduce {kind = sum, axes = [1]}": what name() and attrs_to_string() print.
+Result<Op> parse_op(std::string_view text, const std::vector<Symbol>& scope = {});
 
 }  // namespace hone

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <atomic>
+#include <climits>
+
+#include "base/interner.h"
+#include "base/text.h"
+#include "ir/builder.h"
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+// The result types of a composite, remembered per (op, operand types): expanding once is enough.
+struct Expansion {
+  Op op;
+  std::vector<Type> operands;
+  mutable std::atomic<const Result<std::vector<Type>>*> results = nullptr;
+
+  Expansion(Op o, std::span<const Type> types) : op(o), operands(types.begin(), types.end()) {}
+  Expansion(Expansion&& other) noexcept : op(other.op), operands(std::move(other.operands)) {}
+  size_t hash() const {
+    Hasher hasher(op.hash());
+    for (Type t : operands) hasher.add(t ? t.hash() : 0);
+    return hasher.value();
+  }
+  bool operator==(const Expansion& other) const {
+    return op == other.op && operands == other.operands;
+  }
+};
+
+Result<std::vector<Type>> expand_to_types(const Application& app) {
+  Builder builder("expansion");
+  std::vector<Value> operands;
+  for (Type type : app.operands)
+    operands.push_back(type ? builder.parameter("", type) : Value());
+  std::vector<Value> results = app.op.def().expand(builder, app.op, operands);
+  if (!builder.ok()) return builder.status().error();
+  std::vector<Type> types;
+  for (Value v : results) types.push_back(v.type());
+  return types;
+}
+
+Result<std::vector<Type>> infer_by_expansion(const Application& app) {
+  static Interner<Expansion>& memo = *new Interner<Expansion>();
+  const Expansion* entry = memo.intern(Expansion(app.op, app.operands));
+  if (const auto* known = entry->results.load(std::memory_order_acquire)) return *known;
+  const auto* fresh = new Result<std::vector<Type>>(expand_to_types(app));
+  const Result<std::vector<Type>>* expected = nullptr;
+  if (entry->results.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel))
+    return *fresh;
+  delete fresh;
+  return *expected;
+}
+
+Status check_operands(const Application& app, const OpDef& def) {
+  Arity arity = operand_arity(def);
+  if (app.count() < arity.min || app.count() > arity.max) {
+    std::string wanted = arity.max == arity.min ? fmt::format("{}", arity.min)
+                         : arity.max == INT_MAX ? fmt::format("at least {}", arity.min)
+                                                : fmt::format("{} to {}", arity.min, arity.max);
+    return bad_input("takes {} operands ({}), has {}", wanted, def.operands, app.count());
+  }
+  std::vector<std::string_view> names = split(def.operands, ',');
+  for (int i = 0; i < app.count(); ++i) {
+    if (app.has_operand(i)) continue;
+    std::string_view operand = trim(names[std::min(static_cast<size_t>(i), names.size() - 1)]);
+    if (operand.back() != '?') return bad_input("operand '{}' is absent", operand);
+  }
+  size_t regions = region_names(def).size();
+  if (app.regions.size() != regions)
+    return bad_input("takes {} regions, has {}", regions, app.regions.size());
+  if (app.count() > 0 && app.has_operand(0) && !def.dtypes.contains(app.operand(0).dtype()))
+    return bad_input("operand '{}' has element type {}, which {} does not take",
+                     operand_names(def)[0], name(app.operand(0).dtype()), app.op.name());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Type>> infer(const Application& app) {
+  const OpDef& def = app.op.def();
+  auto checked = [&]() -> Result<std::vector<Type>> {
+    HONE_TRY(check_operands(app, def));
+    return def.infer != nullptr ? def.infer(app) : infer_by_expansion(app);
+  };
+  Result<std::vector<Type>> types = checked();
+  if (!types.ok()) {
+    Error error = std::move(types).error();
+    error.what = fmt::format("{}: {}", app.op.name(), error.what);
+    return error;
+  }
+  return types;
+}
+
+}  // namespace hone
