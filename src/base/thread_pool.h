@@ -58,7 +58,7 @@ class ThreadPool {
 };
 
 // One thread per core that this process may use; made on first use. A forked child has none of its
-// workers: loops still run, on the calling thread, but the child must leave by exec or _exit.
+// workers: it must not use the pool, and leaves by exec or _exit.
 ThreadPool& default_pool();
 
 }  // namespace hone
