@@ -28,7 +28,8 @@ class Tensor {
   static Tensor of(Type type, std::span<const T> values) {
     return copy_of(type, std::as_bytes(values));
   }
-  // Converts each number to the type (reals round to nearest even, integers wrap).
+  // Converts each number to the type: to a real type by rounding once to nearest even; to an
+  // integer type reals saturate as in real_to_integer and integers wrap; to bool it is != 0.
   static Tensor from_reals(Type type, std::span<const double> values);
   static Tensor from_integers(Type type, std::span<const int64_t> values);
   static Tensor scalar(DType dtype, double value);
@@ -39,8 +40,9 @@ class Tensor {
                                std::span<const std::byte> bytes);
   static Result<Tensor> mapped(Type type, std::shared_ptr<const MappedFile> file, int64_t offset);
 
-  // Filled by `fill` when the bytes are first read (once, thread-safe). `identity` stands for the
-  // content in content_hash(), so that hashing does not force it.
+  // Filled by `fill` when the bytes are first read (once, thread-safe), with the same bytes each
+  // time it is called; they are not zeroed before. `identity` stands for the content in
+  // content_hash(), so that hashing does not force it.
   static Tensor lazy(Type type, uint64_t identity, std::function<void(std::span<std::byte>)> fill);
 
   explicit operator bool() const { return static_cast<bool>(type_); }
@@ -50,9 +52,12 @@ class Tensor {
   int64_t byte_size() const { return type_.static_bytes(); }
 
   std::span<const std::byte> bytes() const;
+  // The same, for reading them once: a lazy tensor that nobody has read is filled into `scratch`
+  // and stays unread.
+  std::span<const std::byte> bytes_once(std::vector<std::byte>& scratch) const;
   std::span<std::byte> mutable_bytes();  // HONE_CHECK: owned, and this is the only handle
   template <class T>
-  std::span<const T> as() const {  // HONE_CHECK on alignment is inside
+  std::span<const T> as() const {  // unaligned bytes are copied, once per storage
     return {static_cast<const T*>(aligned_data(alignof(T))), bytes().size() / sizeof(T)};
   }
   bool is_materialized() const;  // false for a lazy tensor that nobody has read
