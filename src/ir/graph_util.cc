@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
-#include "ir/graph.h"
+#include "ir/graph_copy.h"
 
 // Whole-graph questions that need no rewriting: users, liveness, hashing; and the transformations
 // that every floor needs: specialization and extraction.
@@ -72,35 +72,13 @@ std::vector<bool> live_nodes(const Graph& graph) {
 }
 
 Result<Graph> specialize(const Graph& graph, const Bindings& bindings) {
-  Graph result(graph.name());
-  result.reserve(graph.node_count());
-  std::vector<ValueId> operands;
+  GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
-    NodeId copy;
-    if (graph.opcode(n) == Opcode::parameter) {
-      Type bound = graph.type(graph.result(n)).bind(bindings);
-      Dims dims(bound.dims().begin(), bound.dims().end());
-      copy = result.producer(result.add_parameter(HONE_TRY(Type::make(bound.dtype(), dims))));
-    } else if (graph.opcode(n) == Opcode::constant) {
-      copy = result.producer(result.add_constant(graph.constant(n)));
-    } else {
-      std::vector<GraphRef> regions;
-      for (const GraphRef& region : graph.regions(n))
-        regions.push_back(region->symbols().empty()
-                              ? region
-                              : std::make_shared<Graph>(HONE_TRY(specialize(*region, bindings))));
-      operands.assign(graph.operands(n).begin(), graph.operands(n).end());
-      Result<NodeId> appended =
-          result.append(graph.op(n).bind(bindings), operands, std::move(regions));
-      if (!appended.ok()) return std::move(appended).error().within(graph.describe(n));
-      copy = *appended;
-    }
-    for (size_t i = 0; i < graph.results(n).size(); ++i)
-      result.set_name(result.result(copy, i), graph.name(graph.result(n, i)));
+    auto bind_region = [&](const Graph& region) { return specialize(region, bindings); };
+    HONE_TRY(copy.node(n, graph.op(n).bind(bindings),
+                       HONE_TRY(transform_regions(graph, n, bind_region))));
   }
-  result.set_outputs({graph.outputs().begin(), graph.outputs().end()});
-  for (Donation d : graph.donations()) result.add_donation(d.input, d.output);
-  return result;
+  return copy.finish();
 }
 
 Result<Bindings> bind_inputs(const Graph& graph, std::span<const Type> actual) {
