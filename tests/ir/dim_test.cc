@@ -1,5 +1,6 @@
 #include "ir/dim.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/checked_math.h"
