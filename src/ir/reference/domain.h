@@ -66,6 +66,9 @@ class FieldElement {
   uint64_t residue_ = 0;
 };
 
+// The field element of a finite number: m * 2^e, where 2^61 = 1.
+FieldElement field_from_real(double value);
+
 // A sorted set of the ids of input elements; shared, since most results copy one.
 class DependencySet {
  public:
@@ -203,9 +206,13 @@ class Buffer {
   std::span<const Int> ints() const { return std::get<1>(data_); }
   std::span<Int> ints() { return std::get<1>(data_); }
   template <class T>
-  std::span<const T> as() const { return std::get<std::vector<T>>(data_); }
+  std::span<const T> as() const {
+    return std::get<std::vector<T>>(data_);
+  }
   template <class T>
-  std::span<T> as() { return std::get<std::vector<T>>(data_); }
+  std::span<T> as() {
+    return std::get<std::vector<T>>(data_);
+  }
 
   // The same elements under another type of equal element count and scalar (reshape).
   Buffer retyped(Type type) && {

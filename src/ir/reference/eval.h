@@ -1,6 +1,8 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -11,13 +13,19 @@
 
 namespace hone {
 
+struct EvalState;  // run.h: what all graphs of one evaluation share
+
 struct EvalContext {
   ThreadPool& pool;
-  int device_count = 1;
-  int depth = 0;  // nesting of regions, bounded
+  EvalState& state;
+  std::vector<int> devices;  // those that run in lockstep here, ascending: all, or one branch's
+  int device_count = 1;      // of the whole evaluation
+  int depth = 0;             // nesting of regions and expansions, bounded
+  bool rounds = false;       // round each node's real results to their element type
 };
 
-// One application on one device. Results are typed and sized, their contents zero.
+// One application on one device. Results are typed and sized, their contents zero; an op with
+// regions gets empty ones and assigns them.
 template <class D>
 struct EvalCall {
   Op op;
@@ -56,10 +64,14 @@ struct EvalTable {
 
   template <class D>
   const EvalEntry<D>& entry() const {
-    if constexpr (std::is_same_v<D, WideDomain>) return wide;
-    else if constexpr (std::is_same_v<D, Fp32Domain>) return fp32;
-    else if constexpr (std::is_same_v<D, FieldDomain>) return field;
-    else return dependency;
+    if constexpr (std::is_same_v<D, WideDomain>)
+      return wide;
+    else if constexpr (std::is_same_v<D, Fp32Domain>)
+      return fp32;
+    else if constexpr (std::is_same_v<D, FieldDomain>)
+      return field;
+    else
+      return dependency;
   }
 };
 
@@ -91,10 +103,5 @@ decltype(auto) with_elements(const Buffer<D>& sample, const Fn& fn) {
 
 // The op has no meaning for field elements.
 Status no_field_meaning(Op op);
-
-// Runs a graph on every device in lockstep: arguments[device][input]. Used by control flow.
-template <class D>
-Result<std::vector<std::vector<Buffer<D>>>> run_graph(
-    const Graph& graph, std::vector<std::vector<Buffer<D>>> arguments, EvalContext& context);
 
 }  // namespace hone

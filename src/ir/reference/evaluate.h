@@ -13,30 +13,43 @@
 
 namespace hone {
 
+// In every mode integers are exact: they wrap at their type's width.
 enum class Numerics : uint8_t {
   wide,     // double, no rounding between real nodes: the oracle
-  rounded,  // each node's result rounded to its element type: conformance
+  rounded,  // each node's result rounded to its element type: conformance. A composite is one node:
+            // its result is rounded, nothing inside of its expansion is.
   fp32,     // plain float arithmetic: what "as accurate as fp32" is measured against
+};
+
+// What an evaluation took.
+struct EvalStats {
+  int64_t peak_bytes = 0;  // of all buffers alive at once
+  int64_t nodes = 0;       // evaluated, those in regions and expansions each time
 };
 
 struct EvalOptions {
   Numerics numerics = Numerics::wide;
   bool real_outputs_as_f64 = false;  // keep what the computation knew, instead of the output's type
-  Progress* progress = nullptr;      // counts nodes
-  const CancelToken* cancel = nullptr;
+  int64_t max_bytes = int64_t{16} << 30;      // of all buffers alive at once
+  int64_t max_iterations = int64_t{1} << 31;  // of one while loop
+  Progress* progress = nullptr;               // counts nodes of the outermost graph
+  const CancelToken* cancel = nullptr;        // polled at each node
+  EvalStats* stats = nullptr;                 // filled if given, also on failure
 };
 
-// Symbols are bound to the inputs' shapes first.
+// Symbols are bound to the inputs' shapes first. Nodes that no output depends on are skipped.
 Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs,
                                      const EvalOptions& options = {});
 
-// One program on several devices in lockstep: inputs[device]. Collectives exchange data.
-Result<std::vector<std::vector<Tensor>>> evaluate_spmd(
-    const Graph& graph, std::span<const std::vector<Tensor>> inputs,
-    const EvalOptions& options = {});
+// One program on several devices in lockstep: inputs[device]. Collectives exchange data. Devices
+// may take different branches; a collective then needs all members of a group to have come to it.
+Result<std::vector<std::vector<Tensor>>> evaluate_spmd(const Graph& graph,
+                                                       std::span<const std::vector<Tensor>> inputs,
+                                                       const EvalOptions& options = {});
 
 // Over the field of 2^61 - 1: one residue per element of each real input (integer and bool inputs
-// are given as tensors). Unsupported if the graph uses more than ring operations and division.
+// are given as tensors). Unsupported if the graph uses more than ring operations and division. The
+// graph must be static. Elements of integer and bool outputs are their canonical images.
 struct FieldInput {
   std::vector<uint64_t> residues;  // for real inputs
   Tensor integers;                 // for others
