@@ -25,11 +25,12 @@ struct IterDim {
 };
 
 // A quasi-affine function of the iteration point: sums, products with dims, floordiv and mod by
-// positive dims. A cheap value.
+// positive dims. A cheap value, kept as a sum in which no atom (iter, floordiv, mod) stands twice.
 class IndexExpr {
  public:
-  IndexExpr(Dim number);  // NOLINT: implicit
-  IndexExpr(int number) : IndexExpr(Dim(number)) {}  // NOLINT: implicit
+  IndexExpr(Dim number);                                 // NOLINT: implicit
+  IndexExpr(int number) : IndexExpr(Dim(number)) {}      // NOLINT: implicit
+  IndexExpr(int64_t number) : IndexExpr(Dim(number)) {}  // NOLINT: implicit
   static IndexExpr iter(int iter_dim);
 
   friend IndexExpr operator+(IndexExpr a, IndexExpr b);
@@ -41,15 +42,25 @@ class IndexExpr {
   // Static dims only:
   int64_t at(std::span<const int64_t> point) const;
   Range over(std::span<const Range> box) const;  // bounds over a box of iteration points
+  // Cuts off parts of the box where the value is not in `target`; what stays is a superset of the
+  // points where it is. False: there are none.
+  bool narrow(Range target, std::span<Range> box) const;
   // If the expression is a*iter(d) + (terms without iter(d)): a; 0 if it does not depend on d;
   // nullopt if it depends on d in another way.
   std::optional<int64_t> coefficient(int iter_dim) const;
+  bool mentions(int iter_dim) const;  // symbolic dims too
 
   std::string to_string(std::span<const IterDim> dims) const;
 
  private:
   struct Node;
   explicit IndexExpr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  static void split(const IndexExpr& a, Dim divisor, Node& whole, Node& rest);
+  static int64_t value(const Node& node, std::span<const int64_t> point);
+  static Range bounds(const Node& node, std::span<const Range> box);
+  static bool narrow(const Node& node, Range target, std::span<Range> box);
+  static bool mentions(const Node& node, int iter_dim);
+  static std::string text(const Node& node, std::span<const IterDim> dims);
   std::shared_ptr<const Node> node_;
 };
 
@@ -60,9 +71,11 @@ struct Guard {
   Dim upper;
 };
 
-// One map from iteration points to the elements of one tensor.
+// One map from iteration points to the elements of one tensor. It happens once per value of the
+// parallel dims and of those others that it mentions (so a reduction over nothing does not undo an
+// access that does not depend on it).
 struct Access {
-  std::vector<IndexExpr> index;         // one per tensor dim
+  std::vector<IndexExpr> index;           // one per tensor dim
   std::vector<bool> data_dependent = {};  // dims where the index depends on values: any element
   std::vector<Guard> guards = {};
   bool is_data_dependent(int dim) const {
@@ -77,10 +90,19 @@ struct AccessRelation {
   std::vector<Access> results;                // over parallel and sequential dims only
 };
 
-// Half-open ranges per tensor dim; a Region with an empty dim has no elements.
+// The parallel iteration dims of an op that computes each element of `type` on its own: i0, i1, ...
+std::vector<IterDim> parallel_dims(Type type);
+// The name "i<n>" that parallel_dims gives to dim n.
+std::string_view iter_name(int n);
+// iter(0), ..., iter(rank - 1)
+std::vector<IndexExpr> identity_index(int rank);
+
+// A box of elements of a tensor.
 struct Region {
-  std::vector<Range> dims;  // inclusive bounds; low > high: empty
+  std::vector<Range> dims;  // inclusive bounds; low > high: no elements
   static Region whole(Type type);
+  // Without elements: every dim is [0, -1]. At rank 0, where no dim could say so, one such range.
+  static Region none(int rank);
   bool empty() const;
   bool contains(const Region& other) const;
   bool operator==(const Region&) const = default;
@@ -93,17 +115,19 @@ bool has_access(const Application& application);
 AccessRelation access_of(const Application& application, std::span<const Type> results);
 
 // The box of each operand that the given box of one result needs. Never too small; tight for
-// affine maps. nullopt-free: an operand that is not read gives an empty region. Static types only.
+// affine maps. An operand that is not read gives Region::none. Static types only.
 std::vector<Region> needed_regions(const AccessRelation& relation, std::span<const Type> operands,
                                    int result, const Region& wanted);
 // The box of each result that the given box of one operand can influence. Never too small.
 std::vector<Region> reached_regions(const AccessRelation& relation, std::span<const Type> results,
                                     int operand, const Region& changed);
 
-// Arithmetic of the application: iteration points x OpDef::flops_per_point; expansions and regions
-// are summed (a loop counts its trip count where it is known, else once).
+// Arithmetic of the application: iteration points x OpDef::flops_per_point. Expansions and regions
+// are summed (a scan counts each step, a while one, an if its costlier branch). Static types only.
 double flops(const Application& application, std::span<const Type> results);
-// Bytes of operands that are read plus bytes of results, each once.
+// Bytes of operand elements that are read plus bytes of results, each once: the traffic that no
+// schedule avoids. What a gather or a strided slice does not touch is not counted. Opaque ops and
+// composites count all of their operands. Static types only.
 double bytes(const Application& application, std::span<const Type> results);
 
 }  // namespace hone

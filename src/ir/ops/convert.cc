@@ -1,0 +1,175 @@
+#include "ir/op_def.h"
+#include "ir/ops/checks.h"
+#include "ir/reference/eval.h"
+
+// Ops that change the element type: cast by value, bitcast by pattern.
+
+namespace hone {
+
+namespace {
+
+constexpr int64_t kGrain = int64_t{1} << 15;
+
+// result[i] = fn(operand[i]) for scalars In -> Out.
+template <class In, class Out, class D, class Fn>
+Status map_elements(EvalCall<D>& call, const Fn& fn) {
+  std::span<const In> in = call.operand(0).template as<In>();
+  std::span<Out> out = call.result().template as<Out>();
+  call.context.pool.parallel_for(0, static_cast<int64_t>(in.size()), kGrain,
+                                 [&](int64_t begin, int64_t end) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                     size_t at = static_cast<size_t>(i);
+                                     out[at] = lift(fn, in[at]);
+                                   }
+                                 });
+  return {};
+}
+
+// ---- cast
+// ----------------------------------------------------------------------------------------
+
+constexpr AttrSpec kCastAttrs[] = {
+    {"dtype", AttrKind::dtype, "", "The result's element type."},
+};
+
+Result<std::vector<Type>> infer_cast(const Application& a) {
+  return std::vector<Type>{a.operand(0).with_dtype(a.op.dtype("dtype"))};
+}
+
+template <class Real>
+Real integer_as(DType type, int64_t image) {
+  if constexpr (!is_ordered_real<Real>) {
+    if (type == DType::u64) return Real::from_residue(static_cast<uint64_t>(image));
+    return Real(image);
+  } else if (type == DType::u64) {
+    return static_cast<Real>(static_cast<uint64_t>(image));  // one rounding
+  } else {
+    return static_cast<Real>(image);
+  }
+}
+
+template <class Real>
+int64_t real_as_integer(DType type, Real value) {
+  if (is_bool(type)) return value != 0 ? 1 : 0;
+  return real_to_integer(type, static_cast<double>(value));
+}
+
+template <class T>
+struct PlainOf {
+  using type = T;
+};
+template <class T>
+struct PlainOf<Tracked<T>> {
+  using type = T;
+};
+
+struct EvalCast {
+  template <class D>
+  static Status run(EvalCall<D>& call) {
+    using Real = typename D::Real;
+    using Int = typename D::Int;
+    using Plain = typename PlainOf<Real>::type;
+    DType from = call.operand(0).dtype();
+    DType to = call.result().dtype();
+    if (is_real(from) && is_real(to)) {
+      return map_elements<Real, Real>(call, [](Plain x) { return x; });
+    }
+    if (is_real(to)) {
+      return map_elements<Int, Real>(call, [&](int64_t x) { return integer_as<Plain>(from, x); });
+    }
+    if (!is_real(from)) {
+      return map_elements<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
+    }
+    if constexpr (is_ordered_real<Real>) {
+      return map_elements<Real, Int>(call, [&](Plain x) { return real_as_integer(to, x); });
+    } else {
+      return no_field_meaning(call.op);
+    }
+  }
+};
+
+// ---- bitcast
+// -------------------------------------------------------------------------------------
+
+Result<std::vector<Type>> infer_bitcast(const Application& a) {
+  Type x = a.operand(0);
+  DType to = a.op.dtype("dtype");
+  if (is_bool(to)) return bad_input("a bitcast to bool is not defined");
+  if (bits(x.dtype()) != bits(to)) {
+    return bad_input("{} has {} bits, {} has {}", name(x.dtype()), bits(x.dtype()), name(to),
+                     bits(to));
+  }
+  return std::vector<Type>{x.with_dtype(to)};
+}
+
+uint64_t pattern_of(DType type, int64_t image) {
+  return bits(type) == 64 ? static_cast<uint64_t>(image)
+                          : static_cast<uint64_t>(image) & ((uint64_t{1} << bits(type)) - 1);
+}
+
+struct EvalBitcast {
+  template <class D>
+  static Status run(EvalCall<D>& call) {
+    using Real = typename D::Real;
+    using Int = typename D::Int;
+    DType from = call.operand(0).dtype();
+    DType to = call.result().dtype();
+    if (!is_real(from) && !is_real(to)) {
+      return map_elements<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
+    }
+    if constexpr (is_ordered_real<Real>) {
+      using Plain = typename PlainOf<Real>::type;
+      auto pattern = [&](Plain x) { return encode_real(from, static_cast<double>(x)); };
+      auto real = [&](uint64_t p) { return static_cast<Plain>(decode_real(to, p)); };
+      if (!is_real(from)) {
+        return map_elements<Int, Real>(call, [&](int64_t x) { return real(pattern_of(from, x)); });
+      }
+      if (is_real(to)) {
+        return map_elements<Real, Real>(call, [&](Plain x) { return real(pattern(x)); });
+      }
+      return map_elements<Real, Int>(
+          call, [&](Plain x) { return wrap_to(to, static_cast<int64_t>(pattern(x))); });
+    } else {
+      return no_field_meaning(call.op);
+    }
+  }
+};
+
+constexpr EvalTable kEvalCast = local_eval<EvalCast>();
+constexpr EvalTable kEvalBitcast = local_eval<EvalBitcast>();
+
+}  // namespace
+
+extern const OpDef op_def_cast;
+const OpDef op_def_cast = {
+    .opcode = Opcode::cast,
+    .summary = "The same numbers in another element type.",
+    .semantics =
+        "Real to real and integer to real round to nearest, ties to even. Real to integer "
+        "rounds toward zero and saturates at the type's limits; NaN gives 0. Integer to "
+        "integer wraps modulo 2^bits. To bool is `!= 0` (so NaN gives true); bool is 0 "
+        "or 1.",
+    .operands = "x",
+    .attrs = kCastAttrs,
+    .dtypes = kAny,
+    .traits = {.elementwise = true},
+    .infer = infer_cast,
+    .eval = &kEvalCast,
+};
+
+extern const OpDef op_def_bitcast;
+const OpDef op_def_bitcast = {
+    .opcode = Opcode::bitcast,
+    .summary = "The same bit patterns read as another element type of equal width.",
+    .semantics =
+        "Integers are in two's complement. A bool is neither taken nor made. The payload "
+        "of a NaN is not kept.",
+    .operands = "x",
+    .attrs = kCastAttrs,
+    .dtypes = kNumber | kStorageOnly,
+    .traits = {.elementwise = true},
+    .infer = infer_bitcast,
+    .eval = &kEvalBitcast,
+};
+
+}  // namespace hone
