@@ -33,7 +33,7 @@ struct Samples {
 // ---------------------------------------------------------------------------------
 
 // The source coordinate of result position `i`.
-double source_of(const Axis& a, const std::string& mode, int64_t i) {
+double unbounded_source_of(const Axis& a, const std::string& mode, int64_t i) {
   const double x = static_cast<double>(i), in = static_cast<double>(a.in);
   const double out = static_cast<double>(a.out);
   const double half_pixel = (x + 0.5) / a.scale - 0.5;
@@ -49,6 +49,12 @@ double source_of(const Axis& a, const std::string& mode, int64_t i) {
   const double extent = (a.roi_end - a.roi_start) * (in - 1);  // tf_crop_and_resize
   if (a.out > 1) return a.roi_start * (in - 1) + x * extent / (out - 1);
   return 0.5 * (a.roi_start + a.roi_end) * (in - 1);
+}
+
+// Within what an int64_t holds; that far outside, the edge is all there is.
+double source_of(const Axis& a, const std::string& mode, int64_t i) {
+  constexpr double kFar = 1e15;
+  return std::clamp(unbounded_source_of(a, mode, i), -kFar, kFar);
 }
 
 int64_t nearest_of(double x, const std::string& rounding) {
@@ -143,7 +149,9 @@ Value resampled(Builder& b, Value x, const Axis& a, const Samples& s, double ext
   } else {
     for (size_t tap = 0; tap < s.taps; ++tap) {
       const std::span<const double> weights = std::span(s.weight).subspan(tap * out, out);
-      if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
+      const bool last = tap + 1 == s.taps && !sum;
+      if (!last && std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; }))
+        continue;
       Value term =
           take(x, index_of(tap), a.index) * along(reals(b, x.dtype(), weights), dims, a.index);
       sum = sum ? sum + term : term;
