@@ -249,6 +249,7 @@ struct Problem {
 };
 
 Result<Problem> understood(Op op, In in) {
+  if (in.empty()) return bad_input("an equation needs operands");
   const Equation equation = HONE_TRY(parse_equation(op.word("equation")));
   if (equation.operands.size() != in.size()) {
     return bad_input("equation '{}' has {} terms for {} operands", op.word("equation"),
