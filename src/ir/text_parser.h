@@ -1,0 +1,143 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/text.h"
+#include "ir/text_lexer.h"
+
+// Shared by the parsers of graphs and of models: recursive descent over the tokens.
+
+namespace hone {
+
+// Values by their label, for one graph or model body. A quoted label is a name, like a plain one;
+// digits are another namespace: they number values that have no name.
+class LabelTable {
+ public:
+  // False: the label is taken.
+  bool define(std::string_view name, bool is_number, uint32_t value);
+  std::optional<uint32_t> find(std::string_view name, bool is_number) const;
+  std::string hint(std::string_view name) const;  // a name that is meant instead, or ""
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> names_;
+  std::unordered_map<std::string_view, uint32_t> odd_numbers_;
+  std::vector<uint32_t> numbers_;  // value + 1 of the label, 0: none
+};
+
+class TextParser {
+ public:
+  TextParser(std::string_view text, const ParseOptions& options)
+      : lexer_(text), options_(options) {}
+
+  // Tokens.
+  const Token& peek() const { return lexer_.peek(); }
+  Token take() { return lexer_.take(); }
+  bool eat(std::string_view spelling);
+  Status expect(std::string_view spelling);
+  Error expected(std::string_view what) const;  // "expected ..., found ..." at the next token
+  Error at(size_t offset, Error error) const;   // gives the error its place
+  Error at(const Token& token, Error error) const { return at(token.offset, std::move(error)); }
+
+  // What files begin with: `weights "NAME"` or nothing.
+  Result<std::string> header();
+
+  // What a % or @ token names, without sigil and quotes.
+  struct Label {
+    Token token;
+    std::string_view name;
+    bool is_number = false;
+  };
+  Result<Label> label(TokenKind kind, std::string_view what);
+
+  // The text of a type; its dims are read by type() once all symbols are known.
+  struct TypeText {
+    std::string_view text;
+    size_t offset = 0;
+  };
+  Result<TypeText> type_text();
+  Result<Type> type(const TypeText& text);
+
+  Result<int64_t> integer(std::string_view what);
+  // "where N in 1..64 step 4, ..." or nothing: replaces the symbols in scope.
+  Status where();
+  Result<Graph> graph();  // from the word `graph` on
+
+  class Nesting {  // counts bodies inside of each other
+   public:
+    explicit Nesting(TextParser& parser) : parser_(parser) { ++parser_.depth_; }
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+
+   private:
+    TextParser& parser_;
+  };
+
+ private:
+  struct Parameter {
+    Label label;
+    TypeText type;
+    std::vector<std::pair<size_t, uint32_t>> donations;  // offset of the number, the number
+  };
+  // One graph or region while it is read.
+  struct Scope {
+    explicit Scope(std::string_view name) : graph(std::string(name)) {}
+    Graph graph;
+    LabelTable labels;
+    std::vector<std::pair<size_t, Donation>> donations;
+    // Of the statement at hand; kept for their memory.
+    std::vector<Label> results;
+    std::vector<ValueId> values;                     // operands
+    std::vector<std::pair<size_t, Token>> literals;  // numbers in the place of operands
+  };
+  struct ConstantText {
+    enum { list, splat, hex, weight } kind = list;
+    std::vector<std::string_view> words;
+  };
+
+  Result<Type> uncached_type(const TypeText& text);
+  Status declare(const Token& name, int64_t min, int64_t max, int64_t step);
+  void forget_symbols();
+
+  Result<std::vector<Parameter>> signature();
+  Status donations(Parameter& parameter);
+  Status add_parameter(Scope& scope, const Parameter& parameter);
+  Result<std::vector<TypeText>> result_types();
+  Status body(Scope& scope);
+  Status check_outputs(const Scope& scope, const std::vector<TypeText>& stated, size_t offset);
+
+  Status statement(Scope& scope);
+  Status application(Scope& scope, const Token& word, Opcode opcode);
+  Status late_parameter(Scope& scope, const Token& word);
+  Status name_results(Scope& scope, const Token& word, ValueRange results);
+  Status stated_types(Scope& scope, ValueRange results);
+  Status define(Scope& scope, const Label& label, ValueId value);
+  Result<ValueId> value(Scope& scope);
+  Result<std::vector<GraphRef>> regions(const OpDef& def);
+
+  static bool is_literal(const Token& token);
+  Status operands(Scope& scope, const OpDef& def);
+  Status resolve_literals(Scope& scope, const OpDef& def);
+  Result<Op> op(const Token& word, Opcode opcode);
+  Result<Attrs> attributes(Opcode opcode, std::string_view text);
+
+  Status constant(Scope& scope, const Token& word);
+  Result<ConstantText> constant_text();
+  Result<Tensor> constant_tensor(const ConstantText& text, Type type);
+  Result<Tensor> weight(std::string_view name, Type type);
+
+  Lexer lexer_;
+  ParseOptions options_;
+  int depth_ = 0;
+  int64_t splat_bytes_ = 0;
+  std::vector<Symbol> symbols_;
+  std::deque<std::string> unquoted_;                  // names that are not plain in the source
+  std::unordered_map<std::string_view, Type> types_;  // by their text
+  std::unordered_map<std::string_view, Op> ops_[kOpcodeCount];  // by the text of the attributes
+};
+
+}  // namespace hone

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/ir/text_testing.h"
+
+namespace hone {
+namespace {
+
+// The error of a body inside of `graph @f(%x: f32[2, 3]) {`, which ends at column 27.
+std::string body_error(std::string_view body) {
+  return parse_error(fmt::format("graph @f(%x: f32[2, 3]) {{\n{}", body));
+}
+
+TEST(TextError, NamesWhatIsExpectedAndWhatIsFound) {
+  EXPECT_EQ(parse_error(""), "1:1: expected 'graph', found the end of the text");
+  EXPECT_EQ(parse_error("grph @f"), "1:1: expected 'graph', found 'grph'");
+  EXPECT_EQ(parse_error("graph f"), "1:7: expected the name of the graph, like @main, found 'f'");
+  EXPECT_EQ(parse_error("graph @f(%x f32[])"), "1:13: expected ':', found 'f32'");
+  EXPECT_EQ(parse_error("graph @f(%x: f32)"), "1:17: expected '[' after 'f32', found ')'");
+  EXPECT_EQ(parse_error("graph @f() { return } x"),
+            "1:23: expected the end of the text, found 'x'");
+  EXPECT_EQ(parse_error("graph @f() {\n"),
+            "2:1: expected a statement or 'return', found the end of the text");
+  EXPECT_EQ(parse_error("graph @f() ->\n\t\x01"), "2:2: expected a type, found '\\x01'");
+  EXPECT_EQ(parse_error("graph @\"f\n() { return }"),
+            "1:7: expected the name of the graph, like @main, found '@'");
+  EXPECT_EQ(body_error("%y = "), "2:6: expected an op, found the end of the text");
+  EXPECT_EQ(body_error("%y = add %x, }"), "2:14: expected an operand, found '}'");
+}
+
+TEST(TextError, CountsColumnsInCharacters) {
+  EXPECT_EQ(body_error("%\"\xc3\xa9\" = foo"), "2:8: there is no op 'foo'");
+}
+
+TEST(TextError, SuggestsNames) {
+  EXPECT_EQ(body_error("%y = ngg %x"), "2:6: there is no op 'ngg'; did you mean 'neg'?");
+  EXPECT_EQ(body_error("%hidden = neg %x  %y = neg %hiden"),
+            "2:28: %hiden is not defined here; did you mean 'hidden'?");
+  EXPECT_EQ(body_error("%y = compare %x, %x {direktion = lt}"),
+            "2:22: compare has no attribute 'direktion'; did you mean 'direction'?");
+  EXPECT_EQ(parse_error("graph @f(%x: f23[])"),
+            "1:14: 'f23' is not an element type; did you mean 'f32'?");
+}
+
+TEST(TextError, LabelsMustBeDefinedOnce) {
+  EXPECT_EQ(body_error("%x = neg %x return %x }"), "2:1: %x is defined twice");
+  EXPECT_EQ(body_error("%1 = neg %x %1 = neg %x return %x }"), "2:13: %1 is defined twice");
+  EXPECT_EQ(body_error("return %3 }"), "2:8: %3 is not defined here");
+  EXPECT_EQ(body_error("%a, %b = neg %x return %x }"), "2:10: neg has 1 results, 2 are named");
+}
+
+TEST(TextError, StatedTypesMustBeRight) {
+  EXPECT_EQ(body_error("%y = neg %x : f32[2, 4]"),
+            "2:15: %y is f32[2, 3], the text says f32[2, 4]");
+  EXPECT_EQ(parse_error("graph @f(%x: f32[3]) -> f32[4] { return %x }"),
+            "1:25: output 0 is f32[3], the head says f32[4]");
+  EXPECT_EQ(parse_error("graph @f(%x: f32[3]) -> () { return %x }"),
+            "1:22: the graph returns 1 values, its head says 0");
+  EXPECT_EQ(parse_error("graph @f(%x: f32[3, M]) { return %x }"),
+            "1:20: dim \"M\": symbol 'M' is not declared at column 1; symbols are declared behind "
+            "the results: `-> f32[N] where N in 1..64`");
+}
+
+TEST(TextError, InferenceErrorsHaveTheirPlace) {
+  std::string text = body_error("%c = constant 1 : f32[]\n%y = add %x, %c");
+  EXPECT_TRUE(text.starts_with("3:6: add: ")) << text;
+}
+
+TEST(TextError, SymbolsMustMakeSense) {
+  auto error = [](std::string_view where) {
+    return parse_error(fmt::format("graph @f() where {} {{ return }}", where));
+  };
+  EXPECT_EQ(error("N in 4..1"), "1:18: symbol 'N' is in 4..1, which is no range of sizes");
+  EXPECT_EQ(error("N in 1..9, N in 1..9"), "1:29: symbol 'N' is declared twice");
+  EXPECT_EQ(error("N in 5..7 step 8"), "1:18: symbol 'N': no multiple of 8 is in 5..7");
+  EXPECT_EQ(error("N in 5..7 step 0"), "1:18: symbol 'N' is a multiple of 0");
+  EXPECT_EQ(error("N in 0..9223372036854775807"),
+            "1:18: symbol 'N' is in 0..9223372036854775807, which is no range of sizes");
+  EXPECT_EQ(error("N of"), "1:20: expected 'in', found 'of'");
+}
+
+TEST(TextError, DonationsMustNameOutputs) {
+  EXPECT_EQ(parse_error("graph @f(%x: f32[] donate 1) { return %x }"),
+            "1:27: there is no output 1, only 1");
+  EXPECT_EQ(parse_error("graph @f(%x: f32[] donate -1) { return %x }"),
+            "1:27: there is no output -1");
+}
+
+TEST(TextError, ConstantsMustFitTheirTypes) {
+  auto error = [](std::string_view rest) {
+    return parse_error(fmt::format("graph @f() {{\n%c = constant {} return %c }}", rest));
+  };
+  EXPECT_EQ(error("[1, 2] : f32[3]"), "2:15: 2 numbers for f32[3], which has 3 elements");
+  EXPECT_EQ(error("256 : u8[]"), "2:15: 256 is out of range: u8 holds 0 to 255");
+  EXPECT_EQ(error("-129 : i8[]"), "2:15: -129 is out of range: i8 holds -128 to 127");
+  EXPECT_EQ(error("-1 : u64[]"), "2:15: -1 is no integer: u64 holds 0 to 18446744073709551615");
+  EXPECT_EQ(error("1.5 : i32[]"), "2:15: 1.5 is no integer: i32 holds -2147483648 to 2147483647");
+  EXPECT_EQ(error("1 : bool[]"), "2:15: '1' is neither true nor false");
+  EXPECT_EQ(error("true : f32[]"), "2:15: 'true' is not a number");
+  EXPECT_EQ(error("hex \"00\" : f32[]"), "2:15: 2 hex digits for f32[], which has 4 bytes");
+  EXPECT_EQ(error("hex \"0g\" : u8[]"), "2:15: '0g' is not hex");
+  EXPECT_EQ(error("hex \"02\" : bool[]"), "2:15: byte 0 is 02, a bool is 00 or 01");
+  EXPECT_EQ(error("hex \"f1\" : u4[1]"), "2:15: the unused half of the last byte is not 0");
+  EXPECT_EQ(error("... : f32[9]"), "2:15: the numbers of this constant were left out");
+  EXPECT_EQ(error("@w : f32[9]"), "2:15: weight 'w' is needed, and the text comes without weights");
+  EXPECT_EQ(error("1"), "2:17: expected ':', found 'return'");
+}
+
+TEST(TextError, WeightsMustBeThere) {
+  WeightTable table;
+  table.add("w1", Tensor::zeros(Type::get(DType::f32, {3})));
+  auto error = [&](std::string_view rest) {
+    return parse_graph(fmt::format("graph @f() {{ %c = constant {} return %c }}", rest),
+                       {.weights = &table})
+        .error()
+        .what;
+  };
+  EXPECT_EQ(error("@w2 : f32[3]"), "there is no weight 'w2'");
+  EXPECT_EQ(error("@w1 : f32[4]"), "weight 'w1' is f32[3], the text says f32[4]");
+}
+
+TEST(TextError, ANumberNeedsAType) {
+  EXPECT_EQ(body_error("%y = add 1, 2"), "2:10: no operand says which type 1 has");
+}
+
+// ---- Hostile texts -----------------------------------------------------------------------------
+
+TEST(TextHostile, AShortTextDoesNotAllocateMuch) {
+  Result<Graph> graph =
+      parse_graph("graph @f() { %c = constant 0 : f32[1000, 1000, 1000, 1000] return %c }");
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().code, ErrorCode::limit);
+  // Many that are each within the limit are not within it together.
+  std::string text = "graph @f() {\n";
+  for (int i = 0; i < 3; ++i) text += fmt::format("%{} = constant 1 : u8[30000000]\n", i);
+  graph = parse_graph(text + "return }");
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().code, ErrorCode::limit);
+  EXPECT_EQ(graph.error().where, "<text>:4:15");
+}
+
+TEST(TextHostile, DeepBracketsAreRefused) {
+  std::string deep(200000, '(');
+  EXPECT_FALSE(parse_graph("graph @f(%x: f32[" + deep + "]) { return }").ok());
+  EXPECT_FALSE(parse_graph("graph @f(" + deep).ok());
+  EXPECT_FALSE(parse_graph("graph @f(%x: f32[3]) { %y = neg %x {" + deep + "} return }").ok());
+}
+
+}  // namespace
+}  // namespace hone
