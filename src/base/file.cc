@@ -39,14 +39,6 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
-// A name beside the path that no other process or thread uses.
-std::filesystem::path temporary_name(const std::filesystem::path& path) {
-  static std::atomic<uint64_t> counter = 0;
-  std::filesystem::path name = path;
-  name += fmt::format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
-  return name;
-}
-
 // Makes a rename in the folder survive a power cut.
 Status sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor fd(open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY));
@@ -56,11 +48,19 @@ Status sync_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-Status write_and_sync(const std::filesystem::path& path, std::string_view content) {
+Status sync_file(const std::filesystem::path& path) {
+  const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY));
+  if (!fd.is_open()) return os_error("open", path.native());
+  if (::fsync(fd.get()) != 0) return os_error("sync", path.native());
+  return {};
+}
+
+Status write_new_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
   const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
   if (!fd.is_open()) return os_error("create", path.native());
-  if (!write_all(fd.get(), content)) return os_error("write", path.native());
-  if (::fsync(fd.get()) != 0) return os_error("sync", path.native());
+  for (std::string_view piece : pieces) {
+    if (!write_all(fd.get(), piece)) return os_error("write", path.native());
+  }
   return {};
 }
 
@@ -124,9 +124,28 @@ Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) 
 }
 
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content) {
+  return write_file_atomic(path, std::span(&content, 1));
+}
+
+Status write_file_atomic(const std::filesystem::path& path,
+                         std::span<const std::string_view> pieces) {
   if (!path.has_filename()) return bad_input("cannot write '{}': it names no file", path.native());
   const std::filesystem::path temporary = temporary_name(path);
-  Status status = write_and_sync(temporary, content);
+  Status status = write_new_file(temporary, pieces);
+  if (status.ok()) return publish_file(temporary, path);
+  ::unlink(temporary.c_str());
+  return status;
+}
+
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  static std::atomic<uint64_t> counter = 0;
+  std::filesystem::path name = path;
+  name += fmt::format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
+  return name;
+}
+
+Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path) {
+  Status status = sync_file(temporary);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
     status = os_error("write", path.native());
   }

@@ -56,6 +56,12 @@ TEST_F(FileTest, ReadErrorsNameTheFile) {
             fmt::format("cannot read '{}': Is a directory", dir.path().native()));
 }
 
+TEST_F(FileTest, AtomicWriteJoinsPieces) {
+  const std::string_view pieces[] = {"one", "", "two"};
+  ASSERT_TRUE(write_file_atomic(dir.path() / "a", pieces).ok());
+  EXPECT_EQ(read_file(dir.path() / "a", 9).value(), "onetwo");
+}
+
 TEST_F(FileTest, AtomicWriteReplacesAndLeavesNothingElse) {
   const fs::path path = dir.path() / "a";
   ASSERT_TRUE(write_file_atomic(path, "one").ok());
