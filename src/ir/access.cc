@@ -9,8 +9,7 @@
 
 namespace hone {
 
-// ---- Relations
-// -----------------------------------------------------------------------------------
+// ---- Relations ----------------------------------------------------------------------------------
 
 std::string_view iter_name(int n) {
   static constexpr std::array<std::string_view, kMaxRank> kNames = {
@@ -50,8 +49,7 @@ AccessRelation access_of(const Application& application, std::span<const Type> r
   return relation;
 }
 
-// ---- Regions
-// -------------------------------------------------------------------------------------
+// ---- Regions ------------------------------------------------------------------------------------
 
 Region Region::whole(Type type) {
   Region region;
@@ -200,8 +198,7 @@ std::vector<Region> reached_regions(const AccessRelation& relation, std::span<co
   return regions;
 }
 
-// ---- Work
-// ----------------------------------------------------------------------------------------
+// ---- Work ---------------------------------------------------------------------------------------
 
 namespace {
 

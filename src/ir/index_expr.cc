@@ -104,8 +104,7 @@ void IndexExpr::Node::add(const Term& term) {
   if (found->factor.is(0)) terms.erase(found);
 }
 
-// ---- Building
-// ------------------------------------------------------------------------------------
+// ---- Building -----------------------------------------------------------------------------------
 
 IndexExpr::IndexExpr(Dim number) : node_(std::make_shared<Node>(Node{number})) {}
 
@@ -175,8 +174,7 @@ IndexExpr mod(IndexExpr a, Dim positive) {
   return IndexExpr(std::move(node));
 }
 
-// ---- Reading
-// -------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 int64_t IndexExpr::value(const Node& node, std::span<const int64_t> point) {
   int64_t total = node.constant.value();
@@ -267,8 +265,7 @@ std::optional<int64_t> IndexExpr::coefficient(int iter_dim) const {
   return result;
 }
 
-// ---- Printing
-// ------------------------------------------------------------------------------------
+// ---- Printing -----------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,6 +1,8 @@
+#include <type_traits>
+
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
-#include "ir/reference/eval.h"
+#include "ir/reference/elementwise.h"
 
 // Ops that change the element type: cast by value, bitcast by pattern.
 
@@ -8,25 +10,20 @@ namespace hone {
 
 namespace {
 
-constexpr int64_t kGrain = int64_t{1} << 15;
+// The number inside of a domain's real scalar.
+template <class Real>
+using PlainOf = std::conditional_t<is_tracked<Real>, double, Real>;
 
 // result[i] = fn(operand[i]) for scalars In -> Out.
 template <class In, class Out, class D, class Fn>
-Status map_elements(EvalCall<D>& call, const Fn& fn) {
-  std::span<const In> in = call.operand(0).template as<In>();
-  std::span<Out> out = call.result().template as<Out>();
-  call.context.pool.parallel_for(0, static_cast<int64_t>(in.size()), kGrain,
-                                 [&](int64_t begin, int64_t end) {
-                                   for (int64_t i = begin; i < end; ++i) {
-                                     size_t at = static_cast<size_t>(i);
-                                     out[at] = lift(fn, in[at]);
-                                   }
-                                 });
+Status convert(EvalCall<D>& call, const Fn& fn) {
+  map_elements<Out>(
+      call.context.pool, call.result().template as<Out>(),
+      [&](const In& x) { return apply<Out>(fn, x); }, call.operand(0).template as<In>());
   return {};
 }
 
-// ---- cast
-// ----------------------------------------------------------------------------------------
+// ---- cast ---------------------------------------------------------------------------------------
 
 constexpr AttrSpec kCastAttrs[] = {
     {"dtype", AttrKind::dtype, "", "The result's element type."},
@@ -54,42 +51,32 @@ int64_t real_as_integer(DType type, Real value) {
   return real_to_integer(type, static_cast<double>(value));
 }
 
-template <class T>
-struct PlainOf {
-  using type = T;
-};
-template <class T>
-struct PlainOf<Tracked<T>> {
-  using type = T;
-};
-
 struct EvalCast {
   template <class D>
   static Status run(EvalCall<D>& call) {
     using Real = typename D::Real;
     using Int = typename D::Int;
-    using Plain = typename PlainOf<Real>::type;
+    using Plain = PlainOf<Real>;
     DType from = call.operand(0).dtype();
     DType to = call.result().dtype();
     if (is_real(from) && is_real(to)) {
-      return map_elements<Real, Real>(call, [](Plain x) { return x; });
+      return convert<Real, Real>(call, [](Plain x) { return x; });
     }
     if (is_real(to)) {
-      return map_elements<Int, Real>(call, [&](int64_t x) { return integer_as<Plain>(from, x); });
+      return convert<Int, Real>(call, [&](int64_t x) { return integer_as<Plain>(from, x); });
     }
     if (!is_real(from)) {
-      return map_elements<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
+      return convert<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
     }
     if constexpr (is_ordered_real<Real>) {
-      return map_elements<Real, Int>(call, [&](Plain x) { return real_as_integer(to, x); });
+      return convert<Real, Int>(call, [&](Plain x) { return real_as_integer(to, x); });
     } else {
       return no_field_meaning(call.op);
     }
   }
 };
 
-// ---- bitcast
-// -------------------------------------------------------------------------------------
+// ---- bitcast ------------------------------------------------------------------------------------
 
 Result<std::vector<Type>> infer_bitcast(const Application& a) {
   Type x = a.operand(0);
@@ -115,19 +102,19 @@ struct EvalBitcast {
     DType from = call.operand(0).dtype();
     DType to = call.result().dtype();
     if (!is_real(from) && !is_real(to)) {
-      return map_elements<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
+      return convert<Int, Int>(call, [&](int64_t x) { return wrap_to(to, x); });
     }
     if constexpr (is_ordered_real<Real>) {
-      using Plain = typename PlainOf<Real>::type;
+      using Plain = PlainOf<Real>;
       auto pattern = [&](Plain x) { return encode_real(from, static_cast<double>(x)); };
       auto real = [&](uint64_t p) { return static_cast<Plain>(decode_real(to, p)); };
       if (!is_real(from)) {
-        return map_elements<Int, Real>(call, [&](int64_t x) { return real(pattern_of(from, x)); });
+        return convert<Int, Real>(call, [&](int64_t x) { return real(pattern_of(from, x)); });
       }
       if (is_real(to)) {
-        return map_elements<Real, Real>(call, [&](Plain x) { return real(pattern(x)); });
+        return convert<Real, Real>(call, [&](Plain x) { return real(pattern(x)); });
       }
-      return map_elements<Real, Int>(
+      return convert<Real, Int>(
           call, [&](Plain x) { return wrap_to(to, static_cast<int64_t>(pattern(x))); });
     } else {
       return no_field_meaning(call.op);

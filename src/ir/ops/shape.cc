@@ -36,8 +36,7 @@ void copy_to_result(EvalCall<D>& call, int64_t base, std::span<const int64_t> st
   });
 }
 
-// ---- broadcast
-// -----------------------------------------------------------------------------------
+// ---- broadcast ----------------------------------------------------------------------------------
 
 constexpr AttrSpec kBroadcastAttrs[] = {
     {"dims", AttrKind::dims, "", "The result's dims."},
@@ -87,8 +86,7 @@ struct EvalBroadcast {
   }
 };
 
-// ---- reshape
-// -------------------------------------------------------------------------------------
+// ---- reshape ------------------------------------------------------------------------------------
 
 constexpr AttrSpec kReshapeAttrs[] = {
     {"dims", AttrKind::dims, "", "The result's dims."},
@@ -118,8 +116,7 @@ struct EvalReshape {
   }
 };
 
-// ---- transpose
-// -----------------------------------------------------------------------------------
+// ---- transpose ----------------------------------------------------------------------------------
 
 constexpr AttrSpec kTransposeAttrs[] = {
     {"permutation", AttrKind::ints, "", "The operand dim that each result dim is."},
@@ -159,8 +156,7 @@ struct EvalTranspose {
   }
 };
 
-// ---- slice
-// ---------------------------------------------------------------------------------------
+// ---- slice --------------------------------------------------------------------------------------
 
 constexpr AttrSpec kSliceAttrs[] = {
     {"start", AttrKind::dims, "", "The first index per dim."},
@@ -214,8 +210,7 @@ struct EvalSlice {
   }
 };
 
-// ---- pad
-// -----------------------------------------------------------------------------------------
+// ---- pad ----------------------------------------------------------------------------------------
 
 constexpr AttrSpec kPadAttrs[] = {
     {"low", AttrKind::dims, "", "Elements before each dim; negative removes."},
@@ -326,8 +321,7 @@ struct EvalPad {
   }
 };
 
-// ---- concat
-// --------------------------------------------------------------------------------------
+// ---- concat -------------------------------------------------------------------------------------
 
 constexpr AttrSpec kConcatAttrs[] = {
     {"axis", AttrKind::integer, "", "The dim along which the parts follow each other."},
@@ -392,8 +386,7 @@ struct EvalConcat {
   }
 };
 
-// ---- reverse
-// -------------------------------------------------------------------------------------
+// ---- reverse ------------------------------------------------------------------------------------
 
 constexpr AttrSpec kReverseAttrs[] = {
     {"axes", AttrKind::ints, "", "The dims whose order is reversed."},
