@@ -150,12 +150,16 @@ Result<Tensor> parse_elements(Type type, std::span<const std::string_view> numbe
   if (is_real(type.dtype())) {
     std::vector<double> values;
     values.reserve(numbers.size());
-    for (std::string_view number : numbers) values.push_back(HONE_TRY(read_real(type.dtype(), number)));
+    for (std::string_view number : numbers) {
+      values.push_back(HONE_TRY(read_real(type.dtype(), number)));
+    }
     return Tensor::from_reals(type, values);
   }
   std::vector<int64_t> values;
   values.reserve(numbers.size());
-  for (std::string_view number : numbers) values.push_back(HONE_TRY(read_image(type.dtype(), number)));
+  for (std::string_view number : numbers) {
+    values.push_back(HONE_TRY(read_image(type.dtype(), number)));
+  }
   return Tensor::from_integers(type, values);
 }
 
