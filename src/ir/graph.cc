@@ -11,6 +11,12 @@ Result<NodeId> Graph::append(Op op, std::span<const ValueId> operands,
   Opcode code = op.opcode();
   if (code == Opcode::parameter || code == Opcode::constant)
     return bad_input("{}: has its own way into a graph", op.name());
+  // An absent operand at the end is as if it were not there; one spelling keeps equal graphs equal.
+  if (!operands.empty() && operands.back().is_none()) {
+    const size_t least = static_cast<size_t>(operand_arity(op.def()).min);
+    while (operands.size() > least && operands.back().is_none())
+      operands = operands.first(operands.size() - 1);
+  }
   constexpr size_t kInline = 8;  // most ops have few operands; avoids a heap allocation
   Type few[kInline];
   std::vector<Type> many;

@@ -20,6 +20,22 @@ Result<std::vector<Type>> infer_leaf(const Application& app) {
   return std::vector<Type>{HONE_TRY(attr_type(app.op))};
 }
 
+// Every result element is a point of its own; operands are scalars that all points read.
+AccessRelation access_leaf(const Application& app, std::span<const Type> results) {
+  static constexpr std::array<std::string_view, kMaxRank> kNames = {
+      "d0", "d1", "d2",  "d3",  "d4",  "d5",  "d6",  "d7",
+      "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15"};
+  AccessRelation relation;
+  Access result;
+  for (int d = 0; d < results[0].rank(); ++d) {
+    relation.dims.push_back({kNames[static_cast<size_t>(d)], results[0].dim(d)});
+    result.index.push_back(IndexExpr::iter(d));
+  }
+  relation.results.push_back(result);
+  relation.operands.assign(app.operands.size(), {Access{.index = {}}});
+  return relation;
+}
+
 // ---- iota
 // ----------------------------------------------------------------------------------------
 
@@ -151,6 +167,7 @@ const OpDef op_def_iota = {
     .attrs = kIotaAttrs,
     .dtypes = kNumber,
     .infer = &infer_iota,
+    .access = &access_leaf,
     .flops_per_point = 1,
     .eval = &kEvalIota};
 
@@ -168,6 +185,7 @@ const OpDef op_def_rng_bits = {
     .attrs = kTypeAttrs,
     .dtypes = {DType::u64},
     .infer = &infer_rng_bits,
+    .access = &access_leaf,
     .flops_per_point = 20,
     .eval = &kEvalRngBits};
 
