@@ -328,6 +328,7 @@ constexpr AttrSpec kConcatAttrs[] = {
 };
 
 Result<std::vector<Type>> infer_concat(const Application& a) {
+  if (a.count() == 0) return bad_input("takes at least one operand");
   Type first = a.operand(0);
   HONE_TRY(expect_axis(a.op.integer("axis"), "axis", first.rank()));
   int axis = static_cast<int>(a.op.integer("axis"));
