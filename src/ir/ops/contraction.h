@@ -1,0 +1,53 @@
+#pragma once
+
+#include "ir/op_def.h"
+#include "ir/reference/combine.h"
+#include "ir/reference/gemm.h"
+
+// What dot and conv have in common: their types and how their sums become results.
+
+namespace hone {
+
+inline constexpr AttrSpec kAccumulateAttr = {
+    "accumulate", AttrKind::word, "same",
+    "The element type of the result and of the sums; 'same': that of the operands."};
+
+// The result's element type for these operands.
+inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
+  const std::string& word = op.word("accumulate");
+  if (!kNumber.contains(rhs))
+    return bad_input("the second operand has element type {}, not a number", name(rhs));
+  if (word == "same") {
+    if (lhs == rhs) return lhs;
+    return bad_input("operands of {} and {} need an 'accumulate' type", name(lhs), name(rhs));
+  }
+  std::optional<DType> result = dtype_from_name(word);
+  if (!result) return bad_input("accumulate '{}' is no element type", word);
+  if (is_real(lhs) ? lhs != rhs : !is_integer(rhs))
+    return bad_input("operands of {} and {} cannot be multiplied", name(lhs), name(rhs));
+  if (!kNumber.contains(*result) || is_real(*result) != is_real(lhs))
+    return bad_input("{} products do not accumulate in {}", name(lhs), word);
+  return *result;
+}
+
+// Turns sums into elements of the result: integers wrap to its type.
+template <class T>
+class ContractionResult {
+ public:
+  explicit ContractionResult(DType dtype) : wrap_(dtype) {}
+
+  T operator()(const Ring<T>& sum) const {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      return wrap_(sum);
+    } else if constexpr (holds_integers<T>) {
+      return {wrap_(static_cast<uint64_t>(sum.value)), sum.from};
+    } else {
+      return sum;
+    }
+  }
+
+ private:
+  IntegerWrap wrap_;
+};
+
+}  // namespace hone
