@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/tensor.h"
+
+// numpy's .npz files: zip archives of .npy files, one for each tensor.
+
+namespace hone {
+
+struct NamedTensor {
+  std::string name;  // the member's name without ".npy"; '/' may divide it, as in "layer/weight"
+  Tensor tensor;
+};
+
+// What a reader accepts. Deflate cannot shrink by more than about 1032, so a member that claims
+// more is a trap; the bytes are those of all compressed members together.
+inline constexpr int64_t kMaxInflation = 1100;
+inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
+
+// In the order of the file. Members that are stored uncompressed stay mapped, and their checksums
+// are not verified; those of compressed ones are.
+Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path);
+
+// The same for a file in memory; `where` names it in errors. Tensors share the bytes for as long
+// as they keep `owner`; without an owner they copy them.
+Result<std::vector<NamedTensor>> parse_npz(std::span<const std::byte> file, std::string_view where,
+                                           std::shared_ptr<const void> owner = nullptr);
+
+// Atomic; the same tensors give the same bytes. Members are not compressed, and their data is
+// aligned to 64 bytes, so that a reader can map it. Holds one lazy tensor's bytes at a time.
+Status write_npz(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+
+}  // namespace hone
