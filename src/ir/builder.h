@@ -78,6 +78,7 @@ class Builder {
   // Names inside get this prefix: "layer3/"; nests.
   class Scope;
   [[nodiscard]] Scope scope(std::string_view name);
+  std::string_view prefix() const { return prefix_; }
 
   // The first error, if there was one.
   bool ok() const { return error_.ok(); }
