@@ -76,8 +76,7 @@ Result<std::vector<TextParser::TypeText>> TextParser::result_types() {
 }
 
 Status TextParser::body(Scope& scope) {
-  if (depth_ > kMaxTextDepth)
-    return at(peek(), over_limit("regions are nested more than {} deep", kMaxTextDepth));
+  HONE_TRY(check_depth("regions"));
   HONE_TRY(expect("{"));
   while (!eat("return")) HONE_TRY(statement(scope));
   std::vector<ValueId> outputs;

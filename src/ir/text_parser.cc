@@ -4,6 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "ir/text_printer.h"
 
 // Tokens, labels, types and symbols; what graphs and models share.
 
@@ -73,6 +74,11 @@ Error TextParser::expected(std::string_view what) const {
   std::string_view shown = token.text.substr(0, 40);
   return at(token, bad_input("expected {}, found {}'{}'", what, is_open ? "an open " : "",
                              token.kind == TokenKind::bad ? escape(shown) : std::string(shown)));
+}
+
+Status TextParser::check_depth(std::string_view what) const {
+  if (depth_ <= kMaxTextDepth + 1) return {};  // the outermost is inside of nothing
+  return at(peek(), over_limit("{} are nested more than {} deep", what, kMaxTextDepth));
 }
 
 bool TextParser::eat(std::string_view spelling) {

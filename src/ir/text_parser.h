@@ -67,6 +67,8 @@ class TextParser {
   Status where();
   Result<Graph> graph();  // from the word `graph` on
 
+  // An error if too many Nestings are alive; `what` is nested.
+  Status check_depth(std::string_view what) const;
   class Nesting {  // counts bodies inside of each other
    public:
     explicit Nesting(TextParser& parser) : parser_(parser) { ++parser_.depth_; }

@@ -123,6 +123,32 @@ TEST(TextError, ANumberNeedsAType) {
   EXPECT_EQ(body_error("%y = add 1, 2"), "2:10: no operand says which type 1 has");
 }
 
+TEST(TextError, RegionsAreClosedAndNamed) {
+  EXPECT_EQ(body_error("%p = constant true : bool[] %y = if %p then () { return %x }"),
+            "2:57: %x is not defined here");
+  EXPECT_EQ(body_error("%p = constant true : bool[] %y = if %p than () { return }"),
+            "2:40: expected 'then', found 'than'");
+  EXPECT_EQ(body_error("%p = constant true : bool[] %y = if %p return %y }"),
+            "2:40: expected 'then', found 'return'");
+}
+
+TEST(TextError, ANumberCannotStandForEveryOperand) {
+  EXPECT_EQ(body_error("%y = reverse 1 {axes = []}"),
+            "2:14: reverse does not take a number as an operand; write a constant and use its name");
+}
+
+TEST(TextError, AttributesAreChecked) {
+  EXPECT_EQ(body_error("%y = compare %x, %x {direction}"),
+            "2:22: expected 'name = value', found 'direction'");
+  EXPECT_EQ(body_error("%y = compare %x, %x {direction = lt, direction = gt}"),
+            "2:37: attribute 'direction' is given twice");
+  EXPECT_EQ(body_error("%y = compare %x, %x {direction = lt"),
+            "2:21: these attributes have no '}'");
+  EXPECT_EQ(body_error("%y = compare %x, %x"), "2:6: compare: attribute 'direction' is missing");
+  EXPECT_EQ(body_error("%y = transpose %x {permutation = [1, a]}"),
+            "2:20: attribute 'permutation': 'a' is not an integer");
+}
+
 // ---- Hostile texts -----------------------------------------------------------------------------
 
 TEST(TextHostile, AShortTextDoesNotAllocateMuch) {
@@ -137,6 +163,24 @@ TEST(TextHostile, AShortTextDoesNotAllocateMuch) {
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().code, ErrorCode::limit);
   EXPECT_EQ(graph.error().where, "<text>:4:15");
+}
+
+TEST(TextHostile, DeepRegionsAreRefused) {
+  auto nested = [](int depth) {
+    std::string text = "graph @f(%x: f32[]) {", end;
+    for (int i = 0; i < depth; ++i) {
+      text += " %y = call %x callee (%x: f32[]) {";
+      end += " return %x }";
+    }
+    return text + end + " return %x }";
+  };
+  EXPECT_TRUE(parse_graph(nested(64)).ok());
+  for (int depth : {65, 100000}) {
+    Result<Graph> graph = parse_graph(nested(depth));
+    ASSERT_FALSE(graph.ok());
+    EXPECT_EQ(graph.error().code, ErrorCode::limit);
+    EXPECT_EQ(graph.error().what, "regions are nested more than 64 deep");
+  }
 }
 
 TEST(TextHostile, DeepBracketsAreRefused) {

@@ -112,6 +112,96 @@ TEST(Text, ANumberCanStandForAnOperand) {
             "}\n");
 }
 
+TEST(Text, AStretchedNumberBecomesABroadcast) {
+  Graph graph = parse_ok(
+      "graph @f(%x: f32[N, 3], %p: bool[N, 3]) where N in 1..4 { %y = select %p, %x, -inf return "
+      "%y "
+      "}");
+  EXPECT_EQ(print(graph),
+            "graph @f(%x: f32[N, 3], %p: bool[N, 3]) -> f32[N, 3] where N in 1..4 {\n"
+            "  %2 = constant -inf : f32[]\n"
+            "  %3 = broadcast %2 {dims = [N, 3], map = []} : f32[N, 3]\n"
+            "  %y = select %p, %x, %3 : f32[N, 3]\n"
+            "  return %y\n"
+            "}\n");
+}
+
+TEST(Text, RegionsAreIndented) {
+  expect_canonical(
+      "graph @f(%p: bool[], %x: f32[N]) -> f32[N] where N in 1..8 {\n"
+      "  %r = if %p, %x then (%a: f32[N]) {\n"
+      "    %n = neg %a : f32[N]\n"
+      "    return %n\n"
+      "  } else @keep(%0: f32[N]) {\n"
+      "    return %0\n"
+      "  } : f32[N]\n"
+      "  return %r\n"
+      "}\n");
+}
+
+TEST(Text, AnOpMayHaveSeveralResultsOrNone) {
+  expect_canonical(
+      "graph @f(%i: i32[], %x: f32[4]) -> (i32[], f32[4]) {\n"
+      "  while condition () {\n"
+      "    %0 = constant false : bool[]\n"
+      "    return %0\n"
+      "  } body () {\n"
+      "    return\n"
+      "  }\n"
+      "  %j, %y = while %i, %x condition (%0: i32[], %1: f32[4]) {\n"
+      "    %2 = constant 3 : i32[]\n"
+      "    %3 = compare %0, %2 {direction = lt} : bool[]\n"
+      "    return %3\n"
+      "  } body (%0: i32[], %1: f32[4]) {\n"
+      "    %2 = constant 1 : i32[]\n"
+      "    %3 = add %0, %2 : i32[]\n"
+      "    %4 = exp %1 : f32[4]\n"
+      "    return %3, %4\n"
+      "  } : i32[], f32[4]\n"
+      "  return %j, %y\n"
+      "}\n");
+}
+
+TEST(Text, SymbolsThatOnlyARegionHasAreDeclared) {
+  expect_canonical(
+      "graph @f(%p: bool[]) -> i32[] where N in 1..8 {\n"
+      "  %r = if %p then () {\n"
+      "    %i = iota {dtype = i32, dims = [N], axis = 0} : i32[N]\n"
+      "    %c = constant 2 : i32[]\n"
+      "    return %c\n"
+      "  } else () {\n"
+      "    %c = constant 1 : i32[]\n"
+      "    return %c\n"
+      "  } : i32[]\n"
+      "  return %r\n"
+      "}\n");
+}
+
+TEST(Text, AbsentOperandsAreUnderscores) {
+  expect_canonical(
+      "graph @f(%x: f32[5, 2, 3], %w: f32[1, 16, 3], %r: f32[1, 16, 4], %h: f32[1, 2, 4]) -> "
+      "f32[5, 1, 2, 4] {\n"
+      "  %y, %5, %6 = lstm %x, %w, %r, _, _, %h : f32[5, 1, 2, 4], f32[1, 2, 4], f32[1, 2, 4]\n"
+      "  return %y\n"
+      "}\n");
+}
+
+TEST(Text, AnOpWithoutOperandsEndsBeforeTheNextStatement) {
+  Graph graph = parse_ok("graph @f() { %d = device_index %e = neg %d return %e }");
+  EXPECT_EQ(graph.node_count(), 2U);
+}
+
+TEST(Text, AttributesOfAllKindsReadBack) {
+  expect_canonical(
+      "graph @f(%x: f32[2, 3], %y: f32[3, 4]) -> f32[2, 4] {\n"
+      "  %a = layer_norm %x {epsilon = 0.001} : f32[2, 3]\n"
+      "  %b = cast %y {dtype = bf16} : bf16[3, 4]\n"
+      "  %c = cumulative %a {kind = sum, axis = 1, reverse = true} : f32[2, 3]\n"
+      "  %d = einsum %c, %y {equation = \"ij,jk->ik\"} : f32[2, 4]\n"
+      "  return %d\n"
+      "}\n");
+}
+
 // ---- Constants -------------------------------------------------------------------------------
 
 Graph constant_graph(Tensor tensor) {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/model.h"
+
+namespace hone {
+
+// A type of which some sizes may be unknown, since they depend on data.
+struct KnownType {
+  DType dtype = DType::f32;
+  Ints dims;  // -1: unknown
+
+  static KnownType of(Type type);  // symbolic dims are unknown
+  bool is_scalar(DType wanted) const { return dims.empty() && dtype == wanted; }
+  std::string to_string() const;  // "f32[3, ?]"
+  bool operator==(const KnownType&) const = default;
+};
+
+// Checks that the known type can be the wanted one and adds what its symbols must be.
+Status match_type(Type wanted, const KnownType& known, Bindings& bindings);
+
+// Follows the values of a model from segment to segment: what is known about them before it runs.
+class ModelFlow {
+ public:
+  // If `specializes`, graphs are replaced by what they are for the sizes that are known.
+  explicit ModelFlow(bool specializes) : specializes_(specializes) {}
+
+  Status run(Model& model);
+
+ private:
+  Status segments(std::vector<Segment>& list);
+  Status segment(GraphSegment& segment);
+  Status segment(IfSegment& segment);
+  Status segment(LoopSegment& segment);
+  Status crops(const GraphSegment& segment, std::vector<KnownType>& outputs);
+  // The types of the results; what the body defined is forgotten.
+  Result<std::vector<KnownType>> body(Body& body);
+  Result<std::vector<KnownType>> loop_body(LoopSegment& segment,
+                                           const std::vector<KnownType>& carried,
+                                           const std::vector<KnownType>& grown);
+
+  Status define(std::string_view name, KnownType type);
+  Result<KnownType> read(std::string_view name) const;
+  Result<std::vector<KnownType>> read_all(std::span<const std::string> names) const;
+  Status read_flag(std::string_view name) const;
+  void forget_since(size_t count);
+
+  bool specializes_;
+  int depth_ = 0;
+  int loop_depth_ = 0;
+  std::unordered_map<std::string, KnownType> known_;
+  std::vector<std::string> order_;  // the names of known_, as they came
+};
+
+}  // namespace hone

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/model.h"
+#include "ir/text.h"
+
+namespace hone {
+
+std::string print(const Model& model, const PrintOptions& options = {});
+
+// A text of one model, or of one graph, which is then the model.
+Result<Model> parse_model(std::string_view text, const ParseOptions& options = {});
+
+}  // namespace hone

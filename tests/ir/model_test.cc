@@ -1,0 +1,352 @@
+#include "ir/model.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/model_text.h"
+#include "ir/reference/evaluate_model.h"
+
+namespace hone {
+namespace {
+
+Model parse_ok(std::string_view text) {
+  Result<Model> model = parse_model(text);
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  if (!model.ok()) return {};
+  Status status = verify(*model);
+  EXPECT_TRUE(status.ok()) << status.error().to_string();
+  return std::move(model).value();
+}
+
+std::string verify_error(std::string_view text) {
+  Result<Model> model = parse_model(text);
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  if (!model.ok()) return "does not parse";
+  Status status = verify(*model);
+  return status.ok() ? "no error" : status.error().what;
+}
+
+std::string parse_error(std::string_view text) {
+  Result<Model> model = parse_model(text);
+  return model.ok() ? "no error" : fmt::format("{}: {}", model.error().where, model.error().what);
+}
+
+Tensor f32(std::vector<double> values, Dims dims) {
+  return Tensor::from_reals(Type::get(DType::f32, dims), values);
+}
+Tensor i64(int64_t value) {
+  return Tensor::from_integers(Type::scalar(DType::i64), std::span(&value, 1));
+}
+Tensor flag(bool value) { return Tensor::scalar(DType::boolean, value); }
+
+std::vector<double> numbers(const Tensor& tensor) {
+  std::vector<double> values(static_cast<size_t>(tensor.elements()));
+  if (is_real(tensor.dtype())) {
+    tensor.read_reals(0, std::span<double>(values));
+  } else {
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      values[static_cast<size_t>(i)] = static_cast<double>(tensor.integer_at(i));
+  }
+  return values;
+}
+
+// The positive elements of a vector, first in order, then how many there are; and twice them.
+constexpr std::string_view kPositives = R"(
+model @positives(%x: f32[6]) -> (%found: f32[K], %twice: f32[K]) where K in 0..6 {
+  %found, %count = run %x crop %found[0] to %count
+    graph @select(%x: f32[6]) -> (f32[6], i64[]) {
+      %misses = compare %x, 0 {direction = le} : bool[6]
+      %key = cast %misses {dtype = i64} : i64[6]
+      %keys, %packed = sort %key, %x {axis = 0} : i64[6], f32[6]
+      %total = reduce %key {kind = sum, axes = [0]} : i64[]
+      %count = sub 6, %total : i64[]
+      return %packed, %count
+    }
+  %twice = run %found
+    graph @double(%v: f32[M]) -> f32[M] where M in 0..100 {
+      %y = add %v, %v : f32[M]
+      return %y
+    }
+}
+)";
+
+TEST(Model, ASegmentLearnsASizeFromData) {
+  Model model = parse_ok(kPositives);
+  auto outputs = *evaluate_model(model, std::vector{f32({-1, 2, 0, 3.5, -4, 1}, {6})});
+  EXPECT_EQ(outputs[0].type().to_string(), "f32[3]");
+  EXPECT_EQ(numbers(outputs[0]), (std::vector<double>{2, 3.5, 1}));
+  EXPECT_EQ(numbers(outputs[1]), (std::vector<double>{4, 7, 2}));
+  outputs = *evaluate_model(model, std::vector{f32({-1, -2, 0, -3.5, -4, -1}, {6})});
+  EXPECT_EQ(outputs[1].type().to_string(), "f32[0]");
+}
+
+TEST(Model, OutputsCanKeepWhatF32WouldRound) {
+  Model model = parse_ok(
+      "graph @third(%x: f32[1]) { %three = constant 3 : f32[1] %y = div %x, %three return %y, %x "
+      "}");
+  auto outputs = *evaluate_model(model, std::vector{f32({1}, {1})}, {.real_outputs_as_f64 = true});
+  EXPECT_EQ(outputs[0].type().to_string(), "f64[1]");
+  EXPECT_EQ(outputs[0].real_at(0), 1.0 / 3.0);
+  outputs = *evaluate_model(model, std::vector{f32({1}, {1})});
+  EXPECT_EQ(outputs[0].real_at(0), static_cast<double>(1.0F / 3.0F));
+}
+
+TEST(Model, AGraphIsAModel) {
+  Result<Graph> graph = parse_graph("graph @f(%x: f32[2], %0: f32[2]) { return %x, %x, %0 }");
+  Model model = model_of(*graph);
+  ASSERT_TRUE(verify(model).ok()) << verify(model).error().to_string();
+  EXPECT_EQ(model.inputs[0].name, "x");
+  EXPECT_EQ(model.inputs[1].name, "input1");
+  // An output that is an input cannot have its name as well.
+  EXPECT_EQ(model.outputs[0].name, "output0");
+  EXPECT_EQ(single_graph(model)->name(), "f");
+  auto outputs = *evaluate_model(model, std::vector{f32({1, 2}, {2}), f32({3, 4}, {2})});
+  ASSERT_EQ(outputs.size(), 3U);
+  EXPECT_EQ(numbers(outputs[1]), (std::vector<double>{1, 2}));
+  EXPECT_EQ(numbers(outputs[2]), (std::vector<double>{3, 4}));
+}
+
+// Doubles until 100 is reached or the trips are used up; the sizes of the rows grow: row i has i +
+// 1 elements, all of them i.
+constexpr std::string_view kLoop = R"(
+model @loop(%trips: i64[], %start: f32[]) -> (%end: f32[], %history: f32[H, 2])
+    where H in 0..1000 {
+  %empty, %yes = run graph @initial() {
+    %0 = constant [] : f32[0, 2]
+    %1 = constant true : bool[]
+    return %0, %1
+  }
+  %end, %history = loop trip %trips while %yes counter %i with %state = %start grow %empty {
+    %next, %row, %more = run %state, %i graph @step(%s: f32[], %i: i64[]) {
+      %n = add %s, %s
+      %r = cast %i {dtype = f32}
+      %a = reshape %s {dims = [1, 1]}
+      %b = reshape %r {dims = [1, 1]}
+      %row = concat %b, %a {axis = 1}
+      %more = compare %n, 100 {direction = lt}
+      return %n, %row, %more
+    }
+    yield %next grow %row while %more
+  }
+}
+)";
+
+TEST(Model, ALoopCarriesAndGrows) {
+  Model model = parse_ok(kLoop);
+  auto outputs = *evaluate_model(model, std::vector{i64(3), f32({5}, {})});
+  EXPECT_EQ(numbers(outputs[0]), std::vector<double>{40});
+  EXPECT_EQ(outputs[1].type().to_string(), "f32[3, 2]");
+  EXPECT_EQ(numbers(outputs[1]), (std::vector<double>{0, 5, 1, 10, 2, 20}));
+  // The condition ends it.
+  outputs = *evaluate_model(model, std::vector{i64(1000), f32({40}, {})});
+  EXPECT_EQ(numbers(outputs[0]), std::vector<double>{160});
+  // No iteration at all.
+  outputs = *evaluate_model(model, std::vector{i64(0), f32({7}, {})});
+  EXPECT_EQ(numbers(outputs[0]), std::vector<double>{7});
+  EXPECT_EQ(outputs[1].type().to_string(), "f32[0, 2]");
+}
+
+TEST(Model, ALoopEndsAtTheLimit) {
+  Model model = parse_ok(kLoop);
+  auto outputs = evaluate_model(model, std::vector{i64(1000), f32({0}, {})}, {.max_iterations = 9});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().code, ErrorCode::limit);
+}
+
+// A carried value that gets longer: its graph is specialized anew in each iteration.
+constexpr std::string_view kGrowingState = R"(
+model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L]) where N in 1..10, L in 1..1000 {
+  %y = loop trip %trips with %s = %x {
+    %t = run %s graph @twice(%s: f32[S]) -> f32[2*S] where S in 0..5000 {
+      %t = concat %s, %s {axis = 0}
+      return %t
+    }
+    yield %t
+  }
+}
+)";
+
+TEST(Model, ACarriedValueMayChangeItsSize) {
+  Model model = parse_ok(kGrowingState);
+  auto outputs = *evaluate_model(model, std::vector{i64(2), f32({1, 2}, {2})});
+  EXPECT_EQ(numbers(outputs[0]), (std::vector<double>{1, 2, 1, 2, 1, 2, 1, 2}));
+}
+
+constexpr std::string_view kIf = R"(
+model @choose(%p: bool[], %x: f32[4]) -> (%y: f32[K]) where K in 1..4 {
+  %y = if %p {
+    %a = run %x graph @half(%x: f32[4]) {
+      %a = slice %x {start = [0], limit = [2]}
+      return %a
+    }
+    yield %a
+  } else {
+    yield %x
+  }
+}
+)";
+
+TEST(Model, IfRunsOneBody) {
+  Model model = parse_ok(kIf);
+  auto outputs = *evaluate_model(model, std::vector{flag(true), f32({1, 2, 3, 4}, {4})});
+  EXPECT_EQ(numbers(outputs[0]), (std::vector<double>{1, 2}));
+  outputs = *evaluate_model(model, std::vector{flag(false), f32({1, 2, 3, 4}, {4})});
+  EXPECT_EQ(numbers(outputs[0]), (std::vector<double>{1, 2, 3, 4}));
+}
+
+TEST(Model, TextRoundTrips) {
+  for (std::string_view text : {kPositives, kLoop, kGrowingState, kIf}) {
+    std::string printed = print(parse_ok(text));
+    EXPECT_EQ(print(parse_ok(printed)), printed);
+  }
+  EXPECT_EQ(print(parse_ok(kIf)),
+            R"(model @choose(%p: bool[], %x: f32[4]) -> (%y: f32[K]) where K in 1..4 {
+  %y = if %p {
+    %a = run %x
+      graph @half(%x: f32[4]) -> f32[2] {
+        %a = slice %x {start = [0], limit = [2]} : f32[2]
+        return %a
+      }
+    yield %a
+  } else {
+    yield %x
+  }
+}
+)");
+  EXPECT_NE(print(parse_ok(kLoop))
+                .find("  %end, %history = loop trip %trips while %yes counter %i "
+                      "with %state = %start grow %empty {\n"),
+            std::string::npos);
+  EXPECT_NE(print(parse_ok(kLoop)).find("    yield %next grow %row while %more\n  }\n}\n"),
+            std::string::npos);
+}
+
+TEST(Model, SpecializeCarriesSizesAlong) {
+  constexpr std::string_view text = R"(
+    model @m(%x: f32[N]) -> (%z: f32[A]) where N in 1..64, A in 1..128 {
+      %y = run %x graph @a(%x: f32[P]) where P in 1..64 { %y = concat %x, %x {axis = 0} return %y }
+      %z = run %y graph @b(%x: f32[Q]) where Q in 1..128 { %y = neg %x return %y }
+    })";
+  Model model = *specialize(parse_ok(text), {{"N", 8}});
+  EXPECT_EQ(model.inputs[0].type.to_string(), "f32[8]");
+  std::vector<const Graph*> graphs = graphs_of(model);
+  EXPECT_EQ(graphs[0]->output_types()[0].to_string(), "f32[16]");
+  EXPECT_EQ(graphs[1]->output_types()[0].to_string(), "f32[16]");
+  EXPECT_FALSE(specialize(parse_ok(text), {{"N", 65}}).ok());
+}
+
+TEST(Model, SpecializeFollowsLoopsThatKeepTheirSizes) {
+  constexpr std::string_view text = R"(
+    model @m(%n: i64[], %x: f32[N]) -> (%z: f32[N]) where N in 1..64 {
+      %z = loop trip %n with %s = %x {
+        %t = run %s graph @a(%x: f32[P]) where P in 1..64 { %y = neg %x return %y }
+        yield %t
+      }
+    })";
+  Model model = *specialize(parse_ok(text), {{"N", 8}});
+  EXPECT_TRUE(graphs_of(model)[0]->is_static());
+  model = *specialize(parse_ok(kGrowingState), {{"N", 8}});
+  EXPECT_FALSE(graphs_of(model)[0]->is_static());
+}
+
+// ---- Errors ----------------------------------------------------------------------------------
+
+std::string with_body(std::string_view body) {
+  return fmt::format("model @m(%x: f32[3], %n: i64[], %p: bool[]) -> (%y: f32[3]) {{\n{}\n}}",
+                     body);
+}
+constexpr std::string_view kNeg = " graph @neg(%x: f32[3]) { %y = neg %x return %y }";
+
+TEST(ModelError, NamesAreGivenOnceBeforeTheyAreRead) {
+  EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %z {}", kNeg))),
+            "value '%z' is not defined where it is read");
+  EXPECT_EQ(verify_error(with_body(fmt::format("%x = run %x {}", kNeg))),
+            "the name '%x' is given twice");
+  EXPECT_EQ(verify_error(with_body("")), "value '%y' is not defined where it is read");
+  // What a body defines is not seen outside.
+  EXPECT_EQ(verify_error(with_body(
+                fmt::format("%a = if %p {{ %y = run %x {} yield %y }} else {{ yield %x }}", kNeg))),
+            "value '%y' is not defined where it is read");
+}
+
+TEST(ModelError, CountsAndTypesMustFit) {
+  EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %x, %x {}", kNeg))),
+            "the graph takes 1 inputs, 2 are given");
+  EXPECT_EQ(verify_error(with_body(fmt::format("%y, %z = run %x {}", kNeg))),
+            "the graph has 1 outputs, 2 are named");
+  EXPECT_EQ(verify_error(with_body(fmt::format("%y = run %n {}", kNeg))),
+            "is i64[], must be f32[3]");
+  EXPECT_EQ(
+      verify_error(with_body("%y = run graph @c() { %c = constant [1, 2] : f32[2] return %c }")),
+      "is f32[2], must be f32[3] (dim 0: size 2 is not 3)");
+  EXPECT_EQ(verify_error(with_body("%y = if %x { yield %x } else { yield %x }")),
+            "condition '%x' is f32[3], must be bool[]");
+  EXPECT_EQ(verify_error(with_body("%y = if %p { yield %x } else { yield %n }")),
+            "result '%y' of if is f32[3] or i64[]");
+  EXPECT_EQ(verify_error(with_body("%y = if %p { yield %x, %x } else { yield %x }")),
+            "if has 1 results, its bodies yield 2 and 1");
+}
+
+TEST(ModelError, LoopsMustEndAndKeepTheirTypes) {
+  EXPECT_EQ(verify_error(with_body("%y = loop while %p with %s = %x { yield %s }")),
+            "a loop has neither a trip count nor a condition from its body");
+  EXPECT_EQ(verify_error(with_body("%y = loop trip %x with %s = %x { yield %s }")),
+            "trip count '%x' is f32[3], no scalar integer");
+  EXPECT_EQ(verify_error(with_body("%y = loop trip %n with %s = %x { yield %n }")),
+            "result '%y' of loop is f32[3] or i64[]");
+  EXPECT_EQ(verify_error(with_body("%y = loop trip %n grow %n { yield grow %n }")),
+            "result '%y' of loop has no axis to grow along");
+  EXPECT_EQ(verify_error(with_body("%y = loop trip %n with %s = %x grow %x { yield %s }")),
+            "a loop carries 1 values and grows 1, has 1 results, and its body yields 1");
+}
+
+TEST(ModelError, CropsNeedAnAxisAndACount) {
+  auto error = [](std::string_view crop) {
+    return verify_error(with_body(fmt::format(
+        "%y, %c = run %x, %n crop {} graph @g(%x: f32[3], %n: i64[]) {{ return %x, %n }}", crop)));
+  };
+  EXPECT_EQ(error("%y[0] to %c"), "no error");
+  EXPECT_EQ(error("%y[1] to %c"), "output 0 of rank 1 is cut along axis 1");
+  EXPECT_EQ(error("%c[0] to %y"),
+            "output 1 is cut to output 0, which is f32[3], no scalar integer");
+  EXPECT_EQ(error("%y[0] to %c, %y[0] to %c"), "output 0 is cut twice along axis 0");
+}
+
+TEST(ModelError, ACountMustBeWithinTheSize) {
+  Model model = parse_ok(
+      "model @m(%x: f32[3], %n: i64[]) -> (%y: f32[K]) where K in 0..3 {\n"
+      "%y, %c = run %x, %n crop %y[0] to %c graph @g(%x: f32[3], %n: i64[]) { return %x, %n } }");
+  auto run = [&](int64_t count) {
+    return evaluate_model(model, std::vector{f32({1, 2, 3}, {3}), i64(count)});
+  };
+  EXPECT_EQ(numbers((*run(2))[0]), (std::vector<double>{1, 2}));
+  EXPECT_EQ(run(4).error().what, "output '%y' is cut to 4 along axis 0, which has 3");
+  EXPECT_EQ(run(-1).error().what, "output '%y' is cut to -1 along axis 0, which has 3");
+}
+
+TEST(ModelError, InputsAndOutputsMustBeAsDeclared) {
+  Model model = parse_ok(kPositives);
+  EXPECT_EQ(evaluate_model(model, {}).error().what,
+            "model 'positives' takes 1 inputs, 0 are given");
+  EXPECT_EQ(evaluate_model(model, std::vector{f32({1, 2}, {2})}).error().what,
+            "input '%x' is f32[2], must be f32[6] (dim 0: size 2 is not 6)");
+  model = parse_ok(kGrowingState);
+  EXPECT_EQ(evaluate_model(model, std::vector{i64(9), f32({1, 2}, {2})}).error().what,
+            "output '%y' is f32[1024], must be f32[L] (dim 0: size 1024 is outside of 1..1000, the "
+            "bounds of L)");
+}
+
+TEST(ModelError, TextErrorsHaveTheirPlace) {
+  EXPECT_EQ(parse_error("modl"), "<text>:1:1: expected 'model' or 'graph', found 'modl'");
+  EXPECT_EQ(parse_error("model @m() -> () { %3 = run"),
+            "<text>:1:20: values of a model have names, not numbers");
+  EXPECT_EQ(parse_error("model @m() -> () { %y = ran"),
+            "<text>:1:25: expected 'run', 'if' or 'loop', found 'ran'");
+  EXPECT_EQ(parse_error("model @m() -> () { %y = run crop %z[0] to %y"),
+            "<text>:1:34: %z is no result of this segment");
+  std::string deep = "model @m(%p: bool[]) -> () {";
+  for (int i = 0; i < 100; ++i) deep += " if %p {";
+  EXPECT_NE(parse_error(deep).find("segments are nested more than 64 deep"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hone
