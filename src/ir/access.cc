@@ -169,7 +169,9 @@ std::vector<Region> needed_regions(const AccessRelation& relation, std::span<con
     Box mine = box_for(relation, access, box);
     any = !is_empty(mine) && narrow_to(access, wanted, mine);
     for (size_t d = 0; d < box.size(); ++d) {
-      if (mentions(access, static_cast<int>(d))) box[d] = mine[d];
+      if (!mentions(access, static_cast<int>(d))) continue;
+      bool sequential = relation.dims[d].kind == IterKind::sequential;
+      box[d] = {sequential ? 0 : mine[d].low, mine[d].high};
     }
   }
   std::vector<Region> regions;
@@ -191,6 +193,11 @@ std::vector<Region> reached_regions(const AccessRelation& relation, std::span<co
   for (const Access& access : relation.operands[static_cast<size_t>(operand)]) {
     Box box = box_for(relation, access, whole_box(relation));
     if (is_empty(box) || !narrow_to(access, changed, box)) continue;
+    for (size_t d = 0; d < box.size(); ++d) {
+      if (relation.dims[d].kind == IterKind::sequential) {
+        box[d].high = relation.dims[d].extent.value() - 1;
+      }
+    }
     for (size_t r = 0; r < results.size(); ++r) {
       unite(regions[r], read_in(relation, relation.results[r], results[r], box));
     }

@@ -15,7 +15,8 @@ namespace hone {
 enum class IterKind : uint8_t {
   parallel,    // points are independent; every result element belongs to one
   reduction,   // points are combined in any order
-  sequential,  // points are combined in order
+  sequential,  // points are combined in order; a result that is indexed by the dim depends on all
+               // points up to its own
 };
 
 struct IterDim {

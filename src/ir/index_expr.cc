@@ -300,8 +300,9 @@ std::string IndexExpr::text(const Node& node, std::span<const IterDim> dims) {
     append(minus, factor.is(1) ? atom : parenthesized(factor) + "*" + atom);
   }
   if (out.empty() || !node.constant.is(0)) {
-    bool minus = node.constant.is_static() && node.constant.value() < 0;
-    append(minus, (minus ? Dim(0) - node.constant : node.constant).to_string());
+    std::string constant = node.constant.to_string();
+    bool minus = constant.front() == '-';
+    append(minus, constant.substr(minus ? 1 : 0));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ir/reference/domain.h"
 #include "tests/ir/op_testing.h"
 
 // dynamic_slice, dynamic_update, gather, scatter.
@@ -225,6 +226,25 @@ TEST(ScatterTest, BatchDimsAndUnindexedDims) {
       "scatter {window_dims = [], inserted_dims = [0, 1], index_map = [1], "
       "index_vector_dim = 1, combine = add}",
       {"f32[2,2] 0", "i32[2] 1 1", "f32[2] 5 7"}, {"f32[2,2] 0 12 0 0"});
+}
+
+TEST(ScatterTest, InThePrimeField) {
+  auto run = [](std::string_view combine) {
+    Result<Graph> graph = graph_of(op_of(scatter_rows(combine)),
+                                   {type_of("f32[2,1]"), type_of("i32[3]"), type_of("f32[3,1]")});
+    EXPECT_TRUE(graph.ok());
+    std::vector<FieldInput> inputs(3);
+    inputs[0].residues = {5, 6};
+    inputs[1].integers = tensor_of("i32[3] 1 1 7");
+    inputs[2].residues = {FieldElement::kPrime - 1, 3, 4};  // -1, 3, 4
+    return evaluate_in_field(*graph, inputs);
+  };
+  EXPECT_EQ((*run("add"))[0], (std::vector<uint64_t>{5, 8}));
+  EXPECT_EQ((*run("mul"))[0], (std::vector<uint64_t>{5, FieldElement::kPrime - 18}));
+  EXPECT_EQ((*run("replace"))[0], (std::vector<uint64_t>{5, 3}));
+  Result<std::vector<std::vector<uint64_t>>> max = run("max");
+  ASSERT_FALSE(max.ok());
+  EXPECT_EQ(max.error().code, ErrorCode::unsupported);
 }
 
 TEST(ScatterTest, Errors) {
