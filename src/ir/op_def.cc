@@ -7,7 +7,7 @@
 
 namespace hone {
 
-#define HONE_OP(id, text, family, level) extern const OpDef op_def_##id __attribute__((weak));
+#define HONE_OP(id, text, family, level) extern const OpDef op_def_##id;
 #include "ir/ops.def"
 
 namespace {
@@ -39,9 +39,7 @@ const OpDef& op_def(Opcode opcode) {
 #define HONE_OP(id, text, family, level) &op_def_##id,
 #include "ir/ops.def"
   };
-  const OpDef* def = kTable[static_cast<size_t>(opcode)];
-  HONE_CHECK(def != nullptr, "op '{}' has no definition", name(opcode));
-  return *def;
+  return *kTable[static_cast<size_t>(opcode)];
 }
 
 std::string_view family(Opcode opcode) { return kFamilies[static_cast<size_t>(opcode)]; }
