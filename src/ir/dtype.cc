@@ -1,8 +1,7 @@
 #include "ir/dtype.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -74,17 +73,9 @@ int64_t wrap_to(DType type, int64_t value) {
 
 int64_t real_to_integer(DType type, double value) {
   if (is_bool(type)) return value != 0 ? 1 : 0;
-  if (std::isnan(value)) return 0;
+  if (type == DType::u64) return static_cast<int64_t>(saturating_cast<uint64_t>(value));
   IntegerLimits limits = integer_limits(type);
-  if (type == DType::u64) {
-    if (value <= 0) return 0;
-    if (value >= 0x1p64) return limits.highest;
-    return static_cast<int64_t>(static_cast<uint64_t>(value));
-  }
-  // The limits of i64 are not exact as doubles, hence >=: at 2^63 it is already too large.
-  if (value <= static_cast<double>(limits.lowest)) return limits.lowest;
-  if (value >= static_cast<double>(limits.highest)) return limits.highest;
-  return static_cast<int64_t>(value);
+  return std::clamp(saturating_cast<int64_t>(value), limits.lowest, limits.highest);
 }
 
 double integer_to_real(DType type, int64_t image) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -82,6 +84,14 @@ int64_t wrap_to(DType type, int64_t value);
 // Real to integer as `cast` defines it: toward zero, saturating at the type's limits, NaN gives 0.
 // For bool: value != 0, which holds for NaN.
 int64_t real_to_integer(DType type, double value);
+template <std::integral T>  // for the types that C++ has, but bool
+constexpr T saturating_cast(double value) {
+  using Limits = std::numeric_limits<T>;
+  constexpr double kAbove = 2.0 * static_cast<double>(Limits::max() / 2 + 1);  // exact
+  if (value != value) return 0;
+  if (value <= static_cast<double>(Limits::lowest())) return Limits::lowest();
+  return value >= kAbove ? Limits::max() : static_cast<T>(value);
+}
 // The number that the canonical image stands for (u64 images above 2^63 are large, not negative).
 double integer_to_real(DType type, int64_t image);
 

@@ -111,15 +111,6 @@ void read(const Tensor& tensor, int64_t begin, std::span<Out> out) {
   });
 }
 
-void write_pattern(DType type, std::span<std::byte> out, size_t index, uint64_t pattern) {
-  if (bits(type) == 4) {
-    out[index / 2] |= std::byte(pattern & 0xf) << (index % 2 * 4);
-    return;
-  }
-  size_t size = static_cast<size_t>(bits(type)) / 8;
-  std::memcpy(out.data() + index * size, &pattern, size);  // little-endian: the low bytes are first
-}
-
 // What rounding to any of our formats sees as it would see the integer: a double with 53 bits, of
 // which the last one says whether anything was cut off.
 double for_rounding(int64_t value) {
@@ -131,38 +122,103 @@ double for_rounding(int64_t value) {
   double result = std::ldexp(static_cast<double>(kept), cut);
   return value < 0 ? -result : result;
 }
+double for_rounding(double value) { return value; }
 
-template <class T, class Pattern>
-Tensor from(Type type, std::span<const T> values, Pattern pattern) {
-  HONE_CHECK(static_cast<int64_t>(values.size()) == type.static_elements(), "{} numbers for {}",
-             values.size(), type.to_string());
-  Tensor tensor = Tensor::zeros(type);
-  std::span<std::byte> out = tensor.mutable_bytes();
-  for (size_t i = 0; i < values.size(); ++i) {
-    write_pattern(type.dtype(), out, i, pattern(values[i]));
+template <class T, class In>
+T converted(In value) {
+  if constexpr (std::is_integral_v<T> && std::is_floating_point_v<In>) {
+    return saturating_cast<T>(value);
+  } else {
+    return static_cast<T>(value);
   }
-  return tensor;
+}
+
+template <class T>
+struct PlainWriter {
+  std::byte* data;
+  template <class In>
+  void operator()(size_t index, In value) const {
+    T stored = converted<T>(value);
+    std::memcpy(data + index * sizeof(T), &stored, sizeof(T));
+  }
+};
+
+struct BoolWriter {
+  std::byte* data;
+  template <class In>
+  void operator()(size_t index, In value) const {
+    data[index] = std::byte{value != 0};
+  }
+};
+
+// The bytes must be 0 before.
+struct NibbleWriter {
+  std::byte* data;
+  DType type;
+  void operator()(size_t index, double value) const { set(index, real_to_integer(type, value)); }
+  void operator()(size_t index, int64_t value) const { set(index, value); }
+  void set(size_t index, int64_t value) const {
+    data[index / 2] |= static_cast<std::byte>(value & 0xf) << (index % 2 * 4);
+  }
+};
+
+template <const RealFormat& format, class Pattern>
+struct SmallRealWriter {
+  std::byte* data;
+  template <class In>
+  void operator()(size_t index, In value) const {
+    auto pattern = static_cast<Pattern>(format.encode(for_rounding(value)));
+    std::memcpy(data + index * sizeof(Pattern), &pattern, sizeof(Pattern));
+  }
+};
+
+// Calls use(writer), which converts a double or an int64_t to the element type.
+template <class Use>
+void with_writer(DType type, std::byte* data, Use use) {
+  switch (type) {
+    case DType::f64: return use(PlainWriter<double>{data});
+    case DType::f32: return use(PlainWriter<float>{data});
+    case DType::f16: return use(SmallRealWriter<kF16, uint16_t>{data});
+    case DType::bf16: return use(SmallRealWriter<kBf16, uint16_t>{data});
+    case DType::f8e4m3fn: return use(SmallRealWriter<kF8e4m3fn, uint8_t>{data});
+    case DType::f8e4m3fnuz: return use(SmallRealWriter<kF8e4m3fnuz, uint8_t>{data});
+    case DType::f8e5m2: return use(SmallRealWriter<kF8e5m2, uint8_t>{data});
+    case DType::f8e5m2fnuz: return use(SmallRealWriter<kF8e5m2fnuz, uint8_t>{data});
+    case DType::i64: return use(PlainWriter<int64_t>{data});
+    case DType::i32: return use(PlainWriter<int32_t>{data});
+    case DType::i16: return use(PlainWriter<int16_t>{data});
+    case DType::i8: return use(PlainWriter<int8_t>{data});
+    case DType::u64: return use(PlainWriter<uint64_t>{data});
+    case DType::u32: return use(PlainWriter<uint32_t>{data});
+    case DType::u16: return use(PlainWriter<uint16_t>{data});
+    case DType::u8: return use(PlainWriter<uint8_t>{data});
+    case DType::i4:
+    case DType::u4: return use(NibbleWriter{data, type});
+    case DType::boolean: return use(BoolWriter{data});
+  }
+}
+
+template <class In>
+void write(Tensor& tensor, std::span<const In> values) {
+  HONE_CHECK(static_cast<int64_t>(values.size()) == tensor.elements(), "{} numbers for {}",
+             values.size(), tensor.type().to_string());
+  with_writer(tensor.dtype(), tensor.mutable_bytes().data(), [values](auto writer) {
+    for (size_t i = 0; i < values.size(); ++i) writer(i, values[i]);
+  });
 }
 
 }  // namespace
 
 Tensor Tensor::from_reals(Type type, std::span<const double> values) {
-  DType dtype = type.dtype();
-  if (dtype == DType::f64) return of(type, values);
-  return from(type, values, [dtype](double value) {
-    return is_real(dtype) ? encode_real(dtype, value)
-                          : static_cast<uint64_t>(real_to_integer(dtype, value));
-  });
+  Tensor tensor = zeros(type);
+  write(tensor, values);
+  return tensor;
 }
 
 Tensor Tensor::from_integers(Type type, std::span<const int64_t> values) {
-  DType dtype = type.dtype();
-  if (dtype == DType::i64 || dtype == DType::u64) return of(type, values);
-  return from(type, values, [dtype](int64_t value) {
-    if (dtype == DType::f64) return std::bit_cast<uint64_t>(static_cast<double>(value));
-    return is_real(dtype) ? encode_real(dtype, for_rounding(value))
-                          : static_cast<uint64_t>(wrap_to(dtype, value));
-  });
+  Tensor tensor = zeros(type);
+  write(tensor, values);
+  return tensor;
 }
 
 Tensor Tensor::scalar(DType dtype, double value) {
