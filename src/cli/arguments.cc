@@ -1,0 +1,228 @@
+#include "cli/arguments.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::cli {
+namespace {
+
+Status check_value(std::string_view shown, Take take, std::string_view words, int64_t low,
+                   int64_t high, std::string_view text) {
+  if (take == Take::integer) {
+    const Result<int64_t> number = parse_int(text);
+    if (!number.ok()) return usage_error("{}: '{}' is not an integer", shown, text);
+    if (*number < low || *number > high) {
+      return high == INT64_MAX ? usage_error("{}: {} is less than {}", shown, *number, low)
+                               : usage_error("{}: {} is outside {}..{}", shown, *number, low, high);
+    }
+  } else if (take == Take::real) {
+    const Result<double> number = parse_double(text);
+    if (!number.ok() || !std::isfinite(*number) || *number < 0)
+      return usage_error("{}: '{}' is not a number of at least 0", shown, text);
+  } else if (text.empty() && take != Take::text) {
+    return usage_error("{}: the value is empty", shown);
+  } else if (take == Take::word) {
+    const std::vector<std::string_view> allowed = split(words, '|');
+    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
+      return usage_error("{}: '{}' is not one of {}", shown, text, join(allowed, ", "))
+          .with_hint(did_you_mean(text, allowed));
+    }
+  }
+  return {};
+}
+
+bool looks_like_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
+
+std::string full_name(const Command& command) {
+  return command.name.empty() ? "hone" : fmt::format("hone {}", command.name);
+}
+
+}  // namespace
+
+Status check_value(const Option& option, std::string_view text) {
+  return check_value(fmt::format("--{}", option.name), option.take, option.words, option.low,
+                     option.high, text);
+}
+
+class Parser {
+ public:
+  explicit Parser(const Command& command)
+      : command_(command), options_(options_of(command)), arguments_(command) {}
+
+  Result<Arguments> parse(std::span<const std::string> words) {
+    bool only_positionals = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      if (!only_positionals && word == "--") {
+        only_positionals = true;
+      } else if (!only_positionals && looks_like_option(word)) {
+        HONE_TRY(option(words, i));
+      } else {
+        HONE_TRY(positional(word));
+      }
+    }
+    return finish();
+  }
+
+ private:
+  // Consumes words[i] and, if the value stands by itself, words[i + 1].
+  Status option(std::span<const std::string> words, size_t& i) {
+    std::string_view word = words[i];
+    const bool is_long = word.starts_with("--");
+    const size_t end = is_long ? std::min(word.find('='), word.size()) : 2;
+    const std::string_view shown = word.substr(0, end);
+    const Option* found = find(shown);
+    if (found == nullptr) return unknown_option(shown);
+
+    std::string_view value = word.substr(end);
+    bool has_value = end < word.size();
+    if (is_long && has_value) value.remove_prefix(1);
+    if (found->take == Take::nothing) {
+      if (has_value) return usage_error("{} takes no value", shown);
+    } else if (!has_value) {
+      if (i + 1 == words.size()) return usage_error("{} needs a value: {}", shown, found->doc);
+      value = words[++i];
+      if (value.starts_with("--") && find(value) != nullptr)
+        return usage_error("{} needs a value, found the option {}", shown, value);
+    }
+
+    std::vector<std::string>& values = arguments_.values_[std::string(found->name)];
+    if (!values.empty() && !found->repeats) return usage_error("{} is given twice", shown);
+    if (found->take != Take::nothing) HONE_TRY(check_value(*found, value));
+    values.emplace_back(value);
+    return {};
+  }
+
+  Status positional(const std::string& word) {
+    if (next_ == command_.positionals.size()) {
+      return usage_error("'{}' has no place for the argument '{}'", full_name(command_), word)
+          .with_hint(help_hint());
+    }
+    const Positional& expected = command_.positionals[next_];
+    HONE_TRY(check_value(expected.name, expected.take, expected.words, 0, INT64_MAX, word));
+    arguments_.values_[std::string(expected.name)].push_back(word);
+    if (!expected.repeats) ++next_;
+    return {};
+  }
+
+  Result<Arguments> finish() {
+    for (const Positional& expected : command_.positionals) {
+      if (!expected.optional && !arguments_.given(expected.name)) {
+        return usage_error("'{}' needs {}: {}", full_name(command_), expected.name, expected.doc)
+            .with_hint(help_hint());
+      }
+    }
+    return std::move(arguments_);
+  }
+
+  const Option* find(std::string_view shown) const {
+    for (const Option& option : options_) {
+      if (shown.starts_with("--") ? shown.substr(2) == option.name
+                                  : option.letter != 0 && shown[1] == option.letter) {
+        return &option;
+      }
+    }
+    return nullptr;
+  }
+
+  Error unknown_option(std::string_view shown) const {
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back(fmt::format("--{}", option.name));
+    const std::string hint = did_you_mean(shown, names);
+    return usage_error("'{}' has no option {}", full_name(command_), shown)
+        .with_hint(hint.empty() ? help_hint() : hint);
+  }
+
+  std::string help_hint() const {
+    return fmt::format("see 'hone help{}{}'", command_.name.empty() ? "" : " ", command_.name);
+  }
+
+  const Command& command_;
+  std::vector<Option> options_;
+  Arguments arguments_;
+  size_t next_ = 0;
+};
+
+namespace {
+
+// The command's name takes one or two words of the line, which `words` loses.
+Result<const Command*> take_command(std::span<const std::string>& words) {
+  if (words.empty() || looks_like_option(words[0])) return find_command("");
+  std::string name = words[0];
+  words = words.subspan(1);
+  if (is_group(name)) {
+    std::vector<std::string_view> members;
+    for (std::string_view member : command_names())
+      if (member.starts_with(name + " ")) members.push_back(member.substr(name.size() + 1));
+    if (words.empty() || looks_like_option(words[0]))
+      return usage_error("'hone {}' needs one of {}", name, join(members, ", "))
+          .with_hint(fmt::format("see 'hone help {}'", name));
+    name += " " + words[0];
+    words = words.subspan(1);
+  }
+  if (const Command* command = find_command(name)) return command;
+  return unknown_command(name);
+}
+
+// Words before any --.
+bool has_word(std::span<const std::string> words, std::string_view long_form,
+              std::string_view short_form) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == long_form || word == short_form) return true;
+  }
+  return false;
+}
+
+// The command that a line with --help is about: its leading words, as far as they name one.
+Result<Arguments> help_about(std::span<const std::string> words) {
+  std::vector<std::string> topic;
+  for (const std::string& word : words) {
+    if (looks_like_option(word)) break;
+    if (topic.empty() || is_group(topic[0])) topic.push_back(word);
+    if (topic.size() == 2) break;
+  }
+  return Parser(*find_command("help")).parse(topic);
+}
+
+}  // namespace
+
+Result<Arguments> parse_arguments(std::span<const std::string> words) {
+  if (has_word(words, "--help", "-h")) return help_about(words);
+  if (!words.empty() && words[0] == "--version")
+    return Parser(*find_command("version")).parse(words.subspan(1));
+  const Command* command = HONE_TRY(take_command(words));
+  return Parser(*command).parse(words);
+}
+
+std::string Arguments::text(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found != values_.end()) return found->second.front();
+  for (const Option& option : options_of(*command_))
+    if (option.name == name) return std::string(option.fallback);
+  for (const Positional& positional : command_->positionals)
+    if (positional.name == name) return "";
+  throw InternalError(__FILE__, __LINE__, "the row has the option",
+                      fmt::format("'{}' of '{}'", name, command_->name));
+}
+
+int64_t Arguments::integer(std::string_view name) const {
+  const Result<int64_t> number = parse_int(text(name));
+  HONE_CHECK(number.ok(), "--{} has no integer", name);
+  return *number;
+}
+
+double Arguments::real(std::string_view name) const {
+  const Result<double> number = parse_double(text(name));
+  HONE_CHECK(number.ok(), "--{} has no number", name);
+  return *number;
+}
+
+std::vector<std::string> Arguments::list(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,34 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/source.h"
+#include "report/dot.h"
+#include "report/summary.h"
+#include "report/summary_text.h"
+
+namespace hone::cli {
+
+Status cmd_inspect(const Arguments& arguments, Console& console) {
+  const std::string drawing = arguments.text("dot");
+  if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
+  const Graph graph = HONE_TRY(load_source(arguments.text("MODEL"), console));
+  const Bindings bindings = HONE_TRY(dim_bindings(graph, arguments.list("dim")));
+
+  if (arguments.given("dot")) {
+    if (drawing == "-") {
+      console.write(graphviz(graph));
+      return {};
+    }
+    HONE_TRY(write_file_atomic(drawing, graphviz(graph)));
+    console.note("wrote {}", drawing);
+  }
+  const GraphSummary summary = HONE_TRY(summarize(graph, bindings));
+  console.write(arguments.text("format") == "json" ? summary_json(summary) : summary_text(summary));
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,36 @@
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/op_text.h"
+#include "ir/op_def.h"
+
+namespace hone::cli {
+
+Status cmd_ops(const Arguments& arguments, Console& console) {
+  if (arguments.given("markdown")) {
+    console.write(ops_markdown());
+    return {};
+  }
+  if (arguments.given("NAME")) {
+    const std::string wanted = arguments.text("NAME");
+    const std::optional<Opcode> opcode = opcode_from_name(wanted);
+    if (!opcode) {
+      return usage_error("there is no op '{}'", wanted)
+          .with_hint(did_you_mean(wanted, known_words(Take::op, "")));
+    }
+    console.write(op_text(op_def(*opcode)));
+    return {};
+  }
+  for (std::string_view title : op_families()) {
+    TextTable table("ll");
+    for (Opcode opcode : ops_of_family(title))
+      table.add_row({op_signature(op_def(opcode)), op_summary(op_def(opcode))});
+    console.print("{}\n{}\n", console.styled(Style::bold, title), table.to_string("  "));
+  }
+  console.note("'hone ops NAME' says more about one.");
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,42 @@
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/source.h"
+#include "report/summary.h"
+
+namespace hone::cli {
+
+Status cmd_zoo_list(const Arguments&, Console& console) {
+  TextTable table("lrrrll", {"model", "parameters", "MACs", "nodes", "inputs", "summary"});
+  for (const ZooEntry& entry : zoo_entries()) {
+    const Graph graph = HONE_TRY(build_zoo_model(entry.name));
+    const GraphSummary summary = HONE_TRY(summarize(graph));
+    std::vector<std::string> inputs;
+    for (size_t i = 0; i < std::min<size_t>(summary.inputs.size(), 2); ++i)
+      inputs.push_back(summary.inputs[i].type.to_string());
+    if (summary.inputs.size() > 2)
+      inputs.push_back(fmt::format("{} more", summary.inputs.size() - 2));
+    table.add_row({std::string(entry.name), format_count(static_cast<double>(summary.parameters)),
+                   format_count(summary.macs), std::to_string(summary.nodes), join(inputs, ", "),
+                   std::string(entry.summary)});
+  }
+  console.write(table.to_string());
+  return {};
+}
+
+Status cmd_zoo_export(const Arguments& arguments, Console& console) {
+  const std::string name = arguments.text("NAME");
+  const std::string path =
+      arguments.given("output") ? arguments.text("output") : fmt::format("{}.hone", name);
+  if (path != "-") HONE_TRY(check_writable(path));
+  const ZooOptions options =
+      zoo_options_from([&](std::string_view option) -> std::optional<std::string> {
+        return arguments.given(option) ? std::optional(arguments.text(option)) : std::nullopt;
+      });
+  const Graph graph = HONE_TRY(build_zoo_model(name, options));
+  return save_graph(graph, path, console);
+}
+
+}  // namespace hone::cli

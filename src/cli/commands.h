@@ -1,0 +1,24 @@
+#pragma once
+
+#include "base/error.h"
+
+// What the rows of commands.cc run; each in the file of its name.
+
+namespace hone::cli {
+
+class Arguments;
+class Console;
+
+Status cmd_demo(const Arguments& arguments, Console& console);
+Status cmd_zoo_list(const Arguments& arguments, Console& console);
+Status cmd_zoo_export(const Arguments& arguments, Console& console);
+Status cmd_inspect(const Arguments& arguments, Console& console);
+Status cmd_run(const Arguments& arguments, Console& console);
+Status cmd_opt(const Arguments& arguments, Console& console);
+Status cmd_ops(const Arguments& arguments, Console& console);
+Status cmd_completions(const Arguments& arguments, Console& console);
+Status cmd_man(const Arguments& arguments, Console& console);
+Status cmd_version(const Arguments& arguments, Console& console);
+Status cmd_help(const Arguments& arguments, Console& console);
+
+}  // namespace hone::cli

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "base/error.h"
+#include "base/progress.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+// Where a command talks: data goes to stdout, all else to stderr.
+
+namespace hone::cli {
+
+enum class Style : uint8_t { bold, dim, red, green };
+
+class Console {
+ public:
+  struct Options {
+    std::FILE* out = stdout;
+    std::FILE* err = stderr;
+    bool out_is_terminal = false;
+    bool err_is_terminal = false;
+    bool no_color = false;  // NO_COLOR
+  };
+  // Of this process: asks the terminal and the environment.
+  static Options of_process();
+
+  explicit Console(const Options& options) : options_(options) {}
+  Console(const Console&) = delete;
+
+  // "auto", "always" or "never"; "auto", "plain", "json" or "none".
+  void set_color(std::string_view when) { color_ = when; }
+  void set_progress(ProgressMode mode) { progress_mode_ = mode; }
+
+  // Data, as it is.
+  void write(std::string_view text);
+  template <class... Args>
+  void print(fmt::format_string<Args...> text, Args&&... args) {
+    write(fmt::format(text, std::forward<Args>(args)...));
+  }
+  // A line of talk.
+  void say(std::string_view line);
+  template <class... Args>
+  void note(fmt::format_string<Args...> text, Args&&... args) {
+    say(fmt::format(text, std::forward<Args>(args)...));
+  }
+  // "hone: error: ..." and its hint.
+  void error(const Error& error);
+
+  // The text in the style, if the stream shows colours.
+  std::string styled(Style style, std::string_view text) const;       // for print
+  std::string styled_talk(Style style, std::string_view text) const;  // for note
+
+  std::unique_ptr<Progress> progress();
+  CancelToken& cancel() { return cancel_; }
+
+  // What a crash report is to contain: makes the text of the graph at hand.
+  void set_exhibit(std::function<std::string()> make) { exhibit_ = std::move(make); }
+  std::string exhibit() const { return exhibit_ ? exhibit_() : ""; }
+
+  // Everything reached stdout, or an error: a full disk must not look like success.
+  Status flush();
+
+ private:
+  std::string styled(bool terminal, Style style, std::string_view text) const;
+
+  Options options_;
+  std::string color_ = "auto";
+  ProgressMode progress_mode_ = ProgressMode::automatic;
+  CancelToken cancel_;
+  std::function<std::string()> exhibit_;
+  int write_error_ = 0;  // errno of the first failed write
+};
+
+}  // namespace hone::cli

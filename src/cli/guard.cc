@@ -1,0 +1,84 @@
+#include "cli/guard.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/console.h"
+
+#include <new>
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The same fault of the same command goes to the same folder.
+Result<fs::path> save_reproducer(std::span<const std::string> words, const std::string& message,
+                                 const std::string& graph, const fs::path& parent) {
+  std::string command = "hone";
+  for (const std::string& word : words) command += " " + shell_quoted(word);
+  const uint64_t id = Hasher().add(command).add(message).add(graph).value();
+  const fs::path folder = parent / fmt::format("hone-crash-{:08x}", id >> 32);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) return bad_input("cannot create {}: {}", folder.string(), failed.message());
+  const std::string report =
+      fmt::format("hone {}\nfolder: {}\n\n{}\n", HONE_VERSION, parent.string(), message);
+  HONE_TRY(write_file_atomic(folder / "report.txt", report));
+  HONE_TRY(write_file_atomic(folder / "command.sh", command + "\n"));
+  if (!graph.empty()) HONE_TRY(write_file_atomic(folder / "graph.hone", graph));
+  return folder;
+}
+
+int report_fault(std::span<const std::string> words, Console& console, const fs::path& parent,
+                 const std::string& message) {
+  Error error{ErrorCode::internal, message, "", ""};
+  // A broken graph may not even print.
+  std::string graph;
+  try {
+    graph = console.exhibit();
+  } catch (const std::exception&) {
+    graph = "";
+  }
+  // The working folder may be read-only.
+  for (const fs::path& place : {parent, fs::temp_directory_path()}) {
+    const Result<fs::path> saved = save_reproducer(words, message, graph, place);
+    if (!saved.ok()) continue;
+    error.hint = fmt::format(
+        "this is a fault of hone, not yours; please report it with the folder {}", saved->string());
+    break;
+  }
+  console.error(error);
+  return static_cast<int>(error.code);
+}
+
+}  // namespace
+
+int guarded(std::span<const std::string> words, Console& console, const fs::path& folder,
+            const std::function<Status()>& body) {
+  try {
+    Status done = body();
+    if (done.ok()) done = console.flush();
+    if (done.ok()) return 0;
+    (void)console.flush();
+    console.error(done.error());
+    return static_cast<int>(done.error().code);
+  } catch (const std::bad_alloc&) {
+    console.error({ErrorCode::limit, "out of memory", "", "try a smaller size or batch"});
+    return static_cast<int>(ErrorCode::limit);
+  } catch (const std::exception& fault) {
+    return report_fault(words, console, folder, fault.what());
+  }
+}
+
+std::string shell_quoted(std::string_view word) {
+  static constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace hone::cli

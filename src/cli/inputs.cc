@@ -1,0 +1,203 @@
+#include "cli/inputs.h"
+
+#include "base/text.h"
+#include "cli/console.h"
+#include "cli/source.h"
+#include "io/npy.h"
+#include "io/npz.h"
+#include "report/summary.h"
+#include "zoo/inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hone::cli {
+namespace {
+
+// "x=VALUE" at its first sign.
+Result<std::pair<std::string, std::string>> split_pair(std::string_view option,
+                                                       const std::string& text) {
+  const size_t sign = text.find('=');
+  if (sign == 0 || sign == std::string::npos)
+    return usage_error("{}: '{}' has not the form NAME=VALUE", option, text);
+  return std::pair(text.substr(0, sign), text.substr(sign + 1));
+}
+
+class Resolver {
+ public:
+  Resolver(const Graph& graph, Console& console)
+      : graph_(graph), console_(console), given_(graph.inputs().size()) {
+    for (ValueId v : graph.inputs()) names_.emplace_back(graph.name(v));
+  }
+
+  Result<RunInputs> resolve(const Arguments& arguments) {
+    bindings_ = HONE_TRY(dim_bindings(graph_, arguments.list("dim")));
+    for (const std::string& text : arguments.list("shape")) HONE_TRY(add_shape(text));
+    if (arguments.given("inputs")) HONE_TRY(add_file(arguments.text("inputs")));
+    for (const std::string& text : arguments.list("input")) HONE_TRY(add_input(text));
+    HONE_TRY(bind_the_rest());
+    HONE_TRY(check_memory());
+    HONE_TRY(fill(arguments.integer("seed")));
+    return RunInputs{std::move(given_), std::move(bindings_)};
+  }
+
+ private:
+  Result<size_t> index_of(std::string_view option, std::string_view name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
+    std::string hint = did_you_mean(name, names_);
+    if (hint.empty())
+      hint = names_.empty() ? "it has none" : fmt::format("it has {}", join(names_, ", "));
+    return usage_error("{}: the graph has no input '{}'", option, name).with_hint(hint);
+  }
+
+  Type input_type(size_t i) const { return graph_.type(graph_.inputs()[i]); }
+
+  // The dims of input i are these numbers; symbols follow.
+  Status match(size_t i, std::span<const int64_t> dims) {
+    const Type type = input_type(i);
+    Ints shape(dims.begin(), dims.end());
+    const auto wrong = [&](std::string_view why) {
+      return usage_error("input '{}' is {}, given is [{}]{}", names_[i], type.to_string(),
+                         join(shape, ", "), why);
+    };
+    if (static_cast<int>(dims.size()) != type.rank())
+      return wrong(fmt::format(": rank {} instead of {}", dims.size(), type.rank()));
+    for (size_t axis = 0; axis < dims.size(); ++axis) {
+      const Dim wanted = type.dim(static_cast<int>(axis));
+      Status fits = match_dim(wanted.bind(bindings_), dims[axis], bindings_);
+      if (!fits.ok()) return wrong(fmt::format(": axis {}: {}", axis, fits.error().what));
+    }
+    return {};
+  }
+
+  Status add_shape(const std::string& text) {
+    const auto [name, value] = HONE_TRY(split_pair("--shape", text));
+    const size_t i = HONE_TRY(index_of("--shape", name));
+    Ints dims;
+    if (!value.empty()) {
+      for (std::string_view part : split(value, 'x')) {
+        const Result<int64_t> dim = parse_int(part);
+        if (!dim.ok() || *dim < 0 || *dim > kMaxElements)
+          return usage_error("--shape {}: '{}' is no dim", text, part)
+              .with_hint("the form is x=1x3x224x224");
+        dims.push_back(*dim);
+      }
+    }
+    return match(i, dims);
+  }
+
+  Status add_tensor(size_t i, Tensor tensor, std::string_view from) {
+    if (given_[i]) return usage_error("input '{}' is given twice", names_[i]);
+    HONE_TRY(match(i, tensor.type().static_dims()));
+    const DType wanted = input_type(i).dtype();
+    if (tensor.dtype() != wanted) {
+      // numpy has no bf16 and no f8; whoever has such an input gives wider reals.
+      if (!is_real(wanted) || !is_real(tensor.dtype()))
+        return bad_input("input '{}' holds {}, {} holds {}", names_[i], name(wanted), from,
+                         name(tensor.dtype()));
+      std::vector<double> values(static_cast<size_t>(tensor.elements()));
+      tensor.read_reals(0, values);
+      tensor = Tensor::from_reals(tensor.type().with_dtype(wanted), values);
+      console_.note("{}: rounded to {}", from, name(wanted));
+    }
+    given_[i] = std::move(tensor);
+    return {};
+  }
+
+  Status add_input(const std::string& text) {
+    const auto [name, value] = HONE_TRY(split_pair("--input", text));
+    const size_t i = HONE_TRY(index_of("--input", name));
+    if (value.starts_with('@')) {
+      const std::string path = value.substr(1);
+      return add_tensor(i, HONE_TRY(read_npy(path)), path);
+    }
+    Result<Tensor> tensor = parse_literal(value);
+    if (!tensor.ok()) return std::move(tensor).error().within(fmt::format("--input {}", name));
+    return add_tensor(i, std::move(*tensor), "the literal");
+  }
+
+  Status add_file(const std::string& path) {
+    for (NamedTensor& member : HONE_TRY(read_npz(path))) {
+      const size_t i = HONE_TRY(index_of("--inputs", member.name));
+      HONE_TRY(add_tensor(i, std::move(member.tensor), fmt::format("{}:{}", path, member.name)));
+    }
+    return {};
+  }
+
+  // Symbols that nothing has decided take their smallest value.
+  Status bind_the_rest() {
+    const Bindings all = smallest_bindings(graph_, bindings_);
+    std::vector<std::string> chosen;
+    for (const auto& [name, dim] : all)
+      if (!bindings_.contains(name)) chosen.push_back(fmt::format("{}={}", name, dim.to_string()));
+    if (!chosen.empty())
+      console_.note("{} (the smallest; --dim or --shape sets others)", join(chosen, ", "));
+    bindings_ = all;
+    return {};
+  }
+
+  // The reference computes in 8 bytes per element.
+  Status check_memory() const {
+    const GraphSummary summary = HONE_TRY(summarize(graph_, bindings_));
+    const double needed = 8.0 * static_cast<double>(summary.peak_elements) +
+                          static_cast<double>(summary.constant_bytes);
+    if (needed <= static_cast<double>(memory_limit())) return {};
+    return over_limit("this run needs about {}, the machine has {}",
+                      format_bytes(static_cast<int64_t>(std::min(needed, 9e18))),
+                      format_bytes(memory_limit()))
+        .with_hint("choose smaller sizes with --dim, --shape or the options of the model");
+  }
+
+  Status fill(int64_t seed) {
+    std::vector<std::string> random;
+    for (size_t i = 0; i < given_.size(); ++i)
+      if (!given_[i]) random.push_back(names_[i]);
+    if (random.empty()) return {};
+    std::vector<Tensor> numbers =
+        HONE_TRY(random_inputs(graph_, static_cast<uint64_t>(seed), bindings_));
+    for (size_t i = 0; i < given_.size(); ++i)
+      if (!given_[i]) given_[i] = std::move(numbers[i]);
+    console_.note("random {} {}, seed {}", random.size() == 1 ? "input" : "inputs",
+                  join(random, ", "), seed);
+    return {};
+  }
+
+  const Graph& graph_;
+  Console& console_;
+  std::vector<std::string> names_;
+  std::vector<Tensor> given_;
+  Bindings bindings_;
+};
+
+}  // namespace
+
+Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>& texts) {
+  Bindings bindings;
+  const std::vector<Symbol> symbols = graph.symbols();
+  for (const std::string& text : texts) {
+    const auto [name, value] = HONE_TRY(split_pair("--dim", text));
+    const auto symbol = std::find_if(symbols.begin(), symbols.end(),
+                                     [&](const Symbol& one) { return one.name() == name; });
+    if (symbol == symbols.end()) {
+      std::vector<std::string_view> known;
+      for (const Symbol& one : symbols) known.push_back(one.name());
+      return usage_error("--dim: the graph has no symbol '{}'", name)
+          .with_hint(known.empty() ? "all of its dims are numbers"
+                                   : fmt::format("it has {}", join(known, ", ")));
+    }
+    const Result<int64_t> number = parse_int(value);
+    if (!number.ok()) return usage_error("--dim {}: '{}' is not an integer", text, value);
+    const Status fits = check_binding(*symbol, *number);
+    if (!fits.ok()) return usage_error("--dim {}: {}", text, fits.error().what);
+    if (!bindings.emplace(name, *number).second)
+      return usage_error("--dim: '{}' is given twice", name);
+  }
+  return bindings;
+}
+
+Result<RunInputs> resolve_inputs(const Graph& graph, const Arguments& arguments, Console& console) {
+  return Resolver(graph, console).resolve(arguments);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,116 @@
+#include "cli/outputs.h"
+
+#include "base/text.h"
+#include "cli/console.h"
+#include "cli/source.h"
+#include "io/npy.h"
+#include "io/npz.h"
+#include "report/compare.h"
+#include "report/summary.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name of a value may have slashes; a file's may not.
+std::string file_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name + ".npy";
+}
+
+}  // namespace
+
+Status check_output_path(const Graph& graph, const std::string& path) {
+  const fs::path target(path);
+  std::error_code ignored;
+  if (target.extension() == ".npy" && graph.outputs().size() != 1) {
+    return usage_error("{} holds one tensor, the graph has {} outputs", path,
+                       graph.outputs().size())
+        .with_hint("write them to a .npz file or into a folder");
+  }
+  if (target.extension() == ".npy" || target.extension() == ".npz") return check_writable(path);
+  if (fs::exists(target, ignored) && !fs::is_directory(target, ignored))
+    return usage_error("{} is not a folder", path)
+        .with_hint("outputs go to a .npz file, to a .npy file, or into a folder");
+  return {};
+}
+
+Status write_outputs(const Graph& graph, std::span<const Tensor> outputs, const std::string& path,
+                     Console& console) {
+  const fs::path target(path);
+  const std::vector<std::string> names = output_names(graph);
+  if (target.extension() == ".npy") {
+    HONE_TRY(write_npy(target, outputs[0]));
+  } else if (target.extension() == ".npz") {
+    std::vector<NamedTensor> members;
+    for (size_t i = 0; i < outputs.size(); ++i) members.push_back({names[i], outputs[i]});
+    HONE_TRY(write_npz(target, members));
+  } else {
+    std::error_code failed;
+    fs::create_directories(target, failed);
+    if (failed) return bad_input("cannot create the folder {}: {}", path, failed.message());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      HONE_TRY(write_npy(target / file_name(names[i]), outputs[i]));
+  }
+  console.note("wrote {}", path);
+  return {};
+}
+
+Result<std::vector<Expected>> read_expected(const Graph& graph, std::string_view files) {
+  std::vector<Expected> expected;
+  const std::vector<std::string> names = output_names(graph);
+  if (files.ends_with(".npz")) {
+    const std::string path(files);
+    for (NamedTensor& member : HONE_TRY(read_npz(path))) {
+      const auto found = std::find(names.begin(), names.end(), member.name);
+      if (found == names.end()) {
+        const std::string hint = did_you_mean(member.name, names);
+        return bad_input("{}: the graph has no output '{}'", path, member.name)
+            .with_hint(hint.empty() ? fmt::format("it has {}", join(names, ", ")) : hint);
+      }
+      expected.push_back({static_cast<size_t>(found - names.begin()), std::move(member.tensor),
+                          fmt::format("{}:{}", path, member.name)});
+    }
+    return expected;
+  }
+  const std::vector<std::string_view> paths = split(files, ',');
+  if (paths.size() > names.size())
+    return usage_error("--expect: {} files for {} outputs", paths.size(), names.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string path(paths[i]);
+    expected.push_back({i, HONE_TRY(read_npy(path)), path});
+  }
+  return expected;
+}
+
+Status compare_outputs(const Graph& graph, std::span<const Tensor> outputs,
+                       std::span<const Expected> expected, const GivenTolerance& given,
+                       Console& console) {
+  const std::vector<std::string> names = output_names(graph);
+  size_t failed = 0;
+  for (const Expected& one : expected) {
+    const Tensor& actual = outputs[one.index];
+    Tolerance tolerance = default_tolerance(actual.dtype());
+    tolerance.relative = given.relative.value_or(tolerance.relative);
+    tolerance.absolute = given.absolute.value_or(tolerance.absolute);
+    const Result<Comparison> result = compare(actual, one.tensor, tolerance);
+    const bool passed = result.ok() && result->passed();
+    if (!passed) ++failed;
+    console.print("{} {} against {}: {}\n",
+                  passed ? console.styled(Style::green, "ok") : console.styled(Style::red, "BAD"),
+                  names[one.index], one.from,
+                  result.ok() ? result->to_string() : result.error().what);
+  }
+  if (expected.size() < names.size())
+    console.note("{} of {} outputs were not compared", names.size() - expected.size(),
+                 names.size());
+  if (failed == 0) return {};
+  return Error{ErrorCode::mismatch,
+               fmt::format("{} of {} comparisons failed", failed, expected.size()), "", ""};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,180 @@
+#include "cli/source.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/console.h"
+#include "io/npz.h"
+#include "ir/model.h"
+#include "ir/model_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include <unistd.h>
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxTextBytes = int64_t{1} << 30;
+
+Result<std::string> read_stdin() {
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, count);
+    if (static_cast<int64_t>(text.size()) > kMaxTextBytes)
+      return over_limit("the standard input has more than {}", format_bytes(kMaxTextBytes));
+  }
+  return text;
+}
+
+// "resnet18,size=tiny,unroll"
+Result<Graph> build_zoo_source(std::string_view spec) {
+  const std::vector<std::string_view> parts = split(spec, ',');
+  std::map<std::string, std::string, std::less<>> values;
+  for (std::string_view part : std::span(parts).subspan(1)) {
+    const size_t sign = std::min(part.find('='), part.size());
+    const std::string_view name = part.substr(0, sign);
+    std::vector<std::string_view> known;
+    const Option* option = nullptr;
+    for (const Option& one : zoo_options()) {
+      known.push_back(one.name);
+      if (one.name == name) option = &one;
+    }
+    if (option == nullptr) {
+      const std::string hint = did_you_mean(name, known);
+      return usage_error("a zoo model has no option '{}'", name)
+          .with_hint(hint.empty() ? fmt::format("it has {}", join(known, ", ")) : hint);
+    }
+    const bool has_value = sign < part.size();
+    const std::string_view value = has_value ? part.substr(sign + 1) : "";
+    if (has_value && option->take == Take::nothing) return usage_error("'{}' takes no value", name);
+    if (!has_value && option->take != Take::nothing)
+      return usage_error("'{}' needs a value: {}={}", name, name, option->value);
+    if (has_value) HONE_TRY(check_value(*option, value));
+    if (!values.emplace(name, value).second) return usage_error("'{}' is given twice", name);
+  }
+  return build_zoo_model(parts[0], zoo_options_from([&](std::string_view name) {
+                           const auto found = values.find(name);
+                           return found == values.end() ? std::nullopt
+                                                        : std::optional(found->second);
+                         }));
+}
+
+// The .npz file that the text names, next to the text's own file and nowhere else.
+Result<WeightTable> read_weights(const fs::path& path, std::string_view text) {
+  WeightTable weights;
+  const std::string name = HONE_TRY(weights_file_of(text, {.file = path.native()}));
+  if (name.empty()) return weights;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  auto file = std::make_shared<MappedFile>(HONE_TRY(map_contained(folder, name)));
+  const std::string where = (folder / name).string();
+  for (NamedTensor& member : HONE_TRY(parse_npz(file->bytes(), where, file)))
+    weights.add(member.name, std::move(member.tensor));
+  return weights;
+}
+
+Result<Graph> single(const Model& model) {
+  if (const Graph* graph = single_graph(model)) return *graph;
+  return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
+                     model.name, model.segments.size());
+}
+
+Result<Graph> read_graph(const std::string& path) {
+  if (path == "-") {
+    const std::string text = HONE_TRY(read_stdin());
+    return single(HONE_TRY(parse_model(text, {.file = "<stdin>"})));
+  }
+  const std::string text = HONE_TRY(read_file(path, kMaxTextBytes));
+  const WeightTable weights = HONE_TRY(read_weights(path, text));
+  return single(HONE_TRY(parse_model(text, {.file = path, .weights = &weights})));
+}
+
+// Whether the constants would fill pages.
+bool is_large(const Graph& graph) {
+  int64_t bytes = 0;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) == Opcode::constant) bytes += graph.constant(n).byte_size();
+  return bytes > (1 << 16);
+}
+
+// Parseable if the constants are small, and readable if not.
+std::string text_alone(const Graph& graph) { return print(graph, {.elide = is_large(graph)}); }
+
+}  // namespace
+
+Result<Graph> load_source(const std::string& model, Console& console) {
+  std::string_view spec = model;
+  Graph graph = HONE_TRY(consume_prefix(spec, "zoo:") ? build_zoo_source(spec) : read_graph(model));
+  Status good = verify(graph);
+  if (!good.ok()) return std::move(good).error().within(model);
+  console.set_exhibit([graph] { return text_alone(graph); });
+  return graph;
+}
+
+ZooOptions zoo_options_from(
+    const std::function<std::optional<std::string>(std::string_view)>& get) {
+  const auto integer = [&](std::string_view name) -> std::optional<int64_t> {
+    const std::optional<std::string> text = get(name);
+    return text ? std::optional(*parse_int(*text)) : std::nullopt;
+  };
+  ZooOptions options;
+  options.size = get("size") == "tiny" ? ZooSize::tiny : ZooSize::full;
+  options.seed = static_cast<uint64_t>(integer("seed").value_or(0));
+  options.batch = integer("batch");
+  options.length = integer("length");
+  options.image = integer("image");
+  options.depth = integer("depth");
+  options.symbolic_batch = get("symbolic-batch").has_value();
+  options.symbolic_length = get("symbolic-length").has_value();
+  options.unroll = get("unroll").has_value();
+  return options;
+}
+
+Status save_graph(const Graph& graph, const std::string& path, Console& console) {
+  if (path == "-") {
+    console.write(text_alone(graph));
+    if (is_large(graph)) console.note("large constants are left out; a file keeps them");
+    return {};
+  }
+  WeightTable weights;
+  std::string text = print(graph, {.weights = &weights});
+  const fs::path weights_path = fs::path(path).replace_extension(".npz");
+  if (weights_path == fs::path(path))
+    return usage_error("{} would hold both the graph and its weights", path)
+        .with_hint("graphs are .hone files");
+  if (!weights.entries().empty()) {
+    std::vector<NamedTensor> members;
+    for (const WeightTable::Entry& entry : weights.entries())
+      members.push_back({entry.name, entry.tensor});
+    // The weights first: the graph must not be there without them.
+    HONE_TRY(write_npz(weights_path, members));
+    text = fmt::format("weights {}\n{}", hone::quoted(weights_path.filename().string()), text);
+  }
+  HONE_TRY(write_file_atomic(path, text));
+  console.note("wrote {}{}", path,
+               weights.entries().empty() ? "" : fmt::format(" and {}", weights_path.string()));
+  return {};
+}
+
+int64_t memory_limit() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? pages * page : INT64_MAX;
+}
+
+Status check_writable(const std::string& path) {
+  const fs::path target(path);
+  std::error_code ignored;
+  if (fs::is_directory(target, ignored)) return usage_error("{} is a folder", path);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (!fs::is_directory(folder, ignored))
+    return usage_error("there is no folder {}", folder.string());
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "cli/arguments.h"
+#include "ir/graph.h"
+#include "zoo/zoo.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+// Models named on the command line.
+
+namespace hone::cli {
+
+class Console;
+
+// MODEL: a graph file, "-" for the standard input, or "zoo:NAME,OPTION=VALUE". The graph is
+// verified, and becomes the exhibit of a crash report.
+Result<Graph> load_source(const std::string& model, Console& console);
+
+// Writes the graph, and its large constants next to it. "-" is the standard output, where large
+// constants are left out.
+Status save_graph(const Graph& graph, const std::string& path, Console& console);
+
+// What `get` says for each of zoo_options(); none: not given. Values are checked already.
+ZooOptions zoo_options_from(const std::function<std::optional<std::string>(std::string_view)>& get);
+
+// Bytes that a command may allocate for tensors: the machine's memory.
+int64_t memory_limit();
+
+// An error if what is to be written could not be: found before the work instead of after it.
+Status check_writable(const std::string& path);
+
+}  // namespace hone::cli

@@ -1,0 +1,11 @@
+# Without arguments hone builds, describes and evaluates a model, and says what to try next.
+"$HONE" >out 2>err
+grep -q "^graph squeezenet" out
+grep -Eq "^parameters +1.2 M" out
+grep -Eq "^logits +f32\[1, 1000\]" out
+grep -Eq "digest [0-9a-f]{16}$" out
+grep -q "hone zoo list" out
+
+# Every time the same.
+"$HONE" >again 2>/dev/null
+[[ $(grep -o "digest .*" out) == $(grep -o "digest .*" again) ]]
