@@ -197,6 +197,9 @@ class Users {
   std::vector<bool> output_;
 };
 
+// The node, or one in its regions, must not be removed, merged or folded (OpTraits::has_effect).
+bool has_effect(const Graph& graph, NodeId node);
+
 // live[n]: an output (or a node with an effect) depends on n. Parameters are always live.
 std::vector<bool> live_nodes(const Graph& graph);
 

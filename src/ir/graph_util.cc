@@ -46,7 +46,6 @@ Users::Users(const Graph& graph) : begin_(graph.value_count() + 1), output_(grap
   for (ValueId v : graph.outputs()) output_[v.index] = true;
 }
 
-namespace {
 bool has_effect(const Graph& graph, NodeId n) {
   if (graph.op(n).def().traits.has_effect) return true;
   std::span<const GraphRef> regions = graph.regions(n);
@@ -56,7 +55,6 @@ bool has_effect(const Graph& graph, NodeId n) {
     return false;
   });
 }
-}  // namespace
 
 std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.node_count());

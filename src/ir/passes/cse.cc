@@ -62,7 +62,7 @@ Result<Graph> merge_common_subexpressions(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
     NodeId made = HONE_TRY(copy.node(
         n, graph.op(n), HONE_TRY(transform_regions(graph, n, merge_common_subexpressions))));
-    if (graph.opcode(n) == Opcode::parameter || graph.op(n).def().traits.has_effect) continue;
+    if (graph.opcode(n) == Opcode::parameter || has_effect(graph, n)) continue;
     NodeId first = table.canonical(made);
     if (first == made) continue;
     for (size_t i = 0; i < graph.results(n).size(); ++i) {

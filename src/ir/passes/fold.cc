@@ -11,8 +11,11 @@ namespace {
 // the program larger than the computation it saves.
 constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
 
+// A loop that takes longer, or does not end, is left to the program.
+constexpr int64_t kMaxFoldedIterations = 10000;
+
 bool is_worth_folding(const Graph& graph, NodeId n) {
-  if (graph.operands(n).empty() || graph.op(n).def().traits.has_effect) return false;
+  if (graph.operands(n).empty() || has_effect(graph, n)) return false;
   int64_t in = 0, out = 0;
   for (ValueId v : graph.operands(n)) {
     if (v.is_none()) continue;
@@ -38,7 +41,7 @@ Result<Graph> fold_constants(const Graph& graph) {
     std::vector<ValueId> outputs;
     for (ValueId v : results) outputs.push_back(v);
     Graph alone = HONE_TRY(extract_subgraph(copy.target(), {&made, 1}, outputs));
-    Result<std::vector<Tensor>> values = evaluate(alone, {});
+    Result<std::vector<Tensor>> values = evaluate(alone, {}, {.max_iterations = kMaxFoldedIterations});
     // What the reference refuses (a size over its limit) simply stays in the graph.
     if (!values.ok()) continue;
     for (size_t i = 0; i < values->size(); ++i) {
