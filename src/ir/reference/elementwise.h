@@ -57,6 +57,29 @@ Out apply(const Fn& fn, const In&... in) {
   }
 }
 
+// Integers are the same in all domains but one, so this does not depend on the domain: most of what
+// an op's file compiles to is here.
+template <class F, class Int, class... In>
+void map_integers(DType type, ThreadPool& pool, std::span<Int> out, std::span<const In>... in) {
+  // Images are canonical before and after: converting to the C++ type and back wraps.
+  if constexpr (is_tracked<Int>) {
+    using Scalar = int64_t (*)(decltype(In::value)...);
+    Scalar scalar = with_native(type, []<class T>(std::type_identity<T>) -> Scalar {
+      return [](decltype(In::value)... image) {
+        return static_cast<int64_t>(F::integer(static_cast<T>(image)...));
+      };
+    });
+    map_elements<Int>(pool, out, [&](const In&... x) { return apply<Int>(scalar, x...); }, in...);
+  } else {
+    with_native(type, [&]<class T>(std::type_identity<T>) {
+      auto scalar = [](In... image) {
+        return static_cast<int64_t>(F::integer(static_cast<T>(image)...));
+      };
+      map_elements<Int>(pool, out, scalar, in...);
+    });
+  }
+}
+
 // out = F(in...), element by element; the buffers of `in` have one type.
 template <class F, class D, class... B>
 Status map_function(Op op, ThreadPool& pool, Buffer<D>& out, const Buffer<D>& first,
@@ -78,14 +101,7 @@ Status map_function(Op op, ThreadPool& pool, Buffer<D>& out, const Buffer<D>& fi
   } else if constexpr (!requires { F::integer(1, (static_cast<void>(rest), 1)...); }) {
     HONE_CHECK(false, "{} of {}", op.name(), first.type().to_string());
   } else {
-    with_native(first.dtype(), [&]<class T>(std::type_identity<T>) {
-      // Images are canonical before and after: converting to the C++ type and back wraps.
-      auto scalar = [](auto... image) {
-        return static_cast<int64_t>(F::integer(static_cast<T>(image)...));
-      };
-      auto fn = [&](const auto&... x) { return apply<Int>(scalar, x...); };
-      map_elements<Int>(pool, out.ints(), fn, first.ints(), rest.ints()...);
-    });
+    map_integers<F, Int>(first.dtype(), pool, out.ints(), first.ints(), rest.ints()...);
   }
   return {};
 }
