@@ -184,7 +184,9 @@ Status ModelFlow::segment(LoopSegment& loop) {
         "a loop carries {} values and grows {}, has {} results, and its body yields {}",
         loop.carried.size(), loop.grown.size(), loop.results.size(), loop.body.results.size());
   std::vector<KnownType> carried, grown = HONE_TRY(read_all(loop.grown));
-  for (const LoopSegment::Carried& value : loop.carried) carried.push_back(HONE_TRY(read(value.initial)));
+  for (const LoopSegment::Carried& value : loop.carried) {
+    carried.push_back(HONE_TRY(read(value.initial)));
+  }
   std::vector<KnownType> results = carried;
   bool is_hopeful = loop_depth_ < kMaxHopefulLoops;
   if (is_hopeful) {

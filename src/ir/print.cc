@@ -19,6 +19,20 @@ void append_number(std::string& out, uint32_t number) {
   out.append(digits, end);
 }
 
+// The name of a constant in the table of weights: plain, and no path that leaves a folder.
+std::string weight_name(std::string_view wanted) {
+  constexpr size_t kMaxLength = 1000;
+  std::string name;
+  for (char c : wanted.substr(0, kMaxLength)) {
+    char kept = is_plain_name(std::string({'_', c})) ? c : '_';
+    bool follows_mark = name.empty() || name.back() == '/' || name.back() == '.';
+    name += follows_mark && (kept == '/' || kept == '.') ? '_' : kept;
+  }
+  if (name.empty() || !is_plain_name(name)) name.insert(0, 1, '_');
+  if (name.back() == '/' || name.back() == '.') name.back() = '_';
+  return name;
+}
+
 // The parameters that stand before all other nodes: those that the signature can list.
 size_t leading_parameters(const Graph& graph) {
   size_t count = 0;
@@ -226,7 +240,7 @@ void TextPrinter::constant(const Graph& graph, NodeId n) {
     std::string_view name = graph.name(graph.result(n));
     std::string wanted = name.empty() ? fmt::format("c{}", n.index) : std::string(name);
     out_ += ' ';
-    append_label(out_, '@', options_.weights->add(wanted, tensor));
+    append_label(out_, '@', options_.weights->add(weight_name(wanted), tensor));
   } else {
     out_ += " hex \"";
     append_hex(out_, tensor);

@@ -134,7 +134,8 @@ TEST(TextError, RegionsAreClosedAndNamed) {
 
 TEST(TextError, ANumberCannotStandForEveryOperand) {
   EXPECT_EQ(body_error("%y = reverse 1 {axes = []}"),
-            "2:14: reverse does not take a number as an operand; write a constant and use its name");
+            "2:14: reverse does not take a number as an operand; write a constant and use its "
+            "name");
 }
 
 TEST(TextError, AttributesAreChecked) {

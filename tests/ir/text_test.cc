@@ -290,12 +290,29 @@ TEST(TextConstant, LargeOnesGoToTheTable) {
   std::string text = print(graph, {.weights = &table});
   EXPECT_EQ(text,
             "graph @f() -> (f32[20], f16[20]) {\n"
-            "  %\"w 1\" = constant @\"w 1\" : f32[20]\n"
+            "  %\"w 1\" = constant @w_1 : f32[20]\n"
             "  %1 = constant @c1 : f16[20]\n"
             "  return %\"w 1\", %1\n"
             "}\n");
   ASSERT_EQ(table.entries().size(), 2U);
   expect_identical(*parse_graph(text, {.weights = &table}), graph);
+}
+
+TEST(TextConstant, NamesInTheTableArePlain) {
+  auto table_name = [](std::string_view name) {
+    Graph graph("f");
+    std::vector<int64_t> values(20);
+    values[1] = 1;
+    graph.set_outputs({graph.add_constant(integers(DType::u8, values), name)});
+    WeightTable table;
+    expect_identical(*parse_graph(print(graph, {.weights = &table}), {.weights = &table}), graph);
+    return table.entries()[0].name;
+  };
+  EXPECT_EQ(table_name("layer1/w.q-0"), "layer1/w.q-0");
+  EXPECT_EQ(table_name("/model/x:0"), "_model/x_0");
+  EXPECT_EQ(table_name("../../etc"), "__/__/etc");
+  EXPECT_EQ(table_name("a/./b/"), "a/_/b_");
+  EXPECT_EQ(table_name("0"), "_0");
 }
 
 TEST(TextConstant, TheTableKeepsNamesApart) {
