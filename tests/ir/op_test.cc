@@ -1,0 +1,115 @@
+#include "ir/op.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+TEST(Op, EqualAttributesGiveTheSameOp) {
+  Op a = Op::get(Opcode::reduce, {{"kind", "sum"}, {"axes", Ints{1, 2}}});
+  Op b = Op::get(Opcode::reduce, {{"axes", Ints{1, 2}}, {"kind", "sum"}});
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(a.hash(), b.hash());
+  EXPECT_NE(a, Op::get(Opcode::reduce, {{"kind", "max"}, {"axes", Ints{1, 2}}}));
+}
+
+TEST(Op, DefaultsFillWhatIsLeftOutAndAreNotPrinted) {
+  Op softmax = Op::get(Opcode::softmax);
+  EXPECT_EQ(softmax.integer("axis"), -1);
+  EXPECT_EQ(softmax, Op::get(Opcode::softmax, {{"axis", int64_t{-1}}}));
+  EXPECT_EQ(softmax.attrs_to_string(), "");
+  EXPECT_EQ(Op::get(Opcode::softmax, {{"axis", int64_t{2}}}).attrs_to_string(), "{axis = 2}");
+}
+
+TEST(Op, TextOfAttributesParsesBack) {
+  Symbol n = Symbol::get("N", 1, 64);
+  const Op ops[] = {
+      Op::get(Opcode::reshape, {{"dims", Dims{Dim(n) * 2, 8}}}),
+      Op::get(Opcode::einsum, {{"equation", "ij,jk->ik"}}),
+      Op::get(Opcode::layer_norm, {{"epsilon", 1e-12}}),
+      Op::get(Opcode::cast, {{"dtype", DType::bf16}}),
+      Op::get(Opcode::resize, {{"sizes", Dims{1, 1, 4, 4}}, {"scales", std::vector{1, 1, 2, 0.5}}}),
+  };
+  for (Op op : ops) {
+    std::string text = fmt::format("{} {}", op.name(), op.attrs_to_string());
+    Result<Op> parsed = parse_op(text, {n});
+    ASSERT_TRUE(parsed.ok()) << text << ": " << parsed.error().to_string();
+    EXPECT_EQ(*parsed, op) << text;
+  }
+}
+
+TEST(Op, BindReplacesSymbols) {
+  Symbol n = Symbol::get("N", 1, 64);
+  Op symbolic = Op::get(Opcode::reshape, {{"dims", Dims{Dim(n) * 2, 8}}});
+  EXPECT_TRUE(symbolic.has_symbols());
+  Op bound = symbolic.bind({{"N", 3}});
+  EXPECT_FALSE(bound.has_symbols());
+  EXPECT_EQ(bound, Op::get(Opcode::reshape, {{"dims", Dims{6, 8}}}));
+}
+
+struct BadOp {
+  const char* text;
+  const char* what;
+  const char* hint = "";
+};
+
+TEST(Op, BadAttributesAreRefusedByName) {
+  const BadOp cases[] = {
+      {"sofmax", "there is no op 'sofmax'", "did you mean 'softmax'?"},
+      {"softmax {axes = 1}", "softmax has no attribute 'axes'", "did you mean 'axis'?"},
+      {"softmax {axis = x}", "x"},
+      {"softmax {axis = 1, axis = 2}", "attribute 'axis' is given twice"},
+      {"softmax {axis}", "expected 'name = value', found 'axis'"},
+      {"softmax {axis = 1", "expected '}' after the attributes"},
+      {"reduce {axes = [1]}", "attribute 'kind' is missing"},
+      {"reduce {kind = mean, axes = [1]}", "attribute 'kind' is 'mean', must be one of"},
+      {"reduce {kind = sum, axes = 1}", "expected a list in brackets, found '1'"},
+      {"reduce {kind = sum, axes = [1}", "unbalanced"},
+      {"reshape {dims = [N]}", "N"},
+      {"cast {dtype = f31}", "'f31' is not an element type"},
+  };
+  for (const BadOp& bad : cases) {
+    Result<Op> op = parse_op(bad.text);
+    ASSERT_FALSE(op.ok()) << bad.text;
+    EXPECT_EQ(op.error().code, ErrorCode::bad_input);
+    EXPECT_NE(op.error().what.find(bad.what), std::string::npos)
+        << bad.text << ": " << op.error().what;
+    if (*bad.hint != 0) EXPECT_EQ(op.error().hint, bad.hint) << bad.text;
+  }
+}
+
+// The table and the definitions agree, and every definition is complete.
+TEST(OpTable, EveryRowHasACompleteDefinition) {
+  std::set<std::string_view> names;
+  for (int i = 0; i < kOpcodeCount; ++i) {
+    Opcode opcode = static_cast<Opcode>(i);
+    const OpDef& def = op_def(opcode);
+    SCOPED_TRACE(name(opcode));
+    EXPECT_EQ(def.opcode, opcode);
+    EXPECT_TRUE(names.insert(name(opcode)).second) << "two rows of one name";
+    EXPECT_EQ(opcode_from_name(name(opcode)), opcode);
+    EXPECT_FALSE(def.summary.empty());
+    for (const AttrSpec& spec : def.attrs) {
+      EXPECT_FALSE(spec.doc.empty() && spec.words.empty()) << spec.name;
+      if (spec.default_text.empty()) continue;
+      Result<AttrValue> value = parse_attr(spec.kind, spec.default_text);
+      EXPECT_TRUE(value.ok()) << spec.name << " = " << spec.default_text;
+    }
+    if (is_composite(opcode)) {
+      EXPECT_NE(def.expand, nullptr);
+      EXPECT_EQ(def.eval, nullptr) << "a composite means its expansion";
+    } else {
+      EXPECT_EQ(def.expand, nullptr);
+      bool leaf = opcode == Opcode::parameter || opcode == Opcode::constant;
+      if (!leaf) EXPECT_NE(def.infer, nullptr);
+      if (!leaf) EXPECT_NE(def.eval, nullptr);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
