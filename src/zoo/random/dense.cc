@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <cmath>
+
+#include "zoo/random/generator.h"
+
+// Recipes of contractions, reductions, windows and sorts.
+
+namespace hone {
+namespace {
+
+double count_of(Dim d) { return static_cast<double>(std::max<int64_t>(1, d.range().high)); }
+
+// Batch, free and contracted dims in random order on both sides.
+void contracted(Generator& g, Opcode opcode, DType dtype) {
+  Dims batch = g.shape(0, 1), contract = g.shape(0, 2), left = g.shape(0, 1), right = g.shape(0, 1);
+  struct Side {
+    Dims dims;
+    Ints batch, contract;
+  };
+  auto side = [&](const Dims& free) {
+    Side s;
+    std::vector<std::pair<int, size_t>> order;  // (kind, index)
+    for (size_t i = 0; i < batch.size(); ++i) order.emplace_back(0, i);
+    for (size_t i = 0; i < contract.size(); ++i) order.emplace_back(1, i);
+    for (size_t i = 0; i < free.size(); ++i) order.emplace_back(2, i);
+    g.rng().shuffle(order);
+    s.batch.resize(batch.size());
+    s.contract.resize(contract.size());
+    for (auto [kind, i] : order) {
+      int64_t at = static_cast<int64_t>(s.dims.size());
+      s.dims.push_back(kind == 0 ? batch[i] : kind == 1 ? contract[i] : free[i]);
+      if (kind == 0) s.batch[i] = at;
+      if (kind == 1) s.contract[i] = at;
+    }
+    return s;
+  };
+  Side l = side(left), r = side(right);
+  Value x = g.within(g.pick(dtype, l.dims), 4), y = g.within(g.pick(dtype, r.dims), 4);
+  double bound = g.bound(x) * g.bound(y);
+  for (Dim d : contract) bound *= count_of(d);
+  bool widen = dtype == DType::i8 || dtype == DType::u8 || dtype == DType::bf16;
+  std::string accumulate = !widen ? "same" : is_real(dtype) ? "f32" : "i32";
+  g.keep(g.builder().op(opcode, {x, y},
+                        {{"lhs_batch", l.batch}, {"rhs_batch", r.batch},
+                         {"lhs_contract", l.contract}, {"rhs_contract", r.contract},
+                         {"accumulate", g.rng().chance(0.5) ? accumulate : "same"}}),
+         bound);
+}
+
+void convolved(Generator& g, Opcode opcode, DType dtype) {
+  int64_t spatial = g.number(0, 2);
+  int64_t groups = g.number(1, 3), in = g.number(1, 2), out = g.number(1, 2);
+  Dims x_dims = {g.dim(), groups * in}, w_dims = {groups * out, in};
+  Ints stride, low, high, input_dilation, kernel_dilation;
+  double bound = static_cast<double>(in);
+  for (int64_t i = 0; i < spatial; ++i) {
+    int64_t kernel = g.number(1, 3), dilation = g.number(1, 2);
+    int64_t reach = (kernel - 1) * dilation + 1;
+    bound *= static_cast<double>(kernel);
+    x_dims.push_back(g.number(1, 6));
+    w_dims.push_back(kernel);
+    stride.push_back(g.number(1, 2));
+    low.push_back(g.number(0, 2));
+    high.push_back(std::max(g.number(0, 2), reach));  // so that one window always fits
+    input_dilation.push_back(g.number(1, 2));
+    kernel_dilation.push_back(dilation);
+  }
+  Value x = g.within(g.pick(dtype, x_dims), 4), w = g.within(g.pick(dtype, w_dims), 4);
+  g.keep(g.builder().op(opcode, {x, w},
+                        {{"stride", stride}, {"pad_low", low}, {"pad_high", high},
+                         {"input_dilation", input_dilation}, {"kernel_dilation", kernel_dilation},
+                         {"groups", groups}}),
+         bound * g.bound(x) * g.bound(w));
+}
+
+Ints some_axes(Generator& g, Value x) {
+  Ints axes;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (g.rng().chance(0.5)) axes.push_back(axis);
+  return axes;
+}
+
+void reduced(Generator& g, Opcode opcode, DType dtype) {
+  if (dtype == DType::boolean) {
+    Value x = g.pick(dtype);
+    g.keep(reduce(g.rng().chance(0.5) ? "and" : "or", x, some_axes(g, x)), 1);
+    return;
+  }
+  std::vector<std::string> kinds = {"sum", "product", "max", "min"};
+  if (is_integer(dtype)) kinds.insert(kinds.end(), {"and", "or"});
+  std::string kind = g.rng().pick(kinds);
+  // The greatest of nothing is infinite.
+  Value x = g.pick_ranked(dtype, 0, 4, kind == "sum" || kind == "product");
+  if (kind == "product") x = g.within(x, 1);
+  Ints axes = some_axes(g, x);
+  double bound = g.bound(x);
+  if (kind == "sum")
+    for (int64_t axis : axes) bound *= count_of(x.dim(static_cast<int>(axis)));
+  g.keep(g.builder().op(opcode, {x}, {{"kind", kind}, {"axes", axes}}), bound);
+}
+
+void arg_reduced(Generator& g, Opcode opcode, DType dtype) {
+  Value x = g.pick_ranked(dtype, 1, 4, false);
+  g.keep(g.builder().op(opcode, {x},
+                        {{"kind", g.rng().chance(0.5) ? "max" : "min"}, {"axis", g.axis(x)},
+                         {"last", g.rng().chance(0.5)},
+                         {"dtype", g.rng().chance(0.5) ? DType::i64 : DType::i32}}),
+         1);
+}
+
+void accumulated(Generator& g, Opcode opcode, DType dtype) {
+  static constexpr std::string_view kinds[] = {"sum", "product", "max", "min"};
+  std::string kind(g.rng().pick(kinds));
+  Value x = g.pick_ranked(dtype, 1, 3);
+  if (kind == "product") x = g.within(x, 1);
+  int64_t axis = g.axis(x);
+  // An exclusive maximum begins with -infinity.
+  bool finite = kind == "sum" || kind == "product";
+  double bound = g.bound(x) * (kind == "sum" ? count_of(x.dim(static_cast<int>(axis))) : 1);
+  g.keep(g.builder().op(opcode, {x},
+                        {{"kind", kind}, {"axis", axis},
+                         {"exclusive", finite && g.rng().chance(0.3)},
+                         {"reverse", g.rng().chance(0.3)}}),
+         std::max(1.0, bound));
+}
+
+void windowed(Generator& g, Opcode opcode, DType dtype) {
+  static constexpr std::string_view kinds[] = {"sum", "product", "max", "min"};
+  std::string kind(g.rng().pick(kinds));
+  Value x = g.pick_solid(dtype, 0, 3);
+  if (kind == "product") x = g.within(x, 1);
+  double bound = g.bound(x);
+  Ints window, stride, low, high;
+  for (Dim d : x.dims()) {
+    int64_t size = g.number(1, 3);
+    // Padding is narrower than the window, so that every window sees an element.
+    low.push_back(g.number(0, size - 1));
+    high.push_back(std::max(g.number(0, size - 1), size - d.value() - low.back()));
+    if (high.back() >= size) high.back() = size - 1, low.back() = size - 1;
+    window.push_back(size);
+    stride.push_back(g.number(1, 2));
+    if (kind == "sum") bound *= static_cast<double>(size);
+  }
+  g.keep(g.builder().op(opcode, {x},
+                        {{"kind", kind}, {"window", window}, {"stride", stride},
+                         {"pad_low", low}, {"pad_high", high}}),
+         bound);
+}
+
+void sorted(Generator& g, Opcode opcode, DType dtype) {
+  std::vector<Value> operands = {g.pick_ranked(dtype, 1, 3)};
+  for (int64_t more = g.number(0, 2); more > 0; --more) {
+    DType type = static_cast<DType>(g.number(0, kDTypeCount - 1));
+    operands.push_back(g.pick(type, operands[0].dims()));
+  }
+  int64_t keys = 1;
+  while (keys < static_cast<int64_t>(operands.size()) &&
+         kComputable.contains(operands[static_cast<size_t>(keys)].dtype()) && g.rng().chance(0.3))
+    ++keys;
+  std::vector<Value> results = g.builder().ops(
+      opcode, operands,
+      {{"axis", g.axis(operands[0])}, {"descending", g.rng().chance(0.5)}, {"keys", keys}});
+  for (size_t i = 0; i < results.size(); ++i) g.keep_like(results[i], operands[i]);
+}
+
+constexpr bool kJumps = false;
+
+constexpr Recipe kRecipes[] = {
+    {Opcode::dot, contracted},
+    {Opcode::conv, convolved},
+    {Opcode::reduce, reduced},
+    {Opcode::arg_reduce, arg_reduced, kJumps},
+    {Opcode::cumulative, accumulated},
+    {Opcode::window_reduce, windowed},
+    {Opcode::sort, sorted, kJumps},
+};
+
+}  // namespace
+
+std::span<const Recipe> dense_recipes() { return kRecipes; }
+
+}  // namespace hone

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+// Seeded random graphs: well typed, over every op and element type, with tame values: no NaN, no
+// infinity, whatever the precision. What differential tests are made of.
+
+namespace hone {
+
+// An op and the element type of its principal operand (of the result for ops without operands).
+struct OpDType {
+  Opcode opcode;
+  DType dtype;
+  auto operator<=>(const OpDType&) const = default;
+};
+// Every pair that the op table allows, but parameter and constant.
+const std::vector<OpDType>& legal_pairs();
+
+struct RandomGraphOptions {
+  uint64_t seed = 0;
+  int min_steps = 8;   // a step adds one op and what its operands need, often several nodes
+  int max_steps = 20;
+  int64_t max_elements = 1024;  // of any value
+  bool symbolic = false;        // some dims are symbols
+  // Only ops that are continuous in their real operands, so that runs that round differently can
+  // be compared: no compare, floor, sort, cast to integer, ...
+  bool continuous = false;
+  int devices = 1;  // collectives are for groups of this size
+};
+
+// The first step is legal_pairs()[seed % count], so that any run of seeds covers all pairs evenly.
+Graph random_graph(const RandomGraphOptions& options);
+
+// Inputs for which the graph's values are tame. Symbolic dims must be bound before.
+std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed);
+
+}  // namespace hone
