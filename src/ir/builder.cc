@@ -123,8 +123,7 @@ std::vector<Value> Builder::inlined(const Graph& graph, std::span<const Value> a
       continue;
     }
     std::vector<Value> operands;
-    for (ValueId v : graph.operands(n))
-      operands.push_back(v.is_none() ? Value() : values[v.index]);
+    for (ValueId v : graph.operands(n)) operands.push_back(v.is_none() ? Value() : values[v.index]);
     std::span<const GraphRef> regions = graph.regions(n);
     std::vector<Value> results = ops(graph.op(n), operands, {regions.begin(), regions.end()});
     for (size_t i = 0; i < graph.results(n).size(); ++i)

@@ -74,7 +74,7 @@ class Builder {
   // Inlines `graph`, its parameters replaced by `arguments`.
   std::vector<Value> inlined(const Graph& graph, std::span<const Value> arguments);
 
-  void donate(Value input, int output) ;
+  void donate(Value input, int output);
   // Names inside get this prefix: "layer3/"; nests.
   class Scope;
   [[nodiscard]] Scope scope(std::string_view name);

@@ -60,7 +60,8 @@ Value number(Value like, double value) {
 
 }  // namespace
 
-// ---- Arithmetic ----------------------------------------------------------------------------------
+// ---- Arithmetic
+// ----------------------------------------------------------------------------------
 
 Value unary(Opcode opcode, Value x) { return x.builder().op(opcode, {x}); }
 Value binary(Opcode opcode, Value a, Value b) {
@@ -92,8 +93,8 @@ Value compare(std::string_view direction, Value a, double b) {
 }
 Value select(Value predicate, Value on_true, Value on_false) {
   Builder& b = on_true.builder();
-  Dims dims = broadcast_dims(b, broadcast_dims(b, on_true.dims(), on_false.dims()),
-                             predicate.dims());
+  Dims dims =
+      broadcast_dims(b, broadcast_dims(b, on_true.dims(), on_false.dims()), predicate.dims());
   return b.op(Opcode::select, {broadcast_to(predicate, dims), broadcast_to(on_true, dims),
                                broadcast_to(on_false, dims)});
 }
@@ -113,7 +114,8 @@ Value cast(Value x, DType dtype) {
   return x.builder().op(Opcode::cast, {x}, {{"dtype", dtype}});
 }
 
-// ---- Shape ---------------------------------------------------------------------------------------
+// ---- Shape
+// ---------------------------------------------------------------------------------------
 
 Value broadcast(Value x, const Dims& dims, const Ints& map) {
   return x.builder().op(Opcode::broadcast, {x}, {{"dims", dims}, {"map", map}});
@@ -123,8 +125,8 @@ Value broadcast_to(Value x, const Dims& dims) {
   if (x.dims() == dims) return x;
   int64_t missing = static_cast<int64_t>(dims.size()) - x.rank();
   if (missing < 0) {
-    x.builder().fail(bad_input("a value of rank {} does not broadcast to rank {}", x.rank(),
-                               dims.size()));
+    x.builder().fail(
+        bad_input("a value of rank {} does not broadcast to rank {}", x.rank(), dims.size()));
     return x;
   }
   return broadcast(x, dims, iota_ints(x.rank(), missing));
@@ -173,9 +175,9 @@ Value slice(Value x, int axis, Dim start, Dim limit, int64_t stride) {
   starts[a] = start;
   limits[a] = limit;
   strides[a] = stride;
-  return x.builder().op(Opcode::slice, {x},
-                        {{"start", starts}, {"limit", limits},
-                         {"stride", stride == 1 ? Ints{} : strides}});
+  return x.builder().op(
+      Opcode::slice, {x},
+      {{"start", starts}, {"limit", limits}, {"stride", stride == 1 ? Ints{} : strides}});
 }
 
 Value pad(Value x, const Ints& low, const Ints& high, double value) {
@@ -219,8 +221,8 @@ Value squeeze(Value x, int axis) {
   Dims dims = x.dims();
   int64_t a = axis_of(x, axis);
   if (dims.empty() || !dims[static_cast<size_t>(a)].is(1)) {
-    x.builder().fail(bad_input("squeeze of axis {} of {}, which is not 1", axis,
-                               x.type().to_string()));
+    x.builder().fail(
+        bad_input("squeeze of axis {} of {}, which is not 1", axis, x.type().to_string()));
     return x;
   }
   dims.erase(dims.begin() + a);
@@ -257,13 +259,16 @@ Value take(Value table, Value indices, int axis) {
                              {"sizes", sizes}});
 }
 
-// ---- Contraction ---------------------------------------------------------------------------------
+// ---- Contraction
+// ---------------------------------------------------------------------------------
 
 Value dot_general(Value a, Value b, const Ints& lhs_batch, const Ints& rhs_batch,
                   const Ints& lhs_contract, const Ints& rhs_contract) {
   return a.builder().op(Opcode::dot, {a, b},
-                        {{"lhs_batch", lhs_batch}, {"rhs_batch", rhs_batch},
-                         {"lhs_contract", lhs_contract}, {"rhs_contract", rhs_contract}});
+                        {{"lhs_batch", lhs_batch},
+                         {"rhs_batch", rhs_batch},
+                         {"lhs_contract", lhs_contract},
+                         {"rhs_contract", rhs_contract}});
 }
 
 Value matmul(Value a, Value b) {
@@ -272,8 +277,7 @@ Value matmul(Value a, Value b) {
     return a;
   }
   // Vectors and a plain matrix on the right need no batch dims.
-  if (b.rank() <= 2)
-    return dot_general(a, b, {}, {}, {a.rank() - 1}, {std::max(0, b.rank() - 2)});
+  if (b.rank() <= 2) return dot_general(a, b, {}, {}, {a.rank() - 1}, {std::max(0, b.rank() - 2)});
   bool vector = a.rank() == 1;
   if (vector) a = unsqueeze(a, 0);
   Dims a_batch = a.dims(), b_batch = b.dims();
@@ -287,7 +291,8 @@ Value matmul(Value a, Value b) {
     return broadcast_to(x, dims);
   };
   int64_t n = static_cast<int64_t>(batch.size());
-  Value result = dot_general(with_batch(a), with_batch(b), iota_ints(n), iota_ints(n), {n + 1}, {n});
+  Value result =
+      dot_general(with_batch(a), with_batch(b), iota_ints(n), iota_ints(n), {n + 1}, {n});
   return vector ? squeeze(result, -2) : result;
 }
 
@@ -305,12 +310,16 @@ Value conv(Value x, Value w, const ConvOptions& options) {
     high.assign(middle, options.padding.end());
   }
   return x.builder().op(Opcode::conv, {x, w},
-                        {{"stride", options.stride}, {"pad_low", low}, {"pad_high", high},
+                        {{"stride", options.stride},
+                         {"pad_low", low},
+                         {"pad_high", high},
                          {"input_dilation", options.input_dilation},
-                         {"kernel_dilation", options.dilation}, {"groups", options.groups}});
+                         {"kernel_dilation", options.dilation},
+                         {"groups", options.groups}});
 }
 
-// ---- Reduction -----------------------------------------------------------------------------------
+// ---- Reduction
+// -----------------------------------------------------------------------------------
 
 Value reduce(std::string_view kind, Value x, const Ints& axes, bool keep) {
   Ints sorted = axes_of(x, axes);
@@ -375,8 +384,8 @@ Value max_pool(Value x, const PoolOptions& options) {
 
 Value avg_pool(Value x, const PoolOptions& options) {
   Value sum = x.builder().op(Opcode::window_reduce, {x}, window_attrs("sum", x, options));
-  bool padded = std::any_of(options.padding.begin(), options.padding.end(),
-                            [](int64_t p) { return p != 0; });
+  bool padded =
+      std::any_of(options.padding.begin(), options.padding.end(), [](int64_t p) { return p != 0; });
   if (!padded || options.count_padding) {
     int64_t count = 1;
     for (int64_t w : options.window) count *= w;
@@ -391,8 +400,10 @@ Value avg_pool(Value x, const PoolOptions& options) {
 
 Value cumulative(std::string_view kind, Value x, int axis, bool exclusive, bool reverse) {
   return x.builder().op(Opcode::cumulative, {x},
-                        {{"kind", std::string(kind)}, {"axis", axis_of(x, axis)},
-                         {"exclusive", exclusive}, {"reverse", reverse}});
+                        {{"kind", std::string(kind)},
+                         {"axis", axis_of(x, axis)},
+                         {"exclusive", exclusive},
+                         {"reverse", reverse}});
 }
 
 std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool descending) {
@@ -402,7 +413,8 @@ std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool d
                              {{"axis", axis_of(first, axis)}, {"descending", descending}});
 }
 
-// ---- Control -------------------------------------------------------------------------------------
+// ---- Control
+// -------------------------------------------------------------------------------------
 
 namespace {
 std::vector<Type> types_of(std::span<const Value> values) {
@@ -453,7 +465,8 @@ std::vector<Value> scan(std::span<const Value> initial, std::span<const Value> s
                std::move(regions));
 }
 
-// ---- Composites ----------------------------------------------------------------------------------
+// ---- Composites
+// ----------------------------------------------------------------------------------
 
 Value relu(Value x) { return unary(Opcode::relu, x); }
 Value gelu(Value x, bool tanh_form) {
@@ -489,8 +502,7 @@ Value global_average_pool(Value x) {
 }
 Value einsum(std::string_view equation, std::span<const Value> operands) {
   HONE_CHECK(!operands.empty(), "einsum of nothing");
-  return operands[0].builder().op(Opcode::einsum, operands,
-                                  {{"equation", std::string(equation)}});
+  return operands[0].builder().op(Opcode::einsum, operands, {{"equation", std::string(equation)}});
 }
 Value einsum(std::string_view equation, std::initializer_list<Value> operands) {
   return einsum(equation, std::span<const Value>(operands.begin(), operands.size()));

@@ -28,7 +28,7 @@ Value operator*(double a, Value b);
 Value operator/(double a, Value b);
 
 Value unary(Opcode opcode, Value x);
-Value binary(Opcode opcode, Value a, Value b);           // with broadcasting
+Value binary(Opcode opcode, Value a, Value b);  // with broadcasting
 Value binary(Opcode opcode, Value a, double b);
 Value compare(std::string_view direction, Value a, Value b);  // eq ne lt le gt ge
 Value compare(std::string_view direction, Value a, double b);
@@ -48,10 +48,10 @@ Value cast(Value x, DType dtype);
 
 // ---- Shape
 // ---------------------------------------------------------------------------------------
-Value broadcast_to(Value x, const Dims& dims);  // numpy rule
+Value broadcast_to(Value x, const Dims& dims);                // numpy rule
 Value broadcast(Value x, const Dims& dims, const Ints& map);  // operand dim i is result dim map[i]
-Value reshape(Value x, const Dims& dims);       // one dim may be -1
-Value flatten(Value x, int first_axis);         // [a, b, c, d] with 2 -> [a, b, c*d]
+Value reshape(Value x, const Dims& dims);                     // one dim may be -1
+Value flatten(Value x, int first_axis);                       // [a, b, c, d] with 2 -> [a, b, c*d]
 Value transpose(Value x, const Ints& permutation);
 Value slice(Value x, int axis, Dim start, Dim limit, int64_t stride = 1);
 Value pad(Value x, const Ints& low, const Ints& high, double value = 0);
@@ -72,9 +72,9 @@ Value dot_general(Value a, Value b, const Ints& lhs_batch, const Ints& rhs_batch
                   const Ints& lhs_contract, const Ints& rhs_contract);
 
 struct ConvOptions {
-  Ints stride = {};       // empty: all 1
-  Ints padding = {};      // low per spatial dim, then high per spatial dim; empty: all 0
-  Ints dilation = {};     // of the kernel; empty: all 1
+  Ints stride = {};          // empty: all 1
+  Ints padding = {};         // low per spatial dim, then high per spatial dim; empty: all 0
+  Ints dilation = {};        // of the kernel; empty: all 1
   Ints input_dilation = {};  // transposed convolutions; empty: all 1
   int64_t groups = 1;
 };
@@ -92,7 +92,7 @@ Value argmax(Value x, int axis, bool keep = false);  // i64, first of equals
 struct PoolOptions {
   Ints window;
   Ints stride = {};
-  Ints padding = {};      // low per spatial dim, then high per spatial dim
+  Ints padding = {};  // low per spatial dim, then high per spatial dim
   Ints dilation = {};
   bool count_padding = false;  // average pools
 };

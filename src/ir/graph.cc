@@ -35,7 +35,8 @@ Result<NodeId> Graph::append(Op op, std::span<const ValueId> operands,
     region_pointers.push_back(region.get());
   }
   std::vector<Type> results = HONE_TRY(infer({op, types, region_pointers}));
-  if (values_.size() + results.size() >= UINT32_MAX || operands_.size() + operands.size() >= UINT32_MAX)
+  if (values_.size() + results.size() >= UINT32_MAX ||
+      operands_.size() + operands.size() >= UINT32_MAX)
     return over_limit("graph '{}' has more than 2^32 values", name_);
   uint32_t payload = static_cast<uint32_t>(regions_.size());
   uint32_t region_count = static_cast<uint32_t>(regions.size());
@@ -57,8 +58,8 @@ NodeId Graph::append_unchecked(Op op, std::span<const ValueId> operands,
 
 namespace {
 Op typed_leaf(Opcode opcode, Type type) {
-  return Op::get(opcode, {{"dtype", type.dtype()},
-                          {"dims", Dims(type.dims().begin(), type.dims().end())}});
+  return Op::get(opcode,
+                 {{"dtype", type.dtype()}, {"dims", Dims(type.dims().begin(), type.dims().end())}});
 }
 }  // namespace
 

@@ -41,7 +41,10 @@ class ValueRange {
   struct Iterator {
     uint32_t index;
     ValueId operator*() const { return {index}; }
-    Iterator& operator++() { ++index; return *this; }
+    Iterator& operator++() {
+      ++index;
+      return *this;
+    }
     bool operator!=(const Iterator& other) const { return index != other.index; }
   };
   Iterator begin() const { return {begin_}; }
@@ -109,9 +112,9 @@ class Graph {
   uint32_t result_index(ValueId v) const {
     return v.index - nodes_[values_[v.index].node].result_begin;
   }
-  std::string_view name(ValueId v) const;    // "" if unnamed
-  std::string label(ValueId v) const;        // "%h", or "%17" if unnamed
-  std::string describe(NodeId n) const;      // "node '%h' (dot)", for messages
+  std::string_view name(ValueId v) const;  // "" if unnamed
+  std::string label(ValueId v) const;      // "%h", or "%17" if unnamed
+  std::string describe(NodeId n) const;    // "node '%h' (dot)", for messages
 
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
@@ -160,7 +163,10 @@ struct Graph::NodeRange {
   struct Iterator {
     uint32_t index;
     NodeId operator*() const { return {index}; }
-    Iterator& operator++() { ++index; return *this; }
+    Iterator& operator++() {
+      ++index;
+      return *this;
+    }
     bool operator!=(const Iterator& other) const { return index != other.index; }
   };
   Iterator begin() const { return {0}; }

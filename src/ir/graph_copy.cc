@@ -5,8 +5,7 @@ namespace {
 
 Result<NodeId> append_node(const Graph& from, NodeId n, Op op, std::span<const ValueId> operands,
                            std::vector<GraphRef> regions, Graph& to) {
-  if (from.opcode(n) == Opcode::constant)
-    return to.producer(to.add_constant(from.constant(n)));
+  if (from.opcode(n) == Opcode::constant) return to.producer(to.add_constant(from.constant(n)));
   Result<NodeId> copy = to.append(op, operands, std::move(regions));
   if (!copy.ok()) return std::move(copy).error().within(from.describe(n));
   return copy;
@@ -44,8 +43,8 @@ Result<NodeId> GraphCopy::node(NodeId n, Op op, std::vector<GraphRef> regions) {
     Type type = HONE_TRY(Type::make(op.dtype("dtype"), dims));
     copy = target_.producer(target_.add_parameter(type));
   } else {
-    copy = HONE_TRY(append_node(source_, n, op, (*this)(source_.operands(n)), std::move(regions),
-                                target_));
+    copy = HONE_TRY(
+        append_node(source_, n, op, (*this)(source_.operands(n)), std::move(regions), target_));
   }
   for (size_t i = 0; i < source_.results(n).size(); ++i)
     replace(source_.result(n, i), target_.result(copy, i));
@@ -69,8 +68,8 @@ Result<std::vector<ValueId>> GraphCopy::append(const Graph& body,
     std::vector<ValueId> operands;
     for (ValueId v : body.operands(n)) operands.push_back(v.is_none() ? v : map[v.index]);
     std::span<const GraphRef> regions = body.regions(n);
-    NodeId copy = HONE_TRY(append_node(body, n, body.op(n), operands,
-                                       {regions.begin(), regions.end()}, target_));
+    NodeId copy = HONE_TRY(
+        append_node(body, n, body.op(n), operands, {regions.begin(), regions.end()}, target_));
     for (size_t i = 0; i < body.results(n).size(); ++i)
       map[body.result(n, i).index] = target_.result(copy, i);
   }

@@ -127,8 +127,7 @@ Result<Graph> extract_subgraph(const Graph& graph, std::span<const NodeId> nodes
     std::vector<ValueId> operands;
     for (ValueId v : graph.operands(n)) operands.push_back(import(v));
     std::span<const GraphRef> regions = graph.regions(n);
-    NodeId copy =
-        HONE_TRY(result.append(graph.op(n), operands, {regions.begin(), regions.end()}));
+    NodeId copy = HONE_TRY(result.append(graph.op(n), operands, {regions.begin(), regions.end()}));
     for (size_t i = 0; i < graph.results(n).size(); ++i) {
       result.set_name(result.result(copy, i), graph.name(graph.result(n, i)));
       inside.emplace(graph.result(n, i).index, result.result(copy, i));

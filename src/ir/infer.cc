@@ -31,8 +31,7 @@ struct Expansion {
 Result<std::vector<Type>> expand_to_types(const Application& app) {
   Builder builder("expansion");
   std::vector<Value> operands;
-  for (Type type : app.operands)
-    operands.push_back(type ? builder.parameter("", type) : Value());
+  for (Type type : app.operands) operands.push_back(type ? builder.parameter("", type) : Value());
   std::vector<Value> results = app.op.def().expand(builder, app.op, operands);
   if (!builder.ok()) return builder.status().error();
   std::vector<Type> types;

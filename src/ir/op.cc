@@ -59,7 +59,8 @@ struct OpData {
     for (const AttrValue& value : attrs) {
       hasher.add(hash_of(value));
       if (const Dims* dims = std::get_if<Dims>(&value))
-        has_symbols |= std::any_of(dims->begin(), dims->end(), [](Dim d) { return !d.is_static(); });
+        has_symbols |=
+            std::any_of(dims->begin(), dims->end(), [](Dim d) { return !d.is_static(); });
     }
     content_hash = hasher.value();
   }
@@ -296,16 +297,22 @@ std::string to_string(const AttrValue& value) {
   };
   return std::visit(
       [&]<class T>(const T& v) -> std::string {
-        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-        else if constexpr (std::is_same_v<T, int64_t>) return fmt::format("{}", v);
-        else if constexpr (std::is_same_v<T, double>) return format_double(v);
-        else if constexpr (std::is_same_v<T, std::string>) return is_bare_word(v) ? v : quoted(v);
-        else if constexpr (std::is_same_v<T, DType>) return std::string(name(v));
+        if constexpr (std::is_same_v<T, bool>)
+          return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, int64_t>)
+          return fmt::format("{}", v);
+        else if constexpr (std::is_same_v<T, double>)
+          return format_double(v);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return is_bare_word(v) ? v : quoted(v);
+        else if constexpr (std::is_same_v<T, DType>)
+          return std::string(name(v));
         else if constexpr (std::is_same_v<T, Ints>)
           return list(v, [](int64_t x) { return fmt::format("{}", x); });
         else if constexpr (std::is_same_v<T, Dims>)
           return list(v, [](Dim x) { return x.to_string(); });
-        else return list(v, [](double x) { return format_double(x); });
+        else
+          return list(v, [](double x) { return format_double(x); });
       },
       value);
 }
@@ -333,20 +340,17 @@ Result<AttrValue> parse_attr(AttrKind kind, std::string_view text,
     }
     case AttrKind::ints: {
       Ints values;
-      for (std::string_view item : HONE_TRY(bracketed(text)))
-        values.push_back(HONE_TRY(parse_int(item)));
+      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_int(item)));
       return AttrValue(std::move(values));
     }
     case AttrKind::reals: {
       std::vector<double> values;
-      for (std::string_view item : HONE_TRY(bracketed(text)))
-        values.push_back(HONE_TRY(parse_double(item)));
+      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_double(item)));
       return AttrValue(std::move(values));
     }
     case AttrKind::dims: {
       Dims values;
-      for (std::string_view item : HONE_TRY(bracketed(text)))
-        values.push_back(HONE_TRY(parse_dim(item, scope)));
+      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_dim(item, scope)));
       return AttrValue(std::move(values));
     }
   }

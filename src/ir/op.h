@@ -34,8 +34,8 @@ std::optional<Opcode> opcode_from_name(std::string_view text);
 enum class AttrKind : uint8_t { flag, integer, real, word, dtype, ints, reals, dims };
 
 // word: a short string, often one of a stated set. dims: sizes that may be symbolic.
-using AttrValue = std::variant<bool, int64_t, double, std::string, DType, Ints,
-                               std::vector<double>, Dims>;
+using AttrValue =
+    std::variant<bool, int64_t, double, std::string, DType, Ints, std::vector<double>, Dims>;
 
 // One attribute in an op's schema.
 struct AttrSpec {

@@ -21,18 +21,18 @@ enum class Level : uint8_t { primitive, composite };
 
 // Facts that passes and rewrites ask for.
 struct OpTraits {
-  bool elementwise = false;   // result[i] depends on operand[i] alone; all have one shape
-  bool commutative = false;   // swapping the two operands changes nothing
-  bool associative = false;   // up to rounding, for reals
-  bool moves_data = false;    // values are copied, never computed
-  bool has_effect = false;    // must not be removed or merged (collectives)
+  bool elementwise = false;  // result[i] depends on operand[i] alone; all have one shape
+  bool commutative = false;  // swapping the two operands changes nothing
+  bool associative = false;  // up to rounding, for reals
+  bool moves_data = false;   // values are copied, never computed
+  bool has_effect = false;   // must not be removed or merged (collectives)
 };
 
 // An op application whose operand types are known.
 struct Application {
   Op op;
-  std::span<const Type> operands;               // an absent optional operand is a null Type
-  std::span<const Graph* const> regions = {};   // in the order of OpDef::regions
+  std::span<const Type> operands;              // an absent optional operand is a null Type
+  std::span<const Graph* const> regions = {};  // in the order of OpDef::regions
 
   Type operand(int i) const { return operands[static_cast<size_t>(i)]; }
   bool has_operand(int i) const {
@@ -48,15 +48,15 @@ using ExpandFn = std::vector<Value> (*)(Builder&, Op, std::span<const Value> ope
 
 struct OpDef {
   Opcode opcode;
-  std::string_view summary;   // one line
+  std::string_view summary;  // one line
   // Semantics, in sentences: NaN, division by zero, overflow, out-of-range. For docs/ops.md.
   std::string_view semantics = "";
   // "lhs, rhs"; a trailing ? marks an optional operand, a trailing * a repeated last one.
   std::string_view operands;
-  std::string_view results = "result";     // names; a trailing * for any number
-  std::string_view regions = "";           // "then, else"
+  std::string_view results = "result";  // names; a trailing * for any number
+  std::string_view regions = "";        // "then, else"
   std::span<const AttrSpec> attrs = {};
-  DTypeSet dtypes = kComputable;           // legal element types of the principal operand
+  DTypeSet dtypes = kComputable;  // legal element types of the principal operand
   OpTraits traits = {};
   InferFn infer = nullptr;                 // composites without one infer by expansion
   AccessFn access = nullptr;               // null: opaque (control flow, collectives, composites)

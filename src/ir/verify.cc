@@ -15,7 +15,8 @@ Status verify_node(const Graph& graph, NodeId n) {
   if (opcode == Opcode::parameter) return {};
   if (opcode == Opcode::constant) {
     if (graph.constant(n).type() != graph.type(graph.result(n)))
-      return bad_input("holds data of type {}, is declared {}", graph.constant(n).type().to_string(),
+      return bad_input("holds data of type {}, is declared {}",
+                       graph.constant(n).type().to_string(),
                        graph.type(graph.result(n)).to_string());
     return {};
   }

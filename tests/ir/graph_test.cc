@@ -21,8 +21,7 @@ Graph small_graph(std::string_view prefix = "") {
 
 void expect_error(const Status& status, std::string_view text) {
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().to_string().find(text), std::string::npos)
-      << status.error().to_string();
+  EXPECT_NE(status.error().to_string().find(text), std::string::npos) << status.error().to_string();
 }
 
 TEST(Graph, AppendChecksOperandsAndInfers) {
@@ -39,8 +38,7 @@ TEST(Graph, AppendChecksOperandsAndInfers) {
   EXPECT_EQ(g.append(Op::get(Opcode::add), {operands, 1}).error().what,
             "add: takes 2 operands (lhs, rhs), has 1");
   ValueId absent[] = {x, ValueId::none()};
-  EXPECT_EQ(g.append(Op::get(Opcode::add), absent).error().what,
-            "add: operand 'rhs' is absent");
+  EXPECT_EQ(g.append(Op::get(Opcode::add), absent).error().what, "add: operand 'rhs' is absent");
   EXPECT_EQ(g.node_count(), 2u) << "a refused op leaves no trace";
 }
 

@@ -32,7 +32,8 @@ TEST(Op, TextOfAttributesParsesBack) {
       Op::get(Opcode::einsum, {{"equation", "ij,jk->ik"}}),
       Op::get(Opcode::layer_norm, {{"epsilon", 1e-12}}),
       Op::get(Opcode::cast, {{"dtype", DType::bf16}}),
-      Op::get(Opcode::resize, {{"sizes", Dims{1, 1, 4, 4}}, {"scales", std::vector<double>{1, 1, 2, 0.5}}}),
+      Op::get(Opcode::resize,
+              {{"sizes", Dims{1, 1, 4, 4}}, {"scales", std::vector<double>{1, 1, 2, 0.5}}}),
   };
   for (Op op : ops) {
     std::string text = fmt::format("{} {}", op.name(), op.attrs_to_string());

@@ -381,6 +381,7 @@ extern const OpDef op_def_device_index;
 const OpDef op_def_device_index = {.opcode = Opcode::device_index,
                                    .summary = "the number of the device that evaluates it, from 0",
                                    .operands = "",
+                                   .dtypes = {DType::i64},
                                    .traits = kExchanges,  // no constant, though it has no operand
                                    .infer = &infer_device_index,
                                    .eval = &kEvalDeviceIndex};

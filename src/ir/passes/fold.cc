@@ -11,6 +11,8 @@ namespace {
 // the program larger than the computation it saves.
 constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
 
+// Folding rounds as `rounded` evaluation does, so that it never changes what that gives.
+
 // A loop that takes longer, or does not end, is left to the program.
 constexpr int64_t kMaxFoldedIterations = 10000;
 
@@ -34,15 +36,16 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
 Result<Graph> fold_constants(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
-    NodeId made = HONE_TRY(
-        copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, fold_constants))));
+    NodeId made =
+        HONE_TRY(copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, fold_constants))));
     if (!is_worth_folding(copy.target(), made)) continue;
     ValueRange results = copy.target().results(made);
     std::vector<ValueId> outputs;
     for (ValueId v : results) outputs.push_back(v);
     Graph alone = HONE_TRY(extract_subgraph(copy.target(), {&made, 1}, outputs));
-    Result<std::vector<Tensor>> values = evaluate(alone, {}, {.max_iterations = kMaxFoldedIterations});
-    // What the reference refuses (a size over its limit) simply stays in the graph.
+    Result<std::vector<Tensor>> values = evaluate(
+        alone, {}, {.numerics = Numerics::rounded, .max_iterations = kMaxFoldedIterations});
+    // What the reference refuses (a size over its limit) stays in the graph.
     if (!values.ok()) continue;
     for (size_t i = 0; i < values->size(); ++i) {
       copy.target().set_name(results[i], "");

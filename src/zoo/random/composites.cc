@@ -45,7 +45,8 @@ void softmax_of(Generator& g, Opcode opcode, DType dtype) {
 void normed(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.within(g.pick_solid(dtype, 1, 4), 8);
   int64_t axis = g.axis(x);
-  Dims inner(x.dims().begin() + axis, x.dims().end());
+  Dims inner = x.dims();
+  inner.erase(inner.begin(), inner.begin() + axis);
   std::vector<Value> operands = {x, maybe(g, dtype, inner)};
   if (opcode == Opcode::layer_norm && operands[1]) operands.push_back(maybe(g, dtype, inner));
   g.keep(g.builder().op(opcode, operands, {{"axis", axis}, {"epsilon", 0.0078125}}),
@@ -68,8 +69,9 @@ void grouped_norm(Generator& g, Opcode opcode, DType dtype) {
   Dims channel = {dims[1]};
   Attrs attrs = {{"epsilon", 0.0078125}};
   if (opcode == Opcode::group_norm) attrs.emplace_back("groups", groups);
-  g.keep(g.builder().op(opcode, {x, g.within(g.pick(dtype, channel), 2),
-                                 g.within(g.pick(dtype, channel), 2)}, attrs),
+  g.keep(g.builder().op(
+             opcode, {x, g.within(g.pick(dtype, channel), 2), g.within(g.pick(dtype, channel), 2)},
+             attrs),
          2 * std::sqrt(elements(x)) + 2);
 }
 
@@ -137,9 +139,9 @@ void einsum_of(Generator& g, Opcode, DType dtype) {
   struct Case {
     std::string_view equation, terms[2];
   };
-  static constexpr Case cases[] = {{"ij,jk->ik", {"ij", "jk"}}, {"bij,bkj->bik", {"bij", "bkj"}},
-                                   {"ij->ji", {"ij", ""}},      {"ii->i", {"ii", ""}},
-                                   {"ij,ij->", {"ij", "ij"}},   {"i,j->ij", {"i", "j"}},
+  static constexpr Case cases[] = {{"ij,jk->ik", {"ij", "jk"}},   {"bij,bkj->bik", {"bij", "bkj"}},
+                                   {"ij->ji", {"ij", ""}},        {"ii->i", {"ii", ""}},
+                                   {"ij,ij->", {"ij", "ij"}},     {"i,j->ij", {"i", "j"}},
                                    {"...i,i->...", {"abi", "i"}}, {"ijk->k", {"ijk", ""}}};
   const Case& c = g.rng().pick(cases);
   Dims size(26);
@@ -159,9 +161,8 @@ void einsum_of(Generator& g, Opcode, DType dtype) {
 }
 
 void resized(Generator& g, Opcode opcode, DType dtype) {
-  static constexpr std::string_view coordinates[] = {"half_pixel",         "half_pixel_symmetric",
-                                                     "pytorch_half_pixel", "align_corners",
-                                                     "asymmetric"};
+  static constexpr std::string_view coordinates[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"};
   static constexpr std::string_view nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                                  "ceil"};
   Value x = g.within(g.pick_solid(dtype, 1, 4), 8);
@@ -171,7 +172,8 @@ void resized(Generator& g, Opcode opcode, DType dtype) {
   std::vector<std::string> modes = {"nearest"};
   if (is_real(dtype)) modes.insert(modes.end(), {"linear", "cubic"});
   g.keep(g.builder().op(opcode, {x},
-                        {{"sizes", sizes}, {"mode", g.rng().pick(modes)},
+                        {{"sizes", sizes},
+                         {"mode", g.rng().pick(modes)},
                          {"coordinates", std::string(g.rng().pick(coordinates))},
                          {"nearest", std::string(g.rng().pick(nearest))}}),
          4 * g.bound(x));
@@ -179,14 +181,14 @@ void resized(Generator& g, Opcode opcode, DType dtype) {
 
 void pooled(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.pick_solid(dtype, 3, 4);
-  g.keep_like(
-      g.builder().op(opcode, {x}, {{"kind", g.rng().chance(0.5) ? "average" : "max"}}), x);
+  g.keep_like(g.builder().op(opcode, {x}, {{"kind", g.rng().chance(0.5) ? "average" : "max"}}), x);
 }
 
 void running_sum(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.pick_ranked(dtype, 1, 3);
   g.keep(g.builder().op(opcode, {x},
-                        {{"axis", g.axis(x)}, {"exclusive", g.rng().chance(0.5)},
+                        {{"axis", g.axis(x)},
+                         {"exclusive", g.rng().chance(0.5)},
                          {"reverse", g.rng().chance(0.5)}}),
          8 * g.bound(x));
 }
@@ -206,10 +208,11 @@ void one_hot_of(Generator& g, Opcode opcode, DType dtype) {
 void top_of(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.pick_solid(dtype, 1, 3);
   int64_t axis = g.axis(x);
-  std::vector<Value> results = g.builder().ops(
-      opcode, std::vector{x},
-      {{"k", Dims{g.number(0, x.dim(static_cast<int>(axis)).value())}}, {"axis", axis},
-       {"largest", g.rng().chance(0.5)}});
+  std::vector<Value> results =
+      g.builder().ops(opcode, std::vector{x},
+                      {{"k", Dims{g.number(0, x.dim(static_cast<int>(axis)).value())}},
+                       {"axis", axis},
+                       {"largest", g.rng().chance(0.5)}});
   g.keep_like(results[0], x);
   g.keep(results[1], 1);
 }
@@ -217,8 +220,8 @@ void top_of(Generator& g, Opcode opcode, DType dtype) {
 void to_space(Generator& g, Opcode opcode, DType dtype) {
   int64_t block = g.number(1, 2);
   Value x = g.pick(dtype, {g.dim(), block * block * g.number(1, 2), g.dim(), g.dim()});
-  g.keep_like(g.builder().op(opcode, {x}, {{"block", block},
-                                           {"mode", g.rng().chance(0.5) ? "dcr" : "crd"}}),
+  g.keep_like(g.builder().op(opcode, {x},
+                             {{"block", block}, {"mode", g.rng().chance(0.5) ? "dcr" : "crd"}}),
               x);
 }
 

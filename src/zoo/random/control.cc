@@ -83,8 +83,7 @@ void scanned(Generator& g, Opcode, DType dtype) {
   }
   std::vector<Type> results = types_of(state);
   results.push_back(Type::get(DType::f32, g.shape(0, 2)));  // stacked
-  std::vector<Value> made =
-      scan(state, sequences, random_body(g, results), g.rng().chance(0.5));
+  std::vector<Value> made = scan(state, sequences, random_body(g, results), g.rng().chance(0.5));
   keep_all(g, made, results.size());
 }
 
@@ -107,9 +106,9 @@ std::string combine_kind(Generator& g, DType dtype) {
 
 void all_reduced(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.pick(dtype);
-  g.keep(g.builder().op(opcode, {x},
-                        {{"kind", combine_kind(g, dtype)},
-                         {"group_size", int64_t{g.options().devices}}}),
+  g.keep(g.builder().op(
+             opcode, {x},
+             {{"kind", combine_kind(g, dtype)}, {"group_size", int64_t{g.options().devices}}}),
          g.bound(x) * g.options().devices);
 }
 
@@ -133,7 +132,8 @@ void reduce_scattered(Generator& g, Opcode opcode, DType dtype) {
   int64_t axis;
   Value x = divisible(g, dtype, axis);
   g.keep(g.builder().op(opcode, {x},
-                        {{"kind", combine_kind(g, dtype)}, {"axis", axis},
+                        {{"kind", combine_kind(g, dtype)},
+                         {"axis", axis},
                          {"group_size", int64_t{g.options().devices}}}),
          g.bound(x) * g.options().devices);
 }
@@ -142,7 +142,8 @@ void exchanged(Generator& g, Opcode opcode, DType dtype) {
   int64_t axis;
   Value x = divisible(g, dtype, axis);
   g.keep_like(g.builder().op(opcode, {x},
-                             {{"split_axis", axis}, {"concat_axis", g.axis(x)},
+                             {{"split_axis", axis},
+                              {"concat_axis", g.axis(x)},
                               {"group_size", int64_t{g.options().devices}}}),
               x);
 }

@@ -41,8 +41,10 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
   bool widen = dtype == DType::i8 || dtype == DType::u8 || dtype == DType::bf16;
   std::string accumulate = !widen ? "same" : is_real(dtype) ? "f32" : "i32";
   g.keep(g.builder().op(opcode, {x, y},
-                        {{"lhs_batch", l.batch}, {"rhs_batch", r.batch},
-                         {"lhs_contract", l.contract}, {"rhs_contract", r.contract},
+                        {{"lhs_batch", l.batch},
+                         {"rhs_batch", r.batch},
+                         {"lhs_contract", l.contract},
+                         {"rhs_contract", r.contract},
                          {"accumulate", g.rng().chance(0.5) ? accumulate : "same"}}),
          bound);
 }
@@ -67,8 +69,11 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
   }
   Value x = g.within(g.pick(dtype, x_dims), 4), w = g.within(g.pick(dtype, w_dims), 4);
   g.keep(g.builder().op(opcode, {x, w},
-                        {{"stride", stride}, {"pad_low", low}, {"pad_high", high},
-                         {"input_dilation", input_dilation}, {"kernel_dilation", kernel_dilation},
+                        {{"stride", stride},
+                         {"pad_low", low},
+                         {"pad_high", high},
+                         {"input_dilation", input_dilation},
+                         {"kernel_dilation", kernel_dilation},
                          {"groups", groups}}),
          bound * g.bound(x) * g.bound(w));
 }
@@ -102,7 +107,8 @@ void reduced(Generator& g, Opcode opcode, DType dtype) {
 void arg_reduced(Generator& g, Opcode opcode, DType dtype) {
   Value x = g.pick_ranked(dtype, 1, 4, false);
   g.keep(g.builder().op(opcode, {x},
-                        {{"kind", g.rng().chance(0.5) ? "max" : "min"}, {"axis", g.axis(x)},
+                        {{"kind", g.rng().chance(0.5) ? "max" : "min"},
+                         {"axis", g.axis(x)},
                          {"last", g.rng().chance(0.5)},
                          {"dtype", g.rng().chance(0.5) ? DType::i64 : DType::i32}}),
          1);
@@ -118,7 +124,8 @@ void accumulated(Generator& g, Opcode opcode, DType dtype) {
   bool finite = kind == "sum" || kind == "product";
   double bound = g.bound(x) * (kind == "sum" ? count_of(x.dim(static_cast<int>(axis))) : 1);
   g.keep(g.builder().op(opcode, {x},
-                        {{"kind", kind}, {"axis", axis},
+                        {{"kind", kind},
+                         {"axis", axis},
                          {"exclusive", finite && g.rng().chance(0.3)},
                          {"reverse", g.rng().chance(0.3)}}),
          std::max(1.0, bound));
@@ -142,8 +149,11 @@ void windowed(Generator& g, Opcode opcode, DType dtype) {
     if (kind == "sum") bound *= static_cast<double>(size);
   }
   g.keep(g.builder().op(opcode, {x},
-                        {{"kind", kind}, {"window", window}, {"stride", stride},
-                         {"pad_low", low}, {"pad_high", high}}),
+                        {{"kind", kind},
+                         {"window", window},
+                         {"stride", stride},
+                         {"pad_low", low},
+                         {"pad_high", high}}),
          bound);
 }
 
@@ -166,12 +176,9 @@ void sorted(Generator& g, Opcode opcode, DType dtype) {
 constexpr bool kJumps = false;
 
 constexpr Recipe kRecipes[] = {
-    {Opcode::dot, contracted},
-    {Opcode::conv, convolved},
-    {Opcode::reduce, reduced},
-    {Opcode::arg_reduce, arg_reduced, kJumps},
-    {Opcode::cumulative, accumulated},
-    {Opcode::window_reduce, windowed},
+    {Opcode::dot, contracted},         {Opcode::conv, convolved},
+    {Opcode::reduce, reduced},         {Opcode::arg_reduce, arg_reduced, kJumps},
+    {Opcode::cumulative, accumulated}, {Opcode::window_reduce, windowed},
     {Opcode::sort, sorted, kJumps},
 };
 

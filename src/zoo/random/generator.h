@@ -42,8 +42,8 @@ class Generator {
   // ---- Ranges ----
   double bound(Value x) const;  // |x| <= bound, for reals
   void set_bound(Value x, double bound);
-  Value within(Value x, double limit);      // scaled down to |x| <= limit; integers as they are
-  Value positive(Value x, double least);    // |x| + least
+  Value within(Value x, double limit);    // scaled down to |x| <= limit; integers as they are
+  Value positive(Value x, double least);  // |x| + least
   // Small enough to be cast to any element type.
   Value small(Value x);
 

@@ -69,7 +69,8 @@ std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed) {
   return inputs;
 }
 
-// ---- Generator -----------------------------------------------------------------------------------
+// ---- Generator
+// -----------------------------------------------------------------------------------
 
 Generator::Generator(Builder& builder, Rng rng, const RandomGraphOptions& options, int depth)
     : builder_(builder), rng_(rng), options_(options), depth_(depth) {}
@@ -129,7 +130,7 @@ namespace {
 bool fits(Value v, int min_rank, int max_rank, bool zero_allowed, bool static_only) {
   if (v.rank() < min_rank || v.rank() > max_rank) return false;
   if (static_only && !v.type().is_static()) return false;
-  return zero_allowed || std::ranges::none_of(v.dims(), [](Dim d) { return d.is(0); });
+  return zero_allowed || std::ranges::none_of(v.dims(), [](Dim d) { return d.range().low == 0; });
 }
 
 }  // namespace
@@ -163,8 +164,10 @@ Value Generator::pick(DType dtype, const Dims& dims) {
     if (v.dtype() != dtype) continue;
     if (v.type() == wanted) return v;
     Value made;
-    if (v.type().elements() == wanted.elements() && rng_.chance(0.5)) made = reshape(v, dims);
-    else if (v.rank() == 0 && rng_.chance(0.5)) made = broadcast_to(v, dims);
+    if (v.type().elements() == wanted.elements() && rng_.chance(0.5))
+      made = reshape(v, dims);
+    else if (v.rank() == 0 && rng_.chance(0.5))
+      made = broadcast_to(v, dims);
     if (!made) continue;
     set_bound(made, bound(v));
     return made;
@@ -222,8 +225,8 @@ void Generator::random_step() {
       continue;
     if (options_.continuous && !recipe_of(pair.opcode).continuous) continue;
     // Follow the types that are in the pool, most of the time.
-    bool at_hand = std::ranges::any_of(
-        pool_, [&](const Entry& e) { return e.value.dtype() == pair.dtype; });
+    bool at_hand =
+        std::ranges::any_of(pool_, [&](const Entry& e) { return e.value.dtype() == pair.dtype; });
     if (!at_hand && rng_.chance(0.7)) continue;
     step(pair);
     return;
@@ -238,9 +241,10 @@ std::vector<Value> Generator::unread() const {
     for (ValueId v : builder_.graph().results(n))
       if (users.of(v).empty()) values.push_back({&builder_, v});
   }
-  if (values.empty()) values.push_back({&builder_, builder_.graph().outputs().empty()
-                                                       ? ValueId{0}
-                                                       : builder_.graph().outputs()[0]});
+  if (values.empty())
+    values.push_back({&builder_, builder_.graph().outputs().empty()
+                                     ? ValueId{0}
+                                     : builder_.graph().outputs()[0]});
   return values;
 }
 

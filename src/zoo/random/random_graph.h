@@ -21,7 +21,7 @@ const std::vector<OpDType>& legal_pairs();
 
 struct RandomGraphOptions {
   uint64_t seed = 0;
-  int min_steps = 8;   // a step adds one op and what its operands need, often several nodes
+  int min_steps = 8;  // a step adds one op and what its operands need, often several nodes
   int max_steps = 20;
   int64_t max_elements = 1024;  // of any value
   bool symbolic = false;        // some dims are symbols

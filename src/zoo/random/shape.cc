@@ -68,8 +68,8 @@ void sliced(Generator& g, Opcode opcode, DType dtype) {
     limit.push_back(g.rng().chance(0.5) ? d : Dim(g.number(from, least)));
     stride.push_back(g.number(1, 3));
   }
-  g.keep_like(
-      g.builder().op(opcode, {x}, {{"start", start}, {"limit", limit}, {"stride", stride}}), x);
+  g.keep_like(g.builder().op(opcode, {x}, {{"start", start}, {"limit", limit}, {"stride", stride}}),
+              x);
 }
 
 void padded(Generator& g, Opcode opcode, DType dtype) {
@@ -118,7 +118,8 @@ std::vector<Value> start_operands(Generator& g, int rank) {
 
 Dims part_sizes(Generator& g, Value x) {
   Dims sizes;
-  for (Dim d : x.dims()) sizes.push_back(g.number(std::min<int64_t>(1, d.range().low), d.range().low));
+  for (Dim d : x.dims())
+    sizes.push_back(g.number(std::min<int64_t>(1, d.range().low), d.range().low));
   return sizes;
 }
 
@@ -141,9 +142,9 @@ void dynamic_updated(Generator& g, Opcode opcode, DType dtype) {
 struct Rows {
   Value x;
   Value indices;
-  int64_t indexed;      // the leading dims of x that the index vector selects
-  Dims window;          // the rest of x's dims
-  Dims batch;           // dims of the indices without the vector
+  int64_t indexed;  // the leading dims of x that the index vector selects
+  Dims window;      // the rest of x's dims
+  Dims batch;       // dims of the indices without the vector
 };
 
 Rows rows(Generator& g, DType dtype) {
@@ -155,7 +156,8 @@ Rows rows(Generator& g, DType dtype) {
   index_dims.push_back(r.indexed);
   static constexpr DType types[] = {DType::i32, DType::i64, DType::u8};
   r.indices = g.pick(g.rng().pick(types), index_dims);
-  r.window.assign(r.x.dims().begin() + r.indexed, r.x.dims().end());
+  r.window = r.x.dims();
+  r.window.erase(r.window.begin(), r.window.begin() + r.indexed);
   return r;
 }
 
