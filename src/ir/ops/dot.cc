@@ -153,12 +153,12 @@ struct EvalDot {
                        .columns = product_of(rhs, dims.rhs_free),
                        .depth = product_of(lhs, dims.lhs_contract)};
     if (call.result().size() == 0) return;
-    GemmTableSide<Ring<T>> left = {as_ring<T>(call.operand(0).template as<T>()),
-                                   offsets_of(lhs, dims.lhs_batch), offsets_of(lhs, dims.lhs_free),
-                                   offsets_of(lhs, dims.lhs_contract)};
-    GemmTableSide<Ring<T>> right = {as_ring<T>(call.operand(1).template as<T>()),
-                                    offsets_of(rhs, dims.rhs_batch), offsets_of(rhs, dims.rhs_free),
-                                    offsets_of(rhs, dims.rhs_contract)};
+    GemmTableSide<Ring<T>> left(as_ring<T>(call.operand(0).template as<T>()),
+                                offsets_of(lhs, dims.lhs_batch), offsets_of(lhs, dims.lhs_free),
+                                offsets_of(lhs, dims.lhs_contract));
+    GemmTableSide<Ring<T>> right(as_ring<T>(call.operand(1).template as<T>()),
+                                 offsets_of(rhs, dims.rhs_batch), offsets_of(rhs, dims.rhs_free),
+                                 offsets_of(rhs, dims.rhs_contract));
     ContractionResult<T> finished(call.result().dtype());
     T* out = call.result().template as<T>().data();
     gemm<Ring<T>>(call.context.pool, shape, left, right, [&](const GemmTile<Ring<T>>& tile) {

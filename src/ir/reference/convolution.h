@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/ops/window_axis.h"
@@ -214,15 +215,17 @@ struct ConvPatches {
 template <class T, class Store>
 void convolve_by_product(ThreadPool& pool, const ConvProblem& problem, const ConvRows& rows,
                          const T* input, const T* kernel, const Store& store) {
-  GemmTableSide<T> weights = {kernel, {}, {}, {}};
+  std::vector<int64_t> group_offsets, out_offsets, depth_offsets;
   for (int64_t g = 0; g < problem.groups; ++g)
-    weights.batch_offset.push_back(g * problem.out_features * problem.kernel_out_stride);
+    group_offsets.push_back(g * problem.out_features * problem.kernel_out_stride);
   for (int64_t o = 0; o < problem.out_features; ++o)
-    weights.own_offset.push_back(o * problem.kernel_out_stride);
+    out_offsets.push_back(o * problem.kernel_out_stride);
   for (int64_t i = 0; i < problem.in_features; ++i) {
     for (int64_t tap = 0; tap < rows.taps(); ++tap)
-      weights.depth_offset.push_back(i * problem.kernel_in_stride + rows.kernel_offset(tap));
+      depth_offsets.push_back(i * problem.kernel_in_stride + rows.kernel_offset(tap));
   }
+  const GemmTableSide<T> weights(kernel, std::move(group_offsets), std::move(out_offsets),
+                                 std::move(depth_offsets));
   ConvPatches<T> patches = {problem, rows, input};
   GemmShape shape = {problem.groups, problem.out_features, rows.positions(),
                      problem.in_features * rows.taps()};

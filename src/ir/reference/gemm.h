@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -76,7 +77,8 @@ inline constexpr int64_t kGemmPanelColumns = 8;
 // For double, the packed sides and the tile take 1 MB together: they stay in a level 2 cache.
 inline constexpr int64_t kGemmTileRows = 128;
 inline constexpr int64_t kGemmTileColumns = 256;
-inline constexpr int64_t kGemmDepth = 256;
+// Not a power of two: the same place in neighbouring panels must not meet in one cache set.
+inline constexpr int64_t kGemmDepth = 248;
 
 // c[kRows][8] += a[depth][kRows] * b[depth][8]. The sums stay in registers.
 template <int kRows, class T>
@@ -192,27 +194,47 @@ void gemm(ThreadPool& pool, const GemmShape& shape, const Lhs& lhs, const Rhs& r
   });
 }
 
-// A side whose elements are found by adding up offsets: any order of the dims of a tensor.
+// A side whose elements are found by adding up offsets: any order of the dims of a tensor. `own`
+// are the rows of a left side, the columns of a right side.
 template <class T>
-struct GemmTableSide {
-  const T* data;
-  std::vector<int64_t> batch_offset;
-  std::vector<int64_t> own_offset;  // per row of a left side, per column of a right side
-  std::vector<int64_t> depth_offset;
+class GemmTableSide {
+ public:
+  GemmTableSide(const T* data, std::vector<int64_t> batch, std::vector<int64_t> own,
+                std::vector<int64_t> depth)
+      : data_(data), batch_(std::move(batch)), own_(std::move(own)), depth_(std::move(depth)) {}
 
   void pack(const GemmPanels& wanted, T* out) const {
-    const T* base = data + batch_offset[static_cast<size_t>(wanted.batch)];
-    const int64_t* depth = depth_offset.data() + wanted.depth_begin;
-    for (int64_t i = 0; i < wanted.count; i += wanted.width) {
-      const int64_t* own = own_offset.data() + wanted.begin + i;
+    const T* base = data_ + batch_[static_cast<size_t>(wanted.batch)];
+    const int64_t* own = own_.data() + wanted.begin;
+    const int64_t* depth = depth_.data() + wanted.depth_begin;
+    auto copy_row = [&](int64_t i, int64_t d) {
       const int64_t filled = std::min(wanted.width, wanted.count - i);
-      for (int64_t d = 0; d < wanted.depth_count; ++d, out += wanted.width) {
-        const T* from = base + depth[d];
-        for (int64_t j = 0; j < filled; ++j) out[j] = from[own[j]];
-        for (int64_t j = filled; j < wanted.width; ++j) out[j] = T();
+      const T* from = base + depth[d];
+      T* to = out + i * wanted.depth_count + d * wanted.width;
+      for (int64_t j = 0; j < filled; ++j) to[j] = from[own[i + j]];
+      for (int64_t j = filled; j < wanted.width; ++j) to[j] = T();
+    };
+    // Along memory: neighbours of either kind may be the closer ones.
+    if (distance(own, wanted.count) < distance(depth, wanted.depth_count)) {
+      for (int64_t d = 0; d < wanted.depth_count; ++d) {
+        for (int64_t i = 0; i < wanted.count; i += wanted.width) copy_row(i, d);
+      }
+    } else {
+      for (int64_t i = 0; i < wanted.count; i += wanted.width) {
+        for (int64_t d = 0; d < wanted.depth_count; ++d) copy_row(i, d);
       }
     }
   }
+
+ private:
+  static int64_t distance(const int64_t* offsets, int64_t count) {
+    return count < 2 ? INT64_MAX : offsets[1] - offsets[0];
+  }
+
+  const T* data_;
+  std::vector<int64_t> batch_;
+  std::vector<int64_t> own_;
+  std::vector<int64_t> depth_;
 };
 
 }  // namespace hone
