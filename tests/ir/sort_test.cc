@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/ir/dense_testing.h"
 #include "tests/ir/op_testing.h"
 
 namespace hone::testing {
@@ -52,6 +57,59 @@ TEST(Sort, ComparesUnsignedIntegersAboveTheSignedRange) {
 TEST(Sort, CarriesStorageOnlyValues) {
   expect_eval("sort {axis = 0}", {"i32[3] 3 1 2", "i4[3] -8 7 0"},
               {"i32[3] 1 2 3", "i4[3] 7 0 -8"});
+}
+
+TEST(Sort, EqualsInsertion) {
+  Rng rng(1);
+  for (int trial = 0; trial < 100; ++trial) {
+    const Ints dims = {rng.between(1, 3), rng.between(1, 6), rng.between(1, 3)};
+    const int64_t axis = rng.between(0, 2);
+    const bool descending = rng.chance(0.5);
+    Type type = type_with(DType::f32, dims);
+    std::vector<Tensor> operands = {small_integers(type, rng), small_integers(type, rng),
+                                    uniform_reals(type, rng)};
+    Op op = Op::get(Opcode::sort, {{"axis", axis}, {"descending", descending}, {"keys", 2}});
+    std::vector<std::vector<double>> lists;
+    for (const Tensor& t : operands) lists.push_back(numbers_of<double>(t));
+    for_each_index(dims, [&](Ints index) {
+      if (index[at(axis)] != 0) return;
+      auto place = [&](int64_t i) {
+        index[at(axis)] = i;
+        return offset_of(index, dims);
+      };
+      auto comes_before = [&](size_t a, size_t b) {
+        for (size_t k = 0; k < 2; ++k) {
+          if (lists[k][a] != lists[k][b]) return (lists[k][a] < lists[k][b]) != descending;
+        }
+        return false;
+      };
+      for (int64_t end = 1; end < dims[at(axis)]; ++end) {
+        for (int64_t i = end; i > 0 && comes_before(place(i), place(i - 1)); --i) {
+          for (std::vector<double>& list : lists) std::swap(list[place(i)], list[place(i - 1)]);
+        }
+      }
+    });
+    std::vector<Tensor> results = *evaluate_op(op, operands);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(numbers_of<double>(results[i]), lists[i]);
+  }
+}
+
+TEST(Sort, DependsOnAllKeysOfItsLine) {
+  std::vector<Tensor> operands = {tensor_of("i32[2,2] 2 1 3 4"), tensor_of("f32[2,2] 5 6 7 8")};
+  Graph graph = *graph_of(op_of("sort {axis = 1}"), {type_of("i32[2,2]"), type_of("f32[2,2]")});
+  std::vector<ElementDependencies> traced = *trace_dependencies(graph, operands);
+  EXPECT_EQ(traced[0][0], (std::vector<InputElement>{{0, 0}, {0, 1}}));
+  EXPECT_EQ(traced[1][0], (std::vector<InputElement>{{0, 0}, {0, 1}, {1, 1}}));
+  EXPECT_EQ(traced[1][3], (std::vector<InputElement>{{0, 2}, {0, 3}, {1, 3}}));
+}
+
+TEST(Sort, OfFieldElementsNeedsIntegerKeys) {
+  Graph by_reals = *graph_of(op_of("sort {axis = 0}"), {type_of("f32[2]")});
+  std::vector<FieldInput> reals = {{{1, 2}, {}}};
+  EXPECT_EQ(evaluate_in_field(by_reals, reals).error().code, ErrorCode::unsupported);
+  Graph by_integers = *graph_of(op_of("sort {axis = 0}"), {type_of("i8[2]"), type_of("f32[2]")});
+  std::vector<FieldInput> both = {{{}, tensor_of("i8[2] 1 0")}, {{10, 20}, {}}};
+  EXPECT_EQ((*evaluate_in_field(by_integers, both))[1], (std::vector<uint64_t>{20, 10}));
 }
 
 TEST(Sort, RejectsIllTypedApplications) {
