@@ -27,7 +27,7 @@ std::array<Value, 3> backbone(Net& net, Value x) {
     for (int64_t i = 0; i < net.blocks(kBlocks[stage]); ++i) {
       Builder::Scope block = net.scope(fmt::format("stage{}", stage), i);
       Value y = unit(net, "1", x, channels / 2, 1);
-      x = x + unit(net, "2", y, channels, 3, 1, 0.2);
+      x = x + unit(net, "2", y, channels, 3, 1, 0.1);
     }
     if (stage >= 2) features[stage - 2] = x;
   }
@@ -185,12 +185,11 @@ Outputs yolo_v3(Net& net) {
     if (carried) x = concat({upsample(unit(net, "up", carried, channels, 1)), x}, 1);
     carried = neck(net, x, channels);
     Value head = unit(net, "head/1", carried, channels * 2, 3);
-    head = conv(net, "head/2", head, 3 * (5 + classes),
-                {.kernel = {1}, .bias = true, .gain = 0.25, .bias_mean = -1});
+    head = conv(net, "head/2", head, 3 * (5 + classes), {.kernel = {1}, .bias = true, .gain = 0.3});
     detections.push_back(decode(net, head, kScales[static_cast<size_t>(i)]));
   }
   Value all = concat(detections, 1).named("detections");
-  Outputs outputs = suppress(net, all, net.pick(512, 32), net.pick(100, 10));
+  Outputs outputs = suppress(net, all, net.pick(512, 32), net.pick(100, 28));
   outputs.push_back(all);
   return outputs;
 }

@@ -72,13 +72,14 @@ Tensor random_tensor(Type type, uint64_t seed, int64_t index_limit) {
     fill_normal(normal, seed);
     return Tensor::from_reals(type, std::vector<double>(normal.begin(), normal.end()));
   }
-  int64_t high = 1;
-  if (is_integer(type.dtype()) && index_limit != kFree)
-    high = std::min(index_limit - 1, integer_limits(type.dtype()).highest);
-  if (type.dtype() == DType::u64) high = index_limit == kFree ? 1 : index_limit - 1;
+  int64_t high = index_limit == kFree ? 1 : std::max<int64_t>(0, index_limit - 1);
+  if (is_integer(type.dtype())) {
+    int64_t highest = integer_limits(type.dtype()).highest;
+    if (highest >= 0) high = std::min(high, highest);  // negative: the image of 2^64 - 1
+  }
   Rng rng(seed);
   std::vector<int64_t> values(count);
-  for (int64_t& v : values) v = rng.between(0, std::max<int64_t>(0, high));
+  for (int64_t& v : values) v = rng.between(0, high);
   return Tensor::from_integers(type, values);
 }
 
