@@ -26,13 +26,13 @@ Graph make_graph(int64_t nodes) {
                       Op::get(Opcode::reduce, {{"kind", "sum"}, {"axes", Ints{1}}}),
                       Op::get(Opcode::broadcast, {{"dims", Dims{8, 64}}, {"map", Ints{0}}}),
                       Op::get(Opcode::max)};
-  ValueId previous = x;
+  ValueId other = x;  // the last value of the type but one
   for (int64_t i = 2; i < nodes; ++i) {
     const Op op = steps[static_cast<size_t>(i - 2) % std::size(steps)];
-    const ValueId operands[] = {x, op.opcode() == Opcode::dot ? w : previous};
+    const ValueId operands[] = {x, op.opcode() == Opcode::dot ? w : other};
     const bool two = operand_arity(op.def()).min == 2;
     NodeId n = graph.append(op, {operands, two ? size_t{2} : size_t{1}}).value();
-    previous = x;
+    if (graph.type(x) == type) other = x;
     x = graph.result(n);
     graph.set_name(x, fmt::format("block{}/v{}", i / 16, i));
   }

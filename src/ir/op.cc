@@ -179,10 +179,15 @@ Result<std::vector<std::string_view>> split_list(std::string_view text) {
   return parts;
 }
 
-Result<std::vector<std::string_view>> bracketed(std::string_view text) {
+// The items of "[a, b]", each read by `parse`.
+template <class T, class Parse>
+Result<AttrValue> parse_list(std::string_view text, const Parse& parse) {
   if (text.size() < 2 || text.front() != '[' || text.back() != ']')
     return bad_input("expected a list in brackets, found '{}'", text);
-  return split_list(text.substr(1, text.size() - 2));
+  std::vector<std::string_view> items = HONE_TRY(split_list(text.substr(1, text.size() - 2)));
+  std::vector<T> values;
+  for (std::string_view item : items) values.push_back(HONE_TRY(parse(item)));
+  return AttrValue(std::move(values));
 }
 
 }  // namespace
@@ -286,35 +291,27 @@ std::string Op::attrs_to_string() const {
   return text.empty() ? text : text + "}";
 }
 
+namespace {
+
+std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string text_of(int64_t value) { return fmt::format("{}", value); }
+std::string text_of(double value) { return format_double(value); }
+std::string text_of(const std::string& value) {
+  return is_bare_word(value) ? value : quoted(value);
+}
+std::string text_of(DType value) { return std::string(name(value)); }
+std::string text_of(Dim value) { return value.to_string(); }
+template <class T>
+std::string text_of(const std::vector<T>& list) {
+  std::string text = "[";
+  for (size_t i = 0; i < list.size(); ++i) text += (i > 0 ? ", " : "") + text_of(list[i]);
+  return text + "]";
+}
+
+}  // namespace
+
 std::string to_string(const AttrValue& value) {
-  auto list = [](const auto& items, auto to_text) {
-    std::string text = "[";
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) text += ", ";
-      text += to_text(items[i]);
-    }
-    return text + "]";
-  };
-  return std::visit(
-      [&]<class T>(const T& v) -> std::string {
-        if constexpr (std::is_same_v<T, bool>)
-          return v ? "true" : "false";
-        else if constexpr (std::is_same_v<T, int64_t>)
-          return fmt::format("{}", v);
-        else if constexpr (std::is_same_v<T, double>)
-          return format_double(v);
-        else if constexpr (std::is_same_v<T, std::string>)
-          return is_bare_word(v) ? v : quoted(v);
-        else if constexpr (std::is_same_v<T, DType>)
-          return std::string(name(v));
-        else if constexpr (std::is_same_v<T, Ints>)
-          return list(v, [](int64_t x) { return fmt::format("{}", x); });
-        else if constexpr (std::is_same_v<T, Dims>)
-          return list(v, [](Dim x) { return x.to_string(); });
-        else
-          return list(v, [](double x) { return format_double(x); });
-      },
-      value);
+  return std::visit([](const auto& v) { return text_of(v); }, value);
 }
 
 Result<AttrValue> parse_attr(AttrKind kind, std::string_view text,
@@ -338,21 +335,10 @@ Result<AttrValue> parse_attr(AttrKind kind, std::string_view text,
       if (!dtype) return bad_input("'{}' is not an element type", text);
       return AttrValue(*dtype);
     }
-    case AttrKind::ints: {
-      Ints values;
-      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_int(item)));
-      return AttrValue(std::move(values));
-    }
-    case AttrKind::reals: {
-      std::vector<double> values;
-      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_double(item)));
-      return AttrValue(std::move(values));
-    }
-    case AttrKind::dims: {
-      Dims values;
-      for (std::string_view item : HONE_TRY(bracketed(text))) values.push_back(HONE_TRY(parse_dim(item, scope)));
-      return AttrValue(std::move(values));
-    }
+    case AttrKind::ints: return parse_list<int64_t>(text, parse_int);
+    case AttrKind::reals: return parse_list<double>(text, parse_double);
+    case AttrKind::dims:
+      return parse_list<Dim>(text, [&](std::string_view item) { return parse_dim(item, scope); });
   }
   return bad_input("unknown attribute kind");
 }
