@@ -289,7 +289,10 @@ Dim floordiv(Dim a, int64_t positive) {
 }
 
 Dim mod(Dim a, int64_t positive) { return a - floordiv(a, positive) * positive; }
-Dim ceildiv(Dim a, int64_t positive) { return floordiv(a + (positive - 1), positive); }
+Dim ceildiv(Dim a, int64_t positive) {
+  if (a.is_static()) return ceil_div(a.value(), positive);  // the sum below may saturate
+  return floordiv(a + (positive - 1), positive);
+}
 
 bool Dim::divisible_by(int64_t divisor) const {
   HONE_CHECK(divisor != 0);

@@ -70,7 +70,10 @@ class Parser {
     return true;
   }
   Error wrong(std::string_view what) {
-    return bad_input("dim \"{}\": {} at column {}", escape(text_), what, at_ + 1);
+    constexpr size_t kShown = 60;  // a hostile dim may be a megabyte
+    std::string_view tail = text_.size() > kShown ? "..." : "";
+    return bad_input("dim \"{}{}\": {} at column {}", escape(text_.substr(0, kShown)), tail, what,
+                     at_ + 1);
   }
 
   Result<Dim> sum() {
@@ -83,6 +86,7 @@ class Parser {
       } else {
         return total;
       }
+      if (total.term_count() > kMaxTerms) return wrong("too many terms");
     }
   }
 

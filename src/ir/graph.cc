@@ -84,6 +84,11 @@ void Graph::set_outputs(std::vector<ValueId> outputs) {
   for (ValueId v : outputs)
     HONE_CHECK(v.index < values_.size(), "output {} of {} values", v.index, values_.size());
   outputs_ = std::move(outputs);
+  // Whoever sets the outputs is done growing the graph, most of the time.
+  nodes_.shrink_to_fit();
+  values_.shrink_to_fit();
+  operands_.shrink_to_fit();
+  names_.shrink_to_fit();
 }
 
 // names_ holds each name behind its length in two bytes.
@@ -164,30 +169,33 @@ bool Graph::is_static() const {
   return std::all_of(values_.begin(), values_.end(),
                      [](const ValueInfo& v) { return v.type.is_static(); }) &&
          std::none_of(nodes_.begin(), nodes_.end(),
-                      [](const Node& n) { return n.op.has_symbols(); });
+                      [](const Node& n) { return n.op.has_symbols(); }) &&
+         std::all_of(regions_.begin(), regions_.end(),
+                     [](const GraphRef& region) { return region->is_static(); });
 }
 
 std::vector<Symbol> Graph::symbols() const {
   std::vector<Symbol> found;
-  auto collect = [&](Dim d) {
-    if (d.is_static()) return;
-    for (Symbol s : d.symbols())
-      if (std::find(found.begin(), found.end(), s) == found.end()) found.push_back(s);
+  auto add = [&](Symbol s) {
+    if (std::find(found.begin(), found.end(), s) == found.end()) found.push_back(s);
+  };
+  auto add_dims = [&](std::span<const Dim> dims) {
+    for (Dim d : dims)
+      if (!d.is_static()) std::ranges::for_each(d.symbols(), add);
   };
   for (const ValueInfo& value : values_)
-    if (!value.type.is_static())
-      for (Dim d : value.type.dims()) collect(d);
+    if (!value.type.is_static()) add_dims(value.type.dims());
   for (const Node& node : nodes_) {
     if (!node.op.has_symbols()) continue;
     for (const AttrValue& attr : node.op.attrs())
-      if (const Dims* dims = std::get_if<Dims>(&attr))
-        for (Dim d : *dims) collect(d);
+      if (const Dims* dims = std::get_if<Dims>(&attr)) add_dims(*dims);
   }
+  for (const GraphRef& region : regions_) std::ranges::for_each(region->symbols(), add);
   return found;
 }
 
 size_t Graph::memory_bytes() const {
-  auto size = [](const auto& v) { return v.size() * sizeof(v[0]); };
+  auto size = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return size(nodes_) + size(values_) + size(operands_) + size(names_) + size(constants_) +
          size(regions_) + size(inputs_) + size(outputs_) + size(donations_);
 }

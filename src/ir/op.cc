@@ -120,6 +120,9 @@ std::string_view kind_name(AttrKind kind) {
   return "";
 }
 
+// Products of an attribute with an offset in memory must not overflow.
+constexpr int64_t kMaxAttrInteger = int64_t{1} << 31;
+
 // Accepts what a C++ caller naturally writes: an integer for a real, ints for dims.
 Status coerce(const AttrSpec& spec, AttrValue& value) {
   if (spec.kind == AttrKind::real && std::holds_alternative<int64_t>(value))
@@ -132,6 +135,12 @@ Status coerce(const AttrSpec& spec, AttrValue& value) {
     return bad_input("attribute '{}' must be {}", spec.name, kind_name(spec.kind));
   if (spec.kind == AttrKind::real && std::isnan(std::get<double>(value)))
     return bad_input("attribute '{}' must not be NaN", spec.name);
+  auto too_large = [](int64_t x) { return x > kMaxAttrInteger || x < -kMaxAttrInteger; };
+  const int64_t* integer = std::get_if<int64_t>(&value);
+  const Ints* ints = std::get_if<Ints>(&value);
+  if ((integer != nullptr && too_large(*integer)) ||
+      (ints != nullptr && std::ranges::any_of(*ints, too_large)))
+    return over_limit("attribute '{}' holds a number beyond {}", spec.name, kMaxAttrInteger);
   if (spec.kind == AttrKind::word && !spec.words.empty()) {
     const std::string& word = std::get<std::string>(value);
     std::vector<std::string_view> words = split(spec.words, '|');

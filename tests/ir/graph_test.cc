@@ -152,6 +152,32 @@ TEST(Specialize, BindsTypesAttributesAndRegions) {
   EXPECT_EQ(bound.name(bound.inputs()[0]), "x");
 }
 
+TEST(Graph, SymbolsInsideOfRegionsCount) {
+  // A region may have symbols of its own: here the loop over N ones.
+  Symbol n = Symbol::get("N", 1, 8);
+  Builder b;
+  Value x = b.parameter("x", DType::f32, {});
+  Value args[] = {x};
+  auto body = [&](Builder& inner, std::span<const Value> v) {
+    return std::vector{v[0] + reduce_sum(inner.full(DType::f32, {n}, 1), {0})};
+  };
+  Value p = b.parameter("p", DType::boolean, {});
+  Graph g = b.finish({if_else(p, args, body, body)[0]}).value();
+  EXPECT_FALSE(g.is_static());
+  EXPECT_EQ(g.symbols(), std::vector{n});
+  Graph bound = specialize(g, {{"N", 4}}).value();
+  EXPECT_TRUE(bound.is_static());
+  EXPECT_TRUE(verify(bound).ok());
+}
+
+TEST(Graph, ANodeTakesAtMost96Bytes) {
+  Builder b;
+  Value x = b.parameter("x", f32({8}));
+  for (int i = 0; i < 5000; ++i) x = (tanh(x) + x).named(fmt::format("block{}/sum", i));
+  Graph g = b.finish({x}).value();
+  EXPECT_LE(g.memory_bytes(), 96 * g.node_count());
+}
+
 TEST(BindInputs, SolvesForSymbolsAndNamesWhatDoesNotFit) {
   Symbol n = Symbol::get("N", 2, 8);
   Builder b;

@@ -203,6 +203,11 @@ Result<std::optional<Axis>> axis_of(Op op, Value x, int index) {
                      in.to_string(), out.to_string());
   }
   if (out.value() < 0) return bad_input("size {} of axis {} is negative", out.value(), index);
+  // Its samples become constants; an antialiasing filter has up to in/out of them per element.
+  constexpr int64_t kMaxSize = int64_t{1} << 24;
+  if (std::max(in.value(), out.value()) > kMaxSize)
+    return over_limit("axis {} goes from {} to {}; at most {}", index, in.value(), out.value(),
+                      kMaxSize);
   if (in.is(0) && !out.is(0))
     return bad_input("axis {} goes from 0 to {}: there is nothing to sample", index, out.value());
   Axis a;

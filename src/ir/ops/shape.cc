@@ -310,6 +310,7 @@ struct EvalPad {
       int64_t first = std::max<int64_t>(0, ceil_div(-low, step));
       int64_t last = std::min(from[i] - 1, floor_div(to[i] - 1 - low, step));
       kept.push_back(std::max<int64_t>(0, last - first + 1));
+      if (kept.back() == 0) return;  // before offsets that may be far outside
       from_base += first * from_strides[i];
       to_base += (low + first * step) * to_strides[i];
       to_strides[i] *= step;

@@ -11,10 +11,37 @@ namespace {
 // the program larger than the computation it saves.
 constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
 
-// Folding rounds as `rounded` evaluation does, so that it never changes what that gives.
+// What takes longer, or does not end, is left to the program.
+constexpr int64_t kMaxFoldedIterations = 10'000;
+constexpr double kMaxFoldedFlops = 1e9;
 
-// A loop that takes longer, or does not end, is left to the program.
-constexpr int64_t kMaxFoldedIterations = 10000;
+bool is_loop(Opcode opcode) { return opcode == Opcode::while_ || opcode == Opcode::scan; }
+
+bool has_loop(const Graph& graph) {
+  for (NodeId n : graph.nodes()) {
+    if (is_loop(graph.opcode(n))) return true;
+    for (const GraphRef& region : graph.regions(n))
+      if (has_loop(*region)) return true;
+  }
+  return false;
+}
+
+// Whether evaluation ends soon: no loops inside of loops, few iterations, little arithmetic.
+bool is_quick(const Graph& graph, NodeId n) {
+  std::vector<const Graph*> regions;
+  for (const GraphRef& region : graph.regions(n)) {
+    if (is_loop(graph.opcode(n)) && has_loop(*region)) return false;
+    regions.push_back(region.get());
+  }
+  if (graph.opcode(n) == Opcode::scan && !graph.operands(n).empty()) {
+    Type scanned = graph.type(graph.operands(n).back());
+    if (scanned.rank() > 0 && scanned.dim(0).range().high > kMaxFoldedIterations) return false;
+  }
+  double iterations = graph.opcode(n) == Opcode::while_ ? kMaxFoldedIterations : 1;
+  std::vector<Type> operands = graph.operand_types(n);
+  return iterations * flops({graph.op(n), operands, regions}, graph.result_types(n)) <=
+         kMaxFoldedFlops;
+}
 
 bool is_worth_folding(const Graph& graph, NodeId n) {
   if (graph.operands(n).empty() || has_effect(graph, n)) return false;
@@ -28,11 +55,12 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
     if (!graph.type(v).is_static()) return false;
     out += graph.type(v).static_bytes();
   }
-  return out <= std::max(in, kAlwaysFoldBytes);
+  return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n);
 }
 
 }  // namespace
 
+// Rounds as `rounded` evaluation does, and so never changes what that gives.
 Result<Graph> fold_constants(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {

@@ -38,6 +38,20 @@ TEST(FoldConstants, LeavesLargeExpansionsOfSmallConstants) {
   EXPECT_EQ(fold_constants(g).value().node_count(), 2u);
 }
 
+TEST(FoldConstants, LeavesLongComputationsToTheProgram) {
+  Builder b;
+  Value w = b.constant(Tensor::zeros(Type::get(DType::f32, {1024, 1024})));
+  Value ones = b.constant(Tensor::zeros(Type::get(DType::f32, {100})));
+  Value start[] = {b.scalar(DType::f32, 0)}, scanned[] = {ones};
+  auto nested = [&](Builder&, std::span<const Value> outer) {
+    Value state[] = {outer[0]}, inner_scanned[] = {broadcast_to(outer[1], {100})};
+    auto add = [](Builder&, std::span<const Value> v) { return std::vector{v[0] + v[1]}; };
+    return std::vector{scan(state, inner_scanned, add)[0]};
+  };
+  Graph g = b.finish({matmul(w, w), scan(start, scanned, nested)[0]}).value();
+  EXPECT_EQ(fold_constants(g).value().node_count(), g.node_count());
+}
+
 TEST(RunPasses, ReportsEveryPassInOrder) {
   Builder b;
   Value x = b.parameter("x", DType::f32, {3});
