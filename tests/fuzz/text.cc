@@ -2,8 +2,32 @@
 #include <cstdlib>
 
 #include "ir/model_text.h"
+#include "ir/passes/passes.h"
+#include "ir/reference/evaluate.h"
+#include "report/summary.h"
 
-// Parsing never crashes; what verifies prints as a text that means the same.
+namespace {
+
+// What every command does with a graph that it read: describe, transform, evaluate.
+void use(const hone::Graph& graph) {
+  constexpr size_t kMaxNodes = 64;
+  if (graph.node_count() > kMaxNodes) return;
+  (void)hone::summarize(graph);
+  hone::Result<hone::Graph> bound = hone::specialize(graph, hone::smallest_bindings(graph, {}));
+  if (!bound.ok()) return;
+  std::vector<hone::Pass> passes = hone::parse_passes("cse,expand,dce").value();
+  (void)hone::run_passes(*bound, passes);
+
+  hone::Result<hone::GraphSummary> summary = hone::summarize(*bound);
+  if (!summary.ok() || summary->flops > 1e6 || summary->peak_elements > 1 << 20) return;
+  std::vector<hone::Tensor> inputs;
+  for (hone::Type type : bound->input_types()) inputs.push_back(hone::Tensor::zeros(type));
+  (void)hone::evaluate(*bound, inputs, {.max_bytes = 1 << 26, .max_iterations = 100});
+}
+
+}  // namespace
+
+// Parsing never crashes; what verifies prints as a text that means the same, and can be used.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::Model> model = hone::parse_model(text);
@@ -13,5 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);
   HONE_CHECK(hone::verify(*again).ok(), "{}", printed);
   HONE_CHECK(hone::print(*again) == printed, "{}\nis not\n{}", hone::print(*again), printed);
+  for (const hone::Graph* graph : hone::graphs_of(*model)) use(*graph);
   return 0;
 }
