@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/console.h"
-#include "io/npz.h"
+#include "io/graph_file.h"
 #include "ir/model.h"
 #include "ir/model_text.h"
 
@@ -65,19 +65,6 @@ Result<Graph> build_zoo_source(std::string_view spec) {
                          }));
 }
 
-// The .npz file that the text names, next to the text's own file and nowhere else.
-Result<WeightTable> read_weights(const fs::path& path, std::string_view text) {
-  WeightTable weights;
-  const std::string name = HONE_TRY(weights_file_of(text, {.file = path.native()}));
-  if (name.empty()) return weights;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  auto file = std::make_shared<MappedFile>(HONE_TRY(map_contained(folder, name)));
-  const std::string where = (folder / name).string();
-  for (NamedTensor& member : HONE_TRY(parse_npz(file->bytes(), where, file)))
-    weights.add(member.name, std::move(member.tensor));
-  return weights;
-}
-
 Result<Graph> single(const Model& model) {
   if (const Graph* graph = single_graph(model)) return *graph;
   return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
@@ -89,9 +76,7 @@ Result<Graph> read_graph(const std::string& path) {
     const std::string text = HONE_TRY(read_stdin());
     return single(HONE_TRY(parse_model(text, {.file = "<stdin>"})));
   }
-  const std::string text = HONE_TRY(read_file(path, kMaxTextBytes));
-  const WeightTable weights = HONE_TRY(read_weights(path, text));
-  return single(HONE_TRY(parse_model(text, {.file = path, .weights = &weights})));
+  return single(HONE_TRY(load_model(path)));
 }
 
 // Whether the constants would fill pages.
@@ -141,23 +126,11 @@ Status save_graph(const Graph& graph, const std::string& path, Console& console)
     if (is_large(graph)) console.note("large constants are left out; a file keeps them");
     return {};
   }
-  WeightTable weights;
-  std::string text = print(graph, {.weights = &weights});
-  const fs::path weights_path = fs::path(path).replace_extension(".npz");
-  if (weights_path == fs::path(path))
-    return usage_error("{} would hold both the graph and its weights", path)
-        .with_hint("graphs are .hone files");
-  if (!weights.entries().empty()) {
-    std::vector<NamedTensor> members;
-    for (const WeightTable::Entry& entry : weights.entries())
-      members.push_back({entry.name, entry.tensor});
-    // The weights first: the graph must not be there without them.
-    HONE_TRY(write_npz(weights_path, members));
-    text = fmt::format("weights {}\n{}", hone::quoted(weights_path.filename().string()), text);
+  std::vector<std::string> written;
+  for (const fs::path& file : HONE_TRY(save_model(path, model_of(graph)))) {
+    written.push_back(file.string());
   }
-  HONE_TRY(write_file_atomic(path, text));
-  console.note("wrote {}{}", path,
-               weights.entries().empty() ? "" : fmt::format(" and {}", weights_path.string()));
+  console.note("wrote {}", join(written, " and "));
   return {};
 }
 

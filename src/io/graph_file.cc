@@ -56,21 +56,27 @@ Result<Model> load_model(const std::filesystem::path& path) {
   return model;
 }
 
-Status save_model(const std::filesystem::path& path, const Model& model) {
+Result<std::vector<std::filesystem::path>> save_model(const std::filesystem::path& path,
+                                                      const Model& model) {
+  if (path.extension() == ".npz") {
+    return usage_error("{} is a name for weights", path.string())
+        .with_hint("models are .hone files");
+  }
+  std::vector<std::filesystem::path> files = {path};
   WeightTable table;
   std::string text = text_of(model, {.weights = &table});
   if (!table.entries().empty()) {
     std::filesystem::path weights_path = path;
     weights_path.replace_extension(".npz");
-    if (weights_path == path)
-      return usage_error("'{}' is the name for the weights; call the model .hone", path.string());
     std::vector<NamedTensor> tensors;
     for (const WeightTable::Entry& entry : table.entries())
       tensors.push_back({entry.name, as_numpy_holds(entry.tensor)});
     HONE_TRY(write_npz(weights_path, tensors));
+    files.push_back(weights_path);
     text = fmt::format("weights {}\n\n{}", hone::quoted(weights_path.filename().string()), text);
   }
-  return write_file_atomic(path, text);
+  HONE_TRY(write_file_atomic(path, text));
+  return files;
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "ir/model.h"
@@ -12,8 +13,9 @@ namespace hone {
 // Verified. Weights stay mapped until they are read.
 Result<Model> load_model(const std::filesystem::path& path);
 
-// Atomic for each of the two files; the text is written last. A model without large constants has
-// no second file.
-Status save_model(const std::filesystem::path& path, const Model& model);
+// The files written: the text, and the weights if there are large constants. Atomic for each of the
+// two; the weights come first, so that the text is not there without them.
+Result<std::vector<std::filesystem::path>> save_model(const std::filesystem::path& path,
+                                                      const Model& model);
 
 }  // namespace hone
