@@ -11,7 +11,7 @@ expect() { # expect CODE WORDS ARGS...
 expect 2 "there is no command 'rnu'" rnu
 expect 2 "did you mean 'run'?" rnu
 expect 3 "missing.hone" run missing.hone
-expect 3 "rectory" inspect .
+expect 3 "folder" inspect .
 expect 2 "there is no model 'resnet81'" run zoo:resnet81
 expect 5 "2.9 TiB" run zoo:mlp --input x=1000000x784000xf32=1
 echo 'graph @f(' >bad.hone
