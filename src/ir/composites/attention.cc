@@ -10,8 +10,7 @@ namespace {
 
 using In = std::span<const Value>;
 
-// ---- Attention
-// -----------------------------------------------------------------------------------
+// ---- Attention ----------------------------------------------------------------------------------
 
 struct Parts {
   Value query, key, value, mask;
@@ -139,8 +138,7 @@ std::vector<Value> expand_attention(Builder& b, Op op, In in) {
   return results;
 }
 
-// ---- Rotary embedding
-// ----------------------------------------------------------------------------
+// ---- Rotary embedding ---------------------------------------------------------------------------
 
 // cos or sin over [batch, heads, length, pairs].
 Value angles(Value x, const Dims& dims) {

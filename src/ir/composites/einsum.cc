@@ -42,8 +42,7 @@ std::string text_of(Label label) {
                    : fmt::format("dim {} of '...'", label);
 }
 
-// ---- Parsing
-// -------------------------------------------------------------------------------------
+// ---- Parsing ------------------------------------------------------------------------------------
 
 Result<Term> parse_term(std::string_view text, std::string_view equation) {
   Term term;
@@ -108,8 +107,7 @@ Labels implicit_result(const std::vector<Labelled>& operands) {
   return result;
 }
 
-// ---- Dims
-// ----------------------------------------------------------------------------------------
+// ---- Dims ---------------------------------------------------------------------------------------
 
 using Sizes = std::map<Label, Dim>;
 
@@ -139,8 +137,7 @@ Result<Sizes> sizes_of(const std::vector<Labelled>& operands) {
   return sizes;
 }
 
-// ---- Steps on labelled values
-// ----------------------------------------------------------------------
+// ---- Steps on labelled values -------------------------------------------------------------------
 
 // Replaces a repeated label by the diagonal.
 Labelled with_diagonals(Labelled x) {
@@ -219,8 +216,7 @@ Value ordered(const Labelled& x, const Labels& wanted) {
   return transpose(x.value, permutation);
 }
 
-// ---- Expansion
-// -----------------------------------------------------------------------------------
+// ---- Expansion ----------------------------------------------------------------------------------
 
 Result<Labels> result_labels(const Equation& equation, const std::vector<Labelled>& operands,
                              const Sizes& sizes) {

@@ -7,8 +7,7 @@ namespace {
 
 using In = std::span<const Value>;
 
-// ---- Softmax
-// -------------------------------------------------------------------------------------
+// ---- Softmax ------------------------------------------------------------------------------------
 
 std::vector<Value> expand_softmax(Builder& b, Op op, In in) {
   Value x = in[0];
@@ -26,8 +25,7 @@ std::vector<Value> expand_log_softmax(Builder& b, Op op, In in) {
   return {shifted - log(reduce_sum(exp(shifted), {*axis}, true))};
 }
 
-// ---- Normalization
-// -------------------------------------------------------------------------------
+// ---- Normalization ------------------------------------------------------------------------------
 
 // (x - mean) / sqrt(variance + epsilon) over the axes.
 Value standardized(Value x, const Ints& axes, double epsilon) {
@@ -126,8 +124,7 @@ std::vector<Value> expand_lrn(Builder& b, Op op, In in) {
   return {x / power(base, op.real("beta"))};
 }
 
-// ---- Attributes
-// ----------------------------------------------------------------------------------
+// ---- Attributes ---------------------------------------------------------------------------------
 
 constexpr AttrSpec kSoftmaxAttrs[] = {
     {"axis", AttrKind::integer, "-1", "the axis that sums to 1; negative counts from the back"}};

@@ -10,8 +10,7 @@ namespace {
 
 using In = std::span<const Value>;
 
-// ---- Activations
-// ---------------------------------------------------------------------------------
+// ---- Activations --------------------------------------------------------------------------------
 
 using Activation = Value (*)(Value);
 
@@ -66,8 +65,7 @@ std::optional<std::vector<Activation>> activations(Builder& b, std::string_view 
   return found;
 }
 
-// ---- One layer
-// -----------------------------------------------------------------------------------
+// ---- One layer ----------------------------------------------------------------------------------
 
 struct Layer {
   Value x, w, r, bias, lengths;
@@ -239,8 +237,7 @@ std::vector<Value> run_layer(Builder& b, const Layer& l, const Cell& cell,
   return joined;
 }
 
-// ---- Cells
-// ---------------------------------------------------------------------------------------
+// ---- Cells --------------------------------------------------------------------------------------
 
 Value recurrent(Value h, Value r) { return dot_general(h, r, {}, {}, {1}, {1}); }
 
@@ -282,8 +279,7 @@ std::vector<Value> rnn_cell(const Step& s) {
   return {s.activated(0, s.gates + recurrent(s.state[0], s.r))};
 }
 
-// ---- Ops
-// -----------------------------------------------------------------------------------------
+// ---- Ops ----------------------------------------------------------------------------------------
 
 std::vector<Value> expand_lstm(Builder& b, Op op, In in) {
   std::optional<Layer> layer = checked_layer(b, op, in, 4, 2, "sigmoid,tanh,tanh");

@@ -29,8 +29,7 @@ struct Samples {
   std::vector<bool> outside;   // [out]: the extrapolation value stands there
 };
 
-// ---- Coordinates
-// ---------------------------------------------------------------------------------
+// ---- Coordinates --------------------------------------------------------------------------------
 
 // The source coordinate of result position `i`.
 double unbounded_source_of(const Axis& a, const std::string& mode, int64_t i) {
@@ -70,8 +69,7 @@ int64_t nearest_of(double x, const std::string& rounding) {
   return static_cast<int64_t>(nearest);
 }
 
-// ---- Weights
-// -------------------------------------------------------------------------------------
+// ---- Weights ------------------------------------------------------------------------------------
 
 double linear_kernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
@@ -133,8 +131,7 @@ Samples samples_of(const Axis& a, Op op) {
   return s;
 }
 
-// ---- Resampling
-// ----------------------------------------------------------------------------------
+// ---- Resampling ---------------------------------------------------------------------------------
 
 Value resampled(Builder& b, Value x, const Axis& a, const Samples& s, double extrapolation) {
   const size_t out = static_cast<size_t>(a.out);
@@ -163,8 +160,7 @@ Value resampled(Builder& b, Value x, const Axis& a, const Samples& s, double ext
   return select(mask, b.scalar(x.dtype(), extrapolation), sum);
 }
 
-// ---- Checks
-// --------------------------------------------------------------------------------------
+// ---- Checks -------------------------------------------------------------------------------------
 
 Status check_attributes(Op op, Value x) {
   const size_t rank = static_cast<size_t>(x.rank());

@@ -66,8 +66,7 @@ std::vector<Value> expand_top_k(Builder& b, Op op, In in) {
   return {slice(sorted[0], *axis, 0, *k), slice(sorted[1], *axis, 0, *k)};
 }
 
-// ---- Blocks
-// --------------------------------------------------------------------------------------
+// ---- Blocks -------------------------------------------------------------------------------------
 
 std::vector<Value> expand_depth_to_space(Builder& b, Op op, In in) {
   Value x = in[0];
@@ -105,8 +104,7 @@ std::vector<Value> expand_space_to_depth(Builder& b, Op op, In in) {
   return {reshape(y, {n, c * block * block, *h, *w})};
 }
 
-// ---- Quantization
-// --------------------------------------------------------------------------------
+// ---- Quantization -------------------------------------------------------------------------------
 
 // scale (or zero_point) over the dims of x: one number, one per index of `axis`, or one per block
 // of an axis.
@@ -173,8 +171,7 @@ std::vector<Value> expand_dequantize(Builder& b, Op op, In in) {
   return {cast(y, scale.dtype()) * spread(b, "scale", scale, x, op)};
 }
 
-// ---- Attributes
-// ----------------------------------------------------------------------------------
+// ---- Attributes ---------------------------------------------------------------------------------
 
 constexpr AttrSpec kGlobalPoolAttrs[] = {
     {"kind", AttrKind::word, "average", "what is taken over the spatial dims", "average|max"}};

@@ -1,0 +1,195 @@
+#include "tests/ir/composite_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "ir/passes/passes.h"
+
+namespace hone::testing {
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+Array::Array(Ints dims, double fill) : dims_(std::move(dims)) {
+  size_t count = 1;
+  for (int64_t d : dims_) count *= static_cast<size_t>(d);
+  numbers_.assign(count, fill);
+}
+
+Array Array::from(const Tensor& tensor) {
+  Array array(tensor.type().static_dims());
+  for (size_t i = 0; i < array.size(); ++i)
+    array.numbers_[i] = tensor.real_at(static_cast<int64_t>(i));
+  return array;
+}
+
+Array Array::random(const Ints& dims, uint64_t seed, double scale) {
+  Array array(dims);
+  Rng rng(seed);
+  for (double& x : array.numbers_) x = scale * (2 * rng.uniform() - 1);
+  return array;
+}
+
+size_t Array::offset(std::initializer_list<int64_t> index) const {
+  HONE_CHECK(index.size() == dims_.size(), "{} indices for rank {}", index.size(), dims_.size());
+  size_t offset = 0, axis = 0;
+  for (int64_t i : index) {
+    HONE_CHECK(i >= 0 && i < dims_[axis], "index {} of {}", i, dims_[axis]);
+    offset = offset * static_cast<size_t>(dims_[axis++]) + static_cast<size_t>(i);
+  }
+  return offset;
+}
+
+Array Array::map(const std::function<double(double)>& fn) const {
+  Array result = *this;
+  for (double& x : result.numbers_) x = fn(x);
+  return result;
+}
+
+Type Array::type(DType dtype) const { return Type::get(dtype, Dims(dims_.begin(), dims_.end())); }
+
+Tensor Array::tensor(DType dtype) const { return Tensor::from_reals(type(dtype), numbers_); }
+
+// ---- Values -------------------------------------------------------------------------------------
+
+std::vector<Tensor> run_op(std::string_view op, const std::vector<Tensor>& operands,
+                           std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), op);
+  std::vector<Type> types;
+  std::vector<Tensor> inputs;
+  for (const Tensor& t : operands) {
+    types.push_back(t ? t.type() : Type());
+    if (t) inputs.push_back(t);
+  }
+  Result<Graph> graph = graph_of(op_of(op), types);
+  HONE_CHECK(graph.ok(), "{}", graph.error().to_string());
+  Result<std::vector<Tensor>> results = evaluate(*graph, inputs);
+  HONE_CHECK(results.ok(), "{}", results.error().to_string());
+
+  // The expansion computes the same, node by node.
+  Result<Graph> expanded = expand_composites(*graph);
+  HONE_CHECK(expanded.ok(), "{}", expanded.error().to_string());
+  EXPECT_TRUE(verify(*expanded).ok());
+  Result<std::vector<Tensor>> again = evaluate(*expanded, inputs);
+  HONE_CHECK(again.ok(), "{}", again.error().to_string());
+  for (size_t i = 0; i < results->size(); ++i)
+    EXPECT_EQ(difference((*again)[i], (*results)[i], 1e-13), "");
+  return std::move(*results);
+}
+
+void expect_near(const Tensor& got, const Array& wanted, double tolerance,
+                 std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "");
+  ASSERT_EQ(got.type().static_dims(), wanted.dims());
+  EXPECT_EQ(difference(got, wanted.tensor(got.dtype()), tolerance), "");
+}
+
+// ---- Raise --------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<Type> types_of(std::initializer_list<std::string_view> texts) {
+  std::vector<Type> types;
+  for (std::string_view text : texts) types.push_back(text.empty() ? Type() : type_of(text));
+  return types;
+}
+
+template <class T>
+T must(Result<T> result) {
+  HONE_CHECK(result.ok(), "{}", result.error().to_string());
+  return std::move(result).value();
+}
+
+std::string with_attributes(const Graph& graph) {
+  std::string text;
+  for (NodeId n : graph.nodes())
+    text += fmt::format("{} {}; ", graph.op(n).name(), graph.op(n).attrs_to_string());
+  return text;
+}
+
+}  // namespace
+
+void expect_raises(std::string_view op, std::initializer_list<std::string_view> operands,
+                   std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
+                               fmt::format("{} of {}", op, join(operands, ", ")));
+  const Graph graph = must(graph_of(op_of(op), types_of(operands)));
+  const Graph expanded = must(expand_composites(graph));
+  for (NodeId n : expanded.nodes()) EXPECT_FALSE(is_composite(expanded.opcode(n)));
+  const Graph raised = must(raise_composites(expanded));
+  ASSERT_TRUE(verify(raised).ok());
+  EXPECT_EQ(structural_hash(raised), structural_hash(graph)) << with_attributes(raised);
+}
+
+Graph raised(std::initializer_list<std::string_view> parameters,
+             const std::function<std::vector<Value>(std::span<const Value>)>& body) {
+  Builder b("test");
+  std::vector<Value> values;
+  for (Type type : types_of(parameters)) values.push_back(b.parameter("", type));
+  const Graph graph = must(b.finish(body(values)));
+  Graph result = must(raise_composites(graph));
+  HONE_CHECK(verify(result).ok(), "raise broke the graph");
+  return result;
+}
+
+std::string ops_of(const Graph& graph) {
+  std::string text;
+  for (NodeId n : graph.nodes()) {
+    const Opcode opcode = graph.opcode(n);
+    if (opcode == Opcode::parameter || opcode == Opcode::constant) continue;
+    if (opcode == Opcode::broadcast &&
+        graph.opcode(graph.producer(graph.operands(n)[0])) == Opcode::constant) {
+      continue;
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : " ", graph.op(n).name());
+  }
+  return text;
+}
+
+void expect_raised(std::string_view op, std::initializer_list<std::string_view> parameters,
+                   const std::function<Value(std::span<const Value>)>& body,
+                   std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), op);
+  const Graph graph =
+      raised(parameters, [&](std::span<const Value> in) { return std::vector<Value>{body(in)}; });
+  EXPECT_EQ(ops_of(graph), op_of(op).name());
+  const NodeId root = graph.producer(graph.outputs()[0]);
+  EXPECT_EQ(graph.op(root), op_of(op)) << with_attributes(graph);
+}
+
+void expect_not_raised(Opcode opcode, std::initializer_list<std::string_view> parameters,
+                       const std::function<Value(std::span<const Value>)>& body,
+                       std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), name(opcode));
+  const Graph graph =
+      raised(parameters, [&](std::span<const Value> in) { return std::vector<Value>{body(in)}; });
+  for (NodeId n : graph.nodes()) EXPECT_NE(graph.opcode(n), opcode) << with_attributes(graph);
+}
+
+void expect_symbolic(std::string_view op, std::initializer_list<std::string_view> operands,
+                     std::source_location where) {
+  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
+                               fmt::format("{} of {}", op, join(operands, ", ")));
+  const Op symbolic = op_of(op);
+  const std::vector<Type> types = types_of(operands);
+  const std::vector<Type> results = must(infer({symbolic, types}));
+  Rng rng(7);
+  for (int round = 0; round < 5; ++round) {
+    Bindings bindings;
+    for (const Symbol& s : symbols()) {
+      const int64_t steps = (s.max() - s.min()) / s.multiple_of();
+      const int64_t step = static_cast<int64_t>(rng.below(static_cast<uint64_t>(steps) + 1));
+      bindings[s.name()] = s.min() + step * s.multiple_of();
+    }
+    std::vector<Type> bound, wanted;
+    for (Type t : types) bound.push_back(t ? t.bind(bindings) : t);
+    for (Type t : results) wanted.push_back(t.bind(bindings));
+    const auto got = infer({symbolic.bind(bindings), bound});
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    EXPECT_EQ(*got, wanted);
+  }
+}
+
+}  // namespace hone::testing
