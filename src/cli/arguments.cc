@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 
 #include "base/text.h"
+#include "cli/echo.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@ Status check_value(std::string_view shown, Take take, std::string_view words, in
                    int64_t high, std::string_view text) {
   if (take == Take::integer) {
     const Result<int64_t> number = parse_int(text);
-    if (!number.ok()) return usage_error("{}: '{}' is not an integer", shown, text);
+    if (!number.ok()) return usage_error("{}: '{}' is not an integer", shown, excerpt(text));
     if (*number < low || *number > high) {
       return high == INT64_MAX ? usage_error("{}: {} is less than {}", shown, *number, low)
                                : usage_error("{}: {} is outside {}..{}", shown, *number, low, high);
@@ -20,13 +21,13 @@ Status check_value(std::string_view shown, Take take, std::string_view words, in
   } else if (take == Take::real) {
     const Result<double> number = parse_double(text);
     if (!number.ok() || !std::isfinite(*number) || *number < 0)
-      return usage_error("{}: '{}' is not a number of at least 0", shown, text);
+      return usage_error("{}: '{}' is not a number of at least 0", shown, excerpt(text));
   } else if (text.empty() && take != Take::text) {
     return usage_error("{}: the value is empty", shown);
   } else if (take == Take::word) {
     const std::vector<std::string_view> allowed = split(words, '|');
     if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-      return usage_error("{}: '{}' is not one of {}", shown, text, join(allowed, ", "))
+      return usage_error("{}: '{}' is not one of {}", shown, excerpt(text), join(allowed, ", "))
           .with_hint(did_you_mean(text, allowed));
     }
   }
@@ -97,7 +98,8 @@ class Parser {
 
   Status positional(const std::string& word) {
     if (next_ == command_.positionals.size()) {
-      return usage_error("'{}' has no place for the argument '{}'", full_name(command_), word)
+      return usage_error("'{}' has no place for the argument '{}'", full_name(command_),
+                         excerpt(word))
           .with_hint(help_hint());
     }
     const Positional& expected = command_.positionals[next_];
@@ -131,7 +133,7 @@ class Parser {
     std::vector<std::string> names;
     for (const Option& option : options_) names.push_back(fmt::format("--{}", option.name));
     const std::string hint = did_you_mean(shown, names);
-    return usage_error("'{}' has no option {}", full_name(command_), shown)
+    return usage_error("'{}' has no option {}", full_name(command_), excerpt(shown))
         .with_hint(hint.empty() ? help_hint() : hint);
   }
 

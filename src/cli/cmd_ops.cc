@@ -3,6 +3,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/echo.h"
 #include "cli/op_text.h"
 #include "ir/op_def.h"
 
@@ -17,7 +18,7 @@ Status cmd_ops(const Arguments& arguments, Console& console) {
     const std::string wanted = arguments.text("NAME");
     const std::optional<Opcode> opcode = opcode_from_name(wanted);
     if (!opcode) {
-      return usage_error("there is no op '{}'", wanted)
+      return usage_error("there is no op '{}'", excerpt(wanted))
           .with_hint(did_you_mean(wanted, known_words(Take::op, "")));
     }
     console.write(op_text(op_def(*opcode)));

@@ -40,8 +40,9 @@ std::string outputs_table(const Graph& graph, std::span<const Tensor> outputs) {
     std::string elements = first_elements(outputs[i], 4);
     if (facts.nans > 0)
       elements += fmt::format("  ({} of {} are NaN)", facts.nans, outputs[i].elements());
-    table.add_row({names[i], outputs[i].type().to_string(), fmt::format("{:.4g}", facts.min),
-                   fmt::format("{:.4g}", facts.mean), fmt::format("{:.4g}", facts.max), elements});
+    table.add_row({escape(names[i]), outputs[i].type().to_string(),
+                   fmt::format("{:.4g}", facts.min), fmt::format("{:.4g}", facts.mean),
+                   fmt::format("{:.4g}", facts.max), elements});
   }
   return table.to_string();
 }
@@ -58,10 +59,12 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     return usage_error("--rtol and --atol need --expect");
   }
   const RunInputs inputs = HONE_TRY(resolve_inputs(graph, arguments, console));
+  // Shapes alone do not tell N and M if an input is f32[N + M].
+  const Graph bound = HONE_TRY(specialize(graph, inputs.bindings));
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Tensor> outputs = HONE_TRY(evaluate_with_progress(
-      graph, inputs.tensors, numerics_of(arguments.text("numerics")), console));
+      bound, inputs.tensors, numerics_of(arguments.text("numerics")), console));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   console.write(outputs_table(graph, outputs));

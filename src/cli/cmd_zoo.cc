@@ -35,7 +35,7 @@ Status cmd_zoo_export(const Arguments& arguments, Console& console) {
       zoo_options_from([&](std::string_view option) -> std::optional<std::string> {
         return arguments.given(option) ? std::optional(arguments.text(option)) : std::nullopt;
       });
-  const Graph graph = HONE_TRY(build_zoo_model(name, options));
+  const Graph graph = HONE_TRY(build_from_zoo(name, options));
   return save_graph(graph, path, console);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/echo.h"
 #include "ir/op.h"
 #include "ir/passes/passes.h"
 #include "zoo/zoo.h"
@@ -356,7 +357,7 @@ Error unknown_command(std::string_view name) {
   std::vector<std::string_view> names = command_names();
   std::string hint = did_you_mean(name, names);
   if (hint.empty()) hint = "'hone help' lists the commands";
-  return usage_error("there is no command '{}'", name).with_hint(hint);
+  return usage_error("there is no command '{}'", excerpt(name)).with_hint(hint);
 }
 
 }  // namespace hone::cli

@@ -38,7 +38,13 @@ void Console::error(const Error& error) {
   const std::string whole = error.to_string();
   std::string_view text = whole;
   consume_prefix(text, "error:");
-  note("hone: {}{}", styled_talk(Style::red, "error:"), text);
+  // A file may have put anything into its names; the terminal must not obey it.
+  std::string tame;
+  for (char c : text) {
+    const bool control = (c >= 0 && c < ' ' && c != '\n') || c == 0x7f;
+    tame += control ? escape(std::string_view(&c, 1)) : std::string(1, c);
+  }
+  note("hone: {}{}", styled_talk(Style::red, "error:"), tame);
 }
 
 std::string Console::styled(Style style, std::string_view text) const {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/echo.h"
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -9,24 +10,35 @@
 #include "zoo/inputs.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace hone::cli {
 namespace {
+
+// For who forgot the sign of a file; "" for other values.
+std::string file_hint(std::string_view option, std::string_view name, std::string_view value) {
+  if (option != "--input") return "";
+  if (value.ends_with(".npy"))
+    return fmt::format("to read a file, write {}=@{}", excerpt(name), excerpt(value));
+  return value.ends_with(".npz") ? fmt::format("to read all inputs: --inputs {}", excerpt(value))
+                                 : "";
+}
 
 // "x=VALUE" at its first sign.
 Result<std::pair<std::string, std::string>> split_pair(std::string_view option,
                                                        const std::string& text) {
   const size_t sign = text.find('=');
   if (sign == 0 || sign == std::string::npos)
-    return usage_error("{}: '{}' has not the form NAME=VALUE", option, text);
+    return usage_error("{}: '{}' has not the form NAME=VALUE", option, excerpt(text))
+        .with_hint(file_hint(option, "NAME", text));
   return std::pair(text.substr(0, sign), text.substr(sign + 1));
 }
 
 class Resolver {
  public:
   Resolver(const Graph& graph, Console& console)
-      : graph_(graph), console_(console), given_(graph.inputs().size()) {
+      : graph_(graph), console_(console), given_(graph.inputs().size()), shapes_(given_.size()) {
     for (ValueId v : graph.inputs()) names_.emplace_back(graph.name(v));
   }
 
@@ -47,8 +59,8 @@ class Resolver {
     if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
     std::string hint = did_you_mean(name, names_);
     if (hint.empty())
-      hint = names_.empty() ? "it has none" : fmt::format("it has {}", join(names_, ", "));
-    return usage_error("{}: the graph has no input '{}'", option, name).with_hint(hint);
+      hint = names_.empty() ? "it has none" : fmt::format("it has {}", name_list(names_));
+    return usage_error("{}: the graph has no input '{}'", option, excerpt(name)).with_hint(hint);
   }
 
   Type input_type(size_t i) const { return graph_.type(graph_.inputs()[i]); }
@@ -58,8 +70,8 @@ class Resolver {
     const Type type = input_type(i);
     Ints shape(dims.begin(), dims.end());
     const auto wrong = [&](std::string_view why) {
-      return usage_error("input '{}' is {}, given is [{}]{}", names_[i], type.to_string(),
-                         join(shape, ", "), why);
+      return usage_error("input '{}' is {}, given is [{}]{}", excerpt(names_[i]), type.to_string(),
+                         excerpt(join(shape, ", ")), why);
     };
     if (static_cast<int>(dims.size()) != type.rank())
       return wrong(fmt::format(": rank {} instead of {}", dims.size(), type.rank()));
@@ -68,6 +80,7 @@ class Resolver {
       Status fits = match_dim(wanted.bind(bindings_), dims[axis], bindings_);
       if (!fits.ok()) return wrong(fmt::format(": axis {}: {}", axis, fits.error().what));
     }
+    shapes_[i] = std::move(shape);
     return {};
   }
 
@@ -79,7 +92,7 @@ class Resolver {
       for (std::string_view part : split(value, 'x')) {
         const Result<int64_t> dim = parse_int(part);
         if (!dim.ok() || *dim < 0 || *dim > kMaxElements)
-          return usage_error("--shape {}: '{}' is no dim", text, part)
+          return usage_error("--shape {}: '{}' is no dim", excerpt(text), excerpt(part))
               .with_hint("the form is x=1x3x224x224");
         dims.push_back(*dim);
       }
@@ -88,13 +101,13 @@ class Resolver {
   }
 
   Status add_tensor(size_t i, Tensor tensor, std::string_view from) {
-    if (given_[i]) return usage_error("input '{}' is given twice", names_[i]);
+    if (given_[i]) return usage_error("input '{}' is given twice", excerpt(names_[i]));
     HONE_TRY(match(i, tensor.type().static_dims()));
     const DType wanted = input_type(i).dtype();
     if (tensor.dtype() != wanted) {
       // numpy has no bf16 and no f8; whoever has such an input gives wider reals.
       if (!is_real(wanted) || !is_real(tensor.dtype()))
-        return bad_input("input '{}' holds {}, {} holds {}", names_[i], name(wanted), from,
+        return bad_input("input '{}' holds {}, {} holds {}", excerpt(names_[i]), name(wanted), from,
                          name(tensor.dtype()));
       std::vector<double> values(static_cast<size_t>(tensor.elements()));
       tensor.read_reals(0, values);
@@ -113,7 +126,11 @@ class Resolver {
       return add_tensor(i, HONE_TRY(read_npy(path)), path);
     }
     Result<Tensor> tensor = parse_literal(value);
-    if (!tensor.ok()) return std::move(tensor).error().within(fmt::format("--input {}", name));
+    if (!tensor.ok()) {
+      Error error = std::move(tensor).error().within(fmt::format("--input {}", excerpt(name)));
+      const std::string hint = file_hint("--input", name, value);
+      return hint.empty() ? error : std::move(error).with_hint(hint);
+    }
     return add_tensor(i, std::move(*tensor), "the literal");
   }
 
@@ -134,6 +151,9 @@ class Resolver {
     if (!chosen.empty())
       console_.note("{} (the smallest; --dim or --shape sets others)", join(chosen, ", "));
     bindings_ = all;
+    // A size such as N + M says nothing about N until now.
+    for (size_t i = 0; i < shapes_.size(); ++i)
+      if (const std::optional<Ints> shape = shapes_[i]) HONE_TRY(match(i, *shape));
     return {};
   }
 
@@ -159,7 +179,7 @@ class Resolver {
     for (size_t i = 0; i < given_.size(); ++i)
       if (!given_[i]) given_[i] = std::move(numbers[i]);
     console_.note("random {} {}, seed {}", random.size() == 1 ? "input" : "inputs",
-                  join(random, ", "), seed);
+                  name_list(random), seed);
     return {};
   }
 
@@ -167,6 +187,7 @@ class Resolver {
   Console& console_;
   std::vector<std::string> names_;
   std::vector<Tensor> given_;
+  std::vector<std::optional<Ints>> shapes_;  // as given
   Bindings bindings_;
 };
 
@@ -182,14 +203,15 @@ Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>
     if (symbol == symbols.end()) {
       std::vector<std::string_view> known;
       for (const Symbol& one : symbols) known.push_back(one.name());
-      return usage_error("--dim: the graph has no symbol '{}'", name)
+      return usage_error("--dim: the graph has no symbol '{}'", excerpt(name))
           .with_hint(known.empty() ? "all of its dims are numbers"
                                    : fmt::format("it has {}", join(known, ", ")));
     }
     const Result<int64_t> number = parse_int(value);
-    if (!number.ok()) return usage_error("--dim {}: '{}' is not an integer", text, value);
+    if (!number.ok())
+      return usage_error("--dim {}: '{}' is not an integer", excerpt(text), excerpt(value));
     const Status fits = check_binding(*symbol, *number);
-    if (!fits.ok()) return usage_error("--dim {}: {}", text, fits.error().what);
+    if (!fits.ok()) return usage_error("--dim {}: {}", excerpt(text), fits.error().what);
     if (!bindings.emplace(name, *number).second)
       return usage_error("--dim: '{}' is given twice", name);
   }

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
 
@@ -20,14 +21,14 @@ Result<int64_t> parse_integer(DType dtype, std::string_view word) {
   if (is_bool(dtype)) {
     if (word == "true" || word == "1") return 1;
     if (word == "false" || word == "0") return 0;
-    return usage_error("'{}' is not true or false", word);
+    return usage_error("'{}' is not true or false", excerpt(word));
   }
   const Result<int64_t> number = parse_int(word);
-  if (!number.ok()) return usage_error("'{}' is not an integer", word);
+  if (!number.ok()) return usage_error("'{}' is not an integer", excerpt(word));
   const IntegerLimits limits = integer_limits(dtype);
   const bool fits =
       dtype == DType::u64 ? *number >= 0 : *number >= limits.lowest && *number <= limits.highest;
-  if (!fits) return usage_error("{} does not fit {}", word, name(dtype));
+  if (!fits) return usage_error("{} does not fit {}", excerpt(word), name(dtype));
   return *number;
 }
 
@@ -47,7 +48,7 @@ Result<Type> parse_literal_type(std::string_view text) {
     std::vector<std::string_view> names;
     for (int i = 0; i < kDTypeCount; ++i) names.push_back(name(static_cast<DType>(i)));
     const std::string hint = did_you_mean(parts.back(), names);
-    return usage_error("'{}' in '{}' is no element type", parts.back(), text)
+    return usage_error("'{}' in '{}' is no element type", excerpt(parts.back()), excerpt(text))
         .with_hint(hint.empty() ? kForm : std::string_view(hint));
   }
   parts.pop_back();
@@ -55,7 +56,7 @@ Result<Type> parse_literal_type(std::string_view text) {
   for (std::string_view part : parts) {
     const Result<int64_t> dim = parse_int(part);
     if (!dim.ok() || *dim < 0)
-      return usage_error("'{}' in '{}' is no dim", part, text).with_hint(kForm);
+      return usage_error("'{}' in '{}' is no dim", excerpt(part), excerpt(text)).with_hint(kForm);
     dims.emplace_back(*dim);
   }
   Result<Type> type = Type::make(*dtype, dims);
@@ -66,7 +67,7 @@ Result<Type> parse_literal_type(std::string_view text) {
 Result<Tensor> parse_literal(std::string_view text) {
   const size_t sign = text.find('=');
   if (sign == std::string_view::npos)
-    return usage_error("'{}' has no numbers", text).with_hint(kForm);
+    return usage_error("'{}' has no numbers", excerpt(text)).with_hint(kForm);
   const Type type = HONE_TRY(parse_literal_type(trim(text.substr(0, sign))));
   const std::vector<std::string_view> words = number_words(text.substr(sign + 1));
   const int64_t elements = type.static_elements();
@@ -80,7 +81,7 @@ Result<Tensor> parse_literal(std::string_view text) {
     std::vector<double> values;
     for (std::string_view word : words) {
       const Result<double> number = parse_double(word);
-      if (!number.ok()) return usage_error("'{}' is not a number", word);
+      if (!number.ok()) return usage_error("'{}' is not a number", excerpt(word));
       values.push_back(*number);
     }
     return Tensor::from_reals(type, repeated(std::move(values), elements));

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/echo.h"
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -16,10 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A name of a value may have slashes; a file's may not.
-std::string file_name(std::string name) {
-  std::replace(name.begin(), name.end(), '/', '.');
-  return name + ".npy";
+// Trailing slashes are for folders; path::extension() of "a.txt/" is empty.
+bool is_tensor_file(const fs::path& path) {
+  return path.extension() == ".npy" || path.extension() == ".npz";
 }
 
 }  // namespace
@@ -32,10 +32,15 @@ Status check_output_path(const Graph& graph, const std::string& path) {
                        graph.outputs().size())
         .with_hint("write them to a .npz file or into a folder");
   }
-  if (target.extension() == ".npy" || target.extension() == ".npz") return check_writable(path);
-  if (fs::exists(target, ignored) && !fs::is_directory(target, ignored))
-    return usage_error("{} is not a folder", path)
-        .with_hint("outputs go to a .npz file, to a .npy file, or into a folder");
+  if (is_tensor_file(target)) return check_writable(path);
+  static constexpr std::string_view kPlaces =
+      "outputs go to a .npz file, to a .npy file, or into a folder; a slash at the end says folder";
+  if (fs::is_directory(target, ignored)) return {};
+  if (fs::exists(target, ignored))
+    return usage_error("{} is not a folder", path).with_hint(kPlaces);
+  if (target.has_extension())
+    return usage_error("{}: there is no format '{}' for outputs", path, target.extension().string())
+        .with_hint(kPlaces);
   return {};
 }
 
@@ -53,8 +58,9 @@ Status write_outputs(const Graph& graph, std::span<const Tensor> outputs, const 
     std::error_code failed;
     fs::create_directories(target, failed);
     if (failed) return bad_input("cannot create the folder {}: {}", path, failed.message());
+    const std::vector<std::string> stems = file_stems(names);
     for (size_t i = 0; i < outputs.size(); ++i)
-      HONE_TRY(write_npy(target / file_name(names[i]), outputs[i]));
+      HONE_TRY(write_npy(target / (stems[i] + ".npy"), outputs[i]));
   }
   console.note("wrote {}", path);
   return {};
@@ -69,8 +75,8 @@ Result<std::vector<Expected>> read_expected(const Graph& graph, std::string_view
       const auto found = std::find(names.begin(), names.end(), member.name);
       if (found == names.end()) {
         const std::string hint = did_you_mean(member.name, names);
-        return bad_input("{}: the graph has no output '{}'", path, member.name)
-            .with_hint(hint.empty() ? fmt::format("it has {}", join(names, ", ")) : hint);
+        return bad_input("{}: the graph has no output '{}'", path, excerpt(member.name))
+            .with_hint(hint.empty() ? fmt::format("it has {}", name_list(names)) : hint);
       }
       expected.push_back({static_cast<size_t>(found - names.begin()), std::move(member.tensor),
                           fmt::format("{}:{}", path, member.name)});
@@ -102,7 +108,7 @@ Status compare_outputs(const Graph& graph, std::span<const Tensor> outputs,
     if (!passed) ++failed;
     console.print("{} {} against {}: {}\n",
                   passed ? console.styled(Style::green, "ok") : console.styled(Style::red, "BAD"),
-                  names[one.index], one.from,
+                  escape(names[one.index]), escape(one.from),
                   result.ok() ? result->to_string() : result.error().what);
   }
   if (expected.size() < names.size())

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/echo.h"
 #include "io/graph_file.h"
 #include "ir/model.h"
 #include "ir/model_text.h"
@@ -39,6 +40,11 @@ Result<Graph> build_zoo_source(std::string_view spec) {
   for (std::string_view part : std::span(parts).subspan(1)) {
     const size_t sign = std::min(part.find('='), part.size());
     const std::string_view name = part.substr(0, sign);
+    if (name.empty()) {
+      return usage_error(
+          "'zoo:{}' {}", excerpt(spec),
+          spec.ends_with(',') ? "ends in a comma" : "has the name of an option missing");
+    }
     std::vector<std::string_view> known;
     const Option* option = nullptr;
     for (const Option& one : zoo_options()) {
@@ -47,7 +53,7 @@ Result<Graph> build_zoo_source(std::string_view spec) {
     }
     if (option == nullptr) {
       const std::string hint = did_you_mean(name, known);
-      return usage_error("a zoo model has no option '{}'", name)
+      return usage_error("a zoo model has no option '{}'", excerpt(name))
           .with_hint(hint.empty() ? fmt::format("it has {}", join(known, ", ")) : hint);
     }
     const bool has_value = sign < part.size();
@@ -58,11 +64,11 @@ Result<Graph> build_zoo_source(std::string_view spec) {
     if (has_value) HONE_TRY(check_value(*option, value));
     if (!values.emplace(name, value).second) return usage_error("'{}' is given twice", name);
   }
-  return build_zoo_model(parts[0], zoo_options_from([&](std::string_view name) {
-                           const auto found = values.find(name);
-                           return found == values.end() ? std::nullopt
-                                                        : std::optional(found->second);
-                         }));
+  return build_from_zoo(parts[0], zoo_options_from([&](std::string_view name) {
+                          const auto found = values.find(name);
+                          return found == values.end() ? std::nullopt
+                                                       : std::optional(found->second);
+                        }));
 }
 
 Result<Graph> single(const Model& model) {
@@ -99,6 +105,20 @@ Result<Graph> load_source(const std::string& model, Console& console) {
   if (!good.ok()) return std::move(good).error().within(model);
   console.set_exhibit([graph] { return text_alone(graph); });
   return graph;
+}
+
+Result<Graph> build_from_zoo(std::string_view name, const ZooOptions& options) {
+  static constexpr std::string_view kList = "'hone zoo list' shows the models";
+  if (name.empty()) return usage_error("the name of a zoo model is missing").with_hint(kList);
+  const std::span<const ZooEntry> entries = zoo_entries();
+  const bool known = std::any_of(entries.begin(), entries.end(),
+                                 [&](const ZooEntry& entry) { return entry.name == name; });
+  if (known) return build_zoo_model(name, options);
+  std::vector<std::string_view> names;
+  for (const ZooEntry& entry : entries) names.push_back(entry.name);
+  const std::string hint = did_you_mean(name, names);
+  return usage_error("there is no model '{}' in the zoo", excerpt(name))
+      .with_hint(hint.empty() ? kList : std::string_view(hint));
 }
 
 ZooOptions zoo_options_from(

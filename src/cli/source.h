@@ -22,6 +22,9 @@ Result<Graph> load_source(const std::string& model, Console& console);
 // constants are left out.
 Status save_graph(const Graph& graph, const std::string& path, Console& console);
 
+// An unknown name is an error that says how to find one.
+Result<Graph> build_from_zoo(std::string_view name, const ZooOptions& options);
+
 // What `get` says for each of zoo_options(); none: not given. Values are checked already.
 ZooOptions zoo_options_from(const std::function<std::optional<std::string>(std::string_view)>& get);
 

@@ -35,8 +35,8 @@ std::string symbol_text(const Symbol& symbol) {
 }
 
 std::string donation_text(const GraphSummary& summary, Donation donation) {
-  return fmt::format("{} may be stored in {}", summary.outputs[donation.output].name,
-                     summary.inputs[donation.input].name);
+  return fmt::format("{} may be stored in {}", escape(summary.outputs[donation.output].name),
+                     escape(summary.inputs[donation.input].name));
 }
 
 nlohmann::ordered_json types_json(const std::vector<NamedType>& rows) {
@@ -60,13 +60,13 @@ std::string summary_text(const GraphSummary& summary) {
   TextTable table("lll");
   const auto types = [&](std::string title, const std::vector<NamedType>& rows) {
     for (const NamedType& row : rows)
-      table.add_row({std::exchange(title, ""), row.name, row.type.to_string()});
+      table.add_row({std::exchange(title, ""), escape(row.name), row.type.to_string()});
     if (rows.empty()) table.add_row({title, "none", ""});
   };
   types("inputs", summary.inputs);
   types("outputs", summary.outputs);
   types("largest tensors", summary.largest);
-  std::string text = fmt::format("graph {}\n\n{}\n", summary.name, table.to_string());
+  std::string text = fmt::format("graph {}\n\n{}\n", escape(summary.name), table.to_string());
 
   TextTable facts("ll");
   for (const Symbol& symbol : summary.symbols) facts.add_row({"symbol", symbol_text(symbol)});

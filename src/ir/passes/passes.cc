@@ -20,13 +20,17 @@ Result<std::vector<Pass>> parse_passes(std::string_view names) {
   std::vector<Pass> chosen;
   for (std::string_view part : split(names, ',')) {
     std::string_view wanted = trim(part);
+    if (wanted.empty()) {
+      return names.ends_with(',') ? usage_error("the list of passes ends in a comma")
+                                  : usage_error("the list of passes has an empty name");
+    }
     const Pass* found = nullptr;
     for (const Pass& pass : kPasses)
       if (pass.name == wanted) found = &pass;
     if (found == nullptr) {
       std::vector<std::string_view> known;
       for (const Pass& pass : kPasses) known.push_back(pass.name);
-      return usage_error("there is no pass '{}'", wanted)
+      return usage_error("there is no pass '{}'", escape(wanted.substr(0, 60)))
           .with_hint(fmt::format("the passes are {}", join(known, ", ")));
     }
     chosen.push_back(*found);
