@@ -71,3 +71,12 @@ if LC_ALL=C grep -q '[[:cntrl:]]' said; then
   exit 1
 fi
 [[ $(ls files) == "__0_x_.npy" ]]
+
+# Weights that are missing or broken: which file, and who asked for it.
+"$HONE" zoo export mlp --size tiny -o mlp.hone 2>/dev/null
+echo nonsense >mlp.npz
+check 3 "mlp.npz" run mlp.hone
+grep -qF "mlp.hone" err
+rm mlp.npz
+check 3 "mlp.npz" run mlp.hone
+grep -qF "mlp.hone" err
