@@ -43,7 +43,7 @@ Status cmd_demo(const Arguments&, Console& console) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   // Report.
-  console.print("{}\n", outputs_table(graph, outputs));
+  console.print("{}\n", outputs_table(output_names(graph), outputs));
   console.print("reference  {}, {} multiply-adds per second, seed 0, digest {:016x}\n\n",
                 format_seconds(elapsed.count()), format_count(summary.macs / elapsed.count()),
                 digest(outputs));

@@ -4,6 +4,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
 #include "report/dot.h"
@@ -15,8 +16,18 @@ namespace hone::cli {
 Status cmd_inspect(const Arguments& arguments, Console& console) {
   const std::string drawing = arguments.text("dot");
   if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
-  const Graph graph = HONE_TRY(load_source(arguments.text("MODEL"), console));
-  const Bindings bindings = HONE_TRY(dim_bindings(graph, arguments.list("dim")));
+  const Model model = HONE_TRY(load_model_source(arguments.text("MODEL"), console));
+  const Bindings bindings = HONE_TRY(dim_bindings(face_of(model), arguments.list("dim")));
+  const bool json = arguments.text("format") == "json";
+  if (single_graph(model) == nullptr) {
+    if (arguments.given("dot"))
+      return unsupported("--dot draws single graphs, '{}' is a tree of {} segments",
+                         excerpt(model.name), model.segments.size());
+    const Model bound = HONE_TRY(specialize(model, bindings));
+    console.write(HONE_TRY(json ? model_json(bound) : model_text(bound)));
+    return {};
+  }
+  const Graph& graph = *single_graph(model);
 
   if (arguments.given("dot")) {
     if (drawing == "-") {
@@ -27,7 +38,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
     console.note("wrote {}", drawing);
   }
   const GraphSummary summary = HONE_TRY(summarize(graph, bindings));
-  console.write(arguments.text("format") == "json" ? summary_json(summary) : summary_text(summary));
+  console.write(json ? summary_json(summary) : summary_text(summary));
   return {};
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-// What becomes of a run's outputs.
+// What becomes of a run's outputs. `names`: of all of them, in order.
 
 namespace hone::cli {
 
@@ -21,12 +21,12 @@ Result<std::vector<Tensor>> evaluate_with_progress(const Graph& graph,
                                                    Numerics numerics, Console& console);
 
 // A row per output: type, least, mean and greatest element, the first elements.
-std::string outputs_table(const Graph& graph, std::span<const Tensor> outputs);
+std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs);
 
 // -o: a .npz, a .npy for a single output, otherwise a folder with a .npy for each.
-Status check_output_path(const Graph& graph, const std::string& path);
-Status write_outputs(const Graph& graph, std::span<const Tensor> outputs, const std::string& path,
-                     Console& console);
+Status check_output_path(size_t outputs, const std::string& path);
+Status write_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
+                     const std::string& path, Console& console);
 
 // --expect: the tensor that output `index` should equal.
 struct Expected {
@@ -34,14 +34,15 @@ struct Expected {
   Tensor tensor;
   std::string from;
 };
-Result<std::vector<Expected>> read_expected(const Graph& graph, std::string_view files);
+Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
+                                            std::string_view files);
 
 struct GivenTolerance {
   std::optional<double> relative;  // none: by element type
   std::optional<double> absolute;
 };
 // Reports each comparison; an error of code `mismatch` if one failed.
-Status compare_outputs(const Graph& graph, std::span<const Tensor> outputs,
+Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
                        std::span<const Expected> expected, const GivenTolerance& given,
                        Console& console);
 

@@ -71,18 +71,12 @@ Result<Graph> build_zoo_source(std::string_view spec) {
                         }));
 }
 
-Result<Graph> single(const Model& model) {
-  if (const Graph* graph = single_graph(model)) return *graph;
-  return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
-                     model.name, model.segments.size());
-}
-
-Result<Graph> read_graph(const std::string& path) {
+Result<Model> read_model(const std::string& path) {
   if (path == "-") {
     const std::string text = HONE_TRY(read_stdin());
-    return single(HONE_TRY(parse_model(text, {.file = "<stdin>"})));
+    return parse_model(text, {.file = "<stdin>"});
   }
-  return single(HONE_TRY(load_model(path)));
+  return load_model(path);
 }
 
 // Whether the constants would fill pages.
@@ -96,15 +90,41 @@ bool is_large(const Graph& graph) {
 // Parseable if the constants are small, and readable if not.
 std::string text_alone(const Graph& graph) { return print(graph, {.elide = is_large(graph)}); }
 
+std::string text_alone(const Model& model) {
+  if (const Graph* graph = single_graph(model)) return text_alone(*graph);
+  const std::vector<const Graph*> graphs = graphs_of(model);
+  const bool large = std::any_of(graphs.begin(), graphs.end(),
+                                 [](const Graph* graph) { return is_large(*graph); });
+  return print(model, {.elide = large});
+}
+
 }  // namespace
 
-Result<Graph> load_source(const std::string& model, Console& console) {
-  std::string_view spec = model;
-  Graph graph = HONE_TRY(consume_prefix(spec, "zoo:") ? build_zoo_source(spec) : read_graph(model));
-  Status good = verify(graph);
-  if (!good.ok()) return std::move(good).error().within(model);
-  console.set_exhibit([graph] { return text_alone(graph); });
-  return graph;
+Result<Model> load_model_source(const std::string& source, Console& console) {
+  std::string_view spec = source;
+  Model model;
+  if (consume_prefix(spec, "zoo:"))
+    model = model_of(HONE_TRY(build_zoo_source(spec)));
+  else
+    model = HONE_TRY(read_model(source));
+  Status good = verify(model);
+  if (!good.ok()) return std::move(good).error().within(source);
+  console.set_exhibit([model] { return text_alone(model); });
+  return model;
+}
+
+Result<Graph> load_source(const std::string& source, Console& console) {
+  const Model model = HONE_TRY(load_model_source(source, console));
+  if (const Graph* graph = single_graph(model)) return *graph;
+  return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
+                     excerpt(model.name), model.segments.size());
+}
+
+Graph face_of(const Model& model) {
+  if (const Graph* graph = single_graph(model)) return *graph;
+  Graph face(model.name);
+  for (const ModelValue& input : model.inputs) face.add_parameter(input.type, input.name);
+  return face;
 }
 
 Result<Graph> build_from_zoo(std::string_view name, const ZooOptions& options) {

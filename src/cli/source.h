@@ -2,6 +2,7 @@
 
 #include "cli/arguments.h"
 #include "ir/graph.h"
+#include "ir/model.h"
 #include "zoo/zoo.h"
 
 #include <functional>
@@ -14,9 +15,14 @@ namespace hone::cli {
 
 class Console;
 
-// MODEL: a graph file, "-" for the standard input, or "zoo:NAME,OPTION=VALUE". The graph is
+// MODEL: a graph file, "-" for the standard input, or "zoo:NAME,OPTION=VALUE". It is
 // verified, and becomes the exhibit of a crash report.
+Result<Model> load_model_source(const std::string& model, Console& console);
+// The same for commands that take a single graph; unsupported for a model of several segments.
 Result<Graph> load_source(const std::string& model, Console& console);
+
+// A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
+Graph face_of(const Model& model);
 
 // Writes the graph, and its large constants next to it. "-" is the standard output, where large
 // constants are left out.

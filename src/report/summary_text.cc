@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace hone {
 namespace {
@@ -54,43 +55,7 @@ nlohmann::ordered_json types_json(const std::vector<NamedType>& rows) {
   return list;
 }
 
-}  // namespace
-
-std::string summary_text(const GraphSummary& summary) {
-  TextTable table("lll");
-  const auto types = [&](std::string title, const std::vector<NamedType>& rows) {
-    for (const NamedType& row : rows)
-      table.add_row({std::exchange(title, ""), escape(row.name), row.type.to_string()});
-    if (rows.empty()) table.add_row({title, "none", ""});
-  };
-  types("inputs", summary.inputs);
-  types("outputs", summary.outputs);
-  types("largest tensors", summary.largest);
-  std::string text = fmt::format("graph {}\n\n{}\n", escape(summary.name), table.to_string());
-
-  TextTable facts("ll");
-  for (const Symbol& symbol : summary.symbols) facts.add_row({"symbol", symbol_text(symbol)});
-  for (Donation donation : summary.donations)
-    facts.add_row({"donation", donation_text(summary, donation)});
-  facts.add_row({"nodes", std::to_string(summary.nodes)});
-  facts.add_row({"ops", counts_text(summary.op_counts)});
-  facts.add_row({"composites", counts_text(summary.composite_counts)});
-  facts.add_row(
-      {"parameters",
-       fmt::format("{} in {} constants, {}", format_count(static_cast<double>(summary.parameters)),
-                   summary.constants, format_bytes(summary.constant_bytes))});
-  const std::string at =
-      summary.work_at.empty() ? "" : fmt::format(" at {}", bindings_text(summary.work_at));
-  facts.add_row({"work", fmt::format("{} operations; {} multiply-adds in dots and convolutions{}",
-                                     format_count(summary.flops), format_count(summary.macs), at)});
-  facts.add_row({"traffic", fmt::format("{} read and written by all nodes{}",
-                                        format_bytes(static_cast<int64_t>(summary.bytes)), at)});
-  facts.add_row({"memory", fmt::format("{} of results alive at once{}",
-                                       format_bytes(summary.peak_bytes), at)});
-  return text + facts.to_string();
-}
-
-std::string summary_json(const GraphSummary& summary) {
+nlohmann::ordered_json summary_object(const GraphSummary& summary) {
   nlohmann::ordered_json object;
   object["name"] = summary.name;
   object["inputs"] = types_json(summary.inputs);
@@ -119,7 +84,129 @@ std::string summary_json(const GraphSummary& summary) {
   object["bytes"] = summary.bytes;
   object["peak_bytes"] = summary.peak_bytes;
   object["largest"] = types_json(summary.largest);
+  return object;
+}
+
+std::string dumped(const nlohmann::ordered_json& object) {
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::vector<NamedType> named_types(std::span<const ModelValue> values) {
+  std::vector<NamedType> rows;
+  for (const ModelValue& value : values) rows.push_back({value.name, value.type});
+  return rows;
+}
+
+void add_types(TextTable& table, std::string title, const std::vector<NamedType>& rows) {
+  for (const NamedType& row : rows)
+    table.add_row({std::exchange(title, ""), escape(row.name), row.type.to_string()});
+  if (rows.empty()) table.add_row({title, "none", ""});
+}
+
+std::string names_text(const std::vector<std::string>& names) { return escape(join(names, ", ")); }
+
+// A row per segment; what is inside of one stands below it, further to the right.
+Status add_segments(TextTable& outline, std::span<const Segment> segments,
+                    const std::string& indent) {
+  for (const Segment& segment : segments) {
+    if (const auto* run = std::get_if<GraphSegment>(&segment.kind)) {
+      const GraphSummary summary = HONE_TRY(summarize(*run->graph));
+      outline.add_row(
+          {fmt::format("{}run {}", indent, escape(summary.name)), std::to_string(summary.nodes),
+           format_count(static_cast<double>(summary.parameters)), names_text(run->outputs)});
+    } else if (const auto* choice = std::get_if<IfSegment>(&segment.kind)) {
+      outline.add_row({fmt::format("{}if {}", indent, escape(choice->condition)), "", "",
+                       names_text(choice->results)});
+      HONE_TRY(add_segments(outline, choice->on_true.segments, indent + "  "));
+      outline.add_row({indent + "else", "", "", ""});
+      HONE_TRY(add_segments(outline, choice->on_false.segments, indent + "  "));
+    } else {
+      const auto& loop = std::get<LoopSegment>(segment.kind);
+      outline.add_row({indent + "loop", "", "", names_text(loop.results)});
+      HONE_TRY(add_segments(outline, loop.body.segments, indent + "  "));
+    }
+  }
+  return {};
+}
+
+Result<nlohmann::ordered_json> segments_json(std::span<const Segment> segments) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Segment& segment : segments) {
+    nlohmann::ordered_json object;
+    if (const auto* run = std::get_if<GraphSegment>(&segment.kind)) {
+      object["kind"] = "run";
+      object["inputs"] = run->inputs;
+      object["results"] = run->outputs;
+      object["graph"] = summary_object(HONE_TRY(summarize(*run->graph)));
+    } else if (const auto* choice = std::get_if<IfSegment>(&segment.kind)) {
+      object["kind"] = "if";
+      object["condition"] = choice->condition;
+      object["results"] = choice->results;
+      object["on_true"] = HONE_TRY(segments_json(choice->on_true.segments));
+      object["on_false"] = HONE_TRY(segments_json(choice->on_false.segments));
+    } else {
+      const auto& loop = std::get<LoopSegment>(segment.kind);
+      object["kind"] = "loop";
+      object["trip_count"] = loop.trip_count;
+      object["condition"] = loop.condition;
+      object["results"] = loop.results;
+      object["body"] = HONE_TRY(segments_json(loop.body.segments));
+    }
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string summary_text(const GraphSummary& summary) {
+  TextTable table("lll");
+  add_types(table, "inputs", summary.inputs);
+  add_types(table, "outputs", summary.outputs);
+  add_types(table, "largest tensors", summary.largest);
+  std::string text = fmt::format("graph {}\n\n{}\n", escape(summary.name), table.to_string());
+
+  TextTable facts("ll");
+  for (const Symbol& symbol : summary.symbols) facts.add_row({"symbol", symbol_text(symbol)});
+  for (Donation donation : summary.donations)
+    facts.add_row({"donation", donation_text(summary, donation)});
+  facts.add_row({"nodes", std::to_string(summary.nodes)});
+  facts.add_row({"ops", counts_text(summary.op_counts)});
+  facts.add_row({"composites", counts_text(summary.composite_counts)});
+  facts.add_row(
+      {"parameters",
+       fmt::format("{} in {} constants, {}", format_count(static_cast<double>(summary.parameters)),
+                   summary.constants, format_bytes(summary.constant_bytes))});
+  const std::string at =
+      summary.work_at.empty() ? "" : fmt::format(" at {}", bindings_text(summary.work_at));
+  facts.add_row({"work", fmt::format("{} operations; {} multiply-adds in dots and convolutions{}",
+                                     format_count(summary.flops), format_count(summary.macs), at)});
+  facts.add_row({"traffic", fmt::format("{} read and written by all nodes{}",
+                                        format_bytes(static_cast<int64_t>(summary.bytes)), at)});
+  facts.add_row({"memory", fmt::format("{} of results alive at once{}",
+                                       format_bytes(summary.peak_bytes), at)});
+  return text + facts.to_string();
+}
+
+std::string summary_json(const GraphSummary& summary) { return dumped(summary_object(summary)); }
+
+Result<std::string> model_text(const Model& model) {
+  TextTable ends("lll");
+  add_types(ends, "inputs", named_types(model.inputs));
+  add_types(ends, "outputs", named_types(model.outputs));
+  TextTable outline("lrrl", {"segment", "nodes", "parameters", "results"});
+  HONE_TRY(add_segments(outline, model.segments, ""));
+  return fmt::format("model {}\n\n{}\n{}", escape(model.name), ends.to_string(),
+                     outline.to_string());
+}
+
+Result<std::string> model_json(const Model& model) {
+  nlohmann::ordered_json object;
+  object["name"] = model.name;
+  object["inputs"] = types_json(named_types(model.inputs));
+  object["outputs"] = types_json(named_types(model.outputs));
+  object["segments"] = HONE_TRY(segments_json(model.segments));
+  return dumped(object);
 }
 
 }  // namespace hone

@@ -2,11 +2,16 @@
 
 #include <string>
 
+#include "ir/model.h"
 #include "report/summary.h"
 
 namespace hone {
 
 std::string summary_text(const GraphSummary& summary);  // for people
 std::string summary_json(const GraphSummary& summary);  // an object, and a line break
+
+// The same of a model of several segments: its inputs and outputs, and what stands in which.
+Result<std::string> model_text(const Model& model);
+Result<std::string> model_json(const Model& model);
 
 }  // namespace hone
