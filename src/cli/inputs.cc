@@ -201,11 +201,11 @@ Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>
     const auto symbol = std::find_if(symbols.begin(), symbols.end(),
                                      [&](const Symbol& one) { return one.name() == name; });
     if (symbol == symbols.end()) {
-      std::vector<std::string_view> known;
-      for (const Symbol& one : symbols) known.push_back(one.name());
+      std::vector<std::string> known;
+      for (const Symbol& one : symbols) known.emplace_back(one.name());
       return usage_error("--dim: the graph has no symbol '{}'", excerpt(name))
           .with_hint(known.empty() ? "all of its dims are numbers"
-                                   : fmt::format("it has {}", join(known, ", ")));
+                                   : fmt::format("it has {}", name_list(known)));
     }
     const Result<int64_t> number = parse_int(value);
     if (!number.ok())

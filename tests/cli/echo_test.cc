@@ -1,0 +1,33 @@
+#include "cli/echo.h"
+
+#include <gtest/gtest.h>
+
+namespace hone::cli {
+namespace {
+
+TEST(Excerpt, IsEscapedAndShort) {
+  EXPECT_EQ(excerpt("x.y"), "x.y");
+  EXPECT_EQ(excerpt("a\x1b[2J\n"), "a\\x1b[2J\\n");
+  EXPECT_EQ(excerpt(std::string(60, 'y')), std::string(60, 'y'));
+  EXPECT_EQ(excerpt(std::string(61, 'y')), std::string(57, 'y') + "...");
+  // Not cut inside of an escape.
+  EXPECT_EQ(excerpt(std::string(61, '\n')).size(), 57U * 2 + 3);
+}
+
+TEST(NameList, NamesFive) {
+  std::vector<std::string> names = {"a", "b", "c", "d", "e"};
+  EXPECT_EQ(name_list(names), "a, b, c, d, e");
+  names.insert(names.end(), {"f", "g"});
+  EXPECT_EQ(name_list(names), "a, b, c, d, e and 2 more");
+}
+
+TEST(FileStems, ArePlainAndDifferent) {
+  const std::vector<std::string> names = {"a/b", "a b", "a_b",    "A_B",  "..",
+                                          "",    "-x",  "x\x1by", "a_b_1"};
+  EXPECT_EQ(file_stems(names), (std::vector<std::string>{"a.b", "a_b", "a_b_1", "A_B_2", "_..", "_",
+                                                         "_-x", "x_y", "a_b_1_1"}));
+  EXPECT_EQ(file_stems(std::vector{std::string(5000, 'n')})[0].size(), 200U);
+}
+
+}  // namespace
+}  // namespace hone::cli
