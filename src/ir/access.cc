@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "ir/builder.h"
+#include "ir/application.h"
 #include "ir/op_def.h"
 
 namespace hone {
@@ -228,15 +228,10 @@ double graph_flops(const Graph& graph) {
 }
 
 double expansion_flops(const Application& application) {
-  Builder builder;
-  std::vector<Value> operands;
-  for (Type type : application.operands) {
-    operands.push_back(type ? builder.parameter("", type) : Value());
-  }
-  application.op.def().expand(builder, application.op, operands);
-  HONE_CHECK(builder.ok(), "the expansion of {} fails: {}", application.op.name(),
-             builder.status().error().to_string());
-  return graph_flops(builder.graph());
+  Result<Graph> graph = expansion(application.op, application.operands);
+  HONE_CHECK(graph.ok(), "the expansion of {} fails: {}", application.op.name(),
+             graph.error().to_string());
+  return graph_flops(*graph);
 }
 
 double scan_steps(const Application& application) {

@@ -60,8 +60,7 @@ Value number(Value like, double value) {
 
 }  // namespace
 
-// ---- Arithmetic
-// ----------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 Value unary(Opcode opcode, Value x) { return x.builder().op(opcode, {x}); }
 Value binary(Opcode opcode, Value a, Value b) {
@@ -114,8 +113,7 @@ Value cast(Value x, DType dtype) {
   return x.builder().op(Opcode::cast, {x}, {{"dtype", dtype}});
 }
 
-// ---- Shape
-// ---------------------------------------------------------------------------------------
+// ---- Shape --------------------------------------------------------------------------------------
 
 Value broadcast(Value x, const Dims& dims, const Ints& map) {
   return x.builder().op(Opcode::broadcast, {x}, {{"dims", dims}, {"map", map}});
@@ -259,8 +257,7 @@ Value take(Value table, Value indices, int axis) {
                              {"sizes", sizes}});
 }
 
-// ---- Contraction
-// ---------------------------------------------------------------------------------
+// ---- Contraction --------------------------------------------------------------------------------
 
 Value dot_general(Value a, Value b, const Ints& lhs_batch, const Ints& rhs_batch,
                   const Ints& lhs_contract, const Ints& rhs_contract) {
@@ -318,8 +315,7 @@ Value conv(Value x, Value w, const ConvOptions& options) {
                          {"groups", options.groups}});
 }
 
-// ---- Reduction
-// -----------------------------------------------------------------------------------
+// ---- Reduction ----------------------------------------------------------------------------------
 
 Value reduce(std::string_view kind, Value x, const Ints& axes, bool keep) {
   Ints sorted = axes_of(x, axes);
@@ -413,8 +409,7 @@ std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool d
                              {{"axis", axis_of(first, axis)}, {"descending", descending}});
 }
 
-// ---- Control
-// -------------------------------------------------------------------------------------
+// ---- Control ------------------------------------------------------------------------------------
 
 namespace {
 std::vector<Type> types_of(std::span<const Value> values) {
@@ -465,8 +460,7 @@ std::vector<Value> scan(std::span<const Value> initial, std::span<const Value> s
                std::move(regions));
 }
 
-// ---- Composites
-// ----------------------------------------------------------------------------------
+// ---- Composites ---------------------------------------------------------------------------------
 
 Value relu(Value x) { return unary(Opcode::relu, x); }
 Value gelu(Value x, bool tanh_form) {

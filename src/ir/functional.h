@@ -11,8 +11,7 @@
 
 namespace hone {
 
-// ---- Arithmetic
-// ----------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);
@@ -46,8 +45,7 @@ Value tanh(Value x);
 Value logistic(Value x);
 Value cast(Value x, DType dtype);
 
-// ---- Shape
-// ---------------------------------------------------------------------------------------
+// ---- Shape --------------------------------------------------------------------------------------
 Value broadcast_to(Value x, const Dims& dims);                // numpy rule
 Value broadcast(Value x, const Dims& dims, const Ints& map);  // operand dim i is result dim map[i]
 Value reshape(Value x, const Dims& dims);                     // one dim may be -1
@@ -65,8 +63,7 @@ Value reverse(Value x, const Ints& axes);
 Value iota(Builder& b, DType dtype, const Dims& dims, int axis);
 Value take(Value table, Value indices, int axis = 0);  // numpy.take; out of range clamps
 
-// ---- Contraction
-// ---------------------------------------------------------------------------------
+// ---- Contraction --------------------------------------------------------------------------------
 Value matmul(Value a, Value b);  // numpy.matmul, batch dims broadcast
 Value dot_general(Value a, Value b, const Ints& lhs_batch, const Ints& rhs_batch,
                   const Ints& lhs_contract, const Ints& rhs_contract);
@@ -81,8 +78,7 @@ struct ConvOptions {
 // x: [batch, channels, spatial...], w: [out channels, in channels / groups, spatial...]
 Value conv(Value x, Value w, const ConvOptions& options = {});
 
-// ---- Reduction
-// -----------------------------------------------------------------------------------
+// ---- Reduction ----------------------------------------------------------------------------------
 Value reduce(std::string_view kind, Value x, const Ints& axes, bool keep = false);
 Value reduce_sum(Value x, const Ints& axes, bool keep = false);
 Value reduce_max(Value x, const Ints& axes, bool keep = false);
@@ -102,8 +98,7 @@ Value cumulative(std::string_view kind, Value x, int axis, bool exclusive = fals
                  bool reverse = false);
 std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool descending);
 
-// ---- Control
-// -------------------------------------------------------------------------------------
+// ---- Control ------------------------------------------------------------------------------------
 std::vector<Value> if_else(Value predicate, std::span<const Value> arguments,
                            const Builder::Body& on_true, const Builder::Body& on_false);
 // state -> state while condition(state) holds
@@ -114,8 +109,7 @@ std::vector<Value> while_loop(std::span<const Value> initial, const Builder::Bod
 std::vector<Value> scan(std::span<const Value> initial, std::span<const Value> scanned,
                         const Builder::Body& body, bool reverse = false);
 
-// ---- Composites
-// ----------------------------------------------------------------------------------
+// ---- Composites ---------------------------------------------------------------------------------
 Value relu(Value x);
 Value gelu(Value x, bool tanh_form = false);
 Value silu(Value x);

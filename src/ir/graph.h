@@ -175,8 +175,7 @@ struct Graph::NodeRange {
 
 inline Graph::NodeRange Graph::nodes() const { return {static_cast<uint32_t>(nodes_.size())}; }
 
-// ---- Whole-graph questions
-// -----------------------------------------------------------------------
+// ---- Whole-graph questions ----------------------------------------------------------------------
 
 // Checks every invariant: operands precede uses, types equal what inference gives, names unique,
 // one meaning per symbol name, donations fit, outputs exist, regions closed and well-typed.

@@ -4,6 +4,7 @@
 
 #include "base/interner.h"
 #include "base/text.h"
+#include "ir/application.h"
 #include "ir/builder.h"
 #include "ir/op_def.h"
 
@@ -11,21 +12,11 @@ namespace hone {
 namespace {
 
 // The result types of a composite, remembered per (op, operand types): expanding once is enough.
-struct Expansion {
-  Op op;
-  std::vector<Type> operands;
+struct Expansion : ApplicationKey {
   mutable std::atomic<const Result<std::vector<Type>>*> results = nullptr;
 
-  Expansion(Op o, std::span<const Type> types) : op(o), operands(types.begin(), types.end()) {}
-  Expansion(Expansion&& other) noexcept : op(other.op), operands(std::move(other.operands)) {}
-  size_t hash() const {
-    Hasher hasher(op.hash());
-    for (Type t : operands) hasher.add(t ? t.hash() : 0);
-    return hasher.value();
-  }
-  bool operator==(const Expansion& other) const {
-    return op == other.op && operands == other.operands;
-  }
+  explicit Expansion(ApplicationKey key) : ApplicationKey(std::move(key)) {}
+  Expansion(Expansion&& other) noexcept : ApplicationKey(std::move(other)) {}
 };
 
 Result<std::vector<Type>> expand_to_types(const Application& app) {
@@ -41,7 +32,8 @@ Result<std::vector<Type>> expand_to_types(const Application& app) {
 
 Result<std::vector<Type>> infer_by_expansion(const Application& app) {
   static Interner<Expansion>& memo = *new Interner<Expansion>();
-  const Expansion* entry = memo.intern(Expansion(app.op, app.operands));
+  const Expansion* entry =
+      memo.intern(Expansion({app.op, {app.operands.begin(), app.operands.end()}}));
   if (const auto* known = entry->results.load(std::memory_order_acquire)) return *known;
   const auto* fresh = new Result<std::vector<Type>>(expand_to_types(app));
   const Result<std::vector<Type>>* expected = nullptr;

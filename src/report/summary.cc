@@ -1,9 +1,8 @@
 #include "report/summary.h"
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "ir/access.h"
-#include "ir/passes/expand.h"
+#include "ir/application.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,24 +38,11 @@ class WorkCounter {
   }
 
  private:
-  struct Key {
-    Op op;
-    std::vector<Type> operands;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      Hasher hasher(key.op.hash());
-      for (Type type : key.operands) hasher.add(type ? type.hash() : 0);
-      return hasher.value();
-    }
-  };
-
   Work of(const Graph& graph, NodeId n) {
     const Opcode opcode = graph.opcode(n);
     if (opcode == Opcode::parameter || opcode == Opcode::constant) return {};
     if (!graph.regions(n).empty()) return of_regions(graph, n);
-    Key key{graph.op(n), graph.operand_types(n)};
+    ApplicationKey key{graph.op(n), graph.operand_types(n)};
     const auto known = works_.find(key);
     if (known != works_.end()) return known->second;
 
@@ -92,7 +78,7 @@ class WorkCounter {
     return sum.times(static_cast<double>(steps.value()));
   }
 
-  std::unordered_map<Key, Work, KeyHash> works_;
+  std::unordered_map<ApplicationKey, Work, ApplicationHash> works_;
 };
 
 // Results that are alive at once when the nodes run in their order.

@@ -87,8 +87,7 @@ Value Net::tokens(std::string_view name, const Dims& dims) {
   return b.parameter(name, DType::i64, dims);
 }
 
-// ---- Layers
-// --------------------------------------------------------------------------------------
+// ---- Layers -------------------------------------------------------------------------------------
 
 Value conv(Net& net, std::string_view name, Value x, int64_t channels, const ConvSpec& spec) {
   if (!net.b.ok()) return x;

@@ -104,8 +104,7 @@ const OpDef op_def_shift_right = binary<scalar::ShiftRight>(
     "unsigned; if it is not below the width only copies of the sign (or zeros) are left.",
     kInteger);
 
-// ---- Comparison and choice
-// -----------------------------------------------------------------------
+// ---- Comparison and choice ----------------------------------------------------------------------
 
 namespace {
 

@@ -15,8 +15,7 @@ namespace hone {
 
 namespace {
 
-// ---- Attributes
-// ----------------------------------------------------------------------------------
+// ---- Attributes ---------------------------------------------------------------------------------
 
 constexpr AttrSpec kGroupSize = {.name = "group_size",
                                  .kind = AttrKind::integer,
@@ -58,8 +57,7 @@ constexpr AttrSpec kPermuteAttrs[] = {
      .doc = "source, target, source, target, ...: device ids."},
 };
 
-// ---- Inference
-// -----------------------------------------------------------------------------------
+// ---- Inference ----------------------------------------------------------------------------------
 
 Status check_ids(std::span<const int64_t> ids, std::string_view what) {
   std::set<int64_t> seen;
@@ -163,8 +161,7 @@ Result<std::vector<Type>> infer_permute(const Application& app) {
   return std::vector<Type>{app.operand(0)};
 }
 
-// ---- Evaluation
-// ----------------------------------------------------------------------------------
+// ---- Evaluation ---------------------------------------------------------------------------------
 
 template <class D>
 using Group = std::vector<EvalCall<D>*>;

@@ -13,8 +13,7 @@ namespace hone {
 
 namespace {
 
-// ---- Inference
-// -----------------------------------------------------------------------------------
+// ---- Inference ----------------------------------------------------------------------------------
 
 std::string list_types(std::span<const Type> types) {
   std::string text = "(";
@@ -123,8 +122,7 @@ Result<std::vector<Type>> infer_call(const Application& app) {
   return app.regions[0]->output_types();
 }
 
-// ---- Evaluation
-// ----------------------------------------------------------------------------------
+// ---- Evaluation ---------------------------------------------------------------------------------
 
 // Runs a region for some of the calls, in lockstep.
 template <class D>

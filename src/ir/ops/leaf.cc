@@ -36,8 +36,7 @@ AccessRelation access_leaf(const Application& app, std::span<const Type> results
   return relation;
 }
 
-// ---- iota
-// ----------------------------------------------------------------------------------------
+// ---- iota ---------------------------------------------------------------------------------------
 
 constexpr AttrSpec kIotaAttrs[] = {
     kTypeAttrs[0],
@@ -90,8 +89,7 @@ struct EvalIota {
 };
 constexpr EvalTable kEvalIota = local_eval<EvalIota>();
 
-// ---- rng_bits
-// ------------------------------------------------------------------------------------
+// ---- rng_bits -----------------------------------------------------------------------------------
 
 Result<std::vector<Type>> infer_rng_bits(const Application& app) {
   Type type = HONE_TRY(attr_type(app.op));

@@ -13,8 +13,7 @@
 namespace hone {
 namespace {
 
-// ---- reduce
-// --------------------------------------------------------------------------------------
+// ---- reduce -------------------------------------------------------------------------------------
 
 constexpr AttrSpec kReduceAttrs[] = {
     {"kind", AttrKind::word, "", "How elements are combined.", "sum|product|max|min|and|or"},
@@ -129,8 +128,7 @@ struct EvalReduce {
 
 constexpr EvalTable kEvalReduce = local_eval<EvalReduce>();
 
-// ---- arg_reduce
-// ----------------------------------------------------------------------------------
+// ---- arg_reduce ---------------------------------------------------------------------------------
 
 constexpr AttrSpec kArgReduceAttrs[] = {
     {"kind", AttrKind::word, "", "Which extreme is looked for.", "max|min"},
@@ -223,8 +221,7 @@ struct EvalArgReduce {
 
 constexpr EvalTable kEvalArgReduce = local_eval<EvalArgReduce>();
 
-// ---- cumulative
-// ----------------------------------------------------------------------------------
+// ---- cumulative ---------------------------------------------------------------------------------
 
 constexpr AttrSpec kCumulativeAttrs[] = {
     {"kind", AttrKind::word, "", "How elements are combined.", "sum|product|max|min"},

@@ -1,29 +1,18 @@
 #include <unordered_map>
 
-#include "base/hash.h"
-#include "ir/builder.h"
+#include "ir/application.h"
 #include "ir/graph_copy.h"
 #include "ir/passes/expand.h"
 #include "ir/passes/passes.h"
 
 namespace hone {
 
-Result<Graph> expansion(Op op, std::span<const Type> operands, ExpandFn form) {
-  Builder builder(op.name());
-  std::vector<Value> values;
-  for (Type type : operands) values.push_back(type ? builder.parameter("", type) : Value());
-  if (form == nullptr) form = op.def().expand;
-  HONE_CHECK(form != nullptr, "{} is no composite", op.name());
-  return builder.finish(form(builder, op, values));
-}
-
 namespace {
 
-// Expansions by what they depend on: models repeat the same few composites.
 class Expansions {
  public:
   Result<const Graph*> of(Op op, std::vector<Type> operands) {
-    Key key{op, std::move(operands)};
+    ApplicationKey key{op, std::move(operands)};
     auto known = graphs_.find(key);
     if (known != graphs_.end()) return &known->second;
     Graph graph = HONE_TRY(expansion(op, key.operands));
@@ -31,19 +20,7 @@ class Expansions {
   }
 
  private:
-  struct Key {
-    Op op;
-    std::vector<Type> operands;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    size_t operator()(const Key& key) const {
-      Hasher hasher(key.op.hash());
-      for (Type t : key.operands) hasher.add(t ? t.hash() : 0);
-      return hasher.value();
-    }
-  };
-  std::unordered_map<Key, Graph, KeyHash> graphs_;
+  std::unordered_map<ApplicationKey, Graph, ApplicationHash> graphs_;
 };
 
 Result<Graph> expanded(const Graph& graph, const std::function<bool(Opcode)>& which,

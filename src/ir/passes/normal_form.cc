@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "ir/passes/expand.h"
+#include "ir/application.h"
 
 namespace hone {
 namespace {

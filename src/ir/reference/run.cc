@@ -3,15 +3,12 @@
 #include <string>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/text.h"
-#include "ir/builder.h"
 #include "ir/reference/convert.h"
 
 namespace hone {
 
-// ---- What is shared
-// ------------------------------------------------------------------------------
+// ---- What is shared -----------------------------------------------------------------------------
 
 RunPlan::RunPlan(const Graph& graph) : input_of(graph.value_count(), UINT32_MAX) {
   for (uint32_t i = 0; i < graph.inputs().size(); ++i) input_of[graph.inputs()[i].index] = i;
@@ -49,25 +46,14 @@ const RunPlan& EvalState::plan_of(const Graph& graph) {
 }
 
 Result<const Graph*> EvalState::expansion_of(Op op, std::span<const Type> operands) {
-  uint64_t key = op.hash();
-  for (Type type : operands) key = hash_combine(key, type ? type.hash() : 0);
-  auto [first, last] = expansions_.equal_range(key);
-  for (; first != last; ++first) {
-    const Expansion& known = first->second;
-    if (known.op == op && std::ranges::equal(known.operands, operands)) return known.graph.get();
-  }
-  Builder builder(op.name());
-  std::vector<Value> values;
-  for (Type type : operands) values.push_back(type ? builder.parameter("", type) : Value());
-  HONE_CHECK(op.def().expand != nullptr, "{} has neither evaluation nor expansion", op.name());
-  std::vector<Value> results = op.def().expand(builder, op, values);
-  auto graph = std::make_unique<Graph>(HONE_TRY(builder.finish(results)));
-  Expansion made{op, {operands.begin(), operands.end()}, std::move(graph)};
-  return expansions_.emplace(key, std::move(made))->second.graph.get();
+  ApplicationKey key{op, {operands.begin(), operands.end()}};
+  auto known = expansions_.find(key);
+  if (known != expansions_.end()) return known->second.get();
+  auto graph = std::make_unique<Graph>(HONE_TRY(expansion(op, operands)));
+  return expansions_.emplace(std::move(key), std::move(graph)).first->second.get();
 }
 
-// ---- Running
-// -------------------------------------------------------------------------------------
+// ---- Running ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/application.h"
 #include "ir/graph.h"
 #include "ir/reference/domain.h"
 #include "ir/reference/eval.h"
@@ -53,13 +54,8 @@ struct EvalState {
   int64_t live_bytes = 0;
 
  private:
-  struct Expansion {
-    Op op;
-    std::vector<Type> operands;
-    std::unique_ptr<Graph> graph;
-  };
   std::unordered_map<const Graph*, std::unique_ptr<RunPlan>> plans_;
-  std::unordered_multimap<uint64_t, Expansion> expansions_;
+  std::unordered_map<ApplicationKey, std::unique_ptr<Graph>, ApplicationHash> expansions_;
 };
 
 // A value of a running graph: owned, perhaps together with others, or borrowed from somebody who

@@ -69,8 +69,7 @@ std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed) {
   return inputs;
 }
 
-// ---- Generator
-// -----------------------------------------------------------------------------------
+// ---- Generator ----------------------------------------------------------------------------------
 
 Generator::Generator(Builder& builder, Rng rng, const RandomGraphOptions& options, int depth)
     : builder_(builder), rng_(rng), options_(options), depth_(depth) {}
