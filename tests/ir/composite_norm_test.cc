@@ -195,6 +195,8 @@ TEST(Norms, ComeBackFromTheirExpansions) {
   expect_raises("batch_norm", {"f32[N, 3, 4, 5]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"});
   expect_raises("batch_norm {epsilon = 0.001, axis = 3}",
                 {"f32[2, 3, 4, 5]", "f32[5]", "f32[5]", "f32[5]", "f32[5]"});
+  expect_raises("batch_norm", {"f32[1, 3, 1, 1]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"});
+  expect_raises("batch_norm", {"f32[2, 1, 4]", "f32[1]", "f32[1]", "f32[1]", "f32[1]"});
   expect_raises("instance_norm", {"f32[2, 3, 4, 5]", "f32[3]", "f32[3]"});
   expect_raises("instance_norm {epsilon = 0.01}", {"f64[N, 3, M]", "f64[3]", "f64[3]"});
   expect_raises("group_norm {groups = 2}", {"f32[2, 6, 4, 5]", "f32[6]", "f32[6]"});

@@ -103,6 +103,7 @@ class Raiser {
 
   // An available form as a value of the target.
   Result<ValueId> value_of(Form f, NodeId before) {
+    if (auto raised = raised_.find(f); raised != raised_.end()) return raised->second;
     if (exists(f, before)) return copy_(first_value_[f]);
     auto made = made_.find(f);
     if (made != made_.end()) return made->second;
@@ -139,6 +140,21 @@ class Raiser {
       if (!raised_.emplace(form, result).second) continue;
       // A result that was there before the others: later users take the new one.
       if (exists(form, n)) stand_in(first_value_[form], result, true);
+      HONE_TRY(replace_inner_shapes(n, form, result));
+    }
+    return {};
+  }
+
+  // Values inside of the spelled-out form that differ from its result by a reshape alone: later
+  // users take the result, or they would keep the spelled-out form alive.
+  Status replace_inner_shapes(NodeId n, Form form, ValueId result) {
+    for (Form f = form; forms_.is(f, Opcode::reshape);) {
+      f = forms_.operand(f, 0);
+      if (!exists(f, n) || !may_raise(graph_.producer(first_value_[f]))) continue;
+      const Op reshape = Op::get(Opcode::reshape, {{"dims", forms_.dims(f)}});
+      const NodeId made = HONE_TRY(copy_.target().append(reshape, std::span(&result, 1)));
+      if (!raised_.emplace(f, copy_.target().result(made)).second) continue;
+      stand_in(first_value_[f], copy_.target().result(made), true);
     }
     return {};
   }

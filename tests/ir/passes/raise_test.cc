@@ -139,6 +139,38 @@ TEST(Raise, ReachesIntoRegions) {
     for (NodeId n : r->nodes()) EXPECT_FALSE(is_composite(r->opcode(n)));
 }
 
+TEST(Raise, FactorsOfTheOperandsDoNotHideTheComposite) {
+  // Each factor looks like the gate: sums, roots and curves stand on both sides.
+  const auto one = {std::string_view("f32[3, 8]"), std::string_view("f32[8]")};
+  auto ops = [&](const std::function<Value(In)>& body) {
+    const Graph graph = raised(one, [&](In in) { return std::vector<Value>{body(in)}; });
+    return ops_of(passed(passed(graph, expand_composites), raise_composites));
+  };
+  EXPECT_EQ(ops([](In in) { return gelu(in[0] + in[1]); }), "broadcast add gelu");
+  EXPECT_EQ(ops([](In in) { return silu(silu(in[0])); }), "silu silu");
+  EXPECT_EQ(ops([](In in) { return hard_swish(relu(in[0])); }), "relu hard_swish");
+  EXPECT_EQ(ops([](In in) { return rms_norm(rms_norm(in[0], in[1]), in[1]); }),
+            "rms_norm rms_norm");
+  EXPECT_EQ(ops([](In in) { return softmax(softmax(in[0])); }), "softmax softmax");
+  EXPECT_EQ(ops([](In in) { return layer_norm(in[0] * in[1], in[1], in[1]); }),
+            "broadcast mul layer_norm");
+}
+
+TEST(Raise, NothingKeepsTheSpelledFormAlive) {
+  // The layer's output is [time, 1, batch, hidden]; without the 1 it is a value inside of it.
+  const Graph graph = built([](Builder& b) {
+    Value x = b.parameter("x", DType::f32, {6, 2, 16});
+    for (int i = 0; i < 2; ++i) {
+      const Value operands[] = {x, b.parameter("", DType::f32, {1, 64, 16}),
+                                b.parameter("", DType::f32, {1, 64, 16})};
+      x = squeeze(b.ops(Opcode::lstm, operands)[0], 1);
+    }
+    return std::vector<Value>{x};
+  });
+  EXPECT_EQ(structural_hash(passed(passed(graph, expand_composites), raise_composites)),
+            structural_hash(graph));
+}
+
 TEST(Raise, MaterializesOperandsThatAreViews) {
   // The bias stands as [1, 1, 8]; the op wants [8].
   const Graph graph = raised({"f32[2, 5, 8]", "f32[8]", "f32[1, 1, 8]"}, [](In in) {

@@ -68,40 +68,53 @@ bool guess_hard_sigmoid(Guess& g) {
 }
 
 bool guess_hard_swish(Guess& g) {
-  const auto gate = g.factor(g.root, Opcode::max);
-  const Form bounded = gate ? g.beside(*gate, 0) : kNoForm;
-  if (bounded == kNoForm || !g.is(bounded, Opcode::min)) return false;
-  const auto high = g.beside_splat(bounded);
-  if (!high || !g.is(high->first, Opcode::add)) return false;
-  const auto line = g.beside_splat(high->first);
-  if (!line) return false;
   const Op op = Op::get(Opcode::hard_swish);
-  return g.propose(op, {g.forms.scaled(line->first, 6)}) ||
-         g.propose(op, {line->first}, relu6_hard_swish);
+  for (Form gate : g.factors(g.root, Opcode::max)) {
+    const Form bounded = g.beside(gate, 0);
+    if (bounded == kNoForm || !g.is(bounded, Opcode::min)) continue;
+    const auto high = g.beside_splat(bounded);
+    if (!high || !g.is(high->first, Opcode::add)) continue;
+    const auto line = g.beside_splat(high->first);
+    if (!line) continue;
+    if (g.propose(op, {g.forms.scaled(line->first, 6)}) ||
+        g.propose(op, {line->first}, relu6_hard_swish)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The argument of tanh is number * (x + ..) or number * x * (1 + ..).
+bool guess_tanh_gelu(Guess& g, Form argument) {
+  const Op op = Op::get(Opcode::gelu, {{"form", "tanh"}});
+  for (Form sum : g.factors(argument, Opcode::add)) {
+    for (Form x : {g.operand(sum, 0), g.operand(sum, 1)})
+      if (g.propose(op, {x})) return true;
+    Factors rest = g.forms.factors(g.divided(argument, sum));
+    rest.number = 1;
+    const Form x = g.forms.product(g.forms.type(argument), std::move(rest));
+    if (g.propose(op, {x}, factored_gelu)) return true;
+  }
+  return false;
 }
 
 bool guess_gelu(Guess& g) {
-  const auto gate = g.factor(g.root, Opcode::add);
-  const Form curve = gate ? g.beside(*gate, 1) : kNoForm;
-  if (curve == kNoForm) return false;
-  if (g.is(curve, Opcode::erf)) {
-    return g.propose(Op::get(Opcode::gelu), {g.forms.scaled(g.operand(curve, 0), kSqrt2)});
+  for (Form gate : g.factors(g.root, Opcode::add)) {
+    const Form curve = g.beside(gate, 1);
+    if (curve == kNoForm) continue;
+    if (g.is(curve, Opcode::tanh) && guess_tanh_gelu(g, g.operand(curve, 0))) return true;
+    if (g.is(curve, Opcode::erf) &&
+        g.propose(Op::get(Opcode::gelu), {g.forms.scaled(g.operand(curve, 0), kSqrt2)})) {
+      return true;
+    }
   }
-  if (!g.is(curve, Opcode::tanh)) return false;
-  const Op op = Op::get(Opcode::gelu, {{"form", "tanh"}});
-  const auto sum = g.factor(g.operand(curve, 0), Opcode::add);
-  if (!sum) return false;
-  for (Form x : {g.operand(*sum, 0), g.operand(*sum, 1)})
-    if (g.propose(op, {x})) return true;
-  const Form rest = g.divided(g.operand(curve, 0), *sum);
-  return rest != kNoForm &&
-         g.propose(op, {g.forms.product(g.forms.type(rest), {1, g.forms.factors(rest).list})},
-                   factored_gelu);
+  return false;
 }
 
 bool guess_silu(Guess& g) {
-  const auto gate = g.factor(g.root, Opcode::logistic);
-  return gate && g.propose(Op::get(Opcode::silu), {g.operand(*gate, 0)});
+  for (Form gate : g.factors(g.root, Opcode::logistic))
+    if (g.propose(Op::get(Opcode::silu), {g.operand(gate, 0)})) return true;
+  return false;
 }
 
 // The x of max(x, 0) in a sum.
@@ -119,16 +132,17 @@ bool guess_softplus(Guess& g) {
 }
 
 bool guess_mish(Guess& g) {
-  const auto gate = g.factor(g.root, Opcode::tanh);
-  if (!gate) return false;
-  const Form inner = g.operand(*gate, 0);
   const Op op = Op::get(Opcode::mish);
-  if (g.is(inner, Opcode::add)) {
-    const Form x = hinge(g, inner);
-    return x != kNoForm && g.propose(op, {x});
+  for (Form gate : g.factors(g.root, Opcode::tanh)) {
+    const Form inner = g.operand(gate, 0);
+    if (g.is(inner, Opcode::add)) {
+      const Form x = hinge(g, inner);
+      if (x != kNoForm && g.propose(op, {x})) return true;
+    } else if (g.is(inner, Opcode::log1p) && g.is(g.operand(inner, 0), Opcode::exp)) {
+      if (g.propose(op, {g.operand(g.operand(inner, 0), 0)}, plain_mish)) return true;
+    }
   }
-  if (!g.is(inner, Opcode::log1p) || !g.is(g.operand(inner, 0), Opcode::exp)) return false;
-  return g.propose(op, {g.operand(g.operand(inner, 0), 0)}, plain_mish);
+  return false;
 }
 
 bool guess_prelu(Guess& g) {

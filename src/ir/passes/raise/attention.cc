@@ -240,16 +240,16 @@ bool propose_attention(Guess& g, const Scores& s, Form query, Form key, Form val
   return false;
 }
 
-// exp(scores - max) somewhere in the probabilities.
+// The scores of exp(scores - max) in the probabilities.
 std::optional<Form> scores_below(Guess& g, Form probabilities) {
-  const auto e = g.factor_with_core(probabilities, Opcode::exp);
-  if (!e) return std::nullopt;
-  const Form shifted = g.operand(g.core(*e), 0);
-  if (!g.is(shifted, Opcode::add)) return std::nullopt;
-  for (size_t i = 0; i < 2; ++i)
-    if (g.negated(g.operand(shifted, i)) != kNoForm &&
-        g.is(g.core(g.negated(g.operand(shifted, i))), Opcode::reduce))
-      return g.operand(shifted, 1 - i);
+  for (Form e : g.factors_with_core(probabilities, Opcode::exp)) {
+    const Form shifted = g.operand(g.core(e), 0);
+    if (!g.is(shifted, Opcode::add)) continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const Form shift = g.negated(g.operand(shifted, i));
+      if (shift != kNoForm && g.is(g.core(shift), Opcode::reduce)) return g.operand(shifted, 1 - i);
+    }
+  }
   return std::nullopt;
 }
 

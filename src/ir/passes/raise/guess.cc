@@ -36,16 +36,18 @@ std::optional<std::pair<Form, double>> Guess::beside_splat(Form f) const {
   return std::nullopt;
 }
 
-std::optional<Form> Guess::factor(Form f, Opcode opcode) const {
+std::vector<Form> Guess::factors(Form f, Opcode opcode) const {
+  std::vector<Form> found;
   for (Form x : forms.factors(f).list)
-    if (is(x, opcode)) return x;
-  return std::nullopt;
+    if (is(x, opcode)) found.push_back(x);
+  return found;
 }
 
-std::optional<Form> Guess::factor_with_core(Form f, Opcode opcode) const {
+std::vector<Form> Guess::factors_with_core(Form f, Opcode opcode) const {
+  std::vector<Form> found;
   for (Form x : forms.factors(f).list)
-    if (is(core(x), opcode)) return x;
-  return std::nullopt;
+    if (is(core(x), opcode)) found.push_back(x);
+  return found;
 }
 
 Form Guess::divided(Form whole, Form part) {

@@ -45,9 +45,9 @@ class Guess {
   Form beside(Form f, double number) const;
   // The operand of `f` (of two) that is not a splat, and the splat's number.
   std::optional<std::pair<Form, double>> beside_splat(Form f) const;
-  // The first factor of `f` that is such an op, or whose core is.
-  std::optional<Form> factor(Form f, Opcode opcode) const;
-  std::optional<Form> factor_with_core(Form f, Opcode opcode) const;
+  // The factors of `f` that are such ops, or whose cores are.
+  std::vector<Form> factors(Form f, Opcode opcode) const;
+  std::vector<Form> factors_with_core(Form f, Opcode opcode) const;
   // The other factor; kNoForm if `part` does not divide `whole`.
   Form divided(Form whole, Form part);
   // If `f` is -1 * x, or a sum's operand spelled so.

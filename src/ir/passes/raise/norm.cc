@@ -33,10 +33,11 @@ Op with_axis(const Guess& g, Opcode opcode, const Shifted& s) {
 }
 
 bool guess_softmax(Guess& g) {
-  const auto e = g.factor(g.root, Opcode::exp);
-  if (!e) return false;
-  const auto shifted = shifted_by_max(g, g.operand(*e, 0));
-  return shifted && g.propose(with_axis(g, Opcode::softmax, *shifted), {shifted->x});
+  for (Form e : g.factors(g.root, Opcode::exp)) {
+    const auto shifted = shifted_by_max(g, g.operand(e, 0));
+    if (shifted && g.propose(with_axis(g, Opcode::softmax, *shifted), {shifted->x})) return true;
+  }
+  return false;
 }
 
 bool guess_log_softmax(Guess& g) {
@@ -50,42 +51,56 @@ bool guess_log_softmax(Guess& g) {
 
 // ---- Standardized values ------------------------------------------------------------------------
 
-// centered * 1/sqrt(mean(centered^2) + epsilon) * rest
-struct Standardized {
-  Form centered = kNoForm;
-  Form rest = kNoForm;  // what else is multiplied; kNoForm: nothing
-  Ints axes;
-  double epsilon = 0;
+// The two ways to read a root: product + bias, or a product alone.
+struct Affine {
+  Form product;
+  Form bias;
 };
+
+std::vector<Affine> affine_readings(Guess& g) {
+  if (!g.is(g.root, Opcode::add)) return {{g.root, kNoForm}};
+  const Form a = g.operand(g.root, 0), b = g.operand(g.root, 1);
+  return {{a, b}, {b, a}};
+}
 
 // The reduced value of a mean: number * sum(value).
 Form summed_value(Guess& g, Form mean) {
-  const auto sum = g.factor_with_core(mean, Opcode::reduce);
-  return sum ? g.core(*sum) : kNoForm;
+  const std::vector<Form> sums = g.factors_with_core(mean, Opcode::reduce);
+  return sums.empty() ? kNoForm : g.core(sums[0]);
 }
 
-Form without(Guess& g, Form product, Form factor) {
-  const Form rest = g.divided(product, factor);
-  if (rest == kNoForm || g.forms.is_splat(rest, 1)) return kNoForm;
-  return rest;
-}
+// centered * 1/sqrt(mean(centered^2) + epsilon) * scale + bias
+struct Standardized {
+  Form centered = kNoForm;
+  Form rest = kNoForm;  // the product without the root
+  Form bias = kNoForm;
+  Ints axes;
+  double epsilon = 0;
 
-std::optional<Standardized> standardized(Guess& g, Form product) {
-  const auto deviation = g.factor_with_core(product, Opcode::rsqrt);
-  if (!deviation) return std::nullopt;
-  const Form variance = g.operand(g.core(*deviation), 0);
-  if (!g.is(variance, Opcode::add)) return std::nullopt;
-  const auto sum = g.beside_splat(variance);
-  if (!sum) return std::nullopt;
-  const Form reduced = summed_value(g, sum->first);
-  if (reduced == kNoForm) return std::nullopt;
-  Standardized s;
-  s.axes = g.forms.op(reduced).ints("axes");
-  s.epsilon = recovered(g.forms.type(product).dtype(), sum->second);
-  s.centered = g.square_root(g.operand(reduced, 0));
-  if (s.centered == kNoForm) return std::nullopt;
-  s.rest = g.divided(product, *deviation);
-  return s;
+  // kNoForm if there is nothing else.
+  Form rest_without(Guess& g, Form factor) const {
+    const Form others = g.divided(rest, factor);
+    return others == kNoForm || g.forms.is_splat(others, 1) ? kNoForm : others;
+  }
+};
+
+std::vector<Standardized> standardized_readings(Guess& g) {
+  std::vector<Standardized> readings;
+  for (const Affine& a : affine_readings(g)) {
+    for (Form deviation : g.factors_with_core(a.product, Opcode::rsqrt)) {
+      const Form variance = g.operand(g.core(deviation), 0);
+      if (!g.is(variance, Opcode::add)) continue;
+      const auto sum = g.beside_splat(variance);
+      const Form reduced = sum ? summed_value(g, sum->first) : kNoForm;
+      if (reduced == kNoForm || g.forms.op(reduced).ints("axes").empty()) continue;
+      const Form centered = g.square_root(g.operand(reduced, 0));
+      if (centered == kNoForm) continue;
+      readings.push_back({centered, g.divided(a.product, deviation), a.bias,
+                          g.forms.op(reduced).ints("axes"),
+                          recovered(g.forms.type(g.root).dtype(), sum->second)});
+    }
+  }
+  return readings;
 }
 
 // The x of x - mean(x).
@@ -99,18 +114,6 @@ Form uncentered(Guess& g, Form centered) {
   return kNoForm;
 }
 
-// The two ways to read a root: product + bias, or a product alone.
-struct Affine {
-  Form product;
-  Form bias;
-};
-
-std::vector<Affine> affine_readings(Guess& g) {
-  if (!g.is(g.root, Opcode::add)) return {{g.root, kNoForm}};
-  const Form a = g.operand(g.root, 0), b = g.operand(g.root, 1);
-  return {{a, b}, {b, a}};
-}
-
 // A value over the dims from `axis` on.
 Form inner_operand(Guess& g, Form f, int axis) {
   if (f == kNoForm) return kNoForm;
@@ -120,47 +123,44 @@ Form inner_operand(Guess& g, Form f, int axis) {
 
 // A vector along an axis.
 Form channel_operand(Guess& g, Form f, int axis) {
-  if (f == kNoForm) return kNoForm;
+  if (f == kNoForm || axis >= g.forms.type(f).rank()) return kNoForm;
   return g.unbroadcast(f, {g.forms.type(f).dim(axis)}, {axis});
 }
 
 bool guess_layer_norm(Guess& g) {
-  for (const Affine& a : affine_readings(g)) {
-    const auto s = standardized(g, a.product);
-    if (!s || s->axes.empty()) continue;
-    const Form x = uncentered(g, s->centered);
+  for (const Standardized& s : standardized_readings(g)) {
+    const Form x = uncentered(g, s.centered);
     if (x == kNoForm) continue;
-    const int axis = static_cast<int>(s->axes[0]);
-    const Form scale = inner_operand(g, without(g, s->rest, s->centered), axis);
-    const Form bias = inner_operand(g, a.bias, axis);
-    if (a.bias != kNoForm && bias == kNoForm) continue;
+    const int axis = static_cast<int>(s.axes[0]);
+    const Form scale = inner_operand(g, s.rest_without(g, s.centered), axis);
+    const Form bias = inner_operand(g, s.bias, axis);
+    if (s.bias != kNoForm && bias == kNoForm) continue;
     const Op op = Op::get(Opcode::layer_norm, {{"axis", from_back(axis, g.forms.type(x).rank())},
-                                               {"epsilon", s->epsilon}});
+                                               {"epsilon", s.epsilon}});
     if (g.propose(op, {x, scale, bias})) return true;
   }
   return false;
 }
 
 bool guess_rms_norm(Guess& g) {
-  const auto s = standardized(g, g.root);
-  if (!s || s->axes.empty()) return false;
-  const int axis = static_cast<int>(s->axes[0]);
-  const Form x = s->centered, scale = inner_operand(g, without(g, s->rest, x), axis);
-  const Op op = Op::get(Opcode::rms_norm, {{"axis", from_back(axis, g.forms.type(x).rank())},
-                                           {"epsilon", s->epsilon}});
-  return g.propose(op, {x, scale});
+  for (const Standardized& s : standardized_readings(g)) {
+    const int axis = static_cast<int>(s.axes[0]);
+    const Form scale = inner_operand(g, s.rest_without(g, s.centered), axis);
+    const int rank = g.forms.type(s.centered).rank();
+    const Op op =
+        Op::get(Opcode::rms_norm, {{"axis", from_back(axis, rank)}, {"epsilon", s.epsilon}});
+    if (g.propose(op, {s.centered, scale})) return true;
+  }
+  return false;
 }
 
 bool guess_instance_norm(Guess& g) {
-  for (const Affine& a : affine_readings(g)) {
-    const auto s = standardized(g, a.product);
-    if (!s || s->axes.empty() || s->axes[0] != 2) continue;
-    const Form x = uncentered(g, s->centered);
-    if (x == kNoForm) continue;
-    const Form scale = channel_operand(g, without(g, s->rest, s->centered), 1);
-    const Form bias = channel_operand(g, a.bias, 1);
-    if (scale == kNoForm || bias == kNoForm) continue;
-    const Op op = Op::get(Opcode::instance_norm, {{"epsilon", s->epsilon}});
+  for (const Standardized& s : standardized_readings(g)) {
+    const Form x = uncentered(g, s.centered);
+    const Form scale = channel_operand(g, s.rest_without(g, s.centered), 1);
+    const Form bias = channel_operand(g, s.bias, 1);
+    if (x == kNoForm || scale == kNoForm || bias == kNoForm) continue;
+    const Op op = Op::get(Opcode::instance_norm, {{"epsilon", s.epsilon}});
     if (g.propose(op, {x, scale, bias})) return true;
   }
   return false;
@@ -168,20 +168,17 @@ bool guess_instance_norm(Guess& g) {
 
 // The values are standardized as [batch, groups, rest].
 bool guess_group_norm(Guess& g) {
-  for (const Affine& a : affine_readings(g)) {
-    const auto s = standardized(g, a.product);
-    if (!s || s->axes != Ints{2} || a.bias == kNoForm) continue;
-    const Form grouped = uncentered(g, s->centered);
+  for (const Standardized& s : standardized_readings(g)) {
+    const Form grouped = uncentered(g, s.centered);
     if (grouped == kNoForm || g.forms.type(grouped).rank() != 3) continue;
     const Dim groups = g.forms.type(grouped).dim(1);
     const Dims dims = g.forms.dims(g.root);
-    if (!groups.is_static() || dims.size() < 2) continue;
-    const Form y = g.forms.reshape(s->centered, dims);
-    const Form scale = channel_operand(g, without(g, s->rest, y), 1);
-    const Form bias = channel_operand(g, a.bias, 1);
+    if (!groups.is_static()) continue;
+    const Form y = g.forms.reshape(s.centered, dims);
+    const Form scale = channel_operand(g, s.rest_without(g, y), 1);
+    const Form bias = channel_operand(g, s.bias, 1);
     if (scale == kNoForm || bias == kNoForm) continue;
-    const Op op =
-        Op::get(Opcode::group_norm, {{"groups", groups.value()}, {"epsilon", s->epsilon}});
+    const Op op = Op::get(Opcode::group_norm, {{"groups", groups.value()}, {"epsilon", s.epsilon}});
     if (g.propose(op, {g.forms.reshape(grouped, dims), scale, bias})) return true;
   }
   return false;
@@ -189,35 +186,43 @@ bool guess_group_norm(Guess& g) {
 
 // ---- Given statistics ---------------------------------------------------------------------------
 
-// The axis that a vector is laid along; nothing for other values.
+// The axis that a vector is laid along. Where all is of size 1, it could be any.
 std::optional<int> laid_along(const Guess& g, Form f) {
-  if (!g.is(f, Opcode::broadcast) || g.forms.op(f).ints("map").size() != 1) return std::nullopt;
-  return static_cast<int>(g.forms.op(f).ints("map")[0]);
+  constexpr int kStandardAxis = 1;
+  if (g.is(f, Opcode::broadcast)) {
+    const Ints& map = g.forms.op(f).ints("map");
+    if (map.size() > 1) return std::nullopt;
+    return map.empty() ? kStandardAxis : static_cast<int>(map[0]);
+  }
+  std::optional<int> axis;
+  for (int i = 0; i < g.forms.type(f).rank(); ++i) {
+    if (g.forms.type(f).dim(i).is(1)) continue;
+    if (axis) return std::nullopt;
+    axis = i;
+  }
+  return axis.value_or(kStandardAxis);
 }
 
-bool batch_norm_of(Guess& g, const Affine& a) {
-  const auto deviation = g.factor_with_core(a.product, Opcode::rsqrt);
-  if (!deviation || a.bias == kNoForm) return false;
-  const auto axis = laid_along(g, *deviation);
-  const Form shifted = g.operand(g.core(*deviation), 0);
+// `deviation` is one of the factors of the product.
+bool batch_norm_of(Guess& g, const Affine& a, Form deviation) {
+  const auto axis = laid_along(g, deviation);
+  const Form shifted = g.operand(g.core(deviation), 0);
   if (!axis || !g.is(shifted, Opcode::add)) return false;
   const auto sum = g.beside_splat(shifted);
-  if (!sum) return false;
+  const Form bias = channel_operand(g, a.bias, *axis);
+  if (!sum || bias == kNoForm) return false;
   const DType dtype = g.forms.type(g.root).dtype();
   const Op op = Op::get(Opcode::batch_norm,
                         {{"epsilon", recovered(dtype, sum->second)}, {"axis", int64_t{*axis}}});
-  const Form rest = g.divided(a.product, *deviation), bias = channel_operand(g, a.bias, *axis);
-  for (Form centered : g.forms.factors(rest).list) {
-    if (!g.is(centered, Opcode::add)) continue;
-    Form scale = g.divided(rest, centered);
-    if (scale != kNoForm) scale = channel_operand(g, scale, *axis);
-    for (size_t i = 0; i < 2 && scale != kNoForm && bias != kNoForm; ++i) {
-      const Form laid = g.forms.scaled(g.operand(centered, i), -1);
-      const Form mean = channel_operand(g, laid, *axis);
-      if (mean != kNoForm &&
-          g.propose(op, {g.operand(centered, 1 - i), scale, bias, mean, sum->first})) {
-        return true;
-      }
+  const Form variance = g.forms.reshape(sum->first, {g.forms.type(g.root).dim(*axis)});
+  const Form rest = g.divided(a.product, deviation);
+  for (Form centered : g.factors(rest, Opcode::add)) {
+    const Form scale = channel_operand(g, g.divided(rest, centered), *axis);
+    if (scale == kNoForm) continue;
+    for (size_t i = 0; i < 2; ++i) {
+      const Form mean = channel_operand(g, g.forms.scaled(g.operand(centered, i), -1), *axis);
+      const Form x = g.operand(centered, 1 - i);
+      if (mean != kNoForm && g.propose(op, {x, scale, bias, mean, variance})) return true;
     }
   }
   return false;
@@ -225,7 +230,8 @@ bool batch_norm_of(Guess& g, const Affine& a) {
 
 bool guess_batch_norm(Guess& g) {
   for (const Affine& a : affine_readings(g))
-    if (batch_norm_of(g, a)) return true;
+    for (Form deviation : g.factors_with_core(a.product, Opcode::rsqrt))
+      if (batch_norm_of(g, a, deviation)) return true;
   return false;
 }
 
@@ -247,9 +253,9 @@ bool guess_lrn(Guess& g) {
     const auto sum = g.beside_splat(power->first);
     const Form x = g.divided(g.root, f);
     if (!sum || x == kNoForm) continue;
-    const auto window = g.factor(sum->first, Opcode::window_reduce);
-    if (!window) continue;
-    const Ints& sizes = g.forms.op(*window).ints("window");
+    const std::vector<Form> windows = g.factors(sum->first, Opcode::window_reduce);
+    if (windows.empty()) continue;
+    const Ints& sizes = g.forms.op(windows[0]).ints("window");
     if (sizes.size() < 2) continue;
     const DType dtype = g.forms.type(x).dtype();
     const double size = static_cast<double>(sizes[1]);
