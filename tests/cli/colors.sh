@@ -1,5 +1,6 @@
 # No colours unless asked for: not in a pipe, and not with NO_COLOR.
-colored() { grep -q $'\x1b\\['; }
+# Reads to the end: a writer whose reader left early fails.
+colored() { grep $'\x1b\\[' >/dev/null; }
 if "$HONE" help | colored; then exit 1; fi
 "$HONE" help --color always | colored
 if "$HONE" rnu 2>&1 | colored; then exit 1; fi

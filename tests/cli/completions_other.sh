@@ -8,8 +8,8 @@ done
 if command -v zsh >/dev/null; then zsh -n script.zsh; fi
 if command -v fish >/dev/null; then
   fish --no-execute script.fish
-  fish -c 'source script.fish; complete -C "hone zoo exp"' | grep -q "^export"
-  fish -c 'source script.fish; complete -C "hone run --numerics w"' | grep -q "^wide"
+  fish -c 'source script.fish; complete -C "hone zoo exp"' | grep >/dev/null "^export"
+  fish -c 'source script.fish; complete -C "hone run --numerics w"' | grep >/dev/null "^wide"
 fi
 "$HONE" completions csh 2>err && exit 1
 grep -q "not one of bash, zsh, fish" err

@@ -5,4 +5,4 @@ grep -q '^digraph "yolo' yolo.dot
 grep -q "subgraph cluster_.*{" yolo.dot
 grep -q "= conv" yolo.dot
 [[ $(grep -c '{$' yolo.dot) == $(grep -c '^ *}$' yolo.dot) ]]
-"$HONE" inspect zoo:mlp --dot - | grep -q "^digraph"
+"$HONE" inspect zoo:mlp --dot - | grep >/dev/null "^digraph"

@@ -192,6 +192,9 @@ class Buffer {
     } else {
       data_.template emplace<std::vector<Int>>(count);
     }
+    // Evaluations take offsets from the first element before they find that there is none; from a
+    // null pointer that would be undefined.
+    if (count == 0) std::visit([](auto& elements) { elements.reserve(1); }, data_);
   }
 
   Type type() const { return type_; }
