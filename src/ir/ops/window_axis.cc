@@ -10,18 +10,14 @@ namespace hone {
 
 namespace {
 
-// Beyond every tensor; keeps sums and products of a few of them inside of 64 bits.
-constexpr int64_t kMaxParam = kMaxElements;
+Status check_count(const Ints& list, std::string_view name, int dims, std::string_view dims_name) {
+  if (list.empty() || list.size() == static_cast<size_t>(dims)) return {};
+  return bad_input("{} has {} entries for {} {}", name, list.size(), dims, dims_name);
+}
 
-Status check_list(const Ints& list, std::string_view name, int64_t lowest, int dims,
-                  std::string_view dims_name) {
-  if (list.empty()) return {};
-  if (list.size() != static_cast<size_t>(dims))
-    return bad_input("{} has {} entries for {} {}", name, list.size(), dims, dims_name);
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (list[i] < lowest || list[i] > kMaxParam)
-      return bad_input("{}[{}] is {}, outside [{}, {}]", name, i, list[i], lowest, kMaxParam);
-  }
+Status check_positive(const Ints& list, std::string_view name) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i] < 1) return bad_input("{}[{}] is {}, not at least 1", name, i, list[i]);
   return {};
 }
 
@@ -30,10 +26,12 @@ Status check_list(const Ints& list, std::string_view name, int64_t lowest, int d
 Result<std::vector<WindowParams>> window_params(Op op, std::string_view window_dilation, int dims,
                                                 std::string_view dims_name) {
   for (std::string_view name :
-       {std::string_view("stride"), std::string_view("input_dilation"), window_dilation})
-    HONE_TRY(check_list(op.ints(name), name, 1, dims, dims_name));
+       {std::string_view("stride"), std::string_view("input_dilation"), window_dilation}) {
+    HONE_TRY(check_count(op.ints(name), name, dims, dims_name));
+    HONE_TRY(check_positive(op.ints(name), name));
+  }
   for (std::string_view name : {"pad_low", "pad_high"})
-    HONE_TRY(check_list(op.ints(name), name, -kMaxParam, dims, dims_name));
+    HONE_TRY(check_count(op.ints(name), name, dims, dims_name));
   std::vector<WindowParams> params;
   for (int i = 0; i < dims; ++i) {
     params.push_back({.stride = entry_or(op.ints("stride"), i, 1),
