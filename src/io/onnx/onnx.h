@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "io/onnx/limits.h"
+#include "ir/model.h"
+
+// ONNX models in and out: opsets 1 to 24 of the default domain, the training preview, and the
+// contributed ops that exporters and quantizers write.
+
+namespace hone {
+
+struct OnnxImport {
+  std::map<std::string, int64_t, std::less<>> dims;  // named dims of the file: batch -> 4
+  std::map<std::string, Ints, std::less<>> shapes;   // of inputs
+  OnnxLimits limits = {};
+};
+
+// Verified. Dims without a number are symbols, named as in the file. Weights stay mapped.
+Result<Model> load_onnx(const std::filesystem::path& path, const OnnxImport& options = {});
+// Of bytes in memory; `where` names them in errors. External data is looked for in `folder`.
+Result<Model> parse_onnx(std::span<const std::byte> bytes, std::string_view where,
+                         const std::filesystem::path& folder, const OnnxImport& options = {});
+
+// A row of the coverage table.
+struct OnnxOp {
+  std::string_view domain;  // "" is the default one
+  std::string_view name;
+  int since;  // the first version that the mapping holds for, up to the next row of the name
+};
+std::span<const OnnxOp> onnx_ops();
+
+}  // namespace hone

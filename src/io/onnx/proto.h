@@ -1,0 +1,69 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The schema library's classes; they are seen in src/io/onnx alone.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Weverything"
+#ifndef ONNX_ML
+#define ONNX_ML 1
+#define ONNX_NAMESPACE onnx
+#endif
+#include <onnx/onnx_pb.h>
+#pragma clang diagnostic pop
+
+#include "base/error.h"
+#include "base/file.h"
+#include "io/onnx/limits.h"
+#include "ir/tensor.h"
+
+// ONNX files as messages. The bytes of large tensors never go through protobuf: they stay where
+// they are in the mapped file, and tensors share them.
+
+namespace hone::onnx_io {
+
+// The element type of TensorProto.data_type; unsupported (by name) for strings and complex numbers.
+Result<DType> dtype_of(int32_t data_type);
+int32_t data_type_of(DType dtype);
+// "FLOAT", "INT2"; "type 99" for one that no version knows.
+std::string data_type_name(int32_t data_type);
+
+// A message and the file that it came from.
+class ModelFile {
+ public:
+  // `folder` is where external data is looked for.
+  static Result<std::shared_ptr<const ModelFile>> open(const std::filesystem::path& path,
+                                                       const OnnxLimits& limits);
+  // Of bytes in memory, which `owner` keeps; without an owner tensors copy them.
+  static Result<std::shared_ptr<const ModelFile>> parse(std::span<const std::byte> bytes,
+                                                        std::string_view where,
+                                                        const std::filesystem::path& folder,
+                                                        std::shared_ptr<const void> owner,
+                                                        const OnnxLimits& limits);
+
+  const onnx::ModelProto& model() const { return model_; }
+  const std::string& where() const { return where_; }  // the file's name, for errors
+
+  // Raw, typed and external data; the count of elements is checked against the dims before anything
+  // is allocated. Raw and external data stay mapped. Strings and complex numbers are unsupported.
+  Result<Tensor> tensor(const onnx::TensorProto& proto) const;
+  Result<Tensor> tensor(const onnx::SparseTensorProto& proto) const;
+
+ private:
+  onnx::ModelProto model_;
+  std::string where_;
+};
+
+// One TensorProto in a file of its own (.pb).
+Result<Tensor> read_tensor_file(const std::filesystem::path& path);
+Status write_tensor_file(const std::filesystem::path& path, std::string_view name,
+                         const Tensor& tensor);
+// The same data as a message; for export.
+void fill_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+}  // namespace hone::onnx_io
