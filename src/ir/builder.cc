@@ -30,7 +30,9 @@ std::string Builder::scoped(std::string_view name) const {
 }
 
 void Builder::fail(Error error) {
-  if (error_.ok()) error_ = std::move(error);
+  if (!error_.ok()) return;
+  error_ = std::move(error);
+  if (on_failure_) on_failure_(error_.error());
 }
 
 // What stands for every value after an error, so that building code needs no checks.

@@ -84,6 +84,8 @@ class Builder {
   bool ok() const { return error_.ok(); }
   const Status& status() const { return error_; }
   void fail(Error error);
+  // Called with the first error: a front end that throws can leave the code that was building.
+  void on_failure(std::function<void(const Error&)> handler) { on_failure_ = std::move(handler); }
 
   Result<Graph> finish(std::span<const Value> outputs);
   Result<Graph> finish(std::initializer_list<Value> outputs) {
@@ -100,6 +102,7 @@ class Builder {
   Status error_;
   std::string prefix_;
   std::vector<std::pair<Value, int>> donations_;
+  std::function<void(const Error&)> on_failure_;
 };
 
 class Builder::Scope {

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/onnx/proto.h"
+#include "ir/functional.h"
+
+// What the mapping of an ONNX op sees: one node of the file, its operands as Values of the graph
+// that is being built, and what is known of them before anything runs.
+//
+//   void map_relu(Node& n) { n.out(relu(n.in())); }
+//
+// Mappings are one function each, in src/io/onnx/ops, with a row in onnx_ops.def. Mistakes in the
+// file and what hone lacks are thrown as Failure, so that a mapping reads like the formula; import
+// catches them and says which node it was. Nothing is thrown beyond src/io/onnx.
+
+namespace hone::onnx_io {
+
+struct Failure {
+  Error error;
+};
+
+// A size depends on data: the segment ends here, and the node is mapped again in the next one,
+// where the size is a symbol.
+struct NeedSizes {
+  std::vector<Value> scalars;
+  std::vector<int64_t> most;
+};
+
+class Flow;
+class Frame;
+
+class Node {
+ public:
+  // The place of a node in its file: the graph or function that it stands in.
+  Node(Frame& frame, Flow& flow, const onnx::NodeProto& proto, int version);
+
+  const onnx::NodeProto& proto() const { return proto_; }
+  // The version of its domain that the file or the function imports.
+  int version() const { return version_; }
+  Frame& frame() { return frame_; }
+  Flow& flow() { return flow_; }
+  Builder& builder();
+  std::string describe() const;  // "node 'conv1' (Conv)"
+
+  // ---- Operands
+  // ----------------------------------------------------------------------------------
+  size_t inputs() const { return static_cast<size_t>(proto_.input_size()); }
+  bool has(size_t i) const;
+  Value in(size_t i = 0);           // a missing one is the file's fault
+  Value optional(size_t i);         // an absent Value if there is none
+  std::vector<Value> all_inputs();  // of variadic ops
+
+  // ---- What is known of operands
+  // ----------------------------------------------------------------- The elements of an integer
+  // operand: numbers or expressions. Null if they depend on data.
+  std::optional<Dims> known(size_t i);
+  // The same where the mapping cannot do without. Data-dependent ones end the segment and come back
+  // as symbols within 0..most; negative numbers are the mapping's to understand.
+  Dims sizes(size_t i, int64_t most = kMostSize);
+  // Numbers, not expressions: axes, pads. Unsupported if they are not known.
+  Ints integers(size_t i);
+  // An operand that is computed from constants alone; unsupported if it is not.
+  Tensor constant(size_t i);
+  std::optional<Tensor> maybe_constant(size_t i);
+  std::vector<double> reals(size_t i);     // of a constant
+  double real(size_t i, double fallback);  // a constant with one element, or absent
+
+  // A size that the graph computes, an integer scalar in 0..most. If it is not known, the segment
+  // ends: ask for sizes first, build afterwards.
+  Dim size(Value scalar, int64_t most = kMostSize);
+  Dims sizes(std::vector<Value> scalars, int64_t most = kMostSize);
+  static constexpr int64_t kMostSize = int64_t{1} << 31;
+
+  // ---- Attributes
+  // -------------------------------------------------------------------------------- Those that a
+  // mapping does not ask for are refused after it, so none is ignored unseen.
+  bool has_attribute(std::string_view name);
+  int64_t integer(std::string_view name);
+  int64_t integer(std::string_view name, int64_t fallback);
+  bool flag(std::string_view name, bool fallback = false) { return integer(name, fallback) != 0; }
+  double real(std::string_view name);
+  double real(std::string_view name, double fallback);
+  std::string word(std::string_view name, std::string_view fallback);
+  Ints ints(std::string_view name);  // empty if there is none
+  std::vector<double> reals(std::string_view name);
+  std::vector<std::string> words(std::string_view name);
+  Tensor tensor(std::string_view name);
+  const onnx::GraphProto& graph(std::string_view name);
+  const onnx::AttributeProto* attribute(std::string_view name);  // null if there is none
+  DType dtype(std::string_view name, DType fallback);            // a TensorProto.DataType
+  void ignore(std::string_view name);                            // an attribute without effect here
+  // In 0..rank-1; negative ones count from the back.
+  int axis(std::string_view name, int rank, int64_t fallback);
+  int axis_in(int64_t axis, int rank);  // the same for a number
+  Ints axes_in(Ints axes, int rank);    // sorted; repeated ones are the file's fault
+
+  // ---- Results
+  // -----------------------------------------------------------------------------------
+  size_t outputs() const { return static_cast<size_t>(proto_.output_size()); }
+  bool wants(size_t i) const;
+  void out(Value value) { out(0, value); }
+  void out(size_t i, Value value);
+  void out_all(const std::vector<Value>& values);
+  // A result whose size along an axis depends on data: `value` has room for the most, the first
+  // `count` (an integer scalar) are real. The segment ends after the node.
+  void out_cut(size_t i, Value value, int axis, Value count);
+
+  // ---- Refusals
+  // ----------------------------------------------------------------------------------
+  template <class... Args>
+  [[noreturn]] void bad(fmt::format_string<Args...> text, Args&&... args) {
+    throw Failure{bad_input("{}", fmt::format(text, std::forward<Args>(args)...))};
+  }
+  template <class... Args>
+  [[noreturn]] void unsupported(fmt::format_string<Args...> text, Args&&... args) {
+    throw Failure{hone::unsupported("{}", fmt::format(text, std::forward<Args>(args)...))};
+  }
+  template <class T>
+  T take(Result<T> result) {
+    if (!result.ok()) throw Failure{std::move(result).error()};
+    return std::move(result).value();
+  }
+  void require(bool good, std::string_view what) {
+    if (!good) bad("{}", what);
+  }
+  void require_rank(Value v, std::string_view what, int least, int most = kMaxRank);
+
+  // ---- For import
+  // --------------------------------------------------------------------------------
+  struct Cut {
+    size_t output;
+    int axis;
+    Value count;
+  };
+  struct Outcome {
+    std::vector<Value> values;  // by output
+    std::vector<Cut> cuts;
+  };
+  // Maps the node in the flow's current segment, once.
+  Outcome map(const std::function<void(Node&)>& mapping);
+  // What the sizes asked for so far turned out to be.
+  void resolve(Dims sizes);
+
+ private:
+  const onnx::AttributeProto* typed(std::string_view name,
+                                    onnx::AttributeProto::AttributeType type);
+  void check_attributes() const;
+
+  Frame& frame_;
+  Flow& flow_;
+  const onnx::NodeProto& proto_;
+  int version_;
+  std::vector<std::string> asked_;  // attributes
+  Dims resolved_;                   // sizes, in the order in which they were asked for
+  size_t next_resolved_ = 0;
+  Outcome outcome_;
+};
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "io/onnx/node.h"
+
+namespace hone::onnx_io {
+
+inline constexpr std::string_view default_domain = "";
+inline constexpr std::string_view microsoft = "com.microsoft";
+inline constexpr std::string_view training = "ai.onnx.preview.training";
+
+#define HONE_ONNX(domain, name, since, mapping) void mapping(Node& node);
+#include "io/onnx/onnx_ops.def"
+
+struct Row {
+  std::string_view domain;
+  std::string_view name;
+  int since;
+  void (*mapping)(Node&);
+};
+
+std::span<const Row> rows();
+// The row for a version of the domain; the error says whether the op, the version or the domain is
+// unknown, and what is meant instead.
+Result<const Row*> find_row(std::string_view domain, std::string_view name, int version);
+
+}  // namespace hone::onnx_io
