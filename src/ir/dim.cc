@@ -192,6 +192,17 @@ size_t Dim::hash() const {
 
 size_t Dim::term_count() const { return is_static() ? 1 : expr_->terms.size() + 1; }
 
+size_t Dim::atom_count() const {
+  size_t count = 0;
+  for (const DimTerm& term : terms_of(*this)) {
+    count += term.monomial->atoms.size();
+    for (const DimAtom* atom : term.monomial->atoms) {
+      if (atom->symbol == nullptr) count += DimExpr::wrap(atom->dividend).atom_count();
+    }
+  }
+  return count;
+}
+
 Dim Dim::add(Dim a, Dim b, int64_t factor) {
   int64_t constant = saturated_add(constant_of(a), saturated_multiply(constant_of(b), factor));
   return DimExpr::of(merge(terms_of(a), terms_of(b), factor), constant);

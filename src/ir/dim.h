@@ -70,6 +70,7 @@ class Dim {
   bool divisible_by(int64_t divisor) const;  // provably, for every binding
   std::vector<Symbol> symbols() const;       // in order of first appearance, without repeats
   size_t term_count() const;                 // of the polynomial, to bound the cost of products
+  size_t atom_count() const;                 // symbols and divisions as written, repeats included
 
   // Replaces the symbols that are bound. Each must fit its symbol (see check_binding).
   Dim bind(const Bindings& bindings) const;

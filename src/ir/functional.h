@@ -61,6 +61,9 @@ Value squeeze(Value x, int axis);
 Value unsqueeze(Value x, int axis);
 Value reverse(Value x, const Ints& axes);
 Value iota(Builder& b, DType dtype, const Dims& dims, int axis);
+// The dim as an i64 scalar that the graph computes: a symbol is counted, as the sum of that many
+// ones.
+Value size_value(Builder& b, Dim dim);
 Value take(Value table, Value indices, int axis = 0);  // numpy.take; out of range clamps
 
 // ---- Contraction --------------------------------------------------------------------------------

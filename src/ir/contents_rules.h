@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "ir/dim.h"
+#include "ir/op.h"
+
+// What ops do to single elements that are known as dims. Real elements are known where they are
+// integers that their type, and every sum on the way, holds exactly.
+
+namespace hone {
+
+using Element = std::optional<Dim>;  // null: not known
+
+// The value, if the type holds it for every binding and it is simple enough to work with.
+Element held_by(DType dtype, Dim value);
+
+// x of type `from` to a result of type `to`: neg, abs, sign, floor, ceil, round, trunc, not, cast.
+Element unary_element(Opcode opcode, DType from, DType to, Element x);
+// Operands of one type: add, sub, mul, div, rem, max, min, and, or.
+Element binary_element(Opcode opcode, DType dtype, Element a, Element b);
+// compare; "lt" and so on.
+Element compared(std::string_view direction, Dim a, Dim b);
+
+// How reduce, cumulative and scatter combine: "sum", "product", "max", "min", "and", "or".
+std::optional<Opcode> opcode_of_kind(std::string_view kind);
+Element identity_of(std::string_view kind);  // null for those of max and min
+
+}  // namespace hone
