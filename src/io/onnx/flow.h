@@ -3,8 +3,11 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/builder.h"
@@ -17,13 +20,14 @@ class Flow;
 
 // A value of the file, where it was made.
 struct Slot {
-  Flow* flow = nullptr;  // null: a constant
-  size_t segment = 0;    // of the flow
-  Value value;           // in that segment's graph; absent: it comes from outside under its name
-  std::string name;      // between segments
-  Type type;
-  Tensor constant;               // of a constant
-  std::optional<Dims> contents;  // known elements of one that comes from outside
+  Flow* flow = nullptr;   // null: a constant
+  size_t segment = 0;     // of the flow; SIZE_MAX: from outside, under its name
+  Value value = {};       // in that segment's graph
+  std::string name = "";  // between segments
+  Type type = {};
+  Tensor constant = {};               // of a constant
+  std::optional<Dims> contents = {};  // known elements of one that comes from outside
+  bool is_exported = false;           // later segments find it under its name
 };
 
 // Segments under construction, one after the other: the model's, those of a body, or the single one
@@ -49,21 +53,21 @@ class Flow {
   // The slot's value in the segment at hand.
   Value value_of(Slot& slot);
   // What is known of its elements, wherever it lives.
-  std::optional<Dims> known(Slot& slot);
+  std::optional<Dims> known(const Slot& slot);
 
   // Ends the segment: what comes next stands in another.
   void cut();
   // Ends the segment; the scalars are sizes in the next one, symbols that are bound by them.
   Dims cut_for_sizes(const std::vector<Value>& scalars, const std::vector<int64_t>& most);
-  // The slot is the first `count` of `value` along an axis. cut() must follow.
-  Slot* define_cut(std::string name, Value value, int axis, Value count);
+  // The first `count` of `value` along an axis; `size` stands for how many. cut() must follow.
+  Slot* define_cut(std::string name, Value value, int axis, Value count, Symbol size);
   // Another segment (if, loop, deferred) between the one at hand and the next.
   void append(Segment segment);
   // A name between segments that nobody else has.
   std::string fresh_name(std::string_view wish);
   Symbol fresh_symbol(std::string_view wish, int64_t most);
-  // Lets a symbol be bound by the slot, in whose type it stands.
-  void bind(Symbol symbol, Slot* slot);
+  // The slot in whose type the symbol stands as a dim; null if it means nothing here.
+  Slot* binder(std::string_view symbol) const;
 
   // Values of the outside that a region uses, in the order of its parameters.
   const std::vector<Slot*>& captures() const { return captures_; }
@@ -71,7 +75,7 @@ class Flow {
   // The name under which later segments and the model's results find the slot.
   std::string export_name(Slot& slot);
   Result<Body> finish(const std::vector<Slot*>& results);
-  Result<GraphRef> finish_region(const std::vector<Slot*>& results);
+  Result<GraphRef> finish_region(const std::vector<Value>& results);
 
  private:
   // A graph under construction, or a finished segment of another kind.
@@ -80,13 +84,27 @@ class Flow {
     std::unique_ptr<Contents> contents;
     std::vector<std::string> inputs;  // of the parameters
     std::vector<std::pair<std::string, Value>> outputs;
+    std::set<std::string> names;  // of values
     std::vector<Crop> crops;
     std::unordered_map<const Slot*, Value> imported;
     std::optional<Segment> other;
   };
+  // Shared by all flows of a model: names are given once.
+  struct Names {
+    std::unordered_set<std::string> taken;
+    std::unordered_set<std::string> symbols;
+    std::unordered_map<std::string, int64_t> counts;
+  };
+  static constexpr size_t kMaxSymbolName = 64;
+
   void start_part();
-  size_t output(Part& part, const std::string& name, Value value);
-  Status bind_symbols(Part& part);
+  uint32_t output(Part& part, const std::string& name, Value value);
+  void bind(Symbol symbol, Slot* slot);
+  void bind_all(Slot& slot);
+  Value local_constant(const Tensor& tensor, const std::string& name);
+  Value import_value(Slot& slot);
+  std::optional<Tensor> constant_of(const Slot& slot);
+  Result<Segment> finish_part(Part& part, bool keeps_inputs);
 
   Flow* outside_;
   Kind kind_;
@@ -95,8 +113,6 @@ class Flow {
   std::deque<Part> parts_;
   std::vector<Slot*> captures_;
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
-  // Shared by all flows of a model: names are given once.
-  struct Names;
   std::shared_ptr<Names> names_;
 };
 

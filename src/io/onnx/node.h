@@ -33,6 +33,7 @@ struct NeedSizes {
 
 class Flow;
 class Frame;
+struct Slot;
 
 class Node {
  public:
@@ -105,6 +106,7 @@ class Node {
   bool wants(size_t i) const;
   void out(Value value) { out(0, value); }
   void out(size_t i, Value value);
+  void out(size_t i, Slot* slot);
   void out_all(const std::vector<Value>& values);
   // A result whose size along an axis depends on data: `value` has room for the most, the first
   // `count` (an integer scalar) are real. The segment ends after the node.
@@ -139,6 +141,7 @@ class Node {
   };
   struct Outcome {
     std::vector<Value> values;  // by output
+    std::vector<Slot*> slots;   // instead, for values that are in no graph yet
     std::vector<Cut> cuts;
   };
   // Maps the node in the flow's current segment, once.

@@ -22,6 +22,8 @@ struct Row {
 };
 
 std::span<const Row> rows();
+// Whether the version of an imported domain is one that is known; domains of local functions are.
+Status check_domain(std::string_view domain, int64_t version);
 // The row for a version of the domain; the error says whether the op, the version or the domain is
 // unknown, and what is meant instead.
 Result<const Row*> find_row(std::string_view domain, std::string_view name, int version);

@@ -1,0 +1,295 @@
+#include "io/onnx/flow.h"
+
+#include <algorithm>
+#include <set>
+
+#include "io/onnx/node.h"
+#include "ir/functional.h"
+#include "ir/graph_copy.h"
+#include "ir/passes/passes.h"
+
+namespace hone::onnx_io {
+
+// Small enough to stand in every segment that uses it.
+constexpr int64_t kMaxCopiedConstant = 4096;
+
+Flow::Flow(Flow* outside, Kind kind, std::string name)
+    : outside_(outside), kind_(kind), name_(std::move(name)) {
+  names_ = outside != nullptr ? outside->names_ : std::make_shared<Names>();
+  start_part();
+}
+
+void Flow::start_part() {
+  Part& part = parts_.emplace_back();
+  size_t number = parts_.size();
+  part.builder =
+      std::make_unique<Builder>(number == 1 ? name_ : fmt::format("{}_{}", name_, number));
+  part.builder->on_failure([](const Error& error) { throw Failure{error}; });
+  part.contents = std::make_unique<Contents>(part.builder->graph());
+}
+
+std::string Flow::fresh_name(std::string_view wish) {
+  std::string base(wish.empty() ? "value" : wish), name = base;
+  for (int64_t& count = names_->counts[base]; !names_->taken.insert(name).second;)
+    name = fmt::format("{}_{}", base, ++count + 1);
+  return name;
+}
+
+Symbol Flow::fresh_symbol(std::string_view wish, int64_t most) {
+  std::string base;
+  for (char c : wish.substr(0, kMaxSymbolName))
+    base += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base = "n" + base;
+  std::string name = base;
+  for (int64_t& count = names_->counts["symbol " + base]; !names_->symbols.insert(name).second;)
+    name = fmt::format("{}_{}", base, ++count + 1);
+  return Symbol::get(name, 0, most);
+}
+
+void Flow::bind(Symbol symbol, Slot* slot) { binders_.emplace(symbol.name(), slot); }
+
+void Flow::bind_all(Slot& slot) {
+  for (Dim dim : slot.type.dims())
+    for (Symbol symbol : dim.symbols())
+      if (dim == Dim(symbol)) bind(symbol, &slot);
+}
+
+Slot* Flow::binder(std::string_view symbol) const {
+  for (const Flow* flow = this; flow != nullptr; flow = flow->outside_) {
+    auto at = flow->binders_.find(symbol);
+    if (at != flow->binders_.end()) return at->second;
+  }
+  return nullptr;
+}
+
+// ---- Slots -------------------------------------------------------------------------------------
+
+Slot* Flow::parameter(std::string name, Type type) {
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = segment(), .name = std::move(name), .type = type};
+  slot.is_exported = true;
+  slot.value = builder().parameter(kind_ == Kind::region ? "" : slot.name, type);
+  if (kind_ != Kind::region) {
+    parts_.back().inputs.push_back(slot.name);
+    parts_.back().names.insert(slot.name);
+    names_->taken.insert(slot.name);
+  }
+  bind_all(slot);
+  return &slot;
+}
+
+Slot* Flow::external(std::string name, Type type, std::optional<Dims> contents) {
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = SIZE_MAX, .name = std::move(name), .type = type};
+  slot.is_exported = true;
+  slot.contents = std::move(contents);
+  bind_all(slot);
+  return &slot;
+}
+
+Slot* Flow::constant(std::string name, Tensor tensor) {
+  Slot& slot = slots_.emplace_back();
+  slot.name = std::move(name);
+  slot.type = tensor.type();
+  slot.constant = std::move(tensor);
+  return &slot;
+}
+
+Slot* Flow::define(std::string name, Value value) {
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = segment(), .value = value, .name = name, .type = value.type()};
+  Part& part = parts_.back();
+  const Graph& graph = builder().graph();
+  bool is_new = graph.name(value.id()).empty() && !name.empty();
+  if (is_new && part.names.insert(name).second) value.named(name);
+  return &slot;
+}
+
+Slot* Flow::define_cut(std::string name, Value value, int axis, Value count, Symbol size) {
+  Part& part = parts_.back();
+  Dims dims = value.dims();
+  dims[static_cast<size_t>(axis)] = size;
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = SIZE_MAX, .name = fresh_name(name)};
+  slot.type = value.type().with_dims(dims);
+  slot.is_exported = true;
+  uint32_t whole = output(part, slot.name, value);
+  uint32_t number = output(part, fresh_name(name + "_count"), count);
+  part.crops.push_back({whole, static_cast<uint32_t>(axis), number});
+  bind_all(slot);
+  return &slot;
+}
+
+Value Flow::local_constant(const Tensor& tensor, const std::string& name) {
+  bool is_free = !name.empty() && parts_.back().names.insert(name).second;
+  return builder().constant(tensor, is_free ? name : "");
+}
+
+Value Flow::value_of(Slot& slot) {
+  if (slot.flow == this && slot.segment == segment()) return slot.value;
+  Part& part = parts_.back();
+  auto known = part.imported.find(&slot);
+  if (known != part.imported.end()) return known->second;
+  Value value = import_value(slot);
+  parts_.back().imported.emplace(&slot, value);
+  return value;
+}
+
+Value Flow::import_value(Slot& slot) {
+  if (slot.flow == nullptr) return local_constant(slot.constant, slot.name);
+  std::optional<Tensor> constant = slot.flow->constant_of(slot);
+  if (constant) return local_constant(*constant, slot.name);
+  std::optional<Dims> contents = slot.flow->known(slot);
+  Value value;
+  if (kind_ == Kind::region) {
+    Value outer = outside_->value_of(slot);
+    const Graph& graph = outside_->builder().graph();
+    NodeId producer = graph.producer(outer.id());
+    if (graph.opcode(producer) == Opcode::constant)
+      return local_constant(graph.constant(producer), slot.name);
+    value = builder().parameter("", outer.type());
+    captures_.push_back(&slot);
+  } else {
+    std::string name = slot.flow->export_name(slot);
+    value = builder().parameter(name, slot.type);
+    parts_.back().names.insert(name);
+    parts_.back().inputs.push_back(name);
+  }
+  if (contents) this->contents().assume(value.id(), *contents);
+  return value;
+}
+
+std::optional<Tensor> Flow::constant_of(const Slot& slot) {
+  if (slot.segment == SIZE_MAX) return {};
+  Part& part = parts_[slot.segment];
+  if (part.contents == nullptr) return {};
+  std::optional<Tensor> constant = part.contents->constant(slot.value.id());
+  return constant && constant->elements() <= kMaxCopiedConstant ? constant : std::nullopt;
+}
+
+std::optional<Dims> Flow::known(const Slot& slot) {
+  if (!is_integer(slot.type.dtype()) && slot.type.dtype() != DType::boolean) return {};
+  if (slot.segment == SIZE_MAX) return slot.contents;
+  Part& part = parts_[slot.segment];
+  return part.contents != nullptr ? part.contents->of(slot.value.id()) : std::nullopt;
+}
+
+// ---- Segments ----------------------------------------------------------------------------------
+
+uint32_t Flow::output(Part& part, const std::string& name, Value value) {
+  part.outputs.emplace_back(name, value);
+  return static_cast<uint32_t>(part.outputs.size() - 1);
+}
+
+std::string Flow::export_name(Slot& slot) {
+  HONE_CHECK(slot.flow == this, "slot '{}' belongs to another flow", slot.name);
+  if (slot.is_exported) return slot.name;
+  slot.name = fresh_name(slot.name);
+  output(parts_[slot.segment], slot.name, slot.value);
+  slot.is_exported = true;
+  return slot.name;
+}
+
+void Flow::cut() {
+  HONE_CHECK(kind_ != Kind::region, "a region has one segment");
+  start_part();
+}
+
+Dims Flow::cut_for_sizes(const std::vector<Value>& scalars, const std::vector<int64_t>& most) {
+  Dims sizes;
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    std::string_view wish = builder().graph().name(scalars[i].id());
+    Symbol symbol = fresh_symbol(wish.empty() ? "size" : wish, most[i]);
+    // A tensor without elements, as long as the size, carries it into the next segment's types.
+    Value room = builder().full(DType::boolean, {most[i], 0}, 0);
+    define_cut(symbol.name() + "_room", room, 0, scalars[i], symbol);
+    sizes.emplace_back(symbol);
+  }
+  cut();
+  return sizes;
+}
+
+void Flow::append(Segment segment) {
+  Part& part = parts_.emplace_back();
+  part.other = std::move(segment);
+  start_part();
+}
+
+namespace {
+
+bool is_bound(const Graph& graph, Symbol symbol) {
+  for (ValueId input : graph.inputs())
+    for (Dim dim : graph.type(input).dims())
+      if (dim == Dim(symbol)) return true;
+  return false;
+}
+
+// Without the parameters that nothing reads and their names in `inputs`.
+Result<Graph> without_unused(const Graph& graph, std::vector<std::string>& inputs) {
+  Users users(graph);
+  GraphCopy copy(graph);
+  std::vector<std::string> kept;
+  size_t next = 0;
+  for (NodeId n : graph.nodes()) {
+    if (graph.opcode(n) == Opcode::parameter) {
+      const std::string& name = inputs[next++];
+      ValueId v = graph.result(n);
+      if (users.of(v).empty() && !users.is_output(v)) continue;
+      kept.push_back(name);
+    }
+    HONE_TRY(copy.node(n));
+  }
+  inputs = std::move(kept);
+  return copy.finish();
+}
+
+}  // namespace
+
+Result<Segment> Flow::finish_part(Part& part, bool keeps_inputs) {
+  if (part.other) return std::move(*part.other);
+  std::vector<Value> values;
+  GraphSegment segment;
+  for (auto& [name, value] : part.outputs) {
+    segment.outputs.push_back(name);
+    values.push_back(value);
+  }
+  Graph graph = HONE_TRY(remove_dead_code(HONE_TRY(part.builder->finish(values))));
+  if (!keeps_inputs) graph = HONE_TRY(without_unused(graph, part.inputs));
+  for (Symbol symbol : graph.symbols()) {
+    if (is_bound(graph, symbol)) continue;
+    Slot* slot = binder(symbol.name());
+    HONE_CHECK(slot != nullptr, "nothing binds symbol {}", symbol.name());
+    std::string name = slot->flow->export_name(*slot);
+    graph.add_parameter(slot->type, name);
+    part.inputs.push_back(name);
+  }
+  segment.graph = std::make_shared<const Graph>(std::move(graph));
+  segment.inputs = std::move(part.inputs);
+  segment.crops = std::move(part.crops);
+  return Segment{std::move(segment)};
+}
+
+Result<Body> Flow::finish(const std::vector<Slot*>& results) {
+  Body body;
+  for (Slot* slot : results) {
+    if (slot->flow == nullptr || slot->flow->kind() == Kind::region)
+      slot = define(slot->name, value_of(*slot));
+    body.results.push_back(slot->flow->export_name(*slot));
+  }
+  // From the back: what a segment reads, an earlier one has to give.
+  for (size_t i = parts_.size(); i-- > 0;) {
+    Part& part = parts_[i];
+    bool is_all = kind_ == Kind::model && parts_.size() == 1;
+    if (!part.other && part.outputs.empty() && !is_all) continue;
+    body.segments.push_back(HONE_TRY(finish_part(part, is_all)));
+  }
+  std::reverse(body.segments.begin(), body.segments.end());
+  return body;
+}
+
+Result<GraphRef> Flow::finish_region(const std::vector<Value>& results) {
+  return std::make_shared<const Graph>(
+      HONE_TRY(remove_dead_code(HONE_TRY(builder().finish(results)))));
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,60 @@
+#include "io/onnx/frame.h"
+
+namespace hone::onnx_io {
+
+Frame::Frame(std::shared_ptr<const Source> source, Opsets opsets)
+    : source_(std::move(source)),
+      opsets_(std::move(opsets)),
+      node_count_(std::make_shared<int64_t>(0)) {}
+
+Frame::Frame(Frame& around)
+    : source_(around.source_),
+      around_(&around),
+      opsets_(around.opsets_),
+      attributes_(around.attributes_),
+      is_function_(around.is_function_),
+      prefix_(around.prefix_),
+      depth_(around.depth_ + 1),
+      node_count_(around.node_count_) {}
+
+Frame::Frame(Frame& caller, Opsets opsets, Attributes attributes, std::string prefix)
+    : source_(caller.source_),
+      opsets_(std::move(opsets)),
+      attributes_(std::move(attributes)),
+      is_function_(true),
+      prefix_(std::move(prefix)),
+      depth_(caller.depth_ + 1),
+      node_count_(caller.node_count_) {}
+
+Slot* Frame::find(std::string_view name) {
+  std::string key(name);
+  for (Frame* frame = this; frame != nullptr; frame = frame->around_) {
+    auto at = frame->names_.find(key);
+    if (at != frame->names_.end()) return at->second;
+  }
+  throw Failure{bad_input("value '{}' is used before it is given, or nothing gives it", name)};
+}
+
+void Frame::define(std::string_view name, Slot* slot) {
+  if (!names_.emplace(std::string(name), slot).second)
+    throw Failure{bad_input("value '{}' is given twice", name)};
+}
+
+int Frame::version(std::string_view domain) const {
+  auto at = opsets_.find(domain);
+  if (at == opsets_.end())
+    throw Failure{bad_input("domain '{}' is used, but no opset of it is imported",
+                            domain.empty() ? "ai.onnx" : domain)};
+  return at->second;
+}
+
+const onnx::AttributeProto* Frame::resolve(const onnx::AttributeProto& attribute) const {
+  if (attribute.ref_attr_name().empty()) return &attribute;
+  if (!is_function_)
+    throw Failure{bad_input("attribute '{}' refers to '{}' of a function, outside of one",
+                            attribute.name(), attribute.ref_attr_name())};
+  auto at = attributes_.find(attribute.ref_attr_name());
+  return at != attributes_.end() ? at->second : nullptr;
+}
+
+}  // namespace hone::onnx_io

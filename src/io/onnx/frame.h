@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "io/onnx/flow.h"
+#include "io/onnx/node.h"
+#include "io/onnx/onnx.h"
+
+namespace hone::onnx_io {
+
+// What all of an import shares; outlives it where segments are deferred.
+struct Source {
+  std::shared_ptr<const ModelFile> file;
+  OnnxImport options;
+  // Local functions by domain, name and overload.
+  std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
+};
+
+// Where names mean something: a graph, a subgraph (which sees the names around it) or the body of a
+// function (which does not).
+class Frame {
+ public:
+  using Opsets = std::map<std::string, int, std::less<>>;
+  using Attributes = std::map<std::string, const onnx::AttributeProto*, std::less<>>;
+
+  // The model's graph.
+  Frame(std::shared_ptr<const Source> source, Opsets opsets);
+  // A subgraph of a node of `around`.
+  explicit Frame(Frame& around);
+  // A function called in `caller`.
+  Frame(Frame& caller, Opsets opsets, Attributes attributes, std::string prefix);
+
+  const std::shared_ptr<const Source>& source() const { return source_; }
+  const ModelFile& file() const { return *source_->file; }
+  int depth() const { return depth_; }
+  const std::string& prefix() const { return prefix_; }  // of the names of values: "block1/"
+
+  // Both throw Failure: for a name that nothing has, or that is given twice. Null stands for an
+  // optional operand of a function that the call leaves out.
+  Slot* find(std::string_view name);
+  void define(std::string_view name, Slot* slot);
+  int version(std::string_view domain) const;
+  const Opsets& opsets() const { return opsets_; }
+  // The attribute itself, or the one of the call that it refers to; null if the call has none.
+  const onnx::AttributeProto* resolve(const onnx::AttributeProto& attribute) const;
+
+  // The names that are defined here, without those around.
+  const std::unordered_map<std::string, Slot*>& names() const { return names_; }
+  int64_t& node_count() { return *node_count_; }  // of the whole import
+
+ private:
+  std::shared_ptr<const Source> source_;
+  Frame* around_ = nullptr;
+  Opsets opsets_;
+  Attributes attributes_;
+  bool is_function_ = false;
+  std::string prefix_;
+  int depth_ = 0;
+  std::shared_ptr<int64_t> node_count_;
+  std::unordered_map<std::string, Slot*> names_;
+};
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,175 @@
+#include "io/onnx/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "io/onnx/functions.h"
+#include "io/onnx/registry.h"
+#include "io/onnx/signature.h"
+
+namespace hone::onnx_io {
+namespace {
+
+void define_results(Frame& frame, Flow& flow, const onnx::NodeProto& proto,
+                    const Node::Outcome& outcome) {
+  if (!outcome.cuts.empty() && flow.kind() == Flow::Kind::region) throw NotARegion();
+  std::map<uint32_t, Symbol> sizes;  // one for results that are cut by the same count
+  for (int i = 0; i < proto.output_size(); ++i) {
+    const std::string& name = proto.output(i);
+    if (name.empty()) continue;
+    size_t at = static_cast<size_t>(i);
+    if (at < outcome.slots.size() && outcome.slots[at] != nullptr) {
+      frame.define(name, outcome.slots[at]);
+      continue;
+    }
+    Value value = outcome.values[at];
+    auto cut = std::find_if(outcome.cuts.begin(), outcome.cuts.end(),
+                            [&](const Node::Cut& c) { return c.output == at; });
+    if (cut == outcome.cuts.end()) {
+      frame.define(name, flow.define(frame.prefix() + name, value));
+      continue;
+    }
+    int64_t most = value.dim(cut->axis).range().high;
+    auto size = sizes.find(cut->count.id().index);
+    if (size == sizes.end())
+      size = sizes.emplace(cut->count.id().index, flow.fresh_symbol(name + "_count", most)).first;
+    frame.define(
+        name, flow.define_cut(frame.prefix() + name, value, cut->axis, cut->count, size->second));
+  }
+  if (!outcome.cuts.empty()) flow.cut();
+}
+
+void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
+  std::string domain = canonical_domain(proto.domain());
+  int version = frame.version(domain);
+  Result<const Row*> row = find_row(domain, proto.op_type(), version);
+  if (!row.ok()) throw Failure{std::move(row).error()};
+  Node node(frame, flow, proto, version);
+  for (;;) {
+    try {
+      define_results(frame, flow, proto, node.map((*row)->mapping));
+      return;
+    } catch (const NeedSizes& need) {
+      if (flow.kind() == Flow::Kind::region) throw NotARegion();
+      node.resolve(flow.cut_for_sizes(need.scalars, need.most));
+    }
+  }
+}
+
+}  // namespace
+
+void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
+  const OnnxLimits& limits = frame.source()->options.limits;
+  try {
+    if (++frame.node_count() > limits.nodes)
+      throw Failure{
+          over_limit("more than {} nodes, functions and subgraphs inlined", limits.nodes)};
+    if (const onnx::FunctionProto* function = find_function(*frame.source(), proto))
+      import_call(frame, flow, proto, *function);
+    else
+      import_op(frame, flow, proto);
+  } catch (Failure& failure) {
+    std::string name = !proto.name().empty()     ? proto.name()
+                       : proto.output_size() > 0 ? proto.output(0)
+                                                 : std::string();
+    Error error = std::move(failure.error);
+    throw Failure{std::move(error).within(fmt::format("node '{}' ({})", name, proto.op_type()))};
+  }
+}
+
+void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
+  auto define = [&](const std::string& name, Result<Tensor> tensor) {
+    if (!tensor.ok())
+      throw Failure{std::move(tensor).error().within(fmt::format("initializer '{}'", name))};
+    if (name.empty()) throw Failure{bad_input("an initializer has no name")};
+    frame.define(name, flow.constant(frame.prefix() + name, std::move(*tensor)));
+  };
+  for (const onnx::TensorProto& tensor : graph.initializer())
+    define(tensor.name(), frame.file().tensor(tensor));
+  for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer())
+    define(tensor.values().name(), frame.file().tensor(tensor));
+}
+
+void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
+  if (frame.depth() > frame.source()->options.limits.nesting)
+    throw Failure{over_limit("graphs and functions are nested more than {} deep",
+                             frame.source()->options.limits.nesting)};
+  import_initializers(frame, flow, graph);
+  for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
+}
+
+namespace {
+
+std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
+                                 std::vector<ModelValue>& inputs) {
+  std::set<std::string> given = initialized_names(graph);
+  InputTypes types(flow, frame.source()->options);
+  std::vector<Slot*> slots;
+  for (const onnx::ValueInfoProto& info : graph.input()) {
+    if (given.contains(info.name())) continue;
+    Type type = types.of(info);
+    Slot* slot = flow.parameter(info.name(), type);
+    frame.define(info.name(), slot);
+    inputs.push_back({info.name(), type});
+  }
+  types.check_all_used();
+  return slots;
+}
+
+// The slot under the name that the file gives the output.
+Slot* named_output(Frame& frame, Flow& flow, const onnx::ValueInfoProto& info) {
+  Slot* slot = frame.find(info.name());
+  if (slot->flow != nullptr && slot->name == info.name()) return slot;
+  return flow.define(info.name(), flow.value_of(*slot));
+}
+
+Model import_all(std::shared_ptr<const Source> source) {
+  const onnx::ModelProto& proto = source->file->model();
+  const onnx::GraphProto& graph = proto.graph();
+  Frame frame(source, opsets_of(proto.opset_import(), proto.ir_version()));
+  Model model;
+  model.name = graph.name().empty() ? "main" : graph.name();
+  Flow flow(nullptr, Flow::Kind::model, model.name);
+  import_inputs(frame, flow, graph, model.inputs);
+  import_graph(frame, flow, graph);
+  std::vector<Slot*> outputs;
+  for (const onnx::ValueInfoProto& info : graph.output()) {
+    outputs.push_back(named_output(frame, flow, info));
+    check_declared(info, outputs.back()->type);
+  }
+  Result<Body> body = flow.finish(outputs);
+  if (!body.ok()) throw Failure{std::move(body).error()};
+  model.segments = std::move(body->segments);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    model.outputs.push_back({body->results[i], outputs[i]->type});
+  return model;
+}
+
+}  // namespace
+
+Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options) {
+  std::string where = file->where();
+  try {
+    Model model = import_all(make_source(std::move(file), options));
+    HONE_TRY(verify(model));
+    return model;
+  } catch (Failure& failure) {
+    return std::move(failure.error).within(where);
+  }
+}
+
+}  // namespace hone::onnx_io
+
+namespace hone {
+
+Result<Model> load_onnx(const std::filesystem::path& path, const OnnxImport& options) {
+  return onnx_io::import_model(HONE_TRY(onnx_io::ModelFile::open(path, options.limits)), options);
+}
+
+Result<Model> parse_onnx(std::span<const std::byte> bytes, std::string_view where,
+                         const std::filesystem::path& folder, const OnnxImport& options) {
+  return onnx_io::import_model(
+      HONE_TRY(onnx_io::ModelFile::parse(bytes, where, folder, nullptr, options.limits)), options);
+}
+
+}  // namespace hone

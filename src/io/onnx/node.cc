@@ -1,0 +1,305 @@
+#include "io/onnx/node.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "io/onnx/flow.h"
+#include "io/onnx/frame.h"
+
+namespace hone::onnx_io {
+namespace {
+
+using AttributeType = onnx::AttributeProto::AttributeType;
+
+std::string_view kind_name(AttributeType type) {
+  switch (type) {
+    case onnx::AttributeProto::FLOAT: return "a number";
+    case onnx::AttributeProto::INT: return "an integer";
+    case onnx::AttributeProto::STRING: return "a string";
+    case onnx::AttributeProto::TENSOR: return "a tensor";
+    case onnx::AttributeProto::GRAPH: return "a graph";
+    case onnx::AttributeProto::FLOATS: return "a list of numbers";
+    case onnx::AttributeProto::INTS: return "a list of integers";
+    case onnx::AttributeProto::STRINGS: return "a list of strings";
+    default: return "of another kind";
+  }
+}
+
+// The number that the float's shortest text names: 0.1, not 0.100000001490116, as was written.
+double as_written(float number) {
+  double value = static_cast<double>(number);
+  if (!std::isfinite(value)) return value;
+  Result<double> written = parse_double(format_float(number));
+  return written.ok() ? *written : value;
+}
+
+}  // namespace
+
+Node::Node(Frame& frame, Flow& flow, const onnx::NodeProto& proto, int version)
+    : frame_(frame), flow_(flow), proto_(proto), version_(version) {}
+
+Builder& Node::builder() { return flow_.builder(); }
+
+std::string Node::describe() const {
+  std::string name = proto_.name();
+  if (name.empty() && proto_.output_size() > 0) name = proto_.output(0);
+  return fmt::format("node '{}' ({})", name, proto_.op_type());
+}
+
+// ---- Operands ----------------------------------------------------------------------------------
+
+bool Node::has(size_t i) const {
+  if (i >= inputs() || proto_.input(static_cast<int>(i)).empty()) return false;
+  return frame_.find(proto_.input(static_cast<int>(i))) != nullptr;
+}
+
+Value Node::in(size_t i) {
+  if (!has(i)) bad("operand {} is missing", i);
+  return flow_.value_of(*frame_.find(proto_.input(static_cast<int>(i))));
+}
+
+Value Node::optional(size_t i) { return has(i) ? in(i) : Value(); }
+
+std::vector<Value> Node::all_inputs() {
+  std::vector<Value> values;
+  for (size_t i = 0; i < inputs(); ++i) values.push_back(in(i));
+  return values;
+}
+
+// ---- What is known of operands -----------------------------------------------------------------
+
+std::optional<Dims> Node::known(size_t i) {
+  Value value = in(i);
+  if (!is_integer(value.dtype()) && value.dtype() != DType::boolean)
+    bad("operand {} is {}, must have integers", i, value.type().to_string());
+  return flow_.contents().of(value.id());
+}
+
+Dims Node::sizes(size_t i, int64_t most) {
+  if (std::optional<Dims> elements = known(i)) return *elements;
+  Value value = in(i);
+  if (value.rank() > 1 || !value.type().is_static())
+    unsupported("operand {} is {}: a list of sizes of unknown length", i, value.type().to_string());
+  std::vector<Value> scalars;
+  for (int64_t at = 0; at < value.type().static_elements(); ++at)
+    scalars.push_back(value.rank() == 0 ? value : squeeze(slice(value, 0, at, at + 1), 0));
+  return sizes(std::move(scalars), most);
+}
+
+Ints Node::integers(size_t i) {
+  std::optional<Dims> elements = known(i);
+  if (!elements) unsupported("operand {} depends on data; it must be known before", i);
+  Ints numbers;
+  for (Dim element : *elements) {
+    if (!element.is_static())
+      unsupported("operand {} holds the size {}; it must be a number", i, element.to_string());
+    numbers.push_back(element.value());
+  }
+  return numbers;
+}
+
+std::optional<Tensor> Node::maybe_constant(size_t i) {
+  return flow_.contents().constant(in(i).id());
+}
+
+Tensor Node::constant(size_t i) {
+  std::optional<Tensor> tensor = maybe_constant(i);
+  if (!tensor) unsupported("operand {} depends on data; it must be a constant", i);
+  return *tensor;
+}
+
+std::vector<double> Node::reals(size_t i) {
+  Tensor tensor = constant(i);
+  if (tensor.elements() > Contents::kMaxElements)
+    bad("operand {} has {} elements, at most {} are expected", i, tensor.elements(),
+        Contents::kMaxElements);
+  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
+  tensor.read_reals(0, std::span<double>(numbers));
+  return numbers;
+}
+
+double Node::real(size_t i, double fallback) {
+  if (!has(i)) return fallback;
+  Tensor tensor = constant(i);
+  if (tensor.elements() != 1) bad("operand {} has {} elements, must have 1", i, tensor.elements());
+  return tensor.real_at(0);
+}
+
+Dim Node::size(Value scalar, int64_t most) { return sizes(std::vector{scalar}, most)[0]; }
+
+Dims Node::sizes(std::vector<Value> scalars, int64_t most) {
+  Dims found;
+  NeedSizes need;
+  for (Value scalar : scalars) {
+    if (scalar.rank() != 0 || !is_integer(scalar.dtype()))
+      bad("a size is {}, must be an integer scalar", scalar.type().to_string());
+    std::optional<Dims> known = flow_.contents().of(scalar.id());
+    if (known) {
+      found.push_back(known->front());
+    } else if (next_resolved_ < resolved_.size()) {
+      found.push_back(resolved_[next_resolved_++]);
+    } else {
+      need.scalars.push_back(scalar);
+      need.most.push_back(most);
+    }
+  }
+  if (!need.scalars.empty()) throw need;
+  return found;
+}
+
+void Node::resolve(Dims sizes) { resolved_.insert(resolved_.end(), sizes.begin(), sizes.end()); }
+
+// ---- Attributes --------------------------------------------------------------------------------
+
+const onnx::AttributeProto* Node::attribute(std::string_view name) {
+  if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) asked_.emplace_back(name);
+  for (const onnx::AttributeProto& attribute : proto_.attribute())
+    if (attribute.name() == name) return frame_.resolve(attribute);
+  return nullptr;
+}
+
+bool Node::has_attribute(std::string_view name) { return attribute(name) != nullptr; }
+void Node::ignore(std::string_view name) { attribute(name); }
+
+const onnx::AttributeProto* Node::typed(std::string_view name, AttributeType type) {
+  const onnx::AttributeProto* found = attribute(name);
+  if (found == nullptr) return nullptr;
+  // Files of IR version 1 may leave the kind out.
+  AttributeType kind = found->type() != onnx::AttributeProto::UNDEFINED ? found->type() : type;
+  if (kind != type) bad("attribute '{}' is {}, must be {}", name, kind_name(kind), kind_name(type));
+  return found;
+}
+
+int64_t Node::integer(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::INT);
+  if (found == nullptr) bad("attribute '{}' is missing", name);
+  return found->i();
+}
+
+int64_t Node::integer(std::string_view name, int64_t fallback) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::INT);
+  return found != nullptr ? found->i() : fallback;
+}
+
+double Node::real(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::FLOAT);
+  if (found == nullptr) bad("attribute '{}' is missing", name);
+  return as_written(found->f());
+}
+
+double Node::real(std::string_view name, double fallback) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::FLOAT);
+  return found != nullptr ? as_written(found->f()) : fallback;
+}
+
+std::string Node::word(std::string_view name, std::string_view fallback) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::STRING);
+  return found != nullptr ? found->s() : std::string(fallback);
+}
+
+Ints Node::ints(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::INTS);
+  return found != nullptr ? Ints(found->ints().begin(), found->ints().end()) : Ints();
+}
+
+std::vector<double> Node::reals(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::FLOATS);
+  if (found == nullptr) return {};
+  std::vector<double> numbers;
+  for (float number : found->floats()) numbers.push_back(as_written(number));
+  return numbers;
+}
+
+std::vector<std::string> Node::words(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::STRINGS);
+  if (found == nullptr) return {};
+  return {found->strings().begin(), found->strings().end()};
+}
+
+Tensor Node::tensor(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::TENSOR);
+  if (found == nullptr) bad("attribute '{}' is missing", name);
+  return take(frame_.file().tensor(found->t()));
+}
+
+const onnx::GraphProto& Node::graph(std::string_view name) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::GRAPH);
+  if (found == nullptr) bad("attribute '{}' is missing", name);
+  return found->g();
+}
+
+DType Node::dtype(std::string_view name, DType fallback) {
+  const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::INT);
+  if (found == nullptr) return fallback;
+  if (found->i() < 0 || found->i() > INT32_MAX) bad("attribute '{}' is {}", name, found->i());
+  return take(dtype_of(static_cast<int32_t>(found->i())));
+}
+
+int Node::axis(std::string_view name, int rank, int64_t fallback) {
+  return axis_in(integer(name, fallback), rank);
+}
+
+int Node::axis_in(int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) bad("axis {} is outside rank {}", axis, rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Ints Node::axes_in(Ints axes, int rank) {
+  for (int64_t& axis : axes) axis = axis_in(axis, rank);
+  std::sort(axes.begin(), axes.end());
+  auto twice = std::adjacent_find(axes.begin(), axes.end());
+  if (twice != axes.end()) bad("axis {} is named twice", *twice);
+  return axes;
+}
+
+void Node::check_attributes() const {
+  for (const onnx::AttributeProto& attribute : proto_.attribute())
+    if (std::find(asked_.begin(), asked_.end(), attribute.name()) == asked_.end())
+      throw Failure{hone::unsupported("attribute '{}' is not known", attribute.name())};
+}
+
+// ---- Results -----------------------------------------------------------------------------------
+
+bool Node::wants(size_t i) const {
+  return i < outputs() && !proto_.output(static_cast<int>(i)).empty();
+}
+
+void Node::out(size_t i, Value value) {
+  if (i >= outcome_.values.size()) outcome_.values.resize(i + 1);
+  outcome_.values[i] = value;
+}
+
+void Node::out_all(const std::vector<Value>& values) {
+  for (size_t i = 0; i < values.size(); ++i) out(i, values[i]);
+}
+
+void Node::out(size_t i, Slot* slot) {
+  if (i >= outcome_.slots.size()) outcome_.slots.resize(i + 1);
+  outcome_.slots[i] = slot;
+}
+
+void Node::out_cut(size_t i, Value value, int axis, Value count) {
+  out(i, value);
+  outcome_.cuts.push_back({i, axis, count});
+}
+
+void Node::require_rank(Value v, std::string_view what, int least, int most) {
+  if (v.rank() >= least && v.rank() <= most) return;
+  if (least == most) bad("{} is {}, must have rank {}", what, v.type().to_string(), least);
+  bad("{} is {}, must have rank {} or more", what, v.type().to_string(), least);
+}
+
+Node::Outcome Node::map(const std::function<void(Node&)>& mapping) {
+  outcome_ = {};
+  next_resolved_ = 0;
+  mapping(*this);
+  check_attributes();
+  for (size_t i = 0; i < outputs(); ++i)
+    if (wants(i) && (i >= outcome_.values.size() || !outcome_.values[i]) &&
+        (i >= outcome_.slots.size() || outcome_.slots[i] == nullptr))
+      unsupported("result {} ('{}') is not supported", i, proto_.output(static_cast<int>(i)));
+  return std::move(outcome_);
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,400 @@
+#include <algorithm>
+
+#include "io/onnx/body.h"
+#include "io/onnx/registry.h"
+
+namespace hone::onnx_io {
+namespace {
+
+// A bool scalar of a value that must hold one bool.
+Value as_flag(Node& n, Value value, std::string_view what) {
+  if (value.dtype() != DType::boolean || !value.type().is_static() ||
+      value.type().static_elements() != 1)
+    n.bad("{} is {}, must be one bool", what, value.type().to_string());
+  return value.rank() == 0 ? value : reshape(value, {});
+}
+
+std::optional<bool> known_flag(Node& n, Value flag) {
+  std::optional<Dims> known = n.flow().contents().of(flag.id());
+  if (!known || !known->front().is_static()) return {};
+  return known->front().value() != 0;
+}
+
+// ---- If ----------------------------------------------------------------------------------------
+
+// The condition is known: the branch's nodes stand in line.
+void inline_branch(Node& n, const onnx::GraphProto& branch) {
+  Frame inside(n.frame());
+  import_graph(inside, n.flow(), branch);
+  for (int i = 0; i < branch.output_size(); ++i)
+    n.out(static_cast<size_t>(i), inside.find(branch.output(i).name()));
+}
+
+bool if_as_op(Node& n, Value condition, const onnx::GraphProto& on_true,
+              const onnx::GraphProto& on_false) {
+  std::optional<Region> yes = import_region(n, on_true, {});
+  std::optional<Region> no = yes ? import_region(n, on_false, {}) : std::nullopt;
+  if (!no) return false;
+  for (size_t i = 0; i < yes->results.size(); ++i)
+    if (yes->results[i].type() != no->results[i].type()) return false;
+  std::vector<Slot*> captures = joined(yes->flow->captures(), no->flow->captures());
+  std::vector<Value> operands = {condition};
+  for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
+  std::vector<GraphRef> regions = {n.take(finish(*yes, captures)), n.take(finish(*no, captures))};
+  n.out_all(n.builder().ops(Opcode::if_, operands, {}, regions));
+  return true;
+}
+
+void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
+                   const onnx::GraphProto& on_false) {
+  Flow& flow = n.flow();
+  if (flow.kind() == Flow::Kind::region) throw NotARegion();
+  IfSegment segment;
+  segment.condition = flow.export_name(*flow.define("condition", condition));
+  SegmentBody yes = import_body(n, on_true, {}), no = import_body(n, on_false, {});
+  std::vector<Type> types;
+  for (size_t i = 0; i < yes.types.size(); ++i)
+    types.push_back(common_type(n, {yes.types[i], no.types[i]}, fmt::format("result {}", i)));
+  segment.on_true = std::move(yes.body);
+  segment.on_false = std::move(no.body);
+  segment.results = define_results(n, types);
+  flow.append(Segment{std::move(segment)});
+}
+
+}  // namespace
+
+void map_if(Node& n) {
+  const onnx::GraphProto& on_true = n.graph("then_branch");
+  const onnx::GraphProto& on_false = n.graph("else_branch");
+  for (const onnx::GraphProto* branch : {&on_true, &on_false}) {
+    if (branch->input_size() > 0)
+      n.bad("a branch has {} inputs, must have none", branch->input_size());
+    if (static_cast<size_t>(branch->output_size()) != n.outputs())
+      n.bad("a branch has {} results, the node {}", branch->output_size(), n.outputs());
+  }
+  Value condition = as_flag(n, n.in(0), "the condition");
+  if (std::optional<bool> known = known_flag(n, condition)) {
+    inline_branch(n, *known ? on_true : on_false);
+    return;
+  }
+  if (!if_as_op(n, condition, on_true, on_false)) if_as_segment(n, condition, on_true, on_false);
+}
+
+// ---- Loop --------------------------------------------------------------------------------------
+
+namespace {
+
+struct Loop {
+  const onnx::GraphProto& body;
+  Value trip_count;  // absent: no bound
+  Value condition;   // absent: true
+  std::vector<Value> initial;
+  size_t stacked;  // how many results are stacked, after the carried ones
+};
+
+// Whether the region never says "stop" on its own.
+bool always_continues(Region& region) {
+  Value next = region.results[0];
+  if (next.id() == region.parameters[1].id()) return true;
+  std::optional<Dims> known = region.flow->contents().of(next.id());
+  return known && known->front().is(1);
+}
+
+std::vector<Type> body_types(const std::vector<Value>& carried) {
+  std::vector<Type> types = {Type::scalar(DType::i64), Type::scalar(DType::boolean)};
+  for (Value value : carried) types.push_back(value.type());
+  return types;
+}
+
+bool keeps_types(const Region& region, const std::vector<Value>& carried) {
+  for (size_t i = 0; i < carried.size(); ++i)
+    if (region.results[1 + i].type() != carried[i].type()) return false;
+  return true;
+}
+
+// As scan: the number of iterations is a size, and nothing ends the loop before.
+bool loop_as_scan(Node& n, const Loop& loop, Region& region) {
+  if (!loop.trip_count || !always_continues(region)) return false;
+  if (loop.condition && known_flag(n, loop.condition) != true) return false;
+  bool is_known = n.flow().contents().of(loop.trip_count.id()).has_value();
+  if (!is_known && loop.stacked == 0) return false;
+  Dim length = n.size(loop.trip_count);
+  if (length.range().low < 0 || length.range().high > Node::kMostSize) return false;
+  Builder& b = n.builder();
+  std::vector<Value> operands = {b.scalar(DType::i64, 0)};
+  operands.insert(operands.end(), loop.initial.begin(), loop.initial.end());
+  const std::vector<Slot*>& captures = region.flow->captures();
+  for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
+  Graph step = *n.take(finish(region, captures));
+  // Parameters: counter, carried, captured; the condition is always true inside.
+  std::vector<Type> types;
+  for (Value operand : operands) types.push_back(operand.type());
+  size_t carried = loop.initial.size();
+  GraphRef body = b.region("body", types, [&](Builder& inner, std::span<const Value> in) {
+    std::vector<Value> arguments = {in[0], inner.scalar(DType::boolean, 1)};
+    arguments.insert(arguments.end(), in.begin() + 1, in.end());
+    std::vector<Value> results = inner.inlined(step, arguments);
+    std::vector<Value> out = {in[0] + 1.0};
+    out.insert(out.end(), results.begin() + 1, results.begin() + 1 + static_cast<long>(carried));
+    out.insert(out.end(), in.begin() + 1 + static_cast<long>(carried), in.end());
+    out.insert(out.end(), results.begin() + 1 + static_cast<long>(carried), results.end());
+    return out;
+  });
+  std::vector<Value> results =
+      b.ops(Opcode::scan, operands,
+            {{"carried", static_cast<int64_t>(operands.size())}, {"length", Dims{length}}}, {body});
+  for (size_t i = 0; i < carried; ++i) n.out(i, results[1 + i]);
+  for (size_t i = 0; i < loop.stacked; ++i) n.out(carried + i, results[operands.size() + i]);
+  return true;
+}
+
+// As while: state = counter, condition, limit, carried, captured.
+bool loop_as_while(Node& n, const Loop& loop, Region& region) {
+  if (loop.stacked > 0) return false;
+  Builder& b = n.builder();
+  Value limit = loop.trip_count ? loop.trip_count : b.scalar(DType::i64, 0x1p62);
+  std::vector<Value> state = {b.scalar(DType::i64, 0),
+                              loop.condition ? loop.condition : b.scalar(DType::boolean, 1), limit};
+  state.insert(state.end(), loop.initial.begin(), loop.initial.end());
+  const std::vector<Slot*>& captures = region.flow->captures();
+  for (Slot* slot : captures) state.push_back(n.flow().value_of(*slot));
+  Graph step = *n.take(finish(region, captures));
+  size_t carried = loop.initial.size();
+  auto goes_on = [](Builder&, std::span<const Value> in) {
+    return std::vector{binary(Opcode::and_, in[1], compare("lt", in[0], in[2]))};
+  };
+  auto body = [&](Builder& inner, std::span<const Value> in) {
+    std::vector<Value> arguments = {in[0], in[1]};
+    arguments.insert(arguments.end(), in.begin() + 3, in.end());
+    std::vector<Value> results = inner.inlined(step, arguments);
+    std::vector<Value> out = {in[0] + 1.0, results[0], in[2]};
+    out.insert(out.end(), results.begin() + 1, results.begin() + 1 + static_cast<long>(carried));
+    out.insert(out.end(), in.begin() + 3 + static_cast<long>(carried), in.end());
+    return out;
+  };
+  std::vector<Value> results = while_loop(state, goes_on, body);
+  for (size_t i = 0; i < carried; ++i) n.out(i, results[3 + i]);
+  return true;
+}
+
+// The types that the carried values have in every iteration: where a size changes, it is unknown.
+SegmentBody import_loop_body(Node& n, const Loop& loop, std::vector<BodyInput>& inputs) {
+  for (int attempt = 0; attempt <= kMaxRank; ++attempt) {
+    SegmentBody body = import_body(n, loop.body, inputs);
+    bool is_stable = true;
+    for (size_t i = 0; i < loop.initial.size(); ++i) {
+      Type type = inputs[2 + i].type, next = body.types[1 + i];
+      if (next == type) continue;
+      std::string what = fmt::format("carried value {}", i);
+      Type wider = wider_type(n, type, next, what);
+      is_stable &= wider == type;
+      inputs[2 + i].type = wider;
+    }
+    if (is_stable) return body;
+  }
+  n.unsupported("the sizes of its carried values never settle");
+}
+
+void loop_as_segment(Node& n, const Loop& loop) {
+  Flow& flow = n.flow();
+  if (flow.kind() == Flow::Kind::region) throw NotARegion();
+  LoopSegment segment;
+  auto name_of = [&](std::string_view wish, Value value) {
+    return flow.export_name(*flow.define(std::string(wish), value));
+  };
+  if (loop.trip_count) segment.trip_count = name_of("trip_count", loop.trip_count);
+  if (loop.condition) segment.condition = name_of("condition", loop.condition);
+  segment.counter = flow.fresh_name("iteration");
+  std::vector<BodyInput> inputs = {{segment.counter, Type::scalar(DType::i64), {}},
+                                   {"", Type::scalar(DType::boolean), Dims{1}}};
+  for (size_t i = 0; i < loop.initial.size(); ++i) {
+    std::string name = flow.fresh_name(loop.body.input(static_cast<int>(2 + i)).name());
+    segment.carried.push_back({name, name_of(name + "_initial", loop.initial[i])});
+    inputs.push_back({name, loop.initial[i].type(), {}});
+  }
+  SegmentBody body = import_loop_body(n, loop, inputs);
+  std::vector<Type> types;
+  for (size_t i = 0; i < loop.initial.size(); ++i)
+    types.push_back(common_type(n, {inputs[2 + i].type, body.types[1 + i]}, "a carried value"));
+  for (size_t i = 0; i < loop.stacked; ++i) {
+    Type piece = body.types[1 + loop.initial.size() + i];
+    Dims rows(piece.dims().begin(), piece.dims().end());
+    if (!piece.is_static())
+      n.unsupported("stacked result {} is {}: its sizes depend on data", i, piece.to_string());
+    rows[0] = 0;
+    Value none = n.builder().full(piece.dtype(), rows, 0);
+    segment.grown.push_back(name_of(fmt::format("stack_{}", i), none));
+    rows[0] = flow.fresh_symbol("iterations", Node::kMostSize);
+    types.push_back(piece.with_dims(rows));
+  }
+  segment.next_condition = body.body.results.front();
+  body.body.results.erase(body.body.results.begin());
+  segment.body = std::move(body.body);
+  segment.results = define_results(n, types);
+  flow.append(Segment{std::move(segment)});
+}
+
+}  // namespace
+
+void map_loop(Node& n) {
+  Loop loop = {n.graph("body"), {}, {}, {}, 0};
+  for (size_t i = 2; i < n.inputs(); ++i) loop.initial.push_back(n.in(i));
+  size_t carried = loop.initial.size();
+  auto inputs = static_cast<size_t>(loop.body.input_size());
+  auto outputs = static_cast<size_t>(loop.body.output_size());
+  if (inputs != 2 + carried || outputs < 1 + carried || outputs - 1 < n.outputs())
+    n.bad("{} values are carried and {} results wanted, the body has {} inputs and {} outputs",
+          carried, n.outputs(), inputs, outputs);
+  loop.stacked = outputs - 1 - carried;
+  if (n.has(0)) {
+    loop.trip_count = n.in(0);
+    if (!is_integer(loop.trip_count.dtype()) || loop.trip_count.rank() > 1)
+      n.bad("the trip count is {}, must be one integer", loop.trip_count.type().to_string());
+    loop.trip_count = cast(reshape(loop.trip_count, {}), DType::i64);
+  }
+  if (n.has(1)) loop.condition = as_flag(n, n.in(1), "the condition");
+  std::optional<Region> region = import_region(n, loop.body, body_types(loop.initial));
+  if (region) {
+    std::vector<Value>& results = region->results;
+    results[0] = as_flag(n, results[0], "the condition of the body");
+    if (keeps_types(*region, loop.initial) &&
+        (loop_as_scan(n, loop, *region) || loop_as_while(n, loop, *region)))
+      return;
+  }
+  loop_as_segment(n, loop);
+}
+
+// ---- Scan --------------------------------------------------------------------------------------
+
+namespace {
+
+// Directions or axes, one for each; all 0 by default.
+Ints listed(Node& n, std::string_view name, size_t count) {
+  Ints numbers = n.ints(name);
+  if (numbers.empty()) numbers.assign(count, 0);
+  if (numbers.size() != count)
+    n.bad("attribute '{}' has {} numbers, must have {}", name, numbers.size(), count);
+  return numbers;
+}
+
+Ints moved(int rank, int from, int to) {
+  Ints order;
+  for (int axis = 0; axis < rank; ++axis)
+    if (axis != from) order.push_back(axis);
+  order.insert(order.begin() + to, from);
+  return order;
+}
+
+struct ScanAxes {
+  Ints input_axes, output_axes, input_reversed, output_reversed;
+};
+
+std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<const Value> states,
+                             std::vector<Value> scanned, const ScanAxes& axes) {
+  std::vector<Type> types;
+  for (Value state : states) types.push_back(state.type());
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    n.require_rank(scanned[i], "a scanned value", 1);
+    int axis = n.axis_in(axes.input_axes[i], scanned[i].rank());
+    if (axis != 0) scanned[i] = transpose(scanned[i], moved(scanned[i].rank(), axis, 0));
+    if (axes.input_reversed[i] != 0) scanned[i] = reverse(scanned[i], {0});
+    Dims dims = scanned[i].dims();
+    dims.erase(dims.begin());
+    types.push_back(Type::get(scanned[i].dtype(), dims));
+  }
+  std::optional<Region> region = import_region(n, body, types);
+  if (!region) n.unsupported("the body's sizes depend on data");
+  const std::vector<Slot*>& captures = region->flow->captures();
+  std::vector<Value> operands(states.begin(), states.end());
+  for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
+  size_t carried = operands.size();
+  operands.insert(operands.end(), scanned.begin(), scanned.end());
+  Graph step = *n.take(finish(*region, captures));
+  std::vector<Type> parameters;
+  for (size_t i = 0; i < carried; ++i) parameters.push_back(operands[i].type());
+  parameters.insert(parameters.end(), types.begin() + static_cast<long>(states.size()),
+                    types.end());
+  auto state_count = static_cast<long>(states.size());
+  GraphRef whole = n.builder().region("body", parameters, [&](Builder& inner, auto in) {
+    std::vector<Value> arguments(in.begin(), in.begin() + state_count);
+    arguments.insert(arguments.end(), in.begin() + static_cast<long>(carried), in.end());
+    arguments.insert(arguments.end(), in.begin() + state_count,
+                     in.begin() + static_cast<long>(carried));
+    std::vector<Value> results = inner.inlined(step, arguments);
+    results.insert(results.begin() + state_count, in.begin() + state_count,
+                   in.begin() + static_cast<long>(carried));
+    return results;
+  });
+  std::vector<Value> all = n.builder().ops(Opcode::scan, operands,
+                                           {{"carried", static_cast<int64_t>(carried)}}, {whole});
+  std::vector<Value> results(all.begin(), all.begin() + state_count);
+  size_t stacked = step.outputs().size() - states.size();
+  for (size_t i = 0; i < stacked; ++i) {
+    Value stack = all[carried + i];
+    if (axes.output_reversed[i] != 0) stack = reverse(stack, {0});
+    int axis = n.axis_in(axes.output_axes[i], stack.rank());
+    results.push_back(axis == 0 ? stack : transpose(stack, moved(stack.rank(), 0, axis)));
+  }
+  return results;
+}
+
+struct ScanCounts {
+  size_t states, scanned, stacked;
+};
+
+ScanCounts scan_counts(Node& n, const onnx::GraphProto& body, size_t first) {
+  int64_t scanned = n.integer("num_scan_inputs");
+  int64_t given = static_cast<int64_t>(n.inputs() - first);
+  if (scanned < 1 || scanned > given) n.bad("{} of {} operands are scanned", scanned, given);
+  int64_t states = given - scanned;
+  if (body.input_size() != given || body.output_size() < states)
+    n.bad("{} operands are given, the body has {} inputs and {} outputs", given, body.input_size(),
+          body.output_size());
+  if (static_cast<size_t>(body.output_size()) < n.outputs())
+    n.bad("{} results are wanted, the body has {}", n.outputs(), body.output_size());
+  return {static_cast<size_t>(states), static_cast<size_t>(scanned),
+          static_cast<size_t>(body.output_size() - states)};
+}
+
+}  // namespace
+
+// Version 8 has a batch axis in front of everything: one scan for each element of the batch.
+void map_scan_8(Node& n) {
+  const onnx::GraphProto& body = n.graph("body");
+  if (n.has(0)) n.unsupported("sequence lengths are given");
+  ScanCounts counts = scan_counts(n, body, 1);
+  ScanAxes axes = {Ints(counts.scanned, 0), Ints(counts.stacked, 0),
+                   listed(n, "directions", counts.scanned), Ints(counts.stacked, 0)};
+  std::vector<Value> operands;
+  for (size_t i = 1; i < n.inputs(); ++i) operands.push_back(n.in(i));
+  for (Value operand : operands) n.require_rank(operand, "an operand", 1);
+  Dim batch = operands[0].dim(0);
+  if (!batch.is_static() || batch.value() < 1 || batch.value() > 1024)
+    n.unsupported("the batch size is {}; 1 to 1024 are handled", batch.to_string());
+  std::vector<std::vector<Value>> parts;
+  for (int64_t i = 0; i < batch.value(); ++i) {
+    std::vector<Value> one;
+    for (Value operand : operands) one.push_back(squeeze(slice(operand, 0, i, i + 1), 0));
+    std::span<const Value> states(one.data(), counts.states);
+    std::vector<Value> scanned(one.begin() + static_cast<long>(counts.states), one.end());
+    std::vector<Value> results = scan_once(n, body, states, std::move(scanned), axes);
+    parts.resize(results.size());
+    for (size_t r = 0; r < results.size(); ++r) parts[r].push_back(unsqueeze(results[r], 0));
+  }
+  for (size_t r = 0; r < n.outputs(); ++r) n.out(r, concat(parts[r], 0));
+}
+
+void map_scan(Node& n) {
+  const onnx::GraphProto& body = n.graph("body");
+  ScanCounts counts = scan_counts(n, body, 0);
+  ScanAxes axes = {listed(n, "scan_input_axes", counts.scanned),
+                   listed(n, "scan_output_axes", counts.stacked),
+                   listed(n, "scan_input_directions", counts.scanned),
+                   listed(n, "scan_output_directions", counts.stacked)};
+  std::vector<Value> operands = n.all_inputs();
+  std::span<const Value> states(operands.data(), counts.states);
+  std::vector<Value> scanned(operands.begin() + static_cast<long>(counts.states), operands.end());
+  n.out_all(scan_once(n, body, states, std::move(scanned), axes));
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,148 @@
+#include "io/onnx/signature.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "io/onnx/node.h"
+
+namespace hone::onnx_io {
+namespace {
+
+Failure failure_in(const onnx::ValueInfoProto& info, Error error) {
+  return {std::move(error).within(fmt::format("value '{}'", info.name()))};
+}
+
+// The tensor type; strings, sequences and the like are refused.
+const onnx::TypeProto::Tensor& tensor_type(const onnx::ValueInfoProto& info) {
+  const onnx::TypeProto& type = info.type();
+  auto refuse = [&](std::string_view what) -> Failure {
+    return failure_in(info, unsupported("the value is {}; hone handles tensors", what));
+  };
+  switch (type.value_case()) {
+    case onnx::TypeProto::kTensorType: return type.tensor_type();
+    case onnx::TypeProto::kSequenceType: throw refuse("a sequence");
+    case onnx::TypeProto::kMapType: throw refuse("a map");
+    case onnx::TypeProto::kOptionalType: throw refuse("an optional");
+    case onnx::TypeProto::kSparseTensorType: throw refuse("a sparse tensor");
+    default: throw failure_in(info, bad_input("its type is not given"));
+  }
+}
+
+DType element_type(const onnx::ValueInfoProto& info) {
+  Result<DType> dtype = dtype_of(tensor_type(info).elem_type());
+  if (!dtype.ok()) throw failure_in(info, std::move(dtype).error());
+  return *dtype;
+}
+
+// So large that no size of a real model is above, and so small that the dims of one tensor can be
+// multiplied.
+int64_t most_for(int unknown_dims) {
+  return unknown_dims <= 2 ? int64_t{1} << 24 : int64_t{1} << std::max(48 / unknown_dims, 4);
+}
+
+}  // namespace
+
+std::set<std::string> initialized_names(const onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const onnx::TensorProto& tensor : graph.initializer()) names.insert(tensor.name());
+  for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer())
+    names.insert(tensor.values().name());
+  return names;
+}
+
+Dim InputTypes::dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input,
+                    int axis, int unknown) {
+  if (dim.has_dim_value() && dim.dim_value() >= 0) return dim.dim_value();
+  // A negative number is how some exporters write "unknown".
+  std::string name = dim.dim_param();
+  if (name.empty()) return flow_.fresh_symbol(fmt::format("{}_{}", input, axis), most_for(unknown));
+  auto bound = options_.dims.find(name);
+  if (bound != options_.dims.end()) {
+    used_.insert(name);
+    return bound->second;
+  }
+  auto [at, is_new] = named_.emplace(name, Dim());
+  if (is_new) at->second = flow_.fresh_symbol(name, most_for(unknown));
+  return at->second;
+}
+
+Type InputTypes::of(const onnx::ValueInfoProto& info) {
+  DType dtype = element_type(info);
+  const onnx::TypeProto::Tensor& tensor = tensor_type(info);
+  Dims dims;
+  auto given = options_.shapes.find(info.name());
+  if (given != options_.shapes.end()) {
+    used_.insert(info.name());
+    dims.assign(given->second.begin(), given->second.end());
+  } else if (!tensor.has_shape()) {
+    throw failure_in(info,
+                     unsupported("its rank is not given")
+                         .with_hint(fmt::format("say its shape: --shape {}=...", info.name())));
+  }
+  if (tensor.has_shape()) {
+    const auto& declared = tensor.shape().dim();
+    if (declared.size() > kMaxRank)
+      throw failure_in(info,
+                       over_limit("rank {} is above the limit of {}", declared.size(), kMaxRank));
+    if (given != options_.shapes.end() && static_cast<size_t>(declared.size()) != dims.size())
+      throw failure_in(info, usage_error("the shape given has {} dims, the file {}", dims.size(),
+                                         declared.size()));
+    int unknown =
+        static_cast<int>(std::count_if(declared.begin(), declared.end(), [](const auto& d) {
+          return !d.has_dim_value() || d.dim_value() < 0;
+        }));
+    for (int axis = 0; axis < declared.size(); ++axis) {
+      if (given == options_.shapes.end()) {
+        dims.push_back(dim(declared[axis], info.name(), axis, unknown));
+        continue;
+      }
+      // A shape binds the names of the dims it gives, for the inputs that share them.
+      int64_t size = given->second[static_cast<size_t>(axis)];
+      const auto& written = declared[axis];
+      if (written.has_dim_value() && written.dim_value() >= 0 && written.dim_value() != size)
+        throw failure_in(info, usage_error("the shape given has {} along axis {}, the file {}",
+                                           size, axis, written.dim_value()));
+      if (!written.dim_param().empty()) named_[written.dim_param()] = size;
+    }
+  }
+  Result<Type> type = Type::make(dtype, dims);
+  if (!type.ok()) throw failure_in(info, std::move(type).error());
+  return *type;
+}
+
+void InputTypes::check_all_used() const {
+  auto check = [&](const auto& bindings, std::string_view kind) {
+    for (const auto& [name, value] : bindings) {
+      if (used_.contains(name)) continue;
+      std::vector<std::string> names;
+      for (const auto& [known, dim] : named_) names.push_back(known);
+      throw Failure{
+          usage_error("the file has no {} '{}'", kind, name).with_hint(did_you_mean(name, names))};
+    }
+  };
+  check(options_.dims, "dim");
+  check(options_.shapes, "input");
+}
+
+void check_declared(const onnx::ValueInfoProto& info, Type found) {
+  if (!info.has_type()) return;
+  DType dtype = element_type(info);
+  const onnx::TypeProto::Tensor& tensor = tensor_type(info);
+  auto contradiction = [&](std::string declared) -> Failure {
+    return failure_in(info,
+                      bad_input("it is declared as {}, but is {}", declared, found.to_string()));
+  };
+  if (dtype != found.dtype()) throw contradiction(std::string(name(dtype)));
+  if (!tensor.has_shape()) return;
+  const auto& declared = tensor.shape().dim();
+  if (declared.size() != found.rank())
+    throw contradiction(fmt::format("of rank {}", declared.size()));
+  for (int axis = 0; axis < declared.size(); ++axis) {
+    Dim dim = found.dim(axis);
+    if (!declared[axis].has_dim_value() || !dim.is_static()) continue;
+    if (declared[axis].dim_value() >= 0 && declared[axis].dim_value() != dim.value())
+      throw contradiction(fmt::format("{} long along axis {}", declared[axis].dim_value(), axis));
+  }
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "io/onnx/flow.h"
+#include "io/onnx/onnx.h"
+#include "io/onnx/proto.h"
+
+// What the file says about the types of its inputs and outputs.
+
+namespace hone::onnx_io {
+
+std::set<std::string> initialized_names(const onnx::GraphProto& graph);
+
+// Types of inputs, with the user's bindings and a symbol for each dim that has no number.
+class InputTypes {
+ public:
+  InputTypes(Flow& flow, const OnnxImport& options) : flow_(flow), options_(options) {}
+
+  // Throws Failure.
+  Type of(const onnx::ValueInfoProto& info);
+  // Every binding of the user named a dim or an input of the file.
+  void check_all_used() const;
+
+ private:
+  Dim dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis,
+          int unknown);
+
+  Flow& flow_;
+  const OnnxImport& options_;
+  std::map<std::string, Dim> named_;
+  std::set<std::string> used_;
+};
+
+// Throws Failure if what is declared of a value contradicts what was found.
+void check_declared(const onnx::ValueInfoProto& info, Type found);
+
+}  // namespace hone::onnx_io
