@@ -19,6 +19,12 @@ Flow::Flow(Flow* outside, Kind kind, std::string name)
   start_part();
 }
 
+Flow::Flow(Names names, Kind kind, std::string name)
+    : outside_(nullptr), kind_(kind), name_(std::move(name)) {
+  names_ = std::make_shared<Names>(std::move(names));
+  start_part();
+}
+
 void Flow::start_part() {
   Part& part = parts_.emplace_back();
   size_t number = parts_.size();
@@ -276,15 +282,30 @@ Result<Body> Flow::finish(const std::vector<Slot*>& results) {
       slot = define(slot->name, value_of(*slot));
     body.results.push_back(slot->flow->export_name(*slot));
   }
+  body.segments = HONE_TRY(finish_parts());
+  return body;
+}
+
+Result<Body> Flow::finish_as(const std::vector<Slot*>& results,
+                             const std::vector<std::string>& names) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value value = value_of(*results[i]);
+    output(parts_.back(), names[i], value);
+  }
+  return Body{HONE_TRY(finish_parts()), names};
+}
+
+Result<std::vector<Segment>> Flow::finish_parts() {
+  std::vector<Segment> segments;
   // From the back: what a segment reads, an earlier one has to give.
   for (size_t i = parts_.size(); i-- > 0;) {
     Part& part = parts_[i];
     bool is_all = kind_ == Kind::model && parts_.size() == 1;
     if (!part.other && part.outputs.empty() && !is_all) continue;
-    body.segments.push_back(HONE_TRY(finish_part(part, is_all)));
+    segments.push_back(HONE_TRY(finish_part(part, is_all)));
   }
-  std::reverse(body.segments.begin(), body.segments.end());
-  return body;
+  std::reverse(segments.begin(), segments.end());
+  return segments;
 }
 
 Result<GraphRef> Flow::finish_region(const std::vector<Value>& results) {

@@ -35,10 +35,21 @@ struct Slot {
 class Flow {
  public:
   enum class Kind { model, body, region };
+  // Shared by all flows of a model: names are given once.
+  struct Names {
+    std::unordered_set<std::string> taken;
+    std::unordered_set<std::string> symbols;
+    std::unordered_map<std::string, int64_t> counts;
+  };
+
   Flow(Flow* outside, Kind kind, std::string name);
+  // A body whose outside is not at hand; `names` are those that it has.
+  Flow(Names names, Kind kind, std::string name);
   Flow(const Flow&) = delete;
 
   Kind kind() const { return kind_; }
+  const Names& names() const { return *names_; }
+  bool has_symbols() const { return !binders_.empty(); }
   Flow* outside() const { return outside_; }
   Builder& builder() { return *parts_.back().builder; }
   Contents& contents() { return *parts_.back().contents; }
@@ -75,6 +86,8 @@ class Flow {
   // The name under which later segments and the model's results find the slot.
   std::string export_name(Slot& slot);
   Result<Body> finish(const std::vector<Slot*>& results);
+  // The same, with results of the given names.
+  Result<Body> finish_as(const std::vector<Slot*>& results, const std::vector<std::string>& names);
   Result<GraphRef> finish_region(const std::vector<Value>& results);
 
  private:
@@ -89,12 +102,6 @@ class Flow {
     std::unordered_map<const Slot*, Value> imported;
     std::optional<Segment> other;
   };
-  // Shared by all flows of a model: names are given once.
-  struct Names {
-    std::unordered_set<std::string> taken;
-    std::unordered_set<std::string> symbols;
-    std::unordered_map<std::string, int64_t> counts;
-  };
   static constexpr size_t kMaxSymbolName = 64;
 
   void start_part();
@@ -104,6 +111,7 @@ class Flow {
   Value local_constant(const Tensor& tensor, const std::string& name);
   Value import_value(Slot& slot);
   std::optional<Tensor> constant_of(const Slot& slot);
+  Result<std::vector<Segment>> finish_parts();
   Result<Segment> finish_part(Part& part, bool keeps_inputs);
 
   Flow* outside_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "io/onnx/deferred.h"
 #include "io/onnx/functions.h"
 #include "io/onnx/registry.h"
 #include "io/onnx/signature.h"
@@ -131,7 +132,16 @@ Model import_all(std::shared_ptr<const Source> source) {
   model.name = graph.name().empty() ? "main" : graph.name();
   Flow flow(nullptr, Flow::Kind::model, model.name);
   import_inputs(frame, flow, graph, model.inputs);
-  import_graph(frame, flow, graph);
+  import_initializers(frame, flow, graph);
+  for (int i = 0; i < graph.node_size(); ++i) {
+    try {
+      import_node(frame, flow, graph.node(i));
+    } catch (Failure& failure) {
+      if (!flow.has_symbols()) throw;
+      defer_rest(frame, flow, graph, i, std::move(failure));
+      break;
+    }
+  }
   std::vector<Slot*> outputs;
   for (const onnx::ValueInfoProto& info : graph.output()) {
     outputs.push_back(named_output(frame, flow, info));

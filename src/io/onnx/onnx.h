@@ -30,6 +30,20 @@ Result<Model> load_onnx(const std::filesystem::path& path, const OnnxImport& opt
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::string_view where,
                          const std::filesystem::path& folder, const OnnxImport& options = {});
 
+struct OnnxExport {
+  int opset = 21;  // 17 to 21; with `primitives` from 13 on
+  // Composites are spelled out in ops that are older than most of them, as exporters did.
+  bool primitives = false;
+  // Weights go to FILE.data beside the file; they do anyway where the file would exceed 2 GB.
+  bool external_data = false;
+};
+
+// Names are kept where they are unique. Returns the files written: the model, and its data if that
+// is apart. Atomic for each; the data comes first.
+Result<std::vector<std::filesystem::path>> save_onnx(const std::filesystem::path& path,
+                                                     const Model& model,
+                                                     const OnnxExport& options = {});
+
 // A row of the coverage table.
 struct OnnxOp {
   std::string_view domain;  // "" is the default one

@@ -1,0 +1,207 @@
+#include "io/onnx/deferred.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/model_flow.h"
+
+namespace hone::onnx_io {
+namespace {
+
+// A value that the rest reads.
+struct Live {
+  std::string name;  // in the file; "": only there for the symbols in its type
+  Type type;         // as far as it was known
+  Tensor constant;   // of a constant, which is no input of the segment
+  std::optional<Dims> contents;
+};
+
+// Sizes to try whether any would do: not 1, which broadcasts, and no multiples of one another.
+constexpr int64_t kSamples[] = {4, 7, 32};
+
+class Rest : public SegmentSource {
+ public:
+  struct Made {
+    Body body;
+    std::vector<Type> types;  // of its results
+  };
+
+  Rest(Frame& frame, const Flow& flow, const onnx::GraphProto& graph, int first)
+      : source_(frame.source()),
+        opsets_(frame.opsets()),
+        names_(flow.names()),
+        graph_(graph),
+        first_(first) {}
+
+  Result<Body> specialize(std::span<const Type> inputs) const override {
+    Made made = HONE_TRY(make(inputs));
+    return std::move(made.body);
+  }
+  std::string describe() const override {
+    const onnx::NodeProto& node = graph_.node(first_);
+    std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+    return fmt::format("node '{}' ({})", name, node.op_type());
+  }
+
+  Result<Made> make(std::span<const Type> inputs) const {
+    try {
+      return make_or_throw(inputs);
+    } catch (Failure& failure) {
+      return std::move(failure.error);
+    }
+  }
+
+  void add_constant(std::string name, Tensor value) {
+    live_.push_back({std::move(name), value.type(), value, {}});
+  }
+  // `outer` is its name between segments.
+  void add_input(std::string name, std::string outer, Type type, std::optional<Dims> contents) {
+    live_.push_back({std::move(name), type, {}, std::move(contents)});
+    inputs_.push_back(std::move(outer));
+  }
+  void add_result(std::string name, std::string outer) {
+    wanted_.push_back(std::move(name));
+    results_.push_back(std::move(outer));
+  }
+  const std::vector<std::string>& inputs() const { return inputs_; }
+  const std::vector<std::string>& results() const { return results_; }
+
+  // The types of the inputs if every symbol were about `size`.
+  std::vector<Type> sample_types(int64_t size) const {
+    Bindings bindings;
+    for (const Live& live : live_)
+      for (Dim dim : live.type.dims())
+        for (Symbol symbol : dim.symbols())
+          bindings.emplace(symbol.name(), std::clamp(size, symbol.min(), symbol.max()));
+    std::vector<Type> types;
+    for (const Live& live : live_)
+      if (!live.constant) types.push_back(live.type.bind(bindings));
+    return types;
+  }
+
+ private:
+  Result<Made> make_or_throw(std::span<const Type> inputs) const {
+    Frame frame(source_, opsets_);
+    Flow flow(names_, Flow::Kind::body, "rest");
+    Bindings bindings;
+    size_t next = 0;
+    for (const Live& live : live_)
+      if (!live.constant) HONE_TRY(match_type(live.type, KnownType::of(inputs[next++]), bindings));
+    next = 0;
+    for (const Live& live : live_) {
+      if (live.constant) {
+        frame.define(live.name, flow.constant(live.name, live.constant));
+        continue;
+      }
+      std::optional<Dims> contents = live.contents;
+      if (contents)
+        for (Dim& dim : *contents) dim = dim.bind(bindings);
+      Slot* slot = flow.external(inputs_[next], inputs[next], std::move(contents));
+      ++next;
+      if (!live.name.empty()) frame.define(live.name, slot);
+    }
+    for (int i = first_; i < graph_.node_size(); ++i) import_node(frame, flow, graph_.node(i));
+    std::vector<Slot*> slots;
+    Made made;
+    for (const std::string& name : wanted_) {
+      slots.push_back(frame.find(name));
+      made.types.push_back(slots.back()->type);
+    }
+    made.body = HONE_TRY(flow.finish_as(slots, results_));
+    return made;
+  }
+
+  std::shared_ptr<const Source> source_;
+  Frame::Opsets opsets_;
+  Flow::Names names_;
+  const onnx::GraphProto& graph_;
+  int first_;
+  std::vector<Live> live_;
+  std::vector<std::string> inputs_, wanted_, results_;
+};
+
+void collect_names(const onnx::GraphProto& graph, int first, std::set<std::string>& names) {
+  for (int i = first; i < graph.node_size(); ++i) {
+    const onnx::NodeProto& node = graph.node(i);
+    names.insert(node.input().begin(), node.input().end());
+    for (const onnx::AttributeProto& attribute : node.attribute())
+      if (attribute.has_g()) collect_names(attribute.g(), 0, names);
+  }
+  for (const onnx::ValueInfoProto& info : graph.output()) names.insert(info.name());
+}
+
+// What the rest needs of what there is.
+void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProto& graph,
+                     int first) {
+  std::set<std::string> used;
+  collect_names(graph, first, used);
+  std::set<std::string> bound;  // symbols that an input's type gives
+  std::vector<Symbol> wanted;
+  for (const std::string& name : used) {
+    auto at = frame.names().find(name);
+    if (at == frame.names().end()) continue;
+    Slot& slot = *at->second;
+    if (slot.flow == nullptr) {
+      rest.add_constant(name, slot.constant);
+      continue;
+    }
+    std::optional<Dims> contents = flow.known(slot);
+    for (Dim dim : slot.type.dims())
+      for (Symbol symbol : dim.symbols())
+        if (dim == Dim(symbol))
+          bound.insert(symbol.name());
+        else
+          wanted.push_back(symbol);
+    if (contents)
+      for (Dim dim : *contents)
+        for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
+    rest.add_input(name, flow.export_name(slot), slot.type, std::move(contents));
+  }
+  for (Symbol symbol : wanted) {
+    if (!bound.insert(symbol.name()).second) continue;
+    Slot* binder = flow.binder(symbol.name());
+    HONE_CHECK(binder != nullptr, "nothing binds symbol {}", symbol.name());
+    rest.add_input("", flow.export_name(*binder), binder->type, {});
+  }
+}
+
+// The element type and rank are those of a sample; the sizes are anybody's guess.
+Type open_type(Flow& flow, const std::string& name, Type sample) {
+  Dims dims;
+  int64_t most = int64_t{1} << std::min(31, 56 / std::max(sample.rank(), 1));
+  for (int axis = 0; axis < sample.rank(); ++axis)
+    dims.emplace_back(flow.fresh_symbol(fmt::format("{}_{}", name, axis), most));
+  return Type::get(sample.dtype(), dims);
+}
+
+}  // namespace
+
+void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why) {
+  auto rest = std::make_shared<Rest>(frame, flow, graph, first);
+  add_live_values(*rest, frame, flow, graph, first);
+  std::vector<std::string> outputs;
+  for (const onnx::ValueInfoProto& info : graph.output()) {
+    if (frame.names().contains(info.name())) continue;
+    outputs.push_back(info.name());
+    rest->add_result(info.name(), flow.fresh_name(info.name()));
+  }
+  std::optional<Rest::Made> sample;
+  for (int64_t size : kSamples) {
+    Result<Rest::Made> made = rest->make(rest->sample_types(size));
+    if (!made.ok()) continue;
+    sample = std::move(*made);
+    break;
+  }
+  if (!sample) {
+    Error error = std::move(why.error);
+    throw Failure{error.hint.empty()
+                      ? std::move(error).with_hint("bind sizes that are open: --dim or --shape")
+                      : std::move(error)};
+  }
+  flow.append(Segment{DeferredSegment{rest, rest->inputs(), rest->results()}});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    frame.define(outputs[i],
+                 flow.external(rest->results()[i], open_type(flow, outputs[i], sample->types[i])));
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,169 @@
+#include <algorithm>
+
+#include "io/onnx/onnx.h"
+#include "io/onnx/write/graph_writer.h"
+
+namespace hone::onnx_io {
+namespace {
+
+// What a message of protobuf may have.
+constexpr int64_t kMaxMessage = int64_t{1} << 31;
+// Smaller tensors stay in the file, where they can be read with it.
+constexpr int64_t kMinExternal = 1024;
+// So that a reader can map each tensor on its own.
+constexpr int64_t kDataAlignment = 4096;
+
+int ir_version(int opset) { return opset >= 21 ? 10 : opset >= 19 ? 9 : opset >= 15 ? 8 : 7; }
+
+// Symbols say more than a dim's name can: their bounds are kept beside it.
+void write_metadata(const Model& model, onnx::ModelProto& proto) {
+  std::string symbols;
+  std::set<std::string> seen;
+  for (const ModelValue& input : model.inputs)
+    for (Dim dim : input.type.dims())
+      for (Symbol symbol : dim.symbols())
+        if (seen.insert(symbol.name()).second)
+          symbols += fmt::format("{}{} {} {} {}", symbols.empty() ? "" : "; ", symbol.name(),
+                                 symbol.min(), symbol.max(), symbol.multiple_of());
+  auto add = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    onnx::StringStringEntryProto& entry = *proto.add_metadata_props();
+    entry.set_key(std::string(key));
+    entry.set_value(value);
+  };
+  add("hone.symbols", symbols);
+  std::string donations;
+  if (const Graph* graph = single_graph(model))
+    for (const Donation& donation : graph->donations())
+      donations +=
+          fmt::format("{}{} {}", donations.empty() ? "" : "; ", donation.input, donation.output);
+  add("hone.donations", donations);
+}
+
+void write_model(const Model& model, FileWriter& file, onnx::ModelProto& proto) {
+  onnx::GraphProto& graph = *proto.mutable_graph();
+  graph.set_name(model.name);
+  file.root = &graph;
+  GraphWriter writer(file, graph);
+  GraphWriter::Values values;
+  for (const ModelValue& input : model.inputs) {
+    std::string name = file.fresh_name(input.name);
+    fill_value_info(*graph.add_input(), name, input.type);
+    values[input.name] = name;
+  }
+  for (const ModelValue& output : model.outputs)
+    if (file.names.insert(output.name).second) file.reserved.insert(output.name);
+  writer.segments(model.segments, values);
+  for (const ModelValue& output : model.outputs) {
+    std::string name = values.at(output.name);
+    if (name != output.name) {
+      std::string wanted = file.claim(output.name);
+      writer.node("Identity", {name}, {wanted}, {}, wanted);
+      name = wanted;
+    }
+    fill_value_info(*graph.add_output(), name, output.type);
+  }
+  onnx::OperatorSetIdProto& opset = *proto.add_opset_import();
+  opset.set_version(file.opset);
+  if (!file.uses_microsoft) return;
+  onnx::OperatorSetIdProto& contributed = *proto.add_opset_import();
+  contributed.set_domain("com.microsoft");
+  contributed.set_version(1);
+}
+
+// Weights in a file of their own, one after the other.
+class DataFile {
+ public:
+  explicit DataFile(std::string location) : location_(std::move(location)) {}
+
+  void add(onnx::TensorProto& proto, const Tensor& tensor) {
+    pad();
+    proto.set_data_type(data_type_of(tensor.dtype()));
+    for (Dim dim : tensor.type().dims()) proto.add_dims(dim.value());
+    proto.set_data_location(onnx::TensorProto::EXTERNAL);
+    auto set = [&](const char* key, std::string value) {
+      onnx::StringStringEntryProto& entry = *proto.add_external_data();
+      entry.set_key(key);
+      entry.set_value(std::move(value));
+    };
+    set("location", location_);
+    set("offset", fmt::format("{}", size_));
+    set("length", fmt::format("{}", tensor.byte_size()));
+    tensors_.push_back(tensor);
+    append({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+  }
+  Status write(const std::filesystem::path& path) const { return write_file_atomic(path, pieces_); }
+  bool empty() const { return tensors_.empty(); }
+
+ private:
+  void append(std::string_view piece) {
+    pieces_.push_back(piece);
+    size_ += static_cast<int64_t>(piece.size());
+  }
+  void pad() {
+    static constexpr char kZeros[kDataAlignment] = {};
+    int64_t missing = (kDataAlignment - size_ % kDataAlignment) % kDataAlignment;
+    append({kZeros, static_cast<size_t>(missing)});
+  }
+
+  std::string location_;
+  std::vector<Tensor> tensors_;  // keeps the bytes
+  std::vector<std::string_view> pieces_;
+  int64_t size_ = 0;
+};
+
+Result<std::vector<std::filesystem::path>> save(const std::filesystem::path& path,
+                                                const Model& model, const OnnxExport& options) {
+  onnx::ModelProto proto;
+  FileWriter file;
+  file.opset = options.opset;
+  file.primitives = options.primitives;
+  proto.set_ir_version(ir_version(options.opset));
+  proto.set_producer_name("hone");
+  write_metadata(model, proto);
+  write_model(model, file, proto);
+
+  int64_t bytes = static_cast<int64_t>(proto.ByteSizeLong());
+  for (const auto& [tensor, value] : file.large) bytes += value.byte_size() + 64;
+  bool is_apart = options.external_data || bytes >= kMaxMessage;
+  std::filesystem::path data_path = path;
+  data_path += ".data";
+  DataFile data(data_path.filename().string());
+  for (auto& [tensor, value] : file.large) {
+    if (is_apart && value.byte_size() >= kMinExternal)
+      data.add(*tensor, value);
+    else
+      fill_tensor(value, *tensor);
+  }
+  std::vector<std::filesystem::path> written;
+  if (!data.empty()) {
+    HONE_TRY(data.write(data_path));
+    written.push_back(data_path);
+  }
+  std::string text;
+  if (!proto.SerializeToString(&text))
+    return over_limit("the model does not fit into one ONNX file of 2 GB");
+  HONE_TRY(write_file_atomic(path, text));
+  written.push_back(path);
+  return written;
+}
+
+}  // namespace
+}  // namespace hone::onnx_io
+
+namespace hone {
+
+Result<std::vector<std::filesystem::path>> save_onnx(const std::filesystem::path& path,
+                                                     const Model& model,
+                                                     const OnnxExport& options) {
+  int least = options.primitives ? 13 : 17;
+  if (options.opset < least || options.opset > 21)
+    return usage_error("opset {} is not one of {} to 21", options.opset, least);
+  try {
+    return onnx_io::save(path, model, options);
+  } catch (onnx_io::Failure& failure) {
+    return std::move(failure.error);
+  }
+}
+
+}  // namespace hone

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "io/onnx/write/emit.h"
+
+namespace hone::onnx_io {
+
+// An export may return false where this one of its op has no ONNX form of its own: a composite is
+// then spelled out, a primitive refused.
+#define HONE_EXPORT(opcode, since, function) bool function(Emit& emit);
+#include "io/onnx/write/exports.def"
+
+struct ExportRow {
+  Opcode opcode;
+  int since;
+  bool (*write)(Emit&);
+};
+
+// The row for an opset; null if there is none.
+const ExportRow* find_export(Opcode opcode, int opset);
+
+}  // namespace hone::onnx_io
