@@ -3,9 +3,6 @@
 #include "io/onnx/ops/helpers.h"
 #include "io/onnx/registry.h"
 
-// Defaults of attributes are the floats of the schema, so that a default and the same number
-// written out give the same graph.
-
 namespace hone::onnx_io {
 namespace {
 
@@ -52,7 +49,7 @@ void map_swish(Node& n) {
 
 void map_hard_sigmoid(Node& n) {
   ignore_consumed_inputs(n);
-  Attrs attrs = {{"alpha", n.real("alpha", 0.2f)}, {"beta", n.real("beta", 0.5)}};
+  Attrs attrs = {{"alpha", n.real("alpha", 0.2)}, {"beta", n.real("beta", 0.5)}};
   n.out(n.builder().op(Opcode::hard_sigmoid, {n.in()}, std::move(attrs)));
 }
 
@@ -71,15 +68,15 @@ void map_celu(Node& n) {
 void map_selu(Node& n) {
   ignore_consumed_inputs(n);
   bool rough = n.version() < 6;
-  double alpha = n.real("alpha", rough ? 1.6732f : 1.67326319217681884765625f);
-  double gamma = n.real("gamma", rough ? 1.0507f : 1.05070102214813232421875f);
+  double alpha = n.real("alpha", rough ? 1.6732 : 1.6732632);
+  double gamma = n.real("gamma", rough ? 1.0507 : 1.050701);
   n.out(exponential_unit(n.in(), alpha) * gamma);
 }
 
 void map_leaky_relu(Node& n) {
   ignore_consumed_inputs(n);
   Value x = n.in();
-  Value slope = n.builder().scalar(x.dtype(), n.real("alpha", 0.01f));
+  Value slope = n.builder().scalar(x.dtype(), n.real("alpha", 0.01));
   n.out(n.builder().op(Opcode::prelu, {x, slope}));
 }
 
@@ -148,7 +145,7 @@ void map_hardmax(Node& n) {
   along_axis(n, [](Value x, int axis) {
     if (x.dim(axis).is(0)) return x;
     Attrs attrs = {{"depth", Dims{x.dim(axis)}}, {"axis", int64_t{axis}}, {"dtype", x.dtype()}};
-    return x.builder().op(Opcode::one_hot, {argmax(x, axis)}, std::move(attrs));
+    return x.builder().op(Opcode::one_hot, {arg_extreme(x, "max", axis)}, std::move(attrs));
   });
 }
 

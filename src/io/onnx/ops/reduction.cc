@@ -96,12 +96,37 @@ void map_reduce_log_sum_exp(Node& n) {
 
 namespace {
 
+// What every number of the type exceeds or equals, or the other end.
+Tensor extreme(DType dtype, bool highest) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (is_real(dtype)) return Tensor::scalar(dtype, highest ? kInfinity : -kInfinity);
+  IntegerLimits limits = integer_limits(dtype);
+  return Tensor::from_integers(Type::scalar(dtype), {{highest ? limits.highest : limits.lowest}});
+}
+
+}  // namespace
+
+Value arg_extreme(Value x, std::string_view kind, int axis, bool last) {
+  Builder& b = x.builder();
+  Attrs attrs = {{"kind", std::string(kind)}, {"axis", int64_t{axis}}, {"last", last}};
+  Dim size = x.dim(axis);
+  if (size.is_static() || size.range().low > 0) return b.op(Opcode::arg_reduce, {x}, attrs);
+  // An element that loses against all others makes sure that there is one.
+  Dims low(static_cast<size_t>(x.rank()), 0), high = low;
+  (last ? low : high)[static_cast<size_t>(axis)] = 1;
+  Value loser = b.constant(extreme(x.dtype(), kind == "min"));
+  x = b.op(Opcode::pad, {x, loser}, {{"low", low}, {"high", high}});
+  Value index = b.op(Opcode::arg_reduce, {x}, attrs);
+  return last ? index - 1 : index;
+}
+
+namespace {
+
 void map_arg_extreme(Node& n, std::string_view kind) {
   Value x = n.in();
   int axis = n.axis("axis", x.rank(), 0);
   bool last = n.version() >= 12 && n.flag("select_last_index");
-  Attrs attrs = {{"kind", std::string(kind)}, {"axis", int64_t{axis}}, {"last", last}};
-  Value index = n.builder().op(Opcode::arg_reduce, {x}, std::move(attrs));
+  Value index = arg_extreme(x, kind, axis, last);
   n.out(n.flag("keepdims", true) ? unsqueeze(index, axis) : index);
 }
 

@@ -27,13 +27,6 @@ Value number_operand(Node& n, size_t i, std::string_view what) {
   return cast(reshape(x, {}), DType::f64);
 }
 
-// A dim as an i64 scalar.
-Value measured(Builder& b, Dim dim) {
-  if (dim.is_static())
-    return b.constant(Tensor::from_integers(Type::scalar(DType::i64), {{dim.value()}}));
-  return reduce_sum(b.full(DType::i64, {dim}, 1), {0});
-}
-
 // ---- Windows ------------------------------------------------------------------------------------
 
 // Sums a_j cos(2 pi j i / period) for i below the size; the period of a symmetric window is one
@@ -119,7 +112,7 @@ Value cropped(Value x, int axis, Dim size) {
   Builder& b = x.builder();
   Dims dims(static_cast<size_t>(x.rank()), 1);
   dims[static_cast<size_t>(axis)] = x.dim(axis);
-  Value inside = compare("lt", iota(b, DType::i64, dims, axis), measured(b, size));
+  Value inside = compare("lt", iota(b, DType::i64, dims, axis), size_value(b, size));
   return select(inside, x, b.scalar(x.dtype(), 0));
 }
 
@@ -132,7 +125,7 @@ struct Table {
 // so that the angle is exact.
 Table table(Builder& b, DType dtype, Dim rows, Dim columns, Dim length) {
   Value turns = iota(b, DType::i64, {rows, columns}, 0) * iota(b, DType::i64, {rows, columns}, 1);
-  Value size = measured(b, length);
+  Value size = size_value(b, length);
   Value part = cast(binary(Opcode::rem, turns, size), DType::f64) / cast(size, DType::f64);
   Value angle = part * (2 * kPi);
   return {cast(cosine(angle), dtype), cast(sine(angle), dtype)};
@@ -165,7 +158,7 @@ Value inverse(Complex x, int axis, Dim length) {
   x = {cropped(x.re, axis, length), cropped(x.im, axis, length)};
   Builder& b = x.re.builder();
   Table t = table(b, x.re.dtype(), x.re.dim(axis), length, length);
-  return joined(transformed(x, axis, t, 1)) / cast(measured(b, length), x.re.dtype());
+  return joined(transformed(x, axis, t, 1)) / cast(size_value(b, length), x.re.dtype());
 }
 
 // Of a spectrum without its mirrored half, which counts through its partner: all bins but the
@@ -176,7 +169,7 @@ Value inverse_onesided(Complex x, int axis, Dim length) {
   Builder& b = x.re.builder();
   DType dtype = x.re.dtype();
   Dim rows = x.re.dim(axis);
-  Value size = measured(b, length), row = iota(b, DType::i64, {rows, 1}, 0);
+  Value size = size_value(b, length), row = iota(b, DType::i64, {rows, 1}, 0);
   Value alone = binary(Opcode::or_, compare("eq", row, 0), compare("eq", row + row, size));
   Value weight = select(alone, b.scalar(dtype, 1), b.scalar(dtype, 2)) / cast(size, dtype);
   Table t = table(b, dtype, rows, length, length);

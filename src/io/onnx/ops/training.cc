@@ -52,7 +52,7 @@ class Optimizer {
 
 void map_adagrad(Node& n) {
   Optimizer o(n, 3);
-  double decay = n.real("decay_factor", 0), epsilon = n.real("epsilon", 1e-6f);
+  double decay = n.real("decay_factor", 0), epsilon = n.real("epsilon", 1e-6);
   for (size_t i = 0; i < o.count(); ++i) {
     Value x = o.of(i, 0), g = o.regularized_gradient(i);
     Value squares = o.of(i, 2) + g * g;
@@ -64,8 +64,8 @@ void map_adagrad(Node& n) {
 
 void map_adam(Node& n) {
   Optimizer o(n, 4);
-  double alpha = n.real("alpha", 0.9f), beta = n.real("beta", 0.999f);
-  double epsilon = n.real("epsilon", 1e-6f), shrink = 1 - n.real("norm_coefficient_post", 0);
+  double alpha = n.real("alpha", 0.9), beta = n.real("beta", 0.999);
+  double epsilon = n.real("epsilon", 1e-6), shrink = 1 - n.real("norm_coefficient_post", 0);
   for (size_t i = 0; i < o.count(); ++i) {
     Value x = o.of(i, 0), g = o.regularized_gradient(i);
     DType dtype = x.dtype();
