@@ -95,7 +95,8 @@ std::string text_alone(const Model& model) {
   const std::vector<const Graph*> graphs = graphs_of(model);
   const bool large = std::any_of(graphs.begin(), graphs.end(),
                                  [](const Graph* graph) { return is_large(*graph); });
-  return print(model, {.elide = large});
+  const Result<std::string> text = print(model, {.elide = large});
+  return text.ok() ? *text : fmt::format("# {}\n", text.error().what);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Result<WeightTable> load_weights(const std::filesystem::path& folder, std::strin
 }
 
 // A model that is nothing but a graph is written as one.
-std::string text_of(const Model& model, const PrintOptions& options) {
+Result<std::string> text_of(const Model& model, const PrintOptions& options) {
   if (const Graph* graph = single_graph(model)) {
     Model plain = model_of(*graph);
     if (plain.name == model.name && plain.inputs == model.inputs && plain.outputs == model.outputs)
@@ -64,7 +64,7 @@ Result<std::vector<std::filesystem::path>> save_model(const std::filesystem::pat
   }
   std::vector<std::filesystem::path> files = {path};
   WeightTable table;
-  std::string text = text_of(model, {.weights = &table});
+  std::string text = HONE_TRY(text_of(model, {.weights = &table}));
   if (!table.entries().empty()) {
     std::filesystem::path weights_path = path;
     weights_path.replace_extension(".npz");

@@ -70,6 +70,9 @@ std::vector<bool> live_nodes(const Graph& graph) {
 }
 
 Result<Graph> specialize(const Graph& graph, const Bindings& bindings) {
+  for (Symbol symbol : graph.symbols())
+    if (auto bound = bindings.find(symbol.name()); bound != bindings.end())
+      HONE_TRY(check_binding(symbol, bound->second));
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     auto bind_region = [&](const Graph& region) { return specialize(region, bindings); };

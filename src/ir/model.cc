@@ -21,15 +21,16 @@ class Namer {
   std::unordered_set<std::string> used_;
 };
 
-void collect_graphs(const std::vector<Segment>& segments, std::vector<const Graph*>& graphs) {
+// Calls visit with each segment of the given kind, in the order of the text.
+template <class Kind, class Visit>
+void for_each(const std::vector<Segment>& segments, const Visit& visit) {
   for (const Segment& segment : segments) {
-    if (const auto* run = std::get_if<GraphSegment>(&segment.kind)) {
-      graphs.push_back(run->graph.get());
-    } else if (const auto* choice = std::get_if<IfSegment>(&segment.kind)) {
-      collect_graphs(choice->on_true.segments, graphs);
-      collect_graphs(choice->on_false.segments, graphs);
-    } else {
-      collect_graphs(std::get<LoopSegment>(segment.kind).body.segments, graphs);
+    if (const auto* found = std::get_if<Kind>(&segment.kind)) visit(*found);
+    if (const auto* choice = std::get_if<IfSegment>(&segment.kind)) {
+      for_each<Kind>(choice->on_true.segments, visit);
+      for_each<Kind>(choice->on_false.segments, visit);
+    } else if (const auto* loop = std::get_if<LoopSegment>(&segment.kind)) {
+      for_each<Kind>(loop->body.segments, visit);
     }
   }
 }
@@ -69,8 +70,17 @@ const Graph* single_graph(const Model& model) {
 
 std::vector<const Graph*> graphs_of(const Model& model) {
   std::vector<const Graph*> graphs;
-  collect_graphs(model.segments, graphs);
+  for_each<GraphSegment>(model.segments,
+                         [&](const GraphSegment& run) { graphs.push_back(run.graph.get()); });
   return graphs;
+}
+
+const DeferredSegment* first_deferred(const Model& model) {
+  const DeferredSegment* first = nullptr;
+  for_each<DeferredSegment>(model.segments, [&](const DeferredSegment& deferred) {
+    if (first == nullptr) first = &deferred;
+  });
+  return first;
 }
 
 }  // namespace hone

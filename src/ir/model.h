@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,8 +69,28 @@ struct LoopSegment {
   std::vector<std::string> results = {};
 };
 
+// Makes what a part of a model is for given input types, which are static. It gives the same for
+// the same types; whoever runs it keeps that.
+class SegmentSource {
+ public:
+  virtual ~SegmentSource() = default;
+  virtual Result<Body> specialize(std::span<const Type> inputs) const = 0;
+  virtual std::string describe() const = 0;  // for messages: "node 'detect/nms'"
+};
+
+// What cannot be typed before the sizes of its inputs are known, and so is made when they are.
+//
+// The body that is made sees the inputs by their names, and nothing else from outside. Its results
+// bear the names of this segment's results, in this order; its other names must be new in the
+// model. Until it is made nothing is known of its results, not even their element types.
+struct DeferredSegment {
+  std::shared_ptr<const SegmentSource> source;
+  std::vector<std::string> inputs;
+  std::vector<std::string> results;
+};
+
 struct Segment {
-  std::variant<GraphSegment, IfSegment, LoopSegment> kind;
+  std::variant<GraphSegment, IfSegment, LoopSegment, DeferredSegment> kind;
 };
 
 struct ModelValue {
@@ -88,10 +109,12 @@ struct Model {
 
 // One graph segment. Names that the graph lacks are made up: "input0", "output1".
 Model model_of(Graph graph);
+// The first segment that is deferred, in the order of the text; null if there is none.
+const DeferredSegment* first_deferred(const Model& model);
 // The graph of a model that is one graph from its inputs to its outputs; null for others.
 const Graph* single_graph(const Model& model);
 
-// All graphs, in the order of the text.
+// All graphs, in the order of the text; what is deferred is none yet.
 std::vector<const Graph*> graphs_of(const Model& model);
 
 // Checks every invariant: names are given once and before they are read, counts agree, graphs
@@ -99,7 +122,8 @@ std::vector<const Graph*> graphs_of(const Model& model);
 Status verify(const Model& model);
 
 // Binds symbols of the inputs and carries what is then known about sizes into the graphs. A graph
-// that those sizes do not fit stays as it is: it may stand where the model never gets to.
+// that those sizes do not fit stays as it is: it may stand where the model never gets to. Deferred
+// segments whose input types become known are replaced by what they are for these.
 Result<Model> specialize(const Model& model, const Bindings& bindings);
 
 }  // namespace hone

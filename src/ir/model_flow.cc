@@ -11,6 +11,8 @@ constexpr int kMaxModelDepth = 64;
 // A loop is first tried with the assumption that its values keep their sizes, then without: twice
 // the work for each loop around, so deeper ones are only done without.
 constexpr int kMaxHopefulLoops = 4;
+// What is deferred may turn out to hold what is deferred, and so on.
+constexpr int kMaxReplaced = 4096;
 
 KnownType without_sizes(KnownType type) {
   std::fill(type.dims.begin(), type.dims.end(), -1);
@@ -19,12 +21,37 @@ KnownType without_sizes(KnownType type) {
 
 // What both are; sizes that differ are unknown.
 Result<KnownType> join(const KnownType& a, const KnownType& b, std::string_view what) {
+  if (a.is_open || b.is_open) return KnownType::open();
   if (a.dtype != b.dtype || a.dims.size() != b.dims.size())
     return bad_input("{} is {} or {}", what, a.to_string(), b.to_string());
   KnownType both = a;
   for (size_t i = 0; i < both.dims.size(); ++i)
     if (both.dims[i] != b.dims[i]) both.dims[i] = -1;
   return both;
+}
+
+// What grows along axis 0 by pieces.
+Result<KnownType> grown_type(KnownType before, const KnownType& piece, std::string_view what) {
+  if (before.is_open) return before;
+  if (before.dims.empty()) return bad_input("{} has no axis to grow along", what);
+  if (piece.is_open) {  // it has to fit when it is there
+    before.dims[0] = -1;
+    return before;
+  }
+  if (before.dims.size() == piece.dims.size()) {
+    for (size_t axis = 1; axis < before.dims.size(); ++axis)
+      if (before.dims[axis] >= 0 && piece.dims[axis] >= 0 && before.dims[axis] != piece.dims[axis])
+        return bad_input("{} is {}, and grows by {}", what, before.to_string(), piece.to_string());
+    before.dims[0] = -1;
+  }
+  return join(before, piece, what);
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 400;  // characters
+  std::string text = hone::join(names, ", ");
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return names.empty() ? "by nothing" : escape(text);
 }
 
 std::vector<Symbol> symbols_of(const std::vector<ModelValue>& values) {
@@ -52,13 +79,21 @@ KnownType KnownType::of(Type type) {
   return known;
 }
 
+std::optional<Type> KnownType::exactly() const {
+  if (is_open || std::ranges::find(dims, -1) != dims.end()) return std::nullopt;
+  Result<Type> type = Type::make(dtype, Dims(dims.begin(), dims.end()));
+  return type.ok() ? std::optional<Type>(*type) : std::nullopt;
+}
+
 std::string KnownType::to_string() const {
+  if (is_open) return "of unknown type";
   std::vector<std::string> texts;
   for (int64_t dim : dims) texts.push_back(dim < 0 ? "?" : fmt::format("{}", dim));
   return fmt::format("{}[{}]", name(dtype), join(texts, ", "));
 }
 
 Status match_type(Type wanted, const KnownType& known, Bindings& bindings) {
+  if (known.is_open) return {};
   auto mismatch = [&](std::string_view why) {
     return bad_input("is {}, must be {}{}", known.to_string(), wanted.to_string(), why);
   };
@@ -74,6 +109,7 @@ Status match_type(Type wanted, const KnownType& known, Bindings& bindings) {
 
 Status ModelFlow::run(Model& model) {
   HONE_TRY(check_symbols(model));
+  has_open_ = first_deferred(model) != nullptr;
   for (const ModelValue& input : model.inputs)
     HONE_TRY(define(input.name, KnownType::of(input.type)));
   HONE_TRY(segments(model.segments));
@@ -86,11 +122,35 @@ Status ModelFlow::run(Model& model) {
   return {};
 }
 
+Status ModelFlow::run(const DeferredSegment& segment, std::span<const Type> inputs, Body& body) {
+  if (body.results != segment.results)
+    return bad_input("its results are named {}, must be {}", names_text(body.results),
+                     names_text(segment.results));
+  has_open_ = true;  // the body may hold deferred segments
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (known_.contains(segment.inputs[i])) continue;  // read twice
+    HONE_TRY(define(segment.inputs[i], KnownType::of(inputs[i])));
+  }
+  HONE_TRY(segments(body.segments));
+  HONE_TRY(read_all(body.results));
+  return {};
+}
+
 Status ModelFlow::segments(std::vector<Segment>& list) {
   if (++depth_ > kMaxModelDepth)
     return over_limit("segments are nested more than {} deep", kMaxModelDepth);
-  for (Segment& s : list)
-    HONE_TRY(std::visit([this](auto& kind) { return segment(kind); }, s.kind));
+  for (size_t i = 0; i < list.size();) {
+    if (const auto* deferred = std::get_if<DeferredSegment>(&list[i].kind)) {
+      if (std::optional<Body> body = HONE_TRY(replacement(*deferred))) {
+        auto at = list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+        list.insert(at, std::make_move_iterator(body->segments.begin()),
+                    std::make_move_iterator(body->segments.end()));
+        continue;
+      }
+    }
+    HONE_TRY(std::visit([this](auto& kind) { return segment(kind); }, list[i].kind));
+    ++i;
+  }
   --depth_;
   return {};
 }
@@ -119,14 +179,53 @@ Status ModelFlow::segment(GraphSegment& segment) {
     break;
   }
   std::vector<KnownType> outputs;
-  for (Type type : graph.output_types()) outputs.push_back(KnownType::of(type.bind(bindings)));
+  for (Type type : graph.output_types()) {
+    Result<Type> bound = type.bind(bindings);
+    if (!bound.ok()) return std::move(bound).error().within(where);
+    outputs.push_back(KnownType::of(*bound));
+  }
   if (Status good = crops(segment, outputs); !good.ok())
     return std::move(good).error().within(where);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!segment.outputs[i].empty()) HONE_TRY(define(segment.outputs[i], std::move(outputs[i])));
-  if (specializes_ && !bindings.empty())
-    segment.graph = std::make_shared<const Graph>(HONE_TRY(hone::specialize(graph, bindings)));
+  if (!specializes_ || bindings.empty()) return {};
+  Result<Graph> special = hone::specialize(graph, bindings);
+  if (special.ok()) {
+    segment.graph = std::make_shared<const Graph>(std::move(*special));
+  } else if (depth_ == 1) {  // it is sure to be reached
+    return std::move(special).error().within(where);
+  }
   return {};
+}
+
+Status ModelFlow::segment(DeferredSegment& segment) {
+  if (segment.source == nullptr) return bad_input("a deferred segment has no source");
+  auto check = [&]() -> Status {
+    HONE_TRY(read_all(segment.inputs));
+    for (const std::string& name : segment.results) HONE_TRY(define(name, KnownType::open()));
+    return {};
+  };
+  Status good = check();
+  if (good.ok()) return {};
+  return std::move(good).error().within(
+      fmt::format("deferred segment '{}'", segment.source->describe()));
+}
+
+Result<std::optional<Body>> ModelFlow::replacement(const DeferredSegment& segment) {
+  if (!specializes_ || segment.source == nullptr) return std::optional<Body>();
+  std::vector<Type> types;
+  for (const std::string& name : segment.inputs) {
+    Result<KnownType> known = read(name);
+    std::optional<Type> type = known.ok() ? known->exactly() : std::nullopt;
+    if (!type) return std::optional<Body>();
+    types.push_back(*type);
+  }
+  if (++replaced_ > kMaxReplaced)
+    return over_limit("more than {} deferred segments became known", kMaxReplaced);
+  Result<Body> body = make_body(segment, types);
+  if (body.ok()) return std::optional<Body>(std::move(*body));
+  if (depth_ == 1) return std::move(body).error();  // it is sure to be reached
+  return std::optional<Body>();
 }
 
 Status ModelFlow::crops(const GraphSegment& segment, std::vector<KnownType>& outputs) {
@@ -171,7 +270,7 @@ Status ModelFlow::segment(IfSegment& segment) {
 Status ModelFlow::segment(LoopSegment& loop) {
   if (!loop.trip_count.empty()) {
     KnownType trips = HONE_TRY(read(loop.trip_count));
-    if (!trips.dims.empty() || !is_integer(trips.dtype))
+    if (!trips.can_be_count())
       return bad_input("trip count '%{}' is {}, no scalar integer", loop.trip_count,
                        trips.to_string());
   }
@@ -196,7 +295,7 @@ Status ModelFlow::segment(LoopSegment& loop) {
     if (is_hopeful) loop = std::move(attempt);
   }
   if (!is_hopeful) {
-    std::transform(carried.begin(), carried.end(), carried.begin(), without_sizes);
+    for (KnownType& type : carried) type = has_open_ ? KnownType::open() : without_sizes(type);
     results = HONE_TRY(loop_body(loop, carried, grown));
   }
   for (size_t i = 0; i < results.size(); ++i) HONE_TRY(define(loop.results[i], results[i]));
@@ -219,16 +318,8 @@ Result<std::vector<KnownType>> ModelFlow::loop_body(LoopSegment& loop,
     std::string what = fmt::format("result '%{}' of loop", loop.results[i]);
     bool grows = i >= carried.size();
     KnownType before = grows ? grown[i - carried.size()] : carried[i];
-    if (grows && before.dims.empty()) return bad_input("{} has no axis to grow along", what);
-    if (grows && before.dims.size() == results[i].dims.size()) {
-      for (size_t axis = 1; axis < before.dims.size(); ++axis)
-        if (before.dims[axis] >= 0 && results[i].dims[axis] >= 0 &&
-            before.dims[axis] != results[i].dims[axis])
-          return bad_input("{} is {}, and grows by {}", what, before.to_string(),
-                           results[i].to_string());
-      before.dims[0] = -1;
-    }
-    results[i] = HONE_TRY(join(before, results[i], what));
+    results[i] =
+        HONE_TRY(grows ? grown_type(before, results[i], what) : join(before, results[i], what));
   }
   return results;
 }
@@ -266,7 +357,7 @@ Result<std::vector<KnownType>> ModelFlow::read_all(std::span<const std::string> 
 
 Status ModelFlow::read_flag(std::string_view name) const {
   KnownType type = HONE_TRY(read(name));
-  if (!type.is_scalar(DType::boolean))
+  if (!type.can_be_scalar(DType::boolean))
     return bad_input("condition '%{}' is {}, must be bool[]", name, type.to_string());
   return {};
 }
@@ -289,6 +380,21 @@ Status verify(const Model& model) {
   return {};
 }
 
+Result<Body> make_body(const DeferredSegment& segment, std::span<const Type> inputs) {
+  auto make = [&]() -> Result<Body> {
+    Body body = HONE_TRY(segment.source->specialize(inputs));
+    Model inside;
+    inside.segments = body.segments;
+    HONE_TRY(ModelFlow(false).run(segment, inputs, body));
+    for (const Graph* graph : graphs_of(inside)) HONE_TRY(verify(*graph));
+    return Body{std::move(inside.segments), std::move(body.results)};
+  };
+  Result<Body> body = make();
+  if (body.ok()) return body;
+  return std::move(body).error().within(
+      fmt::format("deferred segment '{}'", segment.source->describe()));
+}
+
 Result<Model> specialize(const Model& model, const Bindings& bindings) {
   Model result = model;
   for (const std::vector<ModelValue>* values : {&model.inputs, &model.outputs})
@@ -296,7 +402,11 @@ Result<Model> specialize(const Model& model, const Bindings& bindings) {
       if (auto bound = bindings.find(symbol.name()); bound != bindings.end())
         HONE_TRY(check_binding(symbol, bound->second));
   for (std::vector<ModelValue>* values : {&result.inputs, &result.outputs})
-    for (ModelValue& value : *values) value.type = value.type.bind(bindings);
+    for (ModelValue& value : *values) {
+      Result<Type> bound = value.type.bind(bindings);
+      if (!bound.ok()) return std::move(bound).error().within(fmt::format("'%{}'", value.name));
+      value.type = *bound;
+    }
   Status flow = ModelFlow(true).run(result);
   if (!flow.ok()) return std::move(flow).error().within(fmt::format("model '{}'", model.name));
   return result;

@@ -11,19 +11,27 @@
 
 namespace hone {
 
-// A type of which some sizes may be unknown, since they depend on data.
+// A type of which some sizes may be unknown, since they depend on data, or all, since it is the
+// type of what a deferred segment gives.
 struct KnownType {
   DType dtype = DType::f32;
-  Ints dims;  // -1: unknown
+  Ints dims = {};        // -1: unknown
+  bool is_open = false;  // nothing is known, neither element type nor rank
 
   static KnownType of(Type type);  // symbolic dims are unknown
-  bool is_scalar(DType wanted) const { return dims.empty() && dtype == wanted; }
-  std::string to_string() const;  // "f32[3, ?]"
+  static KnownType open() { return {.is_open = true}; }
+  bool can_be_scalar(DType wanted) const { return is_open || (dims.empty() && dtype == wanted); }
+  bool can_be_count() const { return is_open || (dims.empty() && is_integer(dtype)); }
+  std::optional<Type> exactly() const;  // if all is known
+  std::string to_string() const;        // "f32[3, ?]"
   bool operator==(const KnownType&) const = default;
 };
 
 // Checks that the known type can be the wanted one and adds what its symbols must be.
 Status match_type(Type wanted, const KnownType& known, Bindings& bindings);
+
+// What a deferred segment is for inputs of these types, verified.
+Result<Body> make_body(const DeferredSegment& segment, std::span<const Type> inputs);
 
 // Follows the values of a model from segment to segment: what is known about them before it runs.
 class ModelFlow {
@@ -32,12 +40,17 @@ class ModelFlow {
   explicit ModelFlow(bool specializes) : specializes_(specializes) {}
 
   Status run(Model& model);
+  // What a deferred segment has become for inputs of these types.
+  Status run(const DeferredSegment& segment, std::span<const Type> inputs, Body& body);
 
  private:
   Status segments(std::vector<Segment>& list);
   Status segment(GraphSegment& segment);
   Status segment(IfSegment& segment);
   Status segment(LoopSegment& segment);
+  Status segment(DeferredSegment& segment);
+  // The body of a deferred segment, if it is to be put in its place.
+  Result<std::optional<Body>> replacement(const DeferredSegment& segment);
   Status crops(const GraphSegment& segment, std::vector<KnownType>& outputs);
   // The types of the results; what the body defined is forgotten.
   Result<std::vector<KnownType>> body(Body& body);
@@ -54,6 +67,8 @@ class ModelFlow {
   bool specializes_;
   int depth_ = 0;
   int loop_depth_ = 0;
+  int replaced_ = 0;       // deferred segments
+  bool has_open_ = false;  // types may be open
   std::unordered_map<std::string, KnownType> known_;
   std::vector<std::string> order_;  // the names of known_, as they came
 };

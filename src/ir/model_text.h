@@ -8,7 +8,8 @@
 
 namespace hone {
 
-std::string print(const Model& model, const PrintOptions& options = {});
+// Unsupported if a segment is deferred: what it is has no text before it is made.
+Result<std::string> print(const Model& model, const PrintOptions& options = {});
 
 // A text of one model, or of one graph, which is then the model.
 Result<Model> parse_model(std::string_view text, const ParseOptions& options = {});

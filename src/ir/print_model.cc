@@ -125,6 +125,8 @@ class ModelPrinter {
     close(indent);
   }
 
+  void segment(const DeferredSegment&, int) { HONE_CHECK(false, "a deferred segment has no text"); }
+
   void open(const Body& body, int indent) {
     out_ += " {";
     segments(body.segments, indent + 2);
@@ -142,7 +144,13 @@ class ModelPrinter {
 
 }  // namespace
 
-std::string print(const Model& model, const PrintOptions& options) {
+Result<std::string> print(const Model& model, const PrintOptions& options) {
+  if (const DeferredSegment* deferred = first_deferred(model)) {
+    return unsupported("segment '{}' is typed when its input sizes are known",
+                       deferred->source == nullptr ? "" : deferred->source->describe())
+        .within(fmt::format("model '{}'", model.name))
+        .with_hint("bind them with --dim or --shape");
+  }
   return ModelPrinter(options).print(model);
 }
 

@@ -35,6 +35,10 @@ std::string type_text(DType dtype, std::span<const Dim> dims) {
   return text + "]";
 }
 
+bool is_static(std::span<const Dim> dims) {
+  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
+}
+
 Status check(DType dtype, std::span<const Dim> dims) {
   if (dims.size() > kMaxRank) {
     return over_limit("type {}: rank {} is above the limit of {}", name(dtype), dims.size(),
@@ -48,14 +52,22 @@ Status check(DType dtype, std::span<const Dim> dims) {
     }
   }
   // An axis of size 0 counts as 1, so that strides cannot overflow either.
-  int64_t most = 1, terms = 1;
+  int64_t most = 1, most_static = 1, terms = 1;
   for (const Dim& dim : dims) {
-    most = (Dim(most) * std::max<int64_t>(dim.range().high, 1)).value();
+    const int64_t high = std::max<int64_t>(dim.range().high, 1);
+    most = (Dim(most) * high).value();
+    if (dim.is_static()) most_static = (Dim(most_static) * high).value();
     terms = std::min(terms * static_cast<int64_t>(dim.term_count()), kMaxProductTerms + 1);
   }
-  if (most > kMaxElements) {
-    return over_limit("type {}: up to {}{} elements, above the limit of 2^40",
-                      type_text(dtype, dims), most, most == kDimLimit ? " or more" : "");
+  if (most_static > kMaxElements) {
+    return over_limit("type {}: {}{}{} elements, above the limit of 2^40", type_text(dtype, dims),
+                      is_static(dims) ? "" : "its static dims alone make ", most_static,
+                      most_static == kDimLimit ? " or more" : "");
+  }
+  if (most > kMaxSymbolicElements) {
+    return over_limit("type {}: up to {}{} elements, above the limit of 2^60 for symbolic types",
+                      type_text(dtype, dims), most, most == kDimLimit ? " or more" : "")
+        .with_hint("give its symbols smaller ranges");
   }
   if (terms > kMaxProductTerms) {
     return over_limit("type {}: its dims are too complex to multiply", type_text(dtype, dims));
@@ -67,10 +79,8 @@ TypeData make_data(DType dtype, std::span<const Dim> dims) {
   TypeData data = {dtype, Dims(dims.begin(), dims.end()), true, 1, 0};
   Hasher hasher;
   hasher.add(dtype);
-  for (const Dim& dim : dims) {
-    hasher.add(dim.hash());
-    data.is_static &= dim.is_static();
-  }
+  for (const Dim& dim : dims) hasher.add(dim.hash());
+  data.is_static = is_static(dims);
   data.hash_ = hasher.value();
   if (!data.is_static) {
     data.elements = 0;
@@ -138,11 +148,11 @@ int64_t Type::static_bytes() const { return (static_elements() * bits(dtype()) +
 Type Type::with_dtype(DType dtype) const { return get(dtype, dims()); }
 Type Type::with_dims(std::span<const Dim> dims) const { return get(dtype(), dims); }
 
-Type Type::bind(const Bindings& bindings) const {
-  if (is_static()) return *this;
+Result<Type> Type::bind(const Bindings& bindings) const {
+  if (is_static() || bindings.empty()) return *this;
   Dims bound(dims().begin(), dims().end());
   for (Dim& dim : bound) dim = dim.bind(bindings);
-  return get(dtype(), bound);
+  return make(dtype(), bound);
 }
 
 std::string Type::to_string() const {

@@ -16,6 +16,9 @@ using Ints = std::vector<int64_t>;
 
 inline constexpr int kMaxRank = 16;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
+// What symbols may be is often not known well, so a symbolic type may seem larger. Strides and
+// offsets do not overflow up to this.
+inline constexpr int64_t kMaxSymbolicElements = int64_t{1} << 60;
 
 struct TypeData;  // type.cc
 
@@ -25,7 +28,8 @@ class Type {
  public:
   Type() = default;
 
-  // Checks rank <= kMaxRank, every dim's range >= 0, elements <= kMaxElements.
+  // Checks rank <= kMaxRank, every dim's range >= 0, elements <= kMaxElements. If there are
+  // symbols, this holds for the static dims alone, and the whole is <= kMaxSymbolicElements.
   static Result<Type> make(DType dtype, std::span<const Dim> dims);
   // For dims that are known to be good; a bad one is a bug of the caller.
   static Type get(DType dtype, std::span<const Dim> dims);
@@ -48,7 +52,8 @@ class Type {
 
   Type with_dtype(DType dtype) const;
   Type with_dims(std::span<const Dim> dims) const;  // bad dims are a bug of the caller
-  Type bind(const Bindings& bindings) const;
+  // Each binding must fit its symbol. What a binding gives may be too large.
+  Result<Type> bind(const Bindings& bindings) const;
 
   std::string to_string() const;  // "f32[N, 784]", "i64[]"
   size_t hash() const;

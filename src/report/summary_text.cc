@@ -120,6 +120,9 @@ Status add_segments(TextTable& outline, std::span<const Segment> segments,
       HONE_TRY(add_segments(outline, choice->on_true.segments, indent + "  "));
       outline.add_row({indent + "else", "", "", ""});
       HONE_TRY(add_segments(outline, choice->on_false.segments, indent + "  "));
+    } else if (const auto* deferred = std::get_if<DeferredSegment>(&segment.kind)) {
+      outline.add_row({fmt::format("{}deferred {}", indent, escape(deferred->source->describe())),
+                       "", "", names_text(deferred->results)});
     } else {
       const auto& loop = std::get<LoopSegment>(segment.kind);
       outline.add_row({indent + "loop", "", "", names_text(loop.results)});
@@ -144,6 +147,11 @@ Result<nlohmann::ordered_json> segments_json(std::span<const Segment> segments) 
       object["results"] = choice->results;
       object["on_true"] = HONE_TRY(segments_json(choice->on_true.segments));
       object["on_false"] = HONE_TRY(segments_json(choice->on_false.segments));
+    } else if (const auto* deferred = std::get_if<DeferredSegment>(&segment.kind)) {
+      object["kind"] = "deferred";
+      object["what"] = deferred->source->describe();
+      object["inputs"] = deferred->inputs;
+      object["results"] = deferred->results;
     } else {
       const auto& loop = std::get<LoopSegment>(segment.kind);
       object["kind"] = "loop";

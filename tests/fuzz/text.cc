@@ -32,11 +32,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   hone::Result<hone::Model> model = hone::parse_model(text);
   if (!model.ok() || !hone::verify(*model).ok()) return 0;
-  std::string printed = hone::print(*model);
+  std::string printed = hone::print(*model).value();
   hone::Result<hone::Model> again = hone::parse_model(printed);
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);
   HONE_CHECK(hone::verify(*again).ok(), "{}", printed);
-  HONE_CHECK(hone::print(*again) == printed, "{}\nis not\n{}", hone::print(*again), printed);
+  const std::string reprinted = hone::print(*again).value();
+  HONE_CHECK(reprinted == printed, "{}\nis not\n{}", reprinted, printed);
   for (const hone::Graph* graph : hone::graphs_of(*model)) use(*graph);
   return 0;
 }

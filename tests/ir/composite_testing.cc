@@ -184,8 +184,8 @@ void expect_symbolic(std::string_view op, std::initializer_list<std::string_view
       bindings[s.name()] = s.min() + step * s.multiple_of();
     }
     std::vector<Type> bound, wanted;
-    for (Type t : types) bound.push_back(t ? t.bind(bindings) : t);
-    for (Type t : results) wanted.push_back(t.bind(bindings));
+    for (Type t : types) bound.push_back(t ? t.bind(bindings).value() : t);
+    for (Type t : results) wanted.push_back(t.bind(bindings).value());
     const auto got = infer({symbolic.bind(bindings), bound});
     ASSERT_TRUE(got.ok()) << got.error().to_string();
     EXPECT_EQ(*got, wanted);

@@ -72,6 +72,56 @@ TEST(Numerics, OutputsMayStayWide) {
       run(graph, {"f32[] 3", "i32[] 7"}, {"f64[] 0.33333333333333333333", "i32[] 7"}, options), "");
 }
 
+// ---- Symbols
+// ----------------------------------------------------------------------------------------
+
+TEST(Symbols, AGraphRunsAtAnySize) {
+  std::string_view graph =
+      "graph @g(%x: f32[N, 2], %y: f32[2*N]) where N in 1..64 {\n"
+      "  %f = reshape %x {dims = [2*N]}\n"
+      "  %s = add %f, %y\n"
+      "  %p = pad %s, 9.0 {low = [0], high = [N]}\n"
+      "  return %p }";
+  EXPECT_EQ(run(graph, {"f32[1,2] 1 2", "f32[2] 10 20"}, {"f32[3] 11 22 9"}), "");
+  EXPECT_EQ(run(graph, {"f32[2,2] 1 2 3 4", "f32[4] 0"}, {"f32[6] 1 2 3 4 9 9"}), "");
+  EXPECT_THAT(run(graph, {"f32[2,2] 1 2 3 4", "f32[5] 0"}, {}),
+              HasSubstr("size 5 is not 2*N, which is 4 here"));
+}
+
+TEST(Symbols, RegionsAndCompositesSeeThem) {
+  std::string_view graph =
+      "graph @g(%x: f32[N], %a: f32[M, N]) where N in 1..64, M in 0..9 {\n"
+      "  %s = scan %x, %a {carried = 1}\n"
+      "    body @b(%s: f32[N], %r: f32[N]) { %t = add %s, %r return %t }\n"
+      "  %m = softmax %s {axis = 0}\n"
+      "  return %s, %m }";
+  EXPECT_EQ(run(graph, {"f32[2] 1 2", "f32[3,2] 1 1 2 1 3 1"},
+                {"f32[2] 7 5", "f32[2] 0.88079708 0.11920292"}, {}, 1e-6),
+            "");
+}
+
+TEST(Symbols, ATypeThatIsTooLargeNamesItsNode) {
+  // Any size is a size of the graph; 2^14 cubed is 2^42 elements.
+  std::string_view graph =
+      "graph @g(%x: f32[N]) where N in 0..65536 {\n"
+      "  %c = broadcast %x {dims = [N, N, N], map = [0]}\n"
+      "  %y = reduce %c {kind = sum, axes = [0, 1]}\n"
+      "  return %y }";
+  EXPECT_EQ(run(graph, {"f32[2] 1 2"}, {"f32[2] 6"}), "");
+  std::string error = run(graph, {"f32[16384] 0"}, {});
+  EXPECT_THAT(error, HasSubstr("4398046511104 elements, above the limit of 2^40"));
+  EXPECT_THAT(error, HasSubstr("node '%c' (broadcast)"));
+  Result<Graph> special = specialize(parse_ok(graph), {{"N", 16384}});
+  ASSERT_FALSE(special.ok());
+  EXPECT_EQ(special.error().code, ErrorCode::limit);
+  EXPECT_THAT(special.error().to_string(), HasSubstr("node '%c' (broadcast)"));
+}
+
+TEST(Symbols, BindingsMustFit) {
+  Graph graph = parse_ok("graph @g(%x: f32[N]) where N in 1..8 { return %x }");
+  EXPECT_EQ(specialize(graph, {{"N", 9}}).error().what, "N = 9 is outside of 1..8");
+}
+
 // ---- The driver
 // ----------------------------------------------------------------------------------
 

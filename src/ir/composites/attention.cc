@@ -24,8 +24,7 @@ bool check_past(Builder& b, std::string_view name, Value past, Value present) {
     return false;
   }
   return need_rank(b, name, past, 4, "[batch, heads, past length, dim]") &&
-         need_type(b, name, past,
-                   present.type().with_dims(with_dim(present.dims(), 2, past.dim(2))));
+         need_type(b, name, past, present.dtype(), with_dim(present.dims(), 2, past.dim(2)));
 }
 
 bool check_heads(Builder& b, Value q, Value k, Value v) {
@@ -39,9 +38,9 @@ bool check_heads(Builder& b, Value q, Value k, Value v) {
                      name(q.dtype()), name(k.dtype()), name(v.dtype())));
     return false;
   }
-  const Type want_key = q.type().with_dims(Dims{q.dim(0), k.dim(1), k.dim(2), q.dim(3)});
-  const Type want_value = q.type().with_dims(Dims{q.dim(0), k.dim(1), k.dim(2), v.dim(3)});
-  return need_type(b, "key", k, want_key) && need_type(b, "value", v, want_value);
+  const DType dtype = q.dtype();
+  return need_type(b, "key", k, dtype, {q.dim(0), k.dim(1), k.dim(2), q.dim(3)}) &&
+         need_type(b, "value", v, dtype, {q.dim(0), k.dim(1), k.dim(2), v.dim(3)});
 }
 
 // The number of query heads that share a key head.
@@ -63,8 +62,8 @@ std::optional<Parts> checked_parts(Builder& b, In in, Value& present_key, Value&
   if (past_key || past_value) {
     if (!check_past(b, "past_key", past_key, p.key) ||
         !check_past(b, "past_value", past_value, p.value) ||
-        !need_type(b, "past_value", past_value,
-                   p.value.type().with_dims(with_dim(p.value.dims(), 2, past_key.dim(2))))) {
+        !need_type(b, "past_value", past_value, p.value.dtype(),
+                   with_dim(p.value.dims(), 2, past_key.dim(2)))) {
       return std::nullopt;
     }
     p.key = present_key = concat({past_key, p.key}, 2);
@@ -153,8 +152,7 @@ std::vector<Value> expand_rotary_embedding(Builder& b, Op op, In in) {
   }
   const Dim pairs = cos.dim(-1), rotated = 2 * pairs, width = x.dim(3);
   const Dims table = cos.rank() == 2 ? Dims{x.dim(2), pairs} : Dims{x.dim(0), x.dim(2), pairs};
-  if (!need_type(b, "cos", cos, Type::get(x.dtype(), table)) ||
-      !need_type(b, "sin", sin, cos.type())) {
+  if (!need_type(b, "cos", cos, x.dtype(), table) || !need_type(b, "sin", sin, cos.type())) {
     return {};
   }
   if (!provably_le(rotated, width)) {

@@ -61,6 +61,13 @@ bool need_type(Builder& b, std::string_view name, Value v, Type type) {
   return complain(b, bad_input("{} is {}, want {}", name, v.type().to_string(), type.to_string()));
 }
 
+bool need_type(Builder& b, std::string_view name, Value v, DType dtype, const Dims& dims) {
+  if (!b.ok()) return false;
+  if (!v || (v.dtype() == dtype && v.dims() == dims)) return true;
+  return complain(b, bad_input("{} is {}, want {}{}", name, v.type().to_string(), hone::name(dtype),
+                               to_string(AttrValue(dims))));
+}
+
 bool need_broadcastable(Builder& b, std::string_view name, Value v, const Dims& dims) {
   if (!b.ok()) return false;
   if (!v) return true;
@@ -71,8 +78,9 @@ bool need_broadcastable(Builder& b, std::string_view name, Value v, const Dims& 
     fits = d.is(1) || d == dims[dims.size() - rank + i];
   }
   if (fits) return true;
-  return complain(b, bad_input("{} is {}, which does not broadcast to {}", name,
-                               v.type().to_string(), Type::get(v.dtype(), dims).to_string()));
+  return complain(
+      b, bad_input("{} is {}, which does not broadcast to {}{}", name, v.type().to_string(),
+                   hone::name(v.dtype()), to_string(AttrValue(dims))));
 }
 
 bool need_positive(Builder& b, std::string_view name, int64_t number) {

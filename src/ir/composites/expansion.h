@@ -34,6 +34,8 @@ bool need_rank_at_least(Builder& b, std::string_view name, Value v, int rank,
                         std::string_view layout = "");
 // Absent values pass.
 bool need_type(Builder& b, std::string_view name, Value v, Type type);
+// For dims that come from several operands, so that they may be no type at all.
+bool need_type(Builder& b, std::string_view name, Value v, DType dtype, const Dims& dims);
 // Broadcasting `v` to `dims` as numpy does enlarges nothing but `v`. Absent values pass.
 bool need_broadcastable(Builder& b, std::string_view name, Value v, const Dims& dims);
 bool need_positive(Builder& b, std::string_view name, int64_t number);

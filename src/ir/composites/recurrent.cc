@@ -117,19 +117,19 @@ std::optional<Layer> checked_layer(Builder& b, Op op, In in, int64_t gates, size
   l.time = l.x.dim(0), l.batch = l.x.dim(1), l.hidden = l.r.dim(2);
   const DType dtype = l.x.dtype();
   const Dim dirs = l.directions, rows = gates * l.hidden;
-  if (!need_type(b, "w", l.w, Type::get(dtype, {dirs, rows, l.x.dim(2)})) ||
-      !need_type(b, "r", l.r, Type::get(dtype, {dirs, rows, l.hidden})) ||
-      !need_type(b, "bias", l.bias, Type::get(dtype, {dirs, 2 * rows}))) {
+  if (!need_type(b, "w", l.w, dtype, {dirs, rows, l.x.dim(2)}) ||
+      !need_type(b, "r", l.r, dtype, {dirs, rows, l.hidden}) ||
+      !need_type(b, "bias", l.bias, dtype, {dirs, 2 * rows})) {
     return std::nullopt;
   }
   if (l.lengths) {
     const bool wide = l.lengths.dtype() == DType::i64;
-    const Type want = Type::get(wide ? DType::i64 : DType::i32, {l.batch});
-    if (!need_type(b, "lengths", l.lengths, want)) return std::nullopt;
+    if (!need_type(b, "lengths", l.lengths, wide ? DType::i64 : DType::i32, {l.batch})) {
+      return std::nullopt;
+    }
   }
   for (size_t i = 0; i < states; ++i) {
-    if (!need_type(b, i == 0 ? "h0" : "c0", l.initial[i],
-                   Type::get(dtype, {dirs, l.batch, l.hidden}))) {
+    if (!need_type(b, i == 0 ? "h0" : "c0", l.initial[i], dtype, {dirs, l.batch, l.hidden})) {
       return std::nullopt;
     }
   }
@@ -285,8 +285,10 @@ std::vector<Value> expand_lstm(Builder& b, Op op, In in) {
   std::optional<Layer> layer = checked_layer(b, op, in, 4, 2, "sigmoid,tanh,tanh");
   if (!layer) return {};
   layer->peephole = operand_or_none(in, 7);
-  const Type peephole = Type::get(layer->x.dtype(), {layer->directions, 3 * layer->hidden});
-  if (!need_type(b, "peephole", layer->peephole, peephole)) return {};
+  if (!need_type(b, "peephole", layer->peephole, layer->x.dtype(),
+                 {layer->directions, 3 * layer->hidden})) {
+    return {};
+  }
   const bool input_forget = op.flag("input_forget");
   return run_layer(b, *layer, [=](const Step& s) { return lstm_cell(s, input_forget); });
 }

@@ -114,12 +114,12 @@ Value spread(Builder& b, std::string_view name, Value v, Value x, Op op) {
   const std::optional<int> axis = axis_in(b, op.integer("axis"), x.rank());
   if (!axis) return v;
   if (block == 0) {
-    if (!need_type(b, name, v, Type::get(v.dtype(), {x.dim(*axis)}))) return v;
+    if (!need_type(b, name, v, v.dtype(), {x.dim(*axis)})) return v;
     return along(v, x.dims(), *axis);
   }
   if (!need_positive(b, "block", block)) return v;
   const Dim blocks = ceildiv(x.dim(*axis), block);
-  if (!need_type(b, name, v, Type::get(v.dtype(), with_dim(x.dims(), *axis, blocks)))) return v;
+  if (!need_type(b, name, v, v.dtype(), with_dim(x.dims(), *axis, blocks))) return v;
   Dims repeated = v.dims();
   repeated.insert(repeated.begin() + *axis + 1, block);
   Value whole = reshape(broadcast_to(unsqueeze(v, *axis + 1), repeated),

@@ -251,8 +251,9 @@ struct EvalScan {
     size_t carried = static_cast<size_t>(first.op.integer("carried"));
     int64_t length = first.operands.size() > carried ? first.operands[carried]->dims()[0]
                                                      : first.op.dims("length")[0].value();
-    std::vector<Type> parameters = body.input_types();
-    std::vector<Type> outputs = body.output_types();
+    const RunPlan& plan = *HONE_TRY(eval_state.plan_of(body));
+    std::vector<Type> parameters = plan.types_of(body.inputs());
+    std::vector<Type> outputs = plan.types_of(body.outputs());
     std::vector<Row<D>> states;
     for (EvalCall<D>& call : calls) {
       states.push_back(borrow_operands(call, 0));

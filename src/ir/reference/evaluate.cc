@@ -22,42 +22,48 @@ Status check_count(const Graph& graph, size_t given) {
   return bad_input("graph '{}' takes {} inputs, {} were given", graph.name(), wanted, given);
 }
 
-Status check_input(const Graph& graph, size_t i, Type given) {
-  Type wanted = graph.type(graph.inputs()[i]);
+// `wanted` is what the graph takes here, its symbols bound.
+Status check_input(const Graph& graph, size_t i, Type wanted, Type given) {
   if (given == wanted) return {};
   return bad_input("{} is {}, but the graph '{}' takes {}", describe_input(graph, i),
                    given ? given.to_string() : "missing", graph.name(), wanted.to_string());
 }
 
-// The graph itself if it is static, else one for the inputs' shapes, which `storage` holds.
-Result<const Graph*> bound_graph(const Graph& graph, std::span<const Tensor> inputs,
-                                 std::optional<Graph>& storage) {
-  HONE_TRY(check_count(graph, inputs.size()));
+struct BoundInputs {
+  Bindings bindings;
   std::vector<Type> types;
+};
+
+// What the symbols are for these inputs; all of them must follow.
+Result<BoundInputs> bound_inputs(const Graph& graph, std::span<const Tensor> inputs) {
+  HONE_TRY(check_count(graph, inputs.size()));
+  BoundInputs bound = {.bindings = {}, .types = graph.input_types()};
+  std::vector<Type> given;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    types.push_back(inputs[i].type());
-    if (!types[i]) return check_input(graph, i, types[i]).error();
+    given.push_back(inputs[i].type());
+    if (!given[i]) return check_input(graph, i, bound.types[i], given[i]).error();
   }
-  if (graph.is_static()) return &graph;
-  Bindings bindings = HONE_TRY(bind_inputs(graph, types));
-  storage.emplace(HONE_TRY(specialize(graph, bindings)));
-  if (!storage->is_static()) {
+  std::vector<Symbol> symbols = graph.symbols();
+  if (symbols.empty()) return bound;
+  bound.bindings = HONE_TRY(bind_inputs(graph, given));
+  for (Symbol symbol : symbols) {
+    if (bound.bindings.contains(symbol.name())) continue;
     return bad_input("symbol '{}' of graph '{}' is not determined by the inputs' shapes",
-                     storage->symbols().front().name(), graph.name());
+                     symbol.name(), graph.name());
   }
-  return &*storage;
+  for (Type& type : bound.types) type = HONE_TRY(type.bind(bound.bindings));
+  return bound;
 }
 
 // Ends the progress report and hands out the statistics, however the evaluation ends.
 class Report {
  public:
-  Report(EvalState& state, const Graph& graph) : state_(state) {
-    if (state.options.progress) {
-      state.options.progress->start(static_cast<int64_t>(state.plan_of(graph).steps.size()),
-                                    "nodes");
-    }
-  }
+  explicit Report(EvalState& state) : state_(state) {}
   Report(const Report&) = delete;
+  void start(const RunPlan& plan) {
+    if (state_.options.progress == nullptr) return;
+    state_.options.progress->start(static_cast<int64_t>(plan.steps.size()), "nodes");
+  }
   ~Report() {
     if (state_.options.progress) state_.options.progress->finish();
     if (state_.options.stats) *state_.options.stats = state_.stats;
@@ -81,9 +87,11 @@ EvalContext make_context(EvalState& state, size_t device_count) {
 template <class D>
 Result<std::vector<std::vector<Tensor>>> evaluate_in(const Graph& graph,
                                                      std::span<const std::vector<Tensor>> inputs,
+                                                     const Bindings& bindings,
                                                      const EvalOptions& options) {
-  DomainState<D> state(options);
-  Report report(state, graph);
+  DomainState<D> state(options, bindings);
+  Report report(state);
+  report.start(*HONE_TRY(state.plan_of(graph)));
   EvalContext context = make_context(state, inputs.size());
   std::vector<Row<D>> rows = HONE_TRY(run_graph<D>(graph, inputs, context));
   std::vector<std::vector<Tensor>> outputs(rows.size());
@@ -102,13 +110,12 @@ Result<std::vector<std::vector<Tensor>>> evaluate_spmd(const Graph& graph,
                                                        std::span<const std::vector<Tensor>> inputs,
                                                        const EvalOptions& options) {
   if (inputs.empty()) return bad_input("graph '{}' is to run on no device", graph.name());
-  std::optional<Graph> storage;
-  const Graph* bound = HONE_TRY(bound_graph(graph, inputs[0], storage));
+  const BoundInputs bound = HONE_TRY(bound_inputs(graph, inputs[0]));
   for (size_t d = 0; d < inputs.size(); ++d) {
     auto check_device = [&]() -> Status {
-      HONE_TRY(check_count(*bound, inputs[d].size()));
+      HONE_TRY(check_count(graph, inputs[d].size()));
       for (size_t i = 0; i < inputs[d].size(); ++i) {
-        HONE_TRY(check_input(*bound, i, inputs[d][i].type()));
+        HONE_TRY(check_input(graph, i, bound.types[i], inputs[d][i].type()));
       }
       return {};
     };
@@ -116,8 +123,9 @@ Result<std::vector<std::vector<Tensor>>> evaluate_spmd(const Graph& graph,
     if (!status.ok() && inputs.size() == 1) return std::move(status).error();
     if (!status.ok()) return std::move(status).error().within(fmt::format("device {}", d));
   }
-  return options.numerics == Numerics::fp32 ? evaluate_in<Fp32Domain>(*bound, inputs, options)
-                                            : evaluate_in<WideDomain>(*bound, inputs, options);
+  return options.numerics == Numerics::fp32
+             ? evaluate_in<Fp32Domain>(graph, inputs, bound.bindings, options)
+             : evaluate_in<WideDomain>(graph, inputs, bound.bindings, options);
 }
 
 Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs,
@@ -138,7 +146,7 @@ Result<std::vector<std::vector<uint64_t>>> evaluate_in_field(const Graph& graph,
   for (size_t i = 0; i < inputs.size(); ++i) {
     Type type = graph.type(graph.inputs()[i]);
     if (!is_real(type.dtype())) {
-      HONE_TRY(check_input(graph, i, inputs[i].integers.type()));
+      HONE_TRY(check_input(graph, i, type, inputs[i].integers.type()));
       Buffer<FieldDomain> buffer =
           HONE_TRY(to_buffer<FieldDomain>(inputs[i].integers, context.pool));
       arguments[0].push_back(Ref<FieldDomain>::own(std::move(buffer), state));
@@ -170,15 +178,14 @@ Result<std::vector<std::vector<uint64_t>>> evaluate_in_field(const Graph& graph,
 Result<std::vector<ElementDependencies>> trace_dependencies(const Graph& graph,
                                                             std::span<const Tensor> inputs) {
   using D = DependencyDomain;
-  std::optional<Graph> storage;
-  const Graph* bound = HONE_TRY(bound_graph(graph, inputs, storage));
-  DomainState<D> state{EvalOptions{}};
+  const BoundInputs bound = HONE_TRY(bound_inputs(graph, inputs));
+  DomainState<D> state(EvalOptions{}, bound.bindings);
   EvalContext context = make_context(state, 1);
   std::vector<Row<D>> arguments(1);
   std::vector<int64_t> first_id;  // per input; ids count the elements of all inputs
   int64_t next_id = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    HONE_TRY(check_input(*bound, i, inputs[i].type()));
+    HONE_TRY(check_input(graph, i, bound.types[i], inputs[i].type()));
     first_id.push_back(next_id);
     next_id += inputs[i].elements();
     if (next_id > int64_t{UINT32_MAX}) {
@@ -192,7 +199,7 @@ Result<std::vector<ElementDependencies>> trace_dependencies(const Graph& graph,
     });
     arguments[0].push_back(Ref<D>::own(std::move(buffer), state));
   }
-  std::vector<Row<D>> rows = HONE_TRY(run_graph<D>(*bound, std::move(arguments), context));
+  std::vector<Row<D>> rows = HONE_TRY(run_graph<D>(graph, std::move(arguments), context));
 
   std::vector<ElementDependencies> outputs;
   for (const Ref<D>& value : rows[0]) {

@@ -8,7 +8,43 @@
 #include "ir/model_flow.h"
 
 namespace hone {
+
+// What deferred segments are for the types that they have met, the most recently used first.
+class DeferredBodies {
+ public:
+  Result<std::shared_ptr<const Body>> body_of(const DeferredSegment& segment,
+                                              std::vector<Type> types) {
+    auto known = std::ranges::find_if(kept_, [&](const Kept& kept) {
+      return kept.source == segment.source && kept.types == types &&
+             kept.inputs == segment.inputs && kept.body->results == segment.results;
+    });
+    if (known == kept_.end()) {
+      auto body = std::make_shared<const Body>(HONE_TRY(make_body(segment, types)));
+      ++made_;
+      kept_.push_front({segment.source, segment.inputs, std::move(types), std::move(body)});
+      if (kept_.size() > ModelRunner::kMaxKept) kept_.pop_back();
+    } else {
+      kept_.splice(kept_.begin(), kept_, known);
+    }
+    return kept_.front().body;
+  }
+  int64_t made() const { return made_; }
+
+ private:
+  struct Kept {
+    std::shared_ptr<const SegmentSource> source;
+    std::vector<std::string> inputs;
+    std::vector<Type> types;
+    std::shared_ptr<const Body> body;
+  };
+  std::list<Kept> kept_;
+  int64_t made_ = 0;
+};
+
 namespace {
+
+// Of segments while they run; deferred ones may turn out to hold deferred ones.
+constexpr int kMaxRunDepth = 128;
 
 // A value between segments. `precise` is what is known of real numbers beyond their element type,
 // as f64; null unless the options ask for it.
@@ -47,10 +83,10 @@ Tensor cut(const Tensor& tensor, int axis, int64_t count) {
 }
 
 // One after the other along axis 0; types are equal otherwise.
-Tensor joined(std::span<const Tensor> parts) {
-  int64_t rows = 0;
-  for (const Tensor& part : parts) rows += part.type().dim(0).value();
-  Type type = with_dim(parts[0].type(), 0, rows);
+Result<Tensor> joined(std::span<const Tensor> parts) {
+  Dims dims(parts[0].type().dims().begin(), parts[0].type().dims().end());
+  for (const Tensor& part : parts.subspan(1)) dims[0] += part.type().dim(0);
+  Type type = HONE_TRY(Type::make(parts[0].dtype(), dims));
   if (bits(type.dtype()) < 8) {
     std::vector<int64_t> images(static_cast<size_t>(type.static_elements()));
     std::span<int64_t> rest = images;
@@ -75,7 +111,8 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 
 class ModelRun {
  public:
-  explicit ModelRun(const EvalOptions& options) : options_(options) {}
+  ModelRun(const EvalOptions& options, DeferredBodies& bodies, int depth = 0)
+      : options_(options), bodies_(bodies), depth_(depth) {}
 
   Result<std::vector<Tensor>> run(const Model& model, std::span<const Tensor> inputs);
 
@@ -84,16 +121,17 @@ class ModelRun {
   Status segment(const GraphSegment& segment);
   Status segment(const IfSegment& segment);
   Status segment(const LoopSegment& segment);
+  Status segment(const DeferredSegment& segment);
   Status crop(const GraphSegment& segment, std::vector<Slot>& outputs);
   Result<bool> loop_goes_on(const LoopSegment& loop, int64_t done, bool condition);
   Status iteration(const LoopSegment& loop, int64_t done, std::vector<Slot>& carried,
                    std::vector<std::vector<Slot>>& grown, bool& condition);
   Result<std::vector<Slot>> evaluate_graph(const GraphRef& graph, std::vector<Tensor> arguments);
-  Result<GraphRef> specialized(const GraphRef& graph, std::span<const Tensor> arguments);
 
   // The verifier has seen to it that these exist.
   const Slot& read(const std::string& name) const { return values_.at(name); }
-  bool flag(const std::string& name) const { return read(name).value.integer_at(0) != 0; }
+  // What deferred segments give was not known to the verifier.
+  Result<bool> flag(const std::string& name) const;
   void define(const std::string& name, Slot slot) {
     values_.insert_or_assign(name, std::move(slot));
     order_.push_back(name);
@@ -103,17 +141,11 @@ class ModelRun {
     order_.resize(count);
   }
 
-  struct Specialized {
-    const Graph* source;
-    std::vector<Type> types;
-    GraphRef graph;
-  };
-  static constexpr size_t kMaxSpecialized = 32;
-
   const EvalOptions& options_;
+  DeferredBodies& bodies_;
+  int depth_;
   std::unordered_map<std::string, Slot> values_;
-  std::vector<std::string> order_;      // the names of values_, as they came
-  std::list<Specialized> specialized_;  // the most recently used first
+  std::vector<std::string> order_;  // the names of values_, as they came
 };
 
 Status check_type(const ModelValue& value, std::string_view kind, Type actual, Bindings& bindings) {
@@ -144,9 +176,18 @@ Result<std::vector<Tensor>> ModelRun::run(const Model& model, std::span<const Te
   return outputs;
 }
 
+Result<bool> ModelRun::flag(const std::string& name) const {
+  const Tensor& value = read(name).value;
+  if (value.type() == Type::scalar(DType::boolean)) return value.integer_at(0) != 0;
+  return bad_input("condition '%{}' is {}, must be bool[]", name, value.type().to_string());
+}
+
 Status ModelRun::segments(const std::vector<Segment>& list) {
+  if (++depth_ > kMaxRunDepth)
+    return over_limit("segments are nested more than {} deep", kMaxRunDepth);
   for (const Segment& s : list)
     HONE_TRY(std::visit([this](const auto& kind) { return segment(kind); }, s.kind));
+  --depth_;
   return {};
 }
 
@@ -179,7 +220,7 @@ Status ModelRun::crop(const GraphSegment& segment, std::vector<Slot>& outputs) {
 }
 
 Status ModelRun::segment(const IfSegment& segment) {
-  const Body& body = flag(segment.condition) ? segment.on_true : segment.on_false;
+  const Body& body = HONE_TRY(flag(segment.condition)) ? segment.on_true : segment.on_false;
   size_t outside = order_.size();
   HONE_TRY(segments(body.segments));
   std::vector<Slot> results;
@@ -193,6 +234,9 @@ Result<bool> ModelRun::loop_goes_on(const LoopSegment& loop, int64_t done, bool 
   if (!condition) return false;
   if (!loop.trip_count.empty()) {
     const Tensor& trips = read(loop.trip_count).value;
+    if (trips.type().rank() != 0 || !is_integer(trips.dtype()))
+      return bad_input("trip count '%{}' is {}, no scalar integer", loop.trip_count,
+                       trips.type().to_string());
     int64_t count = trips.integer_at(0);
     bool is_huge = trips.dtype() == DType::u64 && count < 0;
     if (!is_huge && done >= count) return false;
@@ -207,8 +251,14 @@ Status ModelRun::segment(const LoopSegment& loop) {
   std::vector<Slot> carried;
   for (const LoopSegment::Carried& value : loop.carried) carried.push_back(read(value.initial));
   std::vector<std::vector<Slot>> grown;
-  for (const std::string& name : loop.grown) grown.push_back({read(name)});
-  bool condition = loop.condition.empty() || flag(loop.condition);
+  for (const std::string& name : loop.grown) {
+    grown.push_back({read(name)});
+    if (grown.back()[0].value.type().rank() > 0) continue;
+    return bad_input("result '%{}' of a loop is {}, which has no axis to grow along",
+                     loop.results[carried.size() + grown.size() - 1],
+                     grown.back()[0].value.type().to_string());
+  }
+  bool condition = loop.condition.empty() || HONE_TRY(flag(loop.condition));
   for (int64_t done = 0; HONE_TRY(loop_goes_on(loop, done, condition)); ++done)
     HONE_TRY(iteration(loop, done, carried, grown, condition));
   for (size_t i = 0; i < carried.size(); ++i) define(loop.results[i], std::move(carried[i]));
@@ -220,7 +270,7 @@ Status ModelRun::segment(const LoopSegment& loop) {
       precise.push_back(piece.precise ? piece.precise : converted(piece.value, DType::f64));
     }
     define(loop.results[carried.size() + i],
-           {joined(values), precise.empty() ? Tensor() : joined(precise)});
+           {HONE_TRY(joined(values)), precise.empty() ? Tensor() : HONE_TRY(joined(precise))});
   }
   return {};
 }
@@ -236,30 +286,29 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
   for (size_t i = 0; i < grown.size(); ++i) {
     const Slot& piece = read(loop.body.results[carried.size() + i]);
     Type first = grown[i][0].value.type(), next = piece.value.type();
-    if (with_dim(first, 0, 0) != with_dim(next, 0, 0))
+    if (next.rank() == 0 || with_dim(first, 0, 0) != with_dim(next, 0, 0))
       return bad_input("result '%{}' of a loop is {}, and grows by {} in iteration {}",
                        loop.results[carried.size() + i], first.to_string(), next.to_string(), done);
     grown[i].push_back(piece);
   }
-  condition = loop.next_condition.empty() || flag(loop.next_condition);
+  condition = loop.next_condition.empty() || HONE_TRY(flag(loop.next_condition));
   forget_since(outside);
   return {};
 }
 
 Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
                                                    std::vector<Tensor> arguments) {
-  GraphRef here = HONE_TRY(specialized(graph, arguments));
   EvalOptions options = options_;
   EvalStats stats;
   options.stats = &stats;
-  Result<std::vector<Tensor>> results = evaluate(*here, arguments, options);
+  Result<std::vector<Tensor>> results = evaluate(*graph, arguments, options);
   if (options_.stats != nullptr) {
     options_.stats->nodes += stats.nodes;
     options_.stats->peak_bytes = std::max(options_.stats->peak_bytes, stats.peak_bytes);
   }
   std::vector<Slot> slots;
   for (Tensor& tensor : HONE_TRY(std::move(results))) {
-    DType dtype = here->type(here->outputs()[slots.size()]).dtype();
+    DType dtype = graph->type(graph->outputs()[slots.size()]).dtype();
     if (!options_.real_outputs_as_f64 || !is_real(dtype)) {
       slots.push_back({std::move(tensor), {}});
     } else {
@@ -270,31 +319,40 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
   return slots;
 }
 
-Result<GraphRef> ModelRun::specialized(const GraphRef& graph, std::span<const Tensor> arguments) {
-  if (graph->is_static()) return graph;
+// In a run of its own, since the body sees the inputs alone.
+Status ModelRun::segment(const DeferredSegment& segment) {
   std::vector<Type> types;
-  for (const Tensor& argument : arguments) types.push_back(argument.type());
-  auto known = std::find_if(specialized_.begin(), specialized_.end(), [&](const Specialized& s) {
-    return s.source == graph.get() && s.types == types;
-  });
-  if (known != specialized_.end()) {
-    specialized_.splice(specialized_.begin(), specialized_, known);
-    return known->graph;
-  }
-  Bindings bindings = HONE_TRY(bind_inputs(*graph, types));
-  GraphRef made = std::make_shared<const Graph>(HONE_TRY(specialize(*graph, bindings)));
-  specialized_.push_front({graph.get(), std::move(types), made});
-  if (specialized_.size() > kMaxSpecialized) specialized_.pop_back();
-  return made;
+  for (const std::string& name : segment.inputs) types.push_back(read(name).value.type());
+  std::shared_ptr<const Body> body = HONE_TRY(bodies_.body_of(segment, std::move(types)));
+  ModelRun inside(options_, bodies_, depth_);
+  for (const std::string& name : segment.inputs) inside.define(name, read(name));
+  Status status = inside.segments(body->segments);
+  if (!status.ok())
+    return std::move(status).error().within(
+        fmt::format("deferred segment '{}'", segment.source->describe()));
+  for (const std::string& name : segment.results) define(name, inside.read(name));
+  return {};
 }
 
 }  // namespace
 
+ModelRunner::ModelRunner(Model model)
+    : model_(std::move(model)), bodies_(std::make_unique<DeferredBodies>()) {}
+ModelRunner::~ModelRunner() = default;
+
+int64_t ModelRunner::specialized() const { return bodies_->made(); }
+
+Result<std::vector<Tensor>> ModelRunner::run(std::span<const Tensor> inputs,
+                                             const EvalOptions& options) {
+  if (!is_verified_) HONE_TRY(verify(model_));
+  is_verified_ = true;
+  if (options.stats != nullptr) *options.stats = {};
+  return ModelRun(options, *bodies_).run(model_, inputs);
+}
+
 Result<std::vector<Tensor>> evaluate_model(const Model& model, std::span<const Tensor> inputs,
                                            const EvalOptions& options) {
-  HONE_TRY(verify(model));
-  if (options.stats != nullptr) *options.stats = {};
-  return ModelRun(options).run(model, inputs);
+  return ModelRunner(model).run(inputs, options);
 }
 
 }  // namespace hone

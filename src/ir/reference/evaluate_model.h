@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -8,8 +9,33 @@
 
 namespace hone {
 
-// Runs the segments one after the other, each graph by evaluate(). What passes between segments has
-// its declared element type in every mode; only within a graph does `wide` keep more.
+class DeferredBodies;  // evaluate_model.cc
+
+// Runs a model any number of times and keeps what its deferred segments were for the input types of
+// earlier runs: at most 128 of these, the least recently used ones go first.
+//
+// Segments run one after the other, each graph by evaluate(), whose symbols follow from the inputs.
+// What passes between segments has its declared element type in every mode; only within a graph
+// does `wide` keep more.
+class ModelRunner {
+ public:
+  static constexpr size_t kMaxKept = 128;
+
+  explicit ModelRunner(Model model);
+  ~ModelRunner();
+
+  // The model is verified in the first run.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const EvalOptions& options = {});
+  // How often a deferred segment was made for input types that it was not kept for.
+  int64_t specialized() const;
+
+ private:
+  Model model_;
+  bool is_verified_ = false;
+  std::unique_ptr<DeferredBodies> bodies_;
+};
+
+// One run.
 Result<std::vector<Tensor>> evaluate_model(const Model& model, std::span<const Tensor> inputs,
                                            const EvalOptions& options = {});
 

@@ -10,25 +10,61 @@ namespace hone {
 
 // ---- What is shared -----------------------------------------------------------------------------
 
-RunPlan::RunPlan(const Graph& graph) : input_of(graph.value_count(), UINT32_MAX) {
-  for (uint32_t i = 0; i < graph.inputs().size(); ++i) input_of[graph.inputs()[i].index] = i;
+Result<RunPlan> RunPlan::make(const Graph& graph, const Bindings& bindings) {
+  RunPlan plan(graph);
+  plan.input_of.assign(graph.value_count(), UINT32_MAX);
+  for (uint32_t i = 0; i < graph.inputs().size(); ++i) plan.input_of[graph.inputs()[i].index] = i;
 
   std::vector<bool> live = live_nodes(graph);
   std::vector<uint32_t> last_step(graph.value_count(), UINT32_MAX);
   for (NodeId node : graph.nodes()) {
     Opcode opcode = graph.opcode(node);
     if (!live[node.index] || opcode == Opcode::parameter || opcode == Opcode::constant) continue;
-    uint32_t step = static_cast<uint32_t>(steps.size());
+    uint32_t step = static_cast<uint32_t>(plan.steps.size());
     for (ValueId v : graph.operands(node)) {
       if (!v.is_none()) last_step[v.index] = step;
     }
     for (ValueId v : graph.results(node)) last_step[v.index] = step;
-    steps.push_back({node, &graph.op(node).def(), {}});
+    plan.steps.push_back({node, graph.op(node), &graph.op(node).def(), {}});
   }
   for (ValueId v : graph.outputs()) last_step[v.index] = UINT32_MAX;
   for (uint32_t v = 0; v < last_step.size(); ++v) {
-    if (last_step[v] != UINT32_MAX) steps[last_step[v]].dying.push_back({v});
+    if (last_step[v] != UINT32_MAX) plan.steps[last_step[v]].dying.push_back({v});
   }
+  if (!bindings.empty()) HONE_TRY(plan.bind(bindings));
+  return plan;
+}
+
+Status RunPlan::bind(const Bindings& bindings) {
+  types_.resize(graph_->value_count());
+  auto bind_value = [&](ValueId v) -> Status {
+    types_[v.index] = HONE_TRY(graph_->type(v).bind(bindings));
+    return {};
+  };
+  for (ValueId v : graph_->inputs()) {
+    if (Status good = bind_value(v); !good.ok()) {
+      return std::move(good).error().within(graph_->describe(graph_->producer(v)));
+    }
+  }
+  for (NodeId n : graph_->nodes()) {
+    if (graph_->opcode(n) == Opcode::constant) HONE_TRY(bind_value(graph_->result(n)));
+  }
+  for (Step& step : steps) {
+    step.op = step.op.bind(bindings);
+    for (ValueId v : graph_->results(step.node)) {
+      if (Status good = bind_value(v); !good.ok()) {
+        return std::move(good).error().within(graph_->describe(step.node));
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<Type> RunPlan::types_of(std::span<const ValueId> values) const {
+  std::vector<Type> types;
+  types.reserve(values.size());
+  for (ValueId v : values) types.push_back(v.is_none() ? Type() : type(v));
+  return types;
 }
 
 Status EvalState::check_memory(int64_t more_bytes) const {
@@ -39,10 +75,10 @@ Status EvalState::check_memory(int64_t more_bytes) const {
       .with_hint("raise EvalOptions::max_bytes");
 }
 
-const RunPlan& EvalState::plan_of(const Graph& graph) {
+Result<const RunPlan*> EvalState::plan_of(const Graph& graph) {
   std::unique_ptr<RunPlan>& plan = plans_[&graph];
-  if (!plan) plan = std::make_unique<RunPlan>(graph);
-  return *plan;
+  if (!plan) plan = std::make_unique<RunPlan>(HONE_TRY(RunPlan::make(graph, bindings_)));
+  return plan.get();
 }
 
 Result<const Graph*> EvalState::expansion_of(Op op, std::span<const Type> operands) {
@@ -61,11 +97,11 @@ namespace {
 template <class D>
 class Frame {
  public:
-  Frame(const Graph& graph, EvalContext& context)
+  Frame(const Graph& graph, const RunPlan& plan, EvalContext& context)
       : graph_(graph),
         context_(context),
         state_(static_cast<DomainState<D>&>(context.state)),
-        plan_(state_.plan_of(graph)),
+        plan_(plan),
         values_(context.devices.size(), Row<D>(graph.value_count())) {}
 
   // Either the arguments themselves or the tensors that they come from.
@@ -110,7 +146,7 @@ class Frame {
       if (!v.is_none()) HONE_TRY(materialize(v));
     }
     int64_t result_bytes = 0;
-    for (ValueId v : graph_.results(step.node)) result_bytes += buffer_bytes<D>(graph_.type(v));
+    for (ValueId v : graph_.results(step.node)) result_bytes += buffer_bytes<D>(plan_.type(v));
     HONE_TRY(state_.check_memory(result_bytes * static_cast<int64_t>(values_.size())));
 
     if (step.def->expand != nullptr) {
@@ -120,7 +156,7 @@ class Frame {
         ValueId from = graph_.operands(step.node)[0];
         ValueId to = graph_.result(step.node);
         Buffer<D> moved = std::move(row[from.index]).take();
-        row[to.index] = Ref<D>::own(std::move(moved).retyped(graph_.type(to)), state_);
+        row[to.index] = Ref<D>::own(std::move(moved).retyped(plan_.type(to)), state_);
       }
     } else {
       HONE_TRY(run_primitive(step));
@@ -167,8 +203,7 @@ class Frame {
 
   Status run_composite(const RunPlan::Step& step) {
     std::span<const ValueId> operands = graph_.operands(step.node);
-    const Graph* expansion =
-        HONE_TRY(state_.expansion_of(graph_.op(step.node), graph_.operand_types(step.node)));
+    const Graph* expansion = HONE_TRY(state_.expansion_of(step.op, plan_.types_of(operands)));
     std::vector<Row<D>> arguments(values_.size());
     for (size_t d = 0; d < values_.size(); ++d) {
       for (ValueId v : operands) {
@@ -182,9 +217,9 @@ class Frame {
     for (size_t d = 0; d < values_.size(); ++d) {
       for (size_t i = 0; i < outputs[d].size(); ++i) {
         ValueId to = graph_.result(step.node, i);
-        HONE_CHECK(outputs[d][i]->type() == graph_.type(to), "the expansion gives {} instead of {}",
-                   outputs[d][i]->type().to_string(), graph_.type(to).to_string());
-        if (context_.rounds && is_real(graph_.type(to).dtype())) {
+        HONE_CHECK(outputs[d][i]->type() == plan_.type(to), "the expansion gives {} instead of {}",
+                   outputs[d][i]->type().to_string(), plan_.type(to).to_string());
+        if (context_.rounds && is_real(plan_.type(to).dtype())) {
           Buffer<D> buffer = std::move(outputs[d][i]).take();
           round_result(buffer);
           outputs[d][i] = Ref<D>::own(std::move(buffer), state_);
@@ -206,17 +241,17 @@ class Frame {
         operands[d].push_back(v.is_none() ? nullptr : values_[d][v.index].get());
       }
       for (ValueId v : results) {
-        made[d].push_back(assigns ? Buffer<D>() : Buffer<D>(graph_.type(v)));
+        made[d].push_back(assigns ? Buffer<D>() : Buffer<D>(plan_.type(v)));
       }
-      calls.push_back({graph_.op(step.node), operands[d], made[d], graph_.regions(step.node),
-                       context_, context_.devices[d]});
+      calls.push_back({step.op, operands[d], made[d], graph_.regions(step.node), context_,
+                       context_.devices[d]});
     }
     HONE_TRY(dispatch(*step.def, calls));
     for (size_t d = 0; d < values_.size(); ++d) {
       for (size_t i = 0; i < results.size(); ++i) {
-        HONE_CHECK(made[d][i].type() == graph_.type(results[i]), "{} made {} instead of {}",
-                   graph_.op(step.node).name(), made[d][i].type().to_string(),
-                   graph_.type(results[i]).to_string());
+        HONE_CHECK(made[d][i].type() == plan_.type(results[i]), "{} made {} instead of {}",
+                   step.op.name(), made[d][i].type().to_string(),
+                   plan_.type(results[i]).to_string());
         if (context_.rounds && !assigns && !step.def->traits.moves_data) round_result(made[d][i]);
         values_[d][results[i].index] = Ref<D>::own(std::move(made[d][i]), state_);
       }
@@ -252,7 +287,8 @@ class Frame {
 template <class D>
 Result<std::vector<Row<D>>> run_graph(const Graph& graph, std::vector<Row<D>> arguments,
                                       EvalContext& context) {
-  Frame<D> frame(graph, context);
+  const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
+  Frame<D> frame(graph, *plan, context);
   frame.set_arguments(std::move(arguments));
   return frame.run();
 }
@@ -261,7 +297,8 @@ template <class D>
 Result<std::vector<Row<D>>> run_graph(const Graph& graph,
                                       std::span<const std::vector<Tensor>> inputs,
                                       EvalContext& context) {
-  Frame<D> frame(graph, context);
+  const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
+  Frame<D> frame(graph, *plan, context);
   frame.set_tensors(inputs);
   return frame.run();
 }

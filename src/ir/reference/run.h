@@ -22,21 +22,35 @@ namespace hone {
 inline constexpr int kMaxEvalDepth = 64;
 
 // What running a graph needs to know about it, whatever the domain: found once per evaluation.
-struct RunPlan {
-  explicit RunPlan(const Graph& graph);
+// Symbols are bound here, so a graph is run as it is.
+class RunPlan {
+ public:
+  static Result<RunPlan> make(const Graph& graph, const Bindings& bindings);
 
   struct Step {
     NodeId node;
+    Op op;  // bound
     const OpDef* def;
     std::vector<ValueId> dying;  // values that nothing reads after this step
   };
   std::vector<Step> steps;         // live nodes, without parameters and constants
   std::vector<uint32_t> input_of;  // per value: the input that it is, or UINT32_MAX
+
+  Type type(ValueId v) const { return types_.empty() ? graph_->type(v) : types_[v.index]; }
+  std::vector<Type> types_of(std::span<const ValueId> values) const;  // null for absent ones
+
+ private:
+  explicit RunPlan(const Graph& graph) : graph_(&graph) {}
+  Status bind(const Bindings& bindings);
+
+  const Graph* graph_;
+  std::vector<Type> types_;  // per value, of those that are computed; empty if nothing is bound
 };
 
 // What all graphs of one evaluation share.
 struct EvalState {
-  explicit EvalState(const EvalOptions& options) : options(options) {}
+  explicit EvalState(const EvalOptions& options, Bindings bindings = {})
+      : options(options), bindings_(std::move(bindings)) {}
   EvalState(const EvalState&) = delete;
 
   // To be asked before allocating.
@@ -45,7 +59,7 @@ struct EvalState {
     live_bytes += bytes;
     if (live_bytes > stats.peak_bytes) stats.peak_bytes = live_bytes;
   }
-  const RunPlan& plan_of(const Graph& graph);
+  Result<const RunPlan*> plan_of(const Graph& graph);
   // The composite spelled out; made once per op and operand types.
   Result<const Graph*> expansion_of(Op op, std::span<const Type> operands);
 
@@ -54,6 +68,7 @@ struct EvalState {
   int64_t live_bytes = 0;
 
  private:
+  const Bindings bindings_;
   std::unordered_map<const Graph*, std::unique_ptr<RunPlan>> plans_;
   std::unordered_map<ApplicationKey, std::unique_ptr<Graph>, ApplicationHash> expansions_;
 };
@@ -123,7 +138,8 @@ struct DomainState : EvalState {
 template <class D>
 using Row = std::vector<Ref<D>>;  // the arguments or results of one device
 
-// Runs a static graph on context.devices in lockstep: arguments[position in devices][input].
+// Runs a graph, whose symbols are bound, on context.devices in lockstep: arguments[position in
+// devices][input].
 template <class D>
 Result<std::vector<Row<D>>> run_graph(const Graph& graph, std::vector<Row<D>> arguments,
                                       EvalContext& context);

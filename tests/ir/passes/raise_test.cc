@@ -185,7 +185,7 @@ TEST(Raise, KeepsWhatIsComputed) {
   const Graph graph = transformer(1);
   std::vector<Tensor> inputs;
   for (Type type : graph.input_types()) {
-    const Type bound = type.bind({{"N", 2}});
+    const Type bound = type.bind({{"N", 2}}).value();
     inputs.push_back(Array::random(bound.static_dims(), inputs.size() + 1).tensor(DType::f32));
   }
   const Graph expanded = passed(graph, expand_composites);
