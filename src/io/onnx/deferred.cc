@@ -52,11 +52,12 @@ class Rest : public SegmentSource {
   }
 
   void add_constant(std::string name, Tensor value) {
-    live_.push_back({std::move(name), value.type(), value, {}});
+    Type type = value.type();
+    live_.push_back({std::move(name), type, std::move(value), {}});
   }
   // `outer` is its name between segments.
   void add_input(std::string name, std::string outer, Type type, std::optional<Dims> contents) {
-    live_.push_back({std::move(name), type, {}, std::move(contents)});
+    live_.push_back({std::move(name), type, Tensor(), std::move(contents)});
     inputs_.push_back(std::move(outer));
   }
   void add_result(std::string name, std::string outer) {
@@ -67,7 +68,7 @@ class Rest : public SegmentSource {
   const std::vector<std::string>& results() const { return results_; }
 
   // The types of the inputs if every symbol were about `size`.
-  std::vector<Type> sample_types(int64_t size) const {
+  Result<std::vector<Type>> sample_types(int64_t size) const {
     Bindings bindings;
     for (const Live& live : live_)
       for (Dim dim : live.type.dims())
@@ -75,7 +76,7 @@ class Rest : public SegmentSource {
           bindings.emplace(symbol.name(), std::clamp(size, symbol.min(), symbol.max()));
     std::vector<Type> types;
     for (const Live& live : live_)
-      if (!live.constant) types.push_back(live.type.bind(bindings));
+      if (!live.constant) types.push_back(HONE_TRY(live.type.bind(bindings)));
     return types;
   }
 
@@ -187,7 +188,9 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   }
   std::optional<Rest::Made> sample;
   for (int64_t size : kSamples) {
-    Result<Rest::Made> made = rest->make(rest->sample_types(size));
+    Result<std::vector<Type>> types = rest->sample_types(size);
+    if (!types.ok()) continue;
+    Result<Rest::Made> made = rest->make(*types);
     if (!made.ok()) continue;
     sample = std::move(*made);
     break;
