@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "io/npz.h"
 #include "io/onnx/limits.h"
 #include "ir/tensor.h"
 
@@ -33,13 +34,16 @@ int32_t data_type_of(DType dtype);
 // "FLOAT", "INT2"; "type 99" for one that no version knows.
 std::string data_type_name(int32_t data_type);
 
-// A message and the file that it came from.
+class TensorSource;  // tensor_source.h
+
+// A message and the file that it came from. All its fields are known: those that the schema library
+// lacks are refused unless newer.h reads them.
 class ModelFile {
  public:
   // `folder` is where external data is looked for.
   static Result<std::shared_ptr<const ModelFile>> open(const std::filesystem::path& path,
                                                        const OnnxLimits& limits);
-  // Of bytes in memory, which `owner` keeps; without an owner tensors copy them.
+  // Of bytes in memory, which `owner` keeps; without an owner they are copied.
   static Result<std::shared_ptr<const ModelFile>> parse(std::span<const std::byte> bytes,
                                                         std::string_view where,
                                                         const std::filesystem::path& folder,
@@ -51,19 +55,31 @@ class ModelFile {
 
   // Raw, typed and external data; the count of elements is checked against the dims before anything
   // is allocated. Raw and external data stay mapped. Strings and complex numbers are unsupported.
+  // A bool is true if any bit of its byte is set. The message is one of this file (a copy will do)
+  // or was made by hand. Errors name the tensor, not the file. Thread-safe.
   Result<Tensor> tensor(const onnx::TensorProto& proto) const;
+  // Lazy, so that a small file cannot make a large tensor that nobody reads.
   Result<Tensor> tensor(const onnx::SparseTensorProto& proto) const;
 
  private:
+  ModelFile() = default;
+
   onnx::ModelProto model_;
   std::string where_;
+  std::shared_ptr<const TensorSource> source_;
 };
 
 // One TensorProto in a file of its own (.pb).
 Result<Tensor> read_tensor_file(const std::filesystem::path& path);
+Result<NamedTensor> read_named_tensor_file(const std::filesystem::path& path);
+// The same for bytes in memory; see ModelFile::parse.
+Result<NamedTensor> parse_tensor(std::span<const std::byte> bytes, std::string_view where,
+                                 const std::filesystem::path& folder,
+                                 std::shared_ptr<const void> owner, const OnnxLimits& limits);
+// At most 2 GiB, which is what a message holds.
 Status write_tensor_file(const std::filesystem::path& path, std::string_view name,
                          const Tensor& tensor);
-// The same data as a message; for export.
+// Dims, type and raw data of a new message; for export. At most 2 GiB.
 void fill_tensor(const Tensor& tensor, onnx::TensorProto& proto);
 
 }  // namespace hone::onnx_io
