@@ -81,7 +81,7 @@ Result<GraphRef> finish(Region& region, const std::vector<Slot*>& captures) {
 }
 
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
-                        const std::vector<BodyInput>& inputs) {
+                        const std::vector<BodyInput>& inputs, size_t first_stacked) {
   if (static_cast<size_t>(graph.input_size()) != inputs.size())
     n.bad("the subgraph has {} inputs, {} are given", graph.input_size(), inputs.size());
   Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
@@ -97,7 +97,10 @@ SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
   std::vector<Slot*> results;
   SegmentBody made;
   for (const onnx::ValueInfoProto& info : graph.output()) {
-    results.push_back(frame.find(info.name()));
+    Slot* slot = frame.find(info.name());
+    if (results.size() >= first_stacked)
+      slot = flow.define(slot->name + "_piece", unsqueeze(flow.value_of(*slot), 0));
+    results.push_back(slot);
     made.types.push_back(results.back()->type);
   }
   made.body = n.take(flow.finish(results));

@@ -42,8 +42,9 @@ struct SegmentBody {
   std::vector<Type> types;  // of the results; dims that are the body's own are symbols of no use
 };
 
+// Results from `first_stacked` on get an axis of size 1 in front: pieces of what a loop stacks.
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
-                        const std::vector<BodyInput>& inputs);
+                        const std::vector<BodyInput>& inputs, size_t first_stacked = SIZE_MAX);
 
 // What both types are, with a fresh symbol for each dim that differs or means nothing outside.
 Type common_type(Node& n, const std::vector<Type>& types, std::string_view what);

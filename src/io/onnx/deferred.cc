@@ -14,10 +14,11 @@ struct Live {
   Type type;         // as far as it was known
   Tensor constant;   // of a constant, which is no input of the segment
   std::optional<Dims> contents;
+  std::optional<Dims> learned;
 };
 
 // Sizes to try whether any would do: not 1, which broadcasts, and no multiples of one another.
-constexpr int64_t kSamples[] = {4, 7, 32};
+constexpr int64_t kSamples[] = {4, 7, 32, 4, 7};
 
 class Rest : public SegmentSource {
  public:
@@ -53,11 +54,12 @@ class Rest : public SegmentSource {
 
   void add_constant(std::string name, Tensor value) {
     Type type = value.type();
-    live_.push_back({std::move(name), type, std::move(value), {}});
+    live_.push_back({std::move(name), type, std::move(value), {}, {}});
   }
   // `outer` is its name between segments.
-  void add_input(std::string name, std::string outer, Type type, std::optional<Dims> contents) {
-    live_.push_back({std::move(name), type, Tensor(), std::move(contents)});
+  void add_input(std::string name, std::string outer, Type type, std::optional<Dims> contents = {},
+                 std::optional<Dims> learned = {}) {
+    live_.push_back({std::move(name), type, Tensor(), std::move(contents), std::move(learned)});
     inputs_.push_back(std::move(outer));
   }
   void add_result(std::string name, std::string outer) {
@@ -67,13 +69,19 @@ class Rest : public SegmentSource {
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& results() const { return results_; }
 
-  // The types of the inputs if every symbol were about `size`.
-  Result<std::vector<Type>> sample_types(int64_t size) const {
+  // The types of the inputs for one guess at the sizes.
+  Result<std::vector<Type>> sample_types(const Flow& flow, size_t guess) const {
     Bindings bindings;
-    for (const Live& live : live_)
-      for (Dim dim : live.type.dims())
-        for (Symbol symbol : dim.symbols())
-          bindings.emplace(symbol.name(), std::clamp(size, symbol.min(), symbol.max()));
+    for (const Live& live : live_) {
+      for (Dim dim : live.type.dims()) {
+        for (Symbol symbol : dim.symbols()) {
+          Ints likely = flow.likely_values(symbol);
+          int64_t size = likely.empty() ? std::clamp(kSamples[guess], symbol.min(), symbol.max())
+                                        : likely[guess];
+          bindings.emplace(symbol.name(), size);
+        }
+      }
+    }
     std::vector<Type> types;
     for (const Live& live : live_)
       if (!live.constant) types.push_back(HONE_TRY(live.type.bind(bindings)));
@@ -94,10 +102,7 @@ class Rest : public SegmentSource {
         frame.define(live.name, flow.constant(live.name, live.constant));
         continue;
       }
-      std::optional<Dims> contents = live.contents;
-      if (contents)
-        for (Dim& dim : *contents) dim = dim.bind(bindings);
-      Slot* slot = flow.external(inputs_[next], inputs[next], std::move(contents));
+      Slot* slot = known_slot(flow, live, inputs_[next], inputs[next], bindings);
       ++next;
       if (!live.name.empty()) frame.define(live.name, slot);
     }
@@ -110,6 +115,20 @@ class Rest : public SegmentSource {
     }
     made.body = HONE_TRY(flow.finish_as(slots, results_));
     return made;
+  }
+
+  // A value whose elements were learned is a constant now.
+  static Slot* known_slot(Flow& flow, const Live& live, const std::string& outer, Type type,
+                          const Bindings& bindings) {
+    auto bound = [&](std::optional<Dims> dims) {
+      if (dims)
+        for (Dim& dim : *dims) dim = dim.bind(bindings);
+      return dims;
+    };
+    if (live.learned)
+      if (std::optional<Tensor> tensor = Flow::learned_tensor(type, *bound(live.learned)))
+        return flow.constant(live.name, *tensor);
+    return flow.external(outer, type, bound(live.contents));
   }
 
   std::shared_ptr<const Source> source_;
@@ -153,16 +172,17 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
           bound.insert(symbol.name());
         else
           wanted.push_back(symbol);
-    if (contents)
-      for (Dim dim : *contents)
-        for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
-    rest.add_input(name, flow.export_name(slot), slot.type, std::move(contents));
+    for (const std::optional<Dims>* dims : {&contents, &slot.learned})
+      if (*dims)
+        for (Dim dim : **dims)
+          for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
+    rest.add_input(name, flow.export_name(slot), slot.type, std::move(contents), slot.learned);
   }
   for (Symbol symbol : wanted) {
     if (!bound.insert(symbol.name()).second) continue;
     Slot* binder = flow.binder(symbol.name());
     HONE_CHECK(binder != nullptr, "nothing binds symbol {}", symbol.name());
-    rest.add_input("", flow.export_name(*binder), binder->type, {});
+    rest.add_input("", flow.export_name(*binder), binder->type);
   }
 }
 
@@ -187,8 +207,8 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
     rest->add_result(info.name(), flow.fresh_name(info.name()));
   }
   std::optional<Rest::Made> sample;
-  for (int64_t size : kSamples) {
-    Result<std::vector<Type>> types = rest->sample_types(size);
+  for (size_t guess = 0; guess < std::size(kSamples); ++guess) {
+    Result<std::vector<Type>> types = rest->sample_types(flow, guess);
     if (!types.ok()) continue;
     Result<Rest::Made> made = rest->make(*types);
     if (!made.ok()) continue;

@@ -1,6 +1,7 @@
 #include "io/onnx/flow.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "io/onnx/node.h"
@@ -174,8 +175,9 @@ std::optional<Tensor> Flow::constant_of(const Slot& slot) {
 }
 
 std::optional<Dims> Flow::known(const Slot& slot) {
+  if (slot.contents) return slot.contents;
   if (!is_integer(slot.type.dtype()) && slot.type.dtype() != DType::boolean) return {};
-  if (slot.segment == SIZE_MAX) return slot.contents;
+  if (slot.segment == SIZE_MAX) return {};
   Part& part = parts_[slot.segment];
   return part.contents != nullptr ? part.contents->of(slot.value.id()) : std::nullopt;
 }
@@ -213,6 +215,64 @@ Dims Flow::cut_for_sizes(const std::vector<Value>& scalars, const std::vector<in
   }
   cut();
   return sizes;
+}
+
+namespace {
+
+// Integers beyond +-kShift are cut off: axes, sizes and the like are not.
+constexpr int64_t kShift = int64_t{1} << 30;
+constexpr int64_t kMaxLearned = 64;
+
+int64_t bits_of(double number) { return std::bit_cast<uint32_t>(static_cast<float>(number)); }
+
+}  // namespace
+
+bool Flow::can_learn(Type type) {
+  return type.is_static() && type.static_elements() <= kMaxLearned && type.dtype() != DType::f64;
+}
+
+void Flow::learn(Slot& slot) {
+  Value value = value_of(slot);
+  bool is_number = is_real(value.dtype());
+  int64_t count = slot.type.static_elements();
+  Value flat = reshape(value, {count});
+  if (is_number) {
+    Value bits = builder().op(Opcode::bitcast, {cast(flat, DType::f32)}, {{"dtype", DType::u32}});
+    flat = cast(bits, DType::i64);
+  } else {
+    flat = cast(flat, DType::i64);
+    flat = minimum(maximum(flat, static_cast<double>(-kShift)), static_cast<double>(kShift));
+    flat = flat + static_cast<double>(kShift);
+  }
+  std::vector<Value> scalars;
+  for (int64_t i = 0; i < count; ++i) scalars.push_back(squeeze(hone::slice(flat, 0, i, i + 1), 0));
+  int64_t most = is_number ? int64_t{UINT32_MAX} : 2 * kShift;
+  Dims sizes = cut_for_sizes(scalars, std::vector<int64_t>(scalars.size(), most));
+  for (Dim size : sizes) names_->learned.emplace(size.symbols().front().name(), is_number);
+  if (!is_number) {
+    slot.contents = sizes;
+    for (Dim& element : *slot.contents) element = element - kShift;
+  }
+  slot.learned = std::move(sizes);
+}
+
+std::optional<Tensor> Flow::learned_tensor(Type type, const Dims& learned) {
+  Ints numbers;
+  std::vector<double> reals;
+  for (Dim size : learned) {
+    if (!size.is_static()) return {};
+    numbers.push_back(size.value() - kShift);
+    reals.push_back(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(size.value()))));
+  }
+  return is_real(type.dtype()) ? Tensor::from_reals(type, reals)
+                               : Tensor::from_integers(type, numbers);
+}
+
+Ints Flow::likely_values(Symbol symbol) const {
+  auto at = names_->learned.find(symbol.name());
+  if (at == names_->learned.end()) return {};
+  if (!at->second) return {kShift + 1, kShift, kShift + 2, kShift - 1, kShift + 4};
+  return {bits_of(1), bits_of(2), bits_of(0.5), bits_of(0), bits_of(4)};
 }
 
 void Flow::append(Segment segment) {

@@ -27,7 +27,10 @@ struct Slot {
   Type type = {};
   Tensor constant = {};               // of a constant
   std::optional<Dims> contents = {};  // known elements of one that comes from outside
+  std::optional<Dims> learned = {};   // its elements as sizes, in the code of learn()
   bool is_exported = false;           // later segments find it under its name
+
+  bool is_learned() const { return learned.has_value(); }
 };
 
 // Segments under construction, one after the other: the model's, those of a body, or the single one
@@ -40,6 +43,7 @@ class Flow {
     std::unordered_set<std::string> taken;
     std::unordered_set<std::string> symbols;
     std::unordered_map<std::string, int64_t> counts;
+    std::unordered_map<std::string, bool> learned;  // symbols of learn(): whether of a real number
   };
 
   Flow(Flow* outside, Kind kind, std::string name);
@@ -70,6 +74,15 @@ class Flow {
   void cut();
   // Ends the segment; the scalars are sizes in the next one, symbols that are bound by them.
   Dims cut_for_sizes(const std::vector<Value>& scalars, const std::vector<int64_t>& most);
+  // Ends the segment; the elements of the slot are sizes in the next one. A size is not negative,
+  // so integers are shifted, and reals are the bits of a float.
+  void learn(Slot& slot);
+  static bool can_learn(Type type);
+  // The tensor that sizes which have become numbers stand for; null while some have not.
+  static std::optional<Tensor> learned_tensor(Type type, const Dims& learned);
+  // Numbers that a symbol of learn() may well have; empty for other symbols.
+  Ints likely_values(Symbol symbol) const;
+
   // The first `count` of `value` along an axis; `size` stands for how many. cut() must follow.
   Slot* define_cut(std::string name, Value value, int axis, Value count, Symbol size);
   // Another segment (if, loop, deferred) between the one at hand and the next.

@@ -53,6 +53,9 @@ void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
     } catch (const NeedSizes& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
       node.resolve(flow.cut_for_sizes(need.scalars, need.most));
+    } catch (const NeedValue& need) {
+      if (flow.kind() == Flow::Kind::region) throw NotARegion();
+      flow.learn(*need.slot);
     }
   }
 }

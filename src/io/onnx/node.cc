@@ -54,10 +54,12 @@ bool Node::has(size_t i) const {
   return frame_.find(proto_.input(static_cast<int>(i))) != nullptr;
 }
 
-Value Node::in(size_t i) {
+Slot& Node::slot(size_t i) {
   if (!has(i)) bad("operand {} is missing", i);
-  return flow_.value_of(*frame_.find(proto_.input(static_cast<int>(i))));
+  return *frame_.find(proto_.input(static_cast<int>(i)));
 }
+
+Value Node::in(size_t i) { return flow_.value_of(slot(i)); }
 
 Value Node::optional(size_t i) { return has(i) ? in(i) : Value(); }
 
@@ -89,14 +91,21 @@ Dims Node::sizes(size_t i, int64_t most) {
 
 Ints Node::integers(size_t i) {
   std::optional<Dims> elements = known(i);
-  if (!elements) unsupported("operand {} depends on data; it must be known before", i);
+  if (!elements) need_value(i);
   Ints numbers;
   for (Dim element : *elements) {
     if (!element.is_static())
-      unsupported("operand {} holds the size {}; it must be a number", i, element.to_string());
+      unsupported("operand {} depends on sizes or on data; it must be a number", i);
     numbers.push_back(element.value());
   }
   return numbers;
+}
+
+void Node::need_value(size_t i) {
+  Slot& wanted = slot(i);
+  if (wanted.is_learned() || !Flow::can_learn(wanted.type))
+    unsupported("operand {} depends on data; it must be known before", i);
+  throw NeedValue{&wanted};
 }
 
 std::optional<Tensor> Node::maybe_constant(size_t i) {
@@ -105,7 +114,7 @@ std::optional<Tensor> Node::maybe_constant(size_t i) {
 
 Tensor Node::constant(size_t i) {
   std::optional<Tensor> tensor = maybe_constant(i);
-  if (!tensor) unsupported("operand {} depends on data; it must be a constant", i);
+  if (!tensor) need_value(i);
   return *tensor;
 }
 

@@ -20,6 +20,10 @@
 
 namespace hone::onnx_io {
 
+class Flow;
+class Frame;
+struct Slot;
+
 struct Failure {
   Error error;
 };
@@ -31,9 +35,11 @@ struct NeedSizes {
   std::vector<int64_t> most;
 };
 
-class Flow;
-class Frame;
-struct Slot;
+// The elements of a small operand must be known: the segment ends here, and they are sizes in the
+// next one, so that they are numbers as soon as sizes are.
+struct NeedValue {
+  Slot* slot;
+};
 
 class Node {
  public:
@@ -63,9 +69,10 @@ class Node {
   // The same where the mapping cannot do without. Data-dependent ones end the segment and come back
   // as symbols within 0..most; negative numbers are the mapping's to understand.
   Dims sizes(size_t i, int64_t most = kMostSize);
-  // Numbers, not expressions: axes, pads. Unsupported if they are not known.
+  // Numbers, not expressions: axes, pads. Where they depend on data the rest of the model is typed
+  // when they are there.
   Ints integers(size_t i);
-  // An operand that is computed from constants alone; unsupported if it is not.
+  // An operand that is computed from constants alone; others as with integers().
   Tensor constant(size_t i);
   std::optional<Tensor> maybe_constant(size_t i);
   std::vector<double> reals(size_t i);     // of a constant
@@ -150,6 +157,8 @@ class Node {
   void resolve(Dims sizes);
 
  private:
+  Slot& slot(size_t i);
+  [[noreturn]] void need_value(size_t i);
   const onnx::AttributeProto* typed(std::string_view name,
                                     onnx::AttributeProto::AttributeType type);
   void check_attributes() const;

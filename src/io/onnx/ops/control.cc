@@ -180,7 +180,7 @@ bool loop_as_while(Node& n, const Loop& loop, Region& region) {
 // The types that the carried values have in every iteration: where a size changes, it is unknown.
 SegmentBody import_loop_body(Node& n, const Loop& loop, std::vector<BodyInput>& inputs) {
   for (int attempt = 0; attempt <= kMaxRank; ++attempt) {
-    SegmentBody body = import_body(n, loop.body, inputs);
+    SegmentBody body = import_body(n, loop.body, inputs, 1 + loop.initial.size());
     bool is_stable = true;
     for (size_t i = 0; i < loop.initial.size(); ++i) {
       Type type = inputs[2 + i].type, next = body.types[1 + i];
