@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "io/onnx/flow.h"
+#include "io/onnx/frame.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 
@@ -75,8 +76,12 @@ void map_constant(Node& n) {
   };
   const std::string_view name = given[0];
   Tensor tensor;
-  if (name == "value" || name == "sparse_value") {
+  if (name == "value") {
     tensor = n.tensor(name);
+  } else if (name == "sparse_value") {
+    const onnx::AttributeProto* sparse = n.attribute(name);
+    n.require(sparse->has_sparse_tensor(), "sparse_value is not a sparse tensor");
+    tensor = n.take(n.frame().file().tensor(sparse->sparse_tensor()));
   } else if (name == "value_float") {
     tensor = Tensor::scalar(DType::f32, n.real(name));
   } else if (name == "value_floats") {

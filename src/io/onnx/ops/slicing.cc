@@ -127,6 +127,20 @@ std::optional<std::pair<Dim, Dim>> known_extent(const Cut& cut, Dim size) {
   return std::pair(*start, *end);
 }
 
+// A bound for the number of elements.
+int64_t most_elements(const Cut& cut, Dim size) {
+  int64_t most = size.range().high;
+  if (cut.start.known && cut.end.known) {
+    std::optional<Dim> start = counted(*cut.start.known, size);
+    std::optional<Dim> end = counted(*cut.end.known, size);
+    if (start && end) {
+      const Dim distance = cut.is_reversed() ? *start - *end : *end - *start;
+      most = std::clamp<int64_t>(distance.range().high, 0, most);
+    }
+  }
+  return std::min(most, Node::kMostSize);
+}
+
 Value bounded(Value x, Value low, Value high) { return maximum(minimum(x, high), low); }
 
 // The same in the graph, as start and number of elements.
@@ -180,13 +194,15 @@ void map_slice(Node& n) {
   Value x = n.in();
   const std::vector<Cut> cuts = cuts_of(n, x.rank());
   std::vector<Value> starts, counts;  // of the axes whose extent is not known
+  int64_t most = 0;
   for (const Cut& cut : cuts) {
     if (known_extent(cut, x.dim(cut.axis))) continue;
     auto [start, count] = measured_extent(n.builder(), cut, x.dim(cut.axis));
     starts.push_back(start);
     counts.push_back(count);
+    most = std::max(most, most_elements(cut, x.dim(cut.axis)));
   }
-  const Dims sizes = n.sizes(counts);
+  const Dims sizes = n.sizes(counts, most);
   size_t measured = 0;
   for (const Cut& cut : cuts) {
     const auto extent = known_extent(cut, x.dim(cut.axis));
