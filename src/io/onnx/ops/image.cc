@@ -21,7 +21,13 @@ struct Sampling {
   double extrapolation = 0;
   bool exclude_outside = false;
   bool antialias = false;
-  std::vector<double> roi;  // all starts, then all ends; for tf_crop_and_resize
+  bool is_simple = false;         // nearest: down where the image grows, up where it shrinks
+  std::vector<double> roi;        // all starts, then all ends; for tf_crop_and_resize
+  std::vector<Value> roi_values;  // the same if the graph computes them, f64[]
+
+  bool crops(size_t axis, size_t rank) const {
+    return !roi_values.empty() || (!roi.empty() && (roi[axis] != 0 || roi[rank + axis] != 1));
+  }
 };
 
 // One axis that changes, or may.
@@ -46,16 +52,21 @@ Value source_of(Builder& b, const ResizedAxis& a, const Sampling& s, size_t rank
   Value half_pixel = (x + 0.5) / scale - 0.5;
   Value is_single = compare("le", out, 1), zero = b.scalar(DType::f64, 0);
   if (s.coordinates == "asymmetric") return x / scale;
-  if (s.coordinates == "align_corners")
-    return select(is_single, zero, x * ((in - 1) / maximum(out - 1, 1)));
+  if (s.coordinates == "align_corners") {
+    Value width = a.scale || a.scale_value ? scale * in : out;  // not always whole
+    return select(is_single, zero, x * ((in - 1) / (width - 1)));
+  }
   if (s.coordinates == "pytorch_half_pixel") return select(is_single, zero, half_pixel);
   if (s.coordinates == "half_pixel_symmetric")
     return in / 2 * (1 - out / (scale * in)) + half_pixel;
   if (s.coordinates == "tf_crop_and_resize") {
     const size_t i = static_cast<size_t>(a.axis);
-    const double start = s.roi[i], end = s.roi[rank + i];
+    auto part = [&](size_t k) {
+      return s.roi.empty() ? s.roi_values[k] : b.scalar(DType::f64, s.roi[k]);
+    };
+    Value start = part(i), end = part(rank + i);
     Value step = (in - 1) * (end - start) / maximum(out - 1, 1);
-    return select(is_single, (in - 1) * (0.5 * (start + end)), x * step + (in - 1) * start);
+    return select(is_single, (in - 1) * (start + end) * 0.5, x * step + (in - 1) * start);
   }
   return half_pixel;
 }
@@ -77,12 +88,16 @@ Value kernel_of(Value distance, const Sampling& s) {
   return select(compare("le", x, 1), near, select(compare("lt", x, 2), far, none));
 }
 
+Value within(Builder& b, Value place, Dim size) {
+  Value last = cast(size_value(b, size), DType::f64) - 1;
+  return binary(Opcode::and_, compare("ge", place, 0), compare("le", place, last));
+}
+
 // As the op resize, with indices and weights that the graph computes.
 Value sampled(Node& n, Value x, const ResizedAxis& a, const Sampling& s) {
-  if (s.antialias || s.exclude_outside)
-    n.unsupported("axis {} goes from {} to {}; with {} that needs numbers", a.axis,
-                  a.in.to_string(), a.out.to_string(),
-                  s.antialias ? "antialias" : "exclude_outside");
+  if (s.antialias)
+    n.unsupported("axis {} goes from {} to {}; with antialias that needs numbers", a.axis,
+                  a.in.to_string(), a.out.to_string());
   Builder& b = n.builder();
   Value source = source_of(b, a, s, static_cast<size_t>(x.rank()));
   auto element = [&](Value place) {
@@ -90,22 +105,27 @@ Value sampled(Node& n, Value x, const ResizedAxis& a, const Sampling& s) {
   };
   Value y;
   if (s.mode == "nearest") {
-    y = element(rounded(source, s.nearest));
+    Value place = rounded(source, s.nearest);
+    if (s.is_simple && a.scale_value)
+      place = select(compare("lt", a.scale_value, 1), rounded(source, "ceil"), place);
+    y = element(place);
   } else {
-    Value base = unary(Opcode::floor, source);
+    Value base = unary(Opcode::floor, source), total;
     const int first = s.mode == "linear" ? 0 : -1, last = s.mode == "linear" ? 1 : 2;
     for (int tap = first; tap <= last; ++tap) {
       Value place = base + static_cast<double>(tap);
+      Value weight = kernel_of(source - place, s);
+      if (s.exclude_outside) weight = select(within(b, place, a.in), weight, weight * 0);
+      total = total ? total + weight : weight;
       Value taken = element(place);
-      Value weight = cast(kernel_of(source - place, s), x.dtype());
-      Value term = taken * broadcast(weight, taken.dims(), {a.axis});
+      Value term = taken * broadcast(cast(weight, x.dtype()), taken.dims(), {a.axis});
       y = y ? y + term : term;
     }
+    if (s.exclude_outside) y = y / broadcast(cast(total, x.dtype()), y.dims(), {a.axis});
   }
   if (s.coordinates != "tf_crop_and_resize") return y;
-  Value last = cast(size_value(b, a.in), DType::f64) - 1;
-  Value outside = binary(Opcode::or_, compare("lt", source, 0), compare("gt", source, last));
-  return select(broadcast(outside, y.dims(), {a.axis}), b.scalar(y.dtype(), s.extrapolation), y);
+  Value inside = within(b, source, a.in);
+  return select(broadcast(inside, y.dims(), {a.axis}), y, b.scalar(y.dtype(), s.extrapolation));
 }
 
 // ---- Resampling ---------------------------------------------------------------------------------
@@ -118,8 +138,7 @@ Value resized_reals(Node& n, Value x, const std::vector<ResizedAxis>& axes, cons
   bool has_scales = false, any = false;
   for (const ResizedAxis& a : axes) {
     const size_t i = static_cast<size_t>(a.axis);
-    const bool crops = !roi.empty() && (roi[i] != 0 || roi[rank + i] != 1);
-    if (a.is_static() && (a.changes() || crops)) {
+    if (a.is_static() && s.roi_values.empty() && (a.changes() || s.crops(i, rank))) {
       any = true;
       sizes[i] = a.out;
       has_scales |= a.scale.has_value();
@@ -143,11 +162,30 @@ Value resized_reals(Node& n, Value x, const std::vector<ResizedAxis>& axes, cons
                         {"antialias", s.antialias}});
   }
   for (const ResizedAxis& a : axes) {
-    const size_t i = static_cast<size_t>(a.axis);
-    const bool crops = !s.roi.empty() && (s.roi[i] != 0 || s.roi[rank + i] != 1);
-    if (!a.is_static() && (a.changes() || crops)) x = sampled(n, x, a, s);
+    const bool changes = a.changes() || s.crops(static_cast<size_t>(a.axis), rank);
+    if (changes && !(a.is_static() && s.roi_values.empty())) x = sampled(n, x, a, s);
   }
   return x;
+}
+
+// The corners that are aligned are those of the scaled image, whose size need not be whole; the op
+// has that of the result. Then the positions are divided by another scale.
+void align_fractions(std::vector<ResizedAxis>& axes, Sampling& s) {
+  if (s.coordinates != "align_corners") return;
+  auto width_of = [](const ResizedAxis& a) { return *a.scale * static_cast<double>(a.in.value()); };
+  const bool is_whole = std::all_of(axes.begin(), axes.end(), [&](const ResizedAxis& a) {
+    return !a.is_static() || !a.scale ||
+           std::abs(width_of(a) - static_cast<double>(a.out.value())) < 1e-4 * width_of(a);
+  });
+  const bool is_static = std::all_of(axes.begin(), axes.end(),
+                                     [](const ResizedAxis& a) { return a.is_static() && a.scale; });
+  if (is_whole || !is_static) return;
+  s.coordinates = "asymmetric";
+  for (ResizedAxis& a : axes) {
+    const double in = static_cast<double>(a.in.value());
+    constexpr double kOnlyFirst = 1e15;  // of one element all positions are the first
+    a.scale = in > 1 && width_of(a) > 1 ? (width_of(a) - 1) / (in - 1) : kOnlyFirst;
+  }
 }
 
 // Integers are interpolated as reals, then rounded.
@@ -204,7 +242,7 @@ std::vector<ResizedAxis> scaled_axes(Node& n, Value x, const Ints& axes, size_t 
     }
     result.push_back(a);
   }
-  const Dims sizes = n.sizes(measured);
+  const Dims sizes = n.sizes(measured, room_for_each(1, measured.size()));
   auto next = sizes.begin();
   for (ResizedAxis& a : result)
     if (a.out.is(-1)) a.out = *next++;
@@ -212,11 +250,10 @@ std::vector<ResizedAxis> scaled_axes(Node& n, Value x, const Ints& axes, size_t 
 }
 
 std::vector<ResizedAxis> sized_axes(Node& n, Value x, const Ints& axes, size_t operand) {
-  const Dims sizes = n.sizes(operand);
+  const Dims sizes = measured_sizes(n, operand);
   if (sizes.size() != axes.size()) n.bad("{} sizes for {} axes", sizes.size(), axes.size());
   std::vector<ResizedAxis> result;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (sizes[i].range().low < 0) n.bad("the size {} is negative", sizes[i].to_string());
     const int axis = static_cast<int>(axes[i]);
     result.push_back({axis, x.dim(axis), sizes[i], {}, {}});
   }
@@ -257,14 +294,14 @@ Value simply_resized(Node& n, Value x, const std::vector<ResizedAxis>& axes,
   Sampling s;
   s.mode = mode == "bilinear" ? "linear" : mode;
   s.coordinates = "asymmetric";
+  s.is_simple = true;
   if (s.mode != "nearest" && s.mode != "linear") n.bad("mode is '{}'", mode);
   std::vector<ResizedAxis> growing, shrinking;
   for (const ResizedAxis& a : axes) {
-    if (s.mode == "nearest" && !a.scale) n.unsupported("the scales depend on data");
     (a.scale && *a.scale < 1 ? shrinking : growing).push_back(a);
   }
   s.nearest = "floor";
-  x = resized(n, x, growing, s);
+  x = resized(n, x, growing, s);  // and those whose scale is computed
   s.nearest = "ceil";
   return shrinking.empty() ? x : resized(n, x, shrinking, s);
 }
@@ -326,17 +363,30 @@ Sampling sampling_of(Node& n) {
 }
 
 // The region for tf_crop_and_resize, by axis of x.
-std::vector<double> roi_of(Node& n, Value x, const Ints& axes) {
-  const size_t rank = static_cast<size_t>(x.rank());
-  std::vector<double> given = n.reals(1), roi(2 * rank, 0);
-  if (given.size() != 2 * axes.size())
-    n.bad("{} numbers in roi for {} axes, want {}", given.size(), axes.size(), 2 * axes.size());
-  std::fill(roi.begin() + static_cast<int64_t>(rank), roi.end(), 1);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    roi[static_cast<size_t>(axes[i])] = given[i];
-    roi[rank + static_cast<size_t>(axes[i])] = given[axes.size() + i];
+void read_roi(Node& n, Value x, const Ints& axes, Sampling& s) {
+  const size_t rank = static_cast<size_t>(x.rank()), count = axes.size();
+  Value given = n.in(1);
+  if (given.rank() != 1 || !given.dim(0).is(static_cast<int64_t>(2 * count)))
+    n.bad("a roi of type {} for {} axes, want {} numbers", given.type().to_string(), count,
+          2 * count);
+  auto each = [&](auto&& set) {
+    for (size_t i = 0; i < 2 * count; ++i)
+      set((i < count ? 0 : rank) + static_cast<size_t>(axes[i % count]), i);
+  };
+  if (n.maybe_constant(1)) {
+    const std::vector<double> numbers = n.reals(1);
+    s.roi.resize(2 * rank);
+    std::fill(s.roi.begin() + static_cast<int64_t>(rank), s.roi.end(), 1);
+    each([&](size_t to, size_t from) { s.roi[to] = numbers[from]; });
+    return;
   }
-  return roi;
+  Builder& b = n.builder();
+  s.roi_values.assign(2 * rank, b.scalar(DType::f64, 0));
+  std::fill(s.roi_values.begin() + static_cast<int64_t>(rank), s.roi_values.end(),
+            b.scalar(DType::f64, 1));
+  each([&](size_t to, size_t from) {
+    s.roi_values[to] = cast(element_of(given, static_cast<int64_t>(from)), DType::f64);
+  });
 }
 
 // An operand that is there and not the empty tensor, which stands for none.
@@ -361,11 +411,12 @@ void map_resize(Node& n) {
     axes = distinct_axes(n, n.ints("axes"), x.rank());
   const std::string policy =
       n.version() < 18 ? "stretch" : n.word("keep_aspect_ratio_policy", "stretch");
-  if (s.coordinates == "tf_crop_and_resize") s.roi = roi_of(n, x, axes);
+  if (s.coordinates == "tf_crop_and_resize") read_roi(n, x, axes, s);
   if (is_given(n, 2) == is_given(n, 3))
     n.bad("has {} scales and sizes", is_given(n, 2) ? "both" : "neither");
   std::vector<ResizedAxis> target;
   if (is_given(n, 2)) {
+    if (!s.roi_values.empty()) n.unsupported("scales with a region that depends on data");
     std::vector<double> extent(axes.size(), 1);  // of the region, as a part of the axis
     for (size_t i = 0; i < axes.size() && !s.roi.empty(); ++i) {
       const size_t at = static_cast<size_t>(axes[i]);
@@ -376,6 +427,7 @@ void map_resize(Node& n) {
     target = sized_axes(n, x, axes, 3);
     keep_aspect_ratio(n, target, policy);
   }
+  align_fractions(target, s);
   n.out(resized(n, x, target, s));
 }
 

@@ -1,6 +1,7 @@
 #include "io/onnx/ops/indices.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "io/onnx/flow.h"
 
@@ -65,6 +66,33 @@ std::vector<Number> numbers_of(Node& n, size_t i) {
   return numbers;
 }
 
+int64_t room_for_each(Dim fixed, size_t unknown) {
+  if (unknown == 0) return Node::kMostSize;
+  const double room = static_cast<double>(kMaxElements) /
+                      static_cast<double>(std::max<int64_t>(fixed.range().high, 1));
+  // A little less, for the error of pow.
+  const double each =
+      std::floor(std::pow(std::max(room, 1.0), 1.0 / static_cast<double>(unknown)) * (1 - 1e-9));
+  return std::clamp<int64_t>(static_cast<int64_t>(each), 1, Node::kMostSize);
+}
+
+Dims measured_sizes(Node& n, size_t operand, Dim fixed) {
+  std::vector<Value> unknown;
+  Dims sizes;
+  for (const Number& number : numbers_of(n, operand)) {
+    sizes.push_back(number.known ? *number.known : Dim(-1));
+    if (!number.known) unknown.push_back(number.value);
+    if (number.known && number.known->range().low < 0)
+      n.bad("the size {} is negative", number.known->to_string());
+    if (number.known) fixed *= *number.known;
+  }
+  const Dims measured = n.sizes(unknown, room_for_each(fixed, unknown.size()));
+  auto next = measured.begin();
+  for (Dim& size : sizes)
+    if (size.is(-1)) size = *next++;
+  return sizes;
+}
+
 Value looked_up(Value x, Value indices, int axis) {
   if (provably_le(1, x.dim(axis))) return take(x, indices, axis);
   Ints none(static_cast<size_t>(x.rank()), 0), one = none;
@@ -83,15 +111,26 @@ Value from_back(Node& n, Value indices, Dim size) {
   return select(compare("lt", indices, 0), indices + size_value(n.builder(), size), indices);
 }
 
-Value window(Value x, int axis, Value start, Dim size, int64_t step) {
+Value window(Value x, int axis, Value start, Dim size, Value step) {
   Value steps = iota(x.builder(), DType::i64, {size}, 0);
-  if (step != 1) steps = steps * static_cast<double>(step);
+  if (step) steps = steps * step;
   return looked_up(x, steps + start, axis);
 }
 
 Value floor_mod(Value x, Value divisor) {
   Value rest = binary(Opcode::rem, x, divisor);
   return select(compare("lt", rest, 0), rest + divisor, rest);
+}
+
+Value reshaped(Value x, const Dims& dims) {
+  Dim elements = 1;
+  for (Dim dim : dims) elements *= dim;
+  if (elements == x.type().elements()) return reshape(x, dims);
+  Builder& b = x.builder();
+  Value place = b.scalar(DType::i64, 0);
+  for (size_t i = 0; i < dims.size(); ++i)
+    place = place * size_value(b, dims[i]) + iota(b, DType::i64, dims, static_cast<int>(i));
+  return looked_up(reshape(x, {x.type().elements()}), place, 0);
 }
 
 Ints distinct_axes(Node& n, const Ints& axes, int rank) {

@@ -28,16 +28,24 @@ struct Number {
 };
 std::vector<Number> numbers_of(Node& n, size_t i);  // of a vector operand
 
+// Bounds for `unknown` sizes beside `fixed` elements, so that the type stays within its limit.
+int64_t room_for_each(Dim fixed, size_t unknown);
+// The sizes of a vector operand; those that depend on data are measured, within such bounds.
+Dims measured_sizes(Node& n, size_t operand, Dim fixed = 1);
+
 // ---- Indexing -----------------------------------------------------------------------------------
 
 // take() along an axis that may be empty: then nothing is looked up, or the result is unspecified.
 Value looked_up(Value x, Value indices, int axis);
 // The same with negative indices counting from the back, as ONNX has it.
 Value from_back(Node& n, Value indices, Dim size);
-// The elements start, start + step, ... along an axis, `size` of them; start is i64[].
-Value window(Value x, int axis, Value start, Dim size, int64_t step = 1);
+// The elements start, start + step, ... along an axis, `size` of them; both are i64[].
+Value window(Value x, int axis, Value start, Dim size, Value step = {});
 // What is left when x is rounded down to a multiple of a positive number.
 Value floor_mod(Value x, Value divisor);
+
+// As a reshape, where the sizes are equal by the file's promise alone: elements are looked up.
+Value reshaped(Value x, const Dims& dims);
 
 // The axes in the order given, each at most once; negative ones count from the back.
 Ints distinct_axes(Node& n, const Ints& axes, int rank);

@@ -42,6 +42,7 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
     n.bad("{} pads for {} axes, want {}", pads.size(), axes.size(), 2 * axes.size());
   std::vector<AxisPads> result;
   std::vector<Value> measured;
+  Dim fixed = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     AxisPads a = {static_cast<int>(axes[i]), pads[i], pads[axes.size() + i], 0};
     const Dim dim = x.dim(a.axis);
@@ -50,13 +51,14 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
       if (a.size.range().low < 0)
         n.bad("pads {} and {} leave the size {} to axis {}", a.low.known->to_string(),
               a.high.known->to_string(), a.size.to_string(), a.axis);
+      fixed *= a.size;
     } else {
       Builder& b = n.builder();
       measured.push_back(maximum(a.low.in(b) + size_value(b, dim) + a.high.in(b), 0));
     }
     result.push_back(a);
   }
-  const Dims sizes = n.sizes(measured);
+  const Dims sizes = n.sizes(measured, room_for_each(fixed, measured.size()));
   auto next = sizes.begin();
   for (AxisPads& a : result)
     if (!a.low.known || !a.high.known) a.size = *next++;
@@ -152,7 +154,7 @@ void map_center_crop_pad(Node& n) {
   Ints axes(static_cast<size_t>(x.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   if (n.has_attribute("axes")) axes = distinct_axes(n, n.ints("axes"), x.rank());
-  const Dims sizes = n.sizes(1);
+  const Dims sizes = measured_sizes(n, 1);
   if (sizes.size() != axes.size()) n.bad("{} sizes for {} axes", sizes.size(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i) x = centered(n, x, static_cast<int>(axes[i]), sizes[i]);
   n.out(x);

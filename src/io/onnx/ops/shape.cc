@@ -27,19 +27,64 @@ Value scalar_constant(Node& n, const Tensor& tensor) {
   return n.builder().constant(tensor.viewed_as(Type::scalar(tensor.dtype())));
 }
 
-void check_sizes(Node& n, const Dims& sizes) {
-  for (Dim size : sizes)
-    if (size.range().low < 0) n.bad("the size {} is negative", size.to_string());
-}
-
-// As attribute before `since`, else as operand.
-std::optional<Ints> axes_of(Node& n, int since, size_t operand = 1) {
-  if (n.version() < since) {
+// An attribute before version 13, then an operand.
+std::optional<Ints> axes_of(Node& n) {
+  if (n.version() < 13) {
     if (n.has_attribute("axes")) return n.ints("axes");
-  } else if (n.has(operand)) {
-    return n.integers(operand);
+  } else if (n.has(1)) {
+    return n.integers(1);
   }
   return std::nullopt;
+}
+
+// A bound for the measured sizes of a reshape.
+int64_t most_of_reshaped(Value x, size_t unknown) {
+  const Range elements = x.type().elements().range();
+  const int64_t room = room_for_each(1, unknown);
+  return elements.low == 0 ? room : std::min(elements.high, room);
+}
+
+bool has_measured_axes(Node& n) { return n.version() >= 13 && n.has(1) && !n.known(1); }
+
+// For axes that depend on data: whether each of `rank` dims is named by them, bool[rank].
+Value named_dims(Node& n, int64_t rank) {
+  Builder& b = n.builder();
+  const std::vector<Value> axes = elements_of(n, 1);
+  Value dims = iota(b, DType::i64, {rank}, 0), named = b.full(DType::boolean, {rank}, 0);
+  for (Value axis : axes) {
+    Value counted = select(compare("lt", axis, 0), axis + static_cast<double>(rank), axis);
+    named = binary(Opcode::or_, named, compare("eq", dims, counted));
+  }
+  return named;
+}
+
+// x under the dims that an i64 vector holds.
+Value reshaped_to(Node& n, Value x, Value sizes, int64_t rank) {
+  std::vector<Value> scalars;
+  for (int64_t i = 0; i < rank; ++i) scalars.push_back(element_of(sizes, i));
+  return reshaped(x, n.sizes(scalars, most_of_reshaped(x, scalars.size())));
+}
+
+// The dims of x where the axes do not name them.
+void squeeze_measured(Node& n, Value x) {
+  const int64_t left = x.rank() - n.in(1).dim(0).value();
+  if (left < 0) n.bad("{} axes for rank {}", n.in(1).dim(0).value(), x.rank());
+  Value kept = unary(Opcode::not_, named_dims(n, x.rank()));
+  // A stable sort brings what is kept to the front.
+  Value key = cast(unary(Opcode::not_, kept), DType::u8);
+  const std::vector<Value> pair = {key, dims_value(n.builder(), x.dims())};
+  n.out(reshaped_to(n, x, sort(pair, 0, false)[1], left));
+}
+
+// The dims of x in order where the axes do not name them, 1 elsewhere.
+void unsqueeze_measured(Node& n, Value x) {
+  const int64_t rank = x.rank() + n.in(1).dim(0).value();
+  Builder& b = n.builder();
+  Value named = named_dims(n, rank);
+  Value place = cumulative("sum", cast(unary(Opcode::not_, named), DType::i64), 0) - 1;
+  Value one = b.full(DType::i64, {rank}, 1);
+  Value sizes = x.rank() == 0 ? one : take(dims_value(b, x.dims()), place);
+  n.out(reshaped_to(n, x, select(named, one, sizes), rank));
 }
 
 }  // namespace
@@ -99,8 +144,7 @@ void map_constant(Node& n) {
 }
 
 void map_constant_of_shape(Node& n) {
-  const Dims dims = n.sizes(0);
-  check_sizes(n, dims);
+  const Dims dims = measured_sizes(n, 0);
   Value value = n.has_attribute("value") ? scalar_constant(n, n.tensor("value"))
                                          : n.builder().scalar(DType::f32, 0);
   n.out(broadcast_to(value, dims));
@@ -209,8 +253,12 @@ Dims measured_target(Node& n, Value x, bool zero_keeps) {
     known = known * select(compare("eq", sizes[i], -1), one, sizes[i]);
   }
   Value rest = size_value(b, x.type().elements()) / maximum(known, one);
-  for (Value& size : sizes) size = select(compare("eq", size, -1), rest, size);
-  return n.sizes(sizes);
+  size_t unknown = 0;
+  for (Value& size : sizes) {
+    size = select(compare("eq", size, -1), rest, size);
+    if (!known_scalar(n, size)) ++unknown;
+  }
+  return n.sizes(sizes, most_of_reshaped(x, unknown));
 }
 
 }  // namespace
@@ -228,7 +276,7 @@ void map_reshape(Node& n) {
   const bool zero_keeps = n.version() < 14 || !n.flag("allowzero");
   const Dims dims =
       target ? completed(n, x, *target, zero_keeps) : measured_target(n, x, zero_keeps);
-  n.out(reshape(x, dims));
+  n.out(target ? reshape(x, dims) : reshaped(x, dims));
 }
 
 void map_flatten(Node& n) {
@@ -244,8 +292,9 @@ void map_flatten(Node& n) {
 
 void map_squeeze(Node& n) {
   Value x = n.in();
+  if (has_measured_axes(n)) return squeeze_measured(n, x);
   Ints axes;
-  if (std::optional<Ints> given = axes_of(n, 13)) {
+  if (std::optional<Ints> given = axes_of(n)) {
     axes = n.axes_in(*given, x.rank());
   } else {
     for (int i = 0; i < x.rank(); ++i) {
@@ -267,7 +316,8 @@ void map_squeeze(Node& n) {
 
 void map_unsqueeze(Node& n) {
   Value x = n.in();
-  std::optional<Ints> axes = axes_of(n, 13);
+  if (has_measured_axes(n)) return unsqueeze_measured(n, x);
+  std::optional<Ints> axes = axes_of(n);
   if (!axes) n.bad("has no axes");
   const size_t rank = static_cast<size_t>(x.rank()) + axes->size();
   if (rank > static_cast<size_t>(kMaxRank))
@@ -291,8 +341,7 @@ void map_transpose(Node& n) {
 
 void map_expand(Node& n) {
   Value x = n.in();
-  const Dims asked = n.sizes(1);
-  check_sizes(n, asked);
+  const Dims asked = measured_sizes(n, 1);
   const size_t rank = std::max(asked.size(), static_cast<size_t>(x.rank()));
   if (rank > static_cast<size_t>(kMaxRank))
     n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
@@ -342,7 +391,7 @@ void map_tile(Node& n) {
     n.out(repeated(n, x, n.axis_in(axis, x.rank()), Dim(static_cast<int64_t>(times))));
     return;
   }
-  const Dims repeats = n.sizes(1);
+  const Dims repeats = measured_sizes(n, 1, x.type().elements());
   if (repeats.size() != static_cast<size_t>(x.rank()))
     n.bad("{} repeats for rank {}", repeats.size(), x.rank());
   for (int i = 0; i < x.rank(); ++i) x = repeated(n, x, i, repeats[static_cast<size_t>(i)]);

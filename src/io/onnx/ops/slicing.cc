@@ -190,8 +190,67 @@ std::vector<Cut> cuts_of(Node& n, int rank) {
 
 }  // namespace
 
+namespace {
+
+// Axes and steps that depend on data: every axis has a start, an end and a step that are measured.
+struct MeasuredCut {
+  Value start, count, step;
+};
+
+MeasuredCut measured_cut(Builder& b, Dim dim, Value start, Value end, Value step) {
+  Value size = size_value(b, dim), zero = b.scalar(DType::i64, 0), minus = b.scalar(DType::i64, -1);
+  Value down = compare("lt", step, 0), last = size - 1;
+  auto place = [&](Value v) { return select(compare("lt", v, 0), maximum(v + size, -1), v); };
+  start = bounded(maximum(place(start), 0), zero, select(down, last, size));
+  end = bounded(place(end), select(down, minus, zero), size);
+  Value distance = maximum(select(down, start - end, end - start), 0);
+  Value stride = minimum(unary(Opcode::abs, maximum(step, -static_cast<double>(kMaxElements))),
+                         static_cast<double>(kMaxElements));
+  Value count = (distance + stride - 1) / maximum(stride, 1);
+  return {start, count, select(down, -stride, stride)};
+}
+
+void slice_measured(Node& n, Value x) {
+  Builder& b = n.builder();
+  const std::vector<Value> starts = elements_of(n, 1), ends = elements_of(n, 2);
+  std::vector<Value> axes, steps;
+  if (n.has(3)) axes = elements_of(n, 3);
+  if (n.has(4)) steps = elements_of(n, 4);
+  Value zero = b.scalar(DType::i64, 0), one = b.scalar(DType::i64, 1);
+  for (size_t i = 0; i < starts.size() && !n.has(3); ++i)
+    axes.push_back(b.scalar(DType::i64, static_cast<double>(i)));
+  if (!n.has(4)) steps.assign(starts.size(), one);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    n.bad("{} starts, {} ends, {} axes and {} steps", starts.size(), ends.size(), axes.size(),
+          steps.size());
+  std::vector<MeasuredCut> cuts;
+  std::vector<Value> counts;
+  int64_t most = 0;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    Value start = zero, end = size_value(b, x.dim(axis)), step = one;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      Value named = binary(Opcode::or_, compare("eq", axes[i], static_cast<double>(axis)),
+                           compare("eq", axes[i], static_cast<double>(axis - x.rank())));
+      start = select(named, starts[i], start);
+      end = select(named, ends[i], end);
+      step = select(named, steps[i], step);
+    }
+    cuts.push_back(measured_cut(b, x.dim(axis), start, end, step));
+    counts.push_back(cuts.back().count);
+    most = std::max(most, x.dim(axis).range().high);
+  }
+  const Dims sizes = n.sizes(counts, std::min(most, room_for_each(1, counts.size())));
+  for (size_t i = 0; i < cuts.size(); ++i)
+    x = window(x, static_cast<int>(i), cuts[i].start, sizes[i], cuts[i].step);
+  n.out(x);
+}
+
+}  // namespace
+
 void map_slice(Node& n) {
   Value x = n.in();
+  if (n.version() >= 10 && ((n.has(3) && !n.known(3)) || (n.has(4) && !n.known(4))))
+    return slice_measured(n, x);
   const std::vector<Cut> cuts = cuts_of(n, x.rank());
   std::vector<Value> starts, counts;  // of the axes whose extent is not known
   int64_t most = 0;
@@ -210,7 +269,8 @@ void map_slice(Node& n) {
     if (extent) {
       x = slice(x, cut.axis, extent->first, extent->second, cut.stride());
     } else {
-      x = window(x, cut.axis, starts[measured], sizes[measured], cut.stride());
+      x = window(x, cut.axis, starts[measured], sizes[measured],
+                 n.builder().scalar(DType::i64, static_cast<double>(cut.stride())));
       ++measured;
     }
   }
