@@ -68,12 +68,14 @@ std::vector<Number> numbers_of(Node& n, size_t i) {
 
 int64_t room_for_each(Dim fixed, size_t unknown) {
   if (unknown == 0) return Node::kMostSize;
-  const double room = static_cast<double>(kMaxElements) /
+  const double room = static_cast<double>(kMaxSymbolicElements) /
                       static_cast<double>(std::max<int64_t>(fixed.range().high, 1));
   // A little less, for the error of pow.
   const double each =
       std::floor(std::pow(std::max(room, 1.0), 1.0 / static_cast<double>(unknown)) * (1 - 1e-9));
-  return std::clamp<int64_t>(static_cast<int64_t>(each), 1, Node::kMostSize);
+  // Beside symbols, which may be anything, there must be some room.
+  const int64_t least = fixed.is_static() ? 1 : int64_t{1} << 15;
+  return std::clamp<int64_t>(static_cast<int64_t>(each), least, Node::kMostSize);
 }
 
 Dims measured_sizes(Node& n, size_t operand, Dim fixed) {

@@ -25,8 +25,12 @@ Dims equal_parts(Node& n, Dim size, int64_t count) {
   if (count < 1) n.bad("splits into {} parts", count);
   if (std::optional<Dim> part = size.divided_by(count))
     return Dims(static_cast<size_t>(count), *part);
-  if (n.version() < 18)
-    n.bad("the size {} does not split into {} equal parts", size.to_string(), count);
+  if (n.version() < 18) {
+    if (size.is_static())
+      n.bad("the size {} does not split into {} equal parts", size.to_string(), count);
+    // That it does is the file's promise.
+    return Dims(static_cast<size_t>(count), floordiv(size, count));
+  }
   const Dim part = ceildiv(size, count), rest = size - part * (count - 1);
   if (!provably_le(0, rest))
     n.bad("the size {} does not split into {} parts of {}", size.to_string(), count,
