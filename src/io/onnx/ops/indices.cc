@@ -1,0 +1,149 @@
+#include "io/onnx/ops/indices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/onnx/flow.h"
+
+namespace hone::onnx_io {
+
+Value integers(Builder& b, const Ints& values) {
+  Type type = Type::get(DType::i64, {Dim(static_cast<int64_t>(values.size()))});
+  return b.constant(Tensor::from_integers(type, values));
+}
+
+Value dims_value(Builder& b, const Dims& dims) {
+  if (std::all_of(dims.begin(), dims.end(), [](Dim d) { return d.is_static(); })) {
+    Ints numbers;
+    for (Dim dim : dims) numbers.push_back(dim.value());
+    return integers(b, numbers);
+  }
+  std::vector<Value> parts;
+  for (Dim dim : dims) parts.push_back(reshape(size_value(b, dim), {1}));
+  return concat(parts, 0);
+}
+
+Value scalar_of(Node& n, size_t operand) {
+  Value v = n.in(operand);
+  if (!v.type().elements().is(1))
+    n.bad("operand {} has type {}, want one element", operand, v.type().to_string());
+  return reshape(v, {});
+}
+
+Value element_of(Value vector, int64_t index) {
+  return reshape(slice(vector, 0, index, index + 1), {});
+}
+
+std::vector<Value> elements_of(Node& n, size_t i) {
+  Value v = n.in(i);
+  if (v.rank() != 1 || !v.dim(0).is_static() || !is_integer(v.dtype()))
+    n.bad("operand {} has type {}, want a vector of integers", i, v.type().to_string());
+  if (v.dim(0).value() > Contents::kMaxElements)
+    n.bad("operand {} has {} elements, at most {} make sense", i, v.dim(0).value(),
+          Contents::kMaxElements);
+  v = cast(v, DType::i64);
+  std::vector<Value> elements;
+  for (int64_t k = 0; k < v.dim(0).value(); ++k) elements.push_back(element_of(v, k));
+  return elements;
+}
+
+std::optional<Dim> known_scalar(Node& n, Value scalar) {
+  std::optional<Dims> elements = n.flow().contents().of(scalar.id());
+  if (!elements || elements->size() != 1) return std::nullopt;
+  return (*elements)[0];
+}
+
+std::vector<Number> numbers_of(Node& n, size_t i) {
+  std::vector<Number> numbers;
+  if (std::optional<Dims> known = n.known(i)) {
+    for (Dim dim : *known) numbers.push_back({dim, {}});
+    return numbers;
+  }
+  for (Value v : elements_of(n, i)) {
+    std::optional<Dim> known = known_scalar(n, v);
+    numbers.push_back({known, known ? Value() : v});
+  }
+  return numbers;
+}
+
+int64_t room_for_each(Dim fixed, size_t unknown) {
+  if (unknown == 0) return Node::kMostSize;
+  const double room = static_cast<double>(kMaxSymbolicElements) /
+                      static_cast<double>(std::max<int64_t>(fixed.range().high, 1));
+  // A little less, for the error of pow.
+  const double each =
+      std::floor(std::pow(std::max(room, 1.0), 1.0 / static_cast<double>(unknown)) * (1 - 1e-9));
+  // Beside symbols, which may be anything, there must be some room.
+  const int64_t least = fixed.is_static() ? 1 : int64_t{1} << 15;
+  return std::clamp<int64_t>(static_cast<int64_t>(each), least, Node::kMostSize);
+}
+
+Dims measured_sizes(Node& n, size_t operand, Dim fixed) {
+  std::vector<Value> unknown;
+  Dims sizes;
+  for (const Number& number : numbers_of(n, operand)) {
+    sizes.push_back(number.known ? *number.known : Dim(-1));
+    if (!number.known) unknown.push_back(number.value);
+    if (number.known && number.known->range().low < 0)
+      n.bad("the size {} is negative", number.known->to_string());
+    if (number.known) fixed *= *number.known;
+  }
+  const Dims measured = n.sizes(unknown, room_for_each(fixed, unknown.size()));
+  auto next = measured.begin();
+  for (Dim& size : sizes)
+    if (size.is(-1)) size = *next++;
+  return sizes;
+}
+
+Value looked_up(Value x, Value indices, int axis) {
+  if (provably_le(1, x.dim(axis))) return take(x, indices, axis);
+  Ints none(static_cast<size_t>(x.rank()), 0), one = none;
+  one[static_cast<size_t>(axis)] = 1;
+  return take(pad(x, none, one), indices, axis);
+}
+
+Value from_back(Node& n, Value indices, Dim size) {
+  if (kind(indices.dtype()) == DTypeKind::uint) return indices;
+  if (std::optional<Dims> known = n.flow().contents().of(indices.id())) {
+    bool negative =
+        std::any_of(known->begin(), known->end(), [](Dim index) { return !provably_le(0, index); });
+    if (!negative) return indices;
+  }
+  indices = cast(indices, DType::i64);
+  return select(compare("lt", indices, 0), indices + size_value(n.builder(), size), indices);
+}
+
+Value window(Value x, int axis, Value start, Dim size, Value step) {
+  Value steps = iota(x.builder(), DType::i64, {size}, 0);
+  if (step) steps = steps * step;
+  return looked_up(x, steps + start, axis);
+}
+
+Value floor_mod(Value x, Value divisor) {
+  Value rest = binary(Opcode::rem, x, divisor);
+  return select(compare("lt", rest, 0), rest + divisor, rest);
+}
+
+Value reshaped(Value x, const Dims& dims) {
+  Dim elements = 1;
+  for (Dim dim : dims) elements *= dim;
+  if (elements == x.type().elements()) return reshape(x, dims);
+  Builder& b = x.builder();
+  Value place = b.scalar(DType::i64, 0);
+  for (size_t i = 0; i < dims.size(); ++i)
+    place = place * size_value(b, dims[i]) + iota(b, DType::i64, dims, static_cast<int>(i));
+  return looked_up(reshape(x, {x.type().elements()}), place, 0);
+}
+
+Ints distinct_axes(Node& n, const Ints& axes, int rank) {
+  Ints result;
+  for (int64_t axis : axes) {
+    int64_t at = n.axis_in(axis, rank);
+    if (std::find(result.begin(), result.end(), at) != result.end())
+      n.bad("axis {} is named twice", axis);
+    result.push_back(at);
+  }
+  return result;
+}
+
+}  // namespace hone::onnx_io

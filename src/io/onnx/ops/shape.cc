@@ -1,0 +1,440 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "io/onnx/flow.h"
+#include "io/onnx/frame.h"
+#include "io/onnx/ops/indices.h"
+#include "io/onnx/registry.h"
+
+// Shapes, and what is made of shapes alone.
+
+namespace hone::onnx_io {
+namespace {
+
+Dim product(std::span<const Dim> dims) {
+  Dim result = 1;
+  for (Dim dim : dims) result *= dim;
+  return result;
+}
+
+std::string text(const Dims& dims) { return to_string(AttrValue(dims)); }
+
+// A tensor's element as a scalar constant.
+Value scalar_constant(Node& n, const Tensor& tensor) {
+  if (tensor.elements() != 1)
+    n.bad("the value has type {}, want one element", tensor.type().to_string());
+  return n.builder().constant(tensor.viewed_as(Type::scalar(tensor.dtype())));
+}
+
+// An attribute before version 13, then an operand.
+std::optional<Ints> axes_of(Node& n) {
+  if (n.version() < 13) {
+    if (n.has_attribute("axes")) return n.ints("axes");
+  } else if (n.has(1)) {
+    return n.integers(1);
+  }
+  return std::nullopt;
+}
+
+// A bound for the measured sizes of a reshape.
+int64_t most_of_reshaped(Value x, size_t unknown) {
+  const Range elements = x.type().elements().range();
+  const int64_t room = room_for_each(1, unknown);
+  return elements.low == 0 ? room : std::min(elements.high, room);
+}
+
+bool has_measured_axes(Node& n) { return n.version() >= 13 && n.has(1) && !n.known(1); }
+
+// For axes that depend on data: whether each of `rank` dims is named by them, bool[rank].
+Value named_dims(Node& n, int64_t rank) {
+  Builder& b = n.builder();
+  const std::vector<Value> axes = elements_of(n, 1);
+  Value dims = iota(b, DType::i64, {rank}, 0), named = b.full(DType::boolean, {rank}, 0);
+  for (Value axis : axes) {
+    Value counted = select(compare("lt", axis, 0), axis + static_cast<double>(rank), axis);
+    named = binary(Opcode::or_, named, compare("eq", dims, counted));
+  }
+  return named;
+}
+
+// x under the dims that an i64 vector holds.
+Value reshaped_to(Node& n, Value x, Value sizes, int64_t rank) {
+  std::vector<Value> scalars;
+  for (int64_t i = 0; i < rank; ++i) scalars.push_back(element_of(sizes, i));
+  return reshaped(x, n.sizes(scalars, most_of_reshaped(x, scalars.size())));
+}
+
+// The dims of x where the axes do not name them.
+void squeeze_measured(Node& n, Value x) {
+  const int64_t left = x.rank() - n.in(1).dim(0).value();
+  if (left < 0) n.bad("{} axes for rank {}", n.in(1).dim(0).value(), x.rank());
+  Value kept = unary(Opcode::not_, named_dims(n, x.rank()));
+  // A stable sort brings what is kept to the front.
+  Value key = cast(unary(Opcode::not_, kept), DType::u8);
+  const std::vector<Value> pair = {key, dims_value(n.builder(), x.dims())};
+  n.out(reshaped_to(n, x, sort(pair, 0, false)[1], left));
+}
+
+// The dims of x in order where the axes do not name them, 1 elsewhere.
+void unsqueeze_measured(Node& n, Value x) {
+  const int64_t rank = x.rank() + n.in(1).dim(0).value();
+  Builder& b = n.builder();
+  Value named = named_dims(n, rank);
+  Value place = cumulative("sum", cast(unary(Opcode::not_, named), DType::i64), 0) - 1;
+  Value one = b.full(DType::i64, {rank}, 1);
+  Value sizes = x.rank() == 0 ? one : take(dims_value(b, x.dims()), place);
+  n.out(reshaped_to(n, x, select(named, one, sizes), rank));
+}
+
+}  // namespace
+
+// ---- Sizes --------------------------------------------------------------------------------------
+
+void map_shape(Node& n) {
+  Value x = n.in();
+  const int64_t rank = x.rank();
+  int64_t start = 0, end = rank;
+  if (n.version() >= 15) {
+    auto clamped = [rank](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
+    start = clamped(n.integer("start", 0));
+    end = std::max(start, clamped(n.integer("end", rank)));
+  }
+  const Dims dims = x.dims();
+  n.out(dims_value(n.builder(), {dims.begin() + start, dims.begin() + end}));
+}
+
+void map_size(Node& n) { n.out(size_value(n.builder(), n.in().type().elements())); }
+
+// ---- Constants ----------------------------------------------------------------------------------
+
+void map_constant(Node& n) {
+  constexpr std::string_view kNames[] = {"value",        "sparse_value", "value_float",
+                                         "value_floats", "value_int",    "value_ints",
+                                         "value_string", "value_strings"};
+  std::vector<std::string_view> given;
+  for (std::string_view name : kNames)
+    if (n.has_attribute(name)) given.push_back(name);
+  if (given.size() != 1) n.bad("has {} of the value attributes, want one", given.size());
+  auto vector_of = [](DType dtype, size_t size) {
+    return Type::get(dtype, {Dim(static_cast<int64_t>(size))});
+  };
+  const std::string_view name = given[0];
+  Tensor tensor;
+  if (name == "value") {
+    tensor = n.tensor(name);
+  } else if (name == "sparse_value") {
+    const onnx::AttributeProto* sparse = n.attribute(name);
+    n.require(sparse->has_sparse_tensor(), "sparse_value is not a sparse tensor");
+    tensor = n.take(n.frame().file().tensor(sparse->sparse_tensor()));
+  } else if (name == "value_float") {
+    tensor = Tensor::scalar(DType::f32, n.real(name));
+  } else if (name == "value_floats") {
+    const std::vector<double> reals = n.reals(name);
+    tensor = Tensor::from_reals(vector_of(DType::f32, reals.size()), reals);
+  } else if (name == "value_int") {
+    tensor = Tensor::from_integers(Type::scalar(DType::i64), Ints{n.integer(name)});
+  } else if (name == "value_ints") {
+    const Ints ints = n.ints(name);
+    tensor = Tensor::from_integers(vector_of(DType::i64, ints.size()), ints);
+  } else {
+    n.unsupported("the constant is a string");
+  }
+  n.out(n.builder().constant(tensor));
+}
+
+void map_constant_of_shape(Node& n) {
+  const Dims dims = measured_sizes(n, 0);
+  Value value = n.has_attribute("value") ? scalar_constant(n, n.tensor("value"))
+                                         : n.builder().scalar(DType::f32, 0);
+  n.out(broadcast_to(value, dims));
+}
+
+void map_eye_like(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "the input", 2, 2);
+  const DType dtype = n.dtype("dtype", x.dtype());
+  // Beyond any size the diagonal is outside on either side alike.
+  const int64_t k = std::clamp<int64_t>(n.integer("k", 0), -kMaxElements, kMaxElements);
+  Builder& b = n.builder();
+  Value row = iota(b, DType::i64, x.dims(), 0), column = iota(b, DType::i64, x.dims(), 1);
+  n.out(cast(compare("eq", row + static_cast<double>(k), column), dtype));
+}
+
+// ---- Range --------------------------------------------------------------------------------------
+
+namespace {
+
+// How many steps lead from start up to, without, limit; null if no dim says it.
+std::optional<Dim> step_count(Node& n, Dim start, Dim limit, Dim delta) {
+  if (delta.is(0)) n.bad("the step is 0");
+  if (!delta.is_static()) return std::nullopt;
+  const bool down = delta.value() < 0;
+  const Dim distance = down ? start - limit : limit - start;
+  if (provably_le(distance, 0)) return Dim(0);
+  const Dim count = ceildiv(distance, down ? -delta.value() : delta.value());
+  if (!provably_le(0, distance)) return std::nullopt;
+  return count;
+}
+
+// The same in the graph: ceil((limit - start) / delta), at least 0.
+Value step_count(Value start, Value limit, Value delta) {
+  if (is_real(start.dtype())) {
+    Value steps = (cast(limit, DType::f64) - cast(start, DType::f64)) / cast(delta, DType::f64);
+    return maximum(cast(unary(Opcode::ceil, steps), DType::i64), 0);
+  }
+  limit = cast(limit, DType::i64), start = cast(start, DType::i64);
+  delta = cast(delta, DType::i64);
+  Value distance = limit - start;
+  // Division rounds toward zero, which for a positive quotient is down: add what was cut off.
+  Value cut = cast(compare("ne", binary(Opcode::rem, distance, delta), 0), DType::i64);
+  Value same_way = compare("ge", binary(Opcode::xor_, distance, delta), 0);
+  return select(same_way, distance / delta + cut, start.builder().scalar(DType::i64, 0));
+}
+
+}  // namespace
+
+void map_range(Node& n) {
+  Value start = scalar_of(n, 0), limit = scalar_of(n, 1), delta = scalar_of(n, 2);
+  std::optional<Dim> count;
+  if (is_integer(start.dtype())) {
+    std::optional<Dim> first = known_scalar(n, start), last = known_scalar(n, limit);
+    std::optional<Dim> step = known_scalar(n, delta);
+    if (first && last && step) count = step_count(n, *first, *last, *step);
+  }
+  if (!count) count = n.size(step_count(start, limit, delta));
+  Value steps = iota(n.builder(), start.dtype(), {*count}, 0);
+  n.out(steps * delta + start);
+}
+
+// ---- Reshape ------------------------------------------------------------------------------------
+
+namespace {
+
+// The target with what 0 and -1 stand for.
+Dims completed(Node& n, Value x, Dims target, bool zero_keeps) {
+  std::optional<size_t> rest;
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (target[i].is(0) && zero_keeps) {
+      if (i >= static_cast<size_t>(x.rank()))
+        n.bad("target {} keeps dim {} of {}, which has none", text(target), i,
+              x.type().to_string());
+      target[i] = x.dim(static_cast<int>(i));
+    } else if (target[i].is(-1)) {
+      if (rest) n.bad("target {} leaves two dims open", text(target));
+      rest = i;
+    } else if (target[i].range().low < 0) {
+      n.bad("target {} has the size {}", text(target), target[i].to_string());
+    }
+  }
+  if (!rest) return target;
+  target[*rest] = 1;
+  const Dim known = product(target), elements = x.type().elements();
+  std::optional<Dim> size = known.is(0) ? std::nullopt : elements.divided_by(known);
+  if (!size) {
+    target[*rest] = -1;
+    n.bad("{} with {} elements has no shape {}", x.type().to_string(), elements.to_string(),
+          text(target));
+  }
+  target[*rest] = *size;
+  return target;
+}
+
+// The same for a target that depends on data: the graph computes the sizes.
+Dims measured_target(Node& n, Value x, bool zero_keeps) {
+  Builder& b = n.builder();
+  std::vector<Value> sizes = elements_of(n, 1);
+  Value one = b.scalar(DType::i64, 1), known = one;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (zero_keeps && i < static_cast<size_t>(x.rank())) {
+      Value kept = size_value(b, x.dim(static_cast<int>(i)));
+      sizes[i] = select(compare("eq", sizes[i], 0), kept, sizes[i]);
+    }
+    known = known * select(compare("eq", sizes[i], -1), one, sizes[i]);
+  }
+  Value rest = size_value(b, x.type().elements()) / maximum(known, one);
+  size_t unknown = 0;
+  for (Value& size : sizes) {
+    size = select(compare("eq", size, -1), rest, size);
+    if (!known_scalar(n, size)) ++unknown;
+  }
+  return n.sizes(sizes, most_of_reshaped(x, unknown));
+}
+
+}  // namespace
+
+void map_reshape(Node& n) {
+  Value x = n.in();
+  std::optional<Dims> target;
+  if (n.version() < 5) {
+    n.ignore("consumed_inputs");
+    const Ints shape = n.ints("shape");
+    target = Dims(shape.begin(), shape.end());
+  } else {
+    target = n.known(1);
+  }
+  const bool zero_keeps = n.version() < 14 || !n.flag("allowzero");
+  const Dims dims =
+      target ? completed(n, x, *target, zero_keeps) : measured_target(n, x, zero_keeps);
+  n.out(target ? reshape(x, dims) : reshaped(x, dims));
+}
+
+void map_flatten(Node& n) {
+  Value x = n.in();
+  const int64_t rank = x.rank(), given = n.integer("axis", 1);
+  const int64_t axis = given < 0 && n.version() >= 11 ? given + rank : given;
+  if (axis < 0 || axis > rank) n.bad("axis {} is outside of rank {}", given, rank);
+  const Dims dims = x.dims();
+  const std::span<const Dim> all = dims;
+  const size_t at = static_cast<size_t>(axis);
+  n.out(reshape(x, {product(all.first(at)), product(all.subspan(at))}));
+}
+
+void map_squeeze(Node& n) {
+  Value x = n.in();
+  if (has_measured_axes(n)) return squeeze_measured(n, x);
+  Ints axes;
+  if (std::optional<Ints> given = axes_of(n)) {
+    axes = n.axes_in(*given, x.rank());
+  } else {
+    for (int i = 0; i < x.rank(); ++i) {
+      const Dim dim = x.dim(i);
+      if (dim.is(1)) axes.push_back(i);
+      if (!dim.is_static() && dim.range().low <= 1 && dim.range().high >= 1)
+        n.unsupported("the result's rank depends on whether dim {} ({}) is 1", i, dim.to_string());
+    }
+  }
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const int at = static_cast<int>(*axis);
+    // That a symbol is 1 is the file's promise.
+    if (!x.dim(at).is_static()) x = slice(x, at, 0, 1);
+    if (!x.dim(at).is(1)) n.bad("dim {} of {} is not 1", at, x.type().to_string());
+    x = squeeze(x, at);
+  }
+  n.out(x);
+}
+
+void map_unsqueeze(Node& n) {
+  Value x = n.in();
+  if (has_measured_axes(n)) return unsqueeze_measured(n, x);
+  std::optional<Ints> axes = axes_of(n);
+  if (!axes) n.bad("has no axes");
+  const size_t rank = static_cast<size_t>(x.rank()) + axes->size();
+  if (rank > static_cast<size_t>(kMaxRank))
+    n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
+  Dims dims = x.dims();
+  for (int64_t axis : n.axes_in(*axes, static_cast<int>(rank))) dims.insert(dims.begin() + axis, 1);
+  n.out(reshape(x, dims));
+}
+
+// ---- Order and repetition -----------------------------------------------------------------------
+
+void map_transpose(Node& n) {
+  Value x = n.in();
+  Ints permutation(static_cast<size_t>(x.rank()));
+  std::iota(permutation.rbegin(), permutation.rend(), 0);
+  if (n.has_attribute("perm")) permutation = distinct_axes(n, n.ints("perm"), x.rank());
+  if (permutation.size() != static_cast<size_t>(x.rank()))
+    n.bad("perm has {} entries for rank {}", permutation.size(), x.rank());
+  n.out(transpose(x, permutation));
+}
+
+void map_expand(Node& n) {
+  Value x = n.in();
+  const Dims asked = measured_sizes(n, 1);
+  const size_t rank = std::max(asked.size(), static_cast<size_t>(x.rank()));
+  if (rank > static_cast<size_t>(kMaxRank))
+    n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
+  Dims dims(rank - static_cast<size_t>(x.rank()), 1);
+  for (Dim dim : x.dims()) dims.push_back(dim);
+  x = reshape(x, dims);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const size_t at = rank - asked.size() + i;
+    if (asked[i].is(1) || dims[at] == asked[i]) continue;
+    if (dims[at].is_static() && asked[i].is_static() && !dims[at].is(1))
+      n.bad("{} does not expand to {}", x.type().to_string(), text(asked));
+    if (dims[at].is_static() && !dims[at].is(1)) continue;  // what is asked for is 1 or the same
+    if (!dims[at].is_static()) {
+      // Of size 1, which is repeated, or of the size asked for: indices are clamped.
+      if (!asked[i].is_static() && asked[i].range().low <= 1)
+        n.unsupported("whether {} or {} is 1 depends on data", dims[at].to_string(),
+                      asked[i].to_string());
+      Value places = iota(n.builder(), DType::i64, {asked[i]}, 0);
+      x = looked_up(x, places, static_cast<int>(at));
+    }
+    dims[at] = asked[i];
+  }
+  n.out(broadcast_to(x, dims));
+}
+
+namespace {
+
+Value repeated(Node& n, Value x, int axis, Dim times) {
+  if (times.range().low < 0) n.bad("dim {} is repeated {} times", axis, times.to_string());
+  if (times.is(1)) return x;
+  Dims dims = x.dims();
+  const std::span<const Dim> all = dims;
+  const size_t at = static_cast<size_t>(axis);
+  const Dim before = product(all.first(at)), after = product(all.subspan(at));
+  Value y = broadcast(reshape(x, {before, after}), {before, times, after}, {0, 2});
+  dims[at] *= times;
+  return reshape(y, dims);
+}
+
+}  // namespace
+
+void map_tile(Node& n) {
+  Value x = n.in();
+  if (n.version() < 6) {
+    const int64_t axis = static_cast<int64_t>(n.real(2, 0));
+    const double times = std::clamp(n.real(1, 1), -1.0, static_cast<double>(kMaxElements));
+    n.out(repeated(n, x, n.axis_in(axis, x.rank()), Dim(static_cast<int64_t>(times))));
+    return;
+  }
+  const Dims repeats = measured_sizes(n, 1, x.type().elements());
+  if (repeats.size() != static_cast<size_t>(x.rank()))
+    n.bad("{} repeats for rank {}", repeats.size(), x.rank());
+  for (int i = 0; i < x.rank(); ++i) x = repeated(n, x, i, repeats[static_cast<size_t>(i)]);
+  n.out(x);
+}
+
+void map_trilu(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "the input", 2);
+  const bool upper = n.flag("upper", true);
+  Builder& b = n.builder();
+  const Dims dims = {x.dim(-2), x.dim(-1)};
+  Value offset = iota(b, DType::i64, dims, 1) - iota(b, DType::i64, dims, 0);
+  Value k = n.has(1) ? cast(scalar_of(n, 1), DType::i64) : b.scalar(DType::i64, 0);
+  Value kept = compare(upper ? "ge" : "le", offset, k);
+  n.out(select(kept, x, broadcast_to(b.scalar(x.dtype(), 0), x.dims())));
+}
+
+// ---- Blocks -------------------------------------------------------------------------------------
+
+namespace {
+
+int64_t block_of(Node& n, Value x) {
+  n.require_rank(x, "the input", 4, 4);
+  const int64_t block = n.integer("blocksize");
+  if (block < 1 || block > (int64_t{1} << 20)) n.bad("blocksize is {}", block);
+  return block;
+}
+
+}  // namespace
+
+void map_depth_to_space(Node& n) {
+  Value x = n.in();
+  const int64_t block = block_of(n, x);
+  const std::string mode = n.version() < 11 ? "DCR" : n.word("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") n.bad("mode is '{}', want DCR or CRD", mode);
+  n.out(n.builder().op(Opcode::depth_to_space, {x},
+                       {{"block", block}, {"mode", mode == "CRD" ? "crd" : "dcr"}}));
+}
+
+void map_space_to_depth(Node& n) {
+  Value x = n.in();
+  n.out(n.builder().op(Opcode::space_to_depth, {x}, {{"block", block_of(n, x)}}));
+}
+
+}  // namespace hone::onnx_io
