@@ -35,7 +35,7 @@ class Rest : public SegmentSource {
         first_(first) {}
 
   Result<Body> specialize(std::span<const Type> inputs) const override {
-    Made made = HONE_TRY(make(inputs));
+    Made made = HONE_TRY(make(inputs, {}));
     return std::move(made.body);
   }
   std::string describe() const override {
@@ -44,9 +44,9 @@ class Rest : public SegmentSource {
     return fmt::format("node '{}' ({})", name, node.op_type());
   }
 
-  Result<Made> make(std::span<const Type> inputs) const {
+  Result<Made> make(std::span<const Type> inputs, std::optional<size_t> guess) const {
     try {
-      return make_or_throw(inputs);
+      return make_or_throw(inputs, guess);
     } catch (Failure& failure) {
       return std::move(failure.error);
     }
@@ -89,9 +89,10 @@ class Rest : public SegmentSource {
   }
 
  private:
-  Result<Made> make_or_throw(std::span<const Type> inputs) const {
+  Result<Made> make_or_throw(std::span<const Type> inputs, std::optional<size_t> guess) const {
     Frame frame(source_, opsets_);
     Flow flow(names_, Flow::Kind::body, "rest");
+    flow.guess = guess;
     Bindings bindings;
     size_t next = 0;
     for (const Live& live : live_)
@@ -106,7 +107,7 @@ class Rest : public SegmentSource {
       ++next;
       if (!live.name.empty()) frame.define(live.name, slot);
     }
-    for (int i = first_; i < graph_.node_size(); ++i) import_node(frame, flow, graph_.node(i));
+    import_nodes(frame, flow, graph_, first_);
     std::vector<Slot*> slots;
     Made made;
     for (const std::string& name : wanted_) {
@@ -186,13 +187,33 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
   }
 }
 
-// The element type and rank are those of a sample; the sizes are anybody's guess.
-Type open_type(Flow& flow, const std::string& name, Type sample) {
+Type open_type(Flow& flow, const std::string& name, DType dtype, int rank) {
   Dims dims;
-  int64_t most = int64_t{1} << std::min(31, 56 / std::max(sample.rank(), 1));
-  for (int axis = 0; axis < sample.rank(); ++axis)
+  int64_t most = int64_t{1} << std::min(31, 56 / std::max(rank, 1));
+  for (int axis = 0; axis < rank; ++axis)
     dims.emplace_back(flow.fresh_symbol(fmt::format("{}_{}", name, axis), most));
-  return Type::get(sample.dtype(), dims);
+  return Type::get(dtype, dims);
+}
+
+// What the file declares, with a symbol for each size: they are anybody's guess. Null if it does
+// not say.
+std::optional<Type> declared_type(Flow& flow, const onnx::ValueInfoProto& info) {
+  const onnx::TypeProto::Tensor& tensor = info.type().tensor_type();
+  Result<DType> dtype = dtype_of(tensor.elem_type());
+  if (!dtype.ok() || !tensor.has_shape() || tensor.shape().dim_size() > kMaxRank) return {};
+  return open_type(flow, info.name(), *dtype, tensor.shape().dim_size());
+}
+
+// Tries the rest with sizes that it may well get.
+std::optional<Rest::Made> make_sample(const Rest& rest, const Flow& flow) {
+  size_t first = flow.guess.value_or(0), last = flow.guess.value_or(std::size(kSamples) - 1);
+  for (size_t guess = first; guess <= last; ++guess) {
+    Result<std::vector<Type>> types = rest.sample_types(flow, guess);
+    if (!types.ok()) continue;
+    Result<Rest::Made> made = rest.make(*types, guess);
+    if (made.ok()) return std::move(*made);
+  }
+  return {};
 }
 
 }  // namespace
@@ -200,31 +221,30 @@ Type open_type(Flow& flow, const std::string& name, Type sample) {
 void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why) {
   auto rest = std::make_shared<Rest>(frame, flow, graph, first);
   add_live_values(*rest, frame, flow, graph, first);
-  std::vector<std::string> outputs;
+  std::vector<const onnx::ValueInfoProto*> outputs;
+  std::vector<std::optional<Type>> types;
   for (const onnx::ValueInfoProto& info : graph.output()) {
     if (frame.names().contains(info.name())) continue;
-    outputs.push_back(info.name());
+    outputs.push_back(&info);
+    types.push_back(declared_type(flow, info));
     rest->add_result(info.name(), flow.fresh_name(info.name()));
   }
-  std::optional<Rest::Made> sample;
-  for (size_t guess = 0; guess < std::size(kSamples); ++guess) {
-    Result<std::vector<Type>> types = rest->sample_types(flow, guess);
-    if (!types.ok()) continue;
-    Result<Rest::Made> made = rest->make(*types);
-    if (!made.ok()) continue;
-    sample = std::move(*made);
-    break;
-  }
-  if (!sample) {
-    Error error = std::move(why.error);
-    throw Failure{error.hint.empty()
-                      ? std::move(error).with_hint("bind sizes that are open: --dim or --shape")
-                      : std::move(error)};
+  // Where values were learned, no guess says much.
+  bool is_declared = std::all_of(types.begin(), types.end(), [](const auto& t) { return !!t; });
+  if (!is_declared || !flow.has_learned()) {
+    std::optional<Rest::Made> sample = make_sample(*rest, flow);
+    if (!sample) {
+      Error error = std::move(why.error);
+      if (!error.hint.empty()) throw Failure{std::move(error)};
+      throw Failure{std::move(error).with_hint("bind sizes that are open: --dim or --shape")};
+    }
+    for (size_t i = 0; i < types.size(); ++i)
+      types[i] =
+          open_type(flow, outputs[i]->name(), sample->types[i].dtype(), sample->types[i].rank());
   }
   flow.append(Segment{DeferredSegment{rest, rest->inputs(), rest->results()}});
   for (size_t i = 0; i < outputs.size(); ++i)
-    frame.define(outputs[i],
-                 flow.external(rest->results()[i], open_type(flow, outputs[i], sample->types[i])));
+    frame.define(outputs[i]->name(), flow.external(rest->results()[i], *types[i]));
 }
 
 }  // namespace hone::onnx_io

@@ -52,6 +52,8 @@ class Flow {
   Flow(const Flow&) = delete;
 
   Kind kind() const { return kind_; }
+  // Which guess at sizes the flow stands for; null if they are real.
+  std::optional<size_t> guess = {};
   const Names& names() const { return *names_; }
   bool has_symbols() const { return !binders_.empty(); }
   Flow* outside() const { return outside_; }
@@ -80,6 +82,7 @@ class Flow {
   static bool can_learn(Type type);
   // The tensor that sizes which have become numbers stand for; null while some have not.
   static std::optional<Tensor> learned_tensor(Type type, const Dims& learned);
+  bool has_learned() const { return !names_->learned.empty(); }
   // Numbers that a symbol of learn() may well have; empty for other symbols.
   Ints likely_values(Symbol symbol) const;
 

@@ -102,6 +102,18 @@ void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
   for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
 }
 
+void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first) {
+  for (int i = first; i < graph.node_size(); ++i) {
+    try {
+      import_node(frame, flow, graph.node(i));
+    } catch (Failure& failure) {
+      if (!flow.has_symbols()) throw;
+      defer_rest(frame, flow, graph, i, std::move(failure));
+      return;
+    }
+  }
+}
+
 namespace {
 
 std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
@@ -136,15 +148,7 @@ Model import_all(std::shared_ptr<const Source> source) {
   Flow flow(nullptr, Flow::Kind::model, model.name);
   import_inputs(frame, flow, graph, model.inputs);
   import_initializers(frame, flow, graph);
-  for (int i = 0; i < graph.node_size(); ++i) {
-    try {
-      import_node(frame, flow, graph.node(i));
-    } catch (Failure& failure) {
-      if (!flow.has_symbols()) throw;
-      defer_rest(frame, flow, graph, i, std::move(failure));
-      break;
-    }
-  }
+  import_nodes(frame, flow, graph, 0);
   std::vector<Slot*> outputs;
   for (const onnx::ValueInfoProto& info : graph.output()) {
     outputs.push_back(named_output(frame, flow, info));

@@ -17,6 +17,9 @@ struct NotARegion {};
 // The initializers and nodes of a graph, whose inputs the frame has.
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& node);
+// The nodes of the outermost graph from `first` on, as far as they can be typed; the rest is
+// deferred. Afterwards the frame has the graph's outputs.
+void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first);
 void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 
 // The whole file.
