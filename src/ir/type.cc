@@ -61,7 +61,7 @@ Status check(DType dtype, std::span<const Dim> dims) {
   }
   if (most_static > kMaxElements) {
     return over_limit("type {}: {}{}{} elements, above the limit of 2^40", type_text(dtype, dims),
-                      is_static(dims) ? "" : "its static dims alone make ", most_static,
+                      is_static(dims) ? "up to " : "its static dims alone make ", most_static,
                       most_static == kDimLimit ? " or more" : "");
   }
   if (most > kMaxSymbolicElements) {

@@ -301,7 +301,7 @@ TEST(Deferred, WhatItGivesIsCheckedWhereItIsUsed) {
                     {}),
               HasSubstr("is f32[0, 3], and grows by f32[3] in iteration 0"));
   EXPECT_THAT(error("%y = run %c graph @g(%x: f32[4]) { return %x }", {}),
-              HasSubstr("input '%x' is f32[3], the graph takes f32[4]"));
+              HasSubstr("input 0 ('x') is f32[3], but the graph 'g' takes f32[4]"));
   EXPECT_THAT(error("", values({{"c", "i64[3]"}})),
               HasSubstr("output '%c' is f32[3], must be i64[3]"));
   EXPECT_EQ(error("", {}), "");

@@ -148,7 +148,8 @@ inline void expect_symbols_bind(std::string_view op_text, std::vector<std::strin
     Result<std::vector<Type>> fixed = infer({.op = op.bind(bindings), .operands = bound});
     ASSERT_TRUE(fixed.ok()) << op_text << ": " << fixed.error().to_string();
     for (size_t i = 0; i < fixed->size(); ++i) {
-      EXPECT_EQ((*symbolic)[i].bind(bindings).value().to_string(), (*fixed)[i].to_string()) << op_text;
+      EXPECT_EQ((*symbolic)[i].bind(bindings).value().to_string(), (*fixed)[i].to_string())
+          << op_text;
     }
   }
 }

@@ -48,7 +48,7 @@ TEST(Type, MakeSaysWhatIsWrong) {
             "type f32[N - 3]: the size of axis 0 can be -2, below 0");
   EXPECT_EQ(make_error(DType::u8, Dims(17, 1)), "type u8: rank 17 is above the limit of 16");
   EXPECT_EQ(make_error(DType::u8, {0, INT64_MAX}),
-            "type u8[0, 4611686018427387904]: 4611686018427387904 or more elements, "
+            "type u8[0, 4611686018427387904]: up to 4611686018427387904 or more elements, "
             "above the limit of 2^40");
   EXPECT_EQ(make_error(DType::u8, {1 << 20, 1 << 20}), "made u8[1048576, 1048576]");
   EXPECT_THROW(Type::get(DType::u8, {-1}), InternalError);
@@ -58,8 +58,9 @@ TEST(Type, SymbolicTypesMayBeLargerUntilTheyAreBound) {
   const Dim h = Symbol::get("H", 1, 65536), w = Symbol::get("W", 1, 65536);
   Type image = Type::get(DType::f32, {h, 3, h, w});
   EXPECT_EQ(*image.bind({{"H", 224}, {"W", 224}}), Type::get(DType::f32, {224, 3, 224, 224}));
-  EXPECT_EQ(image.bind({{"H", 65536}, {"W", 65536}}).error().what,
-            "type f32[65536, 3, 65536, 65536]: 844424930131968 elements, above the limit of 2^40");
+  EXPECT_EQ(
+      image.bind({{"H", 65536}, {"W", 65536}}).error().what,
+      "type f32[65536, 3, 65536, 65536]: up to 844424930131968 elements, above the limit of 2^40");
   EXPECT_EQ(make_error(DType::f32, {h, h, h, w}),
             "type f32[H, H, H, W]: up to 4611686018427387904 or more elements, above the limit of "
             "2^60 for symbolic types");

@@ -37,8 +37,14 @@ Result<RunPlan> RunPlan::make(const Graph& graph, const Bindings& bindings) {
 
 Status RunPlan::bind(const Bindings& bindings) {
   types_.resize(graph_->value_count());
+  struct TypeHash {
+    size_t operator()(Type type) const { return type.hash(); }
+  };
+  std::unordered_map<Type, Type, TypeHash> known;  // a model has few types
   auto bind_value = [&](ValueId v) -> Status {
-    types_[v.index] = HONE_TRY(graph_->type(v).bind(bindings));
+    Type& bound = known[graph_->type(v)];
+    if (!bound) bound = HONE_TRY(graph_->type(v).bind(bindings));
+    types_[v.index] = bound;
     return {};
   };
   for (ValueId v : graph_->inputs()) {
