@@ -93,7 +93,8 @@ SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
                      : flow.external(inputs[i].name, inputs[i].type, inputs[i].contents);
     frame.define(info.name(), slot);
   }
-  import_graph(frame, flow, graph);
+  import_initializers(frame, flow, graph);
+  import_nodes(frame, flow, graph);
   std::vector<Slot*> results;
   SegmentBody made;
   for (const onnx::ValueInfoProto& info : graph.output()) {

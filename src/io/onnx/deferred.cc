@@ -27,12 +27,8 @@ class Rest : public SegmentSource {
     std::vector<Type> types;  // of its results
   };
 
-  Rest(Frame& frame, const Flow& flow, const onnx::GraphProto& graph, int first)
-      : source_(frame.source()),
-        opsets_(frame.opsets()),
-        names_(flow.names()),
-        graph_(graph),
-        first_(first) {}
+  Rest(Frame& frame, const onnx::GraphProto& graph, int first)
+      : source_(frame.source()), opsets_(frame.opsets()), graph_(graph), first_(first) {}
 
   Result<Body> specialize(std::span<const Type> inputs) const override {
     Made made = HONE_TRY(make(inputs, {}));
@@ -66,6 +62,8 @@ class Rest : public SegmentSource {
     wanted_.push_back(std::move(name));
     results_.push_back(std::move(outer));
   }
+  // Names that are taken outside.
+  void avoid(Flow::Names names) { names_ = std::move(names); }
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& results() const { return results_; }
 
@@ -107,7 +105,7 @@ class Rest : public SegmentSource {
       ++next;
       if (!live.name.empty()) frame.define(live.name, slot);
     }
-    import_nodes(frame, flow, graph_, first_);
+    import_nodes(frame, flow, graph_, first_, /*is_rest=*/true);
     std::vector<Slot*> slots;
     Made made;
     for (const std::string& name : wanted_) {
@@ -159,14 +157,14 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
   std::set<std::string> bound;  // symbols that an input's type gives
   std::vector<Symbol> wanted;
   for (const std::string& name : used) {
-    auto at = frame.names().find(name);
-    if (at == frame.names().end()) continue;
-    Slot& slot = *at->second;
+    Slot* found = name.empty() ? nullptr : frame.find_or_null(name);
+    if (found == nullptr) continue;
+    Slot& slot = *found;
     if (slot.flow == nullptr) {
       rest.add_constant(name, slot.constant);
       continue;
     }
-    std::optional<Dims> contents = flow.known(slot);
+    std::optional<Dims> contents = slot.flow->known(slot);
     for (Dim dim : slot.type.dims())
       for (Symbol symbol : dim.symbols())
         if (dim == Dim(symbol))
@@ -177,13 +175,14 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
       if (*dims)
         for (Dim dim : **dims)
           for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
-    rest.add_input(name, flow.export_name(slot), slot.type, std::move(contents), slot.learned);
+    rest.add_input(name, slot.flow->export_name(slot), slot.type, std::move(contents),
+                   slot.learned);
   }
   for (Symbol symbol : wanted) {
     if (!bound.insert(symbol.name()).second) continue;
     Slot* binder = flow.binder(symbol.name());
     HONE_CHECK(binder != nullptr, "nothing binds symbol {}", symbol.name());
-    rest.add_input("", flow.export_name(*binder), binder->type);
+    rest.add_input("", binder->flow->export_name(*binder), binder->type);
   }
 }
 
@@ -219,16 +218,18 @@ std::optional<Rest::Made> make_sample(const Rest& rest, const Flow& flow) {
 }  // namespace
 
 void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why) {
-  auto rest = std::make_shared<Rest>(frame, flow, graph, first);
+  flow.builder().forgive();
+  auto rest = std::make_shared<Rest>(frame, graph, first);
   add_live_values(*rest, frame, flow, graph, first);
   std::vector<const onnx::ValueInfoProto*> outputs;
   std::vector<std::optional<Type>> types;
   for (const onnx::ValueInfoProto& info : graph.output()) {
-    if (frame.names().contains(info.name())) continue;
+    if (frame.find_or_null(info.name()) != nullptr) continue;
     outputs.push_back(&info);
     types.push_back(declared_type(flow, info));
     rest->add_result(info.name(), flow.fresh_name(info.name()));
   }
+  rest->avoid(flow.names());
   // Where values were learned, no guess says much.
   bool is_declared = std::all_of(types.begin(), types.end(), [](const auto& t) { return !!t; });
   if (!is_declared || !flow.has_learned()) {

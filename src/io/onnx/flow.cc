@@ -17,6 +17,7 @@ constexpr int64_t kMaxCopiedConstant = 4096;
 Flow::Flow(Flow* outside, Kind kind, std::string name)
     : outside_(outside), kind_(kind), name_(std::move(name)) {
   names_ = outside != nullptr ? outside->names_ : std::make_shared<Names>();
+  if (outside != nullptr) guess = outside->guess;
   start_part();
 }
 
@@ -59,6 +60,10 @@ void Flow::bind_all(Slot& slot) {
   for (Dim dim : slot.type.dims())
     for (Symbol symbol : dim.symbols())
       if (dim == Dim(symbol)) bind(symbol, &slot);
+}
+
+bool Flow::has_symbols() const {
+  return !binders_.empty() || (outside_ != nullptr && outside_->has_symbols());
 }
 
 Slot* Flow::binder(std::string_view symbol) const {

@@ -55,7 +55,7 @@ class Flow {
   // Which guess at sizes the flow stands for; null if they are real.
   std::optional<size_t> guess = {};
   const Names& names() const { return *names_; }
-  bool has_symbols() const { return !binders_.empty(); }
+  bool has_symbols() const;  // of its own or from outside
   Flow* outside() const { return outside_; }
   Builder& builder() { return *parts_.back().builder; }
   Contents& contents() { return *parts_.back().contents; }

@@ -26,12 +26,19 @@ Frame::Frame(Frame& caller, Opsets opsets, Attributes attributes, std::string pr
       depth_(caller.depth_ + 1),
       node_count_(caller.node_count_) {}
 
-Slot* Frame::find(std::string_view name) {
+std::optional<Slot*> Frame::lookup(std::string_view name) {
   std::string key(name);
   for (Frame* frame = this; frame != nullptr; frame = frame->around_) {
     auto at = frame->names_.find(key);
     if (at != frame->names_.end()) return at->second;
   }
+  return {};
+}
+
+Slot* Frame::find_or_null(std::string_view name) { return lookup(name).value_or(nullptr); }
+
+Slot* Frame::find(std::string_view name) {
+  if (std::optional<Slot*> slot = lookup(name)) return *slot;
   throw Failure{bad_input("value '{}' is used before it is given, or nothing gives it", name)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,17 +43,19 @@ class Frame {
   // Both throw Failure: for a name that nothing has, or that is given twice. Null stands for an
   // optional operand of a function that the call leaves out.
   Slot* find(std::string_view name);
+  Slot* find_or_null(std::string_view name);  // null also for a name that nothing has
   void define(std::string_view name, Slot* slot);
   int version(std::string_view domain) const;
   const Opsets& opsets() const { return opsets_; }
+  bool is_function() const { return is_function_; }
   // The attribute itself, or the one of the call that it refers to; null if the call has none.
   const onnx::AttributeProto* resolve(const onnx::AttributeProto& attribute) const;
 
-  // The names that are defined here, without those around.
-  const std::unordered_map<std::string, Slot*>& names() const { return names_; }
   int64_t& node_count() { return *node_count_; }  // of the whole import
 
  private:
+  std::optional<Slot*> lookup(std::string_view name);
+
   std::shared_ptr<const Source> source_;
   Frame* around_ = nullptr;
   Opsets opsets_;

@@ -102,12 +102,15 @@ void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
   for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
 }
 
-void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first) {
+void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first,
+                  bool is_rest) {
+  size_t learned = flow.names().learned.size();
   for (int i = first; i < graph.node_size(); ++i) {
     try {
       import_node(frame, flow, graph.node(i));
     } catch (Failure& failure) {
-      if (!flow.has_symbols()) throw;
+      bool is_stuck = is_rest && i == first && flow.names().learned.size() == learned;
+      if (!flow.has_symbols() || frame.is_function() || is_stuck) throw;
       defer_rest(frame, flow, graph, i, std::move(failure));
       return;
     }
@@ -148,7 +151,7 @@ Model import_all(std::shared_ptr<const Source> source) {
   Flow flow(nullptr, Flow::Kind::model, model.name);
   import_inputs(frame, flow, graph, model.inputs);
   import_initializers(frame, flow, graph);
-  import_nodes(frame, flow, graph, 0);
+  import_nodes(frame, flow, graph);
   std::vector<Slot*> outputs;
   for (const onnx::ValueInfoProto& info : graph.output()) {
     outputs.push_back(named_output(frame, flow, info));

@@ -17,9 +17,11 @@ struct NotARegion {};
 // The initializers and nodes of a graph, whose inputs the frame has.
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& node);
-// The nodes of the outermost graph from `first` on, as far as they can be typed; the rest is
-// deferred. Afterwards the frame has the graph's outputs.
-void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first);
+// The nodes of a graph from `first` on, as far as they can be typed; the rest is deferred.
+// Afterwards the frame has the graph's outputs. A rest that was deferred before does not stop at
+// its first node again unless it has learned something.
+void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first = 0,
+                  bool is_rest = false);
 void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 
 // The whole file.
