@@ -213,7 +213,7 @@ Value axis_points(Builder& b, DType dtype, Dim size, bool align_corners) {
 
 void map_affine_grid(Node& n) {
   Value theta = n.in();
-  const Dims sizes = n.sizes(1);
+  const Dims sizes = measured_sizes(n, 1, 4);
   const bool align_corners = n.flag("align_corners");
   n.require_rank(theta, "theta", 3, 3);
   const int64_t spatial = static_cast<int64_t>(sizes.size()) - 2;
