@@ -107,5 +107,32 @@ TEST(OnnxSignal, Windows) {
   EXPECT_THAT(import_error("HannWindow", 17, {scalar(-3)}), HasSubstr("the size is -3"));
 }
 
+TEST(OnnxSignal, MelWeightsAreTriangles) {
+  // One triangle from 0 Hz over 8 bins of 1000 Hz. Its corners are evenly spaced in mels; the step
+  // is a third of the range.
+  auto bin = [](double part) {
+    double mel = part * 2595 * std::log10(1 + 4000 / 700.0);
+    return std::floor(17 * 700 * (std::pow(10, mel / 2595) - 1) / 16000);
+  };
+  double peak = bin(1 / 3.0), right = bin(2 / 3.0);
+  Numbers expected(9);
+  for (double j = 0; j < 9; ++j) {
+    double up = peak == 0 ? (j == 0 ? 1 : 0) : j <= peak ? j / peak : 0;
+    double down = j >= peak && j < right ? (right - j) / (right - peak) : 0;
+    expected[static_cast<size_t>(j)] = std::max(up, down);
+  }
+  for (bool known : {true, false}) {
+    auto size = [&](int64_t v) {
+      Operand operand = integers({}, {v});
+      operand.is_constant = known;
+      return operand;
+    };
+    Tensor y = run_node("MelWeightMatrix", 17,
+                        {size(1), size(16), size(16000), reals({}, {0}), reals({}, {4000})});
+    EXPECT_EQ(y.type(), type_of(DType::f32, {9, 1}));
+    EXPECT_THAT(numbers(y), near(expected));
+  }
+}
+
 }  // namespace
 }  // namespace hone::onnx_testing
