@@ -11,8 +11,8 @@ constexpr double kPi = std::numbers::pi;
 Value cosine(Value x) { return unary(Opcode::cos, x); }
 Value sine(Value x) { return unary(Opcode::sin, x); }
 
-// A size that the file gives as an operand with one element.
-// `most` bounds one that depends on data.
+// A size that the file gives as an operand with one element; `most` bounds one that depends on
+// data.
 Dim size_operand(Node& n, size_t i, std::string_view what, int64_t least,
                  int64_t most = int64_t{1} << 24) {
   Dims sizes = n.sizes(i, most);
