@@ -20,6 +20,14 @@
 namespace hone {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kUnderAsan = true;
+#elif defined(__has_feature)
+constexpr bool kUnderAsan = __has_feature(address_sanitizer);
+#else
+constexpr bool kUnderAsan = false;
+#endif
+
 struct Pipe {
   FileDescriptor read;
   FileDescriptor write;
@@ -148,7 +156,7 @@ Result<ProcessResult> run_process(const std::string& program,
   launch.arguments = words.data();
   launch.limit_cpu = limits.cpu_seconds > 0;
   launch.cpu = limit_of(std::ceil(limits.cpu_seconds), 1);
-  launch.limit_memory = limits.memory_bytes > 0;
+  launch.limit_memory = limits.memory_bytes > 0 && !kUnderAsan;
   launch.memory = limit_of(static_cast<double>(limits.memory_bytes), 0);
   launch.parent = getpid();
   launch.out = out_pipe.write.get();
@@ -171,12 +179,12 @@ Result<ProcessResult> run_process(const std::string& program,
   bool cancelled = false;
   int pause_ms = 0;
   while (!has_ended(process)) {
-    wait_a_little(out, err, pause_ms);
-    out.read();
-    err.read();
     if (limits.wall_seconds > 0 && elapsed() > limits.wall_seconds) result.timed_out = true;
     if (cancel != nullptr && cancel->cancelled()) cancelled = true;
     if (result.timed_out || cancelled) kill(-process, SIGKILL);
+    wait_a_little(out, err, pause_ms);
+    out.read();
+    err.read();
   }
   result.seconds = elapsed();
   kill(-process, SIGKILL);  // what it left behind

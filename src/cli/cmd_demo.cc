@@ -3,6 +3,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/evaluation.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "report/summary.h"

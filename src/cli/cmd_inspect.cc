@@ -16,8 +16,10 @@ namespace hone::cli {
 Status cmd_inspect(const Arguments& arguments, Console& console) {
   const std::string drawing = arguments.text("dot");
   if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
-  const Model model = HONE_TRY(load_model_source(arguments.text("MODEL"), console));
-  const Bindings bindings = HONE_TRY(dim_bindings(face_of(model), arguments.list("dim")));
+  const Source source =
+      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
+  const Model& model = source.model;
+  const Bindings bindings = HONE_TRY(size_bindings(face_of(model), source.open, console));
   const bool json = arguments.text("format") == "json";
   if (single_graph(model) == nullptr) {
     if (arguments.given("dot"))

@@ -4,12 +4,37 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/echo.h"
+#include "cli/onnx_text.h"
 #include "cli/op_text.h"
 #include "ir/op_def.h"
 
 namespace hone::cli {
 
+namespace {
+
+Status list_onnx(const Arguments& arguments, Console& console) {
+  if (arguments.given("markdown")) {
+    console.write(onnx_markdown());
+    return {};
+  }
+  const std::string wanted = arguments.text("NAME");
+  TextTable table("ll", {"op", "since versions"});
+  std::vector<std::string> names;
+  for (const OnnxRow& row : onnx_rows()) {
+    names.push_back(row.name);
+    if (wanted.empty() || wanted == row.name) table.add_row({row.name, row.versions});
+  }
+  if (table.empty())
+    return usage_error("the ONNX op '{}' is not imported", excerpt(wanted))
+        .with_hint(did_you_mean(wanted, names));
+  console.write(table.to_string());
+  return {};
+}
+
+}  // namespace
+
 Status cmd_ops(const Arguments& arguments, Console& console) {
+  if (arguments.given("onnx")) return list_onnx(arguments, console);
   if (arguments.given("markdown")) {
     console.write(ops_markdown());
     return {};

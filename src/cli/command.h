@@ -69,7 +69,7 @@ struct Command {
   Status (*run)(const Arguments&, Console&) = nullptr;
 };
 
-// The first row is `hone` without a command.
+// The first row is `hone` without a command. Those that hone alone calls are not among them.
 std::span<const Command> commands();
 std::span<const Option> common_options();  // that every command takes
 std::span<const Option> zoo_options();     // of a zoo model; `zoo export` takes them

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/echo.h"
+#include "cli/evaluation.h"
 #include "ir/op.h"
 #include "ir/passes/passes.h"
 #include "zoo/zoo.h"
@@ -31,18 +32,24 @@ constexpr Option kCommon[] = {
 constexpr Positional kModel[] = {
     {.name = "MODEL",
      .take = Take::model,
-     .doc = "a graph file, - for the standard input, or zoo:NAME[,OPTION=VALUE]..."}};
+     .doc = "a graph file, an ONNX file, - for the standard input, or zoo:NAME[,OPTION=VALUE]..."}};
 
 constexpr Option kDim = {.name = "dim",
                          .take = Take::text,
                          .value = "NAME=N",
                          .doc = "let the symbol NAME be N",
                          .repeats = true};
+constexpr Option kShape = {.name = "shape",
+                           .take = Take::text,
+                           .value = "NAME=DIMS",
+                           .doc = "the shape of an input with symbols: x=1x3x224x224",
+                           .repeats = true};
 
 constexpr std::string_view kModelText =
-    "A graph file whose weights are in an .npz file finds that file next to itself. Options of a "
-    "zoo model follow its name: zoo:bert_base,size=tiny,length=16 ('hone help zoo export' lists "
-    "them).";
+    "A graph file whose weights are in an .npz file finds that file next to itself, and an ONNX "
+    "file its external data; --dim and --shape decide open sizes of an ONNX file before it is "
+    "read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 ('hone help "
+    "zoo export' lists them).";
 
 // ---- zoo ---------------------------------------------------------------------------------------
 
@@ -112,13 +119,47 @@ constexpr Option kInspect[] = {
      .words = "text|json"},
     {.name = "dot", .take = Take::file, .value = "FILE", .doc = "also write a Graphviz drawing"},
     kDim,
+    kShape,
 };
 constexpr Example kInspectExamples[] = {
     {"hone inspect model.hone", "inputs, outputs, ops, parameters, work, largest tensors"},
+    {"hone inspect model.onnx --dim batch=4", "an ONNX file, one of its open sizes chosen"},
     {"hone inspect zoo:resnet50 --format json", "the same as data"},
     {"hone inspect zoo:mlp --dot mlp.dot", "a drawing; 'dot -Tsvg mlp.dot' renders it"}};
 
 // ---- run ---------------------------------------------------------------------------------------
+
+// What a model is run on, and what it should give.
+constexpr Option kInput = {
+    .name = "input",
+    .take = Take::text,
+    .value = "NAME=VALUE",
+    .doc = "one input: @FILE.npy, @FILE.pb, or a type and its numbers: 2x3xf32=1 2 3 4 5 6",
+    .repeats = true};
+constexpr Option kInputs = {.name = "inputs",
+                            .take = Take::file,
+                            .value = "FILE.npz",
+                            .doc = "inputs by name, from one file"};
+constexpr Option kSeed = {.name = "seed",
+                          .take = Take::integer,
+                          .value = "N",
+                          .doc = "of the random numbers for inputs that are not given",
+                          .fallback = "0"};
+constexpr Option kExpect = {
+    .name = "expect",
+    .take = Take::file,
+    .value = "FILES",
+    .doc =
+        "compare with a .npz by name, or with .npy and .pb files in the order of the outputs: "
+        "a,b"};
+constexpr Option kRtol = {.name = "rtol",
+                          .take = Take::real,
+                          .value = "X",
+                          .doc = "relative tolerance of --expect (default: by element type)"};
+constexpr Option kAtol = {.name = "atol",
+                          .take = Take::real,
+                          .value = "X",
+                          .doc = "absolute tolerance of --expect (default: by element type)"};
 
 constexpr Option kRun[] = {
     {.name = "backend",
@@ -127,56 +168,126 @@ constexpr Option kRun[] = {
      .doc = "what computes",
      .fallback = "reference",
      .words = "reference"},
-    {.name = "input",
-     .take = Take::text,
-     .value = "NAME=VALUE",
-     .doc = "one input: @FILE.npy, or a type and its numbers: 2x3xf32=1 2 3 4 5 6",
-     .repeats = true},
-    {.name = "inputs",
-     .take = Take::file,
-     .value = "FILE.npz",
-     .doc = "inputs by name, from one file"},
-    {.name = "seed",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "of the random numbers for inputs that are not given",
-     .fallback = "0"},
+    kInput,
+    kInputs,
+    kSeed,
     kDim,
-    {.name = "shape",
-     .take = Take::text,
-     .value = "NAME=DIMS",
-     .doc = "the shape of an input with symbols: x=1x3x224x224",
-     .repeats = true},
+    kShape,
     {.name = "numerics",
      .take = Take::word,
      .value = "MODE",
      .doc = "wide: double, rounded at the end; rounded: at every op; fp32: plain float",
      .fallback = "wide",
-     .words = "wide|rounded|fp32"},
+     .words = kNumericsNames},
     {.name = "output",
      .letter = 'o',
      .take = Take::file,
      .value = "PATH",
      .doc = "write the outputs: to a .npz, to a .npy (of one output), or into a folder"},
-    {.name = "expect",
-     .take = Take::file,
-     .value = "FILES",
-     .doc = "compare with a .npz by name, or with .npy files in the order of the outputs: a,b"},
-    {.name = "rtol",
-     .take = Take::real,
-     .value = "X",
-     .doc = "relative tolerance of --expect (default: by element type)"},
-    {.name = "atol",
-     .take = Take::real,
-     .value = "X",
-     .doc = "absolute tolerance of --expect (default: by element type)"},
+    kExpect,
+    kRtol,
+    kAtol,
 };
 constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run mlp.hone --input x=@x.npy -o y.npy", "files in, files out"},
+    {"hone run model.onnx --input x=@input_0.pb --expect output_0.pb", "an ONNX test case"},
     {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"}};
+
+// ---- check, convert and conformance ------------------------------------------------------------
+
+constexpr Option kCheck[] = {kInput, kInputs, kSeed, kDim, kShape, kExpect, kRtol, kAtol};
+constexpr Example kCheckExamples[] = {
+    {"hone check model.onnx", "random inputs; how far the three numerics are apart"},
+    {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
+     "exit code 1 if one of the three is not within the tolerance"}};
+
+constexpr Positional kConvertModel[] = {
+    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
+constexpr Option kConvert[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "where the graph goes; its weights go next to it, to FILE.npz; - is the standard "
+            "output, without large constants"},
+    kDim,
+    kShape,
+};
+constexpr Example kConvertExamples[] = {
+    {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
+    {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
+
+constexpr Positional kCaseFolders[] = {{.name = "DIR",
+                                        .take = Take::file,
+                                        .doc = "a folder that is a test case, or has some below",
+                                        .repeats = true}};
+constexpr Option kCaseRtol = {.name = "rtol",
+                              .take = Take::real,
+                              .value = "X",
+                              .doc = "relative tolerance of real outputs",
+                              .fallback = "1e-3"};
+constexpr Option kCaseAtol = {.name = "atol",
+                              .take = Take::real,
+                              .value = "X",
+                              .doc = "absolute tolerance of real outputs",
+                              .fallback = "1e-7"};
+constexpr Option kCaseMemory = {.name = "memory-limit",
+                                .take = Take::integer,
+                                .value = "MIB",
+                                .doc = "memory of a case; 0: no limit",
+                                .fallback = "4096",
+                                .high = int64_t{1} << 24};
+constexpr Option kConformance[] = {
+    {.name = "constants",
+     .doc = "turn the inputs into constants of the graphs, and fold them before they are run"},
+    {.name = "symbolic",
+     .doc = "turn the sizes of inputs into symbols where the model can be typed"},
+    {.name = "filter",
+     .take = Take::text,
+     .value = "GLOB",
+     .doc = "run the cases whose path below DIR matches: '*conv*'"},
+    {.name = "jobs",
+     .letter = 'j',
+     .take = Take::integer,
+     .value = "N",
+     .doc = "cases that run at a time (default: one per core)",
+     .low = 1,
+     .high = 1024},
+    {.name = "time-limit",
+     .take = Take::real,
+     .value = "S",
+     .doc = "seconds for a case; 0: no limit",
+     .fallback = "60"},
+    kCaseMemory,
+    kCaseRtol,
+    kCaseAtol,
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write counts and a row for each case; - is the standard output, without the report"},
+    {.name = "markdown", .take = Take::file, .value = "FILE", .doc = "the same as a document"},
+    {.name = "verbose", .doc = "print a line for each case"},
+};
+constexpr Example kConformanceExamples[] = {
+    {"hone conformance /usr/share/libonnx-testdata/data/node --json node.json",
+     "the ONNX standard's cases, as Debian has them"},
+    {"hone conformance cases --filter '*conv*' --symbolic --verbose",
+     "some of them, line by line"}};
+
+constexpr Positional kCaseFolder[] = {
+    {.name = "FOLDER", .take = Take::file, .doc = "a folder that is a test case"}};
+constexpr Option kCaseOptions[] = {{.name = "mode",
+                                    .take = Take::word,
+                                    .value = "MODE",
+                                    .doc = "how inputs are treated",
+                                    .fallback = "plain",
+                                    .words = "plain|constants|symbolic"},
+                                   kCaseMemory,
+                                   kCaseRtol,
+                                   kCaseAtol};
 
 // ---- opt, ops and the rest ---------------------------------------------------------------------
 
@@ -206,9 +317,13 @@ constexpr Example kOptExamples[] = {
 
 constexpr Positional kOpsName[] = {
     {.name = "NAME", .take = Take::op, .doc = "show this op alone", .optional = true}};
-constexpr Option kOps[] = {{.name = "markdown", .doc = "print docs/ops.md"}};
-constexpr Example kOpsExamples[] = {{"hone ops", "all ops, by family"},
-                                    {"hone ops reduce", "operands, attributes and semantics"}};
+constexpr Option kOps[] = {
+    {.name = "onnx", .doc = "list the ONNX ops that are imported"},
+    {.name = "markdown", .doc = "print docs/ops.md; with --onnx, docs/onnx-ops.md"}};
+constexpr Example kOpsExamples[] = {
+    {"hone ops", "all ops, by family"},
+    {"hone ops reduce", "operands, attributes and semantics"},
+    {"hone ops --onnx", "what of ONNX is imported, by the versions that changed it"}};
 
 constexpr Positional kShell[] = {
     {.name = "SHELL", .take = Take::word, .doc = "bash, zsh or fish", .words = "bash|zsh|fish"}};
@@ -256,6 +371,37 @@ constexpr Command kCommands[] = {
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
+    {.name = "check",
+     .summary = "Say how far a model's numerics are apart, and whether they give what is expected",
+     .text = "Evaluates the model three times with the reference: wide (double, the oracle), "
+             "rounded and fp32, see 'hone help run'. The distance of the other two from wide says "
+             "how much of a difference rounding explains. With --expect, all three are compared; "
+             "without, it fails only if the model cannot be evaluated.",
+     .positionals = kModel,
+     .options = kCheck,
+     .examples = kCheckExamples,
+     .run = &cmd_check},
+    {.name = "convert",
+     .summary = "Write a model in another format",
+     .text = kModelText,
+     .positionals = kConvertModel,
+     .options = kConvert,
+     .examples = kConvertExamples,
+     .run = &cmd_convert},
+    {.name = "conformance",
+     .summary = "Run test cases in the ONNX standard's form",
+     .text =
+         "A case is a folder with model.onnx and test_data_set_N/input_M.pb and output_M.pb, or "
+         "input_M.npy and output_M.npy there or beside the model, whose names may stand in "
+         "names.json. Each runs in a process of its own and passes, is wrong (other outputs, "
+         "or called malformed), is unsupported (refused, with a reason) or crashed (a fault, "
+         "no time, no memory). Real outputs must be within the tolerance, which is at "
+         "least a unit in the last place, and others equal; what each op computes is rounded to "
+         "its element type.",
+     .positionals = kCaseFolders,
+     .options = kConformance,
+     .examples = kConformanceExamples,
+     .run = &cmd_conformance},
     {.name = "opt",
      .summary = "Run graph passes",
      .text = kModelText,
@@ -283,6 +429,15 @@ constexpr Command kCommands[] = {
      .run = &cmd_help},
 };
 
+// What hone calls in child processes; help does not list it.
+constexpr Command kHiddenCommands[] = {
+    {.name = "conformance-case",
+     .summary = "Run one test case in this process, and print its outcome as JSON",
+     .positionals = kCaseFolder,
+     .options = kCaseOptions,
+     .run = &cmd_conformance_case},
+};
+
 constexpr ExitCode kExitCodes[] = {
     {0, "done"},
     {1, "a comparison failed"},
@@ -304,8 +459,10 @@ std::span<const Option> zoo_options() {
 std::span<const ExitCode> exit_codes() { return kExitCodes; }
 
 const Command* find_command(std::string_view name) {
-  for (const Command& command : kCommands)
-    if (command.name == name) return &command;
+  const std::span<const Command> tables[] = {kCommands, kHiddenCommands};
+  for (std::span<const Command> table : tables)
+    for (const Command& command : table)
+      if (command.name == name) return &command;
   return nullptr;
 }
 

@@ -14,6 +14,11 @@ Status cmd_zoo_list(const Arguments& arguments, Console& console);
 Status cmd_zoo_export(const Arguments& arguments, Console& console);
 Status cmd_inspect(const Arguments& arguments, Console& console);
 Status cmd_run(const Arguments& arguments, Console& console);
+Status cmd_check(const Arguments& arguments, Console& console);
+Status cmd_convert(const Arguments& arguments, Console& console);
+Status cmd_conformance(const Arguments& arguments, Console& console);
+Status cmd_conformance_case(const Arguments& arguments,
+                            Console& console);  // the child of the above
 Status cmd_opt(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);

@@ -6,6 +6,7 @@
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
+#include "io/onnx/tensor_file.h"
 #include "report/summary.h"
 #include "zoo/inputs.h"
 
@@ -19,7 +20,7 @@ namespace {
 // For who forgot the sign of a file; "" for other values.
 std::string file_hint(std::string_view option, std::string_view name, std::string_view value) {
   if (option != "--input") return "";
-  if (value.ends_with(".npy"))
+  if (value.ends_with(".npy") || value.ends_with(".pb"))
     return fmt::format("to read a file, write {}=@{}", excerpt(name), excerpt(value));
   return value.ends_with(".npz") ? fmt::format("to read all inputs: --inputs {}", excerpt(value))
                                  : "";
@@ -35,6 +36,45 @@ Result<std::pair<std::string, std::string>> split_pair(std::string_view option,
   return std::pair(text.substr(0, sign), text.substr(sign + 1));
 }
 
+Result<Ints> parse_shape(std::string_view given, std::string_view value) {
+  Ints dims;
+  if (value.empty()) return dims;  // a scalar
+  for (std::string_view part : split(value, 'x')) {
+    const Result<int64_t> dim = parse_int(part);
+    if (!dim.ok() || *dim < 0 || *dim > kMaxElements)
+      return usage_error("--shape {}: '{}' is no dim", excerpt(given), excerpt(part))
+          .with_hint("the form is x=1x3x224x224");
+    dims.push_back(*dim);
+  }
+  return dims;
+}
+
+// --dim NAME=N, each checked against its symbol.
+Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>& texts) {
+  Bindings bindings;
+  const std::vector<Symbol> symbols = graph.symbols();
+  for (const std::string& text : texts) {
+    const auto [name, value] = HONE_TRY(split_pair("--dim", text));
+    const auto symbol = std::find_if(symbols.begin(), symbols.end(),
+                                     [&](const Symbol& one) { return one.name() == name; });
+    if (symbol == symbols.end()) {
+      std::vector<std::string> known;
+      for (const Symbol& one : symbols) known.emplace_back(one.name());
+      return usage_error("--dim: the graph has no symbol '{}'", excerpt(name))
+          .with_hint(known.empty() ? "all of its dims are numbers"
+                                   : fmt::format("it has {}", name_list(known)));
+    }
+    const Result<int64_t> number = parse_int(value);
+    if (!number.ok())
+      return usage_error("--dim {}: '{}' is not an integer", excerpt(text), excerpt(value));
+    const Status fits = check_binding(*symbol, *number);
+    if (!fits.ok()) return usage_error("--dim {}: {}", excerpt(text), fits.error().what);
+    if (!bindings.emplace(name, *number).second)
+      return usage_error("--dim: '{}' is given twice", name);
+  }
+  return bindings;
+}
+
 class Resolver {
  public:
   Resolver(const Graph& graph, Console& console)
@@ -42,9 +82,14 @@ class Resolver {
     for (ValueId v : graph.inputs()) names_.emplace_back(graph.name(v));
   }
 
-  Result<RunInputs> resolve(const Arguments& arguments) {
-    bindings_ = HONE_TRY(dim_bindings(graph_, arguments.list("dim")));
-    for (const std::string& text : arguments.list("shape")) HONE_TRY(add_shape(text));
+  Result<Bindings> bind(const Sizes& sizes) {
+    bindings_ = HONE_TRY(dim_bindings(graph_, sizes.dims));
+    for (const std::string& text : sizes.shapes) HONE_TRY(add_shape(text));
+    return bindings_;
+  }
+
+  Result<RunInputs> resolve(const Sizes& sizes, const Arguments& arguments) {
+    HONE_TRY(bind(sizes));
     if (arguments.given("inputs")) HONE_TRY(add_file(arguments.text("inputs")));
     for (const std::string& text : arguments.list("input")) HONE_TRY(add_input(text));
     HONE_TRY(bind_the_rest());
@@ -87,17 +132,7 @@ class Resolver {
   Status add_shape(const std::string& text) {
     const auto [name, value] = HONE_TRY(split_pair("--shape", text));
     const size_t i = HONE_TRY(index_of("--shape", name));
-    Ints dims;
-    if (!value.empty()) {
-      for (std::string_view part : split(value, 'x')) {
-        const Result<int64_t> dim = parse_int(part);
-        if (!dim.ok() || *dim < 0 || *dim > kMaxElements)
-          return usage_error("--shape {}: '{}' is no dim", excerpt(text), excerpt(part))
-              .with_hint("the form is x=1x3x224x224");
-        dims.push_back(*dim);
-      }
-    }
-    return match(i, dims);
+    return match(i, HONE_TRY(parse_shape(text, value)));
   }
 
   Status add_tensor(size_t i, Tensor tensor, std::string_view from) {
@@ -123,7 +158,7 @@ class Resolver {
     const size_t i = HONE_TRY(index_of("--input", name));
     if (value.starts_with('@')) {
       const std::string path = value.substr(1);
-      return add_tensor(i, HONE_TRY(read_npy(path)), path);
+      return add_tensor(i, HONE_TRY(read_tensor(path)), path);
     }
     Result<Tensor> tensor = parse_literal(value);
     if (!tensor.ok()) {
@@ -193,33 +228,39 @@ class Resolver {
 
 }  // namespace
 
-Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>& texts) {
-  Bindings bindings;
-  const std::vector<Symbol> symbols = graph.symbols();
-  for (const std::string& text : texts) {
-    const auto [name, value] = HONE_TRY(split_pair("--dim", text));
-    const auto symbol = std::find_if(symbols.begin(), symbols.end(),
-                                     [&](const Symbol& one) { return one.name() == name; });
-    if (symbol == symbols.end()) {
-      std::vector<std::string> known;
-      for (const Symbol& one : symbols) known.emplace_back(one.name());
-      return usage_error("--dim: the graph has no symbol '{}'", excerpt(name))
-          .with_hint(known.empty() ? "all of its dims are numbers"
-                                   : fmt::format("it has {}", name_list(known)));
-    }
-    const Result<int64_t> number = parse_int(value);
-    if (!number.ok())
-      return usage_error("--dim {}: '{}' is not an integer", excerpt(text), excerpt(value));
-    const Status fits = check_binding(*symbol, *number);
-    if (!fits.ok()) return usage_error("--dim {}: {}", excerpt(text), fits.error().what);
-    if (!bindings.emplace(name, *number).second)
-      return usage_error("--dim: '{}' is given twice", name);
-  }
-  return bindings;
+Sizes sizes_of(const Arguments& arguments) {
+  return {arguments.list("dim"), arguments.list("shape")};
 }
 
-Result<RunInputs> resolve_inputs(const Graph& graph, const Arguments& arguments, Console& console) {
-  return Resolver(graph, console).resolve(arguments);
+Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const Arguments& arguments,
+                                 Console& console) {
+  return Resolver(graph, console).resolve(sizes, arguments);
+}
+
+Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console) {
+  return Resolver(graph, console).bind(sizes);
+}
+
+Result<OnnxImport> onnx_sizes(const Sizes& sizes) {
+  OnnxImport import;
+  for (const std::string& text : sizes.dims) {
+    const auto [name, value] = HONE_TRY(split_pair("--dim", text));
+    const Result<int64_t> number = parse_int(value);
+    if (!number.ok() || *number < 0)
+      return usage_error("--dim {}: '{}' is no size", excerpt(text), excerpt(value));
+    if (!import.dims.emplace(name, *number).second)
+      return usage_error("--dim: '{}' is given twice", excerpt(name));
+  }
+  for (const std::string& text : sizes.shapes) {
+    const auto [name, value] = HONE_TRY(split_pair("--shape", text));
+    if (!import.shapes.emplace(name, HONE_TRY(parse_shape(text, value))).second)
+      return usage_error("--shape: '{}' is given twice", excerpt(name));
+  }
+  return import;
+}
+
+Result<Tensor> read_tensor(const std::string& path) {
+  return path.ends_with(".pb") ? onnx_io::read_tensor_file(path) : read_npy(path);
 }
 
 }  // namespace hone::cli

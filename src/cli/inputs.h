@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/arguments.h"
+#include "io/onnx/onnx.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
 
@@ -19,11 +20,24 @@ struct RunInputs {
   Bindings bindings;            // of all symbols
 };
 
-// Says on the console what was chosen: symbols, random inputs and their seed.
-Result<RunInputs> resolve_inputs(const Graph& graph, const Arguments& arguments, Console& console);
+// --dim and --shape, as they were given.
+struct Sizes {
+  std::vector<std::string> dims;    // "NAME=N"
+  std::vector<std::string> shapes;  // "NAME=1x3x224x224"
+};
+Sizes sizes_of(const Arguments& arguments);
 
-// --dim NAME=N, each checked against its symbol.
-Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>& texts);
+// Says on the console what was chosen: symbols, random inputs and their seed.
+Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const Arguments& arguments,
+                                 Console& console);
+
+// What the sizes say about symbols of the graph, each checked.
+Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console);
+// The same for the import of an ONNX file, which checks them itself.
+Result<OnnxImport> onnx_sizes(const Sizes& sizes);
+
+// A .pb of ONNX, otherwise a .npy.
+Result<Tensor> read_tensor(const std::string& path);
 
 // "2x3xf32=1 2 3 4 5 6", "i64=7", or one number for all elements: "8xf16=0.5".
 Result<Type> parse_literal_type(std::string_view text);  // the part before the sign

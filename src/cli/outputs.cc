@@ -1,8 +1,10 @@
 #include "cli/outputs.h"
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/console.h"
 #include "cli/echo.h"
+#include "cli/inputs.h"
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -23,6 +25,20 @@ bool is_tensor_file(const fs::path& path) {
 }
 
 }  // namespace
+
+std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs) {
+  TextTable table("llrrrl", {"output", "type", "min", "mean", "max", "first elements"});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorStatistics facts = statistics(outputs[i]);
+    std::string elements = first_elements(outputs[i], 4);
+    if (facts.nans > 0)
+      elements += fmt::format("  ({} of {} are NaN)", facts.nans, outputs[i].elements());
+    table.add_row({escape(names[i]), outputs[i].type().to_string(),
+                   fmt::format("{:.4g}", facts.min), fmt::format("{:.4g}", facts.mean),
+                   fmt::format("{:.4g}", facts.max), elements});
+  }
+  return table.to_string();
+}
 
 Status check_output_path(size_t outputs, const std::string& path) {
   const fs::path target(path);
@@ -86,9 +102,16 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
     return usage_error("--expect: {} files for {} outputs", paths.size(), names.size());
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string path(paths[i]);
-    expected.push_back({i, HONE_TRY(read_npy(path)), path});
+    expected.push_back({i, HONE_TRY(read_tensor(path)), path});
   }
   return expected;
+}
+
+GivenTolerance tolerance_of(const Arguments& arguments) {
+  GivenTolerance tolerance;
+  if (arguments.given("rtol")) tolerance.relative = arguments.real("rtol");
+  if (arguments.given("atol")) tolerance.absolute = arguments.real("atol");
+  return tolerance;
 }
 
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
-#include "ir/reference/evaluate.h"
+#include "base/error.h"
 #include "ir/tensor.h"
 
 #include <optional>
@@ -14,11 +13,8 @@
 
 namespace hone::cli {
 
+class Arguments;
 class Console;
-
-Result<std::vector<Tensor>> evaluate_with_progress(const Graph& graph,
-                                                   std::span<const Tensor> inputs,
-                                                   Numerics numerics, Console& console);
 
 // A row per output: type, least, mean and greatest element, the first elements.
 std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs);
@@ -41,6 +37,7 @@ struct GivenTolerance {
   std::optional<double> relative;  // none: by element type
   std::optional<double> absolute;
 };
+GivenTolerance tolerance_of(const Arguments& arguments);
 // Reports each comparison; an error of code `mismatch` if one failed.
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
                        std::span<const Expected> expected, const GivenTolerance& given,

@@ -5,12 +5,14 @@
 #include "cli/console.h"
 #include "cli/echo.h"
 #include "io/graph_file.h"
+#include "io/onnx/onnx.h"
 #include "ir/model.h"
 #include "ir/model_text.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include <unistd.h>
@@ -71,12 +73,36 @@ Result<Graph> build_zoo_source(std::string_view spec) {
                         }));
 }
 
-Result<Model> read_model(const std::string& path) {
-  if (path == "-") {
-    const std::string text = HONE_TRY(read_stdin());
-    return parse_model(text, {.file = "<stdin>"});
+// ONNX files begin with their IR version: field 1, a varint. No graph file begins so.
+bool begins_like_onnx(std::string_view content) { return content.starts_with('\x08'); }
+
+bool is_onnx_file(const std::string& path) {
+  const fs::path extension = fs::path(path).extension();
+  if (extension == ".onnx") return true;
+  std::error_code ignored;
+  if (extension == ".hone" || !fs::is_regular_file(path, ignored)) return false;
+  char first = 0;
+  return std::ifstream(path, std::ios::binary).get(first) &&
+         begins_like_onnx(std::string_view(&first, 1));
+}
+
+Result<Source> read_onnx(const std::string& path, const Sizes& sizes) {
+  return Source{HONE_TRY(load_onnx(path, HONE_TRY(onnx_sizes(sizes)))), {}};
+}
+
+Result<Source> read_model(const std::string& path, const Sizes& sizes) {
+  if (path != "-") {
+    if (is_onnx_file(path)) return read_onnx(path, sizes);
+    return Source{HONE_TRY(load_model(path)), sizes};
   }
-  return load_model(path);
+  const std::string content = HONE_TRY(read_stdin());
+  if (!begins_like_onnx(content)) {
+    Model model = HONE_TRY(parse_model(content, {.file = "<stdin>"}));
+    return Source{std::move(model), sizes};
+  }
+  const OnnxImport import = HONE_TRY(onnx_sizes(sizes));
+  return Source{
+      HONE_TRY(parse_onnx(std::as_bytes(std::span(content)), "<stdin>", ".", import)), {}};
 }
 
 // Whether the constants would fill pages.
@@ -87,35 +113,39 @@ bool is_large(const Graph& graph) {
   return bytes > (1 << 16);
 }
 
-// Parseable if the constants are small, and readable if not.
-std::string text_alone(const Graph& graph) { return print(graph, {.elide = is_large(graph)}); }
-
-std::string text_alone(const Model& model) {
-  if (const Graph* graph = single_graph(model)) return text_alone(*graph);
+bool is_large(const Model& model) {
   const std::vector<const Graph*> graphs = graphs_of(model);
-  const bool large = std::any_of(graphs.begin(), graphs.end(),
-                                 [](const Graph* graph) { return is_large(*graph); });
-  const Result<std::string> text = print(model, {.elide = large});
-  return text.ok() ? *text : fmt::format("# {}\n", text.error().what);
+  return std::any_of(graphs.begin(), graphs.end(),
+                     [](const Graph* graph) { return is_large(*graph); });
+}
+
+// Parseable if the constants are small, and readable if not. What is typed later has no text yet.
+Result<std::string> text_alone(const Model& model) {
+  const bool large = is_large(model);
+  if (const Graph* graph = single_graph(model)) return print(*graph, {.elide = large});
+  return print(model, {.elide = large});
 }
 
 }  // namespace
 
-Result<Model> load_model_source(const std::string& source, Console& console) {
-  std::string_view spec = source;
-  Model model;
+Result<Source> load_model_source(const std::string& model, const Sizes& sizes, Console& console) {
+  std::string_view spec = model;
+  Source source;
   if (consume_prefix(spec, "zoo:"))
-    model = model_of(HONE_TRY(build_zoo_source(spec)));
+    source = {model_of(HONE_TRY(build_zoo_source(spec))), sizes};
   else
-    model = HONE_TRY(read_model(source));
-  Status good = verify(model);
-  if (!good.ok()) return std::move(good).error().within(source);
-  console.set_exhibit([model] { return text_alone(model); });
-  return model;
+    source = HONE_TRY(read_model(model, sizes));
+  Status good = verify(source.model);
+  if (!good.ok()) return std::move(good).error().within(model);
+  console.set_exhibit([shown = source.model] {
+    const Result<std::string> text = text_alone(shown);
+    return text.ok() ? *text : fmt::format("# {}\n", text.error().what);
+  });
+  return source;
 }
 
 Result<Graph> load_source(const std::string& source, Console& console) {
-  const Model model = HONE_TRY(load_model_source(source, console));
+  const Model model = HONE_TRY(load_model_source(source, {}, console)).model;
   if (const Graph* graph = single_graph(model)) return *graph;
   return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
                      excerpt(model.name), model.segments.size());
@@ -161,18 +191,20 @@ ZooOptions zoo_options_from(
   return options;
 }
 
-Status save_graph(const Graph& graph, const std::string& path, Console& console) {
+Status save_source(const Model& model, const std::string& path, Console& console) {
   if (path == "-") {
-    console.write(text_alone(graph));
-    if (is_large(graph)) console.note("large constants are left out; a file keeps them");
+    console.write(HONE_TRY(text_alone(model)));
+    if (is_large(model)) console.note("large constants are left out; a file keeps them");
     return {};
   }
   std::vector<std::string> written;
-  for (const fs::path& file : HONE_TRY(save_model(path, model_of(graph)))) {
-    written.push_back(file.string());
-  }
+  for (const fs::path& file : HONE_TRY(save_model(path, model))) written.push_back(file.string());
   console.note("wrote {}", join(written, " and "));
   return {};
+}
+
+Status save_graph(const Graph& graph, const std::string& path, Console& console) {
+  return save_source(model_of(graph), path, console);
 }
 
 int64_t memory_limit() {

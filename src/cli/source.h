@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/arguments.h"
+#include "cli/inputs.h"
 #include "ir/graph.h"
 #include "ir/model.h"
 #include "zoo/zoo.h"
@@ -15,17 +16,23 @@ namespace hone::cli {
 
 class Console;
 
-// MODEL: a graph file, "-" for the standard input, or "zoo:NAME,OPTION=VALUE". It is
-// verified, and becomes the exhibit of a crash report.
-Result<Model> load_model_source(const std::string& model, Console& console);
+struct Source {
+  Model model;
+  Sizes open;  // those that are to be bound; the others were when the model was read
+};
+
+// MODEL: a graph file, an ONNX file, "-" for one of them on the standard input, or
+// "zoo:NAME,OPTION=VALUE". It is verified, and becomes the exhibit of a crash report.
+Result<Source> load_model_source(const std::string& model, const Sizes& sizes, Console& console);
 // The same for commands that take a single graph; unsupported for a model of several segments.
 Result<Graph> load_source(const std::string& model, Console& console);
 
 // A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
 Graph face_of(const Model& model);
 
-// Writes the graph, and its large constants next to it. "-" is the standard output, where large
+// Writes the model, and its large constants next to it. "-" is the standard output, where large
 // constants are left out.
+Status save_source(const Model& model, const std::string& path, Console& console);
 Status save_graph(const Graph& graph, const std::string& path, Console& console);
 
 // An unknown name is an error that says how to find one.

@@ -127,6 +127,10 @@ std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProt
   for (const onnx::ValueInfoProto& info : graph.input()) {
     if (given.contains(info.name())) continue;
     Type type = types.of(info);
+    if (const Tensor* fixed = types.constant(info.name())) {
+      frame.define(info.name(), flow.constant(info.name(), *fixed));
+      continue;
+    }
     Slot* slot = flow.parameter(info.name(), type);
     frame.define(info.name(), slot);
     inputs.push_back({info.name(), type});

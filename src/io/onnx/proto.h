@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "io/npz.h"
 #include "io/onnx/limits.h"
+#include "io/onnx/tensor_file.h"
 #include "ir/tensor.h"
 
 // ONNX files as messages. The bytes of large tensors never go through protobuf: they stay where
@@ -69,16 +70,10 @@ class ModelFile {
   std::shared_ptr<const TensorSource> source_;
 };
 
-// One TensorProto in a file of its own (.pb).
-Result<Tensor> read_tensor_file(const std::filesystem::path& path);
-Result<NamedTensor> read_named_tensor_file(const std::filesystem::path& path);
-// The same for bytes in memory; see ModelFile::parse.
+// One TensorProto in memory; see ModelFile::parse, and tensor_file.h for files.
 Result<NamedTensor> parse_tensor(std::span<const std::byte> bytes, std::string_view where,
                                  const std::filesystem::path& folder,
                                  std::shared_ptr<const void> owner, const OnnxLimits& limits);
-// At most 2 GiB, which is what a message holds.
-Status write_tensor_file(const std::filesystem::path& path, std::string_view name,
-                         const Tensor& tensor);
 // Dims, type and raw data of a new message; for export. At most 2 GiB.
 void fill_tensor(const Tensor& tensor, onnx::TensorProto& proto);
 

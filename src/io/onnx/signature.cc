@@ -55,58 +55,106 @@ Dim InputTypes::dim(const onnx::TensorShapeProto::Dimension& dim, const std::str
   if (dim.has_dim_value() && dim.dim_value() >= 0) return dim.dim_value();
   // A negative number is how some exporters write "unknown".
   std::string name = dim.dim_param();
-  if (name.empty()) return flow_.fresh_symbol(fmt::format("{}_{}", input, axis), most_for(unknown));
+  if (name.empty())
+    return bound_or(flow_.fresh_symbol(fmt::format("{}_{}", input, axis), most_for(unknown)));
   auto bound = options_.dims.find(name);
-  if (bound != options_.dims.end()) {
-    used_.insert(name);
-    return bound->second;
-  }
+  if (bound == options_.dims.end()) return named(name, unknown);
+  used_.insert(name);
+  return bound->second;
+}
+
+Dim InputTypes::named(const std::string& name, int unknown) {
   auto [at, is_new] = named_.emplace(name, Dim());
-  if (is_new) at->second = flow_.fresh_symbol(name, most_for(unknown));
+  if (is_new) at->second = bound_or(flow_.fresh_symbol(name, most_for(unknown)));
   return at->second;
+}
+
+// Users see the names of symbols, which differ from what the file has where that is no such name.
+Dim InputTypes::bound_or(Symbol symbol) {
+  auto bound = options_.dims.find(symbol.name());
+  if (bound == options_.dims.end()) return symbol;
+  used_.insert(symbol.name());
+  return bound->second;
+}
+
+std::optional<Dim> InputTypes::wanted_symbol(const std::string& input, int axis, size_t rank) {
+  auto wanted = options_.symbols.find(input);
+  if (wanted == options_.symbols.end()) return std::nullopt;
+  used_.insert(input);
+  const std::vector<std::string>& names = wanted->second;
+  if (names.size() != rank)
+    throw Failure{usage_error("input '{}' has {} dims, {} names of symbols are given", input, rank,
+                              names.size())};
+  const std::string& name = names[static_cast<size_t>(axis)];
+  if (name.empty()) return std::nullopt;
+  return named(name, static_cast<int>(rank));
+}
+
+const Tensor* InputTypes::constant(const std::string& name) const {
+  auto found = options_.constants.find(name);
+  return found != options_.constants.end() ? &found->second : nullptr;
+}
+
+std::optional<Ints> InputTypes::given_shape(const onnx::ValueInfoProto& info) {
+  if (const Tensor* tensor = constant(info.name())) {
+    used_.insert(info.name());
+    return tensor->type().static_dims();
+  }
+  auto given = options_.shapes.find(info.name());
+  if (given == options_.shapes.end()) return std::nullopt;
+  used_.insert(info.name());
+  return given->second;
+}
+
+Dims InputTypes::declared_dims(const onnx::ValueInfoProto& info) {
+  const auto& declared = info.type().tensor_type().shape().dim();
+  int unknown = static_cast<int>(std::count_if(declared.begin(), declared.end(), [](const auto& d) {
+    return !d.has_dim_value() || d.dim_value() < 0;
+  }));
+  Dims dims;
+  for (int axis = 0; axis < declared.size(); ++axis) {
+    std::optional<Dim> wanted =
+        wanted_symbol(info.name(), axis, static_cast<size_t>(declared.size()));
+    dims.push_back(wanted ? *wanted : dim(declared[axis], info.name(), axis, unknown));
+  }
+  return dims;
+}
+
+void InputTypes::check_given(const onnx::ValueInfoProto& info, const Ints& given) {
+  const auto& declared = info.type().tensor_type().shape().dim();
+  if (static_cast<size_t>(declared.size()) != given.size())
+    throw failure_in(info, usage_error("the shape given has {} dims, the file {}", given.size(),
+                                       declared.size()));
+  for (int axis = 0; axis < declared.size(); ++axis) {
+    int64_t size = given[static_cast<size_t>(axis)];
+    const auto& written = declared[axis];
+    if (written.has_dim_value() && written.dim_value() >= 0 && written.dim_value() != size)
+      throw failure_in(info, usage_error("the shape given has {} along axis {}, the file {}", size,
+                                         axis, written.dim_value()));
+    // A shape binds the names of the dims it gives, for the inputs that share them.
+    if (!written.dim_param().empty()) named_[written.dim_param()] = size;
+  }
 }
 
 Type InputTypes::of(const onnx::ValueInfoProto& info) {
   DType dtype = element_type(info);
   const onnx::TypeProto::Tensor& tensor = tensor_type(info);
-  Dims dims;
-  auto given = options_.shapes.find(info.name());
-  if (given != options_.shapes.end()) {
-    used_.insert(info.name());
-    dims.assign(given->second.begin(), given->second.end());
-  } else if (!tensor.has_shape()) {
+  std::optional<Ints> given = given_shape(info);
+  if (!given && !tensor.has_shape())
     throw failure_in(info,
                      unsupported("its rank is not given")
                          .with_hint(fmt::format("say its shape: --shape {}=...", info.name())));
-  }
-  if (tensor.has_shape()) {
-    const auto& declared = tensor.shape().dim();
-    if (declared.size() > kMaxRank)
-      throw failure_in(info,
-                       over_limit("rank {} is above the limit of {}", declared.size(), kMaxRank));
-    if (given != options_.shapes.end() && static_cast<size_t>(declared.size()) != dims.size())
-      throw failure_in(info, usage_error("the shape given has {} dims, the file {}", dims.size(),
-                                         declared.size()));
-    int unknown =
-        static_cast<int>(std::count_if(declared.begin(), declared.end(), [](const auto& d) {
-          return !d.has_dim_value() || d.dim_value() < 0;
-        }));
-    for (int axis = 0; axis < declared.size(); ++axis) {
-      if (given == options_.shapes.end()) {
-        dims.push_back(dim(declared[axis], info.name(), axis, unknown));
-        continue;
-      }
-      // A shape binds the names of the dims it gives, for the inputs that share them.
-      int64_t size = given->second[static_cast<size_t>(axis)];
-      const auto& written = declared[axis];
-      if (written.has_dim_value() && written.dim_value() >= 0 && written.dim_value() != size)
-        throw failure_in(info, usage_error("the shape given has {} along axis {}, the file {}",
-                                           size, axis, written.dim_value()));
-      if (!written.dim_param().empty()) named_[written.dim_param()] = size;
-    }
-  }
+  if (tensor.shape().dim_size() > kMaxRank)
+    throw failure_in(
+        info, over_limit("rank {} is above the limit of {}", tensor.shape().dim_size(), kMaxRank));
+  if (given && tensor.has_shape() && !options_.override_shapes) check_given(info, *given);
+  Dims dims = given ? Dims(given->begin(), given->end()) : declared_dims(info);
   Result<Type> type = Type::make(dtype, dims);
   if (!type.ok()) throw failure_in(info, std::move(type).error());
+  const Tensor* fixed = constant(info.name());
+  if (fixed != nullptr && fixed->dtype() != dtype)
+    throw failure_in(info, usage_error("the constant given is {}, the file has {}",
+                                       name(fixed->dtype()), name(dtype)));
   return *type;
 }
 
@@ -122,6 +170,8 @@ void InputTypes::check_all_used() const {
   };
   check(options_.dims, "dim");
   check(options_.shapes, "input");
+  check(options_.constants, "input");
+  check(options_.symbols, "input");
 }
 
 void check_declared(const onnx::ValueInfoProto& info, Type found) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,10 +22,19 @@ class InputTypes {
 
   // Throws Failure.
   Type of(const onnx::ValueInfoProto& info);
+  // Null if the input stays one.
+  const Tensor* constant(const std::string& name) const;
   // Every binding of the user named a dim or an input of the file.
   void check_all_used() const;
 
  private:
+  Dims declared_dims(const onnx::ValueInfoProto& info);
+  void check_given(const onnx::ValueInfoProto& info, const Ints& given);
+  std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
+  // What the user wants to be a symbol; null if the file decides.
+  std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
+  Dim named(const std::string& name, int unknown);
+  Dim bound_or(Symbol symbol);
   Dim dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis,
           int unknown);
 

@@ -344,7 +344,8 @@ void map_det(Node& n) {
   n.require_rank(x, "the operand", 2);
   Dim size = x.dim(-1);
   if (!(x.dim(-2) == size)) n.bad("{} holds no square matrices", x.type().to_string());
-  Dims batch(x.dims().begin(), x.dims().end() - 2);
+  Dims batch = x.dims();
+  batch.resize(batch.size() - 2);
   Dim count = 1;
   for (Dim d : batch) count *= d;
   Builder& b = n.builder();

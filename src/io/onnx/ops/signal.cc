@@ -11,9 +11,11 @@ constexpr double kPi = std::numbers::pi;
 Value cosine(Value x) { return unary(Opcode::cos, x); }
 Value sine(Value x) { return unary(Opcode::sin, x); }
 
-// A size that the file gives as an operand with one element.
-Dim size_operand(Node& n, size_t i, std::string_view what, int64_t least) {
-  Dims sizes = n.sizes(i);
+// A size that the file gives as an operand with one element; `most` bounds one that depends on
+// data.
+Dim size_operand(Node& n, size_t i, std::string_view what, int64_t least,
+                 int64_t most = int64_t{1} << 24) {
+  Dims sizes = n.sizes(i, most);
   if (sizes.size() != 1) n.bad("{} must be one number, there are {}", what, sizes.size());
   if (sizes[0].range().high < least)
     n.bad("{} is {}, must be at least {}", what, sizes[0].to_string(), least);
@@ -222,7 +224,10 @@ void map_stft(Node& n) {
   Ints steps = n.integers(1);
   if (steps.size() != 1 || steps[0] < 1) n.bad("frame_step must be one number above 0");
   Dim length = window ? window.dim(0) : signal.dim(1);
-  if (n.has(3)) length = size_operand(n, 3, "frame_length", 1);
+  if (n.has(3)) {
+    if (!n.known(3)) n.integers(3);  // a number, or the node cannot be checked
+    length = size_operand(n, 3, "frame_length", 1);
+  }
   if (window && (window.rank() != 1 || !(window.dim(0) == length)))
     n.bad("the window is {} for frames of {}", window.type().to_string(), length.to_string());
   if (!provably_le(length, signal.dim(1)))

@@ -1,3 +1,4 @@
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -149,42 +150,69 @@ std::vector<Value> derivatives(Node& n, const Op& op, const std::vector<Value>& 
   }
 }
 
-// Carries what `y` gets, ones, back to the values in `reached`, and not beyond them.
+// Carries what `y` gets, ones, back to `xs`, whose values are taken as given, as are those of `zs`.
 class Sweep {
  public:
-  Sweep(Node& n, Value y) : n_(n), graph_(n.builder().graph()), y_(y) {
+  Sweep(Node& n, Value y, std::span<const Value> xs, std::span<const Value> zs)
+      : n_(n), graph_(n.builder().graph()), y_(y), origins_(graph_.value_count(), 0) {
+    charge();
+    for (Value v : zs) given_.insert(v.id());
+    for (Value v : xs) given_.insert(v.id());
+    for (Value v : xs) origin(v) = kWanted;
+    for (uint32_t i = 0; i < nodes(); ++i) trace(NodeId{i});
+    if ((origin(y) & kForeign) != 0)
+      n.bad(
+          "y depends on more inputs of the model, or of its part after sizes that depend on data, "
+          "than xs and zs name");
+    if ((origin(y) & kWanted) == 0) return;
     gradients_[y.id()] = n.builder().full(y.dtype(), y.dims(), 1);
+    for (uint32_t i = nodes(); i-- > 0;)
+      for (ValueId result : graph_.results(NodeId{i})) step(NodeId{i}, result);
   }
 
-  void stop_at(Value v) { stops_.insert(v.id()); }
-  void run() {
-    for (uint32_t i = graph_.producer(y_.id()).index + 1; i-- > 0;) step(NodeId{i});
-  }
   // Absent if y does not depend on it.
-  Value gradient(Value v) const {
-    auto found = gradients_.find(v.id());
+  Value gradient(Value x) const {
+    auto found = gradients_.find(x.id());
     return found == gradients_.end() ? Value() : found->second;
   }
 
  private:
+  // What a value is computed from, besides constants and zs.
+  static constexpr uint8_t kWanted = 1;   // xs
+  static constexpr uint8_t kForeign = 2;  // parameters that nobody named
   struct Hash {
     size_t operator()(ValueId v) const { return v.index; }
   };
 
-  void step(NodeId node) {
-    if (graph_.results(node).size() != 1) return;
-    ValueId result = graph_.result(node);
+  uint8_t& origin(Value v) { return origins_[v.id().index]; }
+  uint32_t nodes() const { return graph_.producer(y_.id()).index + 1; }
+
+  // Gradients of gradients of ... grow without end, so they count as the nodes that they look at.
+  void charge() {
+    int64_t limit = n_.frame().source()->options.limits.nodes;
+    n_.frame().node_count() += nodes();
+    if (n_.frame().node_count() > limit)
+      throw Failure{over_limit("gradients over more than {} nodes, all together", limit)};
+  }
+
+  void trace(NodeId node) {
+    uint8_t sum = graph_.opcode(node) == Opcode::parameter ? kForeign : 0;
+    for (ValueId operand : graph_.operands(node))
+      if (!operand.is_none()) sum |= origins_[operand.index];
+    for (ValueId result : graph_.results(node))
+      if (!given_.contains(result)) origins_[result.index] = sum;
+  }
+
+  void step(NodeId node, ValueId result) {
     auto found = gradients_.find(result);
-    if (found == gradients_.end() || stops_.contains(result)) return;
+    if (found == gradients_.end() || given_.contains(result)) return;
     Op op = graph_.op(node);
-    if (op.opcode() == Opcode::parameter)
-      n_.bad("y depends on {}, which is neither in xs nor in zs", graph_.label(result));
     std::vector<Value> operands;
-    for (ValueId v : graph_.operands(node)) operands.push_back(Value(&n_.builder(), v));
-    if (operands.empty()) return;
-    Value y(&n_.builder(), result);
-    std::vector<Value> parts = derivatives(n_, op, operands, y, found->second);
+    for (ValueId v : graph_.operands(node)) operands.emplace_back(&n_.builder(), v);
+    Value y(&n_.builder(), result), g = found->second;
+    std::vector<Value> parts = derivatives(n_, op, operands, y, g);
     for (size_t i = 0; i < operands.size(); ++i) {
+      if ((origin(operands[i]) & kWanted) == 0) continue;
       Value& sum = gradients_[operands[i].id()];
       sum = sum ? sum + parts[i] : parts[i];
     }
@@ -193,8 +221,9 @@ class Sweep {
   Node& n_;
   const Graph& graph_;
   Value y_;
+  std::vector<uint8_t> origins_;  // of the values that there are before the sweep
+  std::unordered_set<ValueId, Hash> given_;
   std::unordered_map<ValueId, Value, Hash> gradients_;
-  std::unordered_set<ValueId, Hash> stops_;
 };
 
 }  // namespace
@@ -209,14 +238,15 @@ void map_gradient(Node& n) {
   auto named = [&](std::string_view name) { return n.flow().value_of(*n.frame().find(name)); };
   Value y = named(n.word("y", ""));
   n.require(is_real(y.dtype()), "y must have reals");
-  Sweep sweep(n, y);
+  std::vector<Value> values;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (named(names[i]).id() != n.in(i).id())
+    values.push_back(named(names[i]));
+    if (values[i].id() != n.in(i).id())
       n.unsupported("operand {} is not the value of '{}'; gradients are taken where the graph is",
                     i, names[i]);
-    sweep.stop_at(n.in(i));
   }
-  sweep.run();
+  std::span<const Value> all = values;
+  Sweep sweep(n, y, all.first(wanted), all.subspan(wanted));
   for (size_t i = 0; i < wanted; ++i) {
     if (!n.wants(i)) continue;
     Value g = sweep.gradient(n.in(i));

@@ -1,0 +1,196 @@
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <new>
+#include <thread>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/echo.h"
+#include "cli/source.h"
+#include "report/conformance.h"
+#include "report/conformance_text.h"
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+CaseMode mode_of(std::string_view text) {
+  for (CaseMode mode : kCaseModes)
+    if (name(mode) == text) return mode;
+  return CaseMode::plain;
+}
+
+Result<CaseMode> mode_of(const Arguments& arguments) {
+  if (arguments.given("constants") && arguments.given("symbolic"))
+    return usage_error("--constants and --symbolic are two runs");
+  if (arguments.given("constants")) return CaseMode::constants;
+  return arguments.given("symbolic") ? CaseMode::symbolic : CaseMode::plain;
+}
+
+Result<std::vector<ConformanceCase>> chosen_cases(const Arguments& arguments) {
+  const std::vector<std::string> texts = arguments.list("DIR");
+  const std::vector<fs::path> folders(texts.begin(), texts.end());
+  std::vector<ConformanceCase> cases = HONE_TRY(find_conformance_cases(folders));
+  if (cases.empty())
+    return bad_input("there are no test cases in {}", name_list(texts))
+        .with_hint(
+            "a case is a folder with model.onnx and test_data_set_0/output_0.pb, or with "
+            "model.onnx and output_0.npy");
+  const size_t all = cases.size();
+  if (!arguments.given("filter")) return cases;
+  const std::string pattern = arguments.text("filter");
+  std::erase_if(cases, [&](const ConformanceCase& one) {
+    return fnmatch(pattern.c_str(), one.name.c_str(), 0) != 0;
+  });
+  if (cases.empty()) return bad_input("none of the {} cases matches '{}'", all, excerpt(pattern));
+  return cases;
+}
+
+CaseOutcome crash(std::string reason) {
+  CaseOutcome outcome;
+  outcome.reason = std::move(reason);
+  return outcome;
+}
+
+// A process of its own for each case: whatever happens there, the run goes on.
+class Runner {
+ public:
+  Runner(const Arguments& arguments, CaseMode mode, const CancelToken& cancel)
+      : cancel_(cancel), memory_limit_(arguments.integer("memory-limit") * kMiB) {
+    limits_.wall_seconds = arguments.real("time-limit");
+    limits_.memory_bytes = memory_limit_;
+    options_ = {"--mode", std::string(name(mode))};
+    for (const char* option : {"rtol", "atol", "memory-limit"}) {
+      options_.push_back(fmt::format("--{}", option));
+      options_.push_back(arguments.text(option));
+    }
+  }
+
+  // None: cancelled.
+  CaseOutcome run(const ConformanceCase& one) const {
+    std::vector<std::string> words = {"conformance-case"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    words.insert(words.end(), {"--", one.folder.string()});
+    const Result<ProcessResult> process = run_process("/proc/self/exe", words, limits_, &cancel_);
+    if (!process.ok()) return crash(process.error().what);
+    CaseOutcome outcome = outcome_of(*process);
+    outcome.seconds = process->seconds;
+    outcome.max_rss = process->max_rss;
+    return outcome;
+  }
+
+ private:
+  CaseOutcome outcome_of(const ProcessResult& process) const {
+    if (process.timed_out)
+      return crash(fmt::format("no result within {}", format_seconds(limits_.wall_seconds)));
+    if (process.signal != 0) return crash(fmt::format("killed by {}", signal_name(process.signal)));
+    if (process.exit_code == static_cast<int>(ErrorCode::limit))
+      return crash(fmt::format("out of memory; the limit is {}", format_bytes(memory_limit_)));
+    Result<CaseOutcome> outcome = parse_outcome(process.out);
+    if (process.exit_code == 0 && outcome.ok()) return std::move(*outcome);
+    const std::vector<std::string_view> talk = split_lines(process.err);
+    return crash(fmt::format("exit code {}: {}", process.exit_code,
+                             talk.empty() ? "it said nothing" : excerpt(talk[0])));
+  }
+
+  const CancelToken& cancel_;
+  int64_t memory_limit_;
+  ProcessLimits limits_;
+  std::vector<std::string> options_;
+};
+
+Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Arguments& arguments,
+                                    Console& console) {
+  ConformanceReport report;
+  report.mode = HONE_TRY(mode_of(arguments));
+  report.tolerance = {arguments.real("rtol"), arguments.real("atol")};
+  for (ConformanceCase& one : cases) report.rows.push_back({std::move(one), {}});
+  const Runner runner(arguments, report.mode, console.cancel());
+  const std::unique_ptr<Progress> progress = console.progress();
+  const int64_t all = static_cast<int64_t>(report.rows.size());
+  int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  if (arguments.given("jobs")) jobs = arguments.integer("jobs");
+  ThreadPool pool(static_cast<int>(std::min(jobs, all)));
+  progress->start(all, "cases");
+  pool.parallel_for(0, all, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && !console.cancel().cancelled(); ++i) {
+      ConformanceRow& row = report.rows[static_cast<size_t>(i)];
+      row.outcome = runner.run(row.which);
+      progress->advance();
+    }
+  });
+  progress->finish();
+  HONE_TRY(console.cancel().check());
+  return report;
+}
+
+Status write_report(std::string_view option, const Arguments& arguments, const std::string& text,
+                    Console& console) {
+  if (!arguments.given(option)) return {};
+  const std::string path = arguments.text(option);
+  if (path == "-") {
+    console.write(text);
+    return {};
+  }
+  HONE_TRY(write_file_atomic(path, text));
+  console.note("wrote {}", path);
+  return {};
+}
+
+}  // namespace
+
+Status cmd_conformance(const Arguments& arguments, Console& console) {
+  // All that can be wrong with the command line is found before the work.
+  bool prints_report = false;
+  for (const char* option : {"json", "markdown"}) {
+    if (!arguments.given(option)) continue;
+    if (arguments.text(option) == "-")
+      prints_report = true;
+    else
+      HONE_TRY(check_writable(arguments.text(option)));
+  }
+  std::vector<ConformanceCase> cases = HONE_TRY(chosen_cases(arguments));
+  const ConformanceReport report = HONE_TRY(run_cases(std::move(cases), arguments, console));
+
+  if (!prints_report) console.write(conformance_text(report, arguments.given("verbose")));
+  HONE_TRY(write_report("json", arguments, conformance_json(report), console));
+  HONE_TRY(write_report("markdown", arguments, conformance_markdown(report), console));
+  const ClassCounts counts = class_counts(report);
+  const int64_t wrong = counts[static_cast<size_t>(CaseClass::wrong)];
+  const int64_t crashed = counts[static_cast<size_t>(CaseClass::crashed)];
+  if (wrong + crashed == 0) return {};
+  return Error{
+      ErrorCode::mismatch,
+      fmt::format("of {} cases {} are wrong and {} crashed", report.rows.size(), wrong, crashed),
+      "", ""};
+}
+
+Status cmd_conformance_case(const Arguments& arguments, Console& console) {
+  CaseOptions options;
+  options.mode = mode_of(arguments.text("mode"));
+  options.tolerance = {arguments.real("rtol"), arguments.real("atol")};
+  if (const int64_t limit = arguments.integer("memory-limit"); limit > 0)
+    options.max_bytes = limit * kMiB;
+  // The case is the reproducer; the one that main() would save is not needed.
+  CaseOutcome outcome;
+  try {
+    outcome = run_conformance_case(arguments.text("FOLDER"), options);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& fault) {
+    outcome = crash(fmt::format("a fault of hone: {}", fault.what()));
+  }
+  console.write(outcome_line(outcome));
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,36 @@
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/echo.h"
+#include "cli/inputs.h"
+#include "cli/source.h"
+
+#include <filesystem>
+
+namespace hone::cli {
+namespace {
+
+Status check_target(const std::string& path) {
+  if (path == "-") return {};
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension != ".hone")
+    return usage_error("{}: there is no format '{}' for models", excerpt(path), excerpt(extension))
+        .with_hint("graph files end in .hone");
+  return check_writable(path);
+}
+
+}  // namespace
+
+Status cmd_convert(const Arguments& arguments, Console& console) {
+  if (!arguments.given("output"))
+    return usage_error("'hone convert' needs --output").with_hint("-o model.hone, or -o -");
+  const std::string path = arguments.text("output");
+  HONE_TRY(check_target(path));
+  const Source source =
+      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
+  const Bindings bindings = HONE_TRY(size_bindings(face_of(source.model), source.open, console));
+  return save_source(HONE_TRY(specialize(source.model, bindings)), path, console);
+}
+
+}  // namespace hone::cli

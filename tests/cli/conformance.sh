@@ -1,0 +1,47 @@
+# `hone conformance` sorts cases into pass, wrong, unsupported and crashed.
+code=0
+mkdir empty
+"$HONE" conformance empty 2>err || code=$?
+[[ $code == 3 ]] && grep -q "there are no test cases in empty" err
+code=0
+"$HONE" conformance empty --constants --symbolic 2>err || code=$?
+[[ $code != 0 ]]
+
+# Whatever the file holds, the run goes on.
+mkdir -p cases/{garbage,void}
+for name in garbage void; do : >cases/$name/output_0.npy; done
+echo "this is no model" >cases/garbage/model.onnx
+: >cases/void/model.onnx
+code=0
+"$HONE" conformance cases --json out.json --markdown out.md >out 2>err || code=$?
+[[ $code == 1 ]] && grep -q "of 2 cases 2 are wrong and 0 crashed" err
+grep -q "^wrong  *cases/garbage: " out
+grep -q '"wrong": 2' out.json
+grep -q "## wrong" out.md
+code=0
+"$HONE" conformance cases --filter 'v*d' --json - >out 2>err || code=$?
+[[ $code == 1 ]] && [[ $(head -c1 out) == "{" ]] && ! grep -q garbage out
+code=0
+"$HONE" conformance cases --filter nothing 2>err || code=$?
+[[ $code == 3 ]] && grep -q "none of the 2 cases matches 'nothing'" err
+# No time is a crash, not an error of the run.
+code=0
+"$HONE" conformance cases --time-limit 0.000001 >out 2>err || code=$?
+[[ $code == 1 ]] && grep -q "^crashed .*: no result within" out
+
+data=/usr/share/libonnx-testdata/data/node
+[[ -d $data ]] || { echo "skipped the rest: there is no $data"; exit 0; }
+mkdir standard
+cp -r "$data"/test_relu "$data"/test_strnormalizer_nostopwords_nochangecase standard/
+"$HONE" conformance standard --jobs 2 >out
+grep -q "^standard  *2  *1  *0  *1  *0$" out
+grep -q "STRING" out
+"$HONE" conformance standard --constants >out
+"$HONE" conformance standard --symbolic >out
+grep -q "^symbolic dims: all in 1 cases" out
+# The output of another case.
+cp "$data"/test_abs/test_data_set_0/output_0.pb standard/test_relu/test_data_set_0/
+code=0
+"$HONE" conformance standard --verbose >out 2>err || code=$?
+[[ $code == 1 ]]
+grep -Eq "^wrong +standard/test_relu: [0-9]+ of 60 elements differ .*worst at \[.*output 'y'" out
