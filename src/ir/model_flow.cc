@@ -34,12 +34,14 @@ Result<KnownType> join(const KnownType& a, const KnownType& b, std::string_view 
 Result<KnownType> grown_type(KnownType before, const KnownType& piece, std::string_view what) {
   if (before.is_open) return before;
   if (before.dims.empty()) return bad_input("{} has no axis to grow along", what);
-  if (piece.is_open) {  // it has to fit when it is there
+  bool has_rows = before.dims[0] != 0;  // without, it does not say how long they are
+  if (piece.is_open) {                  // it has to fit when it is there
+    if (!has_rows) before = without_sizes(before);
     before.dims[0] = -1;
     return before;
   }
   if (before.dims.size() == piece.dims.size()) {
-    for (size_t axis = 1; axis < before.dims.size(); ++axis)
+    for (size_t axis = 1; has_rows && axis < before.dims.size(); ++axis)
       if (before.dims[axis] >= 0 && piece.dims[axis] >= 0 && before.dims[axis] != piece.dims[axis])
         return bad_input("{} is {}, and grows by {}", what, before.to_string(), piece.to_string());
     before.dims[0] = -1;

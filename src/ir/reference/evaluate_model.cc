@@ -286,6 +286,13 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
   for (size_t i = 0; i < grown.size(); ++i) {
     const Slot& piece = read(loop.body.results[carried.size() + i]);
     Type first = grown[i][0].value.type(), next = piece.value.type();
+    // A start without rows does not say how long they are.
+    bool is_first = grown[i].size() == 1 && first.dim(0).is(0) && first.rank() == next.rank() &&
+                    first.dtype() == next.dtype();
+    if (is_first) {
+      grown[i][0] = piece;
+      continue;
+    }
     if (next.rank() == 0 || with_dim(first, 0, 0) != with_dim(next, 0, 0))
       return bad_input("result '%{}' of a loop is {}, and grows by {} in iteration {}",
                        loop.results[carried.size() + i], first.to_string(), next.to_string(), done);

@@ -218,12 +218,15 @@ void loop_as_segment(Node& n, const Loop& loop) {
     types.push_back(common_type(n, {inputs[2 + i].type, body.types[1 + i]}, "a carried value"));
   for (size_t i = 0; i < loop.stacked; ++i) {
     Type piece = body.types[1 + loop.initial.size() + i];
+    // Without rows yet, so sizes that are not known are left to the first piece.
     Dims rows(piece.dims().begin(), piece.dims().end());
-    if (!piece.is_static())
-      n.unsupported("stacked result {} is {}: its sizes depend on data", i, piece.to_string());
+    for (Dim& size : rows)
+      if (!size.is_static()) size = 0;
     rows[0] = 0;
     Value none = n.builder().full(piece.dtype(), rows, 0);
     segment.grown.push_back(name_of(fmt::format("stack_{}", i), none));
+    Type whole = common_type(n, {piece}, "a stacked result");
+    rows.assign(whole.dims().begin(), whole.dims().end());
     rows[0] = flow.fresh_symbol("iterations", Node::kMostSize);
     types.push_back(piece.with_dims(rows));
   }
