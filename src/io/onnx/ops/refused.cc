@@ -1,0 +1,14 @@
+#include "io/onnx/registry.h"
+
+// Ops that are known and refused, so that the reason is the true one.
+
+namespace hone::onnx_io {
+
+void map_random(Node& n) {
+  n.unsupported("it draws random numbers, which no two runtimes draw alike");
+}
+
+void map_sequence(Node& n) { n.unsupported("sequences are not supported; hone handles tensors"); }
+void map_optional(Node& n) { n.unsupported("optionals are not supported; hone handles tensors"); }
+
+}  // namespace hone::onnx_io
