@@ -88,6 +88,28 @@ Windows transpose_windows(Node& n, Value x, Value weights) {
   return w;
 }
 
+// A dim whose elements stand `stride` apart, with as many zeros after the last one.
+Value spread(Value x, int axis, int64_t stride) {
+  Dims dims = x.dims(), apart = dims;
+  apart.insert(apart.begin() + axis + 1, 1);
+  Ints low(apart.size(), 0), high = low;
+  high[static_cast<size_t>(axis) + 1] = stride - 1;
+  dims[static_cast<size_t>(axis)] *= stride;
+  return reshape(pad(reshape(x, apart), low, high), dims);
+}
+
+// A convolution cannot spread a dim that may be empty.
+Value spread_what_may_be_empty(Value x, Windows& w) {
+  for (size_t i = 0; i < w.rank(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    if (w.stride[i] == 1 || provably_le(1, x.dim(axis))) continue;
+    x = spread(x, axis, w.stride[i]);
+    w.high[i] = w.high[i] - (w.stride[i] - 1);
+    w.stride[i] = 1;
+  }
+  return x;
+}
+
 // ---- DeformConv ---------------------------------------------------------------------------------
 
 // Samples at [batch, offset groups, positions], weighted: what the kernel sees.
@@ -239,6 +261,7 @@ void map_conv_transpose(Node& n) {
   if (groups < 1) n.bad("group is {}, not at least 1", groups);
   Windows windows = transpose_windows(n, x, w);
   w = spread_kernel(n, w, groups);
+  x = spread_what_may_be_empty(x, windows);
   // Paddings that are no numbers are cut off, or put on, after a convolution without them.
   Dims low(static_cast<size_t>(x.rank()), 0), high = low;
   bool symbolic = false;

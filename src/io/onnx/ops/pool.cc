@@ -188,6 +188,24 @@ Value global_pool(Node& n, std::string_view kind) {
   return n.builder().op(Opcode::global_pool, {n.in()}, {{"kind", std::string(kind)}});
 }
 
+// The operand output_shape. If it depends on data, the spatial dims are found out when it is known,
+// within what lets a result of some thousand images be a tensor.
+Dims unpooled_dims(Node& n, const Dims& inferred) {
+  Value shape = n.in(2);
+  n.require_rank(shape, "output_shape", 1, 1);
+  if (!shape.dim(0).is(static_cast<int64_t>(inferred.size())))
+    n.bad("output_shape has {} entries, the input has rank {}", shape.dim(0).to_string(),
+          inferred.size());
+  if (std::optional<Dims> known = n.known(2)) return *known;
+  std::vector<Value> spatial;
+  for (int i = 2; i < static_cast<int>(inferred.size()); ++i)
+    spatial.push_back(reshape(slice(shape, 0, i, i + 1), {}));
+  const Dims sizes = n.sizes(spatial, int64_t{1} << (28 / spatial.size()));
+  Dims dims(inferred.begin(), inferred.begin() + 2);
+  dims.insert(dims.end(), sizes.begin(), sizes.end());
+  return dims;
+}
+
 }  // namespace
 
 void map_average_pool(Node& n) {
@@ -271,9 +289,7 @@ void map_max_unpool(Node& n) {
       n.bad("spatial dim {} of the result is {}", i, inferred[i + 2].to_string());
     total *= inferred[i + 2];
   }
-  Dims wanted = n.has(2) ? n.sizes(2) : inferred;
-  if (wanted.size() != inferred.size())
-    n.bad("output_shape has {} entries, the input has rank {}", wanted.size(), inferred.size());
+  const Dims wanted = n.has(2) ? unpooled_dims(n, inferred) : inferred;
   Dims low(wanted.size(), 0), high;
   for (size_t i = 0; i < wanted.size(); ++i) {
     high.push_back(wanted[i] - inferred[i]);
