@@ -222,6 +222,25 @@ TEST(Lstm, ClipAndActivations) {
   expect_layer("lstm {activations = \"softplus,elu,leaky_relu\"}", p, lstm_step, true);
 }
 
+TEST(Lstm, ActivationsWithParameters) {
+  Problem p = lstm_problem();
+  p.add_bias();
+  p.curves = {[](double x) { return std::min(1.0, std::max(0.0, 0.4 * x + 0.25)); },
+              [](double x) { return x < 0 ? 2 * (std::exp(x) - 1) : x; },
+              [](double x) { return x < 0 ? 0.3 * x : x; }};
+  expect_layer("lstm {activations = \"hard_sigmoid:0.4:0.25,elu:2,leaky_relu:0.3\"}", p, lstm_step,
+               true);
+  p.curves = {[](double x) { return 0.5 * x + 0.125; }, [](double x) { return x >= 0.1 ? x : 0; },
+              [](double x) { return 1.5 * std::tanh(0.75 * x); }};
+  expect_layer(
+      "lstm {activations = \"affine:0.5:0.125,thresholded_relu:0.1,scaled_tanh:1.5:0.75\"}", p,
+      lstm_step, true);
+  // What is not written has its default.
+  p.curves = {[](double x) { return std::min(1.0, std::max(0.0, 0.4 * x + 0.5)); },
+              [](double x) { return x; }, [](double x) { return std::tanh(x); }};
+  expect_layer("lstm {activations = \"hard_sigmoid:0.4,affine,scaled_tanh\"}", p, lstm_step, true);
+}
+
 TEST(Gru, EachPart) {
   for (bool linear : {false, true}) {
     const std::string attributes = fmt::format("linear_before_reset = {}", linear);
@@ -308,6 +327,9 @@ TEST(Recurrent, Errors) {
   expect_infer_error("lstm {activations = \"tanh,tanh\"}", {x, w, r}, "2 activations, want 3");
   expect_infer_error("lstm {activations = \"tanh,sin,tanh\"}", {x, w, r},
                      "no activation 'sin'; there are sigmoid");
+  expect_infer_error("lstm {activations = \"tanh:1,tanh,tanh\"}", {x, w, r},
+                     "'tanh:1' has 1 parameters, tanh takes 0");
+  expect_infer_error("lstm {activations = \"elu:x,tanh,tanh\"}", {x, w, r}, "'x'");
   expect_infer_error("lstm {clip = -1}", {x, w, r}, "clip is -1, want 0 or more");
   expect_infer_error("gru", {x, "f32[1, 15, 3]", r}, "r is f32[1, 20, 5], want f32[1, 15, 5]");
 }

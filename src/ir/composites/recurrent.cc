@@ -12,28 +12,42 @@ using In = std::span<const Value>;
 
 // ---- Activations --------------------------------------------------------------------------------
 
-using Activation = Value (*)(Value);
+using Activation = std::function<Value(Value)>;
 
+// A function with parameters a and b, which a list writes as "hard_sigmoid:0.25:0.5". Parameters
+// that are not written have their defaults.
 struct NamedActivation {
   std::string_view name;
-  Activation fn;
+  Value (*fn)(Value x, double a, double b);
+  int parameters = 0;
+  double a = 0, b = 0;
 };
 
-Value elu(Value x) { return select(compare("lt", x, 0), unary(Opcode::expm1, x), x); }
-Value leaky_relu(Value x) { return select(compare("lt", x, 0), x * 0.01, x); }
-Value softplus(Value x) {
+Value elu(Value x, double a, double) {
+  Value below = unary(Opcode::expm1, x);
+  return select(compare("lt", x, 0), a == 1 ? below : below * a, x);
+}
+Value leaky_relu(Value x, double a, double) { return select(compare("lt", x, 0), x * a, x); }
+Value softplus(Value x, double, double) {
   return maximum(x, 0) + unary(Opcode::log1p, exp(-unary(Opcode::abs, x)));
+}
+Value thresholded_relu(Value x, double a, double) {
+  return select(compare("ge", x, a), x, x.builder().scalar(x.dtype(), 0));
 }
 
 constexpr NamedActivation kActivations[] = {
-    {"sigmoid", [](Value x) { return logistic(x); }},
-    {"tanh", [](Value x) { return tanh(x); }},
-    {"relu", [](Value x) { return maximum(x, 0); }},
-    {"hard_sigmoid", [](Value x) { return clamp(0.2 * x + 0.5, 0, 1); }},
-    {"softsign", [](Value x) { return x / (1 + unary(Opcode::abs, x)); }},
+    {"sigmoid", [](Value x, double, double) { return logistic(x); }},
+    {"tanh", [](Value x, double, double) { return tanh(x); }},
+    {"relu", [](Value x, double, double) { return maximum(x, 0); }},
+    {"hard_sigmoid", [](Value x, double a, double b) { return clamp(a * x + b, 0, 1); }, 2, 0.2,
+     0.5},
+    {"softsign", [](Value x, double, double) { return x / (1 + unary(Opcode::abs, x)); }},
     {"softplus", softplus},
-    {"elu", elu},
-    {"leaky_relu", leaky_relu},
+    {"elu", elu, 1, 1},
+    {"leaky_relu", leaky_relu, 1, 0.01},
+    {"thresholded_relu", thresholded_relu, 1, 1},
+    {"affine", [](Value x, double a, double b) { return a * x + b; }, 2, 1, 0},
+    {"scaled_tanh", [](Value x, double a, double b) { return a * tanh(b * x); }, 2, 1, 1},
 };
 
 std::string activation_names() {
@@ -42,26 +56,43 @@ std::string activation_names() {
   return join(names, ", ");
 }
 
+Result<Activation> activation(std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  for (const NamedActivation& named : kActivations) {
+    if (named.name != parts[0]) continue;
+    const size_t given = parts.size() - 1;
+    if (given > static_cast<size_t>(named.parameters))
+      return bad_input("'{}' has {} parameters, {} takes {}", text, given, named.name,
+                       named.parameters);
+    const double a = given > 0 ? HONE_TRY(parse_double(parts[1])) : named.a;
+    const double b = given > 1 ? HONE_TRY(parse_double(parts[2])) : named.b;
+    return Activation([fn = named.fn, a, b](Value x) { return fn(x, a, b); });
+  }
+  return bad_input("no activation '{}'; there are {}", parts[0], activation_names());
+}
+
 // `count` functions per direction from a list for one direction or for all of them.
 std::optional<std::vector<Activation>> activations(Builder& b, std::string_view list,
                                                    std::string_view standard, size_t directions) {
   const size_t count = split(standard, ',').size();
   std::vector<Activation> found;
   for (std::string_view name : split(list.empty() ? standard : list, ',')) {
-    const size_t before = found.size();
-    for (const NamedActivation& a : kActivations)
-      if (a.name == trim(name)) found.push_back(a.fn);
-    if (found.size() == before) {
-      b.fail(bad_input("no activation '{}'; there are {}", trim(name), activation_names()));
+    Result<Activation> fn = activation(trim(name));
+    if (!fn.ok()) {
+      b.fail(std::move(fn).error());
       return std::nullopt;
     }
+    found.push_back(std::move(*fn));
   }
   if (found.size() != count && found.size() != count * directions) {
     b.fail(bad_input("{} activations, want {}{}", found.size(), count,
                      directions > 1 ? fmt::format(" or {}", count * directions) : ""));
     return std::nullopt;
   }
-  if (found.size() < count * directions) found.insert(found.end(), found.begin(), found.end());
+  for (size_t i = 0; found.size() < count * directions; ++i) {
+    Activation again = found[i];
+    found.push_back(std::move(again));
+  }
   return found;
 }
 
@@ -310,8 +341,8 @@ std::vector<Value> expand_rnn(Builder& b, Op op, In in) {
 #define HONE_RECURRENT_ATTRS(names)                                                         \
   {"direction", AttrKind::word, "forward", "of the time", "forward|reverse|bidirectional"}, \
       {"activations", AttrKind::word, "\"\"",                                               \
-       "names between commas, for one direction or both; "                                  \
-       "empty: " names},                                                                    \
+       "names between commas, for one direction or both, parameters after colons: "         \
+       "leaky_relu:0.1; empty: " names},                                                    \
       {"clip", AttrKind::real, "0", "bound of what goes into the gate activations; 0: none"}
 constexpr AttrSpec kLstmAttrs[] = {
     HONE_RECURRENT_ATTRS("sigmoid,tanh,tanh"),
