@@ -102,6 +102,10 @@ TEST(OnnxImage, GridSampleInterpolatesVolumes) {
   EXPECT_EQ(numbers(run_node("GridSample", 20, {x, reals({1, 1, 1, 1, 3}, {9, 9, -9})}, nearest)),
             Numbers({3}));
   EXPECT_THAT(import_error("GridSample", 16, {x, grid}), HasSubstr("must have rank 4"));
+  EXPECT_THAT(import_error("GridSample", 20, {x, reals({}, {0})}),
+              HasSubstr("a grid of type f32[]"));
+  EXPECT_THAT(import_error("GridSample", 20, {reals({}, {0}), grid}),
+              HasSubstr("the image is f32[]"));
 }
 
 TEST(OnnxImage, GridSampleReflectsAndZeroes) {

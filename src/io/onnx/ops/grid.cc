@@ -172,7 +172,8 @@ void check_grid(Node& n, Value x, Value grid, const Sampler& s) {
 }  // namespace
 
 void map_grid_sample(Node& n) {
-  Value x = n.in(), grid = n.in(1);
+  Value x = n.in();
+  Value grid = with_size(n.in(1), n.in(1).rank() - 1, x.rank() - 2);
   const Sampler s = sampler_of(n);
   check_grid(n, x, grid, s);
   Builder& b = n.builder();

@@ -216,7 +216,7 @@ std::optional<Dim> scaled_size(Dim in, double scale) {
 std::vector<ResizedAxis> scaled_axes(Node& n, Value x, const Ints& axes, size_t operand,
                                      const std::vector<double>& extent) {
   Builder& b = n.builder();
-  Value scales = n.in(operand);
+  Value scales = with_size(n.in(operand), 0, static_cast<int64_t>(axes.size()));
   if (scales.rank() != 1 || !scales.dim(0).is(static_cast<int64_t>(axes.size())))
     n.bad("scales of type {} for {} axes", scales.type().to_string(), axes.size());
   std::optional<Tensor> numbers = n.maybe_constant(operand);
@@ -365,7 +365,7 @@ Sampling sampling_of(Node& n) {
 // The region for tf_crop_and_resize, by axis of x.
 void read_roi(Node& n, Value x, const Ints& axes, Sampling& s) {
   const size_t rank = static_cast<size_t>(x.rank()), count = axes.size();
-  Value given = n.in(1);
+  Value given = with_size(n.in(1), 0, static_cast<int64_t>(2 * count));
   if (given.rank() != 1 || !given.dim(0).is(static_cast<int64_t>(2 * count)))
     n.bad("a roi of type {} for {} axes, want {} numbers", given.type().to_string(), count,
           2 * count);

@@ -265,7 +265,7 @@ void map_one_hot(Node& n) {
   std::optional<Dim> known = known_scalar(n, depth);
   const Dim size = known ? *known : n.size(depth);
   if (size.range().low < 0) n.bad("the depth is {}", size.to_string());
-  Value indices = n.in(), values = n.in(2);
+  Value indices = n.in(), values = with_size(n.in(2), 0, 2);
   if (!is_integer(indices.dtype())) indices = cast(indices, DType::i64);
   n.out(n.builder().op(
       Opcode::one_hot, {indices, values},

@@ -119,6 +119,11 @@ Value window(Value x, int axis, Value start, Dim size, Value step) {
   return looked_up(x, steps + start, axis);
 }
 
+Value with_size(Value x, int axis, int64_t size) {
+  if (axis < 0 || axis >= x.rank() || size < 0 || x.dim(axis).is_static()) return x;
+  return window(x, axis, x.builder().scalar(DType::i64, 0), size);
+}
+
 Value floor_mod(Value x, Value divisor) {
   Value rest = binary(Opcode::rem, x, divisor);
   return select(compare("lt", rest, 0), rest + divisor, rest);

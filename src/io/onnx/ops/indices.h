@@ -41,6 +41,9 @@ Value looked_up(Value x, Value indices, int axis);
 Value from_back(Node& n, Value indices, Dim size);
 // The elements start, start + step, ... along an axis, `size` of them; both are i64[].
 Value window(Value x, int axis, Value start, Dim size, Value step = {});
+// x with `size` elements along an axis, where ONNX wants so many: that a symbol is that number is
+// the file's promise. Another number stays for the caller to refuse.
+Value with_size(Value x, int axis, int64_t size);
 // What is left when x is rounded down to a multiple of a positive number.
 Value floor_mod(Value x, Value divisor);
 

@@ -240,7 +240,7 @@ struct Detections {
 };
 
 Detections detections_of(Node& n) {
-  Detections d = {n.in(0), n.in(1), 0};
+  Detections d = {with_size(n.in(0), 2, 4), n.in(1), 0};
   n.require_rank(d.boxes, "the boxes", 3, 3);
   n.require_rank(d.scores, "the scores", 3, 3);
   if (!d.boxes.dim(2).is(4) || !(d.boxes.dim(0) == d.scores.dim(0)) ||
