@@ -7,6 +7,8 @@
 namespace hone::onnx_io {
 namespace {
 
+constexpr int kMostElementBits = 56;
+
 std::string body_name(const onnx::GraphProto& graph) {
   return graph.name().empty() ? "body" : graph.name();
 }
@@ -120,6 +122,8 @@ Type common_type(Node& n, const std::vector<Type>& types, std::string_view what)
       is_common &= dim == dims[axis];
       most = std::max(most, dim.range().high);
     }
+    // Sizes that are not known share the elements that a type may have.
+    most = std::min(most, int64_t{1} << std::min(31, kMostElementBits / first.rank()));
     if (!is_common) dims[axis] = n.flow().fresh_symbol("size", most);
   }
   return n.take(Type::make(first.dtype(), dims));

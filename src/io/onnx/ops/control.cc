@@ -195,6 +195,18 @@ SegmentBody import_loop_body(Node& n, const Loop& loop, std::vector<BodyInput>& 
   n.unsupported("the sizes of its carried values never settle");
 }
 
+// Of all pieces together: as many rows as there are iterations.
+Type stacked_type(Node& n, Type piece) {
+  Type known = common_type(n, {piece}, "a stacked result");
+  Dims dims(known.dims().begin(), known.dims().end());
+  int64_t others = 1;
+  for (size_t i = 1; i < dims.size(); ++i)
+    others = (Dim(others) * std::max<int64_t>(dims[i].range().high, 1)).value();
+  int64_t most = std::clamp<int64_t>((int64_t{1} << 58) / others, 1, Node::kMostSize);
+  dims[0] = n.flow().fresh_symbol("iterations", most);
+  return n.take(Type::make(known.dtype(), dims));
+}
+
 void loop_as_segment(Node& n, const Loop& loop) {
   Flow& flow = n.flow();
   if (flow.kind() == Flow::Kind::region) throw NotARegion();
@@ -225,10 +237,7 @@ void loop_as_segment(Node& n, const Loop& loop) {
     rows[0] = 0;
     Value none = n.builder().full(piece.dtype(), rows, 0);
     segment.grown.push_back(name_of(fmt::format("stack_{}", i), none));
-    Type whole = common_type(n, {piece}, "a stacked result");
-    rows.assign(whole.dims().begin(), whole.dims().end());
-    rows[0] = flow.fresh_symbol("iterations", Node::kMostSize);
-    types.push_back(piece.with_dims(rows));
+    types.push_back(stacked_type(n, piece));
   }
   segment.next_condition = body.body.results.front();
   body.body.results.erase(body.body.results.begin());
