@@ -32,6 +32,16 @@ std::string Error::to_string() const {
   return text;
 }
 
+void detail::throw_no_value(const Error& error) {
+  HONE_CHECK(false, "the value of an error was asked for: {}", error.to_string());
+  __builtin_unreachable();
+}
+
+void detail::throw_no_error() {
+  HONE_CHECK(false, "the error of a success was asked for");
+  __builtin_unreachable();
+}
+
 InternalError::InternalError(const char* file, int line, const char* condition, std::string message)
     : text_(fmt::format("{}:{}: broken invariant: {}{}{}", file, line, condition,
                         message.empty() ? "" : ": ", message)) {}

@@ -59,6 +59,12 @@ Error over_limit(fmt::format_string<Args...> text, Args&&... args) {
   return {ErrorCode::limit, fmt::format(text, std::forward<Args>(args)...), "", ""};
 }
 
+namespace detail {
+// Somebody asked for the value of an error: a fault of ours.
+[[noreturn]] void throw_no_value(const Error& error);
+[[noreturn]] void throw_no_error();
+}  // namespace detail
+
 // A value or the Error that prevented it.
 template <class T>
 class [[nodiscard]] Result {
@@ -69,19 +75,37 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& value() & {
+    need_value();
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    need_value();
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    need_value();
+    return std::move(*std::get_if<0>(&state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& {
+    if (ok()) detail::throw_no_error();
+    return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    if (ok()) detail::throw_no_error();
+    return std::move(*std::get_if<1>(&state_));
+  }
 
  private:
+  void need_value() const {
+    if (!ok()) detail::throw_no_value(*std::get_if<1>(&state_));
+  }
   std::variant<T, Error> state_;
 };
 

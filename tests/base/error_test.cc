@@ -42,5 +42,21 @@ TEST(Error, AFailedCheckThrowsWithItsMessage) {
   }
 }
 
+TEST(Error, TheValueOfAnErrorThrowsWithTheErrorsText) {
+  auto message = [](auto&& body) {
+    try {
+      body();
+    } catch (const InternalError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(message([] { (void)half(3).value(); }).find("3 is odd"), std::string::npos);
+  EXPECT_NE(message([] { (void)*half(3); }).find("give an even number"), std::string::npos);
+  EXPECT_NE(message([] { (void)half(2).error(); }).find("error of a success"), std::string::npos);
+  const Result<int> odd = half(5);
+  EXPECT_NE(message([&] { (void)*odd; }).find("5 is odd"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hone
