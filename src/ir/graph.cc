@@ -41,7 +41,7 @@ Result<NodeId> Graph::append(Op op, std::span<const ValueId> operands,
   uint32_t payload = static_cast<uint32_t>(regions_.size());
   uint32_t region_count = static_cast<uint32_t>(regions.size());
   std::move(regions.begin(), regions.end(), std::back_inserter(regions_));
-  return append_unchecked(op, operands, results, payload, region_count);
+  return append_unchecked(op.canonical(), operands, results, payload, region_count);
 }
 
 NodeId Graph::append_unchecked(Op op, std::span<const ValueId> operands,

@@ -288,6 +288,21 @@ Op Op::bind(const Bindings& bindings) const {
   return Op(interner().intern(OpData(opcode(), std::move(values))));
 }
 
+Op Op::canonical() const {
+  const OpDef& op_definition = def();
+  Op op = *this;
+  for (size_t i = 0; i < op_definition.attrs.size(); ++i) {
+    const std::optional<int64_t> each = op_definition.attrs[i].each;
+    const Ints* list = each ? std::get_if<Ints>(&op.data_->attrs[i]) : nullptr;
+    if (list == nullptr || list->empty()) continue;
+    if (std::ranges::any_of(*list, [&](int64_t x) { return x != *each; })) continue;
+    std::vector<AttrValue> values(op.data_->attrs);
+    values[i] = Ints{};
+    op = Op(interner().intern(OpData(opcode(), std::move(values))));
+  }
+  return op_definition.canonical == nullptr ? op : op_definition.canonical(op);
+}
+
 std::string Op::attrs_to_string() const {
   const OpDef& op_definition = def();
   const Defaults& defaults = defaults_of(opcode());

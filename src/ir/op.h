@@ -41,9 +41,10 @@ using AttrValue =
 struct AttrSpec {
   std::string_view name;
   AttrKind kind;
-  std::string_view default_text;  // in the text format; empty: the attribute is required
-  std::string_view doc;           // one sentence; for a word of a stated set, see `words`
-  std::string_view words = "";    // "sum|product|max": the allowed words, empty: any
+  std::string_view default_text;     // in the text format; empty: the attribute is required
+  std::string_view doc;              // one sentence; for a word of a stated set, see `words`
+  std::string_view words = "";       // "sum|product|max": the allowed words, empty: any
+  std::optional<int64_t> each = {};  // a list of nothing but this number means the same as []
 };
 
 struct OpDef;   // op_def.h
@@ -79,6 +80,9 @@ class Op {
 
   bool has_symbols() const;  // some dims attribute is symbolic
   Op bind(const Bindings& bindings) const;
+  // The one spelling of all ops that mean the same, for operands that the op accepts: as nodes have
+  // it. (Not in make(): inference complains about lists of a wrong length, whatever they hold.)
+  Op canonical() const;
 
   // "{axis = 1, eps = 1e-5}" without defaults; empty if nothing is left.
   std::string attrs_to_string() const;

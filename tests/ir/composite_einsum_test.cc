@@ -141,6 +141,25 @@ TEST(Einsum, SymbolicDims) {
   expect_symbolic("einsum {equation = \"ii->i\"}", {"f32[M, M]"});
 }
 
+TEST(Einsum, EquationsHaveOneSpelling) {
+  auto spelled = [](std::string_view equation) {
+    return std::string(Op::get(Opcode::einsum, {{"equation", std::string(equation)}})
+                           .canonical()
+                           .word("equation"));
+  };
+  EXPECT_EQ(spelled("ij,jk->ik"), "ab,bc->ac");
+  EXPECT_EQ(spelled(" x y , y z -> x z"), "ab,bc->ac");
+  EXPECT_EQ(spelled("ij,jk"), "ab,bc->ac");
+  EXPECT_EQ(spelled("ba"), "ab->ba");
+  EXPECT_EQ(spelled("ii"), "aa->");
+  EXPECT_EQ(spelled("z...y,yx"), "a...b,bc->...ca");
+  EXPECT_EQ(spelled("...,...->..."), "...,...->...");
+  EXPECT_EQ(spelled("i...->...i"), "a...->...a");
+  EXPECT_EQ(spelled(",ij->ji"), ",ab->ba");
+  EXPECT_EQ(spelled(spelled("kj,Zk,j->Z")), spelled("kj,Zk,j->Z"));
+  EXPECT_EQ(spelled("what? no"), "what? no");
+}
+
 TEST(Einsum, Errors) {
   expect_infer_error("einsum {equation = \"ij,jk->ik\"}", {"f32[2,3]"}, "2 terms for 1 operands");
   expect_infer_error("einsum {equation = \"ij,jk->ik\"}", {"f32[2,3]", "f32[4,5]"},

@@ -42,6 +42,40 @@ TEST(Graph, AppendChecksOperandsAndInfers) {
   EXPECT_EQ(g.node_count(), 2u) << "a refused op leaves no trace";
 }
 
+TEST(Graph, OneOpHasOneSpelling) {
+  // A list of nothing but the default says what the empty list says.
+  auto window = [](Attrs attrs) {
+    attrs.emplace_back("kind", "max");
+    attrs.emplace_back("window", Ints{2, 2});
+    Graph g;
+    const ValueId x = g.add_parameter(f32({6, 6}));
+    const NodeId n = g.append(Op::get(Opcode::window_reduce, std::move(attrs)), {&x, 1}).value();
+    g.set_outputs({g.result(n)});
+    return g;
+  };
+  const Graph plain = window({});
+  const Graph spelled = window({{"stride", Ints{1, 1}},
+                                {"pad_low", Ints{0, 0}},
+                                {"pad_high", Ints{0, 0}},
+                                {"input_dilation", Ints{1, 1}},
+                                {"window_dilation", Ints{1, 1}}});
+  EXPECT_EQ(structural_hash(plain), structural_hash(spelled));
+  EXPECT_EQ(plain.op(plain.producer(plain.outputs()[0])),
+            spelled.op(spelled.producer(spelled.outputs()[0])));
+  EXPECT_NE(structural_hash(plain), structural_hash(window({{"stride", Ints{1, 2}}})));
+  EXPECT_NE(structural_hash(plain), structural_hash(window({{"pad_low", Ints{1, 1}}})));
+  const Graph strided = window({{"stride", Ints{2, 2}}, {"pad_low", Ints{0, 0}}});
+  EXPECT_EQ(strided.op(strided.producer(strided.outputs()[0])).attrs_to_string(),
+            "{kind = max, window = [2, 2], stride = [2, 2]}");
+
+  // The length is checked before.
+  Graph g;
+  const ValueId x = g.add_parameter(f32({6, 6}));
+  const Op wrong = Op::get(Opcode::window_reduce,
+                           {{"kind", "max"}, {"window", Ints{2, 2}}, {"stride", Ints{1}}});
+  EXPECT_FALSE(g.append(wrong, {&x, 1}).ok());
+}
+
 TEST(Graph, NamesCanBeGivenChangedAndRemoved) {
   Graph g;
   ValueId x = g.add_parameter(f32({}), "x");

@@ -107,6 +107,48 @@ Labels implicit_result(const std::vector<Labelled>& operands) {
   return result;
 }
 
+// ---- One spelling -------------------------------------------------------------------------------
+
+// Without blanks, with the result spelled out, letters in the order of their appearance. As it is
+// if it does not parse.
+std::string canonical_equation(const std::string& text) {
+  Result<Equation> parsed = parse_equation(text);
+  if (!parsed.ok()) return text;
+  if (!parsed->result) {
+    std::map<char, int> count;
+    Term result;
+    for (const Term& term : parsed->operands) {
+      if (term.ellipsis) result.ellipsis = 0;
+      for (char c : term.letters) ++count[c];
+    }
+    for (auto [letter, times] : count)
+      if (times == 1) result.letters += letter;
+    parsed->result = result;
+  }
+  std::map<char, char> names;
+  auto spelled = [&](const Term& term) {
+    std::string out;
+    for (size_t i = 0; i <= term.letters.size(); ++i) {
+      if (term.ellipsis == i) out += "...";
+      if (i == term.letters.size()) break;
+      const size_t next = names.size();
+      const char fresh = static_cast<char>(next < 26 ? 'a' + next : 'A' + (next - 26));
+      out += names.emplace(term.letters[i], fresh).first->second;
+    }
+    return out;
+  };
+  std::string out;
+  for (size_t i = 0; i < parsed->operands.size(); ++i)
+    out += (i > 0 ? "," : "") + spelled(parsed->operands[i]);
+  return out + "->" + spelled(*parsed->result);
+}
+
+Op canonical_einsum(Op op) {
+  const std::string equation = canonical_equation(op.word("equation"));
+  if (equation == op.word("equation")) return op;
+  return Op::get(Opcode::einsum, {{"equation", equation}});
+}
+
 // ---- Dims ---------------------------------------------------------------------------------------
 
 using Sizes = std::map<Label, Dim>;
@@ -309,6 +351,7 @@ const OpDef op_def_einsum = {
     .operands = "operands*",
     .attrs = kEinsumAttrs,
     .dtypes = kNumber,
-    .expand = expand_einsum};
+    .expand = expand_einsum,
+    .canonical = canonical_einsum};
 
 }  // namespace hone

@@ -13,11 +13,13 @@ namespace {
 constexpr AttrSpec kAttrs[] = {
     {"order", AttrKind::word, "\"\"",
      "Dims of input, kernel and result, as in 'b01f_01io->b01f'; empty: 'bf01_oi01->bf01'."},
-    {"stride", AttrKind::ints, "[]", "Distance of windows, per spatial dim; empty: all 1."},
-    {"pad_low", AttrKind::ints, "[]", "Padding before each spatial dim, may crop; empty: all 0."},
-    {"pad_high", AttrKind::ints, "[]", "Padding after each spatial dim, may crop; empty: all 0."},
-    {"input_dilation", AttrKind::ints, "[]", "Distance of input elements; empty: all 1."},
-    {"kernel_dilation", AttrKind::ints, "[]", "Distance of kernel elements; empty: all 1."},
+    {"stride", AttrKind::ints, "[]", "Distance of windows, per spatial dim; empty: all 1.", "", 1},
+    {"pad_low", AttrKind::ints, "[]", "Padding before each spatial dim, may crop; empty: all 0.",
+     "", 0},
+    {"pad_high", AttrKind::ints, "[]", "Padding after each spatial dim, may crop; empty: all 0.",
+     "", 0},
+    {"input_dilation", AttrKind::ints, "[]", "Distance of input elements; empty: all 1.", "", 1},
+    {"kernel_dilation", AttrKind::ints, "[]", "Distance of kernel elements; empty: all 1.", "", 1},
     {"groups", AttrKind::integer, "1", "Parts of the features that are convolved on their own."},
     kAccumulateAttr};
 

@@ -161,7 +161,7 @@ struct EvalTranspose {
 constexpr AttrSpec kSliceAttrs[] = {
     {"start", AttrKind::dims, "", "The first index per dim."},
     {"limit", AttrKind::dims, "", "The end per dim; not included."},
-    {"stride", AttrKind::ints, "[]", "The step per dim; empty: all 1."},
+    {"stride", AttrKind::ints, "[]", "The step per dim; empty: all 1.", "", 1},
 };
 
 Result<std::vector<Type>> infer_slice(const Application& a) {
@@ -215,7 +215,7 @@ struct EvalSlice {
 constexpr AttrSpec kPadAttrs[] = {
     {"low", AttrKind::dims, "", "Elements before each dim; negative removes."},
     {"high", AttrKind::dims, "", "Elements after each dim; negative removes."},
-    {"interior", AttrKind::ints, "[]", "Elements between neighbours; empty: all 0."},
+    {"interior", AttrKind::ints, "[]", "Elements between neighbours; empty: all 0.", "", 0},
 };
 
 Result<Dim> padded_size(const Application& a, int i) {

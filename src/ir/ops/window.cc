@@ -14,11 +14,11 @@ namespace {
 constexpr AttrSpec kAttrs[] = {
     {"kind", AttrKind::word, "", "How elements are combined.", "sum|product|max|min"},
     {"window", AttrKind::ints, "", "The number of positions of a window, per dim."},
-    {"stride", AttrKind::ints, "[]", "Distance of windows, per dim; empty: all 1."},
-    {"pad_low", AttrKind::ints, "[]", "Padding before each dim, may crop; empty: all 0."},
-    {"pad_high", AttrKind::ints, "[]", "Padding after each dim, may crop; empty: all 0."},
-    {"input_dilation", AttrKind::ints, "[]", "Distance of input elements; empty: all 1."},
-    {"window_dilation", AttrKind::ints, "[]", "Distance of positions; empty: all 1."}};
+    {"stride", AttrKind::ints, "[]", "Distance of windows, per dim; empty: all 1.", "", 1},
+    {"pad_low", AttrKind::ints, "[]", "Padding before each dim, may crop; empty: all 0.", "", 0},
+    {"pad_high", AttrKind::ints, "[]", "Padding after each dim, may crop; empty: all 0.", "", 0},
+    {"input_dilation", AttrKind::ints, "[]", "Distance of input elements; empty: all 1.", "", 1},
+    {"window_dilation", AttrKind::ints, "[]", "Distance of positions; empty: all 1.", "", 1}};
 
 Result<std::vector<Type>> infer_window_reduce(const Application& app) {
   Type operand = app.operand(0);
