@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ir/composites/expansion.h"
+#include "ir/composites/resize_samples.h"
 
 // Resampling of images and the like. It is separable: each axis that changes becomes a weighted
 // sum of a few gathered slices, with indices and weights computed here.
@@ -11,129 +12,9 @@ namespace {
 
 using In = std::span<const Value>;
 
-// One axis that is resampled; sizes are static.
-struct Axis {
-  int index = 0;
-  int64_t in = 0;
-  int64_t out = 0;
-  double scale = 1;  // out / in, or as given
-  double roi_start = 0;
-  double roi_end = 1;
-};
-
-// For each result position: `taps` source positions with their weights.
-struct Samples {
-  size_t taps = 1;
-  Ints index;                  // [taps][out]
-  std::vector<double> weight;  // [taps][out]
-  std::vector<bool> outside;   // [out]: the extrapolation value stands there
-};
-
-// ---- Coordinates --------------------------------------------------------------------------------
-
-// The source coordinate of result position `i`.
-double unbounded_source_of(const Axis& a, const std::string& mode, int64_t i) {
-  const double x = static_cast<double>(i), in = static_cast<double>(a.in);
-  const double out = static_cast<double>(a.out);
-  const double half_pixel = (x + 0.5) / a.scale - 0.5;
-  if (mode == "half_pixel") return half_pixel;
-  if (mode == "pytorch_half_pixel") return a.out > 1 ? half_pixel : 0;
-  if (mode == "asymmetric") return x / a.scale;
-  if (mode == "align_corners") return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
-  if (mode == "half_pixel_symmetric") {
-    // The scaled size need not be whole; the rest is cut off on both sides alike.
-    const double adjustment = out / (a.scale * in);
-    return in / 2 * (1 - adjustment) + half_pixel;
-  }
-  const double extent = (a.roi_end - a.roi_start) * (in - 1);  // tf_crop_and_resize
-  if (a.out > 1) return a.roi_start * (in - 1) + x * extent / (out - 1);
-  return 0.5 * (a.roi_start + a.roi_end) * (in - 1);
-}
-
-// Within what an int64_t holds; that far outside, the edge is all there is.
-double source_of(const Axis& a, const std::string& mode, int64_t i) {
-  constexpr double kFar = 1e15;
-  return std::clamp(unbounded_source_of(a, mode, i), -kFar, kFar);
-}
-
-int64_t nearest_of(double x, const std::string& rounding) {
-  double nearest = 0;
-  if (rounding == "floor")
-    nearest = std::floor(x);
-  else if (rounding == "ceil")
-    nearest = std::ceil(x);
-  else if (rounding == "round_prefer_floor")
-    nearest = std::ceil(x - 0.5);
-  else
-    nearest = std::floor(x + 0.5);
-  return static_cast<int64_t>(nearest);
-}
-
-// ---- Weights ------------------------------------------------------------------------------------
-
-double linear_kernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
-
-// Keys' cubic convolution; `a` is its slope at 1.
-double cubic_kernel(double x, double a) {
-  x = std::abs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-Samples nearest_samples(const Axis& a, Op op) {
-  Samples s;
-  for (int64_t i = 0; i < a.out; ++i) {
-    const int64_t at = nearest_of(source_of(a, op.word("coordinates"), i), op.word("nearest"));
-    s.index.push_back(std::clamp<int64_t>(at, 0, a.in - 1));
-    s.weight.push_back(1);
-  }
-  return s;
-}
-
-Samples weighted_samples(const Axis& a, Op op) {
-  const bool cubic = op.word("mode") == "cubic", exclude = op.flag("exclude_outside");
-  const double cubic_a = op.real("cubic_a"), radius = cubic ? 2 : 1;
-  // When shrinking with antialias, the kernel is stretched to cover what a result pixel covers.
-  const double squeeze = op.flag("antialias") ? std::min(a.scale, 1.0) : 1;
-  const int64_t first = static_cast<int64_t>(std::floor(-radius / squeeze)) + 1;
-  Samples s;
-  s.taps = static_cast<size_t>(2 - 2 * first);
-  const size_t out = static_cast<size_t>(a.out);
-  s.index.resize(s.taps * out);
-  s.weight.resize(s.taps * out);
-  for (size_t i = 0; i < out; ++i) {
-    const double x = source_of(a, op.word("coordinates"), static_cast<int64_t>(i));
-    const int64_t base = static_cast<int64_t>(std::ceil(x)) - 1;
-    double sum = 0;
-    for (size_t t = 0; t < s.taps; ++t) {
-      const int64_t at = base + first + static_cast<int64_t>(t);
-      const double distance = (static_cast<double>(at) - x) * squeeze;
-      double weight = cubic ? cubic_kernel(distance, cubic_a) : linear_kernel(distance);
-      if (exclude && (at < 0 || at >= a.in)) weight = 0;
-      s.index[t * out + i] = std::clamp<int64_t>(at, 0, a.in - 1);
-      s.weight[t * out + i] = weight;
-      sum += weight;
-    }
-    for (size_t t = 0; t < s.taps; ++t)
-      if (sum != 0) s.weight[t * out + i] /= sum;
-  }
-  return s;
-}
-
-Samples samples_of(const Axis& a, Op op) {
-  Samples s = op.word("mode") == "nearest" ? nearest_samples(a, op) : weighted_samples(a, op);
-  if (op.word("coordinates") != "tf_crop_and_resize") return s;
-  for (int64_t i = 0; i < a.out; ++i) {
-    const double x = source_of(a, op.word("coordinates"), i);
-    s.outside.push_back(x < 0 || x > static_cast<double>(a.in - 1));
-  }
-  return s;
-}
-
 // ---- Resampling ---------------------------------------------------------------------------------
 
-Value resampled(Builder& b, Value x, const Axis& a, const Samples& s, double extrapolation) {
+Value resampled(Builder& b, Value x, const ResizeAxis& a, const Samples& s, double extrapolation) {
   const size_t out = static_cast<size_t>(a.out);
   const Dims dims = with_dim(x.dims(), a.index, a.out);
   auto index_of = [&](size_t tap) {
@@ -188,12 +69,12 @@ Status check_attributes(Op op, Value x) {
 }
 
 // The axis, or nothing if it stays as it is.
-Result<std::optional<Axis>> axis_of(Op op, Value x, int index) {
+Result<std::optional<ResizeAxis>> axis_of(Op op, Value x, int index) {
   const size_t i = static_cast<size_t>(index), rank = static_cast<size_t>(x.rank());
   const Dim in = x.dim(index), out = op.dims("sizes")[i];
   const std::vector<double>&scales = op.reals("scales"), &roi = op.reals("roi");
   const bool whole = roi.empty() || (roi[i] == 0 && roi[rank + i] == 1);
-  if (in == out && whole && (scales.empty() || scales[i] == 1)) return std::optional<Axis>();
+  if (in == out && whole && (scales.empty() || scales[i] == 1)) return std::optional<ResizeAxis>();
   if (!in.is_static() || !out.is_static()) {
     return bad_input("axis {} goes from {} to {}: an axis that changes needs static sizes", index,
                      in.to_string(), out.to_string());
@@ -206,13 +87,13 @@ Result<std::optional<Axis>> axis_of(Op op, Value x, int index) {
                       kMaxSize);
   if (in.is(0) && !out.is(0))
     return bad_input("axis {} goes from 0 to {}: there is nothing to sample", index, out.value());
-  Axis a;
+  ResizeAxis a;
   a.index = index, a.in = in.value(), a.out = out.value();
   a.scale = !scales.empty()           ? scales[i]
             : a.in == 0 || a.out == 0 ? 1
                                       : static_cast<double>(a.out) / static_cast<double>(a.in);
   if (!roi.empty()) a.roi_start = roi[i], a.roi_end = roi[rank + i];
-  return std::optional<Axis>(a);
+  return std::optional<ResizeAxis>(a);
 }
 
 constexpr int64_t kMaxTaps = 4096;
@@ -221,16 +102,17 @@ std::vector<Value> expand_resize(Builder& b, Op op, In in) {
   Value x = in[0];
   if (Status status = check_attributes(op, x); !status.ok())
     return failed(b, std::move(status).error());
+  const Sampling sampling(op);
   for (int i = 0; i < x.rank(); ++i) {
-    Result<std::optional<Axis>> axis = axis_of(op, x, i);
+    Result<std::optional<ResizeAxis>> axis = axis_of(op, x, i);
     if (!axis.ok()) return failed(b, std::move(axis).error());
     if (!*axis) continue;
-    const Axis& a = **axis;
+    const ResizeAxis& a = **axis;
     if (op.flag("antialias") && 4 / a.scale > static_cast<double>(kMaxTaps)) {
       return failed(b, over_limit("axis {} shrinks from {} to {}; with antialias at most {}-fold",
                                   i, a.in, a.out, kMaxTaps / 4));
     }
-    x = resampled(b, x, a, samples_of(a, op), op.real("extrapolation"));
+    x = resampled(b, x, a, samples_of(a, sampling), op.real("extrapolation"));
     if (!b.ok()) return {};
   }
   return {x};

@@ -108,8 +108,10 @@ Form NormalForms::constant(const Tensor& tensor) {
       }
     }
   }
-  return intern(
+  const Form made = intern(
       {.kind = FormKind::constant, .op = {}, .type = type, .payload = tensor.content_hash()}, {});
+  tensors_.emplace(made, tensor);
+  return made;
 }
 
 double NormalForms::snapped(DType dtype, double number) {

@@ -100,6 +100,8 @@ class NormalForms {
   // Of a product: its number. Of a splat: its element.
   double number(Form f) const;
   bool is_splat(Form f, double number) const;
+  // Of a constant: what it holds.
+  const Tensor& tensor(Form f) const { return tensors_.at(f); }
   Factors factors(Form f) const;
   // The number that stands for all that differ from this one by rounding to the type.
   double snapped(DType dtype, double number);
@@ -139,6 +141,7 @@ class NormalForms {
   std::vector<Form> operands_;
   std::vector<uint64_t> hashes_;
   std::vector<Form> slots_;  // open addressing; kNoForm is free
+  std::unordered_map<Form, Tensor> tensors_;  // of constants
   std::map<std::pair<DType, double>, int> numbers_;
   std::unordered_map<ExpansionKey, Result<Graph>, ExpansionHash> expansions_;
   uint64_t leaves_ = 0;
