@@ -92,5 +92,100 @@ TEST(ZooPublished, CountsOfAPerceptronAreThoseOfAlgebra) {
   EXPECT_EQ(counts.macs, 2 * weights);
 }
 
+// ---- Derived ------------------------------------------------------------------------------------
+
+// Counts from the definitions of the architectures, layer by layer: where nothing was found
+// published, and where the published figure is rounded.
+
+Counts counts_of(std::string_view name) {
+  return count(*expand_composites(*build_zoo_model(name, {.batch = 1})));
+}
+
+// A linear layer with a bias.
+double dense(double in, double out) { return in * out + out; }
+
+TEST(ZooDerived, BertBase) {
+  const double words = 30522, places = 512, kinds = 2, width = 768, hidden = 3072, layers = 12;
+  const double length = 128, norm = 2 * width;
+  const double layer =
+      4 * dense(width, width) + dense(width, hidden) + dense(hidden, width) + 2 * norm;
+  const Counts counts = counts_of("bert_base");
+  EXPECT_EQ(counts.parameters,
+            (words + places + kinds) * width + norm + layers * layer + dense(width, width));
+  // Four projections, two products of the attention, the two layers behind; the pooler at the end.
+  const double per_layer =
+      length * (4 * width * width + 2 * width * hidden) + 2 * length * length * width;
+  EXPECT_EQ(counts.macs, layers * per_layer + width * width);
+}
+
+TEST(ZooDerived, TinyLlama) {
+  const double words = 32000, width = 2048, hidden = 5632, layers = 22;
+  const double keys = width / 32 * 4;  // 4 of 32 heads have keys and values
+  const double layer = 2 * width * width + 2 * width * keys + 3 * width * hidden + 2 * width;
+  EXPECT_EQ(counts_of("llama").parameters, 2 * words * width + layers * layer + width);
+}
+
+TEST(ZooDerived, TransformerXl) {
+  const double words = 267735, width = 410, hidden = 2100, layers = 16;
+  // Queries, keys, values, places and output; two biases of the scores; two norms.
+  const double layer =
+      5 * width * width + 2 * width + dense(width, hidden) + dense(hidden, width) + 2 * 2 * width;
+  EXPECT_EQ(counts_of("transformer_xl").parameters, words * width + words + layers * layer);
+}
+
+TEST(ZooDerived, LstmLanguageModel) {
+  const double words = 10000, width = 1500;
+  // Four gates from the input and from the state, with a bias each.
+  const double layer = 2 * 4 * dense(width, width);
+  EXPECT_EQ(counts_of("lstm").parameters, words * width + 2 * layer + dense(width, words));
+}
+
+TEST(ZooDerived, Dlrm) {
+  // The 26 tables of the Criteo data have 33,762,577 rows together.
+  const double width = 16, vectors = 26 + 1, pairs = vectors * (vectors - 1) / 2;
+  const double bottom = dense(13, 512) + dense(512, 256) + dense(256, 64) + dense(64, width);
+  const double top = dense(width + pairs, 512) + dense(512, 256) + dense(256, 1);
+  EXPECT_EQ(counts_of("dlrm").parameters, 33762577 * width + bottom + top);
+}
+
+TEST(ZooDerived, YoloV3) {
+  Counts sum;
+  auto plain = [&](double kernel, double in, double out, double side) {
+    sum.parameters += kernel * kernel * in * out;
+    sum.macs += kernel * kernel * in * out * side * side;
+    return out;
+  };
+  auto unit = [&](double kernel, double in, double out, double side) {
+    sum.parameters += 2 * out;  // scale and shift of the norm
+    return plain(kernel, in, out, side);
+  };
+  // Darknet-53 without its classifier.
+  double side = 416, channels = unit(3, 3, 32, side);
+  for (int blocks : {1, 2, 8, 8, 4}) {
+    side /= 2;
+    channels = unit(3, channels, 2 * channels, side);
+    for (int i = 0; i < blocks; ++i) unit(3, unit(1, channels, channels / 2, side), channels, side);
+  }
+  // Heads at strides 32, 16 and 8: three boxes of 5 + 80 numbers at each place.
+  double carried = 0;
+  for (double width : {512, 256, 128}) {
+    double x = 2 * width;  // the backbone's features
+    if (carried > 0) {
+      x += unit(1, carried, width, side);
+      side *= 2;
+    }
+    for (int i = 0; i < 3; ++i) {
+      x = unit(1, x, width, side);
+      if (i < 2) x = unit(3, x, 2 * width, side);
+    }
+    carried = x;
+    plain(1, unit(3, x, 2 * width, side), 255, side);
+    sum.parameters += 255;
+  }
+  const Counts counts = counts_of("yolo_v3");
+  EXPECT_EQ(counts.parameters, sum.parameters);
+  EXPECT_EQ(counts.macs, sum.macs);
+}
+
 }  // namespace
 }  // namespace hone
