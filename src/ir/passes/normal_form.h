@@ -140,7 +140,7 @@ class NormalForms {
   std::vector<FormNode> nodes_;
   std::vector<Form> operands_;
   std::vector<uint64_t> hashes_;
-  std::vector<Form> slots_;  // open addressing; kNoForm is free
+  std::vector<Form> slots_;                   // open addressing; kNoForm is free
   std::unordered_map<Form, Tensor> tensors_;  // of constants
   std::map<std::pair<DType, double>, int> numbers_;
   std::unordered_map<ExpansionKey, Result<Graph>, ExpansionHash> expansions_;
