@@ -197,7 +197,7 @@ TEST(Text, AttributesOfAllKindsReadBack) {
       "  %a = layer_norm %x {epsilon = 0.001} : f32[2, 3]\n"
       "  %b = cast %y {dtype = bf16} : bf16[3, 4]\n"
       "  %c = cumulative %a {kind = sum, axis = 1, reverse = true} : f32[2, 3]\n"
-      "  %d = einsum %c, %y {equation = \"ij,jk->ik\"} : f32[2, 4]\n"
+      "  %d = einsum %c, %y {equation = \"ab,bc->ac\"} : f32[2, 4]\n"
       "  return %d\n"
       "}\n");
 }

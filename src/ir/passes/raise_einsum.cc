@@ -37,14 +37,16 @@ constexpr size_t kMaxLabels = 52;
 constexpr size_t kMaxTerms = 16;
 constexpr size_t kMaxTrials = 64;
 
+// How far to see: through the dots to the left too, through one dot, through the root alone.
+enum class Reach { chain, dot, root };
+
 class Labeller {
  public:
   Labeller(const Graph& graph, const std::vector<uint32_t>& uses) : graph_(graph), uses_(uses) {}
 
-  // `chains`: see through the dots to the left, too.
-  View of(ValueId root, bool chains, Labels& result) {
+  View of(ValueId root, Reach reach, Labels& result) {
     view_ = {};
-    chains_ = chains;
+    reach_ = reach;
     result.clear();
     for (Dim d : graph_.type(root).dims()) result.push_back(fresh(d));
     root_ = root;
@@ -63,7 +65,7 @@ class Labeller {
   void see(ValueId v, Labels labels, bool may_be_dot) {
     while (true) {
       const NodeId n = graph_.producer(v);
-      const bool inner = v == root_ || uses_[v.index] == 1;
+      const bool inner = v == root_ || (reach_ != Reach::root && uses_[v.index] == 1);
       if (inner && graph_.opcode(n) == Opcode::dot && may_be_dot &&
           view_.terms.size() + 2 <= kMaxTerms) {
         ++view_.steps;
@@ -169,7 +171,7 @@ class Labeller {
         if (label == 0) label = labels[next++];
     }
     // An einsum works from left to right: dots stand on the left alone.
-    see(sides[0], std::move(inner[0]), chains_);
+    see(sides[0], std::move(inner[0]), reach_ == Reach::chain);
     see(sides[1], std::move(inner[1]), false);
   }
 
@@ -177,7 +179,7 @@ class Labeller {
   const std::vector<uint32_t>& uses_;
   View view_;
   ValueId root_;
-  bool chains_ = false;
+  Reach reach_ = Reach::root;
 };
 
 class EinsumRaiser {
@@ -210,9 +212,9 @@ class EinsumRaiser {
       return false;
     const ValueId root = graph_.result(n);
     Labeller labeller(graph_, uses_);
-    for (bool chains : {true, false}) {
+    for (Reach reach : {Reach::chain, Reach::dot, Reach::root}) {
       Labels result;
-      const View view = labeller.of(root, chains, result);
+      const View view = labeller.of(root, reach, result);
       if (view.steps == 0) return false;
       if (HONE_TRY(tried(n, view, result))) return true;
     }

@@ -120,10 +120,17 @@ std::string ops_after(std::initializer_list<std::string_view> parameters,
 TEST(RaiseEinsum, TakesWhatStandsAroundADot) {
   EXPECT_EQ(ops_after({"f32[2, 3]", "f32[4, 3]"},
                       [](In in) {
-                        return std::vector<Value>{reduce_sum(
-                            transpose(matmul(in[0], transpose(in[1], {1, 0})), {1, 0}), {0})};
+                        Value y = matmul(in[0], transpose(in[1], {1, 0}));
+                        return std::vector<Value>{transpose(y, {1, 0})};
                       }),
-            "einsum {equation = \"ab,cb->a\"}; ");
+            "einsum {equation = \"ab,cb->ca\"}; ");
+  // An einsum sums what one operand alone has before the product: a sum behind it is another one.
+  EXPECT_EQ(ops_after({"f32[2, 3]", "f32[4, 3]"},
+                      [](In in) {
+                        Value y = matmul(in[0], transpose(in[1], {1, 0}));
+                        return std::vector<Value>{reduce_sum(transpose(y, {1, 0}), {0})};
+                      }),
+            "einsum {equation = \"ab,cb->ca\"}; einsum {equation = \"ab->b\"}; ");
 }
 
 TEST(RaiseEinsum, WhatOthersUseStays) {
