@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -64,6 +65,7 @@ struct NodeOptions {
   size_t outputs = 1;
   // Dims of inputs that are above 1 become symbols; equal sizes share one.
   bool symbolic = false;
+  Ints numbers = {};  // sizes that stay numbers all the same
 };
 
 inline void fill_attribute(onnx::AttributeProto& proto, const AttributeValue& value) {
@@ -95,14 +97,17 @@ inline void fill_attribute(onnx::AttributeProto& proto, const AttributeValue& va
 }
 
 inline void fill_input(onnx::ValueInfoProto& info, const std::string& name, Type type,
-                       bool symbolic) {
+                       const NodeOptions& options) {
+  auto is_symbol = [&](int64_t size) {
+    return options.symbolic && size > 1 && std::ranges::count(options.numbers, size) == 0;
+  };
   info.set_name(name);
   onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
   tensor.set_elem_type(onnx_io::data_type_of(type.dtype()));
   tensor.mutable_shape();
   for (int64_t size : type.static_dims()) {
     onnx::TensorShapeProto::Dimension& dim = *tensor.mutable_shape()->add_dim();
-    if (symbolic && size > 1)
+    if (is_symbol(size))
       dim.set_dim_param("s" + std::to_string(size));
     else
       dim.set_dim_value(size);
@@ -133,7 +138,7 @@ inline std::string node_model(std::string_view op, int version,
       onnx_io::fill_tensor(operand.tensor, *graph.add_initializer());
       graph.mutable_initializer(graph.initializer_size() - 1)->set_name(name);
     } else {
-      fill_input(*graph.add_input(), name, operand.tensor.type(), options.symbolic);
+      fill_input(*graph.add_input(), name, operand.tensor.type(), options);
     }
   }
   for (const auto& [name, value] : attributes) {

@@ -113,6 +113,19 @@ Ints numbers(const Dims& dims) {
 
 Value per_channel(Value v, Value like) { return broadcast(v, like.dims(), {1}); }
 
+Value channels_first(Value x) {
+  Ints order = {0, x.rank() - 1};
+  for (int64_t i = 1; i + 1 < x.rank(); ++i) order.push_back(i);
+  return transpose(x, order);
+}
+
+Value channels_last(Value x) {
+  Ints order = {0};
+  for (int64_t i = 2; i < x.rank(); ++i) order.push_back(i);
+  order.push_back(1);
+  return transpose(x, order);
+}
+
 Value convolution(Node& n, Value x, Value w) {
   Windows windows = read_windows(n, x, kernel_of_weights(n, x, w));
   const int64_t groups = n.integer("group", 1);

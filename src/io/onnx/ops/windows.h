@@ -36,6 +36,9 @@ Ints numbers(const Dims& dims);
 
 // A vector with one number per channel, which is dim 1 of `like`.
 Value per_channel(Value v, Value like);
+// Channels from the last place to dim 1, and back.
+Value channels_first(Value x);
+Value channels_last(Value x);
 // Conv and its kin, but for the bias: all attributes are read here.
 Value convolution(Node& n, Value x, Value w);
 
