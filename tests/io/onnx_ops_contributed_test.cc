@@ -113,9 +113,9 @@ TEST(OnnxContributedNorm, SkipsAndBiasesAreAdded) {
     EXPECT_THAT(numbers(run_node("SimplifiedLayerNormalization", 1, {x, gamma},
                                  {{"epsilon", 0.0}, {"axis", -1}}, where)),
                 near({1 / simple(1, 2), 20 / simple(1, 2), 5 / simple(5, 3), 30 / simple(5, 3)}));
-    EXPECT_THAT(numbers(run_node("LayerNormalization", 1, {x, gamma, beta}, {{"epsilon", 0.0}},
-                                 where)),
-                near({-1, 11, 1, -9}));
+    EXPECT_THAT(
+        numbers(run_node("LayerNormalization", 1, {x, gamma, beta}, {{"epsilon", 0.0}}, where)),
+        near({-1, 11, 1, -9}));
   }
 }
 
@@ -124,9 +124,9 @@ TEST(OnnxContributedNorm, EmbeddingsAreSummed) {
   Tensor words = reals({3, 2}, {0, 1, 9, 9, 4, 0}), places = reals({3, 2}, {1, 0, 0, 1, 7, 7});
   Tensor kinds = reals({2, 2}, {0, 0, 5, 1}), one = reals({2}, {1, 1}), zero = reals({2}, {0, 0});
   Tensor mask = integers({1, 2}, {1, 0}, DType::i32);
-  auto y = run_outputs("EmbedLayerNormalization", 1,
-                       {ids, types, words, places, kinds, one, zero, mask}, {},
-                       {.domain = "com.microsoft", .outputs = 3});
+  auto y =
+      run_outputs("EmbedLayerNormalization", 1, {ids, types, words, places, kinds, one, zero, mask},
+                  {}, {.domain = "com.microsoft", .outputs = 3});
   EXPECT_EQ(numbers(y[2]), Numbers({5, 0, 5, 3}));
   EXPECT_THAT(numbers(y[0]), near({1, -1, 1, -1}));
   EXPECT_EQ(numbers(y[1]), Numbers({1}));
@@ -171,9 +171,9 @@ TEST(OnnxContributedQuantized, Elementwise) {
   EXPECT_EQ(numbers(run("QLinearWhere",
                         {which, a, half, zero, b, one, none_zero, half, bytes({}, {20})})),
             Numbers({10, 32, 30}));
-  EXPECT_EQ(numbers(run("QLinearConcat",
-                        {half, zero, a, half, zero, b, one, none_zero}, {{"axis", 0}})),
-            Numbers({0, 10, 20, 22}));
+  EXPECT_EQ(
+      numbers(run("QLinearConcat", {half, zero, a, half, zero, b, one, none_zero}, {{"axis", 0}})),
+      Numbers({0, 10, 20, 22}));
   EXPECT_THAT(error_of("QLinearConcat", {half, zero, a, half}, {{"axis", 0}}),
               HasSubstr("4 operands"));
 }
@@ -194,24 +194,37 @@ TEST(OnnxContributedQuantized, SoftmaxAndAverages) {
             Numbers({1, 2}));
 }
 
+TEST(OnnxContributedQuantized, PoolsWithChannelsLast) {
+  Tensor x = bytes({1, 3, 1}, {1, 3, 7}), one = scalar(1), zero = bytes({}, {1});
+  std::vector<Operand> operands = {x, one, zero, one, bytes({}, {10})};
+  Attributes at = {{"kernel_shape", Ints{2}}, {"pads", Ints{1, 0}}, {"channels_last", 1}};
+  // Less the zero point: 0, 2, 6.
+  EXPECT_EQ(numbers(run("QLinearAveragePool", operands, at)), Numbers({10, 11, 14}));
+  at.emplace_back("count_include_pad", 1);
+  operands[0] = bytes({1, 3, 1}, {5, 3, 7});
+  EXPECT_EQ(numbers(run("QLinearAveragePool", operands, at)), Numbers({12, 13, 14}));
+  Tensor high = integers({1, 3, 2}, {1, -9, -3, 4, 0, 6}, DType::i8);
+  EXPECT_EQ(numbers(run("NhwcMaxPool", {high}, {{"kernel_shape", Ints{2}}})),
+            Numbers({1, 4, 0, 6}));
+}
+
 TEST(OnnxContributedQuantized, Products) {
   // a - 1 is [1, 2]; b - [0, 1] is [[1, 2], [3, 4]] with scales 1 and 2.
   Tensor a = bytes({1, 2}, {2, 3}), b = bytes({2, 2}, {1, 3, 3, 5});
   Tensor one = bytes({}, {1}), zeros = bytes({2}, {0, 1}), scales = reals({2}, {1, 2});
   Tensor bias = reals({2}, {100, 200});
-  EXPECT_EQ(numbers(run("MatMulIntegerToFloat",
-                        {a, b, scalar(0.5), scales, one, zeros, bias})),
+  EXPECT_EQ(numbers(run("MatMulIntegerToFloat", {a, b, scalar(0.5), scales, one, zeros, bias})),
             Numbers({103.5, 210}));
   Tensor c = integers({2}, {1, 0}, DType::i32);
   EXPECT_EQ(numbers(run("QGemm", {a, scalar(0.5), one, b, scales, zeros, c})), Numbers({4, 10}));
-  EXPECT_EQ(numbers(run("QGemm", {a, scalar(0.5), one, b, scales, zeros, c, scalar(2),
-                                  bytes({}, {7})},
-                        {{"alpha", 2.0}})),
-            Numbers({11, 17}));
+  EXPECT_EQ(
+      numbers(run("QGemm", {a, scalar(0.5), one, b, scales, zeros, c, scalar(2), bytes({}, {7})},
+                  {{"alpha", 2.0}})),
+      Numbers({11, 17}));
   // 255 is a's largest number, so that its grid is whole.
-  EXPECT_THAT(numbers(run("DynamicQuantizeMatMul",
-                          {reals({1, 2}, {255, 1}), b, scales, zeros, bias})),
-              near({255 + 3 + 100, 2 * (510 + 4) + 200}, 1e-3));
+  EXPECT_THAT(
+      numbers(run("DynamicQuantizeMatMul", {reals({1, 2}, {255, 1}), b, scales, zeros, bias})),
+      near({255 + 3 + 100, 2 * (510 + 4) + 200}, 1e-3));
 }
 
 TEST(OnnxContributedQuantized, AttentionOfIntegers) {
@@ -228,9 +241,9 @@ TEST(OnnxContributedQuantized, QuantizesAlongItsAxis) {
   Tensor x = reals({2, 2}, {1, 2, 3, 4}), scales = reals({2}, {1, 2}), zeros = bytes({2}, {0, 1});
   EXPECT_EQ(numbers(run("QuantizeLinear", {x, scales, zeros}, {{"axis", 0}})),
             Numbers({1, 2, 3, 3}));
-  EXPECT_EQ(numbers(run("DequantizeLinear", {bytes({2, 2}, {1, 2, 3, 3}), scales, zeros},
-                        {{"axis", 0}})),
-            Numbers({1, 2, 4, 4}));
+  EXPECT_EQ(
+      numbers(run("DequantizeLinear", {bytes({2, 2}, {1, 2, 3, 3}), scales, zeros}, {{"axis", 0}})),
+      Numbers({1, 2, 4, 4}));
 }
 
 // ---- Weights of a few bits ----------------------------------------------------------------------
@@ -283,8 +296,8 @@ TEST(OnnxMatMulNBits, UnpacksBlocks) {
     Packed p(bits);
     Tensor a = reals({1, 1, 40}, x), scales = reals({2, 3}, p.scales);
     Tensor b = bytes({2, 3, 2 * bits}, p.bytes);
-    Attributes at = {{"K", 40}, {"N", 2}, {"bits", bits}, {"block_size", 16},
-                     {"accuracy_level", 4}};
+    Attributes at = {
+        {"K", 40}, {"N", 2}, {"bits", bits}, {"block_size", 16}, {"accuracy_level", 4}};
     Numbers middle = p.product(x, [&](size_t) { return 1 << (bits - 1); });
     EXPECT_THAT(numbers(run("MatMulNBits", {a, b, scales}, at)), near(middle, 1e-3));
     EXPECT_THAT(numbers(run("MatMulNBits", {a, constant(b), scales}, at)), near(middle, 1e-3));
@@ -322,9 +335,8 @@ TEST(OnnxMatMulNBits, ChecksItsLayout) {
   EXPECT_EQ(error_of("MatMulNBits", {a, b, scales, none(), constant(plain)}, with(40, 16, 4)), "");
   groups[0] = 2;
   Tensor mixed = integers({40}, groups, DType::i32);
-  EXPECT_THAT(
-      error_of("MatMulNBits", {a, b, scales, none(), constant(mixed)}, with(40, 16, 4)),
-      HasSubstr("row 0 in group 2"));
+  EXPECT_THAT(error_of("MatMulNBits", {a, b, scales, none(), constant(mixed)}, with(40, 16, 4)),
+              HasSubstr("row 0 in group 2"));
 }
 
 // ---- Others -------------------------------------------------------------------------------------
@@ -332,9 +344,7 @@ TEST(OnnxMatMulNBits, ChecksItsLayout) {
 TEST(OnnxContributedShape, ExpandDims) {
   Tensor x = reals({2, 3}, Numbers(6, 1));
   auto dims = [&](int64_t axis) {
-    return run("ExpandDims", {x, constant(integers({}, {axis}, DType::i32))})
-        .type()
-        .static_dims();
+    return run("ExpandDims", {x, constant(integers({}, {axis}, DType::i32))}).type().static_dims();
   };
   EXPECT_EQ(dims(0), (Ints{1, 2, 3}));
   EXPECT_EQ(dims(-1), (Ints{2, 3, 1}));
@@ -342,13 +352,25 @@ TEST(OnnxContributedShape, ExpandDims) {
               HasSubstr("axis 3 is outside rank 3"));
 }
 
+TEST(OnnxContributedShape, RangeTriluUnique) {
+  EXPECT_EQ(numbers(run("Range", {scalar(1), scalar(4)})), Numbers({1, 2, 3}));
+  EXPECT_EQ(numbers(run("Range", {scalar(1), scalar(4), scalar(2)})), Numbers({1, 3}));
+  EXPECT_EQ(numbers(run("Trilu", {reals({2, 2}, {1, 2, 3, 4})}, {{"upper", 0}})),
+            Numbers({1, 0, 3, 4}));
+  auto y = run_outputs("Unique", 1, {reals({6}, {2, 1, 1, 3, 4, 3})}, {},
+                       {.domain = "com.microsoft", .outputs = 3});
+  EXPECT_EQ(numbers(y[0]), Numbers({2, 1, 3, 4}));
+  EXPECT_EQ(numbers(y[1]), Numbers({0, 1, 1, 2, 3, 2}));
+  EXPECT_EQ(numbers(y[2]), Numbers({1, 2, 2, 1}));
+}
+
 TEST(OnnxContributedShape, InverseNeedsPivots) {
   // The first pivot of the first matrix is 0.
   Tensor x = reals({2, 2, 2}, {0, 2, 1, 0, 1, 2, 3, 4});
   for (bool symbolic : {false, true})
-    EXPECT_THAT(numbers(run_node("Inverse", 1, {x}, {},
-                                 {.domain = "com.microsoft", .symbolic = symbolic})),
-                near({0, 1, 0.5, 0, -2, 1, 1.5, -0.5}));
+    EXPECT_THAT(
+        numbers(run_node("Inverse", 1, {x}, {}, {.domain = "com.microsoft", .symbolic = symbolic})),
+        near({0, 1, 0.5, 0, -2, 1, 1.5, -0.5}));
   Tensor big = reals({3, 3}, {2, 0, 1, 0, 1e-3, 5, 1, 4, 0});
   Numbers inverse = numbers(run("Inverse", {big}));
   for (size_t i = 0; i < 3; ++i)

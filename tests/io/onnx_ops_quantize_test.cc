@@ -63,9 +63,9 @@ TEST(OnnxQuantize, NarrowAndWideTypes) {
   EXPECT_EQ(numbers(run_node("QuantizeLinear", 21, {x, scalar(1)}, wide)),
             Numbers({-9, 3, 8, 32767}));
   // The division is done in f16, the sum with the zero point is exact: 2049 is no f16.
-  Tensor y = run_node("QuantizeLinear", 23,
-                      {reals({1}, {2048}, DType::f16), reals({}, {1}, DType::f16),
-                       integers({}, {1}, DType::u16)});
+  Tensor y = run_node(
+      "QuantizeLinear", 23,
+      {reals({1}, {2048}, DType::f16), reals({}, {1}, DType::f16), integers({}, {1}, DType::u16)});
   EXPECT_EQ(numbers(y), Numbers({2049}));
   EXPECT_THAT(import_error("QuantizeLinear", 21, {x, scalar(1), zero}, wide),
               HasSubstr("output_dtype is i16, the zero point i4"));
@@ -85,8 +85,7 @@ TEST(OnnxQuantize, DividesInTheGivenPrecision) {
 TEST(OnnxQuantize, Float8SaturatesUnlessToldNotTo) {
   Tensor x = reals({3}, {1.06, 1e6, -1e6});
   Tensor zero = reals({}, {0}, DType::f8e4m3fn);
-  EXPECT_EQ(numbers(run_node("QuantizeLinear", 19, {x, scalar(1), zero})),
-            Numbers({1, 448, -448}));
+  EXPECT_EQ(numbers(run_node("QuantizeLinear", 19, {x, scalar(1), zero})), Numbers({1, 448, -448}));
   Tensor wild = run_node("QuantizeLinear", 19, {x, scalar(1), zero}, {{"saturate", 0}});
   EXPECT_EQ(wild.real_at(0), 1);
   EXPECT_TRUE(std::isnan(wild.real_at(1)));
@@ -112,8 +111,8 @@ TEST(OnnxDequantize, DiffersAndScales) {
                       {integers({1}, {65535}, DType::u16), reals({}, {0.25}, DType::f16)});
   EXPECT_EQ(y.dtype(), DType::f16);
   EXPECT_EQ(numbers(y), Numbers({16384}));
-  Tensor wide = run_node("DequantizeLinear", 23, {x, reals({}, {1}, DType::f16)},
-                         {{"output_dtype", kFloat}});
+  Tensor wide =
+      run_node("DequantizeLinear", 23, {x, reals({}, {1}, DType::f16)}, {{"output_dtype", kFloat}});
   EXPECT_EQ(wide.dtype(), DType::f32);
   EXPECT_THAT(import_error("DequantizeLinear", 13, {x, scalar(1), integers({}, {0}, DType::i8)}),
               HasSubstr("the zero point is i8, the input u8"));
@@ -122,8 +121,8 @@ TEST(OnnxDequantize, DiffersAndScales) {
 }
 
 TEST(OnnxQuantize, DynamicRangeIncludesZero) {
-  auto results = run_outputs("DynamicQuantizeLinear", 11, {reals({3}, {1, 2, 2.55})}, {},
-                             {.outputs = 3});
+  auto results =
+      run_outputs("DynamicQuantizeLinear", 11, {reals({3}, {1, 2, 2.55})}, {}, {.outputs = 3});
   EXPECT_EQ(numbers(results[0]), Numbers({100, 200, 255}));
   EXPECT_THAT(numbers(results[1]), near({0.01}));
   EXPECT_EQ(numbers(results[2]), Numbers({0}));
@@ -148,9 +147,10 @@ TEST(OnnxQuantize, QLinearMatMulPerRowAndColumn) {
 TEST(OnnxQuantize, QLinearConvPadsWithTheZeroPoint) {
   // x - 10 = [1, 2, 3]; kernels [1, 1] and [2, 0] less their zero points; bias 1 and -2.
   Tensor x = bytes({1, 1, 3}, {11, 12, 13}), w = bytes({2, 1, 2}, {4, 4, 7, 5});
-  std::vector<Operand> operands = {x, scalar(0.5), bytes({}, {10}), w, reals({2}, {1, 2}),
-                                   bytes({2}, {3, 5}), scalar(0.5), bytes({}, {100}),
-                                   integers({2}, {1, -2}, DType::i32)};
+  std::vector<Operand> operands = {
+      x,           scalar(0.5),        bytes({}, {10}),
+      w,           reals({2}, {1, 2}), bytes({2}, {3, 5}),
+      scalar(0.5), bytes({}, {100}),   integers({2}, {1, -2}, DType::i32)};
   Attributes pads = {{"pads", Ints{1, 0}}};
   // Sums [1, 3, 5] and [0, 2, 4], with bias [2, 4, 6] and [-2, 0, 2], by scales 1 and 2.
   Numbers want = {102, 104, 106, 96, 100, 104};

@@ -97,9 +97,9 @@ inline void fill_attribute(onnx::AttributeProto& proto, const AttributeValue& va
 }
 
 inline void fill_input(onnx::ValueInfoProto& info, const std::string& name, Type type,
-                       const NodeOptions& options) {
+                       bool symbolic, const Ints& numbers = {}) {
   auto is_symbol = [&](int64_t size) {
-    return options.symbolic && size > 1 && std::ranges::count(options.numbers, size) == 0;
+    return symbolic && size > 1 && std::ranges::count(numbers, size) == 0;
   };
   info.set_name(name);
   onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
@@ -138,7 +138,8 @@ inline std::string node_model(std::string_view op, int version,
       onnx_io::fill_tensor(operand.tensor, *graph.add_initializer());
       graph.mutable_initializer(graph.initializer_size() - 1)->set_name(name);
     } else {
-      fill_input(*graph.add_input(), name, operand.tensor.type(), options);
+      fill_input(*graph.add_input(), name, operand.tensor.type(), options.symbolic,
+                 options.numbers);
     }
   }
   for (const auto& [name, value] : attributes) {

@@ -12,8 +12,8 @@ enum class Shown { raw, capped, masked, probabilities };  // what qk_matmul_outp
 struct Operands {
   Heads heads;
   Value present_key, present_value;
-  Dim past;      // keys
-  bool flat;     // operands of rank 3
+  Dim past;   // keys
+  bool flat;  // operands of rank 3
 };
 
 Operands read_operands(Node& n) {
@@ -107,8 +107,8 @@ Value guarded(Value y, Value mask) {
 // Step by step: what happens between the products is shown, or has a type of its own.
 Value spelled_out(Node& n, Heads h, Shown shown, DType precision) {
   if (h.causal) {
-    h.mask = causal_mask(n.builder(), h.query.dim(2), h.key.dim(2) - h.query.dim(2),
-                         h.query.dim(2));
+    h.mask =
+        causal_mask(n.builder(), h.query.dim(2), h.key.dim(2) - h.query.dim(2), h.query.dim(2));
   }
   Value raw = raw_scores(n, h);
   Value capped_scores = capped(raw, h.softcap);

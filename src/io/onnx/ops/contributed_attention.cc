@@ -157,8 +157,7 @@ std::vector<Value> unpacked(Node& n, int64_t heads) {
   if (!all) parts.push_back(query);
   for (int64_t i = 0; i < count; ++i) {
     Value part = slice(packed, 3, i, i + 1);
-    parts.push_back(
-        reshape(part, {packed.dim(0), packed.dim(1), packed.dim(2) * packed.dim(4)}));
+    parts.push_back(reshape(part, {packed.dim(0), packed.dim(1), packed.dim(2) * packed.dim(4)}));
   }
   return parts;
 }

@@ -130,9 +130,7 @@ Value fused_product(Node& n) {
 
 void map_fused_matmul(Node& n) { n.out(fused_product(n)); }
 
-void map_fused_matmul_activation(Node& n) {
-  n.out(named_activation(n).apply(n, fused_product(n)));
-}
+void map_fused_matmul_activation(Node& n) { n.out(named_activation(n).apply(n, fused_product(n))); }
 
 void map_gemm_fast_gelu(Node& n) {
   Value y = matmul(n.in(0), n.in(1));

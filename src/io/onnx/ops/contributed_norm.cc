@@ -1,3 +1,4 @@
+#include "io/onnx/ops/indices.h"
 #include "io/onnx/ops/quantize.h"
 #include "io/onnx/registry.h"
 
@@ -51,8 +52,7 @@ void map_simplified_layer_normalization(Node& n) {
 
 void map_skip_layer_normalization(Node& n) {
   Value sum = summed(n, n.in(0), n.in(1), n.optional(4));
-  skip_norm(n, sum,
-            layer_norm_of(n, sum, n.in(2), n.optional(3), n.real("epsilon", 1e-12)));
+  skip_norm(n, sum, layer_norm_of(n, sum, n.in(2), n.optional(3), n.real("epsilon", 1e-12)));
 }
 
 void map_skip_simplified_layer_normalization(Node& n) {
@@ -65,10 +65,9 @@ namespace {
 // Rows of a table; a table without ids takes its first rows, one per position.
 Value positions_of(Node& n, Value table, Value ids, Dim length) {
   n.require_rank(table, "position_embedding", 2, 2);
-  if (ids) return take(table, ids);
+  if (ids) return looked_up(table, ids, 0);
   if (!provably_le(length, table.dim(0))) {
-    n.bad("{} positions, position_embedding has {}", length.to_string(),
-          table.dim(0).to_string());
+    n.bad("{} positions, position_embedding has {}", length.to_string(), table.dim(0).to_string());
   }
   return slice(table, 0, 0, length);
 }
@@ -80,10 +79,10 @@ void map_embed_layer_normalization(Node& n) {
   n.require_rank(ids, "input_ids", 2, 2);
   n.require_rank(words, "word_embedding", 2, 2);
   n.ignore("mask_index_type");
-  Value sum = take(words, ids) + positions_of(n, n.in(3), n.optional(8), ids.dim(1));
+  Value sum = looked_up(words, ids, 0) + positions_of(n, n.in(3), n.optional(8), ids.dim(1));
   if (segments) {
     n.require_rank(segments, "segment_embedding", 2, 2);
-    sum = sum + take(segments, n.in(1));
+    sum = sum + looked_up(segments, n.in(1), 0);
   }
   n.out(0, layer_norm_of(n, sum, n.in(5), n.in(6), n.real("epsilon", 1e-12)));
   if (n.wants(1)) {
@@ -116,9 +115,7 @@ Value grouped_norm(Node& n, Value x, Value scale, Value bias) {
 
 }  // namespace
 
-void map_contributed_group_norm(Node& n) {
-  n.out(grouped_norm(n, n.in(0), n.in(1), n.in(2)));
-}
+void map_contributed_group_norm(Node& n) { n.out(grouped_norm(n, n.in(0), n.in(1), n.in(2))); }
 
 // The channels of skip and bias stand as those of x do.
 void map_skip_group_norm(Node& n) {

@@ -1,4 +1,5 @@
 #include "io/onnx/ops/quantize.h"
+#include "io/onnx/ops/windows.h"
 #include "io/onnx/registry.h"
 
 // Ops between quantized tensors, which ONNX Runtime's quantizers write: the operands are
@@ -106,6 +107,20 @@ void map_qlinear_global_average_pool(Node& n) {
   Ints spatial;
   for (int64_t i = last ? 1 : 2; i < x.rank() - (last ? 1 : 0); ++i) spatial.push_back(i);
   n.out(quantized_at(n, reduce_mean(x, spatial, true), 3, n.in(0).dtype()));
+}
+
+void map_qlinear_average_pool(Node& n) {
+  Value x = dequantized_at(n, 0);
+  n.require_rank(x, "X", 3);
+  const bool last = n.flag("channels_last");
+  Value y = average_pool(n, last ? channels_first(x) : x, 11);
+  n.out(quantized_at(n, last ? channels_last(y) : y, 3, n.in(0).dtype()));
+}
+
+void map_nhwc_max_pool(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "x", 3);
+  n.out(channels_last(max_pool_dilated(n, channels_first(x))));
 }
 
 // ---- Products

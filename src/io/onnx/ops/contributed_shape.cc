@@ -70,11 +70,10 @@ void map_inverse(Node& n) {
                     broadcast_to(cast(one, inner), {batch, size, size})},
                    2);
   Value steps = iota(b, DType::i64, {size}, 0);
-  std::vector<Value> done =
-      scan(std::vector<Value>{m}, std::vector<Value>{steps},
-           [](Builder&, std::span<const Value> in) {
-             return std::vector<Value>{eliminated(in[0], in[1])};
-           });
+  std::vector<Value> done = scan(std::vector<Value>{m}, std::vector<Value>{steps},
+                                 [](Builder&, std::span<const Value> in) {
+                                   return std::vector<Value>{eliminated(in[0], in[1])};
+                                 });
   n.out(cast(reshape(slice(done[0], 2, size, size * 2), dims), x.dtype()));
 }
 

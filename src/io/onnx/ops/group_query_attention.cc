@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "io/onnx/ops/heads.h"
+#include "io/onnx/ops/indices.h"
 #include "io/onnx/ops/quantize.h"
 #include "io/onnx/registry.h"
 
@@ -69,16 +70,17 @@ std::optional<Dim> known_total(Node& n) {
 }
 
 // How many rows the total has beyond `least`, as a size; the segment ends where that is data.
-Dim rows_beyond(Node& n, Dim least) {
+Dim rows_beyond(Node& n, const Step& s, Dim least) {
   Value total = cast(as_scalar(n.in(6)), DType::i64);
-  return n.size(maximum(total - size_value(n.builder(), least), 0));
+  return n.size(maximum(total - size_value(n.builder(), least), 0),
+                room_for_each(s.heads.query.type().elements(), 1));
 }
 
 // All sequences are as long as the cache.
 bool are_full(Node& n, const Step& s) {
   const std::optional<Dims> lengths = n.known(5);
-  return lengths && std::all_of(lengths->begin(), lengths->end(),
-                                [&](Dim d) { return d + 1 == s.present; });
+  return lengths &&
+         std::all_of(lengths->begin(), lengths->end(), [&](Dim d) { return d + 1 == s.present; });
 }
 
 // The new cache has room for all that is valid, and at least the size of the old one.
@@ -95,7 +97,7 @@ void size_cache(Node& n, Step& s) {
     s.is_plain = s.present == old + s.length && (s.batch.is(1) || are_full(n, s));
   } else if (old.is_static()) {
     const Dim least = provably_le(s.length, old) ? old : s.length;
-    s.present = least + rows_beyond(n, least);
+    s.present = least + rows_beyond(n, s, least);
   } else {
     // Whether there is room can only be told later: there is for all.
     s.present = old + s.length;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "io/onnx/ops/indices.h"
+
 namespace hone::onnx_io {
 namespace {
 
@@ -40,8 +42,8 @@ int64_t head_count(Node& n, std::string_view attribute) {
 Value split_heads(Node& n, Value x, std::string_view what, int64_t heads) {
   n.require_rank(x, what, 3, 3);
   const std::optional<Dim> width = x.dim(2).divided_by(heads);
-  if (!width) n.bad("{} is {}, whose last dim is no multiple of {} heads", what,
-                    x.type().to_string(), heads);
+  if (!width)
+    n.bad("{} is {}, whose last dim is no multiple of {} heads", what, x.type().to_string(), heads);
   return transpose(reshape(x, {x.dim(0), x.dim(1), heads, *width}), {0, 2, 1, 3});
 }
 
@@ -137,8 +139,8 @@ Value rotated(Node& n, Value x, Value cos, Value sin, Value positions, bool inte
   if (positions) {
     n.require_rank(positions, "position_ids", 2, 2);
     positions = broadcast_to(positions, {x.dim(0), x.dim(2)});
-    cos = take(cos, positions);
-    sin = take(sin, positions);
+    cos = looked_up(cos, positions, 0);
+    sin = looked_up(sin, positions, 0);
   }
   const Dims dims = {x.dim(0), x.dim(2), cos.dim(2)};
   cos = broadcast_to(cast(cos, x.dtype()), dims);

@@ -13,11 +13,11 @@ Value merge_heads(Value x);
 int64_t head_count(Node& n, std::string_view attribute);
 
 struct Heads {
-  Value query, key, value;    // [batch, heads, length, dim]; the keys with those of the past
-  Value mask;                 // bool: may be seen; real: added to the scores; or absent
+  Value query, key, value;      // [batch, heads, length, dim]; the keys with those of the past
+  Value mask;                   // bool: may be seen; real: added to the scores; or absent
   std::optional<double> scale;  // absent: 1 / sqrt(dim); 0 is for raw_scores alone
-  double softcap = 0;         // 0: none
-  bool causal = false;        // query i of q sees the keys up to i + keys - q
+  double softcap = 0;           // 0: none
+  bool causal = false;          // query i of q sees the keys up to i + keys - q
 };
 
 // softmax(query key^T * scale + mask) value.

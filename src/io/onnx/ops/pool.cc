@@ -50,17 +50,17 @@ int64_t ceil_padding(int64_t high, int64_t stride, int64_t span) {
   return high + stride <= span ? high + stride - 1 : std::max(span, high) - 1;
 }
 
-Windows pool_windows(Node& n, Value x, int dilated_since) {
+Windows pool_windows(Node& n, Value x, bool dilated) {
   const Ints kernel = pool_kernel(n, x);
-  return read_windows(n, x, {kernel.begin(), kernel.end()}, n.version() >= dilated_since);
+  return read_windows(n, x, {kernel.begin(), kernel.end()}, dilated);
 }
 
-Pool pool_of(Node& n, Windows windows, int ceil_since) {
+Pool pool_of(Node& n, Windows windows, bool may_ceil) {
   Pool p;
   p.window = numbers(windows.kernel);
   p.low = numbers(windows.low);
   p.high = p.padding = numbers(windows.high);
-  const bool ceil = n.version() >= ceil_since && n.flag("ceil_mode");
+  const bool ceil = may_ceil && n.flag("ceil_mode");
   if (ceil && read_auto_pad(n) == "NOTSET") {
     for (size_t i = 0; i < p.high.size(); ++i)
       p.high[i] = ceil_padding(p.high[i], windows.stride[i], windows.span(i).value());
@@ -208,32 +208,44 @@ Dims unpooled_dims(Node& n, const Dims& inferred) {
 
 }  // namespace
 
-void map_average_pool(Node& n) {
-  Value x = n.in();
-  const bool with_padding = n.version() >= 7 && n.flag("count_include_pad");
-  const Windows stated = pool_windows(n, x, 19);
+Value average_pool(Node& n, Value x, int version) {
+  const bool with_padding = version >= 7 && n.flag("count_include_pad");
+  const Windows stated = pool_windows(n, x, version >= 19);
   Windows left = stated;
   const DType dtype = x.dtype();
   x = cast(x, sum_type(dtype));
   Value padded = with_numeric_padding(x, left, 0);
-  const Pool p = pool_of(n, left, 10);
+  const Pool p = pool_of(n, left, version >= 10);
   Value sum = p.reduce("sum", padded);
-  if (counts_all(stated, p, with_padding)) {
-    int64_t count = 1;
-    for (int64_t w : p.window) count *= w;
-    n.out(cast(sum / static_cast<double>(count), dtype));
-  } else {
-    n.out(cast(sum / counts(x, stated, p, with_padding), dtype));
+  if (!counts_all(stated, p, with_padding)) {
+    return cast(sum / counts(x, stated, p, with_padding), dtype);
   }
+  int64_t count = 1;
+  for (int64_t w : p.window) count *= w;
+  return cast(sum / static_cast<double>(count), dtype);
+}
+
+void map_average_pool(Node& n) { n.out(average_pool(n, n.in(), n.version())); }
+
+namespace {
+
+double least_of(DType dtype) {
+  return is_real(dtype) ? -std::numeric_limits<double>::infinity()
+                        : integer_to_real(dtype, integer_limits(dtype).lowest);
+}
+
+}  // namespace
+
+Value max_pool_dilated(Node& n, Value x) {
+  Windows windows = pool_windows(n, x, true);
+  Value padded = with_numeric_padding(x, windows, least_of(x.dtype()));
+  return pool_of(n, windows, true).reduce("max", padded);
 }
 
 void map_max_pool(Node& n) {
   Value x = n.in();
-  Windows windows = pool_windows(n, x, 10);
+  Windows windows = pool_windows(n, x, n.version() >= 10);
   const bool column_major = n.version() >= 8 && n.flag("storage_order");
-  const double least = is_real(x.dtype())
-                           ? -std::numeric_limits<double>::infinity()
-                           : integer_to_real(x.dtype(), integer_limits(x.dtype()).lowest);
   if (n.wants(1)) {
     for (size_t i = 0; i < windows.rank(); ++i) {
       if (!windows.low[i].is_static() || !windows.high[i].is_static())
@@ -241,8 +253,8 @@ void map_max_pool(Node& n) {
                       x.dim(static_cast<int>(i) + 2).to_string());
     }
   }
-  Value padded = with_numeric_padding(x, windows, least);
-  const Pool p = pool_of(n, windows, 10);
+  Value padded = with_numeric_padding(x, windows, least_of(x.dtype()));
+  const Pool p = pool_of(n, windows, n.version() >= 10);
   Value y = p.reduce("max", padded);
   n.out(y);
   if (n.wants(1)) n.out(1, indices_of_maxima(p, x, y, column_major));
@@ -252,9 +264,9 @@ void map_lp_pool(Node& n) {
   Value x = n.in();
   const double order = norm_order(n, 2);
   const DType dtype = x.dtype();
-  Windows windows = pool_windows(n, x, 18);
+  Windows windows = pool_windows(n, x, n.version() >= 18);
   Value powers = with_numeric_padding(powered(cast(x, sum_type(dtype)), order), windows, 0);
-  const Pool p = pool_of(n, windows, 18);
+  const Pool p = pool_of(n, windows, n.version() >= 18);
   n.out(cast(rooted(p.reduce("sum", powers), order), dtype));
 }
 

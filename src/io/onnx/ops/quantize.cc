@@ -66,9 +66,7 @@ Value to_float8(Value x, DType dtype, bool saturate) {
 
 }  // namespace
 
-Value as_scalar(Value v) {
-  return v.rank() > 0 && v.type().elements().is(1) ? reshape(v, {}) : v;
-}
+Value as_scalar(Value v) { return v.rank() > 0 && v.type().elements().is(1) ? reshape(v, {}) : v; }
 
 Value dequantized(Node& n, Value x, Value scale, Value zero, Granularity g) {
   if (!(kNarrow | kWide | kFloat8).contains(x.dtype())) {

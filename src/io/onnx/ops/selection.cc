@@ -162,6 +162,16 @@ void map_unique(Node& n) {
   if (n.wants(3)) n.out_cut(3, groups.size, 0, groups.count);
 }
 
+// In the order of the input, without the places of the first ones.
+void map_contributed_unique(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "x", 1, 1);
+  const Groups groups = in_order_of_rows(groups_of(unsqueeze(x, 1)));
+  n.out_cut(0, looked_up(x, groups.first, 0), 0, groups.count);
+  n.out(1, groups.members);
+  n.out_cut(2, groups.size, 0, groups.count);
+}
+
 // ---- NonMaxSuppression --------------------------------------------------------------------------
 
 namespace {

@@ -194,8 +194,10 @@ Value step_count(Value start, Value limit, Value delta) {
 
 }  // namespace
 
-void map_range(Node& n) {
-  Value start = scalar_of(n, 0), limit = scalar_of(n, 1), delta = scalar_of(n, 2);
+namespace {
+
+void map_range_by(Node& n, Value delta) {
+  Value start = scalar_of(n, 0), limit = scalar_of(n, 1);
   std::optional<Dim> count;
   if (is_integer(start.dtype())) {
     std::optional<Dim> first = known_scalar(n, start), last = known_scalar(n, limit);
@@ -205,6 +207,14 @@ void map_range(Node& n) {
   if (!count) count = n.size(step_count(start, limit, delta));
   Value steps = iota(n.builder(), start.dtype(), {*count}, 0);
   n.out(steps * delta + start);
+}
+
+}  // namespace
+
+void map_range(Node& n) { map_range_by(n, scalar_of(n, 2)); }
+
+void map_contributed_range(Node& n) {
+  map_range_by(n, n.has(2) ? scalar_of(n, 2) : n.builder().scalar(n.in(0).dtype(), 1));
 }
 
 // ---- Reshape ------------------------------------------------------------------------------------

@@ -39,6 +39,10 @@ Value per_channel(Value v, Value like);
 // Channels from the last place to dim 1, and back.
 Value channels_first(Value x);
 Value channels_last(Value x);
+// AveragePool with the attributes that it has in a version of the standard; MaxPool without
+// indices.
+Value average_pool(Node& n, Value x, int version);
+Value max_pool_dilated(Node& n, Value x);
 // Conv and its kin, but for the bias: all attributes are read here.
 Value convolution(Node& n, Value x, Value w);
 
