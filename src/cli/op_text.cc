@@ -39,6 +39,7 @@ std::string traits_text(const OpDef& def) {
   if (def.traits.commutative) facts.emplace_back("commutative");
   if (def.traits.associative) facts.emplace_back("associative");
   if (def.traits.moves_data) facts.emplace_back("moves data");
+  if (def.traits.is_stepwise) facts.emplace_back("stepwise");
   if (def.traits.has_effect) facts.emplace_back("has an effect");
   return join(facts, ", ");
 }

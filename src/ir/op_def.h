@@ -26,6 +26,7 @@ struct OpTraits {
   bool associative = false;  // up to rounding, for reals
   bool moves_data = false;   // values are copied, never computed
   bool has_effect = false;   // must not be removed or merged (collectives)
+  bool is_stepwise = false;  // a composite whose steps are rounded to their types: they are seen
 };
 
 // An op application whose operand types are known.

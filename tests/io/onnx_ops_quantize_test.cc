@@ -72,14 +72,23 @@ TEST(OnnxQuantize, NarrowAndWideTypes) {
 }
 
 TEST(OnnxQuantize, DividesInTheGivenPrecision) {
-  // 1 / 3 in f16 is 0.33325: times 3000 makes 999.75, in f32 it is 1000.
-  Tensor x = reals({1}, {100.03}), scale = scalar(1);
+  Tensor scale = scalar(1);  // 2049 is no f16
   EXPECT_EQ(numbers(run_node("QuantizeLinear", 23, {reals({1}, {2049}), scale},
                              {{"precision", kFloat16}, {"output_dtype", kInt16}})),
             Numbers({2048}));
   EXPECT_EQ(numbers(run_node("QuantizeLinear", 23, {reals({1}, {2049}), scale},
                              {{"precision", kFloat}, {"output_dtype", kInt16}})),
             Numbers({2049}));
+}
+
+// The quotient is a number of the scale's type before it is rounded: 25.4999993 is 25.5 in f32.
+TEST(OnnxQuantize, DividesBeforeItRounds) {
+  const float scale = 5.0f / 255.0f;
+  const double quotient = static_cast<double>(0.5f / scale);
+  EXPECT_EQ(quotient, 25.5);
+  EXPECT_LT(0.5 / static_cast<double>(scale), 25.5);
+  Tensor x = reals({1}, {0.5}), step = reals({}, {static_cast<double>(scale)});
+  EXPECT_EQ(numbers(run_node("QuantizeLinear", 13, {x, step, bytes({}, {153})})), Numbers({179}));
 }
 
 TEST(OnnxQuantize, Float8SaturatesUnlessToldNotTo) {

@@ -276,7 +276,8 @@ const OpDef op_def_quantize = {
     .opcode = Opcode::quantize,
     .summary = "x / scale + zero_point, rounded and saturated to a narrow type",
     .semantics =
-        "Integers: ties round to even before the zero point is added; the sum saturates; NaN gives "
+        "The quotient is rounded to the type of x first. Integers: ties round to even before the "
+        "zero point is added; the sum saturates; NaN gives "
         "0. f8: rounded to nearest even, finite numbers saturate, infinities and NaN stay where "
         "the "
         "type has them. scale and zero_point: one number, a vector along axis, or with block one "
@@ -285,6 +286,7 @@ const OpDef op_def_quantize = {
     .operands = "x, scale, zero_point?",
     .attrs = kQuantizeAttrs,
     .dtypes = kReal,
+    .traits = {.is_stepwise = true},
     .expand = expand_quantize};
 
 extern const OpDef op_def_dequantize;

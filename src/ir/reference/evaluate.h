@@ -17,7 +17,7 @@ namespace hone {
 enum class Numerics : uint8_t {
   wide,     // double, no rounding between real nodes: the oracle
   rounded,  // each node's result rounded to its element type: conformance. A composite is one node:
-            // its result is rounded, nothing inside of its expansion is.
+            // its result is rounded, nothing inside of its expansion is unless it is stepwise.
   fp32,     // plain float arithmetic: what "as accurate as fp32" is measured against
 };
 

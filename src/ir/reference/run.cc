@@ -218,7 +218,7 @@ class Frame {
     }
     EvalContext inner = context_;
     ++inner.depth;
-    inner.rounds = false;
+    inner.rounds = context_.rounds && step.def->traits.is_stepwise;
     std::vector<Row<D>> outputs = HONE_TRY(run_graph<D>(*expansion, std::move(arguments), inner));
     for (size_t d = 0; d < values_.size(); ++d) {
       for (size_t i = 0; i < outputs[d].size(); ++i) {
