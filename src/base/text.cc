@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 
-// A piece of someone's text for an error: printable and short.
-std::string excerpt(std::string_view text) {
-  constexpr size_t limit = 40;
-  return text.size() <= limit ? escape(text) : escape(text.substr(0, limit)) + "...";
-}
-
 char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 int hex_digit(char c) {
@@ -145,6 +139,12 @@ Result<std::string> unescape(std::string_view text) {
 }
 
 std::string quoted(std::string_view text) { return "\"" + escape(text) + "\""; }
+
+std::string excerpt(std::string_view text) {
+  constexpr size_t kShown = 60;
+  // Cut first: an escaped byte must not be cut in two.
+  return text.size() <= kShown ? escape(text) : escape(text.substr(0, kShown - 3)) + "...";
+}
 
 // The "optimal string alignment" distance, row by row.
 int64_t edit_distance(std::string_view a, std::string_view b) {

@@ -40,6 +40,8 @@ Result<double> parse_double(std::string_view text);  // Also "inf", "-inf", "nan
 std::string escape(std::string_view text);
 Result<std::string> unescape(std::string_view text);
 std::string quoted(std::string_view text);  // "\"" + escape(text) + "\""
+// Escaped, and cut to about 60 characters: for texts from outside within errors and tables.
+std::string excerpt(std::string_view text);
 
 // Insertions, deletions, replacements and swaps of neighbours that turn one into the other.
 int64_t edit_distance(std::string_view a, std::string_view b);

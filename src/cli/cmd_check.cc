@@ -46,12 +46,12 @@ Result<std::string> distance_table(std::span<const std::string> names,
     for (const Evaluated& other : all.subspan(1)) {
       const Tensor& tensor = other.outputs[i];
       if (tensor.type() != wide.type()) {  // a size that depends on data
-        table.add_row({escape(names[i]), wide.type().to_string(), std::string(other.numerics),
+        table.add_row({excerpt(names[i]), wide.type().to_string(), std::string(other.numerics),
                        fmt::format("the type is {}", tensor.type().to_string()), "", ""});
         continue;
       }
       const Comparison distance = HONE_TRY(compare(tensor, wide, {}));
-      table.add_row({escape(names[i]), wide.type().to_string(), std::string(other.numerics),
+      table.add_row({excerpt(names[i]), wide.type().to_string(), std::string(other.numerics),
                      fmt::format("{:.3g}", distance.max_difference),
                      scale > 0 ? fmt::format("{:.3g}", distance.max_difference / scale) : "",
                      distance.worst ? index_text(wide.type(), distance.worst->index) : ""});

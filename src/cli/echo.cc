@@ -9,7 +9,6 @@
 namespace hone::cli {
 namespace {
 
-constexpr size_t kShown = 60;
 constexpr size_t kNamesShown = 5;
 constexpr size_t kStemBytes = 200;  // file systems allow 255 with the extension and a number
 
@@ -28,11 +27,6 @@ std::string file_stem(std::string_view name) {
 }
 
 }  // namespace
-
-std::string excerpt(std::string_view text) {
-  // Cut first: an escaped byte must not be cut in two.
-  return text.size() <= kShown ? escape(text) : escape(text.substr(0, kShown - 3)) + "...";
-}
 
 std::string name_list(std::span<const std::string> names) {
   std::vector<std::string> shown;

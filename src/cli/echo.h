@@ -9,9 +9,6 @@
 
 namespace hone::cli {
 
-// Escaped, and cut to about 60 characters: for texts within an error.
-std::string excerpt(std::string_view text);
-
 // "x, y, z, w, v and 3 more"; each name is an excerpt.
 std::string name_list(std::span<const std::string> names);
 

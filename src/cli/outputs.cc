@@ -33,7 +33,7 @@ std::string outputs_table(std::span<const std::string> names, std::span<const Te
     std::string elements = first_elements(outputs[i], 4);
     if (facts.nans > 0)
       elements += fmt::format("  ({} of {} are NaN)", facts.nans, outputs[i].elements());
-    table.add_row({escape(names[i]), outputs[i].type().to_string(),
+    table.add_row({excerpt(names[i]), outputs[i].type().to_string(),
                    fmt::format("{:.4g}", facts.min), fmt::format("{:.4g}", facts.mean),
                    fmt::format("{:.4g}", facts.max), elements});
   }

@@ -99,7 +99,7 @@ std::vector<NamedType> named_types(std::span<const ModelValue> values) {
 
 void add_types(TextTable& table, std::string title, const std::vector<NamedType>& rows) {
   for (const NamedType& row : rows)
-    table.add_row({std::exchange(title, ""), escape(row.name), row.type.to_string()});
+    table.add_row({std::exchange(title, ""), excerpt(row.name), row.type.to_string()});
   if (rows.empty()) table.add_row({title, "none", ""});
 }
 

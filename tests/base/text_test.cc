@@ -135,5 +135,14 @@ TEST(Text, SecondsForPeople) {
   EXPECT_EQ(format_seconds(std::numeric_limits<double>::infinity()), "inf s");
 }
 
+TEST(Excerpt, IsEscapedAndShort) {
+  EXPECT_EQ(excerpt("x.y"), "x.y");
+  EXPECT_EQ(excerpt("a\x1b[2J\n"), "a\\x1b[2J\\n");
+  EXPECT_EQ(excerpt(std::string(60, 'y')), std::string(60, 'y'));
+  EXPECT_EQ(excerpt(std::string(61, 'y')), std::string(57, 'y') + "...");
+  // Not cut inside of an escape.
+  EXPECT_EQ(excerpt(std::string(61, '\n')).size(), 57U * 2 + 3);
+}
+
 }  // namespace
 }  // namespace hone

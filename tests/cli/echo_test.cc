@@ -5,15 +5,6 @@
 namespace hone::cli {
 namespace {
 
-TEST(Excerpt, IsEscapedAndShort) {
-  EXPECT_EQ(excerpt("x.y"), "x.y");
-  EXPECT_EQ(excerpt("a\x1b[2J\n"), "a\\x1b[2J\\n");
-  EXPECT_EQ(excerpt(std::string(60, 'y')), std::string(60, 'y'));
-  EXPECT_EQ(excerpt(std::string(61, 'y')), std::string(57, 'y') + "...");
-  // Not cut inside of an escape.
-  EXPECT_EQ(excerpt(std::string(61, '\n')).size(), 57U * 2 + 3);
-}
-
 TEST(NameList, NamesFive) {
   std::vector<std::string> names = {"a", "b", "c", "d", "e"};
   EXPECT_EQ(name_list(names), "a, b, c, d, e");

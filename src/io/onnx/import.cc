@@ -124,6 +124,8 @@ std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProt
   std::set<std::string> given = initialized_names(graph);
   InputTypes types(flow, frame.source()->options);
   std::vector<Slot*> slots;
+  for (const onnx::ValueInfoProto& info : graph.input())
+    if (!given.contains(info.name())) types.learn(info);
   for (const onnx::ValueInfoProto& info : graph.input()) {
     if (given.contains(info.name())) continue;
     Type type = types.of(info);

@@ -21,14 +21,14 @@ namespace hone {
 struct OnnxImport {
   // Dims of the file by their names: batch -> 4. Those without one go by the name of the symbol
   // that stands for them.
-  std::map<std::string, int64_t, std::less<>> dims;
-  std::map<std::string, Ints, std::less<>> shapes;  // of inputs
+  std::map<std::string, int64_t, std::less<>> dims = {};
+  std::map<std::string, Ints, std::less<>> shapes = {};  // of inputs
   bool override_shapes = false;  // those given hold even if the file has other numbers
   // Inputs that become constants.
-  std::map<std::string, Tensor, std::less<>> constants;
+  std::map<std::string, Tensor, std::less<>> constants = {};
   // Dims of inputs that become symbols even if the file has numbers there: a name for each dim, ""
   // for one that stays. Equal names are one symbol.
-  std::map<std::string, std::vector<std::string>, std::less<>> symbols;
+  std::map<std::string, std::vector<std::string>, std::less<>> symbols = {};
   OnnxLimits limits = {};
 };
 

@@ -120,13 +120,15 @@ Dims InputTypes::declared_dims(const onnx::ValueInfoProto& info) {
   return dims;
 }
 
-void InputTypes::check_given(const onnx::ValueInfoProto& info, const Ints& given) {
+void InputTypes::learn(const onnx::ValueInfoProto& info) {
+  std::optional<Ints> given = given_shape(info);
+  if (!given || options_.override_shapes || !info.type().tensor_type().has_shape()) return;
   const auto& declared = info.type().tensor_type().shape().dim();
-  if (static_cast<size_t>(declared.size()) != given.size())
-    throw failure_in(info, usage_error("the shape given has {} dims, the file {}", given.size(),
+  if (static_cast<size_t>(declared.size()) != given->size())
+    throw failure_in(info, usage_error("the shape given has {} dims, the file {}", given->size(),
                                        declared.size()));
   for (int axis = 0; axis < declared.size(); ++axis) {
-    int64_t size = given[static_cast<size_t>(axis)];
+    int64_t size = (*given)[static_cast<size_t>(axis)];
     const auto& written = declared[axis];
     if (written.has_dim_value() && written.dim_value() >= 0 && written.dim_value() != size)
       throw failure_in(info, usage_error("the shape given has {} along axis {}, the file {}", size,
@@ -147,7 +149,6 @@ Type InputTypes::of(const onnx::ValueInfoProto& info) {
   if (tensor.shape().dim_size() > kMaxRank)
     throw failure_in(
         info, over_limit("rank {} is above the limit of {}", tensor.shape().dim_size(), kMaxRank));
-  if (given && tensor.has_shape() && !options_.override_shapes) check_given(info, *given);
   Dims dims = given ? Dims(given->begin(), given->end()) : declared_dims(info);
   Result<Type> type = Type::make(dtype, dims);
   if (!type.ok()) throw failure_in(info, std::move(type).error());

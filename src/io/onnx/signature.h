@@ -20,7 +20,9 @@ class InputTypes {
  public:
   InputTypes(Flow& flow, const OnnxImport& options) : flow_(flow), options_(options) {}
 
-  // Throws Failure.
+  // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
+  // them decides dims of others.
+  void learn(const onnx::ValueInfoProto& info);
   Type of(const onnx::ValueInfoProto& info);
   // Null if the input stays one.
   const Tensor* constant(const std::string& name) const;
@@ -29,7 +31,6 @@ class InputTypes {
 
  private:
   Dims declared_dims(const onnx::ValueInfoProto& info);
-  void check_given(const onnx::ValueInfoProto& info, const Ints& given);
   std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
   // What the user wants to be a symbol; null if the file decides.
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
