@@ -163,5 +163,13 @@ TEST(OnnxImage, Col2ImAddsWhatOverlaps) {
               HasSubstr("strides has the number 0"));
 }
 
+TEST(OnnxResize, OpenSizesRepeatTheEdge) {
+  // Positions -0.25, 0.25, 0.75, 1.25: what is beyond the ends has the value at the end.
+  const Tensor x = reals({1, 1, 1, 2}, {1, 3});
+  EXPECT_EQ(numbers(run_node("Resize", 13, {x, none(), scales({1, 1, 1, 2})}, {{"mode", "linear"}},
+                             kSymbolic)),
+            Numbers({1, 1.5, 2.5, 3}));
+}
+
 }  // namespace
 }  // namespace hone::onnx_testing

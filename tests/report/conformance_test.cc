@@ -193,7 +193,7 @@ TEST(ConformanceReport, MarkdownGroupsByReason) {
   EXPECT_THAT(text, HasSubstr("| simple | 3 | 0 | 1 | 1 | 1 |\n"));
   EXPECT_THAT(text, HasSubstr("| 2 | a | `u2`, `u3` |\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | b \\| c | `u1` |\n"));
-  EXPECT_THAT(text, HasSubstr("rtol 0.25 and atol 0"));
+  EXPECT_THAT(text, HasSubstr("rtol 0.25 and atol 0,"));
 }
 
 }  // namespace

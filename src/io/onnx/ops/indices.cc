@@ -99,7 +99,9 @@ Value looked_up(Value x, Value indices, int axis) {
   if (provably_le(1, x.dim(axis))) return take(x, indices, axis);
   Ints none(static_cast<size_t>(x.rank()), 0), one = none;
   one[static_cast<size_t>(axis)] = 1;
-  return take(pad(x, none, one), indices, axis);
+  // Indices beyond the end mean the last element, as take() has it, not what is appended.
+  Value last = maximum(size_value(x.builder(), x.dim(axis)) - 1, 0);
+  return take(pad(x, none, one), minimum(cast(indices, DType::i64), last), axis);
 }
 
 Value from_back(Node& n, Value indices, Dim size) {

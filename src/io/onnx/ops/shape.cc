@@ -46,6 +46,14 @@ int64_t most_of_reshaped(Value x, size_t unknown) {
 
 bool has_measured_axes(Node& n) { return n.version() >= 13 && n.has(1) && !n.known(1); }
 
+int64_t axes_count(Node& n) {
+  Value axes = n.in(1);
+  if (axes.rank() != 1) n.bad("operand 1 has rank {}, want a vector of axes", axes.rank());
+  if (!axes.dim(0).is_static())
+    n.unsupported("the number of axes, {}, is not known", axes.dim(0).to_string());
+  return axes.dim(0).value();
+}
+
 // For axes that depend on data: whether each of `rank` dims is named by them, bool[rank].
 Value named_dims(Node& n, int64_t rank) {
   Builder& b = n.builder();
@@ -67,8 +75,8 @@ Value reshaped_to(Node& n, Value x, Value sizes, int64_t rank) {
 
 // The dims of x where the axes do not name them.
 void squeeze_measured(Node& n, Value x) {
-  const int64_t left = x.rank() - n.in(1).dim(0).value();
-  if (left < 0) n.bad("{} axes for rank {}", n.in(1).dim(0).value(), x.rank());
+  const int64_t left = x.rank() - axes_count(n);
+  if (left < 0) n.bad("{} axes for rank {}", axes_count(n), x.rank());
   Value kept = unary(Opcode::not_, named_dims(n, x.rank()));
   // A stable sort brings what is kept to the front.
   Value key = cast(unary(Opcode::not_, kept), DType::u8);
@@ -78,7 +86,8 @@ void squeeze_measured(Node& n, Value x) {
 
 // The dims of x in order where the axes do not name them, 1 elsewhere.
 void unsqueeze_measured(Node& n, Value x) {
-  const int64_t rank = x.rank() + n.in(1).dim(0).value();
+  const int64_t rank = x.rank() + axes_count(n);
+  if (rank > kMaxRank) n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
   Builder& b = n.builder();
   Value named = named_dims(n, rank);
   Value place = cumulative("sum", cast(unary(Opcode::not_, named), DType::i64), 0) - 1;
