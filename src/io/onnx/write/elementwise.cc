@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "io/onnx/write/registry.h"
@@ -8,7 +9,6 @@ namespace hone::onnx_io {
 
 #define HONE_SAME_UNARY(name, op) \
   bool export_##name(Emit& e) { return e.result(op, {e.in(0)}); }
-HONE_SAME_UNARY(neg, "Neg")
 HONE_SAME_UNARY(abs, "Abs")
 HONE_SAME_UNARY(sign, "Sign")
 HONE_SAME_UNARY(floor, "Floor")
@@ -34,6 +34,22 @@ HONE_SAME_UNARY(erf, "Erf")
 HONE_SAME_UNARY(is_nan, "IsNaN")
 HONE_SAME_UNARY(is_inf, "IsInf")
 #undef HONE_SAME_UNARY
+
+namespace {
+
+// Unsigned integers, which Neg does not take, wrap.
+std::string negated(Emit& e, const std::string& x, DType dtype) {
+  if (is_signed(dtype)) return e.node("Neg", {x});
+  return e.node("Sub", {e.scalar(dtype, 0), x});
+}
+
+}  // namespace
+
+bool export_neg(Emit& e) {
+  const DType dtype = e.type(0).dtype();
+  if (is_signed(dtype)) return e.result("Neg", {e.in(0)});
+  return e.result("Sub", {e.scalar(dtype, 0), e.in(0)});
+}
 
 // Toward zero.
 bool export_trunc(Emit& e) {
@@ -83,10 +99,50 @@ HONE_SAME_BINARY(min, "Min")
 HONE_SAME_BINARY(pow, "Pow")
 #undef HONE_SAME_BINARY
 
-// x/0 of integers is all ones here and anything there; lowest/-1 is the lowest.
-bool export_div(Emit& e) { return e.result("Div", {e.in(0), e.in(1)}); }
+namespace {
 
-bool export_rem(Emit& e) { return e.result("Mod", {e.in(0), e.in(1)}, {{"fmod", int64_t{1}}}); }
+// Whether no element of an integer divisor is 0 or -1.
+bool divides_safely(Emit& e) {
+  const std::optional<Dims> known = e.known(1);
+  return known && std::all_of(known->begin(), known->end(),
+                              [](Dim d) { return provably_lt(0, d) || provably_lt(d, -1); });
+}
+
+// x/0 and lowest/-1 are defined here and, in ONNX, are not; they even stop some runtimes.
+struct SafeDivision {
+  std::string divisor, by_zero, by_minus_one;  // "" for an unsigned type
+
+  explicit SafeDivision(Emit& e) {
+    const DType dtype = e.type(1).dtype();
+    const std::string one = e.scalar(dtype, 1);
+    by_zero = e.node("Equal", {e.in(1), e.scalar(dtype, 0)});
+    divisor = e.node("Where", {by_zero, one, e.in(1)});
+    if (!is_signed(dtype)) return;
+    by_minus_one = e.node("Equal", {e.in(1), e.scalar(dtype, -1)});
+    divisor = e.node("Where", {by_minus_one, one, divisor});
+  }
+};
+
+}  // namespace
+
+bool export_div(Emit& e) {
+  const DType dtype = e.type(0).dtype();
+  if (is_real(dtype) || divides_safely(e)) return e.result("Div", {e.in(0), e.in(1)});
+  const SafeDivision safe(e);
+  std::string y = e.node("Div", {e.in(0), safe.divisor});
+  if (is_signed(dtype)) y = e.node("Where", {safe.by_minus_one, negated(e, e.in(0), dtype), y});
+  const Tensor ones = Tensor::from_integers(Type::scalar(dtype), Ints{wrap_to(dtype, -1)});
+  return e.result("Where", {safe.by_zero, e.constant(ones), y});
+}
+
+bool export_rem(Emit& e) {
+  const DType dtype = e.type(0).dtype();
+  const Attributes attributes = {{"fmod", int64_t{1}}};
+  if (is_real(dtype) || divides_safely(e)) return e.result("Mod", {e.in(0), e.in(1)}, attributes);
+  const SafeDivision safe(e);
+  std::string y = e.node("Mod", {e.in(0), safe.divisor}, attributes);
+  return e.result("Where", {safe.by_zero, e.in(0), y});
+}
 
 bool export_atan2(Emit& e) {
   DType dtype = e.type(0).dtype();
@@ -108,9 +164,42 @@ bool logic(Emit& e, std::string_view of_bools, std::string_view of_integers) {
   return e.result(of_integers, {e.in(0), e.in(1)});
 }
 
+// An amount that is not below the width leaves copies of the sign, or zeros; ONNX does not say so.
+std::string shifted(Emit& e, const std::string& x, const std::string& amount, DType dtype,
+                    std::string_view direction) {
+  const double width = bits(dtype);
+  const std::string inside = e.node("Less", {amount, e.scalar(dtype, width)});
+  const std::string safe = e.node("Min", {amount, e.scalar(dtype, width - 1)});
+  const std::string y = e.node("BitShift", {x, safe}, {{"direction", direction}});
+  return e.node("Where", {inside, y, e.scalar(dtype, 0)});
+}
+
+DType unsigned_type(DType dtype) {
+  switch (dtype) {
+    case DType::i64: return DType::u64;
+    case DType::i32: return DType::u32;
+    case DType::i16: return DType::u16;
+    case DType::i8: return DType::u8;
+    default: return dtype;
+  }
+}
+
+// ONNX shifts unsigned integers; a negative number is shifted to the right as its complement.
 bool shift(Emit& e, std::string_view direction) {
-  if (is_signed(e.type(0).dtype())) e.unsupported("ONNX shifts unsigned integers only");
-  return e.result("BitShift", {e.in(0), e.in(1)}, {{"direction", direction}});
+  const DType dtype = e.type(0).dtype(), plain = unsigned_type(dtype);
+  if (is_storage_only(dtype)) e.unsupported("ONNX does not compute with {}", name(dtype));
+  if (plain == dtype) return e.result_is(shifted(e, e.in(0), e.in(1), dtype, direction));
+  const std::string amount = e.cast(e.in(1), plain);
+  auto shifted_bits = [&](const std::string& x) {
+    return e.cast(shifted(e, e.cast(x, plain), amount, plain, direction), dtype);
+  };
+  const std::string y = shifted_bits(e.in(0));
+  if (direction == "LEFT") return e.result_is(y);
+  // -1 - x has the bits of x the other way round.
+  const std::string minus_one = e.scalar(dtype, -1);
+  const std::string other =
+      e.node("Sub", {minus_one, shifted_bits(e.node("Sub", {minus_one, e.in(0)}))});
+  return e.result("Where", {e.node("Less", {e.in(0), e.scalar(dtype, 0)}), other, y});
 }
 
 }  // namespace
@@ -138,7 +227,12 @@ bool export_select(Emit& e) { return e.result("Where", e.all()); }
 
 // A real number beyond an integer type's range saturates here; there nobody says what happens.
 bool export_cast(Emit& e) {
-  return e.result("Cast", {e.in(0)}, {{"to", int64_t{data_type_of(e.result_type().dtype())}}});
+  const DType from = e.type(0).dtype(), to = e.result_type().dtype();
+  Attributes attributes = {{"to", int64_t{data_type_of(to)}}};
+  // Casts to these do not saturate here.
+  if (is_real(to) && is_storage_only(to) && from != to)
+    attributes.push_back({"saturate", int64_t{0}});
+  return e.result("Cast", {e.in(0)}, attributes);
 }
 
 }  // namespace hone::onnx_io

@@ -1,5 +1,6 @@
 #include "io/onnx/write/emit.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "io/onnx/node.h"
@@ -54,10 +55,10 @@ std::string Emit::node(std::string_view op, Names inputs, Attributes attributes)
 }
 
 Names Emit::nodes(std::string_view op, Names inputs, size_t results, Attributes attributes) {
-  std::string_view wish = graph_.name(graph_.result(node_));
+  std::string wish(graph_.name(graph_.result(node_)));
+  wish += wish.empty() ? std::string(op) : fmt::format(".{}", op);
   Names outputs;
-  for (size_t i = 0; i < results; ++i)
-    outputs.push_back(writer_.file().fresh_name(fmt::format("{}.{}", wish, op)));
+  for (size_t i = 0; i < results; ++i) outputs.push_back(writer_.file().fresh_name(wish));
   writer_.node(op, inputs, outputs, attributes, outputs.front());
   return outputs;
 }
@@ -157,8 +158,46 @@ std::string Emit::unsqueeze(const std::string& value, const Ints& axes) {
   return node("Unsqueeze", {value, ints(axes)});
 }
 
-Names Emit::inlined(const Graph& region, const Names& arguments) {
-  return writer_.inlined(region, arguments);
+// ---- Other ops of hone
+// ---------------------------------------------------------------------------
+
+Graph Emit::built(const Spelling& make) {
+  Builder b("spelled");
+  std::vector<Value> operands;
+  for (size_t i = 0; i < this->operands(); ++i)
+    operands.push_back(has(i) ? b.parameter("", type(i)) : Value());
+  const std::vector<Value> results = make(b, operands);
+  Result<Graph> graph = b.finish(results);
+  if (!graph.ok()) throw Failure{std::move(graph).error()};
+  return std::move(*graph);
+}
+
+Names Emit::values_of(const Spelling& make) {
+  Names arguments = all();
+  std::erase(arguments, "");
+  return writer_.inlined(built(make), arguments);
+}
+
+bool Emit::spelled(const Spelling& make) {
+  Names arguments = all(), wanted;
+  std::erase(arguments, "");
+  for (ValueId v : graph_.results(node_)) wanted.push_back(writer_.result_name(v));
+  writer_.inlined(built(make), arguments, wanted);
+  return true;
+}
+
+std::optional<Dims> Emit::known(size_t i) const {
+  return writer_.contents().of(graph_.operands(node_)[i]);
+}
+
+bool Emit::is_within(size_t i, Dim size) const {
+  const std::optional<Dims> elements = known(i);
+  return elements && std::all_of(elements->begin(), elements->end(),
+                                 [&](Dim d) { return provably_le(0, d) && provably_lt(d, size); });
+}
+
+Names Emit::inlined(const Graph& region, const Names& arguments, const Names& wanted) {
+  return writer_.inlined(region, arguments, wanted);
 }
 
 onnx::GraphProto Emit::subgraph(const Graph& region, size_t own, const Names& bound) {

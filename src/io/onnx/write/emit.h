@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,7 +9,7 @@
 #include <vector>
 
 #include "io/onnx/node.h"
-#include "ir/graph.h"
+#include "ir/builder.h"
 
 // Writing graphs as ONNX: what the export of one op sees. Exports are one function each, in
 // src/io/onnx/write, with a row in exports.def.
@@ -23,7 +25,8 @@ class GraphWriter;
 
 struct Attribute {
   std::string_view name;
-  std::variant<int64_t, double, std::string_view, Ints, std::vector<double>, onnx::GraphProto*>
+  std::variant<int64_t, double, std::string_view, Ints, std::vector<double>,
+               std::vector<std::string>, onnx::GraphProto*>
       value;
 };
 using Attributes = std::vector<Attribute>;
@@ -73,8 +76,19 @@ class Emit {
   std::string squeeze(const std::string& value, const Ints& axes);
   std::string unsqueeze(const std::string& value, const Ints& axes);
 
+  // ---- Other ops of hone -----------------------------------------------------------------------
+  // What `make` builds of the operands, in line; what the values are called.
+  using Spelling = std::function<std::vector<Value>(Builder&, std::span<const Value>)>;
+  Names values_of(const Spelling& make);
+  // The same as the node's results.
+  bool spelled(const Spelling& make);
+  // The elements of an operand, where they are known: numbers, or expressions of symbols.
+  std::optional<Dims> known(size_t i) const;
+  // All elements are known to be in 0..size-1.
+  bool is_within(size_t i, Dim size) const;
+
   // A graph of hone in line; what its outputs are called.
-  Names inlined(const Graph& region, const Names& arguments);
+  Names inlined(const Graph& region, const Names& arguments, const Names& wanted = {});
   // A graph of hone as a subgraph. Its first `own` parameters are inputs of the subgraph, the rest
   // are values that it sees from outside. The proto is the caller's to put into an Attribute.
   onnx::GraphProto subgraph(const Graph& region, size_t own, const Names& bound);
@@ -85,6 +99,8 @@ class Emit {
   }
 
  private:
+  Graph built(const Spelling& make);
+
   GraphWriter& writer_;
   const Graph& graph_;
   NodeId node_;

@@ -46,6 +46,10 @@ void fill_attribute(onnx::AttributeProto& proto, const Attribute& attribute) {
       p.set_type(onnx::AttributeProto::FLOATS);
       for (double x : v) p.add_floats(static_cast<float>(x));
     }
+    void operator()(const std::vector<std::string>& v) const {
+      p.set_type(onnx::AttributeProto::STRINGS);
+      for (const std::string& x : v) p.add_strings(x);
+    }
     void operator()(onnx::GraphProto* v) const {
       p.set_type(onnx::AttributeProto::GRAPH);
       p.mutable_g()->Swap(v);
@@ -109,7 +113,11 @@ void GraphWriter::find_symbols(Scope& scope, const Names& arguments) {
 }
 
 Names GraphWriter::inlined(const Graph& graph, const Names& arguments, const Names& wanted) {
-  Scope scope = {&graph, std::vector<std::string>(graph.value_count()), {}, {}};
+  Scope scope = {&graph,
+                 std::vector<std::string>(graph.value_count()),
+                 {},
+                 {},
+                 std::make_unique<Contents>(graph)};
   for (size_t i = 0; i < arguments.size(); ++i) scope.names[graph.inputs()[i].index] = arguments[i];
   find_symbols(scope, arguments);
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -145,8 +153,25 @@ void GraphWriter::set_value(ValueId v, std::string name) {
   scopes_.back().names[v.index] = std::move(name);
 }
 
+namespace {
+
+// The opset that brought the element type.
+int since(DType dtype) {
+  if (!is_storage_only(dtype)) return 13;
+  return is_real(dtype) ? 19 : 21;
+}
+
+void check_type(Type type, int opset) {
+  if (since(type.dtype()) > opset)
+    throw Failure{unsupported("{} came with opset {}", name(type.dtype()), since(type.dtype()))
+                      .within(type.to_string())};
+}
+
+}  // namespace
+
 void GraphWriter::write_node(const Graph& graph, NodeId n) {
   Opcode opcode = graph.opcode(n);
+  for (ValueId v : graph.results(n)) check_type(graph.type(v), file_.opset);
   if (opcode == Opcode::parameter) return;
   if (opcode == Opcode::constant) {
     ValueId v = graph.result(n);
@@ -184,14 +209,24 @@ std::string GraphWriter::size_of(Symbol symbol) {
     if (at == scope.symbols.end()) continue;
     auto [size, is_new] = scope.sizes.emplace(symbol.name(), "");
     if (!is_new) return size->second;
-    size->second = file_.fresh_name(symbol.name());
     auto [name, axis] = at->second;
-    node("Shape", {name}, {size->second}, {{"start", int64_t{axis}}, {"end", int64_t{axis} + 1}},
-         size->second);
-    return size->second;
+    return size->second = written_size(name, axis, symbol.name());
   }
   if (around_ != nullptr) return around_->size_of(symbol);
   throw Failure{unsupported("no input tells what the symbol {} is", symbol.name())};
+}
+
+std::string GraphWriter::written_size(const std::string& value, int axis, std::string_view wish) {
+  const std::string size = file_.fresh_name(wish);
+  if (file_.opset >= 15) {
+    node("Shape", {value}, {size}, {{"start", int64_t{axis}}, {"end", int64_t{axis} + 1}}, size);
+    return size;
+  }
+  const std::string shape = file_.fresh_name(fmt::format("{}_shape", wish));
+  node("Shape", {value}, {shape}, {}, shape);
+  const Tensor index = Tensor::from_integers(Type::get(DType::i64, {1}), Ints{axis});
+  node("Gather", {shape, constant(index, "axis")}, {size}, {{"axis", int64_t{0}}}, size);
+  return size;
 }
 
 // ---- Segments ----------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "io/onnx/write/emit.h"
+#include "ir/contents.h"
 #include "ir/model.h"
 
 namespace hone::onnx_io {
@@ -55,6 +57,7 @@ class GraphWriter {
   // The name that a result is to have.
   std::string result_name(ValueId v);
   void set_value(ValueId v, std::string name);
+  Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
 
  private:
   // A graph of hone that is being written.
@@ -63,9 +66,12 @@ class GraphWriter {
     std::vector<std::string> names;                              // of its values in the file
     std::map<std::string, std::pair<std::string, int>> symbols;  // -> value and axis
     std::map<std::string, std::string> sizes;                    // -> i64[1]
+    std::unique_ptr<Contents> contents;
   };
   void write_node(const Graph& graph, NodeId n);
   void write_expansion(const Graph& graph, NodeId n);
+  // i64[1]
+  std::string written_size(const std::string& value, int axis, std::string_view wish);
   void find_symbols(Scope& scope, const Names& arguments);
 
   void segment(const GraphSegment& segment, Values& values);
