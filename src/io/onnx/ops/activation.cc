@@ -49,7 +49,10 @@ void map_swish(Node& n) {
 
 void map_hard_sigmoid(Node& n) {
   ignore_consumed_inputs(n);
-  Attrs attrs = {{"alpha", n.real("alpha", 0.2)}, {"beta", n.real("beta", 0.5)}};
+  double alpha = n.real("alpha", 0.2);
+  // 1/6, as its exporters mean it.
+  if (static_cast<float>(alpha) == static_cast<float>(1.0 / 6)) alpha = 1.0 / 6;
+  Attrs attrs = {{"alpha", alpha}, {"beta", n.real("beta", 0.5)}};
   n.out(n.builder().op(Opcode::hard_sigmoid, {n.in()}, std::move(attrs)));
 }
 
@@ -119,7 +122,8 @@ void along_axis(Node& n, const F& f) {
   Value x = n.in();
   bool merges = n.version() < 13;
   int axis = n.axis("axis", x.rank(), merges ? 1 : -1);
-  if (!merges) return n.out(f(x, axis));
+  // The last axis goes by the name that it has by default.
+  if (!merges) return n.out(f(x, axis == x.rank() - 1 ? -1 : axis));
   // Dims of 1 need no merging.
   Dims dims = x.dims();
   auto is_wide = [](Dim d) { return !d.is(1); };
@@ -143,6 +147,7 @@ void map_log_softmax(Node& n) {
 // 1 at the first maximum, 0 elsewhere.
 void map_hardmax(Node& n) {
   along_axis(n, [](Value x, int axis) {
+    if (axis < 0) axis += x.rank();
     if (x.dim(axis).is(0)) return x;
     Attrs attrs = {{"depth", Dims{x.dim(axis)}}, {"axis", int64_t{axis}}, {"dtype", x.dtype()}};
     return x.builder().op(Opcode::one_hot, {arg_extreme(x, "max", axis)}, std::move(attrs));

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/helpers.h"
 #include "io/onnx/registry.h"
 #include "ir/contents.h"
@@ -248,7 +249,7 @@ void map_cast_to(Node& n, DType to) {
   bool saturates = n.version() < 19 || n.flag("saturate", true);
   if (n.version() >= 24) n.ignore("round_mode");  // of f8e8m0 alone
   bool is_f8 = is_real(to) && is_storage_only(to);
-  n.out(cast(is_f8 && saturates && x.dtype() != to ? saturated(n, x, to) : x, to));
+  n.out(converted(is_f8 && saturates && x.dtype() != to ? saturated(n, x, to) : x, to));
 }
 
 }  // namespace

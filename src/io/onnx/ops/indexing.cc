@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "io/onnx/flow.h"
+#include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 
@@ -63,7 +64,8 @@ void map_gather(Node& n) {
   require_integers(n, indices);
   n.require_rank(x, "the data", 1);
   const int axis = n.axis("axis", x.rank(), 0);
-  n.out(looked_up(x, from_back(n, indices, x.dim(axis)), axis));
+  Value plain = before_clamp(n, indices, {x.dim(axis)});
+  n.out(looked_up(x, plain ? plain : from_back(n, indices, x.dim(axis)), axis));
 }
 
 void map_gather_elements(Node& n) {
@@ -72,7 +74,8 @@ void map_gather_elements(Node& n) {
   n.require_rank(x, "the data", 1);
   n.require_rank(indices, "the indices", x.rank(), x.rank());
   const int axis = n.axis("axis", x.rank(), 0);
-  indices = from_back(n, indices, x.dim(axis));
+  Value plain = is_aligned(x, indices, axis) ? before_clamp(n, indices, {x.dim(axis)}) : Value();
+  indices = plain ? plain : from_back(n, indices, x.dim(axis));
   if (!is_aligned(x, indices, axis)) {
     n.out(looked_up(flattened(x), flat_position(x, indices, axis), 0));
     return;
@@ -135,7 +138,9 @@ void map_gather_nd(Node& n) {
   if (batch < 0 || batch >= std::min(x.rank(), indices.rank()))
     n.bad("batch_dims is {} for ranks {} and {}", batch, x.rank(), indices.rank());
   int64_t components = components_of(n, x, indices, batch);
-  indices = tuples_from_back(n, x, indices, batch, components);
+  const Dims dims = x.dims();
+  Value plain = before_clamp(n, indices, {dims.begin() + batch, dims.begin() + batch + components});
+  indices = plain ? plain : tuples_from_back(n, x, indices, batch, components);
   Ints none(static_cast<size_t>(x.rank()), 0), missing = none;
   for (int64_t i = 0; i < batch + components; ++i)
     if (!provably_le(1, x.dim(static_cast<int>(i)))) missing[static_cast<size_t>(i)] = 1;
@@ -221,13 +226,19 @@ void map_scatter_nd(Node& n) {
   Value x = n.in(), indices = n.in(1), updates = n.in(2);
   const int64_t components = components_of(n, x, indices, 0);
   const int64_t outer = indices.rank() - 1;
+  const std::string combine = combine_of(n);
+  std::vector<Value> window = window_starts(n, x, indices, updates);
+  if (combine == "replace" && !window.empty()) {
+    window.insert(window.begin(), {x, updates});
+    return n.out(n.builder().op(Opcode::dynamic_update, window));
+  }
   indices = tuples_from_back(n, x, indices, 0, components);
   n.out(scattered(x, indices, updates,
                   {{"window_dims", counting(outer, outer + x.rank() - components)},
                    {"inserted_dims", counting(0, components)},
                    {"index_map", counting(0, components)},
                    {"index_vector_dim", outer}},
-                  combine_of(n)));
+                  combine));
 }
 
 // A cache with new entries along an axis, at a place of each batch element.
@@ -295,7 +306,9 @@ void map_top_k(Node& n) {
     n.bad("k is {}, axis {} has {} elements", k.to_string(), axis, dim.to_string());
   if (provably_le(k, dim)) {
     n.out_all(n.builder().ops(Opcode::top_k, std::vector{x},
-                              {{"k", Dims{k}}, {"axis", int64_t{axis}}, {"largest", largest}}));
+                              {{"k", Dims{k}},
+                               {"axis", int64_t{axis == x.rank() - 1 ? -1 : axis}},
+                               {"largest", largest}}));
     return;
   }
   // That there are so many is the file's promise.

@@ -55,6 +55,15 @@ std::optional<Dim> known_scalar(Node& n, Value scalar) {
 
 std::vector<Number> numbers_of(Node& n, size_t i) {
   std::vector<Number> numbers;
+  // "To the end" is often written as the highest number, which is no dim.
+  if (std::optional<Tensor> constant = n.maybe_constant(i);
+      constant && constant->type().rank() == 1 && is_integer(constant->dtype()) &&
+      constant->elements() <= Contents::kMaxElements) {
+    constexpr int64_t kFar = int64_t{1} << 61;
+    for (int64_t k = 0; k < constant->elements(); ++k)
+      numbers.push_back({Dim(std::clamp(constant->integer_at(k), -kFar, kFar)), {}});
+    return numbers;
+  }
   if (std::optional<Dims> known = n.known(i)) {
     for (Dim dim : *known) numbers.push_back({dim, {}});
     return numbers;

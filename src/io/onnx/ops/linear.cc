@@ -1,11 +1,10 @@
+#include "io/onnx/ops/forms.h"
 #include "io/onnx/registry.h"
 
 // Products of matrices.
 
 namespace hone::onnx_io {
 namespace {
-
-Value transposed(Value m) { return transpose(m, {1, 0}); }
 
 // The old ops broadcast only if they are told to.
 void check_old_broadcast(Node& n, Value c, const Dims& dims) {
@@ -40,13 +39,12 @@ void map_gemm(Node& n) {
   n.require_rank(a, "A", 2, 2);
   n.require_rank(b, "B", 2, 2);
   const double alpha = n.real("alpha", 1), beta = n.real("beta", 1);
-  if (n.flag("transA")) a = transposed(a);
-  if (n.flag("transB")) b = transposed(b);
+  const bool trans_a = n.flag("transA"), trans_b = n.flag("transB");
   // Factors are real numbers, whatever the matrices are.
   const DType dtype = a.dtype();
   const bool as_reals = !is_real(dtype) && (alpha != 1 || beta != 1);
   auto operand = [&](Value v) { return as_reals ? cast(v, DType::f64) : v; };
-  Value y = matmul(operand(a), operand(b));
+  Value y = dot_general(operand(a), operand(b), {}, {}, {trans_a ? 0 : 1}, {trans_b ? 1 : 0});
   if (alpha != 1) y = y * alpha;
   if (n.version() < 7) n.flag("broadcast");
   if (c) {
@@ -71,7 +69,10 @@ void map_einsum(Node& n) {
   const std::vector<Value> operands = n.all_inputs();
   if (operands.empty()) n.bad("an equation without operands");
   if (!n.has_attribute("equation")) n.bad("there is no equation");
-  n.out(einsum(n.word("equation", ""), operands));
+  const std::string equation = n.word("equation", "");
+  if (operands.size() == 2)
+    if (Value y = dot_of_einsum(equation, operands[0], operands[1])) return n.out(y);
+  n.out(einsum(equation, operands));
 }
 
 }  // namespace hone::onnx_io

@@ -107,8 +107,9 @@ Value affine(Value x, Value scale, Value bias) {
 
 Value with_attributes(Opcode opcode, std::vector<Value> operands, int axis, double epsilon) {
   while (!operands.back()) operands.pop_back();
-  return operands[0].builder().op(opcode, operands,
-                                  {{"axis", int64_t{axis}}, {"epsilon", epsilon}});
+  return operands[0].builder().op(
+      opcode, operands,
+      {{"axis", int64_t{axis == operands[0].rank() - 1 ? -1 : axis}}, {"epsilon", epsilon}});
 }
 
 // The composite where its operands fit; otherwise stage one and, in x's own type, stage two.

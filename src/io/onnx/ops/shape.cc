@@ -4,6 +4,7 @@
 
 #include "io/onnx/flow.h"
 #include "io/onnx/frame.h"
+#include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 
@@ -205,6 +206,12 @@ Value step_count(Value start, Value limit, Value delta) {
 
 namespace {
 
+bool is_number(Node& n, Value scalar, int64_t number) {
+  const std::optional<Dim> known =
+      is_integer(scalar.dtype()) ? known_scalar(n, scalar) : std::nullopt;
+  return known && known->is(number);
+}
+
 void map_range_by(Node& n, Value delta) {
   Value start = scalar_of(n, 0), limit = scalar_of(n, 1);
   std::optional<Dim> count;
@@ -215,6 +222,7 @@ void map_range_by(Node& n, Value delta) {
   }
   if (!count) count = n.size(step_count(start, limit, delta));
   Value steps = iota(n.builder(), start.dtype(), {*count}, 0);
+  if (is_number(n, start, 0) && is_number(n, delta, 1)) return n.out(steps);
   n.out(steps * delta + start);
 }
 
@@ -364,9 +372,9 @@ void map_expand(Node& n) {
   const size_t rank = std::max(asked.size(), static_cast<size_t>(x.rank()));
   if (rank > static_cast<size_t>(kMaxRank))
     n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
-  Dims dims(rank - static_cast<size_t>(x.rank()), 1);
+  const size_t missing = rank - static_cast<size_t>(x.rank());
+  Dims dims(missing, 1);
   for (Dim dim : x.dims()) dims.push_back(dim);
-  x = reshape(x, dims);
   for (size_t i = 0; i < asked.size(); ++i) {
     const size_t at = rank - asked.size() + i;
     if (asked[i].is(1) || dims[at] == asked[i]) continue;
@@ -379,11 +387,11 @@ void map_expand(Node& n) {
         n.unsupported("whether {} or {} is 1 depends on data", dims[at].to_string(),
                       asked[i].to_string());
       Value places = iota(n.builder(), DType::i64, {asked[i]}, 0);
-      x = looked_up(x, places, static_cast<int>(at));
+      x = looked_up(x, places, static_cast<int>(at - missing));
     }
     dims[at] = asked[i];
   }
-  n.out(broadcast_to(x, dims));
+  n.out(stretched(x, dims));
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "io/onnx/write/registry.h"
+#include "ir/functional.h"
 
 namespace hone::onnx_io {
 namespace {
@@ -33,6 +34,8 @@ bool is_matmul(Emit& e) {
   if (batch == 0) return right == 2 && left >= 2 && op.ints("rhs_contract") == Ints{0};
   return left == batch + 2 && right == batch + 2 && op.ints("rhs_contract") == Ints{batch};
 }
+
+constexpr DTypeSet kGemm = {DType::f64, DType::f32, DType::f16};
 
 std::string letters(int64_t rank, char first) {
   std::string text;
@@ -78,6 +81,14 @@ bool export_dot(Emit& e) {
     if (is_integer_matmul) return e.result("MatMulInteger", {e.in(0), e.in(1)});
     return e.result("MatMul", in_accumulator_type(e));
   }
+  const Op op = e.op();
+  const bool is_plain = op.ints("lhs_batch").empty() && e.rank(0) == 2 && e.rank(1) == 2 &&
+                        op.ints("lhs_contract").size() == 1 && kGemm.contains(from) &&
+                        from == e.result_type().dtype();
+  if (is_plain)
+    return e.result("Gemm", in_accumulator_type(e),
+                    {{"transA", int64_t{op.ints("lhs_contract")[0] == 0}},
+                     {"transB", int64_t{op.ints("rhs_contract")[0] == 1}}});
   std::string equation = dot_equation(e);
   return e.result("Einsum", in_accumulator_type(e), {{"equation", std::string_view(equation)}});
 }
@@ -131,6 +142,58 @@ std::string padded_input(Emit& e, const std::string& x, Type type, const Ints& l
 
 }  // namespace
 
+namespace {
+
+// Weights of a transposed convolution: channels of input and output trade places within a group,
+// and the kernel is turned round.
+std::string transposed_weights(Emit& e, const std::string& w, Type type, int64_t groups) {
+  Builder b("weights");
+  Value x = b.parameter("w", type);
+  const Dims dims = x.dims();
+  Dims split = {groups, floordiv(dims[0], groups)}, joined = {dims[1] * groups, split[1]};
+  split.insert(split.end(), dims.begin() + 1, dims.end());
+  joined.insert(joined.end(), dims.begin() + 2, dims.end());
+  Ints permutation = count_from(0, type.rank() + 1);
+  std::swap(permutation[1], permutation[2]);
+  Value y = reshape(transpose(reshape(x, split), permutation), joined);
+  Result<Graph> graph = b.finish({reverse(y, count_from(2, type.rank() - 2))});
+  if (!graph.ok()) e.unsupported("{}", graph.error().what);
+  return e.inlined(*graph, {w})[0];
+}
+
+// A convolution of an input with holes is a transposed one, if paddings are within the kernel.
+std::optional<Attributes> transposed_attributes(Emit& e, Type weights, const Ints& low,
+                                                const Ints& high) {
+  const Op op = e.op();
+  const Ints& holes = op.ints("input_dilation");
+  if (holes.empty() || all_are(holes, 1) || !all_are(op.ints("stride"), 1)) return std::nullopt;
+  Ints dilation = op.ints("kernel_dilation"), before, after, extra;
+  if (dilation.empty()) dilation.assign(low.size(), 1);
+  for (size_t i = 0; i < low.size(); ++i) {
+    const Dim size = weights.dim(static_cast<int>(i) + 2);
+    if (!size.is_static() || size.value() < 1) return std::nullopt;
+    const int64_t reach = (size.value() - 1) * dilation[i];
+    before.push_back(reach - low[i]);
+    after.push_back(std::max<int64_t>(reach - high[i], 0));
+    extra.push_back(std::max<int64_t>(high[i] - reach, 0));
+    if (before.back() < 0 || extra.back() >= std::max(holes[i], dilation[i])) return std::nullopt;
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  Attributes attributes = {{"group", op.integer("groups")}, {"strides", holes}};
+  if (!all_are(before, 0)) attributes.push_back({"pads", before});
+  if (!all_are(extra, 0)) attributes.push_back({"output_padding", extra});
+  if (!all_are(dilation, 1)) attributes.push_back({"dilations", dilation});
+  return attributes;
+}
+
+Type permuted(Type type, const Ints& permutation) {
+  Dims dims;
+  for (int64_t axis : permutation) dims.push_back(type.dim(static_cast<int>(axis)));
+  return type.with_dims(dims);
+}
+
+}  // namespace
+
 bool export_conv(Emit& e) {
   const Op op = e.op();
   ConvOrder order = ConvOrder::of(e);
@@ -142,13 +205,22 @@ bool export_conv(Emit& e) {
   Ints low = op.ints("pad_low"), high = op.ints("pad_high");
   if (low.empty()) low.assign(spatial.size(), 0);
   if (high.empty()) high.assign(spatial.size(), 0);
+  const Ints back = reordered("bf" + spatial, order.output);
+  const bool is_reordered = order.output != "bf" + spatial;
+  auto convolved = [&](std::string_view name, const Names& inputs, const Attributes& attributes) {
+    if (!is_reordered) return e.result(name, inputs, attributes);
+    return e.result("Transpose", {e.node(name, inputs, attributes)}, {{"perm", back}});
+  };
+  const DType dtype = e.result_type().dtype();
+  const Type weights =
+      permuted(e.type(1), reordered(order.kernel, "oi" + spatial)).with_dtype(dtype);
+  if (std::optional<Attributes> attributes = transposed_attributes(e, weights, low, high))
+    return convolved("ConvTranspose", {x, transposed_weights(e, w, weights, op.integer("groups"))},
+                     *attributes);
   bool is_negative = *std::min_element(low.begin(), low.end()) < 0 ||
                      *std::min_element(high.begin(), high.end()) < 0;
   if (is_negative || !all_are(op.ints("input_dilation"), 1)) {
-    Dims dims;
-    for (int64_t axis : reordered(order.input, "bf" + spatial))
-      dims.push_back(e.type(0).dim(static_cast<int>(axis)));
-    Type type = Type::get(e.result_type().dtype(), dims);
+    const Type type = permuted(e.type(0), reordered(order.input, "bf" + spatial)).with_dtype(dtype);
     x = padded_input(e, x, type, low, high, op.ints("input_dilation"));
     low.assign(spatial.size(), 0);
     high = low;
@@ -160,9 +232,7 @@ bool export_conv(Emit& e) {
   if (!all_are(op.ints("stride"), 1)) attributes.push_back({"strides", op.ints("stride")});
   if (!all_are(op.ints("kernel_dilation"), 1))
     attributes.push_back({"dilations", op.ints("kernel_dilation")});
-  Ints back = reordered("bf" + spatial, order.output);
-  if (order.output == "bf" + spatial) return e.result("Conv", {x, w}, attributes);
-  return e.result("Transpose", {e.node("Conv", {x, w}, attributes)}, {{"perm", back}});
+  return convolved("Conv", {x, w}, attributes);
 }
 
 }  // namespace hone::onnx_io

@@ -127,6 +127,7 @@ struct SafeDivision {
 
 bool export_div(Emit& e) {
   const DType dtype = e.type(0).dtype();
+  if (export_average(e)) return true;
   if (is_real(dtype) || divides_safely(e)) return e.result("Div", {e.in(0), e.in(1)});
   const SafeDivision safe(e);
   std::string y = e.node("Div", {e.in(0), safe.divisor});

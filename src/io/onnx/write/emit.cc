@@ -190,6 +190,20 @@ std::optional<Dims> Emit::known(size_t i) const {
   return writer_.contents().of(graph_.operands(node_)[i]);
 }
 
+std::optional<NodeId> Emit::maker(size_t i, Opcode opcode) const {
+  const NodeId node = graph_.producer(graph_.operands(node_)[i]);
+  return graph_.opcode(node) == opcode ? std::optional(node) : std::nullopt;
+}
+
+std::optional<Tensor> Emit::repeated_constant(size_t i) const {
+  ValueId v = graph_.operands(node_)[i];
+  while (graph_.opcode(graph_.producer(v)) == Opcode::broadcast)
+    v = graph_.operands(graph_.producer(v))[0];
+  return writer_.contents().constant(v);
+}
+
+std::string Emit::value(ValueId v) const { return writer_.value(v); }
+
 bool Emit::is_within(size_t i, Dim size) const {
   const std::optional<Dims> elements = known(i);
   return elements && std::all_of(elements->begin(), elements->end(),

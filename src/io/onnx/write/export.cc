@@ -40,6 +40,41 @@ void write_metadata(const Model& model, onnx::ModelProto& proto) {
   add("hone.donations", donations);
 }
 
+using UsedNames = std::set<std::string, std::less<>>;
+
+// Removes nodes that nothing is read from, in subgraphs too, and says what is read from outside.
+void drop_unused(onnx::GraphProto& graph, UsedNames& used) {
+  for (const onnx::ValueInfoProto& output : graph.output()) used.insert(output.name());
+  std::vector<bool> is_kept(static_cast<size_t>(graph.node_size()));
+  for (int i = graph.node_size(); i-- > 0;) {
+    onnx::NodeProto& node = *graph.mutable_node(i);
+    const auto& outputs = node.output();
+    const bool is_used = std::any_of(outputs.begin(), outputs.end(),
+                                     [&](const std::string& name) { return used.contains(name); });
+    is_kept[static_cast<size_t>(i)] = is_used;
+    if (!is_used) continue;
+    used.insert(node.input().begin(), node.input().end());
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) drop_unused(*attribute.mutable_g(), used);
+  }
+  int count = 0;
+  for (int i = 0; i < graph.node_size(); ++i)
+    if (is_kept[static_cast<size_t>(i)]) graph.mutable_node()->SwapElements(i, count++);
+  graph.mutable_node()->DeleteSubrange(count, graph.node_size() - count);
+}
+
+void drop_unused(FileWriter& file) {
+  UsedNames used;
+  drop_unused(*file.root, used);
+  auto is_unused = [&](const auto& constant) { return !used.contains(constant.first->name()); };
+  std::erase_if(file.large, is_unused);
+  auto& constants = *file.root->mutable_initializer();
+  int count = 0;
+  for (int i = 0; i < constants.size(); ++i)
+    if (used.contains(constants.Get(i).name())) constants.SwapElements(i, count++);
+  constants.DeleteSubrange(count, constants.size() - count);
+}
+
 void write_model(const Model& model, FileWriter& file, onnx::ModelProto& proto) {
   onnx::GraphProto& graph = *proto.mutable_graph();
   graph.set_name(model.name);
@@ -122,6 +157,7 @@ Result<std::vector<std::filesystem::path>> save(const std::filesystem::path& pat
   proto.set_producer_name("hone");
   write_metadata(model, proto);
   write_model(model, file, proto);
+  drop_unused(file);
 
   int64_t bytes = static_cast<int64_t>(proto.ByteSizeLong());
   for (const auto& [tensor, value] : file.large) bytes += value.byte_size() + 64;

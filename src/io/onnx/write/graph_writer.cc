@@ -109,15 +109,16 @@ void GraphWriter::find_symbols(Scope& scope, const Names& arguments) {
       for (Symbol symbol : type.dim(axis).symbols())
         if (type.dim(axis) == Dim(symbol))
           scope.symbols.try_emplace(symbol.name(), arguments[i], axis);
+        else if (type.dim(axis).symbols().size() == 1)
+          scope.multiples.try_emplace(symbol.name(), type.dim(axis), arguments[i], axis);
   }
 }
 
 Names GraphWriter::inlined(const Graph& graph, const Names& arguments, const Names& wanted) {
-  Scope scope = {&graph,
-                 std::vector<std::string>(graph.value_count()),
-                 {},
-                 {},
-                 std::make_unique<Contents>(graph)};
+  Scope scope;
+  scope.graph = &graph;
+  scope.names.resize(graph.value_count());
+  scope.contents = std::make_unique<Contents>(graph);
   for (size_t i = 0; i < arguments.size(); ++i) scope.names[graph.inputs()[i].index] = arguments[i];
   find_symbols(scope, arguments);
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -205,15 +206,37 @@ std::string GraphWriter::size_of(Symbol symbol) {
   // Symbols of an expansion are those of the graph around it.
   for (size_t i = scopes_.size(); i-- > 0;) {
     Scope& scope = scopes_[i];
-    auto at = scope.symbols.find(symbol.name());
-    if (at == scope.symbols.end()) continue;
-    auto [size, is_new] = scope.sizes.emplace(symbol.name(), "");
-    if (!is_new) return size->second;
-    auto [name, axis] = at->second;
-    return size->second = written_size(name, axis, symbol.name());
+    auto size = scope.sizes.find(symbol.name());
+    if (size != scope.sizes.end()) return size->second;
+    if (auto at = scope.symbols.find(symbol.name()); at != scope.symbols.end()) {
+      const auto [name, axis] = at->second;
+      return scope.sizes[symbol.name()] = written_size(name, axis, symbol.name());
+    }
+    if (auto at = scope.multiples.find(symbol.name()); at != scope.multiples.end()) {
+      const auto [dim, name, axis] = at->second;
+      if (std::optional<std::string> solved = solved_size(symbol, dim, name, axis))
+        return scope.sizes[symbol.name()] = *solved;
+    }
   }
   if (around_ != nullptr) return around_->size_of(symbol);
   throw Failure{unsupported("no input tells what the symbol {} is", symbol.name())};
+}
+
+std::optional<std::string> GraphWriter::solved_size(Symbol symbol, Dim dim,
+                                                    const std::string& value, int axis) {
+  // a*N + b at two places; what divides N is not solved for.
+  const Dim zero = dim.bind({{symbol.name(), 0}}), one = dim.bind({{symbol.name(), 1}});
+  if (!zero.is_static() || !one.is_static()) return std::nullopt;
+  const int64_t b = zero.value(), a = one.value() - b;
+  if (a < 1 || !(Dim(symbol) * a + b == dim)) return std::nullopt;
+  auto number = [&](int64_t n) {
+    return constant(Tensor::from_integers(Type::get(DType::i64, {1}), Ints{n}), "");
+  };
+  const std::string whole = written_size(value, axis, symbol.name());
+  const std::string rest = file_.fresh_name(symbol.name()), size = file_.fresh_name(symbol.name());
+  node("Sub", {whole, number(b)}, {rest}, {}, rest);
+  node("Div", {rest, number(a)}, {size}, {}, size);
+  return size;
 }
 
 std::string GraphWriter::written_size(const std::string& value, int axis, std::string_view wish) {

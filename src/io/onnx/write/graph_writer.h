@@ -62,16 +62,20 @@ class GraphWriter {
  private:
   // A graph of hone that is being written.
   struct Scope {
-    const Graph* graph;
+    const Graph* graph = nullptr;
     std::vector<std::string> names;                              // of its values in the file
     std::map<std::string, std::pair<std::string, int>> symbols;  // -> value and axis
-    std::map<std::string, std::string> sizes;                    // -> i64[1]
+    std::map<std::string, std::tuple<Dim, std::string, int>> multiples;  // in a longer expression
+    std::map<std::string, std::string> sizes;                            // -> i64[1]
     std::unique_ptr<Contents> contents;
   };
   void write_node(const Graph& graph, NodeId n);
   void write_expansion(const Graph& graph, NodeId n);
   // i64[1]
   std::string written_size(const std::string& value, int axis, std::string_view wish);
+  // Null if the dim, which holds the symbol alone, does not tell it.
+  std::optional<std::string> solved_size(Symbol symbol, Dim dim, const std::string& value,
+                                         int axis);
   void find_symbols(Scope& scope, const Names& arguments);
 
   void segment(const GraphSegment& segment, Values& values);

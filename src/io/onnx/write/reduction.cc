@@ -198,6 +198,10 @@ struct Windows {
   }
 };
 
+bool is_pooled(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16;
+}
+
 // The windows' elements along one axis, position by position.
 Value along(Value x, std::string_view kind, const Windows& w, size_t i) {
   Builder& b = x.builder();
@@ -243,8 +247,7 @@ bool export_window_reduce(Emit& e) {
   const std::string& kind = e.op().word("kind");
   const Windows w = Windows::of(e.op(), e.rank(0));
   const DType dtype = e.type(0).dtype();
-  const bool is_wide = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16;
-  if (!w.is_pool() || !is_wide || e.result_type().elements().range().low < 1)
+  if (!w.is_pool() || !is_pooled(dtype) || e.result_type().elements().range().low < 1)
     return reduce_by_parts(e, kind, w);
   if (kind == "max") return e.result("MaxPool", {e.in(0)}, w.attributes());
   if (kind == "min") {
@@ -257,6 +260,61 @@ bool export_window_reduce(Emit& e) {
   attributes.push_back({"count_include_pad", int64_t{1}});
   std::string mean = e.node("AveragePool", {e.in(0)}, attributes);
   return e.result("Mul", {mean, e.scalar(dtype, static_cast<double>(w.count()))});
+}
+
+namespace {
+
+// How many positions of each window along axis i are elements.
+Ints counts_along(const Windows& w, size_t i, int64_t size) {
+  Ints counts;
+  for (int64_t at = -w.low[i]; at + w.span(i) <= size + w.high[i]; at += w.stride[i]) {
+    int64_t count = 0;
+    for (int64_t tap = 0; tap < w.window[i]; ++tap) {
+      const int64_t place = at + tap * w.dilation[i];
+      count += place >= 0 && place < size ? 1 : 0;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+// Whether a divisor is those counts, the same for all images and channels.
+bool is_counts(const Tensor& divisor, const Windows& w, Type x) {
+  const size_t rank = w.window.size();
+  std::vector<Ints> counts;
+  for (size_t i = 2; i < rank; ++i) {
+    if (!x.dim(static_cast<int>(i)).is_static()) return false;
+    counts.push_back(counts_along(w, i, x.dim(static_cast<int>(i)).value()));
+  }
+  const Ints dims = divisor.type().static_dims();
+  if (dims.size() != rank) return false;
+  for (size_t i = 2; i < rank; ++i)
+    if (dims[i] != static_cast<int64_t>(counts[i - 2].size())) return false;
+  for (int64_t index = 0; index < divisor.elements(); ++index) {
+    int64_t rest = index, count = 1;
+    for (size_t i = rank; i-- > 2; rest /= dims[i])
+      count *= counts[i - 2][static_cast<size_t>(rest % dims[i])];
+    if (divisor.real_at(index) != static_cast<double>(count)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool export_average(Emit& e) {
+  const std::optional<NodeId> made = e.maker(0, Opcode::window_reduce);
+  const std::optional<Tensor> divisor = e.repeated_constant(1);
+  if (!made || !divisor || e.graph().op(*made).word("kind") != "sum") return false;
+  const Type x = e.graph().operand_types(*made)[0];
+  const Windows w = Windows::of(e.graph().op(*made), x.rank());
+  if (!w.is_pool() || !is_pooled(x.dtype()) || (w.is_dilated() && e.opset() < 19)) return false;
+  Attributes attributes = w.attributes();
+  const bool has_pads = attributes.size() > 2 && attributes[2].name == "pads";
+  const bool is_whole =
+      divisor->elements() == 1 && divisor->real_at(0) == static_cast<double>(w.count());
+  if (!is_whole && !is_counts(*divisor, w, x)) return false;
+  if (is_whole && has_pads) attributes.push_back({"count_include_pad", int64_t{1}});
+  return e.result("AveragePool", {e.value(e.graph().operands(*made)[0])}, attributes);
 }
 
 // ---- Bits --------------------------------------------------------------------------------------

@@ -9,6 +9,9 @@ namespace hone::onnx_io {
 #define HONE_EXPORT(opcode, since, function) bool function(Emit& emit);
 #include "io/onnx/write/exports.def"
 
+// A window sum divided by the number of elements in each window, as one op.
+bool export_average(Emit& emit);
+
 struct ExportRow {
   Opcode opcode;
   int since;

@@ -1,0 +1,181 @@
+#include "io/onnx/ops/forms.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "io/onnx/flow.h"
+
+namespace hone::onnx_io {
+namespace {
+
+// The node that makes a value, if it is of a kind; operands of it.
+struct Producer {
+  const Graph& graph;
+  NodeId node;
+
+  explicit Producer(Value v) : graph(v.builder().graph()), node(graph.producer(v.id())) {}
+  bool is(Opcode opcode) const { return graph.opcode(node) == opcode; }
+  Op op() const { return graph.op(node); }
+  Value operand(Builder& b, size_t i) const { return {&b, graph.operands(node)[i]}; }
+};
+
+// What is repeated: the value without broadcasts around it.
+Value unrepeated(Value v) {
+  while (Producer(v).is(Opcode::broadcast)) v = Producer(v).operand(v.builder(), 0);
+  return v;
+}
+
+}  // namespace
+
+Value stretched(Value x, const Dims& dims) {
+  if (x.dims() == dims) return x;
+  Value line = x;
+  if (Producer p(x); p.is(Opcode::reshape)) line = p.operand(x.builder(), 0);
+  if (line.rank() != 1 || !Producer(line).is(Opcode::iota)) return broadcast_to(x, dims);
+  // Where the line stands: all other dims are 1.
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const size_t at = dims.size() - static_cast<size_t>(x.rank() - axis);
+    if (!(x.dim(axis) == line.dim(0)) || !(dims[at] == line.dim(0))) continue;
+    return iota(x.builder(), x.dtype(), dims, static_cast<int>(at));
+  }
+  return broadcast_to(x, dims);
+}
+
+Value converted(Value x, DType dtype) {
+  Producer p(x);
+  // Counting in a wide type and rounding, or wrapping, is counting in the narrow one.
+  if (p.is(Opcode::iota) && x.dtype() == DType::i64 && kNumber.contains(dtype))
+    return x.builder().op(Opcode::iota, std::span<const Value>(),
+                          {{"dtype", dtype}, {"dims", x.dims()}, {"axis", p.op().integer("axis")}});
+  return cast(x, dtype);
+}
+
+Value before_clamp(Node& n, Value indices, const Dims& sizes) {
+  Builder& b = n.builder();
+  auto bound = [&](Value v) { return n.flow().contents().of(unrepeated(v).id()); };
+  const bool is_never_empty =
+      std::all_of(sizes.begin(), sizes.end(), [](Dim d) { return provably_le(1, d); });
+  Producer low(indices);
+  if (!is_never_empty || !low.is(Opcode::min)) return {};
+  const std::optional<Dims> last = bound(low.operand(b, 1));
+  if (!last || last->size() != sizes.size()) return {};
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (!((*last)[i] == sizes[i] - 1)) return {};
+  Producer high(low.operand(b, 0));
+  if (!high.is(Opcode::max)) return {};
+  const std::optional<Dims> zero = bound(high.operand(b, 1));
+  return zero && zero->size() == 1 && (*zero)[0].is(0) ? high.operand(b, 0) : Value();
+}
+
+namespace {
+
+// The start of a window along an axis if `index` counts from there: iota + start, or iota.
+std::optional<Value> start_of(Node& n, Value index, int axis, Dim room) {
+  Builder& b = n.builder();
+  auto counts = [&](Value v) {
+    Producer p(v);
+    return p.is(Opcode::iota) && p.op().integer("axis") == axis;
+  };
+  if (counts(index)) return b.scalar(DType::i64, 0);
+  Producer sum(index);
+  if (!sum.is(Opcode::add) || !counts(sum.operand(b, 0))) return std::nullopt;
+  const Value start = unrepeated(sum.operand(b, 1));
+  if (start.rank() != 0) return std::nullopt;
+  // Starts are clamped on their own.
+  const Value plain = before_clamp(n, start, {room + 1});
+  return plain ? std::optional(plain) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates) {
+  Builder& b = n.builder();
+  Producer all(indices);
+  if (!all.is(Opcode::concat) || updates.rank() != x.rank() ||
+      all.op().integer("axis") != indices.rank() - 1)
+    return {};
+  const std::span<const ValueId> parts = all.graph.operands(all.node);
+  if (!indices.dim(-1).is(static_cast<int64_t>(parts.size()))) return {};
+  std::vector<Value> starts;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (axis >= static_cast<int>(parts.size())) {
+      starts.push_back(b.scalar(DType::i64, 0));
+      continue;
+    }
+    Producer part(Value(&b, parts[static_cast<size_t>(axis)]));
+    if (!part.is(Opcode::reshape) || !provably_le(updates.dim(axis), x.dim(axis))) return {};
+    const Value index = part.operand(b, 0);
+    const Dims dims = updates.dims();
+    if (index.dims() != Dims(dims.begin(), dims.begin() + static_cast<int64_t>(parts.size())))
+      return {};
+    std::optional<Value> start = start_of(n, index, axis, x.dim(axis) - updates.dim(axis));
+    if (!start) return {};
+    // What counts from 0 stands for the whole dim.
+    if (Producer(index).is(Opcode::iota) && !(updates.dim(axis) == x.dim(axis))) return {};
+    starts.push_back(*start);
+  }
+  return starts;
+}
+
+namespace {
+
+struct Terms {
+  std::string left, right, result;
+};
+
+// Letters of "ab,cb->ac" without blanks; null for other forms.
+std::optional<Terms> terms_of(std::string_view equation) {
+  std::string text(equation);
+  std::erase(text, ' ');
+  const size_t comma = text.find(','), arrow = text.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
+    return std::nullopt;
+  Terms t = {text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1),
+             text.substr(arrow + 2)};
+  for (const std::string* term : {&t.left, &t.right, &t.result})
+    for (size_t i = 0; i < term->size(); ++i)
+      if (std::isalpha(static_cast<unsigned char>((*term)[i])) == 0 ||
+          term->find((*term)[i], i + 1) != std::string::npos)
+        return std::nullopt;
+  return t;
+}
+
+}  // namespace
+
+Value dot_of_einsum(std::string_view equation, Value a, Value b) {
+  const std::optional<Terms> t = terms_of(equation);
+  if (!t || static_cast<int>(t->left.size()) != a.rank() ||
+      static_cast<int>(t->right.size()) != b.rank())
+    return {};
+  struct Pairs {
+    Ints left, right;
+  } batch, contract;
+  std::string batch_letters, free;
+  auto place = [](const std::string& term, char c) { return static_cast<int64_t>(term.find(c)); };
+  // Batch dims come in the result's order, contracted ones in that of the left operand.
+  for (char c : t->result)
+    if (place(t->left, c) >= 0 && place(t->right, c) >= 0) {
+      batch.left.push_back(place(t->left, c));
+      batch.right.push_back(place(t->right, c));
+      batch_letters += c;
+    }
+  auto add_free = [&](const std::string& term, const std::string& other) {
+    for (char c : term)
+      if (place(other, c) < 0) free += c;
+  };
+  add_free(t->left, t->right);
+  add_free(t->right, t->left);
+  for (char c : t->left)
+    if (place(t->right, c) >= 0 && place(t->result, c) < 0) {
+      contract.left.push_back(place(t->left, c));
+      contract.right.push_back(place(t->right, c));
+    }
+  if (t->result != batch_letters + free || a.dtype() != b.dtype()) return {};
+  for (const Pairs* pairs : {&batch, &contract})
+    for (size_t i = 0; i < pairs->left.size(); ++i)
+      if (!(a.dim(static_cast<int>(pairs->left[i])) == b.dim(static_cast<int>(pairs->right[i]))))
+        return {};
+  return dot_general(a, b, batch.left, batch.right, contract.left, contract.right);
+}
+
+}  // namespace hone::onnx_io

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include "io/onnx/node.h"
+
+// Forms that take several ops in ONNX and one here. Mappings that end in such a form call these, so
+// that an exported graph comes back as it was.
+
+namespace hone::onnx_io {
+
+// broadcast_to(x, dims); what counts along one dim alone, counts in the result.
+Value stretched(Value x, const Dims& dims);
+
+// cast(x, dtype); what counts along an axis counts in that type.
+Value converted(Value x, DType dtype);
+
+// What was clamped to 0..size-1, before that: gathers clamp on their own. Null if indices are
+// nothing of the kind. With several sizes, the last dim of the indices runs along them.
+Value before_clamp(Node& n, Value indices, const Dims& sizes);
+
+// Where the window starts that ScatterND replaces, if its indices count through one: i64[] for each
+// dim of x. Empty if they do not.
+std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates);
+
+// An einsum of two operands that is a dot, as that; null if it is more.
+Value dot_of_einsum(std::string_view equation, Value a, Value b);
+
+}  // namespace hone::onnx_io
