@@ -106,6 +106,7 @@ constexpr Option kZooExport[] = {
 constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
 constexpr Example kZooExportExamples[] = {
     {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
+    {"hone zoo export resnet18 -o resnet18.onnx", "the same as an ONNX file"},
     {"hone zoo export lstm_lm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
 
 // ---- inspect -----------------------------------------------------------------------------------
@@ -211,13 +212,27 @@ constexpr Option kConvert[] = {
      .letter = 'o',
      .take = Take::file,
      .value = "FILE",
-     .doc = "where the graph goes; its weights go next to it, to FILE.npz; - is the standard "
-            "output, without large constants"},
+     .doc =
+         "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
+         "- is the standard output, without large constants"},
+    {.name = "opset",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
+            "highest if none is given",
+     .low = 13,
+     .high = 21},
+    {.name = "primitives",
+     .doc = "spell composites out in an ONNX file, as its readers of old times want them"},
+    {.name = "external-data",
+     .doc = "put the weights of an ONNX file next to it, in FILE.onnx.data, as is done in any case "
+            "where it would exceed 2 GB"},
     kDim,
     kShape,
 };
 constexpr Example kConvertExamples[] = {
     {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
+    {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
     {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
 
 constexpr Positional kCaseFolders[] = {{.name = "DIR",

@@ -191,14 +191,20 @@ ZooOptions zoo_options_from(
   return options;
 }
 
-Status save_source(const Model& model, const std::string& path, Console& console) {
+bool is_onnx_path(const std::string& path) { return fs::path(path).extension() == ".onnx"; }
+
+Status save_source(const Model& model, const std::string& path, Console& console,
+                   const OnnxExport& onnx) {
   if (path == "-") {
     console.write(HONE_TRY(text_alone(model)));
     if (is_large(model)) console.note("large constants are left out; a file keeps them");
     return {};
   }
   std::vector<std::string> written;
-  for (const fs::path& file : HONE_TRY(save_model(path, model))) written.push_back(file.string());
+  const Result<std::vector<fs::path>> files =
+      is_onnx_path(path) ? save_onnx(path, model, onnx) : save_model(path, model);
+  if (!files.ok()) return files.error();
+  for (const fs::path& file : *files) written.push_back(file.string());
   console.note("wrote {}", join(written, " and "));
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include "cli/arguments.h"
 #include "cli/inputs.h"
+#include "io/onnx/onnx.h"
 #include "ir/graph.h"
 #include "ir/model.h"
 #include "zoo/zoo.h"
@@ -30,9 +31,11 @@ Result<Graph> load_source(const std::string& model, Console& console);
 // A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
 Graph face_of(const Model& model);
 
-// Writes the model, and its large constants next to it. "-" is the standard output, where large
-// constants are left out.
-Status save_source(const Model& model, const std::string& path, Console& console);
+bool is_onnx_path(const std::string& path);
+// Writes the model, and its large constants next to it: as ONNX if the path ends in .onnx. "-" is
+// the standard output, where large constants are left out.
+Status save_source(const Model& model, const std::string& path, Console& console,
+                   const OnnxExport& onnx = {});
 Status save_graph(const Graph& graph, const std::string& path, Console& console);
 
 // An unknown name is an error that says how to find one.

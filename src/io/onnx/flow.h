@@ -93,6 +93,7 @@ class Flow {
   // A name between segments that nobody else has.
   std::string fresh_name(std::string_view wish);
   Symbol fresh_symbol(std::string_view wish, int64_t most);
+  void reserve_symbol(Symbol symbol) { names_->symbols.insert(symbol.name()); }
   // The slot in whose type the symbol stands as a dim; null if it means nothing here.
   Slot* binder(std::string_view symbol) const;
 

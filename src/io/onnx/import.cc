@@ -5,6 +5,7 @@
 
 #include "io/onnx/deferred.h"
 #include "io/onnx/functions.h"
+#include "io/onnx/metadata.h"
 #include "io/onnx/registry.h"
 #include "io/onnx/signature.h"
 
@@ -120,9 +121,10 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
 namespace {
 
 std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
-                                 std::vector<ModelValue>& inputs) {
+                                 std::vector<ModelValue>& inputs,
+                                 const std::vector<Symbol>& symbols) {
   std::set<std::string> given = initialized_names(graph);
-  InputTypes types(flow, frame.source()->options);
+  InputTypes types(flow, frame.source()->options, symbols);
   std::vector<Slot*> slots;
   for (const onnx::ValueInfoProto& info : graph.input())
     if (!given.contains(info.name())) types.learn(info);
@@ -155,7 +157,8 @@ Model import_all(std::shared_ptr<const Source> source) {
   Model model;
   model.name = graph.name().empty() ? "main" : graph.name();
   Flow flow(nullptr, Flow::Kind::model, model.name);
-  import_inputs(frame, flow, graph, model.inputs);
+  const Metadata metadata = read_metadata(proto);
+  import_inputs(frame, flow, graph, model.inputs, metadata.symbols);
   import_initializers(frame, flow, graph);
   import_nodes(frame, flow, graph);
   std::vector<Slot*> outputs;
@@ -168,6 +171,8 @@ Model import_all(std::shared_ptr<const Source> source) {
   model.segments = std::move(body->segments);
   for (size_t i = 0; i < outputs.size(); ++i)
     model.outputs.push_back({body->results[i], outputs[i]->type});
+  // Inputs that became constants are not counted any more.
+  if (source->options.constants.empty()) apply_donations(model, metadata.donations);
   return model;
 }
 

@@ -58,7 +58,10 @@ Dim InputTypes::dim(const onnx::TensorShapeProto::Dimension& dim, const std::str
   if (name.empty())
     return bound_or(flow_.fresh_symbol(fmt::format("{}_{}", input, axis), most_for(unknown)));
   auto bound = options_.dims.find(name);
-  if (bound == options_.dims.end()) return named(name, unknown);
+  if (bound == options_.dims.end()) {
+    if (std::optional<Dim> dim = expression(name)) return *dim;
+    return named(name, unknown);
+  }
   used_.insert(name);
   return bound->second;
 }
@@ -67,6 +70,28 @@ Dim InputTypes::named(const std::string& name, int unknown) {
   auto [at, is_new] = named_.emplace(name, Dim());
   if (is_new) at->second = bound_or(flow_.fresh_symbol(name, most_for(unknown)));
   return at->second;
+}
+
+InputTypes::InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols)
+    : flow_(flow), options_(options), symbols_(symbols) {
+  for (Symbol symbol : symbols) {
+    flow_.reserve_symbol(symbol);
+    named_.emplace(symbol.name(), bound_or(symbol));
+  }
+}
+
+std::optional<Dim> InputTypes::expression(const std::string& text) {
+  if (symbols_.empty() || is_symbol_name(text)) return std::nullopt;
+  const Result<Dim> dim = parse_dim(text, symbols_);
+  if (!dim.ok()) return std::nullopt;
+  Bindings bindings;
+  for (Symbol symbol : dim->symbols()) {
+    const Dim bound = named_.at(symbol.name());
+    if (Status fits = check_binding(symbol, bound); !fits.ok())
+      throw Failure{std::move(fits).error()};
+    bindings.emplace(symbol.name(), bound);
+  }
+  return dim->bind(bindings);
 }
 
 // Users see the names of symbols, which differ from what the file has where that is no such name.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "io/onnx/flow.h"
 #include "io/onnx/onnx.h"
@@ -18,7 +19,8 @@ std::set<std::string> initialized_names(const onnx::GraphProto& graph);
 // Types of inputs, with the user's bindings and a symbol for each dim that has no number.
 class InputTypes {
  public:
-  InputTypes(Flow& flow, const OnnxImport& options) : flow_(flow), options_(options) {}
+  // `symbols`: what the file's metadata tells of some names.
+  InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols);
 
   // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
   // them decides dims of others.
@@ -36,11 +38,14 @@ class InputTypes {
   std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
   Dim named(const std::string& name, int unknown);
   Dim bound_or(Symbol symbol);
+  // "2*N + 1", if its symbols are in the metadata.
+  std::optional<Dim> expression(const std::string& text);
   Dim dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis,
           int unknown);
 
   Flow& flow_;
   const OnnxImport& options_;
+  std::vector<Symbol> symbols_;
   std::map<std::string, Dim> named_;
   std::set<std::string> used_;
 };

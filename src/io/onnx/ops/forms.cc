@@ -117,6 +117,98 @@ std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates)
   return starts;
 }
 
+// ---- Indices out of range ----------------------------------------------------------------------
+
+namespace {
+
+// select(0 <= index && index < sizes, index, outside)
+struct Guard {
+  Value index;
+  Dims sizes, outside;
+};
+
+std::optional<Guard> guard_of(Node& n, Value indices) {
+  Builder& b = n.builder();
+  auto known = [&](Value v) { return n.flow().contents().of(unrepeated(v).id()); };
+  auto asks = [&](Value v, std::string_view direction) {
+    Producer p(v);
+    return p.is(Opcode::compare) && p.op().word("direction") == direction;
+  };
+  Producer chosen(indices);
+  if (!chosen.is(Opcode::select)) return std::nullopt;
+  const Value index = chosen.operand(b, 1);
+  Value mask = unrepeated(chosen.operand(b, 0));
+  if (Producer p(mask); p.is(Opcode::reshape)) mask = p.operand(b, 0);
+  if (Producer p(mask); p.is(Opcode::reduce) && p.op().word("kind") == "and")
+    mask = p.operand(b, 0);
+  Producer both(mask);
+  if (!both.is(Opcode::and_)) return std::nullopt;
+  const Value low = both.operand(b, 0), high = both.operand(b, 1);
+  if (!asks(low, "ge") || !asks(high, "lt")) return std::nullopt;
+  for (Value side : {low, high})
+    if (!(Producer(side).operand(b, 0).id() == index.id())) return std::nullopt;
+  const std::optional<Dims> zero = known(Producer(low).operand(b, 1));
+  const std::optional<Dims> sizes = known(Producer(high).operand(b, 1));
+  const std::optional<Dims> outside = known(chosen.operand(b, 2));
+  if (!zero || !sizes || !outside || zero->size() != 1 || !(*zero)[0].is(0)) return std::nullopt;
+  return Guard{index, *sizes, *outside};
+}
+
+// One component needs no dim of its own, and any integers will do.
+std::pair<Value, int64_t> plain_index(Value index, int64_t vector_dim) {
+  Builder& b = index.builder();
+  if (Producer p(index); p.is(Opcode::reshape)) {
+    Dims longer = p.operand(b, 0).dims();
+    longer.push_back(1);
+    if (longer == index.dims()) {
+      index = p.operand(b, 0);
+      vector_dim = index.rank();
+    }
+  }
+  if (Producer p(index); p.is(Opcode::cast) && p.operand(b, 0).dtype() == DType::i32)
+    index = p.operand(b, 0);
+  return {index, vector_dim};
+}
+
+}  // namespace
+
+bool is_guarded(Node& n, Value indices) {
+  const std::optional<Guard> guard = guard_of(n, indices);
+  return guard && std::all_of(guard->outside.begin(), guard->outside.end(),
+                              [](Dim d) { return provably_le(0, d); });
+}
+
+Value without_spare_row(Node& n, Value x) {
+  Builder& b = n.builder();
+  Producer scattered(x);
+  if (!scattered.is(Opcode::scatter)) return {};
+  Producer padded(scattered.operand(b, 0));
+  if (!padded.is(Opcode::pad)) return {};
+  const Value base = padded.operand(b, 0);
+  const Dims& low = padded.op().dims("low");
+  const Dims& high = padded.op().dims("high");
+  auto is_zero = [](Dim d) { return d.is(0); };
+  if (!std::all_of(low.begin(), low.end(), is_zero) || !high[0].is(1) ||
+      !std::all_of(high.begin() + 1, high.end(), is_zero) || !(x.dim(0) == base.dim(0) + 1))
+    return {};
+  const std::optional<Guard> guard = guard_of(n, scattered.operand(b, 1));
+  const Ints& map = scattered.op().ints("index_map");
+  if (!guard || guard->sizes.size() != map.size() || guard->outside.size() != map.size()) return {};
+  for (size_t k = 0; k < map.size(); ++k) {
+    if (map[k] != static_cast<int64_t>(k)) return {};
+    const Dim size = base.dim(static_cast<int>(k));
+    if (!(guard->sizes[k] == size) || !(guard->outside[k] == (k == 0 ? size : Dim(0)))) return {};
+  }
+  const auto [index, vector_dim] =
+      plain_index(guard->index, scattered.op().integer("index_vector_dim"));
+  return b.op(Opcode::scatter, {base, index, scattered.operand(b, 2)},
+              {{"window_dims", scattered.op().ints("window_dims")},
+               {"inserted_dims", scattered.op().ints("inserted_dims")},
+               {"index_map", map},
+               {"index_vector_dim", vector_dim},
+               {"combine", scattered.op().word("combine")}});
+}
+
 namespace {
 
 struct Terms {

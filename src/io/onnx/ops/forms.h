@@ -23,6 +23,12 @@ Value before_clamp(Node& n, Value indices, const Dims& sizes);
 // dim of x. Empty if they do not.
 std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates);
 
+// Whether indices are made so that none is negative: what is out of range was replaced.
+bool is_guarded(Node& n, Value indices);
+// The scatter that `x`, a scatter into a tensor with one row more for what is out of range, is when
+// that row is cut off; null if x is nothing of the kind.
+Value without_spare_row(Node& n, Value x);
+
 // An einsum of two operands that is a dot, as that; null if it is more.
 Value dot_of_einsum(std::string_view equation, Value a, Value b);
 

@@ -232,7 +232,7 @@ void map_scatter_nd(Node& n) {
     window.insert(window.begin(), {x, updates});
     return n.out(n.builder().op(Opcode::dynamic_update, window));
   }
-  indices = tuples_from_back(n, x, indices, 0, components);
+  if (!is_guarded(n, indices)) indices = tuples_from_back(n, x, indices, 0, components);
   n.out(scattered(x, indices, updates,
                   {{"window_dims", counting(outer, outer + x.rank() - components)},
                    {"inserted_dims", counting(0, components)},

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "io/onnx/flow.h"
+#include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 
@@ -256,6 +257,9 @@ void map_slice(Node& n) {
   if (n.version() >= 10 && ((n.has(3) && !n.known(3)) || (n.has(4) && !n.known(4))))
     return slice_measured(n, x);
   const std::vector<Cut> cuts = cuts_of(n, x.rank());
+  if (cuts.size() == 1 && cuts[0].axis == 0 && cuts[0].step == 1 && cuts[0].start.known &&
+      cuts[0].start.known->is(0) && cuts[0].end.known && *cuts[0].end.known == x.dim(0) - 1)
+    if (Value whole = without_spare_row(n, x)) return n.out(whole);
   std::vector<Value> starts, counts;  // of the axes whose extent is not known
   int64_t most = 0;
   for (const Cut& cut : cuts) {

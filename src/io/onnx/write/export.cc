@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "io/onnx/metadata.h"
 #include "io/onnx/onnx.h"
 #include "io/onnx/write/graph_writer.h"
 
@@ -14,31 +15,6 @@ constexpr int64_t kMinExternal = 1024;
 constexpr int64_t kDataAlignment = 4096;
 
 int ir_version(int opset) { return opset >= 21 ? 10 : opset >= 19 ? 9 : opset >= 15 ? 8 : 7; }
-
-// Symbols say more than a dim's name can: their bounds are kept beside it.
-void write_metadata(const Model& model, onnx::ModelProto& proto) {
-  std::string symbols;
-  std::set<std::string> seen;
-  for (const ModelValue& input : model.inputs)
-    for (Dim dim : input.type.dims())
-      for (Symbol symbol : dim.symbols())
-        if (seen.insert(symbol.name()).second)
-          symbols += fmt::format("{}{} {} {} {}", symbols.empty() ? "" : "; ", symbol.name(),
-                                 symbol.min(), symbol.max(), symbol.multiple_of());
-  auto add = [&](std::string_view key, const std::string& value) {
-    if (value.empty()) return;
-    onnx::StringStringEntryProto& entry = *proto.add_metadata_props();
-    entry.set_key(std::string(key));
-    entry.set_value(value);
-  };
-  add("hone.symbols", symbols);
-  std::string donations;
-  if (const Graph* graph = single_graph(model))
-    for (const Donation& donation : graph->donations())
-      donations +=
-          fmt::format("{}{} {}", donations.empty() ? "" : "; ", donation.input, donation.output);
-  add("hone.donations", donations);
-}
 
 using UsedNames = std::set<std::string, std::less<>>;
 

@@ -107,11 +107,16 @@ bool is_leading(const Indexing& g, Type x, Type indices, int result_rank) {
   const auto components = static_cast<int64_t>(g.index_map.size());
   if (g.operand_batch != counting(0, batch) || g.index_batch != counting(0, batch)) return false;
   if (g.index_map != counting(batch, batch + components) || g.left_out != g.index_map) return false;
-  if (g.vector_dim != indices.rank() - 1) return false;
+  if (g.vector_dim < indices.rank() - 1) return false;
   for (int64_t i = batch + components; i < x.rank(); ++i)
     if (!g.is_whole(x, i)) return false;
-  const int64_t outer = indices.rank() - 1;
-  return g.window_dims == counting(outer, result_rank);
+  return g.window_dims == counting(g.vector_dim, result_rank);
+}
+
+// The indices as ONNX has them: their last dim holds an index's components.
+Value tuples(Value indices, const Indexing& g) {
+  Value v = as_index(indices);
+  return g.vector_dim == indices.rank() ? unsqueeze(v, indices.rank()) : v;
 }
 
 // Component k of the indices, with the dims of `indices` but the vector's.
@@ -176,19 +181,32 @@ std::string indices_along(Emit& e, Dim size) {
   return e.node("Min", {indices, last});
 }
 
+bool tuples_are_within(Emit& e, const Indexing& g) {
+  const std::optional<Dims> known = e.known(1);
+  if (!known || g.index_map.empty()) return false;
+  for (size_t i = 0; i < known->size(); ++i) {
+    const Dim size = e.type(0).dim(static_cast<int>(g.index_map[i % g.index_map.size()]));
+    if (!provably_le(0, (*known)[i]) || !provably_lt((*known)[i], size)) return false;
+  }
+  return true;
+}
+
+std::string tuples_as_they_are(Emit& e, const Indexing& g) {
+  if (e.type(1).dtype() == DType::i64 && g.vector_dim != e.rank(1)) return e.in(1);
+  return e.values_of([&](Builder&, std::span<const Value> v) -> std::vector<Value> {
+    return {tuples(v[1], g)};
+  })[0];
+}
+
 // Tuples with each component in range.
 std::string tuples_in_range(Emit& e, const Indexing& g) {
-  if (g.index_map.empty() || !is_index_type(e.type(1).dtype())) {
-    if (e.type(1).dtype() == DType::i64) return e.in(1);
-  }
+  if (tuples_are_within(e, g)) return tuples_as_they_are(e, g);
   const Type x = e.type(0);
   return e.values_of([&](Builder& b, std::span<const Value> v) -> std::vector<Value> {
     std::vector<Value> lasts;
     for (int64_t dim : g.index_map)
       lasts.push_back(unsqueeze(size_value(b, x.dim(static_cast<int>(dim)) - 1), 0));
-    Value index = maximum(as_index(v[1]), 0);
-    if (lasts.empty()) return {index};
-    return {binary(Opcode::min, index, concat(lasts, 0))};
+    return {binary(Opcode::min, maximum(tuples(v[1], g), 0), concat(lasts, 0))};
   })[0];
 }
 
@@ -268,10 +286,10 @@ bool scatter_rows(Emit& e, const Indexing& g) {
       sizes.push_back(unsqueeze(size_value(b, x.dim(static_cast<int>(dim))), 0));
       outside.push_back(dim == 0 ? sizes.back() : b.full(DType::i64, {1}, 0));
     }
-    Value index = as_index(v[1]);
+    Value index = tuples(v[1], g);
     Value fits = binary(Opcode::and_, compare("ge", index, 0),
                         compare("lt", index, broadcast_to(concat(sizes, 0), index.dims())));
-    fits = reduce("and", fits, {index.rank() - 1}, true);
+    if (sizes.size() > 1) fits = reduce("and", fits, {index.rank() - 1}, true);
     index = select(broadcast_to(fits, index.dims()), index,
                    broadcast_to(concat(outside, 0), index.dims()));
     Ints none(static_cast<size_t>(x.rank()), 0), one = none;
@@ -282,16 +300,6 @@ bool scatter_rows(Emit& e, const Indexing& g) {
   return e.result("Slice", {y, e.ints({0}), e.dim(x.dim(0)), e.ints({0})});
 }
 
-bool tuples_are_within(Emit& e, const Indexing& g) {
-  const std::optional<Dims> known = e.known(1);
-  if (!known || g.index_map.empty()) return false;
-  for (size_t i = 0; i < known->size(); ++i) {
-    const Dim size = e.type(0).dim(static_cast<int>(g.index_map[i % g.index_map.size()]));
-    if (!provably_le(0, (*known)[i]) || !provably_lt((*known)[i], size)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool export_scatter(Emit& e) {
@@ -300,17 +308,13 @@ bool export_scatter(Emit& e) {
   const bool leads = is_leading(g, x, e.type(1), e.type(2).rank()) && g.operand_batch.empty() &&
                      !g.index_map.empty();
   if (!leads) return scatter_by_position(e, g);
-  if (is_index_type(e.type(1).dtype()) && tuples_are_within(e, g)) {
-    const bool is_wide = e.type(1).dtype() == DType::i64;
-    return e.result("ScatterND",
-                    {e.in(0), is_wide ? e.in(1) : e.cast(e.in(1), DType::i64), e.in(2)},
-                    reduction(e));
+  if (tuples_are_within(e, g)) {
+    return e.result("ScatterND", {e.in(0), tuples_as_they_are(e, g), e.in(2)}, reduction(e));
   }
   return scatter_rows(e, g);
 }
 
-// ---- Windows at a computed place
-// -----------------------------------------------------------------
+// ---- Windows at a computed place ---------------------------------------------------------------
 
 namespace {
 
