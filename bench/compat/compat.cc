@@ -66,7 +66,8 @@ Result<Outcome> run(const std::string& model, int opset) {
     HONE_TRY(hone::write_npy(folder / fmt::format("expected{}.npy", i), expected[i]));
   const fs::path modules = root() / "build/bench/onnxruntime/node_modules";
   const hone::ProcessResult result = HONE_TRY(hone::run_process(
-      "node", {root() / "bench/compat/run.js", modules, folder / "model.onnx", folder},
+      "/usr/bin/env",
+      {"node", root() / "bench/compat/run.js", modules, folder / "model.onnx", folder},
       {.wall_seconds = 120}));
   if (result.exit_code != 0 || result.signal != 0)
     return hone::bad_input("ONNX Runtime: {}{}", result.err,
@@ -77,8 +78,8 @@ Result<Outcome> run(const std::string& model, int opset) {
 void compat(benchmark::State& state, const std::string& model, int opset) {
   for (auto _ : state) {
     const Result<Outcome> outcome = run(model, opset);
-    if (!outcome.ok()) return state.SkipWithError(outcome.error().to_string());
-    if (outcome->bad > 0) return state.SkipWithError(outcome->text);
+    if (!outcome.ok()) return state.SkipWithError(outcome.error().to_string().c_str());
+    if (outcome->bad > 0) return state.SkipWithError(outcome->text.c_str());
     state.counters["elements"] = static_cast<double>(outcome->elements);
     state.counters["max_difference"] = outcome->worst;
   }

@@ -54,12 +54,27 @@ Symbol Flow::fresh_symbol(std::string_view wish, int64_t most) {
   return Symbol::get(name, 0, most);
 }
 
+namespace {
+
+// Whether a size that the dim stands for tells the symbol: a*N + b does.
+bool tells(Dim dim, Symbol symbol) {
+  if (dim == Dim(symbol)) return true;
+  if (dim.symbols() != std::vector{symbol}) return false;
+  Bindings bindings;
+  const int64_t step = symbol.multiple_of();
+  const Dim most = dim.bind({{symbol.name(), symbol.max() / step * step}});
+  return most.is_static() && match_dim(dim, most.value(), bindings).ok() &&
+         bindings.contains(symbol.name());
+}
+
+}  // namespace
+
 void Flow::bind(Symbol symbol, Slot* slot) { binders_.emplace(symbol.name(), slot); }
 
 void Flow::bind_all(Slot& slot) {
   for (Dim dim : slot.type.dims())
     for (Symbol symbol : dim.symbols())
-      if (dim == Dim(symbol)) bind(symbol, &slot);
+      if (tells(dim, symbol)) bind(symbol, &slot);
 }
 
 bool Flow::has_symbols() const {
@@ -291,7 +306,7 @@ namespace {
 bool is_bound(const Graph& graph, Symbol symbol) {
   for (ValueId input : graph.inputs())
     for (Dim dim : graph.type(input).dims())
-      if (dim == Dim(symbol)) return true;
+      if (tells(dim, symbol)) return true;
   return false;
 }
 

@@ -299,17 +299,25 @@ Ints moved(int rank, int from, int to) {
 
 struct ScanAxes {
   Ints input_axes, output_axes, input_reversed, output_reversed;
+
+  // All goes from the last element to the first.
+  bool is_backward() const {
+    auto is_set = [](int64_t v) { return v != 0; };
+    return std::all_of(input_reversed.begin(), input_reversed.end(), is_set) &&
+           std::all_of(output_reversed.begin(), output_reversed.end(), is_set);
+  }
 };
 
 std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<const Value> states,
                              std::vector<Value> scanned, const ScanAxes& axes) {
   std::vector<Type> types;
+  const bool backward = axes.is_backward();
   for (Value state : states) types.push_back(state.type());
   for (size_t i = 0; i < scanned.size(); ++i) {
     n.require_rank(scanned[i], "a scanned value", 1);
     int axis = n.axis_in(axes.input_axes[i], scanned[i].rank());
     if (axis != 0) scanned[i] = transpose(scanned[i], moved(scanned[i].rank(), axis, 0));
-    if (axes.input_reversed[i] != 0) scanned[i] = reverse(scanned[i], {0});
+    if (axes.input_reversed[i] != 0 && !backward) scanned[i] = reverse(scanned[i], {0});
     Dims dims = scanned[i].dims();
     dims.erase(dims.begin());
     types.push_back(Type::get(scanned[i].dtype(), dims));
@@ -337,13 +345,14 @@ std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<co
                    in.begin() + static_cast<long>(carried));
     return results;
   });
-  std::vector<Value> all = n.builder().ops(Opcode::scan, operands,
-                                           {{"carried", static_cast<int64_t>(carried)}}, {whole});
+  std::vector<Value> all =
+      n.builder().ops(Opcode::scan, operands,
+                      {{"carried", static_cast<int64_t>(carried)}, {"reverse", backward}}, {whole});
   std::vector<Value> results(all.begin(), all.begin() + state_count);
   size_t stacked = step.outputs().size() - states.size();
   for (size_t i = 0; i < stacked; ++i) {
     Value stack = all[carried + i];
-    if (axes.output_reversed[i] != 0) stack = reverse(stack, {0});
+    if (axes.output_reversed[i] != 0 && !backward) stack = reverse(stack, {0});
     int axis = n.axis_in(axes.output_axes[i], stack.rank());
     results.push_back(axis == 0 ? stack : transpose(stack, moved(stack.rank(), 0, axis)));
   }

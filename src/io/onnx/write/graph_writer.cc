@@ -225,9 +225,13 @@ std::string GraphWriter::size_of(Symbol symbol) {
 std::optional<std::string> GraphWriter::solved_size(Symbol symbol, Dim dim,
                                                     const std::string& value, int axis) {
   // a*N + b at two places; what divides N is not solved for.
-  const Dim zero = dim.bind({{symbol.name(), 0}}), one = dim.bind({{symbol.name(), 1}});
-  if (!zero.is_static() || !one.is_static()) return std::nullopt;
-  const int64_t b = zero.value(), a = one.value() - b;
+  const int64_t step = symbol.multiple_of();
+  const int64_t first = (symbol.min() + step - 1) / step * step;
+  if (first + step > symbol.max()) return std::nullopt;
+  const Dim low = dim.bind({{symbol.name(), first}});
+  const Dim high = dim.bind({{symbol.name(), first + step}});
+  if (!low.is_static() || !high.is_static()) return std::nullopt;
+  const int64_t a = (high.value() - low.value()) / step, b = low.value() - a * first;
   if (a < 1 || !(Dim(symbol) * a + b == dim)) return std::nullopt;
   auto number = [&](int64_t n) {
     return constant(Tensor::from_integers(Type::get(DType::i64, {1}), Ints{n}), "");

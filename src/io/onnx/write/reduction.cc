@@ -357,6 +357,11 @@ bool export_rng_bits(Emit& e) {
   e.unsupported("ONNX's random ops have a state of their own and follow no given generator");
 }
 
+// A group of one has nothing to exchange.
+bool export_group(Emit& e) {
+  return e.op().integer("group_size") == 1 ? e.result_is(e.in(0)) : export_collective(e);
+}
+
 bool export_collective(Emit& e) { e.unsupported("ONNX has no ops between devices"); }
 
 }  // namespace hone::onnx_io
