@@ -60,7 +60,9 @@ Result<DType> dtype_of(int32_t data_type) {
   if (is_row(data_type)) {
     if (std::optional<DType> dtype = kRows[static_cast<size_t>(data_type)].dtype) return *dtype;
   }
-  return unsupported("tensors of {} are not supported", data_type_name(data_type));
+  std::string name = data_type_name(data_type);
+  if (!is_row(data_type)) return bad_input("tensors of {} are not supported", name);
+  return unsupported("tensors of {} are not supported", name);
 }
 
 int32_t data_type_of(DType dtype) {

@@ -31,7 +31,7 @@ class Rest : public SegmentSource {
       : source_(frame.source()), opsets_(frame.opsets()), graph_(graph), first_(first) {}
 
   Result<Body> specialize(std::span<const Type> inputs) const override {
-    Made made = HONE_TRY(make(inputs, {}));
+    Made made = HONE_TRY(make(inputs, {}, {}));
     return std::move(made.body);
   }
   std::string describe() const override {
@@ -40,9 +40,10 @@ class Rest : public SegmentSource {
     return fmt::format("node '{}' ({})", name, node.op_type());
   }
 
-  Result<Made> make(std::span<const Type> inputs, std::optional<size_t> guess) const {
+  Result<Made> make(std::span<const Type> inputs, std::optional<size_t> guess,
+                    ImportUse use) const {
     try {
-      return make_or_throw(inputs, guess);
+      return make_or_throw(inputs, guess, std::move(use));
     } catch (Failure& failure) {
       return std::move(failure.error);
     }
@@ -87,8 +88,9 @@ class Rest : public SegmentSource {
   }
 
  private:
-  Result<Made> make_or_throw(std::span<const Type> inputs, std::optional<size_t> guess) const {
-    Frame frame(source_, opsets_);
+  Result<Made> make_or_throw(std::span<const Type> inputs, std::optional<size_t> guess,
+                             ImportUse use) const {
+    Frame frame(source_, opsets_, std::move(use));
     Flow flow(names_, Flow::Kind::body, "rest");
     flow.guess = guess;
     Bindings bindings;
@@ -204,12 +206,14 @@ std::optional<Type> declared_type(Flow& flow, const onnx::ValueInfoProto& info) 
 }
 
 // Tries the rest with sizes that it may well get.
-std::optional<Rest::Made> make_sample(const Rest& rest, const Flow& flow) {
+std::optional<Rest::Made> make_sample(const Rest& rest, const Frame& frame, const Flow& flow) {
+  ImportUse use = frame.use();
+  if (++use.depth > frame.source()->options.limits.nesting) return {};
   size_t first = flow.guess.value_or(0), last = flow.guess.value_or(std::size(kSamples) - 1);
   for (size_t guess = first; guess <= last; ++guess) {
     Result<std::vector<Type>> types = rest.sample_types(flow, guess);
     if (!types.ok()) continue;
-    Result<Rest::Made> made = rest.make(*types, guess);
+    Result<Rest::Made> made = rest.make(*types, guess, use);
     if (made.ok()) return std::move(*made);
   }
   return {};
@@ -233,7 +237,7 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   // Where values were learned, no guess says much.
   bool is_declared = std::all_of(types.begin(), types.end(), [](const auto& t) { return !!t; });
   if (!is_declared || !flow.has_learned()) {
-    std::optional<Rest::Made> sample = make_sample(*rest, flow);
+    std::optional<Rest::Made> sample = make_sample(*rest, frame, flow);
     if (!sample) {
       Error error = std::move(why.error);
       if (!error.hint.empty()) throw Failure{std::move(error)};

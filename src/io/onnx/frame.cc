@@ -2,10 +2,11 @@
 
 namespace hone::onnx_io {
 
-Frame::Frame(std::shared_ptr<const Source> source, Opsets opsets)
+Frame::Frame(std::shared_ptr<const Source> source, Opsets opsets, ImportUse use)
     : source_(std::move(source)),
       opsets_(std::move(opsets)),
-      node_count_(std::make_shared<int64_t>(0)) {}
+      depth_(use.depth),
+      node_count_(std::move(use.nodes)) {}
 
 Frame::Frame(Frame& around)
     : source_(around.source_),
@@ -37,9 +38,14 @@ std::optional<Slot*> Frame::lookup(std::string_view name) {
 
 Slot* Frame::find_or_null(std::string_view name) { return lookup(name).value_or(nullptr); }
 
-Slot* Frame::find(std::string_view name) {
+Slot* Frame::find_optional(std::string_view name) {
   if (std::optional<Slot*> slot = lookup(name)) return *slot;
   throw Failure{bad_input("value '{}' is used before it is given, or nothing gives it", name)};
+}
+
+Slot* Frame::find(std::string_view name) {
+  if (Slot* slot = find_optional(name)) return slot;
+  throw Failure{bad_input("value '{}' is an operand that the call leaves out", name)};
 }
 
 void Frame::define(std::string_view name, Slot* slot) {

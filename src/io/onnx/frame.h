@@ -21,6 +21,12 @@ struct Source {
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
 };
 
+// What an import has used of the limits, when a deferred segment is imported within it.
+struct ImportUse {
+  int depth = 0;
+  std::shared_ptr<int64_t> nodes = std::make_shared<int64_t>(0);
+};
+
 // Where names mean something: a graph, a subgraph (which sees the names around it) or the body of a
 // function (which does not).
 class Frame {
@@ -28,8 +34,8 @@ class Frame {
   using Opsets = std::map<std::string, int, std::less<>>;
   using Attributes = std::map<std::string, const onnx::AttributeProto*, std::less<>>;
 
-  // The model's graph.
-  Frame(std::shared_ptr<const Source> source, Opsets opsets);
+  // The model's graph, or the rest of it.
+  Frame(std::shared_ptr<const Source> source, Opsets opsets, ImportUse use = {});
   // A subgraph of a node of `around`.
   explicit Frame(Frame& around);
   // A function called in `caller`.
@@ -40,10 +46,10 @@ class Frame {
   int depth() const { return depth_; }
   const std::string& prefix() const { return prefix_; }  // of the names of values: "block1/"
 
-  // Both throw Failure: for a name that nothing has, or that is given twice. Null stands for an
-  // optional operand of a function that the call leaves out.
+  // Throw Failure: for a name that nothing has, or that is given twice.
   Slot* find(std::string_view name);
-  Slot* find_or_null(std::string_view name);  // null also for a name that nothing has
+  Slot* find_optional(std::string_view name);  // null for an operand that the call leaves out
+  Slot* find_or_null(std::string_view name);   // null also for a name that nothing has
   void define(std::string_view name, Slot* slot);
   int version(std::string_view domain) const;
   const Opsets& opsets() const { return opsets_; }
@@ -51,6 +57,7 @@ class Frame {
   // The attribute itself, or the one of the call that it refers to; null if the call has none.
   const onnx::AttributeProto* resolve(const onnx::AttributeProto& attribute) const;
 
+  ImportUse use() const { return {depth_, node_count_}; }
   int64_t& node_count() { return *node_count_; }  // of the whole import
 
  private:

@@ -123,7 +123,7 @@ void import_call(Frame& frame, Flow& flow, const onnx::NodeProto& node,
                fmt::format("{}{}/", frame.prefix(), name));
   for (int i = 0; i < function.input_size(); ++i) {
     bool has = i < node.input_size() && !node.input(i).empty();
-    inside.define(function.input(i), has ? frame.find(node.input(i)) : nullptr);
+    inside.define(function.input(i), has ? frame.find_optional(node.input(i)) : nullptr);
   }
   for (const onnx::NodeProto& inner : function.node()) import_node(inside, flow, inner);
   for (int i = 0; i < node.output_size(); ++i)

@@ -95,12 +95,25 @@ void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph
     define(tensor.values().name(), frame.file().tensor(tensor));
 }
 
+namespace {
+
+// What the file says about values in between: their sizes may be those of other inputs, but not
+// their element types. Values of a deferred rest are not there yet.
+void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
+  for (const onnx::ValueInfoProto& info : graph.value_info())
+    if (info.type().tensor_type().elem_type() != onnx::TensorProto::UNDEFINED)
+      if (const Slot* slot = frame.find_or_null(info.name())) check_element_type(info, slot->type);
+}
+
+}  // namespace
+
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
   if (frame.depth() > frame.source()->options.limits.nesting)
     throw Failure{over_limit("graphs and functions are nested more than {} deep",
                              frame.source()->options.limits.nesting)};
   import_initializers(frame, flow, graph);
   for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
+  check_value_info(frame, graph);
 }
 
 void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first,
@@ -129,6 +142,7 @@ std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProt
   for (const onnx::ValueInfoProto& info : graph.input())
     if (!given.contains(info.name())) types.learn(info);
   for (const onnx::ValueInfoProto& info : graph.input()) {
+    if (info.name().empty()) throw Failure{bad_input("an input has no name")};
     if (given.contains(info.name())) continue;
     Type type = types.of(info);
     if (const Tensor* fixed = types.constant(info.name())) {
@@ -141,6 +155,13 @@ std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProt
   }
   types.check_all_used();
   return slots;
+}
+
+// Before IR version 4 each initializer is an input, too.
+void check_initialized(Frame& frame, const onnx::GraphProto& graph) {
+  std::set<std::string> given = initialized_names(graph);
+  for (const onnx::ValueInfoProto& info : graph.input())
+    if (given.contains(info.name())) check_declared(info, frame.find(info.name())->type);
 }
 
 // The slot under the name that the file gives the output.
@@ -160,9 +181,15 @@ Model import_all(std::shared_ptr<const Source> source) {
   const Metadata metadata = read_metadata(proto);
   import_inputs(frame, flow, graph, model.inputs, metadata.symbols);
   import_initializers(frame, flow, graph);
+  check_initialized(frame, graph);
   import_nodes(frame, flow, graph);
+  check_value_info(frame, graph);
   std::vector<Slot*> outputs;
+  std::set<std::string_view> names;
   for (const onnx::ValueInfoProto& info : graph.output()) {
+    if (info.name().empty()) throw Failure{bad_input("an output has no name")};
+    if (!names.insert(info.name()).second)
+      throw Failure{bad_input("output '{}' is given twice", info.name())};
     outputs.push_back(named_output(frame, flow, info));
     check_declared(info, outputs.back()->type);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "io/onnx/flow.h"
@@ -51,7 +52,7 @@ std::string Node::describe() const {
 
 bool Node::has(size_t i) const {
   if (i >= inputs() || proto_.input(static_cast<int>(i)).empty()) return false;
-  return frame_.find(proto_.input(static_cast<int>(i))) != nullptr;
+  return frame_.find_optional(proto_.input(static_cast<int>(i))) != nullptr;
 }
 
 Slot& Node::slot(size_t i) {
@@ -89,6 +90,14 @@ Dims Node::sizes(size_t i, int64_t most) {
   return sizes(std::move(scalars), most);
 }
 
+void Node::refuse_endless(size_t i) {
+  std::optional<Tensor> numbers = maybe_constant(i);
+  if (!numbers || !is_integer(numbers->dtype())) return;
+  for (int64_t at = 0; at < std::min(numbers->elements(), Contents::kMaxElements); ++at)
+    if (std::abs(static_cast<double>(numbers->integer_at(at))) >= 0x1p62)
+      bad("operand {} holds {}", i, numbers->integer_at(at));
+}
+
 Ints Node::integers(size_t i) {
   std::optional<Dims> elements = known(i);
   if (!elements) need_value(i);
@@ -102,6 +111,7 @@ Ints Node::integers(size_t i) {
 }
 
 void Node::need_value(size_t i) {
+  refuse_endless(i);
   Slot& wanted = slot(i);
   if (wanted.is_learned() || !Flow::can_learn(wanted.type))
     unsupported("operand {} depends on data; it must be known before", i);
@@ -149,6 +159,8 @@ Dims Node::sizes(std::vector<Value> scalars, int64_t most) {
     } else if (next_resolved_ < resolved_.size()) {
       found.push_back(resolved_[next_resolved_++]);
     } else {
+      if (std::optional<Tensor> number = flow_.contents().constant(scalar.id()))
+        throw Failure{over_limit("a size is {}", number->integer_at(0))};
       need.scalars.push_back(scalar);
       need.most.push_back(most);
     }
@@ -263,9 +275,13 @@ Ints Node::axes_in(Ints axes, int rank) {
 }
 
 void Node::check_attributes() const {
-  for (const onnx::AttributeProto& attribute : proto_.attribute())
+  std::unordered_set<std::string_view> names;
+  for (const onnx::AttributeProto& attribute : proto_.attribute()) {
     if (std::find(asked_.begin(), asked_.end(), attribute.name()) == asked_.end())
       throw Failure{hone::unsupported("attribute '{}' is not known", attribute.name())};
+    if (!names.insert(attribute.name()).second)
+      throw Failure{bad_input("attribute '{}' is given twice", attribute.name())};
+  }
 }
 
 // ---- Results -----------------------------------------------------------------------------------

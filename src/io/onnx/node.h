@@ -78,6 +78,9 @@ class Node {
   std::vector<double> reals(size_t i);     // of a constant
   double real(size_t i, double fallback);  // a constant with one element, or absent
 
+  // A constant holds no number that is no dim, such as 2^62; others are the mapping's to check.
+  void refuse_endless(size_t i);
+
   // A size that the graph computes, an integer scalar in 0..most. If it is not known, the segment
   // ends: ask for sizes first, build afterwards.
   Dim size(Value scalar, int64_t most = kMostSize);

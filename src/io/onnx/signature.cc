@@ -200,24 +200,35 @@ void InputTypes::check_all_used() const {
   check(options_.symbols, "input");
 }
 
-void check_declared(const onnx::ValueInfoProto& info, Type found) {
+namespace {
+
+Failure contradiction(const onnx::ValueInfoProto& info, std::string_view declared, Type found) {
+  return failure_in(info,
+                    bad_input("it is declared as {}, but is {}", declared, found.to_string()));
+}
+
+}  // namespace
+
+void check_element_type(const onnx::ValueInfoProto& info, Type found) {
   if (!info.has_type()) return;
   DType dtype = element_type(info);
+  if (dtype != found.dtype()) throw contradiction(info, name(dtype), found);
+}
+
+void check_declared(const onnx::ValueInfoProto& info, Type found) {
+  if (!info.has_type()) return;
+  check_element_type(info, found);
   const onnx::TypeProto::Tensor& tensor = tensor_type(info);
-  auto contradiction = [&](std::string declared) -> Failure {
-    return failure_in(info,
-                      bad_input("it is declared as {}, but is {}", declared, found.to_string()));
-  };
-  if (dtype != found.dtype()) throw contradiction(std::string(name(dtype)));
   if (!tensor.has_shape()) return;
   const auto& declared = tensor.shape().dim();
   if (declared.size() != found.rank())
-    throw contradiction(fmt::format("of rank {}", declared.size()));
+    throw contradiction(info, fmt::format("of rank {}", declared.size()), found);
   for (int axis = 0; axis < declared.size(); ++axis) {
     Dim dim = found.dim(axis);
     if (!declared[axis].has_dim_value() || !dim.is_static()) continue;
     if (declared[axis].dim_value() >= 0 && declared[axis].dim_value() != dim.value())
-      throw contradiction(fmt::format("{} long along axis {}", declared[axis].dim_value(), axis));
+      throw contradiction(
+          info, fmt::format("{} long along axis {}", declared[axis].dim_value(), axis), found);
   }
 }
 

@@ -52,5 +52,7 @@ class InputTypes {
 
 // Throws Failure if what is declared of a value contradicts what was found.
 void check_declared(const onnx::ValueInfoProto& info, Type found);
+// The same for the element type alone.
+void check_element_type(const onnx::ValueInfoProto& info, Type found);
 
 }  // namespace hone::onnx_io

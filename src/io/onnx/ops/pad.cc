@@ -111,6 +111,7 @@ void map_pad(Node& n) {
   const bool constant = mode == "constant", wraps = n.version() >= 19 && mode == "wrap";
   if (!constant && mode != "reflect" && mode != "edge" && !wraps) n.bad("mode is '{}'", mode);
   const double value = n.version() < 11 ? n.real("value", 0) : 0;
+  if (n.version() >= 11) n.refuse_endless(1);
   const std::vector<AxisPads> pads = pads_of(n, x);
   if (constant) {
     Value fill =

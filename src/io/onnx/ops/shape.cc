@@ -45,7 +45,11 @@ int64_t most_of_reshaped(Value x, size_t unknown) {
   return elements.low == 0 ? room : std::min(elements.high, room);
 }
 
-bool has_measured_axes(Node& n) { return n.version() >= 13 && n.has(1) && !n.known(1); }
+bool has_measured_axes(Node& n) {
+  if (n.version() < 13 || !n.has(1) || n.known(1)) return false;
+  n.refuse_endless(1);
+  return true;
+}
 
 int64_t axes_count(Node& n) {
   Value axes = n.in(1);
@@ -214,6 +218,7 @@ bool is_number(Node& n, Value scalar, int64_t number) {
 
 void map_range_by(Node& n, Value delta) {
   Value start = scalar_of(n, 0), limit = scalar_of(n, 1);
+  for (size_t i = 0; i < n.inputs(); ++i) n.refuse_endless(i);
   std::optional<Dim> count;
   if (is_integer(start.dtype())) {
     std::optional<Dim> first = known_scalar(n, start), last = known_scalar(n, limit);
@@ -299,6 +304,7 @@ void map_reshape(Node& n) {
     target = Dims(shape.begin(), shape.end());
   } else {
     target = n.known(1);
+    if (!target) n.refuse_endless(1);
   }
   const bool zero_keeps = n.version() < 14 || !n.flag("allowzero");
   const Dims dims =
