@@ -91,6 +91,7 @@ Dims Node::sizes(size_t i, int64_t most) {
 }
 
 void Node::refuse_endless(size_t i) {
+  if (!has(i)) return;
   std::optional<Tensor> numbers = maybe_constant(i);
   if (!numbers || !is_integer(numbers->dtype())) return;
   for (int64_t at = 0; at < std::min(numbers->elements(), Contents::kMaxElements); ++at)
