@@ -46,7 +46,9 @@ class SavedModel {
       : folder_(std::move(*hone::TempDir::create(std::filesystem::temp_directory_path()))) {
     hone::OnnxExport options;
     options.external_data = is_external;
-    for (const auto& file : *hone::save_onnx(path(), model, options))
+    const std::vector<std::filesystem::path> files =
+        hone::save_onnx(path(), model, options).value();
+    for (const std::filesystem::path& file : files)
       bytes_ += static_cast<int64_t>(std::filesystem::file_size(file));
   }
   std::filesystem::path path() const { return folder_.path() / "model.onnx"; }
