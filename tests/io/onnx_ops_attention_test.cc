@@ -167,6 +167,26 @@ TEST(OnnxAttention, MasksHideOrAdd) {
               HasSubstr("attn_mask is i64"));
 }
 
+// The number of all keys is a symbol of its own in the file; it need not be proved that it is
+// right.
+TEST(OnnxAttention, MasksOverKeysOfSymbolicLengths) {
+  Tensor q = noise({1, 2, 4, 5}, 1), k = noise({1, 2, 4, 5}, 2), v = noise({1, 2, 4, 5}, 3);
+  Tensor past_k = noise({1, 2, 3, 5}, 4), past_v = noise({1, 2, 3, 5}, 5), mask = noise({4, 7}, 6);
+  Naive want = naive(q, joined(past_k, k), joined(past_v, v));
+  want.bias = [&](int64_t, int64_t, int64_t i, int64_t j) { return mask.real_at(i * 7 + j); };
+  const NodeOptions options = {.symbolic = true, .numbers = {2, 5}};
+  const std::vector<Operand> operands = {q, k, v, mask, past_k, past_v};
+  for (int version : {23, 24}) {
+    EXPECT_THAT(numbers(run_node("Attention", version, operands, {}, options)),
+                near(want.result()));
+    const std::string bytes = node_model("Attention", version, operands, {}, options);
+    Result<Model> model = parse_onnx(std::as_bytes(std::span(bytes)), "test.onnx", ".");
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    ASSERT_EQ(model->segments.size(), 1u);
+    EXPECT_TRUE(std::holds_alternative<GraphSegment>(model->segments[0].kind));
+  }
+}
+
 TEST(OnnxAttention, PaddedCacheHasALengthPerSequence) {
   Tensor q = noise({2, 1, 2, 4}, 1), k = noise({2, 1, 5, 4}, 2), v = noise({2, 1, 5, 4}, 3);
   Ints lengths = {1, 4};

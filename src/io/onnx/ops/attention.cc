@@ -48,6 +48,24 @@ Operands read_operands(Node& n) {
   return o;
 }
 
+// The last keys, which the mask may lack, are hidden.
+Value with_last_keys(Node& n, Value mask, const Heads& h) {
+  Builder& b = n.builder();
+  const Dim given = mask.dim(-1), missing = h.key.dim(2) - given;
+  if (missing.is(0)) return over_scores(mask, h);
+  if (!provably_le(0, missing)) {
+    if (missing.is_static()) return mask;  // too long, which is refused
+    Value key = iota(b, DType::i64, {h.key.dim(2)}, 0);
+    return only_visible(over_scores(mask, h), compare("lt", key, size_value(b, given)));
+  }
+  Value hidden = mask.dtype() == DType::boolean
+                     ? b.scalar(DType::boolean, 0)
+                     : b.scalar(mask.dtype(), -std::numeric_limits<double>::infinity());
+  Dims low(static_cast<size_t>(mask.rank()), 0), high = low;
+  high.back() = missing;
+  return b.op(Opcode::pad, {mask, hidden}, {{"low", low}, {"high", high}});
+}
+
 // The operand attn_mask; from version 24 on it may lack the last keys, which are hidden then.
 Value given_mask(Node& n, const Heads& h) {
   Value mask = n.optional(3);
@@ -58,16 +76,8 @@ Value given_mask(Node& n, const Heads& h) {
   if (is_real(mask.dtype())) mask = cast(mask, h.query.dtype());
   n.require_rank(mask, "attn_mask", 0, 4);
   if (mask.rank() == 0) return reshape(mask, {1});
-  if (n.version() < 24) return mask;
-  const Dim missing = h.key.dim(2) - mask.dim(-1);
-  if (missing.is(0) || !provably_le(0, missing)) return mask;
-  Builder& b = n.builder();
-  Value hidden = mask.dtype() == DType::boolean
-                     ? b.scalar(DType::boolean, 0)
-                     : b.scalar(mask.dtype(), -std::numeric_limits<double>::infinity());
-  Dims low(static_cast<size_t>(mask.rank()), 0), high = low;
-  high.back() = missing;
-  return b.op(Opcode::pad, {mask, hidden}, {{"low", low}, {"high", high}});
+  if (n.version() < 24) return over_scores(mask, h);
+  return with_last_keys(n, mask, h);
 }
 
 // True for the keys that are no padding, with `causal` for those up to

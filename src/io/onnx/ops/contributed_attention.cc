@@ -35,6 +35,8 @@ Value visible_by(Node& n, Value mask, const Heads& h, Dim past) {
       mask = slice(slice(mask, 2, past, past + queries), 3, 0, keys);
     } else {
       const bool by_query = mask.rank() == 3;
+      mask = as_promised(mask, -1, keys);
+      if (by_query) mask = as_promised(mask, 1, queries);
       const Dims want = by_query ? Dims{batch, queries, keys} : Dims{batch, keys};
       if (mask.dims() != want) {
         n.bad("the mask is {}, want {}", mask.type().to_string(),
@@ -90,6 +92,7 @@ void packed_attention(Node& n, Value product, const Dims& widths, Value mask, Va
   read_scale(n, h);
   refuse_flag(n, "do_rotary");
   refuse_flag(n, "past_present_share_buffer");
+  if (bias) bias = over_scores(bias, h);
   h.mask = sum_of(filter(n, mask, h, past_length), bias);
   if (n.flag("unidirectional")) set_causal(n, h, past_length);
   n.out(0, merge_heads(attend(n, h)));
@@ -195,7 +198,9 @@ void map_multi_head_attention(Node& n) {
   h.key = with_past(n, past_key, heads_of(parts[1], "key"), "past_key");
   h.value = with_past(n, past_value, heads_of(parts[2], "value"), "past_value");
   read_scale(n, h);
-  h.mask = sum_of(filter(n, n.optional(4), h, past), n.optional(5));
+  Value bias = n.optional(5);
+  if (bias) bias = over_scores(bias, h);
+  h.mask = sum_of(filter(n, n.optional(4), h, past), bias);
   if (n.flag("unidirectional")) set_causal(n, h, past);
   n.out(0, merge_heads(attend(n, h)));
   if (n.wants(1)) n.out(1, h.key);

@@ -85,6 +85,18 @@ Value weighted(Value probabilities, Value value) {
   return reshape(y, {dims[0], dims[1], dims[2], value.dim(3)});
 }
 
+Value as_promised(Value x, int axis, Dim size) {
+  const Dim own = x.dim(axis);
+  if (own == size || (own.is_static() && size.is_static())) return x;
+  return looked_up(x, iota(x.builder(), DType::i64, {size}, 0), axis < 0 ? axis + x.rank() : axis);
+}
+
+Value over_scores(Value mask, const Heads& h) {
+  if (mask.rank() > 0 && !mask.dim(-1).is(1)) mask = as_promised(mask, -1, h.key.dim(2));
+  if (mask.rank() > 1 && !mask.dim(-2).is(1)) mask = as_promised(mask, -2, h.query.dim(2));
+  return mask;
+}
+
 // Keys of the past stand at -1, before all queries: symbolic lengths need no arithmetic on values.
 Value causal_mask(Builder& b, Dim queries, Dim past, Dim fresh) {
   Value keys = iota(b, DType::i64, {fresh}, 0);

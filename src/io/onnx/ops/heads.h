@@ -30,6 +30,11 @@ Value weighted(Value probabilities, Value value);
 
 // ---- Masks
 // --------------------------------------------------------------------------------------
+// x with a size along an axis that is its own by the file's promise: no proof is needed where
+// symbols stand. Other numbers stay for the caller to refuse.
+Value as_promised(Value x, int axis, Dim size);
+// A mask or a bias over queries and keys, its last two dims, unless they have one size for all.
+Value over_scores(Value mask, const Heads& h);
 // True where the key of [queries, past + fresh] is of the past or not after the query.
 Value causal_mask(Builder& b, Dim queries, Dim past, Dim fresh);
 // Queries see the keys of the past and those that do not come after them.
