@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/dim_expr.h"
+#include "ir/dim_compute.h"
 
 // Putting values in the place of symbols.
 
@@ -64,6 +64,16 @@ Status check_binding(Symbol symbol, Dim value) {
   return {};
 }
 
+std::optional<LinearDim> as_linear(Dim dim) {
+  if (dim.is_static()) return std::nullopt;
+  const DimExpr* expr = DimExpr::get(dim);
+  if (expr->terms.size() != 1) return std::nullopt;
+  const std::vector<const DimAtom*>& atoms = expr->terms[0].monomial->atoms;
+  if (atoms.size() != 1 || atoms[0]->symbol == nullptr) return std::nullopt;
+  const Symbol symbol = DimExpr::wrap(atoms[0]->symbol);
+  return LinearDim{symbol, expr->terms[0].coefficient, symbol.multiple_of(), expr->constant};
+}
+
 Status match_dim(Dim pattern, int64_t actual, Bindings& bindings) {
   Dim open = pattern.bind(bindings);
   Range range = open.range();
@@ -77,19 +87,17 @@ Status match_dim(Dim pattern, int64_t actual, Bindings& bindings) {
                      range.high, open.to_string());
   }
   if (open.is_static()) return {};
-  const DimExpr* expr = DimExpr::get(open);
-  const std::vector<const DimAtom*>& atoms = expr->terms[0].monomial->atoms;
-  if (expr->terms.size() != 1 || atoms.size() != 1 || atoms[0]->symbol == nullptr) return {};
-
-  Symbol symbol = DimExpr::wrap(atoms[0]->symbol);
-  int64_t rest = actual - expr->constant, coefficient = expr->terms[0].coefficient;
-  if (rest % coefficient != 0) {
+  const std::optional<LinearDim> linear = as_linear(open);
+  if (!linear) return {};
+  const Symbol symbol = linear->symbol;
+  const int64_t rest = actual - linear->offset;
+  if (rest % linear->factor != 0) {
     return bad_input("size {} is not {} for any {}{}", actual, open.to_string(), symbol.name(),
                      symbol.multiple_of() == 1
                          ? ""
                          : fmt::format(" that is a multiple of {}", symbol.multiple_of()));
   }
-  Dim value = rest / coefficient * symbol.multiple_of();
+  Dim value = rest / linear->factor * linear->step;
   HONE_TRY(check_binding(symbol, value));
   bindings.emplace(symbol.name(), value);
   return {};

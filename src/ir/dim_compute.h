@@ -4,11 +4,29 @@
 
 #include "ir/dim_expr.h"
 
+// Dims taken apart: to write them down in another language, and to solve for their symbol.
+
 namespace hone {
+
+// dim == factor * (symbol / step) + offset, where step divides the symbol and factor is not 0: a
+// size from which the symbol follows.
+struct LinearDim {
+  Symbol symbol;
+  int64_t factor;
+  int64_t step;
+  int64_t offset;
+};
+std::optional<LinearDim> as_linear(Dim dim);  // dim_bind.cc
+
+// What must be added to a number of at least `low`, in multiples of `positive`, before division
+// toward zero rounds it down; the quotient is then too large by this number.
+constexpr int64_t lift_of(int64_t low, int64_t positive) {
+  return low < 0 ? -(low / positive) + (low % positive != 0 ? 1 : 0) : 0;
+}
 
 // Writes a dim down in another language. The algebra says how:
 //   T number(int64_t); T symbol(Symbol); T add(T, T); T multiply(T, T);
-//   T divide(T, int64_t positive);  // rounded down
+//   T divide(T, int64_t low, int64_t positive);  // of what is at least `low`; rounded down
 template <class Algebra>
 auto compute_dim(Dim dim, Algebra& algebra) -> decltype(algebra.number(0)) {
   using T = decltype(algebra.number(0));
@@ -21,12 +39,16 @@ auto compute_dim(Dim dim, Algebra& algebra) -> decltype(algebra.number(0)) {
     for (const DimAtom* atom : term.monomial->atoms) {
       std::optional<T> value;
       if (atom->symbol == nullptr) {
-        value = algebra.divide(compute_dim(DimExpr::wrap(atom->dividend), algebra), atom->divisor);
-      } else if (int64_t step = atom->symbol->multiple_of; factor % step == 0) {
-        factor /= step;  // factor * (symbol / step) * step
-        value = algebra.symbol(DimExpr::wrap(atom->symbol));
+        const Dim dividend = DimExpr::wrap(atom->dividend);
+        value = algebra.divide(compute_dim(dividend, algebra), dividend.range().low, atom->divisor);
       } else {
-        value = algebra.divide(algebra.symbol(DimExpr::wrap(atom->symbol)), step);
+        const Symbol symbol = DimExpr::wrap(atom->symbol);
+        const int64_t step = symbol.multiple_of();  // the atom is symbol / step
+        value = algebra.symbol(symbol);
+        if (factor % step == 0)
+          factor /= step;
+        else
+          value = algebra.divide(*value, symbol.min(), step);
       }
       product = product ? algebra.multiply(*product, *value) : *value;
     }

@@ -296,6 +296,25 @@ TEST(OnnxExport, ADonatedCacheAndBoundsSurvive) {
   EXPECT_TRUE(std::ranges::equal(again->donations(), graph->donations()));
 }
 
+// What is divided can be negative here, and ONNX's Div rounds toward zero.
+TEST(OnnxExport, SizesAreRoundedDown) {
+  Result<Graph> graph = parse_graph(
+      "graph @half(%x: f32[N, M], %c: f32[]) -> (f32[(N - M)/2 + 5]) where N in 0..9, M in 0..9 {\n"
+      "  %y = broadcast %c {dims = [(N - M)/2 + 5], map = []}\n"
+      "  return %y\n"
+      "}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  Result<Model> model = round_trip(model_of(*graph));
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  for (int64_t n = 0; n <= 9; ++n) {
+    const std::vector<Tensor> inputs = {Tensor::zeros(Type::get(DType::f32, {n, 9 - n})),
+                                        Tensor::zeros(Type::scalar(DType::f32))};
+    Result<std::vector<Tensor>> results = evaluate_model(*model, inputs);
+    ASSERT_TRUE(results.ok()) << n << ": " << results.error().to_string();
+    EXPECT_EQ((*results)[0].type().dim(0), Dim(n)) << n;  // (2n - 9)/2 + 5, rounded down
+  }
+}
+
 std::string with_metadata(std::string_view key, std::string_view value) {
   onnx::ModelProto proto;
   proto.set_ir_version(8);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "io/onnx/node.h"
+#include "ir/dim_compute.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/passes/passes.h"
@@ -54,27 +55,11 @@ Symbol Flow::fresh_symbol(std::string_view wish, int64_t most) {
   return Symbol::get(name, 0, most);
 }
 
-namespace {
-
-// Whether a size that the dim stands for tells the symbol: a*N + b does.
-bool tells(Dim dim, Symbol symbol) {
-  if (dim == Dim(symbol)) return true;
-  if (dim.symbols() != std::vector{symbol}) return false;
-  Bindings bindings;
-  const int64_t step = symbol.multiple_of();
-  const Dim most = dim.bind({{symbol.name(), symbol.max() / step * step}});
-  return most.is_static() && match_dim(dim, most.value(), bindings).ok() &&
-         bindings.contains(symbol.name());
-}
-
-}  // namespace
-
 void Flow::bind(Symbol symbol, Slot* slot) { binders_.emplace(symbol.name(), slot); }
 
 void Flow::bind_all(Slot& slot) {
   for (Dim dim : slot.type.dims())
-    for (Symbol symbol : dim.symbols())
-      if (tells(dim, symbol)) bind(symbol, &slot);
+    if (const std::optional<LinearDim> linear = as_linear(dim)) bind(linear->symbol, &slot);
 }
 
 bool Flow::has_symbols() const {
@@ -306,7 +291,9 @@ namespace {
 bool is_bound(const Graph& graph, Symbol symbol) {
   for (ValueId input : graph.inputs())
     for (Dim dim : graph.type(input).dims())
-      if (tells(dim, symbol)) return true;
+      if (const std::optional<LinearDim> linear = as_linear(dim);
+          linear && linear->symbol == symbol)
+        return true;
   return false;
 }
 

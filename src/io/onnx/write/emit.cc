@@ -108,7 +108,7 @@ std::string Emit::dims(std::span<const Dim> dims) {
 
 namespace {
 
-// All values are i64[1]. Sizes are not negative, so ONNX's Div rounds them down.
+// All values are i64[1].
 struct NodeAlgebra {
   Emit& emit;
   GraphWriter& writer;
@@ -119,8 +119,14 @@ struct NodeAlgebra {
   std::string multiply(const std::string& a, const std::string& b) {
     return emit.node("Mul", {a, b});
   }
-  std::string divide(const std::string& a, int64_t positive) {
-    return emit.node("Div", {a, number(positive)});
+  // Div rounds toward zero.
+  std::string divide(const std::string& a, int64_t low, int64_t positive) {
+    const int64_t lift = lift_of(low, positive);
+    if (lift == 0) return emit.node("Div", {a, number(positive)});
+    if (lift > kDimLimit / positive)
+      emit.unsupported("a size that can be {} is divided by {}", low, positive);
+    std::string quotient = emit.node("Div", {add(a, number(lift * positive)), number(positive)});
+    return add(quotient, number(-lift));
   }
 };
 

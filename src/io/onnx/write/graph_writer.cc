@@ -106,11 +106,8 @@ void GraphWriter::find_symbols(Scope& scope, const Names& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     Type type = graph.type(graph.inputs()[i]);
     for (int axis = 0; axis < type.rank(); ++axis)
-      for (Symbol symbol : type.dim(axis).symbols())
-        if (type.dim(axis) == Dim(symbol))
-          scope.symbols.try_emplace(symbol.name(), arguments[i], axis);
-        else if (type.dim(axis).symbols().size() == 1)
-          scope.multiples.try_emplace(symbol.name(), type.dim(axis), arguments[i], axis);
+      if (const std::optional<LinearDim> size = as_linear(type.dim(axis)))
+        scope.symbols.try_emplace(size->symbol.name(), TellingAxis{arguments[i], axis, *size});
   }
 }
 
@@ -209,37 +206,29 @@ std::string GraphWriter::size_of(Symbol symbol) {
     auto size = scope.sizes.find(symbol.name());
     if (size != scope.sizes.end()) return size->second;
     if (auto at = scope.symbols.find(symbol.name()); at != scope.symbols.end()) {
-      const auto [name, axis] = at->second;
-      return scope.sizes[symbol.name()] = written_size(name, axis, symbol.name());
-    }
-    if (auto at = scope.multiples.find(symbol.name()); at != scope.multiples.end()) {
-      const auto [dim, name, axis] = at->second;
-      if (std::optional<std::string> solved = solved_size(symbol, dim, name, axis))
-        return scope.sizes[symbol.name()] = *solved;
+      return scope.sizes[symbol.name()] = solved_size(at->second);
     }
   }
   if (around_ != nullptr) return around_->size_of(symbol);
   throw Failure{unsupported("no input tells what the symbol {} is", symbol.name())};
 }
 
-std::optional<std::string> GraphWriter::solved_size(Symbol symbol, Dim dim,
-                                                    const std::string& value, int axis) {
-  // a*N + b at two places; what divides N is not solved for.
-  const int64_t step = symbol.multiple_of();
-  const int64_t first = (symbol.min() + step - 1) / step * step;
-  if (first + step > symbol.max()) return std::nullopt;
-  const Dim low = dim.bind({{symbol.name(), first}});
-  const Dim high = dim.bind({{symbol.name(), first + step}});
-  if (!low.is_static() || !high.is_static()) return std::nullopt;
-  const int64_t a = (high.value() - low.value()) / step, b = low.value() - a * first;
-  if (a < 1 || !(Dim(symbol) * a + b == dim)) return std::nullopt;
+std::string GraphWriter::solved_size(const TellingAxis& telling) {
+  const LinearDim& linear = telling.size;
   auto number = [&](int64_t n) {
     return constant(Tensor::from_integers(Type::get(DType::i64, {1}), Ints{n}), "");
   };
-  const std::string whole = written_size(value, axis, symbol.name());
-  const std::string rest = file_.fresh_name(symbol.name()), size = file_.fresh_name(symbol.name());
-  node("Sub", {whole, number(b)}, {rest}, {}, rest);
-  node("Div", {rest, number(a)}, {size}, {}, size);
+  const std::string& name = linear.symbol.name();
+  std::string size = written_size(telling.value, telling.axis, name);
+  auto then = [&](std::string_view op, int64_t by, int64_t neutral) {
+    if (by == neutral) return;
+    const std::string result = file_.fresh_name(name);
+    node(op, {size, number(by)}, {result}, {}, result);
+    size = result;
+  };
+  then("Sub", linear.offset, 0);
+  then("Div", linear.factor, 1);  // without a rest
+  then("Mul", linear.step, 1);
   return size;
 }
 

@@ -9,6 +9,7 @@
 
 #include "io/onnx/write/emit.h"
 #include "ir/contents.h"
+#include "ir/dim_compute.h"
 #include "ir/model.h"
 
 namespace hone::onnx_io {
@@ -60,22 +61,25 @@ class GraphWriter {
   Contents& contents() { return *scopes_.back().contents; }  // of the innermost graph
 
  private:
+  // The axis of a value from whose size a symbol follows.
+  struct TellingAxis {
+    std::string value;
+    int axis;
+    LinearDim size;
+  };
   // A graph of hone that is being written.
   struct Scope {
     const Graph* graph = nullptr;
-    std::vector<std::string> names;                              // of its values in the file
-    std::map<std::string, std::pair<std::string, int>> symbols;  // -> value and axis
-    std::map<std::string, std::tuple<Dim, std::string, int>> multiples;  // in a longer expression
-    std::map<std::string, std::string> sizes;                            // -> i64[1]
+    std::vector<std::string> names;  // of its values in the file
+    std::map<std::string, TellingAxis> symbols;
+    std::map<std::string, std::string> sizes;  // of symbols -> i64[1]
     std::unique_ptr<Contents> contents;
   };
   void write_node(const Graph& graph, NodeId n);
   void write_expansion(const Graph& graph, NodeId n);
   // i64[1]
   std::string written_size(const std::string& value, int axis, std::string_view wish);
-  // Null if the dim, which holds the symbol alone, does not tell it.
-  std::optional<std::string> solved_size(Symbol symbol, Dim dim, const std::string& value,
-                                         int axis);
+  std::string solved_size(const TellingAxis& axis);
   void find_symbols(Scope& scope, const Names& arguments);
 
   void segment(const GraphSegment& segment, Values& values);
