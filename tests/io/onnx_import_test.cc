@@ -383,6 +383,39 @@ TEST(OnnxImportDeferred, LearnsOperandsThatMustBeNumbers) {
   EXPECT_EQ(run(model, {x, integers({1}, {-1})}), (Numbers{6, 15}));
 }
 
+// y has as many dims as `target` has elements.
+File open_rank_file() {
+  File file;
+  file.graph.input("x", DType::f32, {"6"});
+  file.graph.input("target", DType::i64, {"k"});
+  file.graph.node("Reshape", {"x", "target"}, {"y"});
+  file.graph.outputs({"y"});
+  return file;
+}
+
+TEST(OnnxImportDeferred, DoesNotGuessRanks) {
+  File file = open_rank_file();
+  EXPECT_THAT(file.error(), HasSubstr("output 'y' is f32"));
+  EXPECT_THAT(file.error(), HasSubstr("its rank depends on sizes that are open"));
+  EXPECT_THAT(file.error(), HasSubstr("--dim"));
+  Tensor x = reals({6}, {1, 2, 3, 4, 5, 6});
+  OnnxImport bound;
+  bound.dims = {{"k", 2}};
+  EXPECT_EQ(run(file.model(bound), {x, integers({2}, {2, 3})}), numbers(x));
+  // The file may say it.
+  onnx::TypeProto::Tensor& type =
+      *file.graph.proto.mutable_output(0)->mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  for (int i = 0; i < 2; ++i) type.mutable_shape()->add_dim();
+  Model model = file.model();
+  EXPECT_EQ(model.outputs[0].type.rank(), 2);
+  EXPECT_EQ(run(model, {x, integers({2}, {2, 3})}), numbers(x));
+  Result<std::vector<Tensor>> other =
+      evaluate_model(model, std::vector{x, integers({3}, {1, 2, 3})});
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().to_string(), HasSubstr("output '%y'"));
+}
+
 // What boxes a detector keeps, and their scores.
 File detector_file() {
   File file;

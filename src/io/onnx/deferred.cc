@@ -17,8 +17,9 @@ struct Live {
   std::optional<Dims> learned;
 };
 
-// Sizes to try whether any would do: not 1, which broadcasts, and no multiples of one another.
-constexpr int64_t kSamples[] = {4, 7, 32, 4, 7};
+// Sizes to try whether any would do: not 1, which broadcasts. Each goes with another likely value
+// of what was learned.
+constexpr int64_t kSamples[] = {4, 7, 32, 4, 7, 2, 3};
 
 class Rest : public SegmentSource {
  public:
@@ -76,7 +77,7 @@ class Rest : public SegmentSource {
         for (Symbol symbol : dim.symbols()) {
           Ints likely = flow.likely_values(symbol);
           int64_t size = likely.empty() ? std::clamp(kSamples[guess], symbol.min(), symbol.max())
-                                        : likely[guess];
+                                        : likely[guess % likely.size()];
           bindings.emplace(symbol.name(), size);
         }
       }
@@ -154,8 +155,7 @@ void collect_names(const onnx::GraphProto& graph, int first, std::set<std::strin
 // What the rest needs of what there is.
 void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProto& graph,
                      int first) {
-  std::set<std::string> used;
-  collect_names(graph, first, used);
+  const std::set<std::string> used = names_read(graph, first);
   std::set<std::string> bound;  // symbols that an input's type gives
   std::vector<Symbol> wanted;
   for (const std::string& name : used) {
@@ -205,21 +205,44 @@ std::optional<Type> declared_type(Flow& flow, const onnx::ValueInfoProto& info) 
   return open_type(flow, info.name(), *dtype, tensor.shape().dim_size());
 }
 
-// Tries the rest with sizes that it may well get.
-std::optional<Rest::Made> make_sample(const Rest& rest, const Frame& frame, const Flow& flow) {
+// The types of the results for the first sizes that do, of those that the rest may well get, and
+// for the next ones: two lists, one, or none.
+std::vector<std::vector<Type>> sampled_results(const Rest& rest, const Frame& frame,
+                                               const Flow& flow) {
   ImportUse use = frame.use();
   if (++use.depth > frame.source()->options.limits.nesting) return {};
+  std::vector<std::vector<Type>> found;
   size_t first = flow.guess.value_or(0), last = flow.guess.value_or(std::size(kSamples) - 1);
-  for (size_t guess = first; guess <= last; ++guess) {
+  for (size_t guess = first; guess <= last && found.size() < 2; ++guess) {
     Result<std::vector<Type>> types = rest.sample_types(flow, guess);
     if (!types.ok()) continue;
     Result<Rest::Made> made = rest.make(*types, guess, use);
-    if (made.ok()) return std::move(*made);
+    if (made.ok()) found.push_back(std::move(made->types));
   }
-  return {};
+  return found;
+}
+
+bool same_form(Type a, Type b) { return a.dtype() == b.dtype() && a.rank() == b.rank(); }
+
+// What is known of a result before its sizes are. A rank that depends on them is the file's to say.
+Type result_type(Flow& flow, const onnx::ValueInfoProto& info, std::optional<Type> declared,
+                 const std::vector<std::vector<Type>>& samples, size_t i) {
+  Type type = samples[0][i];
+  if (!same_form(type, samples.back()[i])) {
+    if (declared) return *declared;
+    throw Failure{unsupported("output '{}' is {} or {}: its rank depends on sizes that are open",
+                              info.name(), type.to_string(), samples.back()[i].to_string())};
+  }
+  return open_type(flow, info.name(), type.dtype(), type.rank());
 }
 
 }  // namespace
+
+std::set<std::string> names_read(const onnx::GraphProto& graph, int first) {
+  std::set<std::string> names;
+  collect_names(graph, first, names);
+  return names;
+}
 
 void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why) {
   flow.builder().forgive();
@@ -237,15 +260,16 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   // Where values were learned, no guess says much.
   bool is_declared = std::all_of(types.begin(), types.end(), [](const auto& t) { return !!t; });
   if (!is_declared || !flow.has_learned()) {
-    std::optional<Rest::Made> sample = make_sample(*rest, frame, flow);
-    if (!sample) {
-      Error error = std::move(why.error);
-      if (!error.hint.empty()) throw Failure{std::move(error)};
-      throw Failure{std::move(error).with_hint("bind sizes that are open: --dim or --shape")};
+    try {
+      std::vector<std::vector<Type>> samples = sampled_results(*rest, frame, flow);
+      if (samples.empty()) throw std::move(why);
+      for (size_t i = 0; i < types.size(); ++i)
+        types[i] = result_type(flow, *outputs[i], types[i], samples, i);
+    } catch (Failure& failure) {
+      if (!failure.error.hint.empty()) throw;
+      throw Failure{
+          std::move(failure.error).with_hint("bind sizes that are open: --dim or --shape")};
     }
-    for (size_t i = 0; i < types.size(); ++i)
-      types[i] =
-          open_type(flow, outputs[i]->name(), sample->types[i].dtype(), sample->types[i].rank());
   }
   flow.append(Segment{DeferredSegment{rest, rest->inputs(), rest->results()}});
   for (size_t i = 0; i < outputs.size(); ++i)
