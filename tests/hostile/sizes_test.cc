@@ -86,11 +86,49 @@ TEST(HostileSizes, DeclaredTypes) {
       {"an initializer of another element type than its input",
        model_text(input_text("x", {"2"}, 7) + w + kY + node_text("Relu", "x", "y")), kBad,
        "value 'x'"},
+      {"a value of another size than declared",
+       model_text(kX + kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y") +
+                  value_text("value_info", "m", 1, {"2", "4"})),
+       kBad, "it is declared as 4 long along axis 1, but is f32[2, 3] (h.onnx, value 'm')"},
+      {"a value of another rank than declared",
+       model_text(kX + kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y") +
+                  value_text("value_info", "m", 1, {"6"})),
+       kBad, "it is declared as of rank 1, but is f32[2, 3] (h.onnx, value 'm')"},
+      {"a value of a subgraph of another size than declared",
+       model_text(
+           kX + input_text("c", {}, 9) + kY +
+           node_text("If", "c", "y",
+                     graph_text("then_branch", node_text("Neg", "x", "m") +
+                                                   node_text("Abs", "m", "t") + output_text("t") +
+                                                   value_text("value_info", "m", 1, {"7"})) +
+                         graph_text("else_branch", node_text("Neg", "x", "e") + output_text("e")))),
+       kBad, "value 'm'"},
       {"a value of another element type than declared",
        model_text(kX + kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y") +
                   value_text("value_info", "m", 7, {"2", "3"})),
        kBad, "value 'm'"},
   });
+}
+
+// Dims in between bind only what says something about this run.
+TEST(HostileSizes, DeclaredDimsThatDoNotMatter) {
+  const std::string chain = kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y");
+  const std::string small = value_text("value_info", "m", 1, {"1", "3"});
+  // Nothing reads the value.
+  EXPECT_TRUE(import_text(model_text(kX + kY + node_text("Relu", "x", "m") +
+                                     node_text("Neg", "x", "y") + small))
+                  .ok());
+  // The user says what the size is.
+  const std::string open = model_text(input_text("x", {"'n'", "3"}) + chain + small);
+  EXPECT_TRUE(import_text(open).ok());
+  OnnxImport import;
+  import.dims = {{"n", 5}};
+  EXPECT_TRUE(import_text(open, import).ok());
+  import = {.shapes = {{"x", {5, 3}}}};
+  EXPECT_TRUE(import_text(open, import).ok());
+  // A number that is none.
+  EXPECT_TRUE(
+      import_text(model_text(kX + chain + value_text("value_info", "m", 1, {"-1", "3"}))).ok());
 }
 
 // Ops asked for sizes that no memory holds: an error, whether in the import or when they run.

@@ -97,12 +97,22 @@ void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph
 
 namespace {
 
-// What the file says about values in between: their sizes may be those of other inputs, but not
-// their element types. Values of a deferred rest are not there yet.
+// What the file says about values in between. Those of a deferred rest are not there yet, and where
+// nothing reads a value, exporters write dims that are none. Dims are the file's word on the sizes
+// that it has itself: where the user says others, those hold.
 void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
-  for (const onnx::ValueInfoProto& info : graph.value_info())
-    if (info.type().tensor_type().elem_type() != onnx::TensorProto::UNDEFINED)
-      if (const Slot* slot = frame.find_or_null(info.name())) check_element_type(info, slot->type);
+  const OnnxImport& options = frame.source()->options;
+  bool has_own_sizes = options.dims.empty() && options.shapes.empty() && !options.override_shapes;
+  std::optional<std::set<std::string>> read;  // collected when it matters
+  for (const onnx::ValueInfoProto& info : graph.value_info()) {
+    if (info.type().tensor_type().elem_type() == onnx::TensorProto::UNDEFINED) continue;
+    const Slot* slot = frame.find_or_null(info.name());
+    if (slot == nullptr) continue;
+    check_element_type(info, slot->type);
+    if (!has_own_sizes || !has_other_dims(info, slot->type)) continue;
+    if (!read) read = names_read(graph);
+    if (read->contains(info.name())) check_declared(info, slot->type);
+  }
 }
 
 }  // namespace

@@ -207,6 +207,21 @@ Failure contradiction(const onnx::ValueInfoProto& info, std::string_view declare
                     bad_input("it is declared as {}, but is {}", declared, found.to_string()));
 }
 
+// What is declared of its dims, if they are others.
+std::optional<std::string> other_dims(const onnx::ValueInfoProto& info, Type found) {
+  const onnx::TypeProto::Tensor& tensor = info.type().tensor_type();
+  if (!tensor.has_shape()) return {};
+  const auto& declared = tensor.shape().dim();
+  if (declared.size() != found.rank()) return fmt::format("of rank {}", declared.size());
+  for (int axis = 0; axis < declared.size(); ++axis) {
+    Dim dim = found.dim(axis);
+    int64_t size = declared[axis].dim_value();
+    if (!declared[axis].has_dim_value() || size < 0 || !dim.is_static()) continue;
+    if (size != dim.value()) return fmt::format("{} long along axis {}", size, axis);
+  }
+  return {};
+}
+
 }  // namespace
 
 void check_element_type(const onnx::ValueInfoProto& info, Type found) {
@@ -215,21 +230,14 @@ void check_element_type(const onnx::ValueInfoProto& info, Type found) {
   if (dtype != found.dtype()) throw contradiction(info, name(dtype), found);
 }
 
+bool has_other_dims(const onnx::ValueInfoProto& info, Type found) {
+  return other_dims(info, found).has_value();
+}
+
 void check_declared(const onnx::ValueInfoProto& info, Type found) {
-  if (!info.has_type()) return;
   check_element_type(info, found);
-  const onnx::TypeProto::Tensor& tensor = tensor_type(info);
-  if (!tensor.has_shape()) return;
-  const auto& declared = tensor.shape().dim();
-  if (declared.size() != found.rank())
-    throw contradiction(info, fmt::format("of rank {}", declared.size()), found);
-  for (int axis = 0; axis < declared.size(); ++axis) {
-    Dim dim = found.dim(axis);
-    if (!declared[axis].has_dim_value() || !dim.is_static()) continue;
-    if (declared[axis].dim_value() >= 0 && declared[axis].dim_value() != dim.value())
-      throw contradiction(
-          info, fmt::format("{} long along axis {}", declared[axis].dim_value(), axis), found);
-  }
+  if (std::optional<std::string> declared = other_dims(info, found))
+    throw contradiction(info, *declared, found);
 }
 
 }  // namespace hone::onnx_io

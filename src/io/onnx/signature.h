@@ -52,6 +52,8 @@ class InputTypes {
 
 // Throws Failure if what is declared of a value contradicts what was found.
 void check_declared(const onnx::ValueInfoProto& info, Type found);
+// Whether the rank or a size that is a number on both sides is another one.
+bool has_other_dims(const onnx::ValueInfoProto& info, Type found);
 // The same for the element type alone.
 void check_element_type(const onnx::ValueInfoProto& info, Type found);
 
