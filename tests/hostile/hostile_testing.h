@@ -135,6 +135,29 @@ inline void expect_errors(const std::vector<Case>& cases) {
   }
 }
 
+struct OpCase {
+  std::string name, op, operands, attributes;
+  ErrorCode code = ErrorCode::bad_input;
+  std::string words = "";  // beyond the node's name
+  int opset = 17;
+};
+// One node for each case, in a graph with these inputs and initializers.
+inline void expect_op_errors(const std::string& inputs, const std::vector<OpCase>& cases,
+                             std::string_view domain = "") {
+  for (const OpCase& c : cases) {
+    SCOPED_TRACE(c.op + ": " + c.name);
+    std::string more = fmt::format("domain: '{}' {}", domain, c.attributes);
+    std::string text =
+        model_text(inputs + output_text("y") + node_text(c.op, c.operands, "y", more), "", c.opset);
+    auto start = std::chrono::steady_clock::now();
+    Error error = error_of(text);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, kMostTime);
+    EXPECT_EQ(static_cast<int>(error.code), static_cast<int>(c.code)) << error.to_string();
+    EXPECT_THAT(error.to_string(), testing::HasSubstr(fmt::format("node 'y' ({})", c.op)));
+    EXPECT_THAT(error.to_string(), testing::HasSubstr(c.words));
+  }
+}
+
 inline constexpr ErrorCode kBad = ErrorCode::bad_input, kLimit = ErrorCode::limit,
                            kUnsupported = ErrorCode::unsupported;
 

@@ -50,7 +50,8 @@ std::string Node::describe() const {
 
 // ---- Operands ----------------------------------------------------------------------------------
 
-bool Node::has(size_t i) const {
+bool Node::has(size_t i) {
+  asked_operands_ = std::max(asked_operands_, i + 1);
   if (i >= inputs() || proto_.input(static_cast<int>(i)).empty()) return false;
   return frame_.find_optional(proto_.input(static_cast<int>(i))) != nullptr;
 }
@@ -68,6 +69,16 @@ std::vector<Value> Node::all_inputs() {
   std::vector<Value> values;
   for (size_t i = 0; i < inputs(); ++i) values.push_back(in(i));
   return values;
+}
+
+void Node::ignore_operand(size_t i) { has(i); }
+
+void Node::check_operands() const {
+  size_t given = inputs();
+  while (given > 0 && proto_.input(static_cast<int>(given - 1)).empty()) --given;
+  if (given > asked_operands_)
+    throw Failure{
+        hone::unsupported("{} operands are given, at most {} are known", given, asked_operands_)};
 }
 
 // ---- What is known of operands -----------------------------------------------------------------
@@ -321,6 +332,7 @@ Node::Outcome Node::map(const std::function<void(Node&)>& mapping) {
   next_resolved_ = 0;
   mapping(*this);
   check_attributes();
+  check_operands();
   for (size_t i = 0; i < outputs(); ++i)
     if (wants(i) && (i >= outcome_.values.size() || !outcome_.values[i]) &&
         (i >= outcome_.slots.size() || outcome_.slots[i] == nullptr))

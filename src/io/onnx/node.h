@@ -56,11 +56,14 @@ class Node {
 
   // ---- Operands
   // ----------------------------------------------------------------------------------
+  // Those behind the last one that a mapping asks for are refused after it, so none is ignored
+  // unseen.
   size_t inputs() const { return static_cast<size_t>(proto_.input_size()); }
-  bool has(size_t i) const;
+  bool has(size_t i);
   Value in(size_t i = 0);           // a missing one is the file's fault
   Value optional(size_t i);         // an absent Value if there is none
   std::vector<Value> all_inputs();  // of variadic ops
+  void ignore_operand(size_t i);    // one without effect here
 
   // ---- What is known of operands
   // ----------------------------------------------------------------- The elements of an integer
@@ -165,12 +168,14 @@ class Node {
   const onnx::AttributeProto* typed(std::string_view name,
                                     onnx::AttributeProto::AttributeType type);
   void check_attributes() const;
+  void check_operands() const;
 
   Frame& frame_;
   Flow& flow_;
   const onnx::NodeProto& proto_;
   int version_;
   std::vector<std::string> asked_;  // attributes
+  size_t asked_operands_ = 0;       // the mapping knows the op to have so many
   Dims resolved_;                   // sizes, in the order in which they were asked for
   size_t next_resolved_ = 0;
   Outcome outcome_;

@@ -119,6 +119,7 @@ void map_pad(Node& n) {
     n.out(filled(n, x, pads, fill));
     return;
   }
+  if (n.version() >= 11) n.ignore_operand(2);
   for (const AxisPads& a : pads) x = continued(n, x, a, mode);
   n.out(x);
 }

@@ -308,6 +308,7 @@ void map_non_max_suppression(Node& n) {
   std::optional<Dim> limit = n.has(2) ? known_scalar(n, scalar_of(n, 2)) : Dim(0);
   Builder& b = n.builder();
   if ((limit && limit->range().high <= 0) || d.real.is(0)) {
+    n.ignore_operand(4);
     n.out(b.constant(Tensor::zeros(Type::get(DType::i64, {0, 3}))));
     return;
   }
