@@ -137,8 +137,9 @@ Value per_column(Node& n, Value v, std::string_view what) {
 }
 
 // The product of integers, with its scale, that bias and type follow.
-Value scaled_product(Value a, Value a_zero, Value a_scale, Value b, Value b_zero, Value b_scale) {
-  Value sum = matmul(centered(a, a_zero), centered(b, b_zero));
+Value scaled_product(Node& n, Value a, Value a_zero, Value a_scale, Value b, Value b_zero,
+                     Value b_scale) {
+  Value sum = matmul(centered(n, a, a_zero), centered(n, b, b_zero));
   return cast(sum, DType::f32) * cast(a_scale * b_scale, DType::f32);
 }
 
@@ -149,12 +150,12 @@ void map_qgemm(Node& n) {
   Value a = n.in(0), b = n.in(3), c = n.optional(6);
   n.require_rank(a, "A", 2, 2);
   n.require_rank(b, "B", 2, 2);
-  a = centered(a, as_scalar(n.in(2)));
+  a = centered(n, a, as_scalar(n.in(2)));
   Value b_zero = as_scalar(n.in(5)), b_scale = as_scalar(n.in(4));
   // Zero points stand along the columns of what B becomes.
   b = n.flag("transB") ? transpose(b, {1, 0}) : b;
   if (n.flag("transA")) a = transpose(a, {1, 0});
-  Value sum = matmul(a, centered(b, b_zero));
+  Value sum = matmul(a, centered(n, b, b_zero));
   if (c) sum = sum + broadcast_to(c, sum.dims());
   Value y = cast(sum, DType::f32) * (as_scalar(n.in(1)) * b_scale);
   if (const double alpha = n.real("alpha", 1); alpha != 1) y = y * alpha;
@@ -173,7 +174,7 @@ void map_matmul_integer_to_float(Node& n) {
   Value b_scale = per_column(n, n.in(3), "the scale of B");
   Value b_zero = per_column(n, n.optional(5), "the zero point of B");
   const DType dtype = a_scale.dtype();
-  Value y = cast(scaled_product(a, a_zero, a_scale, b, b_zero, b_scale), dtype);
+  Value y = cast(scaled_product(n, a, a_zero, a_scale, b, b_zero, b_scale), dtype);
   if (Value bias = n.optional(6)) y = y + bias;
   n.out(y);
 }
@@ -185,7 +186,7 @@ void map_dynamic_quantize_matmul(Node& n) {
   Value b_scale = per_column(n, n.in(2), "the scale of B");
   Value b_zero = per_column(n, n.optional(3), "the zero point of B");
   const Dynamic d = dynamically_quantized(n, a);
-  Value y = scaled_product(d.y, d.zero, d.scale, b, b_zero, b_scale);
+  Value y = scaled_product(n, d.y, d.zero, d.scale, b, b_zero, b_scale);
   if (Value bias = n.optional(4)) y = y + bias;
   n.out(y);
 }

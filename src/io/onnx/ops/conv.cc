@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "io/onnx/ops/quantize.h"
 #include "io/onnx/ops/windows.h"
 #include "io/onnx/registry.h"
 
@@ -240,19 +241,13 @@ Value deformed_columns(const Deformed& d, Value x, Value offset, Value mask, Dim
 void map_conv(Node& n) { n.out(with_bias(n, convolution(n, n.in(0), n.in(1)), n.optional(2))); }
 
 void map_conv_integer(Node& n) {
-  Value x = cast(n.in(0), DType::i32), w = cast(n.in(1), DType::i32);
-  if (Value zero = n.optional(2)) {
-    if (zero.rank() == 1 && zero.dim(0).is(1)) zero = squeeze(zero, 0);
-    n.require_rank(zero, "the zero point of x", 0, 0);
-    x = x - cast(zero, DType::i32);
-  }
-  if (Value zero = n.optional(3)) {
-    n.require_rank(zero, "the zero point of w", 0, 1);
-    if (zero.rank() == 1 && zero.dim(0).is(1)) zero = squeeze(zero, 0);
-    zero = cast(zero, DType::i32);
-    w = w - (zero.rank() == 1 ? broadcast(zero, w.dims(), {0}) : zero);
-  }
-  n.out(convolution(n, x, w));
+  Value w = n.in(1), x_zero = n.optional(2), w_zero = n.optional(3);
+  for (Value* zero : {&x_zero, &w_zero})
+    if (*zero) *zero = as_scalar(*zero);
+  if (x_zero) n.require_rank(x_zero, "the zero point of x", 0, 0);
+  if (w_zero) n.require_rank(w_zero, "the zero point of w", 0, 1);
+  if (w_zero && w_zero.rank() == 1) w_zero = broadcast(w_zero, w.dims(), {0});
+  n.out(convolution(n, centered(n, n.in(0), x_zero), centered(n, w, w_zero)));
 }
 
 void map_conv_transpose(Node& n) {

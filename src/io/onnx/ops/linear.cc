@@ -1,4 +1,5 @@
 #include "io/onnx/ops/forms.h"
+#include "io/onnx/ops/quantize.h"
 #include "io/onnx/registry.h"
 
 // Products of matrices.
@@ -16,14 +17,12 @@ void check_old_broadcast(Node& n, Value c, const Dims& dims) {
 
 // A number, or one per row: a vector of them stands along the rows of a matrix.
 Value less_zero_point(Node& n, Value x, Value zero, bool per_row) {
-  x = cast(x, DType::i32);
-  if (!zero) return x;
-  zero = cast(zero, DType::i32);
+  if (!zero) return centered(n, x, zero);
   if (zero.rank() == 1 && zero.dim(0).is(1)) zero = squeeze(zero, 0);
   if (per_row && zero.rank() == 1 && x.rank() >= 2) zero = unsqueeze(zero, 1);
   if (zero.rank() > x.rank())
     n.bad("a zero point of rank {} for an operand of rank {}", zero.rank(), x.rank());
-  return x - broadcast_to(zero, x.dims());
+  return centered(n, x, broadcast_to(zero, x.dims()));
 }
 
 }  // namespace

@@ -88,6 +88,9 @@ Value weights(Node& n, const Layout& l) {
 // The groups that the rows are in must be the blocks themselves.
 void check_groups(Node& n, const Layout& l) {
   if (!n.has(4)) return;
+  const Dim given = n.in(4).type().elements();
+  if (given.is_static() && !given.is(l.rows) && !given.is(l.blocks() * l.block))
+    n.bad("g_idx has {} entries for {} rows", given.value(), l.rows);
   const Tensor groups = n.constant(4);
   if (!is_integer(groups.dtype())) n.bad("g_idx is {}", groups.type().to_string());
   const int64_t count = groups.elements();

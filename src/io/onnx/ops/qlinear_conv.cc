@@ -18,8 +18,8 @@ Value qlinear_convolution(Node& n, Value x) {
   n.require_rank(w_scale, "the scale of w", 0, 1);
   n.require_rank(w_zero, "the zero point of w", 0, 1);
   if (w_zero.rank() == 1) w_zero = broadcast(w_zero, w.dims(), {0});
-  x = centered(x, one_number(n, n.in(2), "the zero point of x"));
-  Value sum = convolution(n, x, centered(w, w_zero));
+  x = centered(n, x, one_number(n, n.in(2), "the zero point of x"));
+  Value sum = convolution(n, x, centered(n, w, w_zero));
   if (Value bias = n.optional(8)) sum = sum + per_channel(bias, sum);
   Value scale = w_scale * one_number(n, n.in(1), "the scale of x");
   if (scale.rank() == 1) scale = per_channel(scale, sum);

@@ -106,7 +106,11 @@ Value quantized_at(Node& n, Value x, size_t first, DType fallback) {
   return quantized(n, x, n.in(first), zero, zero ? zero.dtype() : fallback);
 }
 
-Value centered(Value x, Value zero) {
+Value centered(Node& n, Value x, Value zero) {
+  if (!is_integer(x.dtype()) || bits(x.dtype()) > 8)
+    n.bad("an operand is {}, want integers of 8 bits", name(x.dtype()));
+  if (zero && zero.dtype() != x.dtype())
+    n.bad("the zero point is {}, the operand {}", name(zero.dtype()), name(x.dtype()));
   x = cast(x, DType::i32);
   return zero ? x - cast(zero, DType::i32) : x;
 }
@@ -128,6 +132,8 @@ Dynamic dynamically_quantized(Node& n, Value x) {
 
 void map_quantize_linear(Node& n) {
   Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
+  if (!is_real(x.dtype()) && x.dtype() != DType::i32)
+    n.bad("the input is {}, want reals or i32", name(x.dtype()));
   const Granularity g = granularity(n, x, scale);
   DType dtype = zero ? zero.dtype() : DType::u8;
   if (n.version() >= 21 && n.integer("output_dtype", 0) != 0) {
@@ -188,7 +194,7 @@ void map_qlinear_matmul(Node& n) {
   if (kFloat8.contains(a.dtype())) {
     product = matmul(cast(a, DType::f32), cast(b, DType::f32));
   } else {
-    product = cast(matmul(centered(a, a_zero), centered(b, b_zero)), DType::f32);
+    product = cast(matmul(centered(n, a, a_zero), centered(n, b, b_zero)), DType::f32);
   }
   Value y = product * (cast(as_scalar(a_scale), DType::f32) * cast(as_scalar(b_scale), DType::f32));
   Value y_scale = cast(as_scalar(n.in(6)), DType::f32);

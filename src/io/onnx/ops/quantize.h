@@ -28,8 +28,9 @@ struct Dynamic {
 };
 Dynamic dynamically_quantized(Node& n, Value x);
 
-// x as i32 with its zero point (absent, a number, or of a shape that broadcasts) taken off.
-Value centered(Value x, Value zero);
+// x, integers of at most 8 bits, as i32 with its zero point (absent, a number, or of a shape that
+// broadcasts) taken off.
+Value centered(Node& n, Value x, Value zero);
 // A scalar of what has one element; other values stay.
 Value as_scalar(Value v);
 
