@@ -1,5 +1,5 @@
-# Hostile ONNX files through the command line: the exit code, the file and the reason, in little
-# time and memory. Files are written by hand; tests/hostile has a case for each known class.
+# Hostile ONNX files through the command line: the exit code, the file and the reason, in 2 s of CPU
+# time and little memory. Files are written by hand; tests/hostile has a case for each known class.
 ulimit -v $((4 << 20))  # in KB; what is mapped counts too
 
 byte() { printf "\\x$(printf %02x "$1")"; }
@@ -44,12 +44,11 @@ model() { # model NAME <GRAPH
 }
 
 refused() { # refused CODE WORDS FILE
-  local code=0 start=$SECONDS
-  "$HONE" inspect "$3" >out 2>err || code=$?
+  local code=0
+  (ulimit -t 2 && exec "$HONE" inspect "$3") >out 2>err || code=$?
   [[ $code == "$1" && ! -s out ]] || { echo "$3: exit code $code, not $1"; cat err; return 1; }
   grep -qF -- "$2" err || { echo "$3: no '$2' in:"; cat err; return 1; }
   grep -qF -- "$3" err || { echo "$3 is not named in:"; cat err; return 1; }
-  ((SECONDS - start < 10)) || { echo "$3: took $((SECONDS - start)) s"; return 1; }
 }
 
 { node Relu y y && output y; } | model cycle
