@@ -21,7 +21,7 @@ struct Live {
 // of what was learned.
 constexpr int64_t kSamples[] = {4, 7, 32, 4, 7, 2, 3};
 
-class Rest : public SegmentSource {
+class Rest : public FileRest {
  public:
   struct Made {
     Body body;
@@ -39,6 +39,17 @@ class Rest : public SegmentSource {
     const onnx::NodeProto& node = graph_.node(first_);
     std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
     return fmt::format("node '{}' ({})", name, node.op_type());
+  }
+
+  Nodes nodes() const override {
+    Nodes nodes = {source_, opsets_, graph_, first_, {}, wanted_, {}};
+    for (const Live& live : live_) {
+      if (live.constant)
+        nodes.constants.emplace_back(live.name, live.constant);
+      else
+        nodes.inputs.push_back(live.name);
+    }
+    return nodes;
   }
 
   Result<Made> make(std::span<const Type> inputs, std::optional<size_t> guess,

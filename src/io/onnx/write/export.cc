@@ -76,10 +76,11 @@ void write_model(const Model& model, FileWriter& file, onnx::ModelProto& proto) 
   }
   onnx::OperatorSetIdProto& opset = *proto.add_opset_import();
   opset.set_version(file.opset);
-  if (!file.uses_microsoft) return;
-  onnx::OperatorSetIdProto& contributed = *proto.add_opset_import();
-  contributed.set_domain("com.microsoft");
-  contributed.set_version(1);
+  for (const auto& [domain, version] : file.domains) {
+    onnx::OperatorSetIdProto& import = *proto.add_opset_import();
+    import.set_domain(domain);
+    import.set_version(version);
+  }
 }
 
 // Weights in a file of their own, one after the other.

@@ -62,8 +62,10 @@ onnx::NodeProto& GraphWriter::node(std::string_view op, const Names& inputs, con
                                    const Attributes& attributes, std::string_view wish) {
   onnx::NodeProto& node = *proto_.add_node();
   size_t dot = op.rfind('.');
-  if (dot != std::string_view::npos) node.set_domain(std::string(op.substr(0, dot)));
-  file_.uses_microsoft |= dot != std::string_view::npos;
+  if (dot != std::string_view::npos) {
+    node.set_domain(std::string(op.substr(0, dot)));
+    file_.domains.try_emplace(node.domain(), 1);
+  }
   node.set_op_type(std::string(op.substr(dot == std::string_view::npos ? 0 : dot + 1)));
   node.set_name(file_.fresh_name(fmt::format("{}_node", wish)));
   size_t used = inputs.size();
@@ -256,25 +258,24 @@ void GraphWriter::segment(const GraphSegment& segment, Values& values) {
   Names arguments;
   for (const std::string& name : segment.inputs) arguments.push_back(values.at(name));
   Names wanted;
-  std::set<uint32_t> cut;  // outputs
-  for (const Crop& crop : segment.crops) cut.insert(crop.output);
+  std::map<uint32_t, int> cuts;  // of each output, still to be made
+  for (const Crop& crop : segment.crops) ++cuts[crop.output];
+  auto room = [&](uint32_t i) { return file_.fresh_name(segment.outputs[i] + "_room"); };
   for (uint32_t i = 0; i < segment.outputs.size(); ++i) {
-    std::string wish = segment.outputs[i].empty() ? "unused" : segment.outputs[i];
-    if (cut.contains(i)) wish += "_room";
-    wanted.push_back(file_.claim(wish));
+    const std::string& name = segment.outputs[i];
+    wanted.push_back(cuts.contains(i) ? room(i) : file_.claim(name.empty() ? "unused" : name));
   }
   Names outputs = inlined(*segment.graph, arguments, wanted);
+  auto number = [&](int64_t v) {
+    return constant(Tensor::from_integers(Type::get(DType::i64, {1}), Ints{v}), "");
+  };
   for (const Crop& crop : segment.crops) {
-    std::string limit = file_.fresh_name("limit");
-    Tensor one = Tensor::from_integers(Type::get(DType::i64, {1}), Ints{1});
-    std::string as_i64 = file_.fresh_name("count");
+    std::string as_i64 = file_.fresh_name("count"), limit = file_.fresh_name("limit");
     node("Cast", {outputs[crop.count]}, {as_i64}, {{"to", int64_t{data_type_of(DType::i64)}}},
-         limit);
-    node("Reshape", {as_i64, constant(one, "one")}, {limit}, {}, limit);
-    auto number = [&](int64_t v) {
-      return constant(Tensor::from_integers(Type::get(DType::i64, {1}), Ints{v}), "");
-    };
-    std::string result = file_.claim(segment.outputs[crop.output]);
+         as_i64);
+    node("Reshape", {as_i64, number(1)}, {limit}, {}, limit);
+    const bool is_last = --cuts[crop.output] == 0;
+    std::string result = is_last ? file_.claim(segment.outputs[crop.output]) : room(crop.output);
     node("Slice", {outputs[crop.output], number(0), limit, number(crop.axis)}, {result}, {},
          result);
     outputs[crop.output] = result;
@@ -358,12 +359,6 @@ void GraphWriter::segment(const LoopSegment& loop, Values& values) {
   for (const std::string& name : loop.results) results.push_back(file_.claim(name));
   node("Loop", inputs, results, {{"body", &body}}, "loop");
   for (size_t i = 0; i < results.size(); ++i) values[loop.results[i]] = results[i];
-}
-
-void GraphWriter::segment(const DeferredSegment& segment, Values&) {
-  throw Failure{
-      unsupported("{} is typed when its input sizes are known", segment.source->describe())
-          .with_hint("bind them with --dim or --shape")};
 }
 
 }  // namespace hone::onnx_io

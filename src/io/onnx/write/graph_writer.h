@@ -20,7 +20,7 @@ struct FileWriter {
   bool primitives = false;  // composites are spelled out
   std::set<std::string> names;
   std::unordered_map<std::string, int64_t> counts;
-  bool uses_microsoft = false;
+  std::map<std::string, int64_t> domains;  // beside the default one, with their versions
   // Constants, each once; those in subgraphs too stand in the model's graph.
   onnx::GraphProto* root = nullptr;
   std::unordered_map<uint64_t, std::string> constants;       // by content
