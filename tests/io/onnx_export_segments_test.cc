@@ -110,6 +110,19 @@ TEST(OnnxExportSegments, UniqueAndASliceUpToAComputedEnd) {
                                    {vector_of({1, 2, 3, 4, 5, 6}), integers({1}, {-1})}});
 }
 
+// What is written has names like those that import makes up.
+TEST(OnnxExportSegments, SizesThatAreAnInput) {
+  File file;
+  file.graph.input("x", DType::f32, {"2", "1"});
+  file.graph.input("repeats", DType::i64, {"2"});
+  file.graph.node("Tile", {"x", "repeats"}, {"y"});
+  file.graph.outputs({"y"});
+  const Tensor x = reals({2, 1}, {1, 2});
+  expect_comes_back(
+      file.model(),
+      {{x, integers({2}, {1, 3})}, {x, integers({2}, {4, 2})}, {x, integers({2}, {0, 5})}});
+}
+
 TEST(OnnxExportSegments, ADetector) {
   Feeds feeds;
   for (int64_t good : {0, 1, 7, 40}) {

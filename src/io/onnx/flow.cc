@@ -163,8 +163,8 @@ Value Flow::import_value(Slot& slot) {
     captures_.push_back(&slot);
   } else {
     std::string name = slot.flow->export_name(slot);
-    value = builder().parameter(name, slot.type);
-    parts_.back().names.insert(name);
+    bool is_free = parts_.back().names.insert(name).second;
+    value = builder().parameter(is_free ? name : "", slot.type);
     parts_.back().inputs.push_back(name);
   }
   if (contents) this->contents().assume(value.id(), *contents);
@@ -333,7 +333,7 @@ Result<Segment> Flow::finish_part(Part& part, bool keeps_inputs) {
     Slot* slot = binder(symbol.name());
     HONE_CHECK(slot != nullptr, "nothing binds symbol {}", symbol.name());
     std::string name = slot->flow->export_name(*slot);
-    graph.add_parameter(slot->type, name);
+    graph.add_parameter(slot->type, part.names.insert(name).second ? name : "");
     part.inputs.push_back(name);
   }
   segment.graph = std::make_shared<const Graph>(std::move(graph));
