@@ -1,16 +1,10 @@
 #include "ir/functional.h"
+#include "ir/counting.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace hone {
 namespace {
-
-Ints iota_ints(int64_t count, int64_t first = 0) {
-  Ints values(static_cast<size_t>(count));
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
 
 Dims from_ints(const Ints& ints) { return {ints.begin(), ints.end()}; }
 
@@ -127,7 +121,7 @@ Value broadcast_to(Value x, const Dims& dims) {
         bad_input("a value of rank {} does not broadcast to rank {}", x.rank(), dims.size()));
     return x;
   }
-  return broadcast(x, dims, iota_ints(x.rank(), missing));
+  return broadcast(x, dims, counting(missing, missing + x.rank()));
 }
 
 Value reshape(Value x, const Dims& dims) {
@@ -161,7 +155,7 @@ Value flatten(Value x, int first_axis) {
 }
 
 Value transpose(Value x, const Ints& permutation) {
-  if (permutation == iota_ints(x.rank())) return x;
+  if (permutation == counting(0, x.rank())) return x;
   return x.builder().op(Opcode::transpose, {x}, {{"permutation", permutation}});
 }
 
@@ -247,7 +241,7 @@ Value take(Value table, Value indices, int axis) {
   Dims sizes = table.dims();
   if (sizes.empty()) return table;
   sizes[static_cast<size_t>(a)] = 1;
-  Ints offset = iota_ints(a);
+  Ints offset = counting(0, a);
   for (int64_t i = a + 1; i < table.rank(); ++i) offset.push_back(i - 1 + indices.rank());
   return table.builder().op(Opcode::gather, {table, indices},
                             {{"offset_dims", offset},
@@ -289,7 +283,7 @@ Value matmul(Value a, Value b) {
   };
   int64_t n = static_cast<int64_t>(batch.size());
   Value result =
-      dot_general(with_batch(a), with_batch(b), iota_ints(n), iota_ints(n), {n + 1}, {n});
+      dot_general(with_batch(a), with_batch(b), counting(0, n), counting(0, n), {n + 1}, {n});
   return vector ? squeeze(result, -2) : result;
 }
 

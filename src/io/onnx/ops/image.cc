@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
+#include "ir/counting.h"
 
 // Images resampled, and put together from columns.
 
@@ -281,11 +281,7 @@ void keep_aspect_ratio(Node& n, std::vector<ResizedAxis>& axes, const std::strin
   }
 }
 
-Ints all_axes(Value x) {
-  Ints axes(static_cast<size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
+Ints all_axes(Value x) { return counting(0, x.rank()); }
 
 // What Upsample and the first Resize mean: positions are divided by the scale, and rounded down
 // where the image grows, up where it shrinks.

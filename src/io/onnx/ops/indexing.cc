@@ -1,22 +1,16 @@
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
+#include "ir/counting.h"
 
 // Elements found by indices that are values. Where ONNX calls an index out of range an error, the
 // result is unspecified: gathers clamp, scatters drop.
 
 namespace hone::onnx_io {
 namespace {
-
-Ints counting(int64_t first, int64_t end) {
-  Ints values(static_cast<size_t>(std::max<int64_t>(end - first, 0)));
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
 
 void require_integers(Node& n, Value indices) {
   if (!is_integer(indices.dtype()))

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
+#include "ir/counting.h"
 
 // Tensors made larger or smaller at their ends, and parts of them put in another order.
 
@@ -35,8 +35,7 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
   } else {
     pads = numbers_of(n, 1);
   }
-  Ints axes(static_cast<size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
+  Ints axes = counting(0, x.rank());
   if (n.version() >= 18 && n.has(3)) axes = distinct_axes(n, n.integers(3), x.rank());
   if (pads.size() != 2 * axes.size())
     n.bad("{} pads for {} axes, want {}", pads.size(), axes.size(), 2 * axes.size());
@@ -153,8 +152,7 @@ Value centered(Node& n, Value x, int axis, Dim size) {
 
 void map_center_crop_pad(Node& n) {
   Value x = n.in();
-  Ints axes(static_cast<size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
+  Ints axes = counting(0, x.rank());
   if (n.has_attribute("axes")) axes = distinct_axes(n, n.ints("axes"), x.rank());
   const Dims sizes = measured_sizes(n, 1);
   if (sizes.size() != axes.size()) n.bad("{} sizes for {} axes", sizes.size(), axes.size());

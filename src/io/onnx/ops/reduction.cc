@@ -1,8 +1,8 @@
 #include <limits>
-#include <numeric>
 
 #include "io/onnx/ops/helpers.h"
 #include "io/onnx/registry.h"
+#include "ir/counting.h"
 
 namespace hone::onnx_io {
 namespace {
@@ -26,8 +26,7 @@ Reduction reduction(Node& n, int operand_since = 18) {
   if (by_operand && n.has(1)) r.axes = n.integers(1);
   bool none = by_operand && n.flag("noop_with_empty_axes");
   if (r.axes.empty() && !none) {
-    r.axes.resize(static_cast<size_t>(r.x.rank()));
-    std::iota(r.axes.begin(), r.axes.end(), 0);
+    r.axes = counting(0, r.x.rank());
   }
   r.axes = n.axes_in(r.axes, r.x.rank());
   return r;

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
+#include "ir/counting.h"
 
 // Parts of tensors, and tensors of parts.
 
@@ -171,8 +171,8 @@ std::vector<Number> indices_of(Node& n, size_t operand, std::string_view attribu
 
 std::vector<Cut> cuts_of(Node& n, int rank) {
   const std::vector<Number> starts = indices_of(n, 1, "starts"), ends = indices_of(n, 2, "ends");
-  Ints axes(std::min(starts.size(), static_cast<size_t>(kMaxRank))), steps(starts.size(), 1);
-  std::iota(axes.begin(), axes.end(), 0);
+  Ints axes = counting(0, std::min<int64_t>(static_cast<int64_t>(starts.size()), kMaxRank));
+  Ints steps(starts.size(), 1);
   if (n.version() < 10) {
     if (n.has_attribute("axes")) axes = n.ints("axes");
   } else {

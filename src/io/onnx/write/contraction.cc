@@ -1,17 +1,11 @@
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/write/registry.h"
+#include "ir/counting.h"
 #include "ir/functional.h"
 
 namespace hone::onnx_io {
 namespace {
-
-Ints count_from(int64_t first, int64_t count) {
-  Ints numbers(static_cast<size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
 
 // Operands in the element type that the sums are kept in.
 Names in_accumulator_type(Emit& e) {
@@ -28,7 +22,7 @@ bool is_matmul(Emit& e) {
   const Op op = e.op();
   int64_t left = e.rank(0), right = e.rank(1);
   auto batch = static_cast<int64_t>(op.ints("lhs_batch").size());
-  Ints leading = count_from(0, batch);
+  Ints leading = counting(0, batch);
   if (op.ints("lhs_batch") != leading || op.ints("rhs_batch") != leading) return false;
   if (op.ints("lhs_contract") != Ints{left - 1}) return false;
   if (batch == 0) return right == 2 && left >= 2 && op.ints("rhs_contract") == Ints{0};
@@ -153,10 +147,10 @@ std::string transposed_weights(Emit& e, const std::string& w, Type type, int64_t
   Dims split = {groups, floordiv(dims[0], groups)}, joined = {dims[1] * groups, split[1]};
   split.insert(split.end(), dims.begin() + 1, dims.end());
   joined.insert(joined.end(), dims.begin() + 2, dims.end());
-  Ints permutation = count_from(0, type.rank() + 1);
+  Ints permutation = counting(0, type.rank() + 1);
   std::swap(permutation[1], permutation[2]);
   Value y = reshape(transpose(reshape(x, split), permutation), joined);
-  Result<Graph> graph = b.finish({reverse(y, count_from(2, type.rank() - 2))});
+  Result<Graph> graph = b.finish({reverse(y, counting(2, type.rank()))});
   if (!graph.ok()) e.unsupported("{}", graph.error().what);
   return e.inlined(*graph, {w})[0];
 }

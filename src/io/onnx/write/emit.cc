@@ -1,11 +1,11 @@
 #include "io/onnx/write/emit.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/node.h"
 #include "io/onnx/write/graph_writer.h"
 #include "io/onnx/write/registry.h"
+#include "ir/counting.h"
 #include "ir/dim_compute.h"
 
 namespace hone::onnx_io {
@@ -144,8 +144,7 @@ std::string Emit::cast(const std::string& value, DType dtype) {
 }
 
 std::string Emit::transpose(const std::string& value, const Ints& permutation) {
-  Ints identity(permutation.size());
-  std::iota(identity.begin(), identity.end(), 0);
+  const Ints identity = counting(0, static_cast<int64_t>(permutation.size()));
   return permutation == identity ? value : node("Transpose", {value}, {{"perm", permutation}});
 }
 
@@ -164,8 +163,7 @@ std::string Emit::unsqueeze(const std::string& value, const Ints& axes) {
   return node("Unsqueeze", {value, ints(axes)});
 }
 
-// ---- Other ops of hone
-// ---------------------------------------------------------------------------
+// ---- Other ops of hone -------------------------------------------------------------------------
 
 Graph Emit::built(const Spelling& make) {
   Builder b("spelled");

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <numeric>
 
 #include "io/onnx/write/registry.h"
+#include "ir/counting.h"
 #include "ir/functional.h"
 
 // Elements found by indices that are values. Here starts out of range are clamped and updates out
@@ -9,12 +9,6 @@
 
 namespace hone::onnx_io {
 namespace {
-
-Ints counting(int64_t first, int64_t end) {
-  Ints values(static_cast<size_t>(std::max<int64_t>(end - first, 0)));
-  std::iota(values.begin(), values.end(), first);
-  return values;
-}
 
 bool contains(const Ints& list, int64_t entry) {
   return std::find(list.begin(), list.end(), entry) != list.end();
