@@ -200,6 +200,51 @@ TEST(OnnxImportLoop, EndsWhenItsBodySaysSo) {
   EXPECT_EQ(run(model, {integers({}, {100})}, 1), (Numbers{0, 1, 2}));
 }
 
+// Doubles v while `condition` says so at first, and then while v is below 100.
+Model doubling(const std::string& condition) {
+  File file;
+  file.graph.input("v0", DType::f32, {});
+  file.graph.input("go", DType::boolean, {});
+  file.graph.constant("limit", reals({}, {100}));
+  file.graph.constant("other", reals({}, {50}));
+  file.graph.node("Less", {"v0", "limit"}, {"is_below"});
+  file.graph.node("Less", {"v0", "other"}, {"is_far_below"});
+  onnx::NodeProto& node = file.graph.node("Loop", {"", condition, "v0"}, {"v"});
+  GraphText body = subgraph(node, "body");
+  body.input("i", DType::i64, {});
+  body.input("c", DType::boolean, {});
+  body.input("v_in", DType::f32, {});
+  body.node("Add", {"v_in", "v_in"}, {"twice"});
+  body.node("Less", {"twice", "limit"}, {"c_out"});
+  body.outputs({"c_out", "twice"});
+  file.graph.outputs({"v"});
+  return file.model();
+}
+
+size_t state_of_while(const Model& model) {
+  const Graph& graph = *single_graph(model);
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) == Opcode::while_) return graph.operands(n).size();
+  return 0;
+}
+
+TEST(OnnxImportLoop, WhoseConditionIsThatBeforeItIsAWhile) {
+  const Model model = doubling("is_below");
+  EXPECT_EQ(state_of_while(model), 1U);
+  EXPECT_EQ(run(model, {reals({}, {7}), flag(false)}), (Numbers{112}));
+  EXPECT_EQ(run(model, {reals({}, {200}), flag(true)}), (Numbers{200}));
+}
+
+TEST(OnnxImportLoop, WhoseConditionIsAnotherAtFirstCarriesIt) {
+  const Model free = doubling("go"), other = doubling("is_far_below"), always = doubling("");
+  EXPECT_EQ(run(free, {reals({}, {7}), flag(false)}), (Numbers{7}));
+  EXPECT_EQ(run(free, {reals({}, {200}), flag(true)}), (Numbers{400}));
+  EXPECT_EQ(run(other, {reals({}, {60}), flag(true)}), (Numbers{60}));
+  EXPECT_EQ(run(other, {reals({}, {40}), flag(true)}), (Numbers{160}));
+  EXPECT_EQ(run(always, {reals({}, {200}), flag(false)}), (Numbers{400}));
+  EXPECT_GT(state_of_while(free), 1U);
+}
+
 TEST(OnnxImportLoop, MayCarryWhatGrows) {
   LoopFile file("");
   file.body.node("Concat", {"v_in", "v0"}, {"longer"}, {{"axis", 0}});

@@ -148,32 +148,158 @@ bool loop_as_scan(Node& n, const Loop& loop, Region& region) {
   return true;
 }
 
-// As while: state = counter, condition, limit, carried, captured.
+// A condition that is a function of the carried values alone, as `while` has it. It is cut out of
+// the graph of a loop's body, which computes it from their next values. Parameters: the carried
+// values, those captured.
+class WhileCondition {
+ public:
+  // Null if something else decides, or if the body reads the counter or the condition before.
+  static std::optional<WhileCondition> of(const Graph& step, size_t carried) {
+    const Users users(step);
+    for (ValueId own : step.inputs().first(2))
+      if (!users.of(own).empty() || users.is_output(own)) return {};
+    WhileCondition made;
+    std::vector<ValueId> copies(step.value_count(), ValueId::none());
+    auto add = [&](ValueId v) {
+      const ValueId parameter = made.graph_.add_parameter(step.type(v));
+      if (copies[v.index].is_none()) copies[v.index] = parameter;
+    };
+    for (ValueId next : step.outputs().subspan(1)) add(next);
+    for (ValueId captured : step.inputs().subspan(2 + carried)) add(captured);
+    for (NodeId n : made.needed(step, copies))
+      if (!made.copy(step, n, copies)) return {};
+    made.graph_.set_outputs({copies[step.outputs()[0].index]});
+    return made;
+  }
+
+  const Graph& graph() const { return graph_; }
+
+  // Whether a value of another graph is the condition of these values of it.
+  bool is_same(const Graph& outer, ValueId value, std::span<const Value> arguments) const {
+    // What the values here must be there; from the back, so that all readers come first.
+    std::vector<ValueId> there(graph_.value_count(), ValueId::none());
+    for (size_t i = 0; i < arguments.size(); ++i)
+      there[graph_.inputs()[i].index] = arguments[i].id();
+    auto expect = [&](ValueId here, ValueId other) {
+      if (here.is_none() || other.is_none()) return here.is_none() && other.is_none();
+      if (there[here.index].is_none()) there[here.index] = other;
+      return there[here.index] == other;
+    };
+    if (!expect(graph_.outputs()[0], value)) return false;
+    for (size_t i = graph_.node_count(); i-- > 0;) {
+      const NodeId a = {static_cast<uint32_t>(i)};
+      if (graph_.opcode(a) == Opcode::parameter) continue;
+      for (size_t r = 0; r < graph_.results(a).size(); ++r) {
+        const ValueId other = there[graph_.result(a, r).index];
+        if (other.is_none()) continue;
+        const NodeId b = outer.producer(other);
+        if (!is_same_node(a, outer, b) || outer.result(b, r) != other) return false;
+        for (size_t k = 0; k < graph_.operands(a).size(); ++k)
+          if (!expect(graph_.operands(a)[k], outer.operands(b)[k])) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  WhileCondition() : graph_("condition") {}
+
+  // The nodes behind the first output, down to what is copied already, in order.
+  static std::vector<NodeId> needed(const Graph& step, const std::vector<ValueId>& copies) {
+    std::vector<bool> is_needed(step.value_count());
+    is_needed[step.outputs()[0].index] = true;
+    std::vector<NodeId> list;
+    for (size_t i = step.node_count(); i-- > 0;) {
+      const NodeId n = {static_cast<uint32_t>(i)};
+      bool is_wanted = false;
+      for (ValueId v : step.results(n))
+        is_wanted |= is_needed[v.index] && copies[v.index].is_none();
+      if (!is_wanted) continue;
+      for (ValueId v : step.operands(n))
+        if (!v.is_none()) is_needed[v.index] = true;
+      list.push_back(n);
+    }
+    std::reverse(list.begin(), list.end());
+    return list;
+  }
+
+  bool copy(const Graph& step, NodeId n, std::vector<ValueId>& copies) {
+    if (step.opcode(n) == Opcode::parameter) return false;
+    if (step.opcode(n) == Opcode::constant) {
+      copies[step.result(n).index] = graph_.add_constant(step.constant(n));
+      return true;
+    }
+    std::vector<ValueId> operands;
+    for (ValueId v : step.operands(n)) operands.push_back(v.is_none() ? v : copies[v.index]);
+    Result<NodeId> made =
+        graph_.append(step.op(n), operands, {step.regions(n).begin(), step.regions(n).end()});
+    if (!made.ok()) return false;
+    for (size_t i = 0; i < step.results(n).size(); ++i) {
+      ValueId& result = copies[step.result(n, i).index];
+      if (result.is_none()) result = graph_.result(*made, i);
+    }
+    return true;
+  }
+
+  // But for the operands.
+  bool is_same_node(NodeId a, const Graph& outer, NodeId b) const {
+    if (graph_.op(a) != outer.op(b)) return false;
+    if (graph_.opcode(a) == Opcode::constant) {
+      const Tensor& x = graph_.constant(a);
+      const Tensor& y = outer.constant(b);
+      return x.type() == y.type() && x.content_hash() == y.content_hash();
+    }
+    const auto in = graph_.regions(a), out = outer.regions(b);
+    if (in.size() != out.size() || graph_.results(a).size() != outer.results(b).size() ||
+        graph_.operands(a).size() != outer.operands(b).size())
+      return false;
+    for (size_t i = 0; i < in.size(); ++i)
+      if (structural_hash(*in[i]) != structural_hash(*out[i])) return false;
+    return true;
+  }
+
+  Graph graph_;
+};
+
+// As while: state = counter, condition, limit, carried, captured. Where the condition is the same
+// function of the carried values before the loop and after each iteration, and nothing else ends
+// the loop, the function is the while's, and the state what is carried and captured.
 bool loop_as_while(Node& n, const Loop& loop, Region& region) {
   if (loop.stacked > 0) return false;
   Builder& b = n.builder();
-  Value limit = loop.trip_count ? loop.trip_count : b.scalar(DType::i64, 0x1p62);
-  std::vector<Value> state = {b.scalar(DType::i64, 0),
-                              loop.condition ? loop.condition : b.scalar(DType::boolean, 1), limit};
-  state.insert(state.end(), loop.initial.begin(), loop.initial.end());
+  std::vector<Value> kept = loop.initial;
   const std::vector<Slot*>& captures = region.flow->captures();
-  for (Slot* slot : captures) state.push_back(n.flow().value_of(*slot));
-  Graph step = *n.take(finish(region, captures));
-  size_t carried = loop.initial.size();
-  auto goes_on = [](Builder&, std::span<const Value> in) {
+  for (Slot* slot : captures) kept.push_back(n.flow().value_of(*slot));
+  const Graph step = *n.take(finish(region, captures));
+  const size_t carried = loop.initial.size();
+  const auto condition = WhileCondition::of(step, carried);
+  const bool is_while = condition && !loop.trip_count && loop.condition && !kept.empty() &&
+                        condition->is_same(b.graph(), loop.condition.id(), kept);
+  std::vector<Value> state;
+  if (!is_while)
+    state = {b.scalar(DType::i64, 0), loop.condition ? loop.condition : b.scalar(DType::boolean, 1),
+             loop.trip_count ? loop.trip_count : b.scalar(DType::i64, 0x1p62)};
+  const size_t first = state.size();
+  state.insert(state.end(), kept.begin(), kept.end());
+  auto goes_on = [&](Builder& inner, std::span<const Value> in) {
+    if (is_while) return inner.inlined(condition->graph(), in);
     return std::vector{binary(Opcode::and_, in[1], compare("lt", in[0], in[2]))};
   };
   auto body = [&](Builder& inner, std::span<const Value> in) {
-    std::vector<Value> arguments = {in[0], in[1]};
-    arguments.insert(arguments.end(), in.begin() + 3, in.end());
+    std::vector<Value> arguments, out;
+    if (is_while)
+      arguments = {inner.scalar(DType::i64, 0), inner.scalar(DType::boolean, 1)};  // not read
+    else
+      arguments = {in[0], in[1]};
+    arguments.insert(arguments.end(), in.begin() + static_cast<long>(first), in.end());
     std::vector<Value> results = inner.inlined(step, arguments);
-    std::vector<Value> out = {in[0] + 1.0, results[0], in[2]};
+    if (!is_while) out = {in[0] + 1.0, results[0], in[2]};
     out.insert(out.end(), results.begin() + 1, results.begin() + 1 + static_cast<long>(carried));
-    out.insert(out.end(), in.begin() + 3 + static_cast<long>(carried), in.end());
+    out.insert(out.end(), in.begin() + static_cast<long>(first + carried), in.end());
     return out;
   };
   std::vector<Value> results = while_loop(state, goes_on, body);
-  for (size_t i = 0; i < carried; ++i) n.out(i, results[3 + i]);
+  for (size_t i = 0; i < carried; ++i) n.out(i, results[first + i]);
   return true;
 }
 

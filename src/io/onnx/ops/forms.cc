@@ -67,18 +67,39 @@ Value before_clamp(Node& n, Value indices, const Dims& sizes) {
   return zero && zero->size() == 1 && (*zero)[0].is(0) ? high.operand(b, 0) : Value();
 }
 
+Value without_tuple_dim(Value indices) {
+  Producer p(indices);
+  if (!p.is(Opcode::reshape)) return indices;
+  const Value x = p.operand(indices.builder(), 0);
+  Dims dims = x.dims();
+  dims.emplace_back(1);
+  return dims == indices.dims() ? x : indices;
+}
+
 namespace {
 
-// The start of a window along an axis if `index` counts from there: iota + start, or iota.
+// Whether each element is its own coordinate along an axis.
+bool counts_along(Value v, int axis) {
+  Producer p(v);
+  if (p.is(Opcode::iota)) {
+    const auto along = static_cast<int>(p.op().integer("axis"));
+    return along == axis || (v.dim(along).is(1) && v.dim(axis).is(1));
+  }
+  if (!p.is(Opcode::reshape)) return false;
+  // A line that stands along the axis: all other dims are 1.
+  const Value line = p.operand(v.builder(), 0);
+  return line.rank() == 1 && Producer(line).is(Opcode::iota) && v.dim(axis) == line.dim(0) &&
+         v.type().elements() == line.dim(0);
+}
+
+// The start of a window along an axis if `index` counts from there: iota + start. What counts from
+// 0 stands for the whole dim.
 std::optional<Value> start_of(Node& n, Value index, int axis, Dim room) {
   Builder& b = n.builder();
-  auto counts = [&](Value v) {
-    Producer p(v);
-    return p.is(Opcode::iota) && p.op().integer("axis") == axis;
-  };
-  if (counts(index)) return b.scalar(DType::i64, 0);
+  if (counts_along(index, axis))
+    return room.is(0) ? std::optional(b.scalar(DType::i64, 0)) : std::nullopt;
   Producer sum(index);
-  if (!sum.is(Opcode::add) || !counts(sum.operand(b, 0))) return std::nullopt;
+  if (!sum.is(Opcode::add) || !counts_along(sum.operand(b, 0), axis)) return std::nullopt;
   const Value start = unrepeated(sum.operand(b, 1));
   if (start.rank() != 0) return std::nullopt;
   // Starts are clamped on their own.
@@ -110,8 +131,6 @@ std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates)
       return {};
     std::optional<Value> start = start_of(n, index, axis, x.dim(axis) - updates.dim(axis));
     if (!start) return {};
-    // What counts from 0 stands for the whole dim.
-    if (Producer(index).is(Opcode::iota) && !(updates.dim(axis) == x.dim(axis))) return {};
     starts.push_back(*start);
   }
   return starts;

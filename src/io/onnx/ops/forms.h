@@ -19,6 +19,10 @@ Value converted(Value x, DType dtype);
 // nothing of the kind. With several sizes, the last dim of the indices runs along them.
 Value before_clamp(Node& n, Value indices, const Dims& sizes);
 
+// Index tuples of one component without the dim that holds it, where that was only just added: a
+// gather needs no such dim.
+Value without_tuple_dim(Value indices);
+
 // Where the window starts that ScatterND replaces, if its indices count through one: i64[] for each
 // dim of x. Empty if they do not.
 std::vector<Value> window_starts(Node& n, Value x, Value indices, Value updates);

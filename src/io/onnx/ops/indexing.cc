@@ -147,6 +147,7 @@ void map_gather_nd(Node& n) {
   Dims sizes = x.dims();
   std::fill_n(sizes.begin(), batch + components, 1);
   const int64_t outer = indices.rank() - 1, windows = x.rank() - batch - components;
+  if (components == 1) indices = without_tuple_dim(indices);
   n.out(n.builder().op(Opcode::gather, {x, indices},
                        {{"offset_dims", counting(outer, outer + windows)},
                         {"collapsed_dims", counting(batch, batch + components)},
