@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -123,6 +124,15 @@ bool has_same_form(const Graph& a, const Graph& b) {
   for (size_t i = 0; i < x.outputs().size(); ++i)
     if (left[x.outputs()[i].index] != right[y.outputs()[i].index]) return false;
   return true;
+}
+
+// Every element, signs of zeros and NaN too.
+std::string print_elements(const Tensor& tensor) {
+  std::string text;
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    text += is_real(tensor.dtype()) ? fmt::format("{} ", tensor.real_at(i))
+                                    : fmt::format("{:#x} ", tensor.integer_at(i));
+  return text;
 }
 
 Graph tiny(std::string_view name, bool symbolic = false) {
@@ -274,6 +284,45 @@ TEST(OnnxExport, RandomGraphsWithSymbols) { check_random(0, 200, true); }
 TEST(OnnxExport, DISABLED_SweepRandomGraphs) { check_random(10'000, 20'000, false); }
 
 // ---- Forms of single ops ------------------------------------------------------------------------
+
+TEST(OnnxExport, BitPatternsAreComputed) {
+  const std::vector<double> numbers = {0,     -0.0,     1,         -1.5,  3.140625, 6e-8,
+                                       -6e-8, 5e-324,   -1e-310,   1e-40, 65504,    -1e30,
+                                       1e300, INFINITY, -INFINITY, NAN};
+  for (const auto& [real, integer] :
+       {std::pair{"f16", "u16"}, std::pair{"bf16", "i16"}, std::pair{"f32", "i32"},
+        std::pair{"f64", "u64"}, std::pair{"f16", "bf16"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", real, integer));
+    Result<Graph> graph =
+        parse_graph(fmt::format("graph @g(%x: {0}[16]) {{\n"
+                                "  %y = bitcast %x {{dtype = {1}}}\n"
+                                "  %z = bitcast %y {{dtype = {0}}}\n"
+                                "  %w = bitcast %z {{dtype = {1}}}\n"
+                                "  return %y, %z, %w\n}}\n",
+                                real, integer));
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    const std::vector<Tensor> inputs = {Tensor::from_reals(graph->input_types()[0], numbers)};
+    for (int opset : {17, 21}) {
+      Result<Model> model = round_trip(model_of(*graph), {.opset = opset});
+      ASSERT_TRUE(model.ok()) << model.error().to_string();
+      Result<std::vector<Tensor>> actual = evaluate_model(*model, inputs);
+      Result<std::vector<Tensor>> expected = evaluate(*graph, inputs);
+      ASSERT_TRUE(actual.ok() && expected.ok());
+      for (size_t i = 0; i < expected->size(); ++i)
+        EXPECT_EQ(print_elements((*actual)[i]), print_elements((*expected)[i])) << i;
+    }
+  }
+}
+
+TEST(OnnxExport, AConvolutionWithoutSpatialDims) {
+  Result<Graph> graph = parse_graph(
+      "graph @g(%x: f32[2, 4], %w: f32[6, 2]) {\n"
+      "  %y = conv %x, %w {groups = 2}\n  return %y\n}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  Result<Model> model = round_trip(model_of(*graph));
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  expect_same_values(*model, *graph, {1e-6, 1e-7});
+}
 
 TEST(OnnxExport, AWhileKeepsItsState) {
   Result<Graph> graph = parse_graph(

@@ -192,10 +192,16 @@ bool export_conv(Emit& e) {
   const Op op = e.op();
   ConvOrder order = ConvOrder::of(e);
   std::string spatial = letters(e.rank(0) - 2, '0');
-  if (spatial.empty()) e.unsupported("a convolution without spatial dims");
   Names operands = in_accumulator_type(e);
   std::string x = e.transpose(operands[0], reordered(order.input, "bf" + spatial));
   std::string w = e.transpose(operands[1], reordered(order.kernel, "oi" + spatial));
+  if (spatial.empty()) {
+    // A spatial dim of 1 is added, and taken away again.
+    const std::string y = e.squeeze(e.node("Conv", {e.unsqueeze(x, {2}), e.unsqueeze(w, {2})},
+                                           {{"group", op.integer("groups")}}),
+                                    {2});
+    return e.result("Transpose", {y}, {{"perm", reordered("bf", order.output)}});
+  }
   Ints low = op.ints("pad_low"), high = op.ints("pad_high");
   if (low.empty()) low.assign(spatial.size(), 0);
   if (high.empty()) high.assign(spatial.size(), 0);

@@ -317,40 +317,6 @@ bool export_average(Emit& e) {
   return e.result("AveragePool", {e.value(e.graph().operands(*made)[0])}, attributes);
 }
 
-// ---- Bits --------------------------------------------------------------------------------------
-
-bool export_bitcast(Emit& e) {
-  const DType from = e.type(0).dtype(), to = e.op().dtype("dtype");
-  // Integers wrap.
-  if (is_integer(from) && is_integer(to)) return e.result_is(e.cast(e.in(0), to));
-  if (from == to) return e.result_is(e.in(0));
-  e.unsupported("ONNX has no op that reads the bits of {} as {}", name(from), name(to));
-}
-
-// Neighbours are added: bits, then pairs, and so on.
-bool export_popcount(Emit& e) {
-  const DType dtype = e.type(0).dtype();
-  DType plain = dtype;
-  if (dtype == DType::i64) plain = DType::u64;
-  if (dtype == DType::i32) plain = DType::u32;
-  if (dtype == DType::i16) plain = DType::u16;
-  if (dtype == DType::i8) plain = DType::u8;
-  if (is_storage_only(dtype)) e.unsupported("ONNX does not compute with {}", name(dtype));
-  return e.spelled([&](Builder& b, std::span<const Value> v) -> std::vector<Value> {
-    Value x = v[0];
-    if (plain != dtype) x = b.op(Opcode::bitcast, {x}, {{"dtype", plain}});
-    for (int width = 1; width < bits(plain); width *= 2) {
-      // Ones and zeros in turn, `width` of each.
-      const uint64_t mask = ~uint64_t{0} / ((uint64_t{1} << width) + 1);
-      const int64_t image = wrap_to(plain, static_cast<int64_t>(mask));
-      Value ones = b.constant(Tensor::from_integers(Type::scalar(plain), Ints{image}));
-      Value shifted = binary(Opcode::shift_right, x, b.scalar(plain, width));
-      x = binary(Opcode::and_, x, ones) + binary(Opcode::and_, shifted, ones);
-    }
-    return {plain == dtype ? x : b.op(Opcode::bitcast, {x}, {{"dtype", dtype}})};
-  });
-}
-
 // ---- What ONNX cannot say ----------------------------------------------------------------------
 
 bool export_rng_bits(Emit& e) {
