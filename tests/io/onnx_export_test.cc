@@ -452,6 +452,68 @@ TEST(OnnxExport, WeightsMayStandInAFileOfTheirOwn) {
   std::filesystem::remove_all(path.parent_path());
 }
 
+// Weights of `sizes`, which nobody holds in memory, and what the file says of them.
+struct LargeWeights {
+  std::vector<Tensor> tensors;
+  Graph graph{"large"};
+
+  explicit LargeWeights(const Ints& sizes) {
+    std::vector<ValueId> outputs;
+    for (int64_t size : sizes) {
+      const uint64_t seed = tensors.size() + 1;
+      const auto fill = [seed](std::span<std::byte> bytes) {
+        std::ranges::fill(bytes, static_cast<std::byte>(seed));
+        for (size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<std::byte>(i >> 12);
+        bytes.back() = std::byte{0xa5};
+      };
+      tensors.push_back(Tensor::lazy(Type::get(DType::u8, {size}), seed, fill));
+      const ValueId weight = graph.add_constant(tensors.back());
+      const Op slice = Op::get(Opcode::slice, {{"start", Dims{size - 1}}, {"limit", Dims{size}}});
+      outputs.push_back(graph.result(graph.append(slice, std::vector{weight}).value()));
+    }
+    graph.set_outputs(outputs);
+  }
+
+  // All bytes of the constants, in their order.
+  void expect_in(const Graph& other) const {
+    size_t next = 0;
+    for (NodeId n : other.nodes()) {
+      if (other.opcode(n) != Opcode::constant) continue;
+      ASSERT_LT(next, tensors.size());
+      std::vector<std::byte> scratch;
+      const std::span<const std::byte> want = tensors[next++].bytes_once(scratch);
+      EXPECT_EQ(other.constant(n).type(),
+                Type::get(DType::u8, {static_cast<int64_t>(want.size())}));
+      EXPECT_TRUE(std::ranges::equal(want, other.constant(n).bytes())) << next;
+    }
+    EXPECT_EQ(next, tensors.size());
+  }
+};
+
+void check_large(const Ints& sizes) {
+  const LargeWeights weights(sizes);
+  const std::filesystem::path path = file_for_test();
+  Result<std::vector<std::filesystem::path>> written = save_onnx(path, model_of(weights.graph));
+  ASSERT_TRUE(written.ok()) << written.error().to_string();
+  EXPECT_EQ(written->size(), 2U);
+  EXPECT_LT(std::filesystem::file_size(path), 4096U);
+  Result<Model> model = load_onnx(path);
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  for (const Tensor& tensor : weights.tensors) EXPECT_FALSE(tensor.is_materialized());
+  weights.expect_in(*single_graph(*model));
+  std::filesystem::remove_all(path.parent_path());
+}
+
+// Several GB are written: not in every run.
+TEST(OnnxExport, DISABLED_SweepWeightsOfMoreThan2GBStandApart) {
+  check_large({512 << 20, 512 << 20, 512 << 20, (512 << 20) + 1, 12345});
+}
+TEST(OnnxExport, DISABLED_SweepOneWeightOfMoreThan2GB) {
+  check_large({(int64_t{1} << 31) + 4097, 1024});
+}
+// A message could not hold the tensor and what stands around it.
+TEST(OnnxExport, DISABLED_SweepAWeightOfAlmost2GB) { check_large({(int64_t{1} << 31) - 4096}); }
+
 TEST(OnnxExport, RefusesOpsetsThatItDoesNotWrite) {
   for (int opset : {16, 22})
     EXPECT_FALSE(save_onnx("x.onnx", model_of(tiny("mlp")), {.opset = opset}).ok());

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
 
 #include "io/onnx/metadata.h"
 #include "io/onnx/onnx.h"
@@ -7,8 +10,8 @@
 namespace hone::onnx_io {
 namespace {
 
-// What a message of protobuf may have.
-constexpr int64_t kMaxMessage = int64_t{1} << 31;
+// What a message of protobuf may have, less some room for what stands around the tensors.
+constexpr int64_t kMaxMessage = (int64_t{1} << 31) - (int64_t{1} << 20);
 // Smaller tensors stay in the file, where they can be read with it.
 constexpr int64_t kMinExternal = 1024;
 // So that a reader can map each tensor on its own.
@@ -89,7 +92,7 @@ class DataFile {
   explicit DataFile(std::string location) : location_(std::move(location)) {}
 
   void add(onnx::TensorProto& proto, const Tensor& tensor) {
-    pad();
+    const int64_t offset = aligned(size_);
     proto.set_data_type(data_type_of(tensor.dtype()));
     for (Dim dim : tensor.type().dims()) proto.add_dims(dim.value());
     proto.set_data_location(onnx::TensorProto::EXTERNAL);
@@ -99,28 +102,48 @@ class DataFile {
       entry.set_value(std::move(value));
     };
     set("location", location_);
-    set("offset", fmt::format("{}", size_));
+    set("offset", fmt::format("{}", offset));
     set("length", fmt::format("{}", tensor.byte_size()));
     tensors_.push_back(tensor);
-    append({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+    size_ = offset + tensor.byte_size();
   }
-  Status write(const std::filesystem::path& path) const { return write_file_atomic(path, pieces_); }
+
+  // One tensor at a time is in memory, of those that nobody has read.
+  Status write(const std::filesystem::path& path) const {
+    if (!path.has_filename())
+      return bad_input("cannot write '{}': it names no file", path.native());
+    const std::filesystem::path temporary = temporary_name(path);
+    if (write_all(temporary)) return publish_file(temporary, path);
+    const std::string reason = std::generic_category().message(errno);
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    return bad_input("cannot write '{}': {}", path.native(), reason);
+  }
   bool empty() const { return tensors_.empty(); }
 
  private:
-  void append(std::string_view piece) {
-    pieces_.push_back(piece);
-    size_ += static_cast<int64_t>(piece.size());
+  static int64_t aligned(int64_t size) {
+    return (size + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   }
-  void pad() {
+
+  bool write_all(const std::filesystem::path& path) const {
     static constexpr char kZeros[kDataAlignment] = {};
-    int64_t missing = (kDataAlignment - size_ % kDataAlignment) % kDataAlignment;
-    append({kZeros, static_cast<size_t>(missing)});
+    std::ofstream out(path, std::ios::binary);
+    int64_t size = 0;
+    for (const Tensor& tensor : tensors_) {
+      out.write(kZeros, aligned(size) - size);
+      std::vector<std::byte> scratch;
+      const std::span<const std::byte> bytes = tensor.bytes_once(scratch);
+      out.write(reinterpret_cast<const char*>(bytes.data()),
+                static_cast<std::streamsize>(bytes.size()));
+      size = aligned(size) + tensor.byte_size();
+    }
+    out.close();
+    return out.good();
   }
 
   std::string location_;
-  std::vector<Tensor> tensors_;  // keeps the bytes
-  std::vector<std::string_view> pieces_;
+  std::vector<Tensor> tensors_;
   int64_t size_ = 0;
 };
 
