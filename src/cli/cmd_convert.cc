@@ -20,17 +20,6 @@ Status check_target(const std::string& path) {
   return check_writable(path);
 }
 
-Result<OnnxExport> onnx_of(const Arguments& arguments, const std::string& path) {
-  for (std::string_view option : {"opset", "primitives", "external-data"})
-    if (arguments.given(option) && !is_onnx_path(path))
-      return usage_error("--{} is for ONNX files, {} is none", option, excerpt(path));
-  OnnxExport onnx;
-  onnx.primitives = arguments.given("primitives");
-  onnx.external_data = arguments.given("external-data");
-  if (arguments.given("opset")) onnx.opset = static_cast<int>(arguments.integer("opset"));
-  return onnx;
-}
-
 }  // namespace
 
 Status cmd_convert(const Arguments& arguments, Console& console) {
@@ -38,7 +27,7 @@ Status cmd_convert(const Arguments& arguments, Console& console) {
     return usage_error("'hone convert' needs --output").with_hint("-o model.hone, or -o -");
   const std::string path = arguments.text("output");
   HONE_TRY(check_target(path));
-  const OnnxExport onnx = HONE_TRY(onnx_of(arguments, path));
+  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Bindings bindings = HONE_TRY(size_bindings(face_of(source.model), source.open, console));

@@ -41,6 +41,7 @@ Status cmd_opt(const Arguments& arguments, Console& console) {
   const std::vector<Pass> passes = HONE_TRY(parse_passes(join(arguments.list("pass"), ",")));
   const std::string path = arguments.text("output");
   if (path != "-") HONE_TRY(check_writable(path));
+  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const Graph graph = HONE_TRY(load_source(arguments.text("MODEL"), console));
 
   std::vector<PassReport> reports;
@@ -56,7 +57,7 @@ Status cmd_opt(const Arguments& arguments, Console& console) {
   HONE_CHECK(good.ok(), "the passes {} broke the graph: {}", join(arguments.list("pass"), ","),
              good.error().to_string());
   if (arguments.given("time-passes")) print_times(reports, console);
-  return save_graph(result, path, console);
+  return save_graph(result, path, console, onnx);
 }
 
 }  // namespace hone::cli

@@ -31,12 +31,13 @@ Status cmd_zoo_export(const Arguments& arguments, Console& console) {
   const std::string path =
       arguments.given("output") ? arguments.text("output") : fmt::format("{}.hone", name);
   if (path != "-") HONE_TRY(check_writable(path));
+  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const ZooOptions options =
       zoo_options_from([&](std::string_view option) -> std::optional<std::string> {
         return arguments.given(option) ? std::optional(arguments.text(option)) : std::nullopt;
       });
   const Graph graph = HONE_TRY(build_from_zoo(name, options));
-  return save_graph(graph, path, console);
+  return save_graph(graph, path, console, onnx);
 }
 
 }  // namespace hone::cli

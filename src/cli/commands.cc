@@ -51,12 +51,32 @@ constexpr std::string_view kModelText =
     "read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 ('hone help "
     "zoo export' lists them).";
 
+// ---- ONNX files that are written ---------------------------------------------------------------
+
+constexpr Option kOpset = {
+    .name = "opset",
+    .take = Take::integer,
+    .value = "N",
+    .doc =
+        "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
+        "highest if none is given",
+    .low = 13,
+    .high = 21};
+constexpr Option kPrimitives = {
+    .name = "primitives",
+    .doc = "spell composites out in an ONNX file, as its readers of old times want them"};
+constexpr Option kExternalData = {
+    .name = "external-data",
+    .doc =
+        "put the weights of an ONNX file next to it, in FILE.onnx.data, as is done in any case "
+        "where it would exceed 2 GB"};
+
 // ---- zoo ---------------------------------------------------------------------------------------
 
 constexpr Positional kZooName[] = {
     {.name = "NAME", .take = Take::zoo_name, .doc = "a model of 'hone zoo list'"}};
 
-// Those of the model first; zoo_options() leaves the output off.
+// Those of the model first; zoo_options() leaves those of the file off.
 constexpr Option kZooExport[] = {
     {.name = "seed",
      .take = Take::integer,
@@ -100,13 +120,18 @@ constexpr Option kZooExport[] = {
      .letter = 'o',
      .take = Take::file,
      .value = "FILE",
-     .doc = "where the graph goes; its weights go next to it, to FILE.npz (default: NAME.hone)"},
+     .doc = "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz "
+            "(default: NAME.hone)"},
+    kOpset,
+    kPrimitives,
+    kExternalData,
 };
+constexpr size_t kZooFileOptions = 4;  // the last ones, from "output" on
 
 constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
 constexpr Example kZooExportExamples[] = {
     {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
-    {"hone zoo export resnet18 -o resnet18.onnx", "the same as an ONNX file"},
+    {"hone zoo export resnet18 --opset 17 -o resnet18.onnx", "the same as an ONNX file"},
     {"hone zoo export lstm_lm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
 
 // ---- inspect -----------------------------------------------------------------------------------
@@ -215,18 +240,9 @@ constexpr Option kConvert[] = {
      .doc =
          "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
          "- is the standard output, without large constants"},
-    {.name = "opset",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
-            "highest if none is given",
-     .low = 13,
-     .high = 21},
-    {.name = "primitives",
-     .doc = "spell composites out in an ONNX file, as its readers of old times want them"},
-    {.name = "external-data",
-     .doc = "put the weights of an ONNX file next to it, in FILE.onnx.data, as is done in any case "
-            "where it would exceed 2 GB"},
+    kOpset,
+    kPrimitives,
+    kExternalData,
     kDim,
     kShape,
 };
@@ -319,8 +335,12 @@ constexpr Option kOpt[] = {
      .letter = 'o',
      .take = Take::file,
      .value = "FILE",
-     .doc = "where the graph goes; - is the standard output, without large constants",
+     .doc = "where the graph goes: FILE.hone or FILE.onnx; - is the standard output, without large "
+            "constants",
      .fallback = "-"},
+    kOpset,
+    kPrimitives,
+    kExternalData,
     {.name = "print-changed", .doc = "show the graph after each pass that changed it"},
     {.name = "time-passes", .doc = "show the time of each pass"},
     {.name = "verify-each", .doc = "check the graph after every pass, not only at the end"},
@@ -469,7 +489,7 @@ constexpr ExitCode kExitCodes[] = {
 std::span<const Command> commands() { return kCommands; }
 std::span<const Option> common_options() { return kCommon; }
 std::span<const Option> zoo_options() {
-  return std::span(kZooExport).first(std::size(kZooExport) - 1);
+  return std::span(kZooExport).first(std::size(kZooExport) - kZooFileOptions);
 }
 std::span<const ExitCode> exit_codes() { return kExitCodes; }
 

@@ -193,6 +193,17 @@ ZooOptions zoo_options_from(
 
 bool is_onnx_path(const std::string& path) { return fs::path(path).extension() == ".onnx"; }
 
+Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path) {
+  for (std::string_view option : {"opset", "primitives", "external-data"})
+    if (arguments.given(option) && !is_onnx_path(path))
+      return usage_error("--{} is for ONNX files, {} is none", option, excerpt(path));
+  OnnxExport onnx;
+  onnx.primitives = arguments.given("primitives");
+  onnx.external_data = arguments.given("external-data");
+  if (arguments.given("opset")) onnx.opset = static_cast<int>(arguments.integer("opset"));
+  return onnx;
+}
+
 Status save_source(const Model& model, const std::string& path, Console& console,
                    const OnnxExport& onnx) {
   if (path == "-") {
@@ -209,8 +220,9 @@ Status save_source(const Model& model, const std::string& path, Console& console
   return {};
 }
 
-Status save_graph(const Graph& graph, const std::string& path, Console& console) {
-  return save_source(model_of(graph), path, console);
+Status save_graph(const Graph& graph, const std::string& path, Console& console,
+                  const OnnxExport& onnx) {
+  return save_source(model_of(graph), path, console, onnx);
 }
 
 int64_t memory_limit() {

@@ -32,11 +32,14 @@ Result<Graph> load_source(const std::string& model, Console& console);
 Graph face_of(const Model& model);
 
 bool is_onnx_path(const std::string& path);
+// What --opset, --primitives and --external-data say of the file; they are for ONNX files alone.
+Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path);
 // Writes the model, and its large constants next to it: as ONNX if the path ends in .onnx. "-" is
 // the standard output, where large constants are left out.
 Status save_source(const Model& model, const std::string& path, Console& console,
                    const OnnxExport& onnx = {});
-Status save_graph(const Graph& graph, const std::string& path, Console& console);
+Status save_graph(const Graph& graph, const std::string& path, Console& console,
+                  const OnnxExport& onnx = {});
 
 // An unknown name is an error that says how to find one.
 Result<Graph> build_from_zoo(std::string_view name, const ZooOptions& options);
