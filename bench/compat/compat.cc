@@ -1,18 +1,21 @@
-// Are exported models what they were in another runtime? Every zoo model is exported, run in ONNX
-// Runtime on seeded inputs, and compared with what hone's reference gives.
+// Are exported models what they were in another runtime? Every zoo model, and models whose sizes
+// depend on data, are exported, run in ONNX Runtime on given inputs, and compared with what hone's
+// reference gives.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/subprocess.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
-#include "ir/reference/evaluate.h"
+#include "ir/model_text.h"
+#include "ir/reference/evaluate_model.h"
 #include "report/compare.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
@@ -22,6 +25,7 @@ namespace {
 using hone::Comparison;
 using hone::Error;
 using hone::Graph;
+using hone::Model;
 using hone::Result;
 using hone::Status;
 using hone::Tensor;
@@ -53,15 +57,15 @@ Result<Outcome> compare_outputs(const fs::path& folder, const std::vector<Tensor
   return outcome;
 }
 
-Result<Outcome> run(const std::string& model, int opset) {
-  const fs::path folder = root() / "build/bench/compat" / fmt::format("{}_{}", model, opset);
+Result<Outcome> run_in_both(const std::string& name, int opset, const Model& model,
+                            const std::vector<Tensor>& inputs) {
+  const fs::path folder = root() / "build/bench/compat" / fmt::format("{}_{}", name, opset);
+  fs::remove_all(folder);
   fs::create_directories(folder);
-  const Graph graph = HONE_TRY(hone::build_zoo_model(model, {.size = hone::ZooSize::tiny}));
-  HONE_TRY(hone::save_onnx(folder / "model.onnx", hone::model_of(graph), {.opset = opset}));
-  const std::vector<Tensor> inputs = HONE_TRY(hone::random_inputs(graph, 1));
+  HONE_TRY(hone::save_onnx(folder / "model.onnx", model, {.opset = opset}));
   for (size_t i = 0; i < inputs.size(); ++i)
     HONE_TRY(hone::write_npy(folder / fmt::format("in{}.npy", i), inputs[i]));
-  const std::vector<Tensor> expected = HONE_TRY(hone::evaluate(graph, inputs));
+  const std::vector<Tensor> expected = HONE_TRY(hone::evaluate_model(model, inputs));
   for (size_t i = 0; i < expected.size(); ++i)
     HONE_TRY(hone::write_npy(folder / fmt::format("expected{}.npy", i), expected[i]));
   const fs::path modules = root() / "build/bench/onnxruntime/node_modules";
@@ -75,9 +79,107 @@ Result<Outcome> run(const std::string& model, int opset) {
   return compare_outputs(folder, expected);
 }
 
-void compat(benchmark::State& state, const std::string& model, int opset) {
+Result<Outcome> run_zoo(const std::string& name, int opset) {
+  const Graph graph = HONE_TRY(hone::build_zoo_model(name, {.size = hone::ZooSize::tiny}));
+  return run_in_both(name, opset, hone::model_of(graph), HONE_TRY(hone::random_inputs(graph, 1)));
+}
+
+// ---- Models of several segments ----------------------------------------------------------------
+
+// The positive elements, turned; the first three of all where there are none.
+constexpr std::string_view kIf = R"(
+model @choose(%x: f32[N]) -> (%y: f32[K], %z: f32[K]) where N in 3..64, K in 0..64 {
+  %any, %count, %packed = run %x
+    graph @select(%x: f32[P]) where P in 3..64 {
+      %misses = compare %x, 0 {direction = le}
+      %key = cast %misses {dtype = i64}
+      %keys, %packed = sort %key, %x {axis = 0}
+      %hits = not %misses
+      %ones = cast %hits {dtype = i64}
+      %count = reduce %ones {kind = sum, axes = [0]}
+      %any = compare %count, 0 {direction = gt}
+      return %any, %count, %packed
+    }
+  %y = if %any {
+    %found, %n = run %packed, %count crop %found[0] to %n
+      graph @turn(%p: f32[P], %n: i64[]) where P in 3..64 {
+        %t = neg %p
+        return %t, %n
+      }
+    yield %found
+  } else {
+    %first = run %x
+      graph @first(%x: f32[P]) where P in 3..64 {
+        %a = slice %x {start = [0], limit = [3]}
+        return %a
+      }
+    yield %first
+  }
+  %z = run %y
+    graph @twice(%y: f32[M]) where M in 0..64 {
+      %z = add %y, %y
+      return %z
+    }
+}
+)";
+
+// Grows until it is long enough or the trips are used up, and keeps a row for each iteration.
+constexpr std::string_view kLoop = R"(
+model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L], %rows: f32[R, 2])
+    where N in 1..64, L in 1..65536, R in 0..1000 {
+  %none, %yes = run graph @start() {
+    %0 = constant [] : f32[0, 2]
+    %1 = constant true : bool[]
+    return %0, %1
+  }
+  %y, %rows = loop trip %trips while %yes counter %i with %state = %x grow %none {
+    %next, %row, %more = run %state, %i graph @step(%s: f32[S], %i: i64[]) where S in 1..65536 {
+      %t = add %s, %s
+      %next = concat %s, %t {axis = 0}
+      %sum = reduce %s {kind = sum, axes = [0]}
+      %r = cast %i {dtype = f32}
+      %a = reshape %sum {dims = [1, 1]}
+      %b = reshape %r {dims = [1, 1]}
+      %row = concat %b, %a {axis = 1}
+      %more = compare %sum, 1000 {direction = lt}
+      return %next, %row, %more
+    }
+    yield %next grow %row while %more
+  }
+}
+)";
+
+Tensor reals(const std::vector<double>& values) {
+  return Tensor::from_reals(
+      hone::Type::get(hone::DType::f32, {static_cast<int64_t>(values.size())}), values);
+}
+
+struct Case {
+  std::string name;
+  std::string_view text;
+  std::vector<Tensor> inputs;
+};
+
+std::vector<Case> segmented() {
+  const auto trips = [](int64_t n) {
+    return Tensor::from_integers(hone::Type::scalar(hone::DType::i64), hone::Ints{n});
+  };
+  return {{"if_found", kIf, {reals({1, -2, 3, 0, 5})}},
+          {"if_none", kIf, {reals({-1, -2, -3, -4})}},
+          {"loop_trips", kLoop, {trips(3), reals({1, 2})}},
+          {"loop_condition", kLoop, {trips(100), reals({1, 2, 3})}},
+          {"loop_none", kLoop, {trips(0), reals({4})}}};
+}
+
+Result<Outcome> run_segmented(const Case& c, int opset) {
+  return run_in_both(c.name, opset, HONE_TRY(hone::parse_model(c.text)), c.inputs);
+}
+
+// ---- All of them -------------------------------------------------------------------------------
+
+void report(benchmark::State& state, const std::function<Result<Outcome>()>& run) {
   for (auto _ : state) {
-    const Result<Outcome> outcome = run(model, opset);
+    const Result<Outcome> outcome = run();
     if (!outcome.ok()) return state.SkipWithError(outcome.error().to_string().c_str());
     if (outcome->bad > 0) return state.SkipWithError(outcome->text.c_str());
     state.counters["elements"] = static_cast<double>(outcome->elements);
@@ -85,15 +187,21 @@ void compat(benchmark::State& state, const std::string& model, int opset) {
   }
 }
 
+void add(const std::string& name, const std::function<Result<Outcome>(int opset)>& run) {
+  for (int opset : {17, 21}) {
+    const auto once = [=](benchmark::State& state) { report(state, [=] { return run(opset); }); };
+    benchmark::RegisterBenchmark(fmt::format("{}/opset{}", name, opset).c_str(), once)
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
 const int registered = [] {
-  for (const hone::ZooEntry& entry : hone::zoo_entries())
-    for (int opset : {17, 21}) {
-      const std::string name(entry.name);
-      benchmark::RegisterBenchmark(fmt::format("{}/opset{}", name, opset).c_str(),
-                                   [=](benchmark::State& state) { compat(state, name, opset); })
-          ->Iterations(1)
-          ->Unit(benchmark::kMillisecond);
-    }
+  for (const hone::ZooEntry& entry : hone::zoo_entries()) {
+    const std::string name(entry.name);
+    add(name, [=](int opset) { return run_zoo(name, opset); });
+  }
+  for (const Case& c : segmented()) add(c.name, [=](int opset) { return run_segmented(c, opset); });
   return 0;
 }();
 

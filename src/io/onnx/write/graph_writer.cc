@@ -330,8 +330,9 @@ void GraphWriter::segment(const LoopSegment& loop, Values& values) {
   GraphWriter writer(file_, body);
   Values inside = values;
   std::string counter = file_.fresh_name("counter"), goes_on = file_.fresh_name("goes_on");
-  body.add_input()->set_name(counter);
-  body.add_input()->set_name(goes_on);
+  // Runtimes want to know of these two that they are scalars.
+  fill_value_info(*body.add_input(), counter, Type::scalar(DType::i64));
+  fill_value_info(*body.add_input(), goes_on, Type::scalar(DType::boolean));
   if (!loop.counter.empty()) inside[loop.counter] = counter;
   for (const LoopSegment::Carried& carried : loop.carried) {
     inside[carried.name] = file_.fresh_name(carried.name);
