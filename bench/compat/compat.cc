@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -84,7 +85,7 @@ Result<Outcome> run_zoo(const std::string& name, int opset) {
   return run_in_both(name, opset, hone::model_of(graph), HONE_TRY(hone::random_inputs(graph, 1)));
 }
 
-// ---- Models of several segments ----------------------------------------------------------------
+// ---- Small models: several segments, spelled out ops -------------------------------------------
 
 // The positive elements, turned; the first three of all where there are none.
 constexpr std::string_view kIf = R"(
@@ -149,6 +150,19 @@ model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L], %rows: f32[R, 2])
 }
 )";
 
+// What ONNX has no op for.
+constexpr std::string_view kBits = R"(
+graph @bits(%x: f32[10]) {
+  %pattern = bitcast %x {dtype = i32}
+  %next = add %pattern, 1
+  %y = bitcast %next {dtype = f32}
+  %half = cast %x {dtype = f16}
+  %h = bitcast %half {dtype = u16}
+  %wide = cast %h {dtype = i32}
+  return %pattern, %y, %wide
+}
+)";
+
 Tensor reals(const std::vector<double>& values) {
   return Tensor::from_reals(
       hone::Type::get(hone::DType::f32, {static_cast<int64_t>(values.size())}), values);
@@ -160,18 +174,20 @@ struct Case {
   std::vector<Tensor> inputs;
 };
 
-std::vector<Case> segmented() {
+std::vector<Case> small_models() {
   const auto trips = [](int64_t n) {
     return Tensor::from_integers(hone::Type::scalar(hone::DType::i64), hone::Ints{n});
   };
-  return {{"if_found", kIf, {reals({1, -2, 3, 0, 5})}},
-          {"if_none", kIf, {reals({-1, -2, -3, -4})}},
-          {"loop_trips", kLoop, {trips(3), reals({1, 2})}},
-          {"loop_condition", kLoop, {trips(100), reals({1, 2, 3})}},
-          {"loop_none", kLoop, {trips(0), reals({4})}}};
+  return {
+      {"if_found", kIf, {reals({1, -2, 3, 0, 5})}},
+      {"if_none", kIf, {reals({-1, -2, -3, -4})}},
+      {"loop_trips", kLoop, {trips(3), reals({1, 2})}},
+      {"loop_condition", kLoop, {trips(100), reals({1, 2, 3})}},
+      {"loop_none", kLoop, {trips(0), reals({4})}},
+      {"bits", kBits, {reals({0, -0.0, 1, -1.5, 3.14159, 1e-40, -6e-8, 1e30, INFINITY, -1e9})}}};
 }
 
-Result<Outcome> run_segmented(const Case& c, int opset) {
+Result<Outcome> run_small(const Case& c, int opset) {
   return run_in_both(c.name, opset, HONE_TRY(hone::parse_model(c.text)), c.inputs);
 }
 
@@ -201,7 +217,7 @@ const int registered = [] {
     const std::string name(entry.name);
     add(name, [=](int opset) { return run_zoo(name, opset); });
   }
-  for (const Case& c : segmented()) add(c.name, [=](int opset) { return run_segmented(c, opset); });
+  for (const Case& c : small_models()) add(c.name, [=](int opset) { return run_small(c, opset); });
   return 0;
 }();
 

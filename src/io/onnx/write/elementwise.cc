@@ -165,9 +165,18 @@ bool logic(Emit& e, std::string_view of_bools, std::string_view of_integers) {
   return e.result(of_integers, {e.in(0), e.in(1)});
 }
 
+bool is_below_width(const std::optional<Tensor>& amounts, DType dtype) {
+  for (int64_t i = 0; amounts && i < amounts->elements(); ++i)
+    if (const int64_t amount = amounts->integer_at(i); amount < 0 || amount >= bits(dtype))
+      return false;
+  return amounts.has_value();
+}
+
 // An amount that is not below the width leaves copies of the sign, or zeros; ONNX does not say so.
 std::string shifted(Emit& e, const std::string& x, const std::string& amount, DType dtype,
                     std::string_view direction) {
+  if (is_below_width(e.repeated_constant(1), dtype))
+    return e.node("BitShift", {x, amount}, {{"direction", direction}});
   const double width = bits(dtype);
   const std::string inside = e.node("Less", {amount, e.scalar(dtype, width)});
   const std::string safe = e.node("Min", {amount, e.scalar(dtype, width - 1)});
