@@ -237,6 +237,35 @@ TEST(HostileSizes, Bombs) {
   });
 }
 
+// Lists that the model computes, each element of which would take ops of its own.
+TEST(HostileSizes, LongListsOfSizes) {
+  std::string inputs = kX + kY + input_text("few", {"33"}, 7) + input_text("some", {"4096"}, 7) +
+                       input_text("many", {"1000000000000"}, 7) + integers_text("zero", {0}) +
+                       input_text("n", {"'n'"}) + input_text("f", {"1", "4", "1"});
+  auto op = [&](std::string_view name, std::string_view operands, std::string_view more = "") {
+    return model_text(inputs + node_text(name, operands, "y", more), "", 18);
+  };
+  std::vector<Case> cases;
+  for (std::string list : {"few", "some", "many"}) {
+    std::string words = "elements, at most 32 make sense";
+    cases.push_back({"ConstantOfShape", op("ConstantOfShape", list), kBad, words});
+    cases.push_back({"Expand", op("Expand", "x " + list), kBad, words});
+    cases.push_back({"Reshape", op("Reshape", "x " + list), kBad, words});
+    cases.push_back({"Slice", op("Slice", "x " + list + " " + list), kBad, words});
+    cases.push_back({"Pad", op("Pad", "x " + list), kBad, words});
+    cases.push_back({"Tile", op("Tile", "x " + list), kBad, words});
+    cases.push_back({"Unsqueeze", op("Unsqueeze", "x " + list), kBad, "node 'y' (Unsqueeze)"});
+    cases.push_back({"Squeeze", op("Squeeze", "x " + list), kBad, "axes for rank 2"});
+  }
+  for (std::string list : {"some", "many"}) {
+    cases.push_back({"Split", op("Split", "x " + list), kUnsupported, "at most 256 sizes"});
+    cases.push_back({"DFT", op("DFT", "f " + list), kUnsupported, "at most 256 sizes"});
+  }
+  cases.push_back({"Split into many parts", op("Split", "n", int_text("num_outputs", 1 << 20)),
+                   kBad, "num_outputs is 1048576"});
+  expect_errors(cases);
+}
+
 // Doubles its elements with each node: 2^60 in the end.
 TEST(HostileSizes, DoublingChains) {
   for (std::string start : {kX, reals_text("x", {2, 3}, {1, 2, 3, 4, 5, 6})}) {

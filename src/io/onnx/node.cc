@@ -13,6 +13,9 @@ namespace {
 
 using AttributeType = onnx::AttributeProto::AttributeType;
 
+// Sizes in one list that depend on data; each takes ops of its own.
+constexpr int64_t kMostMeasured = 256;
+
 std::string_view kind_name(AttributeType type) {
   switch (type) {
     case onnx::AttributeProto::FLOAT: return "a number";
@@ -95,6 +98,9 @@ Dims Node::sizes(size_t i, int64_t most) {
   Value value = in(i);
   if (value.rank() > 1 || !value.type().is_static())
     unsupported("operand {} is {}: a list of sizes of unknown length", i, value.type().to_string());
+  if (value.type().static_elements() > kMostMeasured)
+    unsupported("operand {} is {}: at most {} sizes may depend on data", i,
+                value.type().to_string(), kMostMeasured);
   std::vector<Value> scalars;
   for (int64_t at = 0; at < value.type().static_elements(); ++at)
     scalars.push_back(value.rank() == 0 ? value : squeeze(slice(value, 0, at, at + 1), 0));

@@ -38,9 +38,9 @@ std::vector<Value> elements_of(Node& n, size_t i) {
   Value v = n.in(i);
   if (v.rank() != 1 || !v.dim(0).is_static() || !is_integer(v.dtype()))
     n.bad("operand {} has type {}, want a vector of integers", i, v.type().to_string());
-  if (v.dim(0).value() > Contents::kMaxElements)
-    n.bad("operand {} has {} elements, at most {} make sense", i, v.dim(0).value(),
-          Contents::kMaxElements);
+  constexpr int64_t kMost = 2 * kMaxRank;  // a number for each side of each axis
+  if (v.dim(0).value() > kMost)
+    n.bad("operand {} has {} elements, at most {} make sense", i, v.dim(0).value(), kMost);
   v = cast(v, DType::i64);
   std::vector<Value> elements;
   for (int64_t k = 0; k < v.dim(0).value(); ++k) elements.push_back(element_of(v, k));

@@ -58,7 +58,7 @@ Dims split_sizes(Node& n, Dim size) {
   }
   const int64_t outputs = static_cast<int64_t>(n.outputs());
   const int64_t count = has_count ? n.integer("num_outputs") : outputs;
-  if (count < outputs || count > (int64_t{1} << 20))
+  if (count < outputs || count > Contents::kMaxElements)
     n.bad("num_outputs is {}, the node has {} results", count, outputs);
   return equal_parts(n, size, count);
 }
