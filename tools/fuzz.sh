@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
-# tools/fuzz.sh NAME SECONDS: runs one fuzz target. Seeds are in tests/fuzz/corpus/NAME; what the
-# fuzzer learns and what it breaks goes to build/fuzz/NAME.
+# tools/fuzz.sh NAME SECONDS [OPTION...]: runs one fuzz target within 2 s and 1 GB for each input.
+# Seeds are in tests/fuzz/corpus/NAME, for ONNX also the standard's own cases where they are; what
+# the fuzzer learns and what it breaks goes to build/fuzz/NAME. Options are libFuzzer's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 name=$1 seconds=$2
-found=build/fuzz/$name
-seeds=tests/fuzz/corpus/$name
+shift 2
+found=$PWD/build/fuzz/$name
+standard=/usr/share/libonnx-testdata/data/node
+folders=("$found/corpus")
 mkdir -p "$found/corpus"
-[[ -d $seeds ]] || seeds=
+if [[ -d tests/fuzz/corpus/$name ]]; then folders+=("tests/fuzz/corpus/$name"); fi
+if [[ $name == onnx* && -d $standard ]]; then
+  mkdir -p "$found/standard"
+  (cd "$standard" &&
+    find . -name model.onnx -size -5k -exec cp -u --parents -t "$found/standard" {} +)
+  folders+=("$found/standard")
+fi
 
-"build/asan/fuzz_$name" "$found/corpus" ${seeds:+"$seeds"} -max_total_time="$seconds" \
-  -artifact_prefix="$found/" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1
+# Models do not grow from nothing: inputs may be long at once.
+"build/asan/fuzz_$name" "${folders[@]}" -max_total_time="$seconds" -artifact_prefix="$found/" \
+  -timeout=2 -rss_limit_mb=1024 -len_control=0 -verbosity=0 -print_final_stats=1 "$@"

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <google/protobuf/text_format.h>
+
+#include <string>
 #include <string_view>
 
-// Small models in protobuf's text form, one for each part of the import: what the structure-aware
-// target mutates when it has nothing else.
+#include "io/onnx/proto.h"
+
+// Small models in protobuf's text form, one for each part of the import: what the targets mutate
+// when they have nothing else.
 
 namespace hone::fuzz {
 
@@ -168,5 +173,21 @@ inline constexpr std::string_view kOnnxSeeds[] = {
         dim { dim_param: "t" } dim { dim_value: 2 } dim { dim_value: 2 } } } } }
       output { name: "z" } output { name: "h" } })",
 };
+
+inline onnx::ModelProto seed_model(uint64_t seed) {
+  onnx::ModelProto model;
+  std::string text(kOnnxSeeds[seed % std::size(kOnnxSeeds)]);
+  HONE_CHECK(google::protobuf::TextFormat::ParseFromString(text, &model),
+             "a seed is malformed:\n{}", text);
+  return model;
+}
+
+// 0 where it does not fit.
+inline size_t write_model(const onnx::ModelProto& model, uint8_t* data, size_t max_size) {
+  const size_t size = model.ByteSizeLong();
+  if (size > max_size) return 0;
+  model.SerializeToArray(data, static_cast<int>(size));
+  return size;
+}
 
 }  // namespace hone::fuzz
