@@ -11,6 +11,11 @@
 //
 // Guess, then verify, as in `raise`: dims are labelled from the result back to the operands, and an
 // equation is taken only if its expansion has the value's normal form. Values that others use stay.
+//
+// Not taken: a sum of elementwise products, although it is the sum that a dot stands for. Its
+// products are rounded to the element type one by one, those of a dot are not.
+// An einsum that only names its operand's dims ("ab->ab") has no ops: what comes back is the
+// operand.
 
 namespace hone {
 namespace {
@@ -35,7 +40,6 @@ struct View {
 // Letters that an equation can have.
 constexpr size_t kMaxLabels = 52;
 constexpr size_t kMaxTerms = 16;
-constexpr size_t kMaxTrials = 64;
 
 // How far to see: through the dots to the left too, through one dot, through the root alone.
 enum class Reach { chain, dot, root };
@@ -137,7 +141,8 @@ class Labeller {
     Labels inner;
     size_t next = 0;
     for (Dim d : from) {
-      if (next < to.size() && to[next] == d && !d.is(1)) {
+      // Of neighbouring ones it does not matter which are dropped.
+      if (next < to.size() && to[next] == d) {
         inner.push_back(labels[next++]);
       } else if (d.is(1)) {
         inner.push_back(fresh(d));
@@ -214,36 +219,28 @@ class EinsumRaiser {
     Labeller labeller(graph_, uses_);
     for (Reach reach : {Reach::chain, Reach::dot, Reach::root}) {
       Labels result;
-      const View view = labeller.of(root, reach, result);
+      View view = labeller.of(root, reach, result);
       if (view.steps == 0) return false;
-      if (HONE_TRY(tried(n, view, result))) return true;
+      if (HONE_TRY(tried(n, std::move(view), result))) return true;
     }
     return false;
   }
 
-  // Tries the labels that a stretched dim of 1 can have; 0 is one of its own.
-  Result<bool> tried(NodeId n, const View& view, const Labels& result) {
-    Labels choices = {0};
-    for (auto [label, size] : view.sizes)
-      if (!size.is(1) && !view.open.empty()) choices.push_back(label);
-    std::vector<size_t> at(view.open.size(), choices.size() - 1);
-    for (size_t trial = 0; trial < kMaxTrials; ++trial) {
-      View chosen = view;
-      for (Term& term : chosen.terms) {
-        for (int& label : term.labels) {
-          auto place = std::ranges::find(view.open, label);
-          if (place == view.open.end()) continue;
-          const int choice = choices[at[static_cast<size_t>(place - view.open.begin())]];
-          if (choice != 0) label = choice;
+  // Every dim of 1 that was dropped gets a letter that stretches it. It does not matter which, for
+  // its operand has no such dim after that; one that it has already would be a diagonal.
+  Result<bool> tried(NodeId n, View view, const Labels& result) {
+    for (Term& term : view.terms) {
+      for (int& label : term.labels) {
+        if (std::ranges::find(view.open, label) == view.open.end()) continue;
+        for (auto it = view.sizes.rbegin(); it != view.sizes.rend(); ++it) {
+          const auto [other, size] = *it;
+          if (size.is(1) || std::ranges::find(term.labels, other) != term.labels.end()) continue;
+          label = other;
+          break;
         }
       }
-      if (HONE_TRY(proposed(n, chosen, result))) return true;
-      size_t i = 0;
-      while (i < at.size() && at[i] == 0) at[i++] = choices.size() - 1;
-      if (i == at.size()) return false;
-      --at[i];
     }
-    return false;
+    return proposed(n, view, result);
   }
 
   Result<bool> proposed(NodeId n, const View& view, const Labels& result) {
