@@ -338,6 +338,34 @@ void expect_every_setting(size_t stride) {
   }
 }
 
+// Those that many parameters nearly fit: kernels wider than the source, positions far outside, one
+// position alone, slopes and scales at once.
+TEST(Resize, HardSettingsComeBack) {
+  const std::string crops = "coordinates = tf_crop_and_resize, extrapolation = 10";
+  expect_one_resize(
+      "resize {sizes = [6, 6], mode = linear, coordinates = half_pixel, scales = [0.3, 2.75]}",
+      "f64[1, 3]");
+  expect_one_resize(
+      "resize {sizes = [6, 6], mode = cubic, cubic_a = -0.3, coordinates = half_pixel_symmetric, "
+      "scales = [0.3, 2.75]}",
+      "f64[1, 3]");
+  expect_one_resize(
+      "resize {sizes = [4, 5], mode = cubic, exclude_outside = true, coordinates = "
+      "half_pixel_symmetric, scales = [1.6, 0.7]}",
+      "f64[9, 2]");
+  expect_one_resize("resize {sizes = [1, 13], mode = cubic, cubic_a = -0.3, antialias = true, " +
+                        crops + ", scales = [1.6, 0.7], roi = [0.25, 0.1, 0.75, 0.8]}",
+                    "f64[4, 5]");
+  expect_one_resize(
+      "resize {sizes = [8, 10], mode = cubic, cubic_a = -0.3, exclude_outside = true, "
+      "antialias = true, " +
+          crops + ", scales = [1.6, 0.7], roi = [-0.5, 0.5, 0.5, 1.5]}",
+      "f32[4, 5]");
+  expect_one_resize(
+      "resize {sizes = [1, 13], mode = cubic, cubic_a = -0.3, coordinates = align_corners}",
+      "f64[4, 5]");
+}
+
 TEST(Resize, EverySettingComesBack) { expect_every_setting(307); }
 
 TEST(Resize, DISABLED_SweepEverySettingComesBack) { expect_every_setting(1); }

@@ -2,82 +2,107 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace hone {
 namespace {
 
 // ---- Coordinates --------------------------------------------------------------------------------
 
-double unbounded_source(const ResizeAxis& a, const std::string& mode, int64_t i) {
+double unbounded_source(const ResizeAxis& a, ResizeCoordinates coordinates, int64_t i) {
   const double x = static_cast<double>(i), in = static_cast<double>(a.in);
   const double out = static_cast<double>(a.out);
   const double half_pixel = (x + 0.5) / a.scale - 0.5;
-  if (mode == "half_pixel") return half_pixel;
-  if (mode == "pytorch_half_pixel") return a.out > 1 ? half_pixel : 0;
-  if (mode == "asymmetric") return x / a.scale;
-  if (mode == "align_corners") return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
-  if (mode == "half_pixel_symmetric") {
-    // The scaled size need not be whole; the rest is cut off on both sides alike.
-    const double adjustment = out / (a.scale * in);
-    return in / 2 * (1 - adjustment) + half_pixel;
+  switch (coordinates) {
+    case ResizeCoordinates::half_pixel: return half_pixel;
+    case ResizeCoordinates::half_pixel_symmetric:
+      // The scaled size need not be whole; the rest is cut off on both sides alike.
+      return in / 2 * (1 - out / (a.scale * in)) + half_pixel;
+    case ResizeCoordinates::pytorch_half_pixel: return a.out > 1 ? half_pixel : 0;
+    case ResizeCoordinates::align_corners: return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
+    case ResizeCoordinates::asymmetric: return x / a.scale;
+    case ResizeCoordinates::tf_crop_and_resize: break;
   }
-  const double extent = (a.roi_end - a.roi_start) * (in - 1);  // tf_crop_and_resize
-  if (a.out > 1) return a.roi_start * (in - 1) + x * extent / (out - 1);
-  return 0.5 * (a.roi_start + a.roi_end) * (in - 1);
+  if (a.out == 1) return 0.5 * (a.roi_start + a.roi_end) * (in - 1);
+  const double extent = (a.roi_end - a.roi_start) * (in - 1);
+  return a.roi_start * (in - 1) + x * extent / (out - 1);
 }
 
-int64_t nearest_of(double x, const std::string& rounding) {
-  double nearest = 0;
-  if (rounding == "floor")
-    nearest = std::floor(x);
-  else if (rounding == "ceil")
-    nearest = std::ceil(x);
-  else if (rounding == "round_prefer_floor")
-    nearest = std::ceil(x - 0.5);
-  else
-    nearest = std::floor(x + 0.5);
-  return static_cast<int64_t>(nearest);
+double nearest_of(double x, ResizeRounding rounding) {
+  switch (rounding) {
+    case ResizeRounding::round_prefer_floor: return std::ceil(x - 0.5);
+    case ResizeRounding::round_prefer_ceil: return std::floor(x + 0.5);
+    case ResizeRounding::floor: return std::floor(x);
+    case ResizeRounding::ceil: break;
+  }
+  return std::ceil(x);
 }
 
 // ---- Weights ------------------------------------------------------------------------------------
 
 double linear_kernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// Keys' cubic convolution; `a` is its slope at 1.
+// Keys' cubic convolution; `a` is its slope at 1. By its roots, so that it is exactly 0 there: what
+// lies on an element takes that one alone.
 double cubic_kernel(double x, double a) {
   x = std::abs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  if (x <= 1) return (1 - x) * (1 + x - (a + 2) * x * x);
+  if (x < 2) return a * (x - 1) * (x - 2) * (x - 2);
   return 0;
+}
+
+// ---- Names --------------------------------------------------------------------------------------
+
+// In the order of their enums.
+constexpr const char* kModes[] = {"nearest", "linear", "cubic"};
+constexpr const char* kCoordinates[] = {"half_pixel",         "half_pixel_symmetric",
+                                        "pytorch_half_pixel", "align_corners",
+                                        "asymmetric",         "tf_crop_and_resize"};
+constexpr const char* kRoundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+
+// The op's words are checked before: one of the names is it.
+template <class Enum>
+Enum named(std::span<const char* const> names, const std::string& word) {
+  return static_cast<Enum>(std::ranges::find(names, word) - names.begin());
 }
 
 }  // namespace
 
+const char* name(ResizeMode mode) { return kModes[static_cast<size_t>(mode)]; }
+const char* name(ResizeCoordinates coordinates) {
+  return kCoordinates[static_cast<size_t>(coordinates)];
+}
+const char* name(ResizeRounding rounding) { return kRoundings[static_cast<size_t>(rounding)]; }
+
 Sampling::Sampling(Op resize)
-    : mode(resize.word("mode")),
-      coordinates(resize.word("coordinates")),
-      nearest(resize.word("nearest")),
+    : mode(named<ResizeMode>(kModes, resize.word("mode"))),
+      coordinates(named<ResizeCoordinates>(kCoordinates, resize.word("coordinates"))),
+      nearest(named<ResizeRounding>(kRoundings, resize.word("nearest"))),
       cubic_a(resize.real("cubic_a")),
       exclude_outside(resize.flag("exclude_outside")),
       antialias(resize.flag("antialias")) {}
 
-double resize_source(const ResizeAxis& axis, const std::string& coordinates, int64_t i) {
+double resize_source(const ResizeAxis& axis, ResizeCoordinates coordinates, int64_t i) {
   // Within what an int64_t holds; that far outside, the edge is all there is.
   constexpr double kFar = 1e15;
   return std::clamp(unbounded_source(axis, coordinates, i), -kFar, kFar);
 }
 
-std::vector<SampleTap> sample_taps(const ResizeAxis& a, const Sampling& sampling, int64_t i) {
+void sample_taps(const ResizeAxis& a, const Sampling& sampling, int64_t i,
+                 std::vector<SampleTap>& taps) {
   const double x = resize_source(a, sampling.coordinates, i);
   auto inside = [&](int64_t at) { return std::clamp<int64_t>(at, 0, a.in - 1); };
-  if (sampling.mode == "nearest") return {{inside(nearest_of(x, sampling.nearest)), 1}};
-  const bool cubic = sampling.mode == "cubic";
+  if (sampling.mode == ResizeMode::nearest) {
+    taps.assign(1, {inside(static_cast<int64_t>(nearest_of(x, sampling.nearest))), 1});
+    return;
+  }
+  const bool cubic = sampling.mode == ResizeMode::cubic;
   const double radius = cubic ? 2 : 1;
   // When shrinking with antialias, the kernel is stretched to cover what a result pixel covers.
   const double squeeze = sampling.antialias ? std::min(a.scale, 1.0) : 1;
   const int64_t first = static_cast<int64_t>(std::floor(-radius / squeeze)) + 1;
   const int64_t base = static_cast<int64_t>(std::ceil(x)) - 1;
-  std::vector<SampleTap> taps(static_cast<size_t>(2 - 2 * first));
+  taps.resize(static_cast<size_t>(2 - 2 * first));
   double sum = 0;
   for (size_t t = 0; t < taps.size(); ++t) {
     const int64_t at = base + first + static_cast<int64_t>(t);
@@ -89,16 +114,15 @@ std::vector<SampleTap> sample_taps(const ResizeAxis& a, const Sampling& sampling
   }
   if (sum != 0)
     for (SampleTap& tap : taps) tap.weight /= sum;
-  return taps;
 }
 
 Samples samples_of(const ResizeAxis& a, const Sampling& sampling) {
   Samples s;
-  const bool crops = sampling.coordinates == "tf_crop_and_resize";
+  std::vector<SampleTap> taps;
   const size_t out = static_cast<size_t>(a.out);
   for (size_t i = 0; i < out; ++i) {
     const int64_t position = static_cast<int64_t>(i);
-    const std::vector<SampleTap> taps = sample_taps(a, sampling, position);
+    sample_taps(a, sampling, position, taps);
     if (i == 0) {
       s.taps = taps.size();
       s.index.resize(s.taps * out);
@@ -108,7 +132,7 @@ Samples samples_of(const ResizeAxis& a, const Sampling& sampling) {
       s.index[t * out + i] = taps[t].index;
       s.weight[t * out + i] = taps[t].weight;
     }
-    if (!crops) continue;
+    if (!sampling.crops()) continue;
     const double x = resize_source(a, sampling.coordinates, position);
     s.outside.push_back(x < 0 || x > static_cast<double>(a.in - 1));
   }

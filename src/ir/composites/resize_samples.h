@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/op.h"
@@ -20,17 +19,34 @@ struct ResizeAxis {
   double roi_end = 1;
 };
 
+enum class ResizeMode : uint8_t { nearest, linear, cubic };
+enum class ResizeCoordinates : uint8_t {
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  tf_crop_and_resize
+};
+enum class ResizeRounding : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
+
+// As attributes spell them.
+const char* name(ResizeMode mode);
+const char* name(ResizeCoordinates coordinates);
+const char* name(ResizeRounding rounding);
+
 // What all axes share: attributes of `resize`.
 struct Sampling {
-  std::string mode = "nearest";
-  std::string coordinates = "half_pixel";
-  std::string nearest = "round_prefer_floor";
+  ResizeMode mode = ResizeMode::nearest;
+  ResizeCoordinates coordinates = ResizeCoordinates::half_pixel;
+  ResizeRounding nearest = ResizeRounding::round_prefer_floor;
   double cubic_a = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
 
   Sampling() = default;
   explicit Sampling(Op resize);
+  bool crops() const { return coordinates == ResizeCoordinates::tf_crop_and_resize; }
 };
 
 // For each result position: `taps` source positions with their weights.
@@ -47,9 +63,10 @@ struct SampleTap {
 };
 
 // The source coordinate of result position `i`.
-double resize_source(const ResizeAxis& axis, const std::string& coordinates, int64_t i);
-// The taps of result position `i`; as many for each.
-std::vector<SampleTap> sample_taps(const ResizeAxis& axis, const Sampling& sampling, int64_t i);
+double resize_source(const ResizeAxis& axis, ResizeCoordinates coordinates, int64_t i);
+// Sets `taps` to those of result position `i`; as many for each.
+void sample_taps(const ResizeAxis& axis, const Sampling& sampling, int64_t i,
+                 std::vector<SampleTap>& taps);
 Samples samples_of(const ResizeAxis& axis, const Sampling& sampling);
 
 }  // namespace hone

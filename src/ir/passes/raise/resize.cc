@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ir/passes/raise/guess.h"
 #include "ir/passes/raise/resize_fit.h"
@@ -88,7 +89,7 @@ bool has_unit_weights(const ResampledAxis& axis) {
     double sum = 0;
     bool all_zero = true;
     for (const ResizeTerm& term : axis.terms) {
-      const double w = term.weight[term.weight.size() == 1 ? 0 : i];
+      const double w = term.weight_at(i);
       sum += w;
       all_zero = all_zero && w == 0;
     }
@@ -133,55 +134,53 @@ bool is_plain_choice(const Layer& layer) {
   return terms.size() == 1 && terms[0].weight == std::vector<double>{1};
 }
 
+// Whether a position takes nothing of its source, as those far outside do if they are excluded.
+bool has_bare_position(const Layer& layer) {
+  for (size_t i = 0; i < static_cast<size_t>(layer.axis.out); ++i) {
+    if (std::ranges::all_of(layer.axis.terms,
+                            [i](const ResizeTerm& term) { return term.weight_at(i) == 0; }))
+      return true;
+  }
+  return false;
+}
+
 // In the order of preference: several may give the same samples.
 std::vector<Sampling> samplings(const std::vector<Layer>& layers) {
+  using enum ResizeCoordinates;
   std::vector<Sampling> all;
-  std::vector<const char*> coordinates = {"half_pixel",           "asymmetric",
-                                          "align_corners",        "pytorch_half_pixel",
-                                          "half_pixel_symmetric", "tf_crop_and_resize"};
+  std::vector<ResizeCoordinates> coordinates = {half_pixel,           asymmetric,
+                                                align_corners,        pytorch_half_pixel,
+                                                half_pixel_symmetric, tf_crop_and_resize};
   for (const Layer& layer : layers)
-    if (layer.extrapolation != kNoForm) coordinates = {"tf_crop_and_resize"};
-  auto add = [&](auto&& change) {
-    for (const char* c : coordinates) {
-      Sampling sampling;
+    if (layer.extrapolation != kNoForm) coordinates = {tf_crop_and_resize};
+  auto add = [&](Sampling sampling) {
+    for (ResizeCoordinates c : coordinates) {
       sampling.coordinates = c;
-      change(sampling);
       all.push_back(sampling);
     }
   };
   if (std::ranges::all_of(layers, is_plain_choice)) {
-    for (const char* rounding : {"round_prefer_floor", "floor", "round_prefer_ceil", "ceil"})
-      add([&](Sampling& s) { s.nearest = rounding; });
+    using enum ResizeRounding;
+    for (ResizeRounding rounding : {round_prefer_floor, floor, round_prefer_ceil, ceil}) {
+      Sampling sampling;
+      sampling.nearest = rounding;
+      add(sampling);
+    }
   }
+  const bool excludes = std::ranges::any_of(layers, has_bare_position);
   for (bool antialias : {false, true}) {
     for (bool exclude : {false, true}) {
-      for (const char* mode : {"linear", "cubic"}) {
-        add([&](Sampling& s) {
-          s.mode = mode;
-          s.exclude_outside = exclude;
-          s.antialias = antialias;
-        });
+      if (excludes && !exclude) continue;
+      for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic}) {
+        Sampling sampling;
+        sampling.mode = mode;
+        sampling.exclude_outside = exclude;
+        sampling.antialias = antialias;
+        add(sampling);
       }
     }
   }
   return all;
-}
-
-// The values of cubic_a that the axes suggest, then the usual ones if
-// only some axes do.
-std::vector<double> slopes(const std::vector<Layer>& layers, const Sampling& sampling,
-                           ResizeFreedom freedom) {
-  if (sampling.mode != "cubic") return {sampling.cubic_a};
-  std::vector<double> found;
-  bool all_fit = true;
-  freedom.cubic_a = true;
-  for (const Layer& layer : layers) {
-    const auto fit = fit_resize(layer.axis, sampling, freedom);
-    all_fit = all_fit && fit.has_value();
-    if (fit && std::ranges::find(found, fit->cubic_a) == found.end()) found.push_back(fit->cubic_a);
-  }
-  if (!all_fit && !found.empty()) found.insert(found.end(), {-0.75, -0.5});
-  return found;
 }
 
 // The axes with one sampling; nothing if it does not fit them all.
@@ -200,12 +199,12 @@ Op resize_op(const Guess& g, const std::vector<Layer>& layers, const std::vector
              const Sampling& sampling) {
   const size_t rank = static_cast<size_t>(g.forms.type(g.root).rank());
   Attrs attrs = {{"sizes", g.forms.dims(g.root)},
-                 {"mode", sampling.mode},
-                 {"coordinates", sampling.coordinates},
+                 {"mode", name(sampling.mode)},
+                 {"coordinates", name(sampling.coordinates)},
                  {"exclude_outside", sampling.exclude_outside},
                  {"antialias", sampling.antialias}};
-  if (sampling.mode == "nearest") attrs.emplace_back("nearest", sampling.nearest);
-  if (sampling.mode == "cubic") attrs.emplace_back("cubic_a", sampling.cubic_a);
+  if (sampling.mode == ResizeMode::nearest) attrs.emplace_back("nearest", name(sampling.nearest));
+  if (sampling.mode == ResizeMode::cubic) attrs.emplace_back("cubic_a", sampling.cubic_a);
   std::vector<double> scales(rank, 1), roi(2 * rank, 0);
   std::fill(roi.begin() + static_cast<int64_t>(rank), roi.end(), 1);
   bool is_scaled = false;
@@ -216,7 +215,7 @@ Op resize_op(const Guess& g, const std::vector<Layer>& layers, const std::vector
     roi[i] = axis.roi_start, roi[rank + i] = axis.roi_end;
   }
   if (is_scaled) attrs.emplace_back("scales", scales);
-  if (sampling.coordinates == "tf_crop_and_resize") attrs.emplace_back("roi", roi);
+  if (sampling.crops()) attrs.emplace_back("roi", roi);
   for (const Layer& layer : layers) {
     if (layer.extrapolation == kNoForm) continue;
     const DType dtype = g.forms.type(layer.extrapolation).dtype();
@@ -227,25 +226,56 @@ Op resize_op(const Guess& g, const std::vector<Layer>& layers, const std::vector
   return Op::get(Opcode::resize, std::move(attrs));
 }
 
-bool guess_sampling(Guess& g, const std::vector<Layer>& layers, Sampling sampling,
+bool guess_sampling(Guess& g, const std::vector<Layer>& layers, Form source, Sampling sampling,
                     ResizeFreedom freedom) {
-  for (double cubic_a : slopes(layers, sampling, freedom)) {
+  auto try_slope = [&](double cubic_a) {
     sampling.cubic_a = cubic_a;
     const std::vector<ResizeAxis> axes = fitted(layers, sampling, freedom);
-    if (!axes.empty() && g.propose(resize_op(g, layers, axes, sampling), {layers.front().source})) {
-      return true;
-    }
+    return !axes.empty() && g.propose(resize_op(g, layers, axes, sampling), {source});
+  };
+  if (sampling.mode != ResizeMode::cubic) return try_slope(sampling.cubic_a);
+  // An axis with few samples has many slopes, or none that is simple: each axis is asked.
+  std::vector<double> tried;
+  ResizeFreedom any_slope = freedom;
+  any_slope.cubic_a = true;
+  for (const Layer& layer : layers) {
+    const auto fit = fit_resize(layer.axis, sampling, any_slope);
+    if (!fit || std::ranges::find(tried, fit->cubic_a) != tried.end()) continue;
+    tried.push_back(fit->cubic_a);
+    if (try_slope(fit->cubic_a)) return true;
   }
   return false;
 }
 
-bool guess_layers(Guess& g, const std::vector<Layer>& layers) {
+// Whether another sampling before it has the same samples.
+bool is_repeated(const std::vector<Layer>& layers, const Sampling& sampling, bool free_scale) {
+  using enum ResizeCoordinates;
+  auto all = [&](auto&& test) {
+    return std::ranges::all_of(layers, [&](const Layer& layer) { return test(layer.axis); });
+  };
+  if (sampling.coordinates == pytorch_half_pixel &&
+      all([](const ResampledAxis& axis) { return axis.out > 1; }))
+    return true;
+  if (free_scale)
+    return !sampling.antialias && (sampling.crops() || sampling.coordinates == align_corners);
+  return sampling.antialias && all([](const ResampledAxis& axis) { return axis.out >= axis.in; });
+}
+
+// `layers`: first to last.
+bool guess_layers(Guess& g, std::vector<Layer> layers) {
+  const Form source = layers.front().source;
+  // Those with the most samples first: they rule out most.
+  std::ranges::sort(layers, std::greater(), [](const Layer& layer) {
+    return layer.axis.out * static_cast<int64_t>(layer.axis.terms.size());
+  });
   const std::vector<Sampling> all = samplings(layers);
   for (bool free_scale : {false, true}) {
     for (const Sampling& sampling : all) {
+      if (is_repeated(layers, sampling, free_scale)) continue;
       // Crops have a roi; a scale counts for their antialiasing alone.
-      const bool crops = sampling.coordinates == "tf_crop_and_resize";
-      if (guess_sampling(g, layers, sampling, {.scale = free_scale, .roi = crops})) return true;
+      if (guess_sampling(g, layers, source, sampling,
+                         {.scale = free_scale, .roi = sampling.crops()}))
+        return true;
     }
   }
   return false;

@@ -38,13 +38,12 @@ struct Parameters {
         end(freedom.roi),
         cubic_a(freedom.cubic_a) {}
 
-  std::vector<double*> of(ResizeFit& fit) const {
-    std::vector<double*> all;
-    if (scale) all.push_back(&fit.axis.scale);
-    if (start) all.push_back(&fit.axis.roi_start);
-    if (end) all.push_back(&fit.axis.roi_end);
-    if (cubic_a) all.push_back(&fit.cubic_a);
-    return all;
+  size_t count() const { return size_t{scale} + size_t{start} + size_t{end} + size_t{cubic_a}; }
+  double& of(ResizeFit& fit, size_t k) const {
+    if (scale && k-- == 0) return fit.axis.scale;
+    if (start && k-- == 0) return fit.axis.roi_start;
+    if (end && k-- == 0) return fit.axis.roi_end;
+    return fit.cubic_a;
   }
 };
 
@@ -60,11 +59,12 @@ Sampling with_a(Sampling sampling, double cubic_a) {
   return sampling;
 }
 
-bool is_exact(const ResampledAxis& seen, const Sampling& sampling, const ResizeFit& fit) {
+bool is_exact(const ResampledAxis& seen, const Sampling& sampling, const ResizeFit& fit,
+              Splats splats = Splats::close) {
   // An axis that nothing changes has no samples.
   const ResizeAxis& a = fit.axis;
   if (a.in == a.out && a.scale == 1 && a.roi_start == 0 && a.roi_end == 1) return false;
-  return is_legal(fit, sampling) && seen.is_given_by(a, with_a(sampling, fit.cubic_a));
+  return is_legal(fit, sampling) && seen.is_given_by(a, with_a(sampling, fit.cubic_a), splats);
 }
 
 // ---- Simple numbers -----------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Moments {
       int64_t first = seen.in, last = 0;
       for (const ResizeTerm& term : seen.terms) {
         const size_t at = static_cast<size_t>(i);
-        const SampleTap tap{term.index[at], term.weight[term.weight.size() == 1 ? 0 : at]};
+        const SampleTap tap{term.index[at], term.weight_at(at)};
         look.mean += tap.weight * static_cast<double>(tap.index);
         look.taps.push_back(tap);
         if (tap.weight == 0) continue;
@@ -157,16 +157,16 @@ class Moments {
     return largest;
   }
   // How the moments differ from those seen.
-  Reals residuals(const ResizeFit& fit) const {
-    Reals all;
+  void residuals(const ResizeFit& fit, Reals& all) const {
+    all.clear();
     const Sampling sampling = with_a(sampling_, fit.cubic_a);
     for (const Look& look : looks_) {
       if (which_ == Which::clean ? !look.is_clean : which_ == Which::inner && look.at_edge)
         continue;
-      const Numbers got = of(sample_taps(fit.axis, sampling, look.position), look.mean);
+      sample_taps(fit.axis, sampling, look.position, taps_);
+      const Numbers got = of(taps_, look.mean);
       for (size_t i = 0; i < got.size(); ++i) all.push_back(got[i] - look.moments[i]);
     }
-    return all;
   }
 
  private:
@@ -194,6 +194,7 @@ class Moments {
 
   const Sampling& sampling_;
   std::vector<Look> looks_;
+  mutable std::vector<SampleTap> taps_;  // kept for its storage
   Which which_ = Which::all;
 };
 
@@ -223,25 +224,30 @@ void solve(std::vector<Reals>& a, Reals& b) {
 // largest one.
 double refine(const Moments& moments, const Parameters& free, const Sampling& sampling,
               ResizeFit& fit) {
-  const size_t n = free.of(fit).size();
+  const size_t n = free.count();
   double damping = 1e-3;
-  Reals now = moments.residuals(fit);
-  const double first = squared(now);
-  for (int round = 0; round < 40 && squared(now) > 0 && damping < 1e9; ++round) {
+  Reals now, residuals;
+  moments.residuals(fit, now);
+  double left = squared(now);
+  const double first = left;
+  std::vector<Reals> slope(n), matrix(n, Reals(n));
+  Reals step(n);
+  int stalls = 0;  // rounds that brought little, in a row
+  for (int round = 0; round < 40 && left > 0 && stalls < 5; ++round) {
     // What fits has come close by then.
-    if (round == 14 && squared(now) > 1e-2 * first) break;
-    std::vector<Reals> slope(n);
+    if (round == 14 && left > 1e-2 * first) break;
+    const double before = left;
     for (size_t k = 0; k < n; ++k) {
       ResizeFit moved = fit;
-      double& x = *free.of(moved)[k];
+      double& x = free.of(moved, k);
       const double h = 1e-6 * std::max(1e-3, std::abs(x));
       x += h;
-      slope[k] = moments.residuals(moved);
+      moments.residuals(moved, slope[k]);
       for (size_t i = 0; i < now.size(); ++i) slope[k][i] = (slope[k][i] - now[i]) / h;
     }
-    std::vector<Reals> matrix(n, Reals(n));
-    Reals step(n);
     for (size_t k = 0; k < n; ++k) {
+      step[k] = 0;
+      std::ranges::fill(matrix[k], 0);
       for (size_t i = 0; i < now.size(); ++i) {
         step[k] -= slope[k][i] * now[i];
         for (size_t j = 0; j < n; ++j) matrix[k][j] += slope[k][i] * slope[j][i];
@@ -250,15 +256,18 @@ double refine(const Moments& moments, const Parameters& free, const Sampling& sa
     }
     solve(matrix, step);
     ResizeFit next = fit;
-    for (size_t k = 0; k < n; ++k) *free.of(next)[k] += step[k];
-    const Reals residuals = is_legal(next, sampling) ? moments.residuals(next) : Reals();
-    if (!residuals.empty() && squared(residuals) < squared(now)) {
+    for (size_t k = 0; k < n; ++k) free.of(next, k) += step[k];
+    residuals.clear();
+    if (is_legal(next, sampling)) moments.residuals(next, residuals);
+    if (!residuals.empty() && squared(residuals) < left) {
       fit = next;
-      now = residuals;
+      std::swap(now, residuals);
+      left = squared(now);
       damping = std::max(1e-15, damping / 10);
     } else {
       damping *= 10;
     }
+    stalls = left < 0.9 * before ? 0 : stalls + 1;
   }
   double largest = 0;
   for (double r : now) largest = std::max(largest, std::abs(r));
@@ -266,10 +275,10 @@ double refine(const Moments& moments, const Parameters& free, const Sampling& sa
 }
 
 // Where the coordinates are `lever / scale = value` for a position with this source.
-std::pair<double, double> lever_of(const ResampledAxis& seen, const std::string& coordinates,
+std::pair<double, double> lever_of(const ResampledAxis& seen, ResizeCoordinates coordinates,
                                    double position, double source) {
-  if (coordinates == "asymmetric") return {position, source};
-  if (coordinates != "half_pixel_symmetric") return {position + 0.5, source + 0.5};
+  if (coordinates == ResizeCoordinates::asymmetric) return {position, source};
+  if (coordinates != ResizeCoordinates::half_pixel_symmetric) return {position + 0.5, source + 0.5};
   return {position + 0.5 - static_cast<double>(seen.out) / 2,
           source + 0.5 - static_cast<double>(seen.in) / 2};
 }
@@ -290,10 +299,10 @@ ResizeFit first_guess(const ResampledAxis& seen, const Sampling& sampling, const
         lever_of(seen, sampling.coordinates, static_cast<double>(look.position), look.mean);
     if (std::abs(lever) <= longest || !(lever / value > 0) || value == 0) continue;
     longest = std::abs(lever);
-    if (sampling.coordinates != "align_corners" && sampling.coordinates != "tf_crop_and_resize")
+    if (sampling.coordinates != ResizeCoordinates::align_corners && !sampling.crops())
       fit.axis.scale = lever / value;
   }
-  if (sampling.coordinates != "tf_crop_and_resize" || from == nullptr || last == 0) return fit;
+  if (!sampling.crops() || from == nullptr || last == 0) return fit;
   const double span = static_cast<double>(to->position - from->position);
   const double end = static_cast<double>(seen.out - 1);
   const double slope = span == 0 ? last / std::max(1.0, end) : (to->mean - from->mean) / span;
@@ -305,7 +314,7 @@ ResizeFit first_guess(const ResampledAxis& seen, const Sampling& sampling, const
 
 // Whether the weights look like the kernel's.
 bool may_be(const ResampledAxis& seen, const Sampling& sampling) {
-  const bool linear = sampling.mode == "linear";
+  const bool linear = sampling.mode == ResizeMode::linear;
   if (!sampling.antialias && seen.terms.size() > (linear ? 2 : 4)) return false;
   return !linear || std::ranges::all_of(seen.terms, [](const ResizeTerm& term) {
     return std::ranges::all_of(term.weight, [](double w) { return w >= 0; });
@@ -313,32 +322,74 @@ bool may_be(const ResampledAxis& seen, const Sampling& sampling) {
 }
 
 double fit_tolerance(DType dtype) {
-  return dtype == DType::f64 ? 1e-9 : dtype == DType::f32 ? 1e-4 : 0.05;
+  return dtype == DType::f64 ? 1e-9 : dtype == DType::f32 ? 1e-5 : 0.05;
 }
 
-// Where the fit begins. The first guess is good if some position says where its source lies, and
-// the kernel is not stretched.
-Reals scales_to_try(double guessed, const Sampling& sampling, ResizeFreedom freedom,
-                    const Moments& moments) {
-  Reals all = {guessed};
-  if (!freedom.scale) return all;
-  if (sampling.antialias) all.insert(all.end(), {0.8, 0.5, 0.25, 0.1});
-  if (std::ranges::none_of(moments.looks(), [](const Moments::Look& l) { return l.is_clean; }))
-    all.insert(all.end(), {0.3, 0.6, 1.2, 1.7, 2.5, 4, 8, 0.8 * guessed, 1.25 * guessed});
+// Where the fit begins: the first guess, then what comes closest of a grid over all that positions
+// may not tell: how far those at the edges lie outside, how far the kernel is stretched, its slope.
+std::vector<ResizeFit> starts(const ResizeFit& guess, const Sampling& sampling,
+                              const Parameters& free, const Moments& moments) {
+  Reals scales = {guess.axis.scale}, slopes = {guess.cubic_a}, shifts = {0};
+  const int finest = sampling.crops() ? 4 : 16;  // steps from one power of two to the next
+  if (free.scale)
+    for (int k = -5 * finest; k <= (sampling.crops() ? 0 : 5 * finest); ++k)
+      scales.push_back(std::exp2(static_cast<double>(k) / finest));
+  if (free.cubic_a) slopes.insert(slopes.end(), {-0.5, -0.25});
+  if (free.end) shifts.insert(shifts.end(), {-0.5, -0.25, 0.25, 0.5});
+  // What is best with each scale, and how far off it is.
+  std::vector<ResizeFit> best(scales.size(), guess);
+  Reals far(scales.size(), std::numeric_limits<double>::infinity()), residuals;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    for (const double cubic_a : slopes) {
+      for (const double shift : shifts) {
+        ResizeFit fit{guess.axis, cubic_a};
+        fit.axis.scale = scales[i], fit.axis.roi_end += shift;
+        moments.residuals(fit, residuals);
+        if (const double off = squared(residuals); off < far[i]) far[i] = off, best[i] = fit;
+      }
+    }
+  }
+  std::vector<size_t> lows;
+  for (size_t i = 1; i < scales.size(); ++i) {
+    if (i > 1 && far[i - 1] < far[i]) continue;
+    if (i + 1 < scales.size() && far[i + 1] <= far[i]) continue;
+    lows.push_back(i);
+  }
+  std::ranges::sort(lows, [&](size_t a, size_t b) { return far[a] < far[b]; });
+  std::vector<ResizeFit> all = {guess};
+  if (far[0] < std::numeric_limits<double>::infinity() && (free.cubic_a || free.end))
+    all.push_back(best[0]);
+  for (size_t i : lows) all.push_back(best[i]);
+  return all;
+}
+
+// Scales with which the positions lie as far between two elements as with the fit's; which elements
+// does not show if all are the one at the edge.
+std::vector<ResizeFit> repeats(const ResizeFit& fit, const Sampling& sampling) {
+  constexpr int kMost = 32;
+  std::vector<ResizeFit> all;
+  for (int shift = 1; shift <= kMost; ++shift) {
+    for (const double sign : {1.0, -1.0}) {
+      all.push_back(fit);
+      all.back().axis.scale = 1 / std::abs(shift + sign / fit.axis.scale);
+      if (!is_legal(all.back(), sampling)) all.pop_back();
+    }
+  }
   return all;
 }
 
 // Simple numbers near the fit that give the samples.
 bool settle(const ResampledAxis& seen, const Sampling& sampling, const Parameters& free,
-            ResizeFit& fit) {
+            Splats splats, ResizeFit& fit) {
   std::vector<Reals> choices;
-  const size_t count = free.of(fit).size();
+  const size_t count = free.count();
   const size_t most = count == 1 ? 64 : count == 2 ? 24 : 8;
-  for (double* x : free.of(fit)) {
-    const double reach = fit_tolerance(seen.dtype) * std::max(0.1, std::abs(*x));
-    Reals list = simple_numbers(*x - reach, *x + reach);
+  for (size_t k = 0; k < count; ++k) {
+    const double x = free.of(fit, k);
+    const double reach = fit_tolerance(seen.dtype) * std::max(0.1, std::abs(x));
+    Reals list = simple_numbers(x - reach, x + reach);
     // The roundings of the fit itself.
-    for (double up = *x, down = *x; list.size() < most;) {
+    for (double up = x, down = x; list.size() < most;) {
       up = std::nextafter(up, std::numeric_limits<double>::infinity());
       down = std::nextafter(down, -std::numeric_limits<double>::infinity());
       list.push_back(up), list.push_back(down);
@@ -347,8 +398,8 @@ bool settle(const ResampledAxis& seen, const Sampling& sampling, const Parameter
     choices.push_back(std::move(list));
   }
   return any_combination(choices, [&](const Reals& numbers) {
-    for (size_t k = 0; k < numbers.size(); ++k) *free.of(fit)[k] = numbers[k];
-    return is_exact(seen, sampling, fit);
+    for (size_t k = 0; k < numbers.size(); ++k) free.of(fit, k) = numbers[k];
+    return is_exact(seen, sampling, fit, splats);
   });
 }
 
@@ -357,30 +408,40 @@ std::optional<ResizeFit> fit_weights(const ResampledAxis& seen, const Sampling& 
   using Which = Moments::Which;
   Moments moments(seen, sampling);
   const Parameters free(seen, freedom);
-  const ResizeFit start = first_guess(seen, sampling, moments);
-  ResizeFit counted = start;
-  const size_t unknowns = free.of(counted).size();
+  const ResizeFit guess = first_guess(seen, sampling, moments);
+  const size_t unknowns = free.count();
+  size_t looked = 0;
+  std::optional<ResizeFit> close;  // if nothing gives the splats exactly
+  const bool has_splat = std::ranges::any_of(
+      seen.terms, [](const ResizeTerm& term) { return term.weight.size() == 1; });
   for (const Which which : {Which::clean, Which::inner, Which::all}) {
     moments.look_at(which);
-    const size_t knowns = moments.residuals(start).size();
-    if (knowns < unknowns) continue;
+    Reals residuals;
+    moments.residuals(guess, residuals);
+    const size_t knowns = residuals.size();
+    if (knowns < unknowns || knowns == looked) continue;
+    looked = knowns;
     bool fits = false;
-    Reals slopes = {start.cubic_a};
-    if (freedom.cubic_a && unknowns > 2) slopes.push_back(start.cubic_a / 2);
-    for (const double cubic_a : slopes) {
-      for (const double scale : scales_to_try(start.axis.scale, sampling, freedom, moments)) {
-        ResizeFit fit{start.axis, cubic_a};
-        fit.axis.scale = scale;
-        const double left = refine(moments, free, sampling, fit);
-        if (left > fit_tolerance(seen.dtype) * moments.scale()) continue;
-        fits = true;
-        if (settle(seen, sampling, free, fit)) return fit;
+    constexpr size_t kFewStarts = 6;  // as many where none has fitted
+    std::vector<ResizeFit> open = starts(guess, sampling, free, moments);
+    for (size_t i = 0; i < open.size() && (fits || i < kFewStarts); ++i) {
+      ResizeFit fit = open[i];
+      const double left = refine(moments, free, sampling, fit);
+      if (left > fit_tolerance(seen.dtype) * moments.scale()) continue;
+      const ResizeFit refined = fit;
+      if (settle(seen, sampling, free, Splats::exact, fit)) return fit;
+      fit = refined;
+      if (has_splat && !close && settle(seen, sampling, free, Splats::close, fit)) close = fit;
+      if (!fits && free.scale && !sampling.antialias && seen.in == 1) {
+        const std::vector<ResizeFit> more = repeats(refined, sampling);
+        open.insert(open.begin() + static_cast<int64_t>(i) + 1, more.begin(), more.end());
       }
+      fits = true;
     }
     // Many positions that no parameters explain.
-    if (!fits && knowns > 12 * unknowns) return std::nullopt;
+    if (!fits && knowns > 12 * unknowns) break;
   }
-  return std::nullopt;
+  return close;
 }
 
 // ---- Nearest neighbours -------------------------------------------------------------------------
@@ -394,11 +455,13 @@ struct Interval {
 Interval source_interval(const ResampledAxis& seen, const Sampling& sampling, size_t i) {
   const int64_t at = seen.terms[0].index[i], last = seen.in - 1;
   const double x = static_cast<double>(at);
-  const double below = sampling.nearest == "floor" ? 0 : sampling.nearest == "ceil" ? 1 : 0.5;
+  const double below = sampling.nearest == ResizeRounding::floor  ? 0
+                       : sampling.nearest == ResizeRounding::ceil ? 1
+                                                                  : 0.5;
   Interval interval;
   if (at > 0) interval.low = x - below;
   if (at < last) interval.high = x + 1 - below;
-  if (sampling.coordinates != "tf_crop_and_resize") return interval;
+  if (!sampling.crops()) return interval;
   if (seen.outside.empty() || !seen.outside[i]) {
     interval.low = std::max(interval.low, 0.0);
     interval.high = std::min(interval.high, static_cast<double>(last));
@@ -476,7 +539,7 @@ std::optional<ResizeFit> fit_by_trial(const ResampledAxis& seen, const Sampling&
   if (free.end) choices.push_back({1, 0, 0.5, 0.25, 0.75, -0.5, -1, 1.5, 2, 4, -4});
   if (free.cubic_a) choices.push_back({-0.75, -0.5});
   const bool found = any_combination(choices, [&](const Reals& numbers) {
-    for (size_t k = 0; k < numbers.size(); ++k) *free.of(fit)[k] = numbers[k];
+    for (size_t k = 0; k < numbers.size(); ++k) free.of(fit, k) = numbers[k];
     return is_exact(seen, sampling, fit);
   });
   return found ? std::optional(fit) : std::nullopt;
@@ -484,63 +547,18 @@ std::optional<ResizeFit> fit_by_trial(const ResampledAxis& seen, const Sampling&
 
 }  // namespace
 
-bool ResampledAxis::is_given_by(const ResizeAxis& axis, const Sampling& sampling) const {
-  const size_t count = static_cast<size_t>(out);
-  auto is_close = [&](double w, double number) {
-    const double reach = dtype == DType::f64 || dtype == DType::f32 ? 1e-6 : 1e-2;
-    return std::abs(w - number) <= reach * std::abs(w);
-  };
-  auto rounded = [&](double w) { return is_real(dtype) ? round_to(dtype, w) : w; };
-  // Most guesses fail already here.
-  for (int64_t i : {int64_t{0}, out / 2, out - 1}) {
-    if (i < 0 || i >= out) continue;
-    for (const SampleTap& tap : sample_taps(axis, sampling, i)) {
-      const size_t at = static_cast<size_t>(i);
-      if (std::ranges::none_of(terms,
-                               [&](const ResizeTerm& term) {
-                                 const double w = term.weight[term.weight.size() == 1 ? 0 : at];
-                                 return term.index[at] == tap.index &&
-                                        is_close(rounded(tap.weight), w);
-                               }) &&
-          tap.weight != 0) {
-        return false;
-      }
-    }
-  }
-  const Samples samples = samples_of(axis, sampling);
-  const bool is_outside = std::ranges::find(samples.outside, true) != samples.outside.end();
-  if (is_outside ? samples.outside != outside : !outside.empty()) return false;
-  size_t matched = 0;
-  for (size_t tap = 0; tap < samples.taps; ++tap) {
-    Reals weight(samples.weight.begin() + static_cast<int64_t>(tap * count),
-                 samples.weight.begin() + static_cast<int64_t>((tap + 1) * count));
-    const bool last = tap + 1 == samples.taps && matched == 0;
-    if (!last && std::ranges::all_of(weight, [](double w) { return w == 0; })) continue;
-    for (double& w : weight) w = rounded(w);
-    const std::span<const int64_t> at(samples.index.data() + tap * count, count);
-    const bool found = std::ranges::any_of(terms, [&](const ResizeTerm& term) {
-      if (!std::ranges::equal(term.index, at)) return false;
-      if (term.weight.size() == count && term.weight == weight) return true;
-      return term.weight.size() == 1 &&
-             std::ranges::all_of(weight, [&](double w) { return is_close(w, term.weight[0]); });
-    });
-    if (!found || ++matched > terms.size()) return false;
-  }
-  return matched == terms.size();
-}
-
 std::optional<ResizeFit> fit_resize(const ResampledAxis& seen, const Sampling& sampling,
                                     ResizeFreedom freedom) {
   const ResizeFit plain{plain_axis(seen), sampling.cubic_a};
   if (is_exact(seen, sampling, plain)) return plain;
   if ((!freedom.scale && !freedom.roi && !freedom.cubic_a) || seen.out > kMaxFitted)
     return std::nullopt;
-  if (sampling.mode != "nearest") {
+  if (sampling.mode != ResizeMode::nearest) {
     if (!may_be(seen, sampling)) return std::nullopt;
     if (auto fit = fit_weights(seen, sampling, freedom)) return fit;
   } else if (freedom.roi) {
     if (auto fit = fit_nearest_roi(seen, sampling)) return fit;
-  } else if (sampling.coordinates != "align_corners") {
+  } else if (sampling.coordinates != ResizeCoordinates::align_corners) {
     if (auto fit = fit_nearest_scale(seen, sampling)) return fit;
   }
   return fit_by_trial(seen, sampling, freedom);
