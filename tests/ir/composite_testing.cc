@@ -111,6 +111,13 @@ std::string with_attributes(const Graph& graph) {
 
 }  // namespace
 
+Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&)) {
+  Result<Graph> result = pass(graph);
+  HONE_CHECK(result.ok(), "{}", result.error().to_string());
+  HONE_CHECK(verify(*result).ok(), "{}", verify(*result).error().to_string());
+  return std::move(*result);
+}
+
 void expect_raises(std::string_view op, std::initializer_list<std::string_view> operands,
                    std::source_location where) {
   ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
@@ -118,8 +125,7 @@ void expect_raises(std::string_view op, std::initializer_list<std::string_view> 
   const Graph graph = must(graph_of(op_of(op), types_of(operands)));
   const Graph expanded = must(expand_composites(graph));
   for (NodeId n : expanded.nodes()) EXPECT_FALSE(is_composite(expanded.opcode(n)));
-  const Graph raised = must(raise_composites(expanded));
-  ASSERT_TRUE(verify(raised).ok());
+  const Graph raised = passed(expanded, raise_composites);
   EXPECT_EQ(structural_hash(raised), structural_hash(graph)) << with_attributes(raised);
 }
 
@@ -128,10 +134,7 @@ Graph raised(std::initializer_list<std::string_view> parameters,
   Builder b("test");
   std::vector<Value> values;
   for (Type type : types_of(parameters)) values.push_back(b.parameter("", type));
-  const Graph graph = must(b.finish(body(values)));
-  Graph result = must(raise_composites(graph));
-  HONE_CHECK(verify(result).ok(), "raise broke the graph");
-  return result;
+  return passed(must(b.finish(body(values))), raise_composites);
 }
 
 std::string ops_of(const Graph& graph) {

@@ -51,6 +51,9 @@ std::vector<Tensor> run_op(std::string_view op, const std::vector<Tensor>& opera
 void expect_near(const Tensor& got, const Array& wanted, double tolerance = 1e-12,
                  std::source_location where = std::source_location::current());
 
+// The graph after a pass; it verifies.
+Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&));
+
 // The op applied to parameters of these types ("" is an absent operand) comes back from its
 // expansion.
 void expect_raises(std::string_view op, std::initializer_list<std::string_view> operands,

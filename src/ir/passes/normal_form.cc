@@ -167,6 +167,12 @@ std::vector<Form> NormalForms::of_graph(const Graph& graph, std::span<const Form
   return forms;
 }
 
+std::vector<Form> NormalForms::of_graph(const Graph& graph) {
+  std::vector<Form> inputs;
+  for (Type type : graph.input_types()) inputs.push_back(leaf(type));
+  return of_graph(graph, inputs);
+}
+
 // The outputs of a closed region in terms of its parameters, which are the same for all regions.
 std::vector<Form> NormalForms::region(const Graph& graph) {
   std::vector<Form> parameters;

@@ -62,6 +62,7 @@ class NormalForms {
   Form leaf(Type type);
   // The forms of all values, given those of the inputs.
   std::vector<Form> of_graph(const Graph& graph, std::span<const Form> inputs);
+  std::vector<Form> of_graph(const Graph& graph);  // the inputs are leaves
   // The forms of a composite's results; nothing if the application is ill-typed. `form` is
   // another spelling than the op's own; kNoForm stands for an absent operand.
   std::vector<Form> of_composite(Op op, std::span<const Form> operands, ExpandFn form = nullptr);

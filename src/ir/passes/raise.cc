@@ -30,9 +30,7 @@ const std::vector<RaiseRule>& rules_at(Opcode anchor) {
 class Raiser {
  public:
   explicit Raiser(const Graph& graph) : graph_(graph), copy_(graph) {
-    std::vector<Form> inputs;
-    for (ValueId v : graph.inputs()) inputs.push_back(forms_.leaf(graph.type(v)));
-    form_of_ = forms_.of_graph(graph, inputs);
+    form_of_ = forms_.of_graph(graph);
     first_value_.resize(forms_.size());
     for (uint32_t v = 0; v < form_of_.size(); ++v) {
       ValueId& first = first_value_[form_of_[v]];

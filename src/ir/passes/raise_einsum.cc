@@ -190,9 +190,7 @@ class Labeller {
 class EinsumRaiser {
  public:
   explicit EinsumRaiser(const Graph& graph) : graph_(graph), copy_(graph) {
-    std::vector<Form> inputs;
-    for (ValueId v : graph.inputs()) inputs.push_back(forms_.leaf(graph.type(v)));
-    form_of_ = forms_.of_graph(graph, inputs);
+    form_of_ = forms_.of_graph(graph);
     uses_.resize(graph.value_count());
     for (NodeId n : graph.nodes())
       for (ValueId v : graph.operands(n))

@@ -11,13 +11,6 @@ namespace {
 
 using In = std::span<const Value>;
 
-Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&)) {
-  Result<Graph> result = pass(graph);
-  HONE_CHECK(result.ok(), "{}", result.error().to_string());
-  HONE_CHECK(verify(*result).ok(), "{}", verify(*result).error().to_string());
-  return std::move(*result);
-}
-
 Graph einsum_graph(std::string_view equation, const std::vector<Type>& types) {
   return graph_of(op_of(fmt::format("einsum {{equation = \"{}\"}}", equation)), types).value();
 }

@@ -19,13 +19,6 @@ Graph built(const std::function<std::vector<Value>(Builder&)>& body) {
   return std::move(*graph);
 }
 
-Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&)) {
-  Result<Graph> result = pass(graph);
-  HONE_CHECK(result.ok(), "{}", result.error().to_string());
-  HONE_CHECK(verify(*result).ok(), "{}", verify(*result).error().to_string());
-  return std::move(*result);
-}
-
 Value spelled_softmax(Value x) {
   Value e = exp(x - reduce_max(x, {-1}, true));
   return e / reduce_sum(e, {-1}, true);
