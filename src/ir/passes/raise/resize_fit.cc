@@ -119,16 +119,21 @@ class Moments {
     for (int64_t i = 0; i < seen.out; i += step) {
       Look look{i, 0, false, false, {}, {}};
       int64_t first = seen.in, last = 0;
+      double size = 0;
       for (const ResizeTerm& term : seen.terms) {
         const size_t at = static_cast<size_t>(i);
         const SampleTap tap{term.index[at], term.weight_at(at)};
         look.mean += tap.weight * static_cast<double>(tap.index);
         look.taps.push_back(tap);
+        size += std::abs(tap.weight);
         if (tap.weight == 0) continue;
         first = std::min(first, tap.index);
         last = std::max(last, tap.index);
       }
       look.at_edge = first > last || (first == last && (first == 0 || last == seen.in - 1));
+      // What is left of a kernel outside may add up to next to nothing, by which it is divided.
+      constexpr double kWild = 2;
+      look.at_edge = look.at_edge || size > kWild;
       look.is_clean = !look.at_edge && distinct(look.taps);
       look.moments = of(look.taps, look.mean);
       looks_.push_back(std::move(look));
@@ -327,25 +332,30 @@ double fit_tolerance(DType dtype) {
 
 // Where the fit begins: the first guess, then what comes closest of a grid over all that positions
 // may not tell: how far those at the edges lie outside, how far the kernel is stretched, its slope.
-std::vector<ResizeFit> starts(const ResizeFit& guess, const Sampling& sampling,
-                              const Parameters& free, const Moments& moments) {
-  Reals scales = {guess.axis.scale}, slopes = {guess.cubic_a}, shifts = {0};
+std::vector<ResizeFit> starts_of(const ResizeFit& guess, const Sampling& sampling,
+                                 const Parameters& free, const Moments& moments) {
+  Reals scales = {guess.axis.scale}, slopes = {guess.cubic_a}, starts = {0}, ends = {0};
   const int finest = sampling.crops() ? 4 : 16;  // steps from one power of two to the next
   if (free.scale)
     for (int k = -5 * finest; k <= (sampling.crops() ? 0 : 5 * finest); ++k)
       scales.push_back(std::exp2(static_cast<double>(k) / finest));
   if (free.cubic_a) slopes.insert(slopes.end(), {-0.5, -0.25});
-  if (free.end) shifts.insert(shifts.end(), {-0.5, -0.25, 0.25, 0.5});
+  if (free.end) ends.insert(ends.end(), {-0.5, -0.25, 0.25, 0.5});
+  // Wide kernels that lose what is outside seem to lie farther inside.
+  if (free.start && sampling.exclude_outside && sampling.antialias)
+    starts.insert(starts.end(), {-0.5, -0.25, 0.25, 0.5});
   // What is best with each scale, and how far off it is.
   std::vector<ResizeFit> best(scales.size(), guess);
   Reals far(scales.size(), std::numeric_limits<double>::infinity()), residuals;
   for (size_t i = 0; i < scales.size(); ++i) {
     for (const double cubic_a : slopes) {
-      for (const double shift : shifts) {
-        ResizeFit fit{guess.axis, cubic_a};
-        fit.axis.scale = scales[i], fit.axis.roi_end += shift;
-        moments.residuals(fit, residuals);
-        if (const double off = squared(residuals); off < far[i]) far[i] = off, best[i] = fit;
+      for (const double start : starts) {
+        for (const double end : ends) {
+          ResizeFit fit{guess.axis, cubic_a};
+          fit.axis.scale = scales[i], fit.axis.roi_start += start, fit.axis.roi_end += end;
+          moments.residuals(fit, residuals);
+          if (const double off = squared(residuals); off < far[i]) far[i] = off, best[i] = fit;
+        }
       }
     }
   }
@@ -403,6 +413,27 @@ bool settle(const ResampledAxis& seen, const Sampling& sampling, const Parameter
   });
 }
 
+// On a source of two elements almost any kernel fits, from somewhere; rounding alone tells which it
+// was. So scales that somebody may have written are tried, in their turn.
+std::optional<ResizeFit> with_simple_scale(const ResampledAxis& seen, const Sampling& sampling,
+                                           Parameters free, const Moments& moments,
+                                           const ResizeFit& guess) {
+  free.scale = false;
+  Reals tried;
+  for (const double parts : {2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0}) {
+    for (double part = 1; part < parts; ++part) {
+      if (std::ranges::find(tried, part / parts) != tried.end()) continue;
+      tried.push_back(part / parts);
+      ResizeFit fit = guess;
+      fit.axis.scale = part / parts;
+      if (refine(moments, free, sampling, fit) > fit_tolerance(seen.dtype) * moments.scale())
+        continue;
+      if (settle(seen, sampling, free, Splats::exact, fit)) return fit;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<ResizeFit> fit_weights(const ResampledAxis& seen, const Sampling& sampling,
                                      ResizeFreedom freedom) {
   using Which = Moments::Which;
@@ -423,7 +454,7 @@ std::optional<ResizeFit> fit_weights(const ResampledAxis& seen, const Sampling& 
     looked = knowns;
     bool fits = false;
     constexpr size_t kFewStarts = 6;  // as many where none has fitted
-    std::vector<ResizeFit> open = starts(guess, sampling, free, moments);
+    std::vector<ResizeFit> open = starts_of(guess, sampling, free, moments);
     for (size_t i = 0; i < open.size() && (fits || i < kFewStarts); ++i) {
       ResizeFit fit = open[i];
       const double left = refine(moments, free, sampling, fit);
@@ -438,6 +469,8 @@ std::optional<ResizeFit> fit_weights(const ResampledAxis& seen, const Sampling& 
       }
       fits = true;
     }
+    if (free.scale && sampling.antialias && (fits || seen.in == 2))
+      if (auto fit = with_simple_scale(seen, sampling, free, moments, guess)) return fit;
     // Many positions that no parameters explain.
     if (!fits && knowns > 12 * unknowns) break;
   }
