@@ -120,7 +120,7 @@ struct EvalCompare {
     return EvalBinary<scalar::Ge>::run(call);
   }
 };
-constexpr EvalTable kEvalCompare = local_eval<EvalCompare>();
+constexpr EvalTable kEvalCompare = local_eval<EvalCompare>(true);
 
 constexpr AttrSpec kCompareAttrs[] = {{.name = "direction",
                                        .kind = AttrKind::word,
@@ -143,7 +143,7 @@ struct EvalSelect {
     });
   }
 };
-constexpr EvalTable kEvalSelect = local_eval<EvalSelect>();
+constexpr EvalTable kEvalSelect = local_eval<EvalSelect>(true);
 
 Result<std::vector<Type>> infer_select(const Application& app) {
   if (app.operand(1) != app.operand(2)) {

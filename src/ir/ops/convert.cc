@@ -122,7 +122,7 @@ struct EvalBitcast {
   }
 };
 
-constexpr EvalTable kEvalCast = local_eval<EvalCast>();
+constexpr EvalTable kEvalCast = local_eval<EvalCast>(true);
 constexpr EvalTable kEvalBitcast = local_eval<EvalBitcast>();
 
 }  // namespace

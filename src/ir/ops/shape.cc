@@ -426,13 +426,13 @@ struct EvalReverse {
   }
 };
 
-constexpr EvalTable kEvalBroadcast = local_eval<EvalBroadcast>();
-constexpr EvalTable kEvalReshape = local_eval<EvalReshape>();
-constexpr EvalTable kEvalTranspose = local_eval<EvalTranspose>();
-constexpr EvalTable kEvalSlice = local_eval<EvalSlice>();
-constexpr EvalTable kEvalPad = local_eval<EvalPad>();
-constexpr EvalTable kEvalConcat = local_eval<EvalConcat>();
-constexpr EvalTable kEvalReverse = local_eval<EvalReverse>();
+constexpr EvalTable kEvalBroadcast = local_eval<EvalBroadcast>(true);
+constexpr EvalTable kEvalReshape = local_eval<EvalReshape>(true);
+constexpr EvalTable kEvalTranspose = local_eval<EvalTranspose>(true);
+constexpr EvalTable kEvalSlice = local_eval<EvalSlice>(true);
+constexpr EvalTable kEvalPad = local_eval<EvalPad>(true);
+constexpr EvalTable kEvalConcat = local_eval<EvalConcat>(true);
+constexpr EvalTable kEvalReverse = local_eval<EvalReverse>(true);
 
 }  // namespace
 

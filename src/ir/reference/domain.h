@@ -176,6 +176,25 @@ T depending_on(T x, const U& other) {
   return x;
 }
 
+// Leaves numbers unwritten where a vector would make them zero.
+template <class T>
+struct UnwrittenAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnwrittenAllocator<U>;
+  };
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* at, Args&&... args) {
+    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+  }
+};
+
+enum class Initial : uint8_t { zero, unwritten };
+
 // A tensor during evaluation: row-major elements of the domain's scalars. Integers are held as
 // canonical images (dtype.h: wrap_to), bools as 0 or 1.
 template <class D>
@@ -185,13 +204,19 @@ class Buffer {
   using Int = typename D::Int;
 
   Buffer() = default;
-  explicit Buffer(Type type) : type_(type) {
+  explicit Buffer(Type type, Initial initial = Initial::zero) : type_(type) {
     size_t count = static_cast<size_t>(type.static_elements());
-    if (is_real(type.dtype())) {
-      data_.template emplace<std::vector<Real>>(count);
-    } else {
-      data_.template emplace<std::vector<Int>>(count);
-    }
+    auto make = [&]<class T>(std::type_identity<T>) {
+      auto& elements = data_.template emplace<Elements<T>>();
+      if (initial == Initial::zero)
+        elements.resize(count, T{});
+      else
+        elements.resize(count);
+    };
+    if (is_real(type.dtype()))
+      make(std::type_identity<Real>());
+    else
+      make(std::type_identity<Int>());
     // Evaluations take offsets from the first element before they find that there is none; from a
     // null pointer that would be undefined.
     if (count == 0) std::visit([](auto& elements) { elements.reserve(1); }, data_);
@@ -210,11 +235,11 @@ class Buffer {
   std::span<Int> ints() { return std::get<1>(data_); }
   template <class T>
   std::span<const T> as() const {
-    return std::get<std::vector<T>>(data_);
+    return std::get<Elements<T>>(data_);
   }
   template <class T>
   std::span<T> as() {
-    return std::get<std::vector<T>>(data_);
+    return std::get<Elements<T>>(data_);
   }
 
   // The same elements under another type of equal element count and scalar (reshape).
@@ -226,8 +251,11 @@ class Buffer {
   }
 
  private:
+  template <class T>
+  using Elements = std::vector<T, UnwrittenAllocator<T>>;
+
   Type type_;
-  std::variant<std::vector<Real>, std::vector<Int>> data_;
+  std::variant<Elements<Real>, Elements<Int>> data_;
 };
 
 }  // namespace hone

@@ -123,8 +123,8 @@ struct EvalBinary {
   }
 };
 template <class F>
-inline constexpr EvalTable kEvalUnary = local_eval<EvalUnary<F>>();
+inline constexpr EvalTable kEvalUnary = local_eval<EvalUnary<F>>(true);
 template <class F>
-inline constexpr EvalTable kEvalBinary = local_eval<EvalBinary<F>>();
+inline constexpr EvalTable kEvalBinary = local_eval<EvalBinary<F>>(true);
 
 }  // namespace hone

@@ -24,8 +24,8 @@ struct EvalContext {
   bool rounds = false;       // round each node's real results to their element type
 };
 
-// One application on one device. Results are typed and sized, their contents zero; an op with
-// regions gets empty ones and assigns them.
+// One application on one device. Results are typed and sized, their contents zero (unwritten if the
+// table says that it fills them); an op with regions gets empty ones and assigns them.
 template <class D>
 struct EvalCall {
   Op op;
@@ -61,6 +61,9 @@ struct EvalTable {
   EvalEntry<Fp32Domain> fp32;
   EvalEntry<FieldDomain> field;
   EvalEntry<DependencyDomain> dependency;
+  // Every element of the results is written. Large ones then come into memory where the threads
+  // write them, rather than one page after the other before.
+  bool fills = false;
 
   template <class D>
   const EvalEntry<D>& entry() const {
@@ -78,11 +81,12 @@ struct EvalTable {
 // F has `template <class D> static Status run(EvalCall<D>&)`:
 //   const EvalTable kEvalReshape = local_eval<EvalReshape>();
 template <class F>
-constexpr EvalTable local_eval() {
+constexpr EvalTable local_eval(bool fills = false) {
   return {{&F::template run<WideDomain>, nullptr},
           {&F::template run<Fp32Domain>, nullptr},
           {&F::template run<FieldDomain>, nullptr},
-          {&F::template run<DependencyDomain>, nullptr}};
+          {&F::template run<DependencyDomain>, nullptr},
+          fills};
 }
 // F has `template <class D> static Status run(std::span<EvalCall<D>>)`.
 template <class F>

@@ -239,6 +239,8 @@ class Frame {
   Status run_primitive(const RunPlan::Step& step) {
     ValueRange results = graph_.results(step.node);
     bool assigns = !graph_.regions(step.node).empty();
+    const bool fills = step.def->eval != nullptr && step.def->eval->fills;
+    const Initial initial = fills ? Initial::unwritten : Initial::zero;
     std::vector<std::vector<const Buffer<D>*>> operands(values_.size());
     std::vector<std::vector<Buffer<D>>> made(values_.size());
     std::vector<EvalCall<D>> calls;
@@ -247,7 +249,7 @@ class Frame {
         operands[d].push_back(v.is_none() ? nullptr : values_[d][v.index].get());
       }
       for (ValueId v : results) {
-        made[d].push_back(assigns ? Buffer<D>() : Buffer<D>(plan_.type(v)));
+        made[d].push_back(assigns ? Buffer<D>() : Buffer<D>(plan_.type(v), initial));
       }
       calls.push_back({step.op, operands[d], made[d], graph_.regions(step.node), context_,
                        context_.devices[d]});
