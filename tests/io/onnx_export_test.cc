@@ -314,6 +314,30 @@ TEST(OnnxExport, BitPatternsAreComputed) {
   }
 }
 
+TEST(OnnxExport, AnglesOfZerosAndInfinities) {
+  const std::vector<double> numbers = {0, -0.0, 1, -2, INFINITY, -INFINITY, NAN};
+  std::vector<double> ys, xs;
+  for (double y : numbers)
+    for (double x : numbers) ys.push_back(y), xs.push_back(x);
+  Result<Graph> graph =
+      parse_graph("graph @g(%y: f32[49], %x: f32[49]) {\n  %a = atan2 %y, %x\n  return %a\n}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  Result<Model> model = round_trip(model_of(*graph));
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const Type type = graph->input_types()[0];
+  const std::vector<Tensor> inputs = {Tensor::from_reals(type, ys), Tensor::from_reals(type, xs)};
+  const Tensor actual = (*evaluate_model(*model, inputs))[0];
+  for (int64_t i = 0; i < 49; ++i) {
+    const double want = std::atan2(ys[static_cast<size_t>(i)], xs[static_cast<size_t>(i)]);
+    const double got = actual.real_at(i);
+    if (std::isnan(want))
+      EXPECT_TRUE(std::isnan(got)) << i;
+    else
+      EXPECT_TRUE(std::abs(got - want) < 1e-6 && std::signbit(got) == std::signbit(want))
+          << i << ": " << got << ", want " << want;
+  }
+}
+
 TEST(OnnxExport, AConvolutionWithoutSpatialDims) {
   Result<Graph> graph = parse_graph(
       "graph @g(%x: f32[2, 4], %w: f32[6, 2]) {\n"

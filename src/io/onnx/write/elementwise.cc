@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "io/onnx/write/registry.h"
 
@@ -147,14 +148,27 @@ bool export_rem(Emit& e) {
 
 bool export_atan2(Emit& e) {
   DType dtype = e.type(0).dtype();
-  std::string y = e.in(0), x = e.in(1), zero = e.scalar(dtype, 0);
-  std::string pi = e.scalar(dtype, M_PI), half = e.scalar(dtype, M_PI / 2);
-  std::string angle = e.node("Atan", {e.node("Div", {y, x})});
-  std::string is_left = e.node("Less", {x, zero}), is_below = e.node("Less", {y, zero});
-  std::string turn = e.node("Where", {is_below, e.node("Neg", {pi}), pi});
-  std::string sideways = e.node("Where", {is_left, e.node("Add", {angle, turn}), angle});
-  std::string upright = e.node("Mul", {e.node("Sign", {y}), half});
-  return e.result("Where", {e.node("Equal", {x, zero}), upright, sideways});
+  const std::string zero = e.scalar(dtype, 0), one = e.scalar(dtype, 1);
+  const std::string pi = e.scalar(dtype, M_PI), minus_pi = e.scalar(dtype, -M_PI);
+  const std::string infinity = e.scalar(dtype, std::numeric_limits<double>::infinity());
+  auto is_negative = [&](const std::string& v) {
+    const std::string inverse = e.node("Div", {one, v});  // tells the zeros apart
+    const std::string is_minus_zero =
+        e.node("And", {e.node("Equal", {v, zero}), e.node("Less", {inverse, zero})});
+    return e.node("Or", {e.node("Less", {v, zero}), is_minus_zero});
+  };
+  auto both = [&](const std::string& a, const std::string& b, const std::string& value) {
+    return e.node("And", {e.node("Equal", {a, value}), e.node("Equal", {b, value})});
+  };
+  std::string y = e.in(0), x = e.in(1);
+  // Of two infinities the signs decide, of two zeros too.
+  const std::string are_infinite = both(e.node("Abs", {y}), e.node("Abs", {x}), infinity);
+  y = e.node("Where", {are_infinite, e.node("Sign", {y}), y});
+  x = e.node("Where", {are_infinite, e.node("Sign", {x}), x});
+  const std::string slope = e.node("Atan", {e.node("Div", {y, x})});
+  const std::string angle = e.node("Where", {both(y, x, zero), y, slope});
+  const std::string turn = e.node("Where", {is_negative(y), minus_pi, pi});
+  return e.result("Where", {is_negative(x), e.node("Add", {angle, turn}), angle});
 }
 
 namespace {
