@@ -1,4 +1,5 @@
-// Precompiled for speed. Sources include what they use all the same.
+// Precompiled for speed. Sources include what they use all the same; the sanitizer build, which
+// precompiles nothing, checks that.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,12 +8,14 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,3 +24,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "base/text.h"
+#include "ir/builder.h"
+#include "ir/functional.h"
+#include "ir/model.h"

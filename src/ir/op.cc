@@ -13,6 +13,12 @@
 #include "ir/op_def.h"
 
 namespace hone {
+
+AttrValue::AttrValue(const AttrValue& other) = default;
+AttrValue::AttrValue(AttrValue&& other) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue& other) = default;
+AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
+AttrValue::~AttrValue() = default;
 namespace {
 
 constexpr std::array<std::string_view, kOpcodeCount> kNames = {
@@ -321,7 +327,7 @@ std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(int64_t value) { return fmt::format("{}", value); }
 std::string text_of(double value) { return format_double(value); }
 std::string text_of(const std::string& value) {
-  return is_bare_word(value) ? value : quoted(value);
+  return is_bare_word(value) ? value : hone::quoted(value);
 }
 std::string text_of(DType value) { return std::string(name(value)); }
 std::string text_of(Dim value) { return value.to_string(); }

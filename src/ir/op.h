@@ -34,8 +34,19 @@ std::optional<Opcode> opcode_from_name(std::string_view text);
 enum class AttrKind : uint8_t { flag, integer, real, word, dtype, ints, reals, dims };
 
 // word: a short string, often one of a stated set. dims: sizes that may be symbolic.
-using AttrValue =
+using AttrVariant =
     std::variant<bool, int64_t, double, std::string, DType, Ints, std::vector<double>, Dims>;
+
+// A class of its own, so that copying one is a call: written out in every source that mentions an
+// attribute, it was a third of what the compiler had to do.
+struct AttrValue : AttrVariant {
+  using AttrVariant::AttrVariant;
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
+};
 
 // One attribute in an op's schema.
 struct AttrSpec {
