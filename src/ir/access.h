@@ -5,65 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "ir/index_expr.h"
 #include "ir/type.h"
 
 // Which elements of its operands an op reads for which elements of its results, said once per op
 // as data. Regions, work, bytes, tiling, fusion legality and sharding rules derive from it.
 
 namespace hone {
-
-enum class IterKind : uint8_t {
-  parallel,    // points are independent; every result element belongs to one
-  reduction,   // points are combined in any order
-  sequential,  // points are combined in order; a result that is indexed by the dim depends on all
-               // points up to its own
-};
-
-struct IterDim {
-  std::string_view name;
-  Dim extent;
-  IterKind kind = IterKind::parallel;
-};
-
-// A quasi-affine function of the iteration point: sums, products with dims, floordiv and mod by
-// positive dims. A cheap value, kept as a sum in which no atom (iter, floordiv, mod) stands twice.
-class IndexExpr {
- public:
-  IndexExpr(Dim number);                                 // NOLINT: implicit
-  IndexExpr(int number) : IndexExpr(Dim(number)) {}      // NOLINT: implicit
-  IndexExpr(int64_t number) : IndexExpr(Dim(number)) {}  // NOLINT: implicit
-  static IndexExpr iter(int iter_dim);
-
-  friend IndexExpr operator+(IndexExpr a, IndexExpr b);
-  friend IndexExpr operator-(IndexExpr a, IndexExpr b);
-  friend IndexExpr operator*(IndexExpr a, Dim factor);
-  friend IndexExpr floordiv(IndexExpr a, Dim positive);
-  friend IndexExpr mod(IndexExpr a, Dim positive);
-
-  // Static dims only:
-  int64_t at(std::span<const int64_t> point) const;
-  Range over(std::span<const Range> box) const;  // bounds over a box of iteration points
-  // Cuts off parts of the box where the value is not in `target`; what stays is a superset of the
-  // points where it is. False: there are none.
-  bool narrow(Range target, std::span<Range> box) const;
-  // If the expression is a*iter(d) + (terms without iter(d)): a; 0 if it does not depend on d;
-  // nullopt if it depends on d in another way.
-  std::optional<int64_t> coefficient(int iter_dim) const;
-  bool mentions(int iter_dim) const;  // symbolic dims too
-
-  std::string to_string(std::span<const IterDim> dims) const;
-
- private:
-  struct Node;
-  explicit IndexExpr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
-  static void split(const IndexExpr& a, Dim divisor, Node& whole, Node& rest);
-  static int64_t value(const Node& node, std::span<const int64_t> point);
-  static Range bounds(const Node& node, std::span<const Range> box);
-  static bool narrow(const Node& node, Range target, std::span<Range> box);
-  static bool mentions(const Node& node, int iter_dim);
-  static std::string text(const Node& node, std::span<const IterDim> dims);
-  std::shared_ptr<const Node> node_;
-};
 
 // lower <= value < upper; an access happens only where all of its guards hold.
 struct Guard {

@@ -4,32 +4,9 @@
 #include <utility>
 
 #include "base/checked_math.h"
-#include "ir/access.h"
+#include "ir/index_expr.h"
 
 namespace hone {
-
-// constant + sum of factor * atom. Atoms are distinct, factors are not 0.
-struct IndexExpr::Node {
-  enum class Kind : uint8_t { iter, quotient, remainder };
-  struct Term {
-    Dim factor;
-    Kind kind;
-    int iter = 0;                                 // kind iter
-    std::shared_ptr<const Node> inner = nullptr;  // the others: inner / divisor, inner mod divisor
-    Dim divisor = 1;
-
-    bool same_atom(const Term& other) const {
-      if (kind != other.kind) return false;
-      if (kind == Kind::iter) return iter == other.iter;
-      return divisor == other.divisor && *inner == *other.inner;
-    }
-  };
-  Dim constant;
-  std::vector<Term> terms = {};
-
-  bool operator==(const Node& other) const;
-  void add(const Term& term);
-};
 
 namespace {
 
@@ -83,6 +60,12 @@ Range with_remainder(Range inner, int64_t divisor, Range target) {
 }
 
 }  // namespace
+
+bool IndexExpr::Node::Term::same_atom(const Term& other) const {
+  if (kind != other.kind) return false;
+  if (kind == Kind::iter) return iter == other.iter;
+  return divisor == other.divisor && *inner == *other.inner;
+}
 
 bool IndexExpr::Node::operator==(const Node& other) const {
   if (constant != other.constant || terms.size() != other.terms.size()) return false;
@@ -174,6 +157,25 @@ IndexExpr mod(IndexExpr a, Dim positive) {
   return IndexExpr(std::move(node));
 }
 
+namespace {
+
+struct Substitution {
+  std::span<const IndexExpr> iters;
+  IndexExpr number(Dim dim) { return dim; }
+  IndexExpr iter(int dim) { return iters[static_cast<size_t>(dim)]; }
+  IndexExpr add(IndexExpr a, IndexExpr b) { return std::move(a) + std::move(b); }
+  IndexExpr multiply(IndexExpr a, Dim factor) { return std::move(a) * factor; }
+  IndexExpr floordiv(IndexExpr a, Dim positive) { return hone::floordiv(std::move(a), positive); }
+  IndexExpr mod(IndexExpr a, Dim positive) { return hone::mod(std::move(a), positive); }
+};
+
+}  // namespace
+
+IndexExpr IndexExpr::substitute(std::span<const IndexExpr> iters) const {
+  Substitution substitution{iters};
+  return compute(substitution);
+}
+
 // ---- Reading ------------------------------------------------------------------------------------
 
 int64_t IndexExpr::value(const Node& node, std::span<const int64_t> point) {
@@ -257,12 +259,19 @@ std::optional<int64_t> IndexExpr::coefficient(int iter_dim) const {
   int64_t result = 0;
   for (const Node::Term& term : node_->terms) {
     if (term.kind == Node::Kind::iter) {
-      if (term.iter == iter_dim) result = term.factor.value();
+      if (term.iter != iter_dim) continue;
+      if (!term.factor.is_static()) return std::nullopt;
+      result = term.factor.value();
     } else if (mentions(*term.inner, iter_dim)) {
       return std::nullopt;
     }
   }
   return result;
+}
+
+std::optional<Dim> IndexExpr::as_constant() const {
+  if (!node_->terms.empty()) return std::nullopt;
+  return node_->constant;
 }
 
 // ---- Printing -----------------------------------------------------------------------------------

@@ -65,6 +65,9 @@ class TextParser {
   Result<int64_t> integer(std::string_view what);
   // "where N in 1..64 step 4, ..." or nothing: replaces the symbols in scope.
   Status where();
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+  // The op of this opcode with the attributes that follow, if any do; `word` is its name.
+  Result<Op> op(const Token& word, Opcode opcode);
   Result<Graph> graph();  // from the word `graph` on
 
   // An error if too many Nestings are alive; `what` is nested.
@@ -124,7 +127,6 @@ class TextParser {
   static bool is_literal(const Token& token);
   Status operands(Scope& scope, const OpDef& def);
   Status resolve_literals(Scope& scope, const OpDef& def);
-  Result<Op> op(const Token& word, Opcode opcode);
   Result<Attrs> attributes(Opcode opcode, std::string_view text);
 
   Status constant(Scope& scope, const Token& word);

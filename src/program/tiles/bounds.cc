@@ -1,0 +1,99 @@
+#include "program/tiles/bounds.h"
+
+#include <algorithm>
+
+namespace hone {
+
+namespace {
+
+DimRange scaled(DimRange a, Dim factor) {
+  if (factor.range().low >= 0) return {a.low * factor, a.high * factor};
+  if (factor.range().high <= 0) return {a.high * factor, a.low * factor};
+  return {-kDimLimit, kDimLimit};
+}
+
+// The algebra's members hide the functions of these names.
+IndexExpr quotient(const IndexExpr& a, Dim positive) { return floordiv(a, positive); }
+IndexExpr remainder(const IndexExpr& a, Dim positive) { return mod(a, positive); }
+
+// Each part of the expression with its bounds. A guard holds for the part that it is about, so the
+// bounds of that part are cut to it before they go into the bounds of the whole.
+struct BoundsAlgebra {
+  struct Part {
+    IndexExpr expr;
+    DimRange range;
+  };
+  const TileProgram& program;
+  std::span<const Guard> guards;
+
+  Part number(Dim dim) const { return {dim, {dim, dim}}; }
+  Part iter(int i) const {
+    const TileIndex& index = program.indices[static_cast<size_t>(i)];
+    return guarded({IndexExpr::iter(i), {index.low, index.high - 1}});
+  }
+  Part add(const Part& a, const Part& b) const {
+    return guarded({a.expr + b.expr, {a.range.low + b.range.low, a.range.high + b.range.high}});
+  }
+  Part multiply(const Part& a, Dim factor) const {
+    return guarded({a.expr * factor, scaled(a.range, factor)});
+  }
+  Part floordiv(const Part& a, Dim positive) const {
+    DimRange range = {-kDimLimit, kDimLimit};
+    if (positive.is_static())
+      range = {hone::floordiv(a.range.low, positive.value()),
+               hone::floordiv(a.range.high, positive.value())};
+    return guarded({quotient(a.expr, positive), range});
+  }
+  Part mod(const Part& a, Dim positive) const {
+    const bool is_same = provably_le(0, a.range.low) && provably_lt(a.range.high, positive);
+    return guarded({remainder(a.expr, positive), is_same ? a.range : DimRange{0, positive - 1}});
+  }
+
+  Part guarded(Part part) const {
+    for (const Guard& guard : guards) {
+      const int64_t factor = factor_of(guard.value, part.expr);
+      const std::optional<Dim> ahead = (part.expr - quotient(guard.value, factor)).as_constant();
+      if (!ahead) continue;
+      const Dim low = hone::floordiv(guard.lower, factor) + *ahead;
+      const Dim high = hone::floordiv(guard.upper - 1, factor) + *ahead;
+      // Where neither is provably tighter the guard's is likelier to be of use.
+      if (!provably_le(low, part.range.low)) part.range.low = low;
+      if (!provably_le(part.range.high, high)) part.range.high = high;
+    }
+    return part;
+  }
+
+  // The only f above 1 for which expr = value / f + constant can be, or 1.
+  int64_t factor_of(const IndexExpr& value, const IndexExpr& expr) const {
+    for (size_t i = 0; i < program.indices.size(); ++i) {
+      const std::optional<int64_t> of_expr = expr.coefficient(static_cast<int>(i));
+      const std::optional<int64_t> of_value = value.coefficient(static_cast<int>(i));
+      if (of_expr.value_or(0) == 0 || of_value.value_or(0) == 0) continue;
+      return std::max<int64_t>(*of_value / *of_expr, 1);
+    }
+    return 1;
+  }
+};
+
+}  // namespace
+
+DimRange TileBounds::of(const IndexExpr& expr, std::span<const Guard> guards) const {
+  BoundsAlgebra algebra{program_, guards};
+  return expr.compute(algebra).range;
+}
+
+std::optional<int> TileBounds::outside(std::span<const IndexExpr> index,
+                                       std::span<const Guard> guards, Type type) const {
+  for (const Guard& guard : guards) {
+    const DimRange value = of(guard.value);
+    const bool never = provably_lt(value.high, guard.lower) || provably_le(guard.upper, value.low);
+    if (never) return std::nullopt;
+  }
+  for (int axis = 0; axis < type.rank(); ++axis) {
+    const DimRange range = of(index[static_cast<size_t>(axis)], guards);
+    if (!provably_le(0, range.low) || !provably_lt(range.high, type.dim(axis))) return axis;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hone

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "program/tiles/tiles.h"
+
+// Where the accesses of a TileProgram lie, for every value of its symbols and of its data.
+
+namespace hone {
+
+struct DimRange {  // inclusive
+  Dim low;
+  Dim high;
+};
+
+class TileBounds {
+ public:
+  explicit TileBounds(const TileProgram& program) : program_(program) {}
+
+  // Bounds of an expression at points where all guards hold.
+  DimRange of(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
+  // The first axis along which the access is not proved to stay inside; none: it does.
+  std::optional<int> outside(std::span<const IndexExpr> index, std::span<const Guard> guards,
+                             Type type) const;
+
+ private:
+  const TileProgram& program_;
+};
+
+}  // namespace hone

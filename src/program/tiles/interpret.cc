@@ -1,0 +1,275 @@
+#include "program/tiles/interpret.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/reference/scalar_op.h"
+
+namespace hone {
+
+namespace {
+
+using namespace tile;
+
+constexpr int64_t kMaxBufferElements = int64_t{1} << 28;
+constexpr uint32_t kNobody = UINT32_MAX;
+
+// What a buffer holds, and who touched it.
+struct Memory {
+  std::vector<ScalarNumber> elements;
+  std::vector<bool> is_known;
+  // Per element, in this phase: the trip of the threads loops that wrote it, and one that read it.
+  std::vector<uint32_t> writer, reader;
+  Ints dims;
+
+  explicit Memory(Type type)
+      : elements(static_cast<size_t>(type.static_elements())),
+        is_known(elements.size()),
+        writer(elements.size(), kNobody),
+        reader(elements.size(), kNobody),
+        dims(type.static_dims()) {}
+  void next_phase() {
+    std::ranges::fill(writer, kNobody);
+    std::ranges::fill(reader, kNobody);
+  }
+};
+
+class Interpreter {
+ public:
+  Interpreter(const TileProgram& program, const InterpretOptions& options)
+      : program_(program),
+        options_(options),
+        scalars_(program.scalars.size()),
+        indices_(program.indices.size()) {}
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) {
+    for (const TileBuffer& buffer : program_.buffers) {
+      if (!buffer.type.is_static())
+        return unsupported("@{} is {}; sizes must be numbers", buffer.name,
+                           buffer.type.to_string());
+      if (buffer.type.static_elements() > kMaxBufferElements)
+        return over_limit("@{} has more than {} elements", buffer.name, kMaxBufferElements);
+      memories_.emplace_back(buffer.type);
+    }
+    HONE_TRY(read(inputs));
+    for (const Loop& phase : program_.phases) {
+      for (size_t i = 0; i < memories_.size(); ++i) {
+        memories_[i].next_phase();
+        if (program_.buffers[i].role == BufferRole::scratch) forget(memories_[i]);
+      }
+      trip_ = 0;
+      HONE_TRY(execute(phase));
+    }
+    return outputs();
+  }
+
+ private:
+  // ---- Memory ----------------------------------------------------------------------------------
+
+  static void forget(Memory& memory) {
+    memory.is_known.assign(memory.is_known.size(), false);
+    memory.next_phase();
+  }
+
+  Status read(std::span<const Tensor> inputs) {
+    size_t next = 0;
+    for (size_t i = 0; i < memories_.size(); ++i) {
+      const TileBuffer& buffer = program_.buffers[i];
+      if (buffer.role != BufferRole::input) continue;
+      if (next == inputs.size()) return bad_input("there is no tensor for @{}", buffer.name);
+      const Tensor& tensor = inputs[next++];
+      if (tensor.type() != buffer.type)
+        return bad_input("@{} is {}, the tensor {}", buffer.name, buffer.type.to_string(),
+                         tensor.type().to_string());
+      Memory& memory = memories_[i];
+      memory.is_known.assign(memory.is_known.size(), true);
+      for (size_t e = 0; e < memory.elements.size(); ++e) {
+        const auto at = static_cast<int64_t>(e);
+        if (is_real(tensor.dtype()))
+          memory.elements[e].real = tensor.real_at(at);
+        else
+          memory.elements[e].integer = tensor.integer_at(at);
+      }
+    }
+    if (next < inputs.size()) return bad_input("{} tensors for {} inputs", inputs.size(), next);
+    return {};
+  }
+
+  Result<std::vector<Tensor>> outputs() const {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < memories_.size(); ++i) {
+      const TileBuffer& buffer = program_.buffers[i];
+      if (buffer.role != BufferRole::output) continue;
+      const Memory& memory = memories_[i];
+      if (auto gap = std::ranges::find(memory.is_known, false); gap != memory.is_known.end())
+        return bad_input("element {} of @{} is never written", gap - memory.is_known.begin(),
+                         buffer.name);
+      std::vector<double> reals;
+      std::vector<int64_t> integers;
+      for (const ScalarNumber& element : memory.elements) {
+        reals.push_back(element.real);
+        integers.push_back(element.integer);
+      }
+      tensors.push_back(is_real(buffer.type.dtype())
+                            ? Tensor::from_reals(buffer.type, reals)
+                            : Tensor::from_integers(buffer.type, integers));
+    }
+    return tensors;
+  }
+
+  // The element that an access is to; none: a guard does not hold.
+  std::optional<size_t> element(const std::vector<IndexExpr>& index,
+                                const std::vector<Guard>& guards, const Memory& memory) const {
+    for (const Guard& guard : guards) {
+      const int64_t value = guard.value.at(indices_);
+      if (value < guard.lower.value() || value >= guard.upper.value()) return std::nullopt;
+    }
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < index.size(); ++axis) {
+      const int64_t at = index[axis].at(indices_);
+      HONE_CHECK(at >= 0 && at < memory.dims[axis], "index {} is outside of 0..{}", at,
+                 memory.dims[axis] - 1);
+      offset = offset * memory.dims[axis] + at;
+    }
+    return static_cast<size_t>(offset);
+  }
+
+  bool is_contended(BufferId buffer, uint32_t other) const {
+    return program_.buffers[buffer].role != BufferRole::scratch && other != kNobody &&
+           other != trip_;
+  }
+  Error contention(BufferId buffer, size_t element) const {
+    return bad_input("two trips that run side by side touch element {} of @{}", element,
+                     program_.buffers[buffer].name);
+  }
+
+  // ---- Statements ------------------------------------------------------------------------------
+
+  Status execute(const Block& body) {
+    statements_ += static_cast<int64_t>(body.size());
+    if (statements_ > options_.max_statements)
+      return over_limit("more than {} statements", options_.max_statements);
+    for (const Statement& statement : body)
+      HONE_TRY(std::visit([&](const auto& s) { return execute(s); }, statement.kind));
+    return {};
+  }
+
+  Status execute(const Number& s) {
+    if (const double* real = std::get_if<double>(&s.value))
+      scalars_[s.result] = {round_to(program_.scalars[s.result], *real), 0};
+    else
+      scalars_[s.result] = {0, wrap_to(program_.scalars[s.result], std::get<int64_t>(s.value))};
+    return {};
+  }
+
+  Status execute(const Position& s) {
+    scalars_[s.result] = {0, wrap_to(program_.scalars[s.result], s.value.at(indices_))};
+    return {};
+  }
+
+  Status execute(const Compute& s) {
+    auto op = ops_.find(&s);
+    if (op == ops_.end()) {
+      std::vector<DType> types;
+      for (Scalar operand : s.operands) types.push_back(program_.scalars[operand]);
+      op = ops_.emplace(&s, ScalarOp(s.op, types, program_.scalars[s.result])).first;
+    }
+    operands_.clear();
+    for (Scalar operand : s.operands) operands_.push_back(scalars_[operand]);
+    scalars_[s.result] = op->second(operands_);
+    return {};
+  }
+
+  Status execute(const Fma& s) {
+    const DType dtype = program_.scalars[s.result];
+    const double product = scalars_[s.a].real * scalars_[s.b].real;
+    scalars_[s.result].real = round_to(dtype, product + scalars_[s.c].real);
+    return {};
+  }
+
+  Status execute(const Choose& s) {
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    int64_t value = scalars_[s.value].integer;
+    if (program_.scalars[s.value] == DType::u64 && value < 0) value = INT64_MAX;
+    indices_[static_cast<size_t>(s.index)] =
+        std::clamp(value, index.low.value(), index.high.value() - 1);
+    return {};
+  }
+
+  Status execute(const Load& s) {
+    Memory& memory = memories_[s.buffer];
+    const std::optional<size_t> at = element(s.index, s.guards, memory);
+    if (!at) {
+      scalars_[s.result] = scalars_[*s.otherwise];
+      return {};
+    }
+    if (!memory.is_known[*at])
+      return bad_input("element {} of @{} is read before it is written", *at,
+                       program_.buffers[s.buffer].name);
+    if (is_contended(s.buffer, memory.writer[*at])) return contention(s.buffer, *at);
+    memory.reader[*at] = trip_;
+    scalars_[s.result] = memory.elements[*at];
+    return {};
+  }
+
+  Status execute(const Store& s) {
+    Memory& memory = memories_[s.buffer];
+    const std::optional<size_t> at = element(s.index, s.guards, memory);
+    if (!at) return {};
+    if (is_contended(s.buffer, memory.writer[*at]) || is_contended(s.buffer, memory.reader[*at]))
+      return contention(s.buffer, *at);
+    memory.writer[*at] = trip_;
+    memory.is_known[*at] = true;
+    memory.elements[*at] = scalars_[s.value];
+    return {};
+  }
+
+  Status execute(const Loop& s) {
+    const int64_t extent = program_.indices[static_cast<size_t>(s.index)].high.value();
+    const bool in_order = s.exec == Exec::loop &&
+                          (s.carried.empty() || std::ranges::any_of(s.carried, [](const Carry& c) {
+                             return !c.combine.has_value();
+                           }));
+    for (const Carry& carry : s.carried) scalars_[carry.inside] = scalars_[carry.initial];
+    for (int64_t trip = 0; trip < extent; ++trip) {
+      indices_[static_cast<size_t>(s.index)] =
+          options_.backwards && !in_order ? extent - 1 - trip : trip;
+      if (s.exec == Exec::threads) {
+        ++trip_;
+        forget_scratch();
+      }
+      HONE_TRY(execute(s.body));
+      std::vector<ScalarNumber> next;
+      for (const Carry& carry : s.carried) next.push_back(scalars_[carry.next]);
+      for (size_t i = 0; i < next.size(); ++i) scalars_[s.carried[i].inside] = next[i];
+    }
+    for (const Carry& carry : s.carried) scalars_[carry.result] = scalars_[carry.inside];
+    return {};
+  }
+
+  void forget_scratch() {
+    for (size_t i = 0; i < memories_.size(); ++i)
+      if (program_.buffers[i].role == BufferRole::scratch) forget(memories_[i]);
+  }
+
+  const TileProgram& program_;
+  const InterpretOptions& options_;
+  std::vector<Memory> memories_;
+  std::vector<ScalarNumber> scalars_;
+  std::vector<int64_t> indices_;
+  std::map<const Compute*, ScalarOp> ops_;
+  std::vector<ScalarNumber> operands_;
+  uint32_t trip_ = 0;  // of the threads loops of the phase, counted over all of them
+  int64_t statements_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> interpret(const TileProgram& program, std::span<const Tensor> inputs,
+                                      const InterpretOptions& options) {
+  Result<std::vector<Tensor>> results = Interpreter(program, options).run(inputs);
+  if (results.ok()) return results;
+  return std::move(results).error().within(fmt::format("tiles '{}'", program.name));
+}
+
+}  // namespace hone

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "program/tiles/tiles.h"
+
+namespace hone {
+
+struct InterpretOptions {
+  // Trips that may be taken in any order run backwards: the results must be the same.
+  bool backwards = false;
+  int64_t max_statements = int64_t{1} << 32;  // executed
+};
+
+// Runs a program that verifies, whose dims are numbers, one point after another; numbers are
+// rounded to their type at every statement. An error: memory is read that nothing has written, or
+// two trips of threads loops touch one element in one phase, one of them writing.
+Result<std::vector<Tensor>> interpret(const TileProgram& program, std::span<const Tensor> inputs,
+                                      const InterpretOptions& options = {});
+
+}  // namespace hone

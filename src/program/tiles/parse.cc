@@ -1,0 +1,421 @@
+#include "base/text.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "program/tiles/tiles.h"
+
+// Recursive descent. What is well-formed is left to verify(); here names and types are found.
+
+namespace hone {
+
+namespace {
+
+using namespace tile;
+
+class TileParser {
+ public:
+  TileParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
+
+  Result<TileProgram> program() {
+    HONE_TRY(text_.expect("tiles"));
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "the kernel's name"));
+    program_.name = label.name;
+    HONE_TRY(signature());
+    HONE_TRY(text_.expect("{"));
+    while (text_.peek().is("shared") || text_.peek().is("scratch"))
+      HONE_TRY(buffer(text_.take().is("shared") ? BufferRole::shared : BufferRole::scratch));
+    HONE_TRY(resolve_types());
+    while (std::optional<Exec> exec = loop_word()) program_.phases.push_back(HONE_TRY(loop(*exec, {})));
+    if (!text_.peek().is("}")) return text_.expected("a loop or '}'");
+    HONE_TRY(text_.expect("}"));
+    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
+    return std::move(program_);
+  }
+
+ private:
+  Status signature() {
+    HONE_TRY(parameters(BufferRole::input));
+    HONE_TRY(text_.expect("->"));
+    HONE_TRY(parameters(BufferRole::output));
+    return text_.where();
+  }
+
+  Status parameters(BufferRole role) {
+    HONE_TRY(text_.expect("("));
+    if (text_.eat(")")) return {};
+    do HONE_TRY(buffer(role));
+    while (text_.eat(","));
+    return text_.expect(")");
+  }
+
+  Status buffer(BufferRole role) {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a buffer, like @x"));
+    HONE_TRY(text_.expect(":"));
+    types_.push_back(HONE_TRY(text_.type_text()));
+    const auto id = static_cast<uint32_t>(program_.buffers.size());
+    if (label.is_number || !buffers_.define(label.name, false, id))
+      return text_.at(label.token, bad_input("{} cannot name a buffer here", label.token.text));
+    program_.buffers.push_back({std::string(label.name), {}, role});
+    return {};
+  }
+
+  Status resolve_types() {
+    for (size_t i = 0; i < types_.size(); ++i) program_.buffers[i].type = HONE_TRY(text_.type(types_[i]));
+    return {};
+  }
+
+  // ---- Statements ------------------------------------------------------------------------------
+
+  // Up to the closing brace or `yield`.
+  Result<Block> body() {
+    TextParser::Nesting nesting(text_);
+    HONE_TRY(text_.check_depth("loops"));
+    const size_t chosen = chosen_.size();
+    Block statements;
+    while (!text_.peek().is("}") && !text_.peek().is("yield")) HONE_TRY(statement(statements));
+    for (; chosen_.size() > chosen; chosen_.pop_back()) indices_.erase(chosen_.back());
+    return statements;
+  }
+
+  Status statement(Block& out) {
+    if (text_.peek().kind == TokenKind::value) return definition(out);
+    if (text_.peek().is("store")) return store(out);
+    if (text_.peek().is("index")) return choose(out);
+    if (std::optional<Exec> exec = loop_word()) return loop(out, *exec, {});
+    return text_.expected("a statement");
+  }
+
+  std::optional<Exec> loop_word() {
+    for (Exec exec : {Exec::threads, Exec::loop, Exec::unroll, Exec::lanes})
+      if (text_.peek().is(name(exec))) return exec;
+    return std::nullopt;
+  }
+
+  Status definition(Block& out) {
+    std::vector<TextParser::Label> labels;
+    do labels.push_back(HONE_TRY(text_.label(TokenKind::value, "a scalar")));
+    while (text_.eat(","));
+    HONE_TRY(text_.expect("="));
+    if (std::optional<Exec> exec = loop_word()) return loop(out, *exec, labels);
+    if (labels.size() > 1) return text_.expected("a loop that carries values");
+    const Token word = text_.peek();
+    if (word.kind != TokenKind::word) return text_.expected("what the scalar is");
+    text_.take();
+    if (word.is("number")) return number(out, labels[0]);
+    if (word.is("position")) return position(out, labels[0]);
+    if (word.is("load")) return load(out, labels[0]);
+    if (word.is("fma")) return fma(out, labels[0]);
+    return compute(out, labels[0], word);
+  }
+
+  Status number(Block& out, const TextParser::Label& label) {
+    const Token token = text_.take();
+    Number number;
+    HONE_TRY(text_.expect(":"));
+    const DType dtype = HONE_TRY(element_type());
+    if (is_real(dtype)) {
+      Result<double> value = parse_double(token.text);
+      if (!value.ok()) return text_.at(token, std::move(value).error());
+      number.value = *value;
+    } else {
+      Result<int64_t> value = parse_int(token.text);
+      if (!value.ok()) return text_.at(token, std::move(value).error());
+      number.value = *value;
+    }
+    number.result = HONE_TRY(define(label, dtype));
+    out.push_back({number});
+    return {};
+  }
+
+  Status position(Block& out, const TextParser::Label& label) {
+    IndexExpr value = HONE_TRY(expr());
+    HONE_TRY(text_.expect(":"));
+    const DType dtype = HONE_TRY(element_type());
+    out.push_back({Position{HONE_TRY(define(label, dtype)), std::move(value)}});
+    return {};
+  }
+
+  Status load(Block& out, const TextParser::Label& label) {
+    Load load;
+    HONE_TRY(access(load.buffer, load.index));
+    load.guards = HONE_TRY(guards());
+    if (text_.eat("else")) load.otherwise = HONE_TRY(use());
+    load.result = HONE_TRY(define(label, program_.buffers[load.buffer].type.dtype()));
+    out.push_back({std::move(load)});
+    return {};
+  }
+
+  Status fma(Block& out, const TextParser::Label& label) {
+    Fma fma;
+    fma.a = HONE_TRY(use());
+    HONE_TRY(text_.expect(","));
+    fma.b = HONE_TRY(use());
+    HONE_TRY(text_.expect(","));
+    fma.c = HONE_TRY(use());
+    fma.result = HONE_TRY(define(label, program_.scalars[fma.c]));
+    out.push_back({fma});
+    return {};
+  }
+
+  Status compute(Block& out, const TextParser::Label& label, const Token& word) {
+    const std::optional<Opcode> opcode = opcode_from_name(word.text);
+    if (!opcode) return text_.at(word, bad_input("there is no op '{}'", excerpt(word.text)));
+    Compute compute;
+    if (text_.peek().kind == TokenKind::value) {
+      do compute.operands.push_back(HONE_TRY(use()));
+      while (text_.eat(","));
+    }
+    compute.op = HONE_TRY(text_.op(word, *opcode));
+    std::vector<Type> types;
+    for (Scalar operand : compute.operands)
+      types.push_back(Type::scalar(program_.scalars[operand]));
+    Result<std::vector<Type>> results = infer({compute.op, types});
+    if (!results.ok()) return text_.at(word, std::move(results).error());
+    if (results->size() != 1 || (*results)[0].rank() != 0)
+      return text_.at(word, bad_input("{} does not give one number", word.text));
+    compute.result = HONE_TRY(define(label, (*results)[0].dtype()));
+    out.push_back({std::move(compute)});
+    return {};
+  }
+
+  Status store(Block& out) {
+    HONE_TRY(text_.expect("store"));
+    Store store;
+    HONE_TRY(access(store.buffer, store.index));
+    HONE_TRY(text_.expect("="));
+    store.value = HONE_TRY(use());
+    store.guards = HONE_TRY(guards());
+    out.push_back({std::move(store)});
+    return {};
+  }
+
+  Status choose(Block& out) {
+    HONE_TRY(text_.expect("index"));
+    const Token label = text_.peek();
+    HONE_TRY(index_name());
+    HONE_TRY(text_.expect("in"));
+    const Dim low = HONE_TRY(dim());
+    HONE_TRY(text_.expect(".."));
+    const Dim high = HONE_TRY(dim());
+    HONE_TRY(text_.expect("="));
+    const Scalar value = HONE_TRY(use());
+    out.push_back({Choose{HONE_TRY(define_index(label, low, high + 1)), value}});
+    chosen_.push_back(label.text);
+    return {};
+  }
+
+  Status loop(Block& out, Exec exec, std::span<const TextParser::Label> labels) {
+    out.push_back({HONE_TRY(loop(exec, labels))});
+    return {};
+  }
+
+  Result<Loop> loop(Exec exec, std::span<const TextParser::Label> labels) {
+    text_.take();
+    const Token label = text_.peek();
+    HONE_TRY(index_name());
+    HONE_TRY(text_.expect("in"));
+    const Dim extent = HONE_TRY(dim());
+    Loop loop;
+    loop.exec = exec;
+    if (text_.eat("carry")) HONE_TRY(carried(loop));
+    if (loop.carried.size() != labels.size())
+      return text_.at(label, bad_input("the loop carries {} values and gives {}",
+                                       loop.carried.size(), labels.size()));
+    HONE_TRY(text_.expect("{"));
+    loop.index = HONE_TRY(define_index(label, 0, extent));
+    loop.body = HONE_TRY(body());
+    if (!loop.carried.empty()) HONE_TRY(yield(loop));
+    HONE_TRY(text_.expect("}"));
+    indices_.erase(label.text);
+    for (size_t i = 0; i < labels.size(); ++i)
+      loop.carried[i].result =
+          HONE_TRY(define(labels[i], program_.scalars[loop.carried[i].initial]));
+    return loop;
+  }
+
+  Status carried(Loop& loop) {
+    HONE_TRY(text_.expect("("));
+    do {
+      const TextParser::Label inside = HONE_TRY(text_.label(TokenKind::value, "a scalar"));
+      HONE_TRY(text_.expect("="));
+      Carry carry;
+      carry.initial = HONE_TRY(use());
+      carry.inside = HONE_TRY(define(inside, program_.scalars[carry.initial]));
+      if (text_.eat("by")) {
+        const Token word = text_.take();
+        carry.combine = opcode_from_name(word.text);
+        if (!carry.combine)
+          return text_.at(word, bad_input("there is no op '{}'", excerpt(word.text)));
+      }
+      loop.carried.push_back(carry);
+    } while (text_.eat(","));
+    return text_.expect(")");
+  }
+
+  Status yield(Loop& loop) {
+    HONE_TRY(text_.expect("yield"));
+    for (size_t i = 0; i < loop.carried.size(); ++i) {
+      if (i > 0) HONE_TRY(text_.expect(","));
+      loop.carried[i].next = HONE_TRY(use());
+    }
+    return {};
+  }
+
+  // ---- Pieces of statements --------------------------------------------------------------------
+
+  Result<DType> element_type() {
+    const Token token = text_.take();
+    if (std::optional<DType> dtype = dtype_from_name(token.text)) return *dtype;
+    return text_.at(token, bad_input("there is no element type '{}'", excerpt(token.text)));
+  }
+
+  Status access(BufferId& buffer, std::vector<IndexExpr>& index) {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a buffer, like @x"));
+    const std::optional<uint32_t> found = buffers_.find(label.name, false);
+    if (!found)
+      return text_.at(label.token, bad_input("there is no buffer {}", label.token.text)
+                                       .with_hint(buffers_.hint(label.name)));
+    buffer = *found;
+    HONE_TRY(text_.expect("["));
+    if (text_.eat("]")) return {};
+    do index.push_back(HONE_TRY(expr()));
+    while (text_.eat(","));
+    return text_.expect("]");
+  }
+
+  Result<std::vector<Guard>> guards() {
+    std::vector<Guard> list;
+    if (!text_.eat("if")) return list;
+    do {
+      const Dim lower = HONE_TRY(dim());
+      HONE_TRY(text_.expect("<"));
+      HONE_TRY(text_.expect("="));
+      IndexExpr value = HONE_TRY(expr());
+      HONE_TRY(text_.expect("<"));
+      list.push_back({std::move(value), lower, HONE_TRY(dim())});
+    } while (text_.eat("and"));
+    return list;
+  }
+
+  Result<Scalar> define(const TextParser::Label& label, DType dtype) {
+    const auto id = static_cast<Scalar>(program_.scalars.size());
+    if (!scalars_.define(label.name, label.is_number, id))
+      return text_.at(label.token, bad_input("{} is defined twice", label.token.text));
+    program_.scalars.push_back(dtype);
+    return id;
+  }
+
+  Result<Scalar> use() {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::value, "a scalar, like %3"));
+    if (std::optional<uint32_t> found = scalars_.find(label.name, label.is_number)) return *found;
+    return text_.at(
+        label.token,
+        bad_input("{} is not defined here", label.token.text).with_hint(scalars_.hint(label.name)));
+  }
+
+  Status index_name() {
+    if (text_.peek().kind != TokenKind::word) return text_.expected("the name of an index");
+    text_.take();
+    return {};
+  }
+
+  Result<Index> define_index(const Token& label, Dim low, Dim high) {
+    const auto id = static_cast<Index>(program_.indices.size());
+    if (!indices_.emplace(label.text, id).second)
+      return text_.at(label, bad_input("index '{}' is defined twice", label.text));
+    program_.indices.push_back({std::string(label.text), low, high});
+    return id;
+  }
+
+  // ---- Index expressions -----------------------------------------------------------------------
+
+  Result<Dim> dim() {
+    const size_t offset = text_.peek().offset;
+    const IndexExpr value = HONE_TRY(expr());
+    if (std::optional<Dim> dim = value.as_constant()) return *dim;
+    return text_.at(offset, bad_input("no index may stand here"));
+  }
+
+  Result<IndexExpr> expr() {
+    TextParser::Nesting nesting(text_);
+    HONE_TRY(text_.check_depth("brackets"));
+    const bool is_negative = text_.eat("-");
+    IndexExpr sum = HONE_TRY(product());
+    if (is_negative) sum = std::move(sum) * -1;
+    for (;;) {
+      if (text_.eat("+"))
+        sum = std::move(sum) + HONE_TRY(product());
+      else if (text_.eat("-"))
+        sum = std::move(sum) - HONE_TRY(product());
+      else
+        return sum;
+    }
+  }
+
+  Result<IndexExpr> product() {
+    IndexExpr value = HONE_TRY(atom());
+    for (;;) {
+      const Token sign = text_.peek();
+      if (text_.eat("*")) {
+        IndexExpr factor = HONE_TRY(atom());
+        if (!value.as_constant()) std::swap(value, factor);
+        const std::optional<Dim> dim = value.as_constant();
+        if (!dim) return text_.at(sign, bad_input("a product of two indices"));
+        value = std::move(factor) * *dim;
+      } else if (text_.eat("/")) {
+        const int64_t divisor = HONE_TRY(text_.integer("a divisor"));
+        if (divisor < 1 || !value.as_constant())
+          return text_.at(sign, bad_input("dims are divided by positive numbers"));
+        value = floordiv(*value.as_constant(), divisor);
+      } else {
+        return value;
+      }
+    }
+  }
+
+  Result<IndexExpr> atom() {
+    if (text_.peek().kind == TokenKind::number) return IndexExpr(HONE_TRY(text_.integer("a number")));
+    if (text_.eat("(")) {
+      IndexExpr value = HONE_TRY(expr());
+      HONE_TRY(text_.expect(")"));
+      return value;
+    }
+    if (text_.peek().kind != TokenKind::word) return text_.expected("an index");
+    const Token word = text_.take();
+    if (word.is("floordiv") || word.is("mod")) return quotient(word);
+    if (auto found = indices_.find(word.text); found != indices_.end())
+      return IndexExpr::iter(found->second);
+    for (Symbol symbol : text_.symbols())
+      if (symbol.name() == word.text) return IndexExpr(Dim(symbol));
+    return text_.at(word, bad_input("there is no index '{}' here", excerpt(word.text)));
+  }
+
+  Result<IndexExpr> quotient(const Token& word) {
+    HONE_TRY(text_.expect("("));
+    IndexExpr dividend = HONE_TRY(expr());
+    HONE_TRY(text_.expect(","));
+    const Dim divisor = HONE_TRY(dim());
+    HONE_TRY(text_.expect(")"));
+    if (divisor.range().low < 1)
+      return text_.at(word,
+                      bad_input("{} by {}, which can be below 1", word.text, divisor.to_string()));
+    return word.is("mod") ? mod(std::move(dividend), divisor)
+                          : floordiv(std::move(dividend), divisor);
+  }
+
+  TextParser text_;
+  TileProgram program_;
+  std::vector<TextParser::TypeText> types_;  // of the buffers
+  LabelTable buffers_, scalars_;
+  std::unordered_map<std::string_view, Index> indices_;  // in scope
+  std::vector<std::string_view> chosen_;                 // those that leave it with their body
+};
+
+}  // namespace
+
+Result<TileProgram> parse_tiles(std::string_view text, std::string_view file) {
+  ParseOptions options;
+  options.file = file;
+  return TileParser(text, options).program();
+}
+
+}  // namespace hone

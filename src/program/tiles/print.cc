@@ -1,0 +1,207 @@
+#include "ir/text_printer.h"
+#include "program/tiles/tiles.h"
+
+// docs/formats/tiles-text.md describes the language.
+
+namespace hone {
+
+std::string_view name(Exec exec) {
+  switch (exec) {
+    case Exec::threads: return "threads";
+    case Exec::loop: return "for";
+    case Exec::unroll: return "unroll";
+    case Exec::lanes: return "lanes";
+  }
+  return "";
+}
+
+namespace {
+
+using namespace tile;
+
+class TilePrinter {
+ public:
+  explicit TilePrinter(const TileProgram& program) : program_(program) {
+    labels_.resize(program.scalars.size());
+    for (const TileIndex& index : program.indices) names_.push_back({index.name, index.high});
+  }
+
+  std::string run() {
+    out_ = "tiles ";
+    append_label(out_, '@', program_.name);
+    signature();
+    out_ += " {";
+    for (const TileBuffer& buffer : program_.buffers) {
+      if (buffer.role == BufferRole::shared) local("shared ", buffer);
+      if (buffer.role == BufferRole::scratch) local("scratch ", buffer);
+    }
+    indent_ = 2;
+    for (const Loop& phase : program_.phases) {
+      line(indent_);
+      print(phase);
+    }
+    out_ += "\n}\n";
+    return std::move(out_);
+  }
+
+ private:
+  void signature() {
+    parameters(BufferRole::input);
+    out_ += " -> ";
+    parameters(BufferRole::output);
+    std::vector<Symbol> symbols;
+    for (const TileBuffer& buffer : program_.buffers)
+      for (Dim dim : buffer.type.dims())
+        for (Symbol symbol : dim.symbols())
+          if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
+    TextPrinter(out_, {}).symbols(symbols);
+  }
+
+  void parameters(BufferRole role) {
+    std::string_view separator = "(";
+    for (const TileBuffer& buffer : program_.buffers) {
+      if (buffer.role != role) continue;
+      out_ += std::exchange(separator, ", ");
+      declared(buffer);
+    }
+    out_ += separator == "(" ? "()" : ")";
+  }
+
+  void declared(const TileBuffer& buffer) {
+    append_label(out_, '@', buffer.name);
+    out_ += ": " + buffer.type.to_string();
+  }
+
+  void local(std::string_view role, const TileBuffer& buffer) {
+    line(2);
+    out_ += role;
+    declared(buffer);
+  }
+
+  void line(int indent) { out_.append(1, '\n').append(static_cast<size_t>(indent), ' '); }
+
+  void scalar(Scalar s) {
+    if (!labels_[s]) labels_[s] = next_++;
+    out_ += fmt::format("%{}", *labels_[s]);
+  }
+  void scalars(const std::vector<Scalar>& list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      out_ += i == 0 ? " " : ", ";
+      scalar(list[i]);
+    }
+  }
+  void result(Scalar s) {
+    scalar(s);
+    out_ += " = ";
+  }
+  void dtype_of(Scalar s) { out_ += fmt::format(": {}", name(program_.scalars[s])); }
+
+  void access(BufferId buffer, const std::vector<IndexExpr>& index) {
+    append_label(out_, '@', program_.buffers[buffer].name);
+    out_ += '[';
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      out_ += index[i].to_string(names_);
+    }
+    out_ += ']';
+  }
+  void guards(const std::vector<Guard>& list) {
+    for (size_t i = 0; i < list.size(); ++i)
+      out_ += fmt::format("{} {} <= {} < {}", i == 0 ? " if" : " and", list[i].lower.to_string(),
+                          list[i].value.to_string(names_), list[i].upper.to_string());
+  }
+
+  void print(const Number& s) {
+    result(s.result);
+    out_ += "number ";
+    out_ += std::visit([](auto value) { return fmt::format("{}", value); }, s.value);
+    dtype_of(s.result);
+  }
+  void print(const Position& s) {
+    result(s.result);
+    out_ += "position " + s.value.to_string(names_);
+    dtype_of(s.result);
+  }
+  void print(const Compute& s) {
+    result(s.result);
+    out_ += s.op.name();
+    scalars(s.operands);
+    const std::string attrs = s.op.attrs_to_string();
+    if (!attrs.empty()) out_ += " " + attrs;
+  }
+  void print(const Fma& s) {
+    result(s.result);
+    out_ += "fma";
+    scalars({s.a, s.b, s.c});
+  }
+  void print(const Choose& s) {
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    out_ += fmt::format("index {} in {}..{} = ", index.name, index.low.to_string(),
+                        (index.high - 1).to_string());
+    scalar(s.value);
+  }
+  void print(const Load& s) {
+    result(s.result);
+    out_ += "load ";
+    access(s.buffer, s.index);
+    guards(s.guards);
+    if (!s.otherwise) return;
+    out_ += " else ";
+    scalar(*s.otherwise);
+  }
+  void print(const Store& s) {
+    out_ += "store ";
+    access(s.buffer, s.index);
+    out_ += " = ";
+    scalar(s.value);
+    guards(s.guards);
+  }
+  void print(const Loop& s) {
+    for (size_t i = 0; i < s.carried.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      scalar(s.carried[i].result);
+    }
+    if (!s.carried.empty()) out_ += " = ";
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    out_ += fmt::format("{} {} in {}", name(s.exec), index.name, index.high.to_string());
+    for (size_t i = 0; i < s.carried.size(); ++i) {
+      out_ += i == 0 ? " carry (" : ", ";
+      result(s.carried[i].inside);
+      scalar(s.carried[i].initial);
+      if (s.carried[i].combine) out_ += fmt::format(" by {}", name(*s.carried[i].combine));
+    }
+    out_ += s.carried.empty() ? " {" : ") {";
+    body(s.body, indent_ + 2);
+    if (!s.carried.empty()) {
+      line(indent_ + 2);
+      out_ += "yield";
+      std::vector<Scalar> next;
+      for (const Carry& carry : s.carried) next.push_back(carry.next);
+      scalars(next);
+    }
+    line(indent_);
+    out_ += '}';
+  }
+
+  void body(const Block& statements, int indent) {
+    const int outer = std::exchange(indent_, indent);
+    for (const Statement& statement : statements) {
+      line(indent);
+      std::visit([&](const auto& s) { print(s); }, statement.kind);
+    }
+    indent_ = outer;
+  }
+
+  const TileProgram& program_;
+  std::string out_;
+  std::vector<std::optional<uint32_t>> labels_;  // of scalars, numbered as they appear
+  uint32_t next_ = 0;
+  std::vector<IterDim> names_;
+  int indent_ = 0;
+};
+
+}  // namespace
+
+std::string print(const TileProgram& program) { return TilePrinter(program).run(); }
+
+}  // namespace hone

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/access.h"
+#include "ir/op.h"
+
+// A kernel as plain data: algorithms build it, a back end emits it, a price reads it, and an
+// interpreter runs it.
+//
+// A TileProgram is a list of phases, each a nest of loops over scalar statements. A statement says
+// what is computed at one point; the loops around it say how points share the machine:
+//
+//   threads  trips are divided among the threads; only as the outermost loops of a phase
+//   loop     one trip after another
+//   unroll   trips side by side, each in registers of its own
+//   lanes    trips side by side, in the lanes of vectors
+//
+// So a register tile of a matrix product is an unroll and a lanes loop around the reduction:
+//
+//   unroll i in 14 { lanes j in 32 {
+//     %sum = for k in 784 carry (%acc = %zero) by add {
+//       %a = load @p[k, i]
+//       %b = load @w[k, j]
+//       %next = fma %a, %b, %acc
+//       yield %next
+//     }
+//     store @y[i, j] = %sum
+//   } }
+//
+// Trips of unroll and lanes loops run in lockstep: what does not depend on their index is computed
+// once for all of them (%b above: once for all i). A phase ends with a barrier.
+//
+// Every access is proved to lie inside of its buffer (verify), so a program that verifies is safe
+// for any data.
+
+namespace hone {
+
+enum class Exec : uint8_t { threads, loop, unroll, lanes };
+std::string_view name(Exec exec);
+
+enum class BufferRole : uint8_t {
+  input,    // never written
+  output,   // written, and may be read back
+  shared,   // one for all threads: from phase to phase
+  scratch,  // one per thread; its contents are unknown at the start of each phase
+};
+
+// Row-major. Layouts are dims: channels in blocks of 16 are two dims.
+struct TileBuffer {
+  std::string name;
+  Type type;
+  BufferRole role;
+  bool operator==(const TileBuffer&) const = default;
+};
+
+// What IndexExpr::iter stands for: the counter of a loop or a number that was read.
+struct TileIndex {
+  std::string name;
+  Dim low = 0;   // low <= index < high
+  Dim high = 0;  // not below low
+  bool operator==(const TileIndex&) const = default;
+};
+
+namespace tile {
+
+using Scalar = uint32_t;  // position in TileProgram::scalars; each is set once
+using Index = int;        // position in TileProgram::indices; each is set once
+using BufferId = uint32_t;
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct Number {
+  Scalar result;
+  std::variant<int64_t, double> value;  // a double for real types
+};
+
+// An index as a number of an integer type.
+struct Position {
+  Scalar result;
+  IndexExpr value;
+};
+
+// An elementwise op of the graph's op table, a cast among them. It means what it means there.
+struct Compute {
+  Scalar result;
+  Op op;
+  std::vector<Scalar> operands;
+};
+
+// a*b + c of one real type, the product rounded or not.
+struct Fma {
+  Scalar result, a, b, c;
+};
+
+// An integer as an index; one outside of the index's bounds becomes the nearest inside. The bounds
+// are not empty.
+struct Choose {
+  Index index;
+  Scalar value;
+};
+
+// A load whose guards do not all hold gives `otherwise`.
+struct Load {
+  Scalar result;
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  std::vector<Guard> guards = {};
+  std::optional<Scalar> otherwise = {};
+};
+
+// Nothing is stored unless all guards hold. Points that run side by side (threads, unroll, lanes)
+// store to different elements.
+struct Store {
+  BufferId buffer;
+  std::vector<IndexExpr> index;
+  Scalar value;
+  std::vector<Guard> guards = {};
+};
+
+// A value that goes from trip to trip. With `combine` (an associative binary op) trips may be taken
+// in parts and in any order: `next` is combine(inside, something) or an Fma onto `inside`.
+struct Carry {
+  Scalar initial;  // before the first trip
+  Scalar inside;   // at the start of a trip
+  Scalar next;     // at its end
+  Scalar result;   // after the last trip
+  std::optional<Opcode> combine = {};
+};
+
+// The index counts from 0; its bounds in TileProgram::indices are [0, extent).
+struct Loop {
+  Index index;
+  Exec exec;
+  std::vector<Carry> carried = {};  // of unroll and lanes loops: all with `combine`; threads: none
+  Block body;
+};
+
+struct Statement {
+  std::variant<Number, Position, Compute, Fma, Choose, Load, Store, Loop> kind;
+};
+
+}  // namespace tile
+
+struct TileProgram {
+  std::string name;
+  std::vector<TileBuffer> buffers;  // inputs, then outputs, then the others
+  std::vector<TileIndex> indices;
+  std::vector<DType> scalars;
+  std::vector<tile::Loop> phases;  // that are no threads loops run on one thread
+};
+
+// Types, order, bounds of every access, one definition of everything.
+Status verify(const TileProgram& program);
+
+std::string print(const TileProgram& program);
+Result<TileProgram> parse_tiles(std::string_view text, std::string_view file = "<text>");
+
+}  // namespace hone

@@ -1,0 +1,309 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "ir/op_def.h"
+#include "program/tiles/bounds.h"
+#include "program/tiles/tiles.h"
+
+namespace hone {
+
+namespace {
+
+using namespace tile;
+
+bool may_combine(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::add:
+    case Opcode::mul:
+    case Opcode::max:
+    case Opcode::min:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_: return true;
+    default: return false;
+  }
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const TileProgram& program)
+      : program_(program),
+        bounds_(program),
+        defined_(program.scalars.size()),
+        in_scope_(program.scalars.size()),
+        index_defined_(program.indices.size()),
+        index_in_scope_(program.indices.size()) {}
+
+  Status run() {
+    HONE_TRY(buffers());
+    for (const TileIndex& index : program_.indices)
+      if (!provably_le(index.low, index.high))
+        return bad_input("index {} has the bounds {} and {}", index.name, index.low.to_string(),
+                         index.high.to_string());
+    for (const Loop& phase : program_.phases) {
+      if (!phase.carried.empty()) return bad_input("a phase carries values, which nobody reads");
+      HONE_TRY(check(phase, Place::top));
+    }
+    return {};
+  }
+
+ private:
+  // Where a statement stands: at the top of the program, right below a threads loop, or deeper.
+  enum class Place : uint8_t { top, threads, inside };
+
+  Status buffers() const {
+    std::vector<std::string_view> names;
+    BufferRole last = BufferRole::input;
+    for (const TileBuffer& buffer : program_.buffers) {
+      if (!buffer.type) return bad_input("buffer @{} has no type", buffer.name);
+      if (std::ranges::find(names, buffer.name) != names.end())
+        return bad_input("two buffers are called @{}", buffer.name);
+      names.push_back(buffer.name);
+      if (std::min(buffer.role, BufferRole::shared) < std::min(last, BufferRole::shared))
+        return bad_input("buffer @{} stands behind later ones", buffer.name);
+      last = buffer.role;
+    }
+    return {};
+  }
+
+  Status body(const Block& statements, Place place) {
+    for (const Statement& statement : statements) {
+      // So that nested threads loops are one range of trips, to be divided as one.
+      if (place == Place::threads && is_threads_loop(statement) && statements.size() > 1)
+        return bad_input("a threads loop is not all that stands in another one");
+      HONE_TRY(std::visit([&](const auto& s) { return check(s, place); }, statement.kind));
+    }
+    return {};
+  }
+  // What the body defined is not seen behind it.
+  void leave(const Block& statements) {
+    for (const Statement& statement : statements)
+      std::visit([&](const auto& s) { leave_scope(s); }, statement.kind);
+  }
+  template <class S>
+  void leave_scope(const S& s) {
+    if constexpr (requires { s.result; }) in_scope_[s.result] = false;
+  }
+  void leave_scope(const Choose& s) { index_in_scope_[static_cast<size_t>(s.index)] = false; }
+  void leave_scope(const Loop& s) {
+    for (const Carry& carry : s.carried) in_scope_[carry.result] = false;
+  }
+
+  static bool is_threads_loop(const Statement& statement) {
+    const Loop* loop = std::get_if<Loop>(&statement.kind);
+    return loop != nullptr && loop->exec == Exec::threads;
+  }
+
+  // ---- Statements ------------------------------------------------------------------------------
+
+  Status check(const Number& s, Place /*place*/) {
+    HONE_TRY(define(s.result));
+    if (is_real(type(s.result)) != std::holds_alternative<double>(s.value))
+      return bad_input("a number of {} is given as another kind", name(type(s.result)));
+    return {};
+  }
+
+  Status check(const Position& s, Place /*place*/) {
+    HONE_TRY(known(s.value));
+    HONE_TRY(define(s.result));
+    if (!is_integer(type(s.result))) return bad_input("a position is no {}", name(type(s.result)));
+    return {};
+  }
+
+  Status check(const Compute& s, Place /*place*/) {
+    std::vector<Type> types;
+    for (Scalar operand : s.operands) {
+      HONE_TRY(use(operand));
+      types.push_back(Type::scalar(type(operand)));
+    }
+    const bool is_pointwise = s.op.def().traits.elementwise || s.op.opcode() == Opcode::cast ||
+                              s.op.opcode() == Opcode::bitcast;
+    if (!is_pointwise) return bad_input("{} does not compute one number from others", s.op.name());
+    const std::vector<Type> results = HONE_TRY(infer({s.op, types}));
+    HONE_TRY(define(s.result));
+    if (results[0] != Type::scalar(type(s.result)))
+      return bad_input("{} gives {}, not {}", s.op.name(), results[0].to_string(),
+                       name(type(s.result)));
+    return {};
+  }
+
+  Status check(const Fma& s, Place /*place*/) {
+    for (Scalar operand : {s.a, s.b, s.c}) HONE_TRY(use(operand));
+    HONE_TRY(define(s.result));
+    for (Scalar operand : {s.a, s.b, s.c})
+      if (type(operand) != type(s.result) || !kReal.contains(type(operand)))
+        return bad_input("fma takes operands of one real type");
+    return {};
+  }
+
+  Status check(const Choose& s, Place /*place*/) {
+    HONE_TRY(define_index(s.index));
+    HONE_TRY(use(s.value));
+    if (!is_integer(type(s.value)))
+      return bad_input("an index is made of an integer, not of {}", name(type(s.value)));
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    if (unreachable_ == 0 && !provably_lt(index.low, index.high))
+      return bad_input("index {} may have no value", index.name);
+    return {};
+  }
+
+  Status check(const Load& s, Place /*place*/) {
+    HONE_TRY(access(s.buffer, s.index, s.guards));
+    if (s.otherwise.has_value() == s.guards.empty())
+      return bad_input("a load has guards and `else`, or neither");
+    if (s.otherwise) {
+      HONE_TRY(use(*s.otherwise));
+      if (type(*s.otherwise) != type(s.result))
+        return bad_input("a load of {} gives {} otherwise", name(type(s.result)),
+                         name(type(*s.otherwise)));
+    }
+    HONE_TRY(define(s.result));
+    return same_type(s.buffer, s.result);
+  }
+
+  Status check(const Store& s, Place /*place*/) {
+    HONE_TRY(use(s.value));
+    HONE_TRY(access(s.buffer, s.index, s.guards));
+    if (program_.buffers[s.buffer].role == BufferRole::input)
+      return bad_input("@{} is an input and is stored to", program_.buffers[s.buffer].name);
+    return same_type(s.buffer, s.value);
+  }
+
+  Status check(const Loop& s, Place place) {
+    HONE_TRY(define_index(s.index));
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    const bool is_tile = s.exec == Exec::unroll || s.exec == Exec::lanes;
+    if (s.exec == Exec::threads && place == Place::inside)
+      return bad_input("threads loop {} is not outermost", index.name);
+    if (!index.low.is(0)) return bad_input("loop {} does not count from 0", index.name);
+    if (is_tile && !index.high.is_static())
+      return bad_input("{} loop {} has no fixed extent", name(s.exec), index.name);
+    for (const Carry& carry : s.carried) {
+      HONE_TRY(use(carry.initial));
+      HONE_TRY(define(carry.inside));
+    }
+    unreachable_ += index.high.is(0) ? 1 : 0;
+    HONE_TRY(body(s.body, s.exec == Exec::threads ? Place::threads : Place::inside));
+    unreachable_ -= index.high.is(0) ? 1 : 0;
+    for (const Carry& carry : s.carried) HONE_TRY(check_carry(s, carry, index.name));
+    leave(s.body);
+    index_in_scope_[static_cast<size_t>(s.index)] = false;
+    for (const Carry& carry : s.carried) in_scope_[carry.inside] = false;
+    for (const Carry& carry : s.carried) HONE_TRY(define(carry.result));
+    return {};
+  }
+
+  Status check_carry(const Loop& loop, const Carry& carry, std::string_view index) {
+    if (loop.exec == Exec::threads) return bad_input("threads loop {} carries a value", index);
+    HONE_TRY(use(carry.next));
+    for (Scalar s : {carry.inside, carry.next, carry.result})
+      if (type(s) != type(carry.initial))
+        return bad_input("loop {} carries {} on as {}", index, name(type(carry.initial)),
+                         name(type(s)));
+    if (carry.combine) {
+      if (!may_combine(*carry.combine))
+        return bad_input("loop {}: {} does not combine trips", index, name(*carry.combine));
+      if (!accumulates(loop.body, carry.next, carry.inside, *carry.combine))
+        return bad_input("loop {} does not combine what it carries by {} alone", index,
+                         name(*carry.combine));
+    } else if (loop.exec != Exec::loop) {
+      return bad_input("{} loop {} carries a value in order", name(loop.exec), index);
+    }
+    return {};
+  }
+
+  // Whether `next` is combine(... combine(inside, x) ..., y), with what is gathered always first.
+  static bool accumulates(const Block& body, Scalar next, Scalar inside, Opcode combine) {
+    for (auto statement = body.rbegin(); statement != body.rend() && next != inside; ++statement) {
+      if (const Compute* s = std::get_if<Compute>(&statement->kind); s && s->result == next) {
+        if (s->op.opcode() != combine) return false;
+        next = s->operands[0];
+      } else if (const Fma* f = std::get_if<Fma>(&statement->kind); f && f->result == next) {
+        if (combine != Opcode::add) return false;
+        next = f->c;
+      } else if (const Loop* loop = std::get_if<Loop>(&statement->kind)) {
+        for (const Carry& inner : loop->carried) {
+          if (inner.result != next) continue;
+          if (inner.combine != combine) return false;
+          next = inner.initial;
+          break;
+        }
+      }
+    }
+    return next == inside;
+  }
+
+  // ---- Definitions and uses --------------------------------------------------------------------
+
+  DType type(Scalar s) const { return program_.scalars[s]; }
+
+  Status define(Scalar s) {
+    if (s >= defined_.size()) return bad_input("scalar {} is outside of the table", s);
+    if (defined_[s]) return bad_input("scalar {} is defined twice", s);
+    defined_[s] = in_scope_[s] = true;
+    return {};
+  }
+  Status use(Scalar s) const {
+    if (s >= defined_.size()) return bad_input("scalar {} is outside of the table", s);
+    if (!in_scope_[s]) return bad_input("scalar {} is not defined where it is used", s);
+    return {};
+  }
+  Status define_index(Index i) {
+    const auto at = static_cast<size_t>(i);
+    if (at >= index_defined_.size()) return bad_input("index {} is outside of the table", i);
+    if (index_defined_[at])
+      return bad_input("index {} is defined twice", program_.indices[at].name);
+    const std::string& name = program_.indices[at].name;
+    if (!is_symbol_name(name)) return bad_input("'{}' is no name of an index", name);
+    for (size_t other = 0; other < index_in_scope_.size(); ++other)
+      if (index_in_scope_[other] && program_.indices[other].name == name)
+        return bad_input("two indices are called {}", name);
+    index_defined_[at] = index_in_scope_[at] = true;
+    return {};
+  }
+  Status known(const IndexExpr& expr) const {
+    for (size_t i = 0; i < program_.indices.size(); ++i)
+      if (!index_in_scope_[i] && expr.mentions(static_cast<int>(i)))
+        return bad_input("index {} is not defined where it is used", program_.indices[i].name);
+    return {};
+  }
+
+  Status same_type(BufferId buffer, Scalar s) const {
+    const DType element = program_.buffers[buffer].type.dtype();
+    if (element == type(s)) return {};
+    return bad_input("@{} holds {}, not {}", program_.buffers[buffer].name, name(element),
+                     name(type(s)));
+  }
+
+  Status access(BufferId id, const std::vector<IndexExpr>& index,
+                const std::vector<Guard>& guards) const {
+    if (id >= program_.buffers.size()) return bad_input("there is no buffer {}", id);
+    const TileBuffer& buffer = program_.buffers[id];
+    if (static_cast<int>(index.size()) != buffer.type.rank())
+      return bad_input("@{} has rank {} and {} indices", buffer.name, buffer.type.rank(),
+                       index.size());
+    for (const IndexExpr& expr : index) HONE_TRY(known(expr));
+    for (const Guard& guard : guards) HONE_TRY(known(guard.value));
+    if (unreachable_ > 0) return {};
+    if (std::optional<int> axis = bounds_.outside(index, guards, buffer.type))
+      return bad_input("index {} of @{} may lie outside of 0..{}", *axis, buffer.name,
+                       (buffer.type.dim(*axis) - 1).to_string());
+    return {};
+  }
+
+  const TileProgram& program_;
+  const TileBounds bounds_;
+  std::vector<bool> defined_, in_scope_;
+  std::vector<bool> index_defined_, index_in_scope_;
+  int unreachable_ = 0;  // loops without trips around the statement at hand
+};
+
+}  // namespace
+
+Status verify(const TileProgram& program) {
+  Status status = Verifier(program).run();
+  if (status.ok()) return status;
+  return std::move(status).error().within(fmt::format("tiles '{}'", program.name));
+}
+
+}  // namespace hone

@@ -1,0 +1,230 @@
+#include "program/tiles/tiles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program/tiles/interpret.h"
+#include "program/tiles/tile_builder.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+TileProgram parsed(std::string_view text) {
+  Result<TileProgram> program = parse_tiles(text);
+  EXPECT_TRUE(program.ok()) << program.error().to_string();
+  return program.ok() ? *program : TileProgram();
+}
+
+std::string parse_error(std::string_view text) {
+  Result<TileProgram> program = parse_tiles(text);
+  return program.ok() ? "parsed" : program.error().to_string();
+}
+
+// Of a program that parses.
+std::string verify_error(std::string_view text) {
+  Status status = verify(parsed(text));
+  return status.ok() ? "" : status.error().to_string();
+}
+
+// One phase over x: f32[4] -> y: f32[4].
+std::string in_phase(std::string_view body) {
+  return fmt::format("tiles @k(@x: f32[4]) -> (@y: f32[4]) {{\n  threads i in 4 {{\n{}\n  }}\n}}\n",
+                     body);
+}
+
+// A register tile of a matrix product: 2 rows by 4 columns.
+constexpr std::string_view kProduct =
+    "tiles @product(@a: f32[4, 3], @b: f32[3, 8]) -> (@y: f32[4, 8]) {\n"
+    "  scratch @p: f32[3, 2]\n"
+    "  threads m in 2 {\n"
+    "    for k in 3 {\n"
+    "      unroll i in 2 {\n"
+    "        %0 = load @a[2*m + i, k]\n"
+    "        store @p[k, i] = %0\n"
+    "      }\n"
+    "    }\n"
+    "    for n in 2 {\n"
+    "      unroll i in 2 {\n"
+    "        lanes j in 4 {\n"
+    "          %1 = number 0: f32\n"
+    "          %2 = for k in 3 carry (%3 = %1 by add) {\n"
+    "            %4 = load @p[k, i]\n"
+    "            %5 = load @b[k, 4*n + j]\n"
+    "            %6 = fma %4, %5, %3\n"
+    "            yield %6\n"
+    "          }\n"
+    "          store @y[2*m + i, 4*n + j] = %2\n"
+    "        }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+TEST(Tiles, TextRoundTrips) {
+  EXPECT_EQ(print(parsed(kProduct)), kProduct);
+  const std::string all_statements =
+      "tiles @\"odd name\"(@x: i32[N], @t: f32[N, 8]) -> (@y: f32[N], @n: i32[]) "
+      "where N in 1..64 step 8 {\n"
+      "  shared @s: f32[N]\n"
+      "  scratch @w: f32[N/8]\n"
+      "  threads i in N {\n"
+      "    %0 = load @x[i]\n"
+      "    index g in -1..8 = %0\n"
+      "    %1 = number 0.5: f32\n"
+      "    %2 = load @t[i, g] if 0 <= g < 8 else %1\n"
+      "    %3 = position -2*i + N*g + floordiv(i, 8) - mod(i + g, N) + 1: i32\n"
+      "    %4 = cast %3 {dtype = f32}\n"
+      "    %5 = compare %2, %4 {direction = lt}\n"
+      "    %6 = select %5, %2, %4\n"
+      "    %7, %8 = for k in 8 carry (%9 = %6 by max, %10 = %4) {\n"
+      "      %11 = max %9, %10\n"
+      "      yield %11, %2\n"
+      "    }\n"
+      "    store @y[i] = %7 if 0 <= i - 1 < N and 0 <= mod(i, 2) < 1\n"
+      "    store @y[i] = %8\n"
+      "    store @s[i] = %8\n"
+      "  }\n"
+      "  for once in 1 {\n"
+      "    %12 = number -7: i32\n"
+      "    store @n[] = %12\n"
+      "  }\n"
+      "}\n";
+  EXPECT_EQ(print(parsed(all_statements)), all_statements);
+  EXPECT_EQ(verify_error(all_statements), "");
+}
+
+TEST(Tiles, ParseErrorsHaveTheirPlace) {
+  EXPECT_EQ(parse_error("tile @k"), "error: expected 'tiles', found 'tile' (<text>:1:1)");
+  EXPECT_EQ(parse_error(in_phase("%0 = load @z[i]")), "error: there is no buffer @z (<text>:3:11)");
+  EXPECT_THAT(parse_error(in_phase("%0 = load @x[j]")), HasSubstr("there is no index 'j' here"));
+  EXPECT_THAT(parse_error(in_phase("%0 = load @x[i*i]")), HasSubstr("a product of two indices"));
+  EXPECT_THAT(parse_error(in_phase("%0 = load @x[mod(i, 0)]")), HasSubstr("can be below 1"));
+  EXPECT_THAT(parse_error(in_phase("%0 = nag %1")), HasSubstr("there is no op 'nag'"));
+  EXPECT_THAT(parse_error(in_phase("%0 = neg %1")), HasSubstr("%1 is not defined here"));
+  EXPECT_THAT(parse_error(in_phase("%0 = number 1: f32\n%0 = number 1: f32")),
+              HasSubstr("%0 is defined twice"));
+  EXPECT_THAT(parse_error(in_phase("%0 = number x: f32")), HasSubstr("<text>:3:13"));
+  EXPECT_THAT(parse_error(in_phase("%0 = number 1: f31")), HasSubstr("no element type 'f31'"));
+  EXPECT_THAT(parse_error(in_phase("for i in 2 {\n}")), HasSubstr("index 'i' is defined twice"));
+  EXPECT_THAT(parse_error(in_phase("%0 = for k in 2 {\n}")), HasSubstr("carries 0 values"));
+  EXPECT_THAT(parse_error(in_phase("%0 = load @x[i]\n%1 = add %0, %0 {axis = 1}")),
+              HasSubstr("has no attribute 'axis'"));
+  std::string deep;
+  for (int i = 0; i < 200; ++i) deep += fmt::format("for i{} in 1 {{ ", i);
+  EXPECT_THAT(parse_error(in_phase(deep)), HasSubstr("nested more than"));
+  EXPECT_THAT(parse_error(in_phase("%0 = load @x[" + std::string(500, '('))),
+              HasSubstr("nested more than"));
+}
+
+TEST(Tiles, VerifyProvesThatAccessesStayInside) {
+  EXPECT_EQ(verify_error(kProduct), "");
+  EXPECT_EQ(verify_error(in_phase("%0 = load @x[i + 1]")),
+            "error: index 0 of @x may lie outside of 0..3 (tiles 'k')");
+  EXPECT_THAT(verify_error(in_phase("%0 = load @x[i - 1]")), HasSubstr("outside of 0..3"));
+  EXPECT_THAT(verify_error(in_phase("%0 = load @x[]")), HasSubstr("rank 1 and 0 indices"));
+  const std::string zero = "%z = number 0: f32\n";
+  EXPECT_EQ(verify_error(in_phase(zero + "%0 = load @x[i - 1] if 0 <= i - 1 < 4 else %z")), "");
+  EXPECT_EQ(verify_error(in_phase(zero + "%0 = load @x[2*i] if -1 <= 2*i - 1 < 3 else %z")), "");
+  EXPECT_EQ(
+      verify_error(in_phase(zero + "%0 = load @x[floordiv(i + 3, 2)] if 3 <= i + 3 < 8 else %z")),
+      "");
+  EXPECT_THAT(verify_error(in_phase(zero + "%0 = load @x[i - 1] if 0 <= i < 4 else %z")),
+              HasSubstr("outside of 0..3"));
+}
+
+TEST(Tiles, VerifyRefusesWhatIsNotWellFormed) {
+  const std::string x = "%x = load @x[i]\n";
+  const std::pair<std::string, std::string_view> cases[] = {
+      {x + "store @x[i] = %x", "@x is an input and is stored to"},
+      {x + "%0 = position i: i32\nstore @y[i] = %0", "@y holds f32, not i32"},
+      {x + "%0 = position i: f32", "a position is no f32"},
+      {x + "index g in 0..3 = %x", "an index is made of an integer, not of f32"},
+      {x + "%0 = load @x[i] else %x", "a load has guards and `else`, or neither"},
+      {x + "threads j in 2 { %1 = load @x[j] }", "is not all that stands in another one"},
+      {x + "for j in 2 { threads l in 2 { %1 = load @x[l] } }", "threads loop l is not outermost"},
+      {x + "for j in 2 { %1 = load @x[j] }\nstore @y[i] = %1", "is not defined where it is used"},
+      {x + "%1 = lanes j in 2 carry (%a = %x) {\nyield %x }", "carries a value in order"},
+      {x + "%1 = for j in 2 carry (%a = %x by sub) {\n%2 = sub %a, %x\nyield %2 }",
+       "sub does not combine trips"},
+      {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = mul %a, %x\nyield %2 }",
+       "does not combine what it carries by add alone"},
+      {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = add %x, %a\nyield %2 }",
+       "does not combine what it carries by add alone"},
+  };
+  for (const auto& [body, error] : cases)
+    EXPECT_THAT(verify_error(in_phase(body)), HasSubstr(error)) << body;
+  EXPECT_THAT(verify_error("tiles @k(@x: f32[N]) -> () where N in 0..4 {\n"
+                           "  lanes i in N {\n %0 = load @x[i]\n }\n}\n"),
+              HasSubstr("lanes loop i has no fixed extent"));
+}
+
+TEST(Tiles, InterpretsARegisterTile) {
+  std::vector<double> a, b, expected(32, 0.0);
+  for (int i = 0; i < 12; ++i) a.push_back(i - 5);
+  for (int i = 0; i < 24; ++i) b.push_back(2 * i - 20);
+  for (size_t m = 0; m < 4; ++m)
+    for (size_t n = 0; n < 8; ++n)
+      for (size_t k = 0; k < 3; ++k) expected[m * 8 + n] += a[m * 3 + k] * b[k * 8 + n];
+  const std::vector<Tensor> inputs = {Tensor::from_reals(Type::get(DType::f32, {4, 3}), a),
+                                      Tensor::from_reals(Type::get(DType::f32, {3, 8}), b)};
+  for (bool backwards : {false, true}) {
+    Result<std::vector<Tensor>> results =
+        interpret(parsed(kProduct), inputs, {.backwards = backwards});
+    ASSERT_TRUE(results.ok()) << results.error().to_string();
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ((*results)[0].real_at(static_cast<int64_t>(i)), expected[i]) << i;
+  }
+}
+
+std::string interpret_error(std::string_view text) {
+  const TileProgram program = parsed(text);
+  EXPECT_EQ(verify_error(text), "");
+  Result<std::vector<Tensor>> results =
+      interpret(program, std::vector{Tensor::zeros(Type::get(DType::f32, {4}))});
+  return results.ok() ? "" : results.error().to_string();
+}
+
+TEST(Tiles, InterpretationFindsRacesAndUnwrittenMemory) {
+  EXPECT_EQ(interpret_error(in_phase("%0 = load @x[i]\nstore @y[i] = %0")), "");
+  EXPECT_EQ(interpret_error(in_phase("%0 = load @x[i]\nstore @y[0] = %0")),
+            "error: two trips that run side by side touch element 0 of @y (tiles 'k')");
+  EXPECT_THAT(interpret_error(in_phase("%0 = load @x[i]\nstore @y[i] = %0\n"
+                                       "%1 = load @y[0]\nstore @y[i] = %1")),
+              HasSubstr("two trips that run side by side touch element 0 of @y"));
+  EXPECT_THAT(interpret_error(in_phase("%0 = load @y[i]\nstore @y[i] = %0")),
+              HasSubstr("element 0 of @y is read before it is written"));
+  EXPECT_THAT(interpret_error(in_phase("%0 = load @x[i]\nstore @y[i] = %0 if 0 <= i < 3")),
+              HasSubstr("element 3 of @y is never written"));
+  // Scratch is forgotten from phase to phase.
+  EXPECT_THAT(interpret_error("tiles @k(@x: f32[4]) -> (@y: f32[4]) {\n"
+                              "  scratch @s: f32[4]\n"
+                              "  for i in 4 {\n %0 = load @x[i]\n store @s[i] = %0\n }\n"
+                              "  for i in 4 {\n %1 = load @s[i]\n store @y[i] = %1\n }\n}\n"),
+              HasSubstr("element 0 of @s is read before it is written"));
+}
+
+TEST(Tiles, ChoosesTheNearestIndex) {
+  const TileProgram program = parsed(
+      "tiles @k(@i: u64[4], @x: f32[3]) -> (@y: f32[4]) {\n"
+      "  threads t in 4 {\n"
+      "    %0 = load @i[t]\n"
+      "    index g in 0..2 = %0\n"
+      "    %1 = load @x[g]\n"
+      "    store @y[t] = %1\n"
+      "  }\n"
+      "}\n");
+  ASSERT_TRUE(verify(program).ok());
+  const std::vector<Tensor> inputs = {
+      Tensor::from_integers(Type::get(DType::u64, {4}), std::vector<int64_t>{0, 1, 7, -1}),
+      Tensor::from_reals(Type::get(DType::f32, {3}), std::vector<double>{10, 11, 12})};
+  const Tensor y = interpret(program, inputs).value()[0];
+  EXPECT_EQ(y.real_at(0), 10);
+  EXPECT_EQ(y.real_at(1), 11);
+  EXPECT_EQ(y.real_at(2), 12);
+  EXPECT_EQ(y.real_at(3), 12);  // 2^64 - 1
+}
+
+}  // namespace
+}  // namespace hone
