@@ -24,7 +24,10 @@ class TileParser {
     while (text_.peek().is("shared") || text_.peek().is("scratch"))
       HONE_TRY(buffer(text_.take().is("shared") ? BufferRole::shared : BufferRole::scratch));
     HONE_TRY(resolve_types());
-    while (std::optional<Exec> exec = loop_word()) program_.phases.push_back(HONE_TRY(loop(*exec, {})));
+    for (std::optional<Exec> exec; (exec = loop_word());) {
+      Loop phase = HONE_TRY(loop(*exec, {}));
+      program_.phases.push_back(std::move(phase));
+    }
     if (!text_.peek().is("}")) return text_.expected("a loop or '}'");
     HONE_TRY(text_.expect("}"));
     if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
@@ -59,7 +62,10 @@ class TileParser {
   }
 
   Status resolve_types() {
-    for (size_t i = 0; i < types_.size(); ++i) program_.buffers[i].type = HONE_TRY(text_.type(types_[i]));
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const Type type = HONE_TRY(text_.type(types_[i]));
+      program_.buffers[i].type = type;
+    }
     return {};
   }
 
@@ -373,7 +379,10 @@ class TileParser {
   }
 
   Result<IndexExpr> atom() {
-    if (text_.peek().kind == TokenKind::number) return IndexExpr(HONE_TRY(text_.integer("a number")));
+    if (text_.peek().kind == TokenKind::number) {
+      const int64_t number = HONE_TRY(text_.integer("a number"));
+      return IndexExpr(number);
+    }
     if (text_.eat("(")) {
       IndexExpr value = HONE_TRY(expr());
       HONE_TRY(text_.expect(")"));
