@@ -1,5 +1,4 @@
-// Precompiled for speed. Sources include what they use all the same; the sanitizer build, which
-// precompiles nothing, checks that.
+// Precompiled for speed. Sources include what they use all the same: `tools/headers.sh --sources`.
 #pragma once
 
 #include <fmt/format.h>

@@ -89,7 +89,10 @@ TEST(HostileSizes, DeclaredTypes) {
       {"a value of another size than declared",
        model_text(kX + kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y") +
                   value_text("value_info", "m", 1, {"2", "4"})),
-       kBad, "it is declared as 4 long along axis 1, but is f32[2, 3] (h.onnx, value 'm')"},
+       kBad,
+       "it is declared as 4 long along axis 1, but is f32[2, 3] (h.onnx, value 'm')\nhint: state "
+       "the shape of an "
+       "input"},
       {"a value of another rank than declared",
        model_text(kX + kY + node_text("Relu", "x", "m") + node_text("Relu", "m", "y") +
                   value_text("value_info", "m", 1, {"6"})),
@@ -294,10 +297,9 @@ TEST(HostileSizes, GrowingExpressions) {
     nodes += node_text("ConstantOfShape", wide + "_2", next);
     value = next;
   }
-  auto start = std::chrono::steady_clock::now();
+  ExpectQuick quick;
   Result<Model> model = import_text(
       model_text(input_text("x", {"'a'"}) + input_text("z", {"'b'"}) + nodes + output_text(value)));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kMostTime);
   if (!model.ok()) EXPECT_THAT(model.error().to_string(), testing::HasSubstr("node '"));
 }
 
@@ -321,9 +323,8 @@ TEST(HostileSizes, Strings) {
         "}} opset_import {{ domain: 'own' version: 1 }} {} }} ",
         i, inner);
   }
-  auto start = std::chrono::steady_clock::now();
+  ExpectQuick quick;
   (void)import_text(model_text(kX + kY + node_text("f0", "x", "y", "domain: 'own'"), functions));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kMostTime);
 }
 
 TEST(HostileSizes, ManyNodes) {

@@ -227,9 +227,8 @@ std::string nested_loops(int depth) {
 TEST(HostileStructure, NestedLoopsWhoseSizesChange) {
   OnnxImport options;
   options.limits.nodes = 20'000;
-  auto start = std::chrono::steady_clock::now();
+  ExpectQuick quick;
   for (int depth : {2, 8, 14, 20}) (void)import_text(nested_loops(depth), options);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kMostTime);
 }
 
 TEST(HostileStructure, Subgraphs) {
@@ -332,11 +331,10 @@ TEST(HostileStructure, ManyDeferrals) {
   }
   OnnxImport options;
   options.limits.nodes = 20'000;
-  auto start = std::chrono::steady_clock::now();
+  ExpectQuick quick;
   (void)import_text(model_text(input_text("x", {"'n'", "'m'"}) + integers_text("a", {0}) +
                                output_text(value) + nodes),
                     options);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kMostTime);
 }
 
 }  // namespace

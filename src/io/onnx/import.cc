@@ -111,7 +111,16 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
     check_element_type(info, slot->type);
     if (!has_own_sizes || !has_other_dims(info, slot->type)) continue;
     if (!read) read = names_read(graph);
-    if (read->contains(info.name())) check_declared(info, slot->type);
+    if (!read->contains(info.name())) continue;
+    try {
+      check_declared(info, slot->type);
+    } catch (Failure& failure) {
+      failure.error = std::move(failure.error)
+                          .with_hint(
+                              "state the shape of an input (--shape, --dim) to go by the "
+                              "inputs' sizes alone");
+      throw;
+    }
   }
 }
 
