@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+// What the control groups of Linux allow a process: those of version 1 and 2, each group and those
+// above it. `membership` is the content of /proc/self/cgroup, `root` is /sys/fs/cgroup.
+
+namespace hone {
+
+// Cores' worth of time; none: no limit.
+std::optional<double> cgroup_cpus(std::string_view membership, const std::filesystem::path& root);
+// Bytes; none: no limit.
+std::optional<int64_t> cgroup_memory(std::string_view membership,
+                                     const std::filesystem::path& root);
+
+}  // namespace hone

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "target/target.h"
+
+#include <cstddef>
+#include <vector>
+
+// What the probe times. Only kernels that the instructions allow are handed out.
+
+namespace hone {
+
+// Repeats a loop of independent multiply-adds in registers, without memory.
+struct PeakKernel {
+  DType dtype;
+  double operations;  // of one repetition
+  void (*run)(int64_t repetitions);
+};
+// The fastest that there is for each type.
+std::vector<PeakKernel> peak_kernels(Isa isa, ExtensionSet extensions);
+
+// Reads the bytes once, in order; their number is a multiple of kReadStep.
+using ReadKernel = void (*)(const std::byte* data, int64_t bytes);
+inline constexpr int64_t kReadStep = 512;
+ReadKernel read_kernel(Isa isa);
+
+// Linux lets a process use tiles only once it has asked. False: refused.
+bool request_tiles();
+
+void pause_core();  // within a loop that waits for another core
+
+}  // namespace hone

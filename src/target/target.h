@@ -1,0 +1,113 @@
+#pragma once
+
+#include "base/error.h"
+#include "ir/dtype.h"
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What computes, as plain data: one machine's cores, vector units, caches and rates. Plans, prices
+// and code are made for a Target, never for the machine at hand. docs/formats/target-text.md has
+// its text.
+
+namespace hone {
+
+// What the vector code may use; each level has all that the ones before it have. v2 is SSE4.2 and
+// POPCNT; avx2 is x86-64-v3: AVX2, FMA, F16C, BMI; avx512 is x86-64-v4: F, BW, CD, DQ, VL.
+enum class Isa : uint8_t { v2, avx2, avx512 };
+inline constexpr std::array<Isa, 3> kIsas = {Isa::v2, Isa::avx2, Isa::avx512};
+inline constexpr std::string_view kIsaWords = "x86-64-v2|avx2|avx512";  // of a command line
+std::string_view name(Isa isa);                                         // "x86-64-v2"
+std::optional<Isa> isa_from_name(std::string_view text);
+
+// Beyond the level avx512, which each of them needs.
+enum class Extension : uint8_t { avx512_bf16, avx512_vnni, avx512_fp16, amx_bf16, amx_int8 };
+inline constexpr std::array<Extension, 5> kExtensions = {
+    Extension::avx512_bf16, Extension::avx512_vnni, Extension::avx512_fp16, Extension::amx_bf16,
+    Extension::amx_int8};
+std::string_view name(Extension extension);  // "avx512_bf16"
+std::optional<Extension> extension_from_name(std::string_view text);
+
+class ExtensionSet {
+ public:
+  constexpr ExtensionSet() = default;
+  constexpr ExtensionSet(std::initializer_list<Extension> all) {
+    for (Extension e : all) insert(e);
+  }
+  constexpr bool contains(Extension e) const { return (mask_ & bit(e)) != 0; }
+  constexpr bool empty() const { return mask_ == 0; }
+  constexpr void insert(Extension e) { mask_ |= bit(e); }
+  constexpr void erase(Extension e) { mask_ &= ~bit(e); }
+  constexpr bool operator==(const ExtensionSet&) const = default;
+
+ private:
+  static constexpr uint32_t bit(Extension e) { return uint32_t{1} << static_cast<int>(e); }
+  uint32_t mask_ = 0;
+};
+
+struct CacheLevel {
+  int64_t bytes = 0;
+  int64_t cores = 1;            // that share it
+  double bytes_per_second = 0;  // that one core reads while its data is here
+
+  bool operator==(const CacheLevel&) const = default;
+};
+
+struct Target {
+  std::string name;  // plans name it
+  std::string cpu;   // what the processor calls itself; says nothing to the compiler
+  Isa isa = Isa::v2;
+  ExtensionSet extensions;
+  int64_t cores = 1;
+  std::vector<CacheLevel> caches;  // of data, from the nearest on; each larger than the one before
+  int64_t memory_bytes = 0;
+  double memory_one_core = 0;   // bytes per second that one core reads from memory
+  double memory_all_cores = 0;  // and all cores together
+  // Operations per second of one core by DType; a fused multiply-add is two. For i8 it is the
+  // product of i8 and u8, added up in i32. 0: the machine has no unit for the type, which is then
+  // computed in another one.
+  std::array<double, kDTypeCount> peaks = {};
+  double fork_join = 0;   // seconds to start work on all cores and to wait for its end
+  bool measured = false;  // by probe_target(); otherwise rates are estimates or a person's
+
+  double peak(DType type) const { return peaks[static_cast<size_t>(type)]; }
+  double& peak(DType type) { return peaks[static_cast<size_t>(type)]; }
+  bool operator==(const Target&) const = default;
+};
+
+// The machine at hand, as far as this process may use it: cores of its affinity and its control
+// group, registers that the operating system saves. Rates are estimates (estimate.h). Unsupported
+// where it is not an x86-64 processor with at least the level v2.
+Result<Target> host_target();
+
+// The target without what the level lacks; a level that is not below the target's changes nothing.
+// Rates follow from the ratio of estimates, so they are no longer measured.
+Target restricted(Target target, Isa isa);
+
+// "avx512-2c": what a target is called that nobody named.
+std::string default_name(const Target& target);
+
+// Whether the numbers make sense: what every Target that a compiler sees has passed.
+Status check(const Target& target);
+
+inline constexpr int64_t kMaxTargetText = 64 << 10;  // bytes
+
+std::string print(const Target& target);
+// Inverse of print; checks the target. `file` is for error texts, "file:line:column".
+Result<Target> parse_target(std::string_view text, std::string_view file);
+
+// Bounds of check(), which the parser applies where the number stands.
+inline constexpr int64_t kMaxTargetCores = 65536;
+inline constexpr int64_t kMaxTargetBytes = int64_t{1} << 50;
+inline constexpr size_t kMaxCacheLevels = 8;
+inline constexpr size_t kMaxTargetName = 200;  // bytes
+inline constexpr double kMinTargetRate = 1;    // a second
+inline constexpr double kMaxTargetRate = 1e18;
+inline constexpr double kMaxForkJoin = 1;  // second
+
+}  // namespace hone
