@@ -6,6 +6,7 @@
 #include "cli/evaluation.h"
 #include "ir/op.h"
 #include "ir/passes/passes.h"
+#include "target/target.h"
 #include "zoo/zoo.h"
 
 #include <algorithm>
@@ -133,6 +134,43 @@ constexpr Example kZooExportExamples[] = {
     {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
     {"hone zoo export resnet18 --opset 17 -o resnet18.onnx", "the same as an ONNX file"},
     {"hone zoo export lstm_lm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
+
+// ---- target ------------------------------------------------------------------------------------
+
+constexpr std::string_view kTargetText =
+    "A target is a machine as data: cores, instructions, caches and rates. Its text may be edited. "
+    "Rates of a machine that nobody measured are estimates.";
+constexpr Positional kTargetFile[] = {{.name = "FILE",
+                                       .take = Take::file,
+                                       .doc = "a target file; host, the default: this machine",
+                                       .optional = true}};
+constexpr Option kIsa = {.name = "isa",
+                         .take = Take::word,
+                         .value = "LEVEL",
+                         .doc = "leave out the instructions above this level",
+                         .words = kIsaWords};
+constexpr Option kTargetShow[] = {kIsa};
+constexpr Option kTargetProbe[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "where the target goes; - is the standard output",
+     .fallback = "-"},
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "time of measuring, at most 60; some samples are taken in any case",
+     .fallback = "10"},
+    kIsa};
+constexpr Example kTargetShowExamples[] = {
+    {"hone target show", "this machine, with estimated rates"},
+    {"hone target show my.target", "a file, checked"},
+    {"hone target show my.target --isa avx2 > avx2.target", "the same machine without AVX-512"}};
+constexpr Example kTargetListExamples[] = {{"hone target list", "this machine, level by level"}};
+constexpr Example kTargetProbeExamples[] = {
+    {"hone target probe -o my.target", "measures this machine"},
+    {"hone target probe --isa avx2 -o avx2.target", "what code without AVX-512 reaches"}};
 
 // ---- inspect -----------------------------------------------------------------------------------
 
@@ -392,6 +430,28 @@ constexpr Command kCommands[] = {
      .options = kZooExport,
      .examples = kZooExportExamples,
      .run = &cmd_zoo_export},
+    {.name = "target show",
+     .summary = "Print a machine as text",
+     .text = kTargetText,
+     .positionals = kTargetFile,
+     .options = kTargetShow,
+     .examples = kTargetShowExamples,
+     .run = &cmd_target_show},
+    {.name = "target list",
+     .summary = "List what this machine can be compiled as",
+     .text = "One line for each level of instructions that it has; 'hone target show --isa LEVEL' "
+             "shows one.",
+     .examples = kTargetListExamples,
+     .run = &cmd_target_list},
+    {.name = "target probe",
+     .summary = "Measure this machine",
+     .text = "Measures operations per second by element type, what a core reads from each cache "
+             "and from memory, and the time to start work on all cores. Each figure is what one "
+             "sample of ten reaches, so that other work on the machine matters little; it still "
+             "is best to leave the machine alone meanwhile.",
+     .options = kTargetProbe,
+     .examples = kTargetProbeExamples,
+     .run = &cmd_target_probe},
     {.name = "inspect",
      .summary = "Say what is in a model",
      .text = kModelText,

@@ -1,0 +1,66 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/source.h"
+#include "target/probe.h"
+#include "target/target.h"
+
+namespace hone::cli {
+namespace {
+
+Result<Target> load_target(const std::string& file) {
+  if (file.empty() || file == "host") return host_target();
+  return parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file);
+}
+
+Isa level_of(const Arguments& arguments) {
+  return arguments.given("isa") ? isa_from_name(arguments.text("isa")).value() : kIsas.back();
+}
+
+}  // namespace
+
+Status cmd_target_show(const Arguments& arguments, Console& console) {
+  Target target = HONE_TRY(load_target(arguments.text("FILE")));
+  console.write(print(restricted(std::move(target), level_of(arguments))));
+  return {};
+}
+
+Status cmd_target_list(const Arguments&, Console& console) {
+  const Target host = HONE_TRY(host_target());
+  TextTable table("llrlll", {"target", "level", "cores", "caches", "memory", "extensions"});
+  for (auto isa = kIsas.rbegin(); isa != kIsas.rend(); ++isa) {
+    if (*isa > host.isa) continue;
+    const Target target = restricted(host, *isa);
+    std::vector<std::string> caches;
+    for (const CacheLevel& cache : target.caches) caches.push_back(format_bytes(cache.bytes));
+    std::vector<std::string_view> extensions;
+    for (Extension e : kExtensions)
+      if (target.extensions.contains(e)) extensions.push_back(name(e));
+    table.add_row({target.name, std::string(name(*isa)), std::to_string(target.cores),
+                   join(caches, ", "), format_bytes(target.memory_bytes), join(extensions, ", ")});
+  }
+  console.write(table.to_string());
+  return {};
+}
+
+Status cmd_target_probe(const Arguments& arguments, Console& console) {
+  const std::string path = arguments.text("output");
+  if (path != "-") HONE_TRY(check_writable(path));
+  const std::unique_ptr<Progress> progress = console.progress();
+  const Target target = HONE_TRY(probe_target({.seconds = arguments.real("seconds"),
+                                               .isa = level_of(arguments),
+                                               .progress = progress.get(),
+                                               .cancel = &console.cancel()}));
+  if (path == "-") {
+    console.write(print(target));
+    return {};
+  }
+  HONE_TRY(write_file_atomic(path, print(target)));
+  console.note("wrote {}", path);
+  return {};
+}
+
+}  // namespace hone::cli

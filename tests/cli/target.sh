@@ -1,0 +1,36 @@
+# A machine can be listed, measured, written, read back, and restricted.
+"$HONE" target list >list 2>err
+[[ ! -s err ]]
+grep -Eq "^target +level +cores" list
+grep -q "x86-64-v2" list
+"$HONE" target show >host
+"$HONE" target show host | cmp - host
+grep -q "measured = false" host
+"$HONE" target show host --isa x86-64-v2 >v2
+grep -q "isa = x86-64-v2$" v2
+"$HONE" target show v2 | cmp - v2
+
+"$HONE" target probe --seconds 0.1 --progress plain -o my.target >out 2>err
+[[ ! -s out ]]
+grep -q "measurements in" err
+grep -q "wrote my.target" err
+grep -q "measured = true" my.target
+"$HONE" target show my.target | cmp - my.target
+"$HONE" target show my.target --isa x86-64-v2 | grep -q "measured = false"
+"$HONE" target probe --seconds 0 --isa x86-64-v2 2>/dev/null | grep -q "isa = x86-64-v2$"
+
+fails() { # fails CODE WORDS ARGS...
+  local code=0 wanted=$1 words=$2
+  shift 2
+  "$HONE" "$@" >out 2>err || code=$?
+  [[ $code == "$wanted" && ! -s out ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
+  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
+}
+sed 's/cores = .*/cores = none/' host >bad.target
+fails 3 "'none' is not an integer (bad.target:4:11)" target show bad.target
+fails 3 "missing.target" target show missing.target
+fails 5 "limit of 65536" target show /dev/zero
+fails 2 "avx1024" target show --isa avx1024
+fails 2 "0 to 60" target probe --seconds 61
+fails 2 "no folder" target probe -o missing/my.target
+fails 2 "needs one of show, list, probe" target
