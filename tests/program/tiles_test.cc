@@ -150,6 +150,13 @@ TEST(Tiles, VerifyRefusesWhatIsNotWellFormed) {
        "sub does not combine trips"},
       {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = mul %a, %x\nyield %2 }",
        "does not combine what it carries by add alone"},
+      {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = add %a, %a\nyield %2 }",
+       "does not combine what it carries by add alone"},
+      {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = add %a, %x\nstore @y[i] = %2\nyield %2 "
+           "}",
+       "does not combine what it carries by add alone"},
+      {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = add %a, %x\n%3 = add %2, %a\nyield %3 }",
+       "does not combine what it carries by add alone"},
       {x + "%1 = for j in 2 carry (%a = %x by add) {\n%2 = add %x, %a\nyield %2 }",
        "does not combine what it carries by add alone"},
   };

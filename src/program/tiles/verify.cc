@@ -212,25 +212,56 @@ class Verifier {
     return {};
   }
 
-  // Whether `next` is combine(... combine(inside, x) ..., y), with what is gathered always first.
+  // Whether `next` is combine(... combine(inside, x) ..., y), with what is gathered always first,
+  // and nothing else sees what is gathered on the way: it depends on the order of the trips.
   static bool accumulates(const Block& body, Scalar next, Scalar inside, Opcode combine) {
+    if (uses(body, next) != 0) return false;
     for (auto statement = body.rbegin(); statement != body.rend() && next != inside; ++statement) {
+      std::optional<Scalar> before;
       if (const Compute* s = std::get_if<Compute>(&statement->kind); s && s->result == next) {
         if (s->op.opcode() != combine) return false;
-        next = s->operands[0];
+        before = s->operands[0];
       } else if (const Fma* f = std::get_if<Fma>(&statement->kind); f && f->result == next) {
         if (combine != Opcode::add) return false;
-        next = f->c;
+        before = f->c;
       } else if (const Loop* loop = std::get_if<Loop>(&statement->kind)) {
         for (const Carry& inner : loop->carried) {
           if (inner.result != next) continue;
           if (inner.combine != combine) return false;
-          next = inner.initial;
-          break;
+          before = inner.initial;
+        }
+      }
+      if (!before) continue;
+      next = *before;
+      if (uses(body, next) != 1) return false;
+    }
+    return next == inside;
+  }
+
+  // How often statements of the block read the scalar; its own yield is not one of them.
+  static int64_t uses(const Block& body, Scalar scalar) {
+    int64_t count = 0;
+    for (const Statement& statement : body) {
+      auto read = [&](Scalar s) { count += s == scalar ? 1 : 0; };
+      if (const Compute* s = std::get_if<Compute>(&statement.kind)) {
+        for (Scalar operand : s->operands) read(operand);
+      } else if (const Fma* f = std::get_if<Fma>(&statement.kind)) {
+        for (Scalar operand : {f->a, f->b, f->c}) read(operand);
+      } else if (const Choose* c = std::get_if<Choose>(&statement.kind)) {
+        read(c->value);
+      } else if (const Load* l = std::get_if<Load>(&statement.kind)) {
+        if (l->otherwise) read(*l->otherwise);
+      } else if (const Store* w = std::get_if<Store>(&statement.kind)) {
+        read(w->value);
+      } else if (const Loop* loop = std::get_if<Loop>(&statement.kind)) {
+        count += uses(loop->body, scalar);
+        for (const Carry& carry : loop->carried) {
+          read(carry.initial);
+          read(carry.next);
         }
       }
     }
-    return next == inside;
+    return count;
   }
 
   // ---- Definitions and uses --------------------------------------------------------------------
