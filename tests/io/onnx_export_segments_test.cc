@@ -5,7 +5,8 @@
 #include <filesystem>
 
 #include "ir/model_text.h"
-#include "onnx_file.h"
+#include "tests/io/onnx_file.h"
+#include "tests/ir/segment_models.h"
 
 // Models of several segments, whose sizes depend on data: written as ONNX and as text, read again,
 // and run beside the model that was written.
@@ -135,25 +136,6 @@ TEST(OnnxExportSegments, ADetector) {
   }
   expect_comes_back(detector_file().model(), feeds);
 }
-
-constexpr std::string_view kPositives = R"(
-model @positives(%x: f32[6]) -> (%found: f32[K], %twice: f32[K]) where K in 0..6 {
-  %found, %count = run %x crop %found[0] to %count
-    graph @select(%x: f32[6]) -> (f32[6], i64[]) {
-      %misses = compare %x, 0 {direction = le} : bool[6]
-      %key = cast %misses {dtype = i64} : i64[6]
-      %keys, %packed = sort %key, %x {axis = 0} : i64[6], f32[6]
-      %total = reduce %key {kind = sum, axes = [0]} : i64[]
-      %count = sub 6, %total : i64[]
-      return %packed, %count
-    }
-  %twice = run %found
-    graph @double(%v: f32[M]) -> f32[M] where M in 0..100 {
-      %y = add %v, %v : f32[M]
-      return %y
-    }
-}
-)";
 
 TEST(OnnxExportSegments, ACrop) {
   expect_comes_back(parsed(kPositives), {{vector_of({-1, 2, 0, 3.5, -4, 1})},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/functional.h"
-#include "onnx_file.h"
+#include "tests/io/onnx_file.h"
 
 // What import does beyond single ops: names, functions, subgraphs, sizes that depend on data.
 
