@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/tensor.h"
+
+// What the runtime executes: a Program for one set of sizes, flattened, with machine code. Plain
+// data: a loader checks it (executable.h), so a bug above cannot reach memory that is not its own.
+
+namespace hone {
+
+namespace image {
+
+// Steps of a loop around the place: address += stride * its trip.
+struct Step {
+  uint32_t loop = 0;  // Repeat::loop
+  int64_t stride = 0;
+};
+
+// Where the bytes of a buffer lie.
+struct Place {
+  enum class Region : uint8_t { input, output, constant, arena };
+  Region region = Region::arena;
+  uint32_t index = 0;  // of inputs, outputs, constants
+  int64_t offset = 0;  // bytes
+  int64_t bytes = 0;
+  std::vector<Step> steps = {};
+};
+
+struct Phase {
+  std::string symbol;  // of the function in the kernel's object
+  int64_t trips = 1;
+  bool is_parallel = false;  // its trips are divided among the threads
+};
+
+struct Kernel {
+  std::string name;                           // for profiles and messages
+  std::shared_ptr<const std::string> object;  // an ELF relocatable; kernels may share one
+  std::vector<Phase> phases;
+  int64_t scratch_bytes = 0;  // per thread
+};
+
+struct Command;
+using Block = std::vector<Command>;
+
+struct Launch {
+  uint32_t kernel = 0;
+  std::vector<Place> buffers;
+  std::vector<int64_t> symbols = {};
+};
+struct Copy {
+  Place from;
+  Place to;
+};
+struct Branch {
+  Place condition;  // one byte
+  Block on_true;
+  Block on_false;
+};
+// Runs `test`, ends if the byte at `condition` is 0, runs `body`, and again.
+struct While {
+  Block test;
+  Place condition;
+  Block body;
+};
+struct Repeat {
+  uint32_t loop = 0;  // its number: each Repeat has its own
+  int64_t trips = 0;
+  bool reverse = false;  // trips count down to 0
+  Block body;
+};
+struct Command {
+  std::string name;
+  std::variant<Launch, Copy, Branch, While, Repeat> kind;
+};
+
+struct Port {
+  std::string name;
+  Type type;  // static
+};
+
+}  // namespace image
+
+struct Image {
+  std::string name;
+  int64_t threads = 1;
+  std::vector<image::Port> inputs;
+  std::vector<image::Port> outputs;
+  std::vector<Tensor> constants;
+  std::vector<image::Kernel> kernels;
+  image::Block commands;  // one after another
+  int64_t arena_bytes = 0;
+  uint32_t loops = 0;  // numbers of Repeats are below
+};
+
+}  // namespace hone
