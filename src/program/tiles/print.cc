@@ -1,4 +1,5 @@
 #include "ir/text_printer.h"
+#include "program/tiles/bind.h"
 #include "program/tiles/tiles.h"
 
 // docs/formats/tiles-text.md describes the language.
@@ -49,12 +50,7 @@ class TilePrinter {
     parameters(BufferRole::input);
     out_ += " -> ";
     parameters(BufferRole::output);
-    std::vector<Symbol> symbols;
-    for (const TileBuffer& buffer : program_.buffers)
-      for (Dim dim : buffer.type.dims())
-        for (Symbol symbol : dim.symbols())
-          if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
-    TextPrinter(out_, {}).symbols(symbols);
+    TextPrinter(out_, {}).symbols(symbols_of(program_));
   }
 
   void parameters(BufferRole role) {
