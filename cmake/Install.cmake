@@ -1,9 +1,10 @@
-# `cmake --install` gives the headers, the library, the binary, and a config for find_package(hone).
+# `cmake --install` gives the headers, the libraries, the binary, and a config for
+# find_package(hone).
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS hone EXPORT hone_targets)
+install(TARGETS hone hone_runtime EXPORT hone_targets)
 install(TARGETS hone_binary)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)

@@ -22,7 +22,9 @@ if(HONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HONE_CCACHE})
 endif()
 
-if(HONE_SANITIZE)
+if(HONE_SANITIZE STREQUAL thread)
+  set(HONE_SANITIZERS -fsanitize=thread -fno-omit-frame-pointer)
+elseif(HONE_SANITIZE)
   # fuzzer-no-link adds the coverage that guides the fuzz targets.
   set(HONE_SANITIZERS -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)

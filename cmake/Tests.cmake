@@ -1,27 +1,39 @@
 # One test binary per folder of tests/, plus scripts. Labels: `fast` is what `./dev test` runs.
+# Tests and scripts that compile something find the compiler in $CXX.
 
 find_package(GTest REQUIRED)
+
+# The thread sanitizer is for what compiled models run on: only that is linked and tested with it.
+set(tested_library hone_cli)
+set(tested_folders ".*")
+set(test_headers src/io/onnx/proto.h)
+if(HONE_SANITIZE STREQUAL thread)
+  set(tested_library hone_runtime)
+  set(tested_folders "^(base|runtime|log)$")
+  set(test_headers "")
+endif()
 
 # The headers of gtest cost more than most tests; they are precompiled once, for all binaries.
 file(WRITE ${PROJECT_BINARY_DIR}/test_pch.cc "")
 add_library(hone_test_pch STATIC ${PROJECT_BINARY_DIR}/test_pch.cc)
-target_link_libraries(hone_test_pch PUBLIC hone_cli GTest::gmock GTest::gtest_main)
+target_link_libraries(hone_test_pch PUBLIC ${tested_library} GTest::gmock GTest::gtest_main)
 target_compile_definitions(hone_test_pch PUBLIC HONE_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
 target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "tests/io/onnx_testing.h"
 hone_target(hone_test_pch)
 # Tests wait for the library, not for themselves: optimizing them would triple their build time.
 target_compile_options(hone_test_pch PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(hone_test_pch PRIVATE
-  cmake/pch.h src/io/onnx/proto.h <gtest/gtest.h> <gmock/gmock.h>)
+  cmake/pch.h ${test_headers} <gtest/gtest.h> <gmock/gmock.h>)
 
-add_custom_target(tests DEPENDS hone_binary)
+add_custom_target(tests)
 
 set(test_shards 1 2)  # Each binary runs in two halves, side by side.
 
 file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/*)
 foreach(folder IN LISTS test_folders)
   cmake_path(GET folder FILENAME name)
-  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install)$")
+  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install)$" OR
+     NOT name MATCHES "${tested_folders}")
     continue()
   endif()
   hone_glob(sources ${folder}/*.cc)
@@ -38,9 +50,14 @@ foreach(folder IN LISTS test_folders)
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name}.${shard} COMMAND test_${name} --gtest_brief=1)
     set_tests_properties(${name}.${shard} PROPERTIES LABELS fast
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+      ENVIRONMENT
+      "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index};CXX=${CMAKE_CXX_COMPILER}")
   endforeach()
 endforeach()
+if(HONE_SANITIZE STREQUAL thread)
+  return()
+endif()
+add_dependencies(tests hone_binary)
 
 # Scripts run in an empty folder, with the binary in $HONE and the repository in $ROOT.
 set(script_environment HONE=$<TARGET_FILE:hone_binary> ROOT=${PROJECT_SOURCE_DIR}

@@ -7,4 +7,5 @@ cmake -S "$ROOT/tests/install" -B consumer -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$PWD/prefix" >configure.log
 cmake --build consumer
 ./consumer/consumer
+./consumer/runner
 ./prefix/bin/hone --version

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+
+namespace hone {
+
+// Memory from the operating system: aligned to a page, zero at first, and committed page by page
+// when it is touched.
+class Memory {
+ public:
+  // What the hardware's pages have, at least and, for what hone runs on, at most.
+  static constexpr int64_t kPage = 4096;
+  enum class Access : uint8_t { read, execute };  // execute: and read
+
+  Memory() = default;
+  Memory(Memory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Memory();
+
+  // ErrorCode::limit if there is not as much.
+  static Result<Memory> map(int64_t bytes);
+
+  std::byte* data() const { return bytes_.data(); }
+  int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
+
+  // Takes the right to write away, of whole pages inside.
+  Status protect(int64_t offset, int64_t bytes, Access access);
+
+ private:
+  explicit Memory(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace hone
