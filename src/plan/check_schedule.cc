@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "plan/group_work.h"
+#include "plan/kernel_body.h"
+
+namespace hone {
+
+namespace {
+
+constexpr int64_t kMaxLanes = 64;
+constexpr int64_t kMaxUnroll = 64;
+constexpr int64_t kMaxCode = 1 << 14;  // statements, each unrolled one on its own
+
+class ScheduleCheck {
+ public:
+  ScheduleCheck(const KernelBody& body, const Schedule& schedule)
+      : graph_(body.graph), schedule_(schedule), space_(space_of(body)) {
+    for (NodeId node : graph_.nodes())
+      if (graph_.opcode(node) != Opcode::parameter && graph_.opcode(node) != Opcode::constant)
+        nodes_.push_back(node);
+  }
+
+  Status run() const {
+    if (schedule_.algorithm == Algorithm::generic) return generic();
+    for (NodeId node : nodes_)
+      if (!is_fusible(graph_.opcode(node)))
+        return unsupported("{} is built by the generic algorithm only", graph_.describe(node));
+    HONE_TRY(order());
+    HONE_TRY(tiles());
+    HONE_TRY(code());
+    return schedule_.algorithm == Algorithm::nest ? nest() : gemm();
+  }
+
+ private:
+  Status generic() const {
+    if (nodes_.size() != 1)
+      return unsupported("the generic algorithm takes one op, not {}", nodes_.size());
+    if (schedule_ != Schedule{}) return bad_input("the generic algorithm has nothing to decide");
+    return {};
+  }
+
+  Status order() const {
+    std::vector<int> sorted = schedule_.order;
+    std::ranges::sort(sorted);
+    for (int d = 0; d < static_cast<int>(sorted.size()); ++d)
+      if (sorted[static_cast<size_t>(d)] != d)
+        return bad_input("the order is no permutation of the results' {} dims", space_.parallel);
+    if (static_cast<int>(sorted.size()) != space_.parallel)
+      return bad_input("the order has {} dims, the results {}", sorted.size(), space_.parallel);
+    if (schedule_.threads < 0 || schedule_.threads > space_.parallel)
+      return bad_input("threads divide {} of {} loops", schedule_.threads, space_.parallel);
+    if (schedule_.threads > 0 && has_sub_byte_output())
+      return unsupported("threads would share bytes of an output");
+    return {};
+  }
+
+  Status tiles() const {
+    if (schedule_.lanes.size() > 1)
+      return unsupported("lanes on {} dims, not on one", schedule_.lanes.size());
+    for (const Tile& lanes : schedule_.lanes) {
+      HONE_TRY(tile(lanes, "lanes"));
+      if (lanes.count < 2 || lanes.count > kMaxLanes || (lanes.count & (lanes.count - 1)) != 0)
+        return bad_input("{} lanes, which is no power of 2 up to {}", lanes.count, kMaxLanes);
+      if (has_sub_byte_value()) return unsupported("lanes would share bytes");
+    }
+    int64_t unrolled = 1;
+    for (size_t i = 0; i < schedule_.unroll.size(); ++i) {
+      const Tile& unroll = schedule_.unroll[i];
+      HONE_TRY(tile(unroll, "unroll"));
+      if (std::ranges::count(schedule_.unroll, unroll.dim, &Tile::dim) > 1)
+        return bad_input("dim {} is unrolled twice", unroll.dim);
+      if (unroll.count < 1 || unroll.count > kMaxUnroll)
+        return bad_input("unrolled {} times, outside of 1..{}", unroll.count, kMaxUnroll);
+      unrolled *= unroll.count;
+    }
+    if (unrolled > kMaxUnroll)
+      return over_limit("{} points are unrolled, more than {}", unrolled, kMaxUnroll);
+    return {};
+  }
+
+  Status tile(const Tile& tile, std::string_view what) const {
+    const int dims = static_cast<int>(space_.dims.size());
+    if (tile.dim < 0 || tile.dim >= dims)
+      return bad_input("{} on dim {} of {}", what, tile.dim, dims);
+    if (tile.dim >= space_.parallel && graph_.opcode(space_.anchor) == Opcode::arg_reduce)
+      return unsupported("{} on the dim that arg_reduce searches in order", what);
+    return {};
+  }
+
+  // Each tile of a result's dim may have a smaller one at the end, with code of its own.
+  Status code() const {
+    double statements = static_cast<double>(work_of(graph_, nodes_, graph_.outputs()).statements);
+    for (const Tile& unroll : schedule_.unroll) statements *= 2 * static_cast<double>(unroll.count);
+    for (const Tile& lanes : schedule_.lanes)
+      statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
+    if (statements > kMaxCode)
+      return over_limit("{} statements when unrolled, more than {}", statements, kMaxCode);
+    return {};
+  }
+
+  Status nest() const {
+    if (!schedule_.block.empty() || schedule_.pack_lhs || schedule_.pack_rhs)
+      return bad_input("a nest has no blocks and packs nothing");
+    if (schedule_.row < 0 || schedule_.row > space_.parallel)
+      return bad_input("a row of {} of {} dims", schedule_.row, space_.parallel);
+    if (schedule_.row > 0 && schedule_.row < schedule_.threads)
+      return bad_input("threads divide {} loops, a row is inside of {}", schedule_.threads,
+                       schedule_.row);
+    return {};
+  }
+
+  Status gemm() const { return unsupported("the body is no contraction that gemm takes"); }
+
+  bool has_sub_byte_output() const {
+    return std::ranges::any_of(graph_.outputs(),
+                               [&](ValueId v) { return bits(graph_.type(v).dtype()) < 8; });
+  }
+  bool has_sub_byte_value() const {
+    for (uint32_t v = 0; v < graph_.value_count(); ++v)
+      if (bits(graph_.type(ValueId{v}).dtype()) < 8) return true;
+    return false;
+  }
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  const KernelSpace space_;
+  std::vector<NodeId> nodes_;
+};
+
+}  // namespace
+
+Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& /*target*/) {
+  return ScheduleCheck(body, schedule).run();
+}
+
+}  // namespace hone

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ir/graph.h"
+
+// What it takes to compute a group at points of its results, each time anew: where the values are
+// needed follows from access relations alone.
+
+namespace hone {
+
+struct GroupWork {
+  int64_t statements = 0;  // of the code for one point
+  double operations = 0;   // for all points; what does not depend on a loop is not repeated in it
+  double inherent = 0;     // of the ops on their own, each element computed once
+};
+
+inline constexpr int64_t kMaxStatements = 512;
+
+// Stops at kMaxStatements + 1 statements. Symbols count as their largest values.
+GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,
+                  std::span<const ValueId> outputs);
+
+}  // namespace hone

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/access.h"
+#include "ir/graph.h"
+#include "plan/layout.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+// What a kernel computes, apart from where it stands: groups of equal bodies are one kernel.
+
+namespace hone {
+
+struct KernelBody {
+  Graph graph;                  // primitive ops; parameters are what the kernel reads
+  std::vector<Layout> inputs;   // per parameter: how it lies in memory
+  std::vector<Layout> outputs;  // per output
+};
+
+// Of ops, types, layouts; names do not count.
+uint64_t kernel_hash(const KernelBody& body);
+
+// The dims that a Schedule speaks of: those of the results, then the reduction dims of the anchor,
+// which is the only op of the body that reduces (contraction, reduction or window), if there is
+// exactly one.
+struct KernelSpace {
+  std::vector<IterDim> dims;
+  int parallel = 0;    // so many of them are the results'
+  NodeId anchor = {};  // none: index is UINT32_MAX
+  bool has_anchor() const { return anchor != NodeId{}; }
+};
+KernelSpace space_of(const KernelBody& body);
+
+// What a group reads: values from outside but constants of one element, in order of first use. And
+// what it writes: all results of a single node, of several nodes those that are read outside or are
+// outputs of the graph, in the order of nodes.
+struct GroupPorts {
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+// Nodes stand in the graph's order, here and below.
+GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
+
+// Whether the op can be computed at one point of a nest that computes others, too: elementwise ops,
+// data movement, gather, dynamic slice, contractions, reductions, windows, iota.
+bool is_fusible(Opcode opcode);
+
+// Whether these nodes may be one kernel, and why not. A single node with an access relation always
+// may. Several: all are fusible, all that they write has the same dims, code and work for a point
+// stay bounded, and no path leaves the group and comes back.
+Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
+Status check_group(const Graph& graph, std::span<const NodeId> nodes);
+
+// The group as a graph of its own, with the values' names. `layouts` has one per value of the
+// graph; where it is shorter, and for those without parts, memory is row-major.
+KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts);
+KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts);
+
+// Whether the schedule can be carried out on the body, and why not. A body of one op has
+// Algorithm::generic, one of fusible ops Algorithm::nest with nothing but an order.
+Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target);
+
+}  // namespace hone

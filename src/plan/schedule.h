@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace hone {
+
+// How a kernel is carried out.
+enum class Algorithm : uint8_t {
+  generic,  // of a single op, one point after another: serves every op
+  nest,     // of a fused group: loops over the results' elements, everything else computed there
+  gemm,     // of a group around one contraction: packed panels, a register tile, an epilogue
+};
+std::string_view name(Algorithm algorithm);
+
+// `count` points of a dim that are taken together.
+struct Tile {
+  int dim = 0;
+  int64_t count = 1;
+  bool operator==(const Tile&) const = default;
+};
+
+// Dims are numbered as in the kernel's space (space_of): first the dims of the results, then those
+// of the anchor's reduction. Where a count does not divide its dim, the last tile is smaller.
+struct Schedule {
+  Algorithm algorithm = Algorithm::generic;
+  // ---- nest and gemm
+  std::vector<int> order;    // the dims of the results, from outside in
+  int threads = 0;           // so many of the outermost loops are divided among threads
+  std::vector<Tile> lanes;   // at most one: side by side in vector lanes
+  std::vector<Tile> unroll;  // side by side in registers
+  // ---- nest
+  // Loops over the first `row` dims, tiles included, stand around those over the others. What
+  // depends on no other dim is computed once per row; sums and the like in a row run in the tiles
+  // of the other dims.
+  int row = 0;
+  // ---- gemm
+  std::vector<Tile> block;  // tiles that stay in a cache: of rows, columns, the reduction
+  bool pack_lhs = false;    // into scratch, panel by panel
+  bool pack_rhs = false;
+
+  bool operator==(const Schedule&) const = default;
+};
+
+}  // namespace hone
