@@ -325,6 +325,10 @@ Result<Attrs> TextParser::attributes(Opcode opcode, std::string_view text) {
 Status TextParser::constant(Scope& scope, const Token& word) {
   if (scope.results.size() != 1)
     return at(word, bad_input("constant has 1 result, {} are named", scope.results.size()));
+  return define(scope, scope.results[0], scope.graph.add_constant(HONE_TRY(tensor())));
+}
+
+Result<Tensor> TextParser::tensor() {
   size_t offset = peek().offset;
   ConstantText text = HONE_TRY(constant_text());
   HONE_TRY(expect(":"));
@@ -333,9 +337,9 @@ Status TextParser::constant(Scope& scope, const Token& word) {
   if (!constant_type.is_static())
     return at(stated.offset,
               bad_input("a constant of type {}, which is not static", constant_type.to_string()));
-  Result<Tensor> tensor = constant_tensor(text, constant_type);
-  if (!tensor.ok()) return at(offset, std::move(tensor).error());
-  return define(scope, scope.results[0], scope.graph.add_constant(std::move(*tensor)));
+  Result<Tensor> value = constant_tensor(text, constant_type);
+  if (!value.ok()) return at(offset, std::move(value).error());
+  return value;
 }
 
 Result<TextParser::ConstantText> TextParser::constant_text() {

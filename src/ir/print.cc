@@ -171,7 +171,8 @@ void TextPrinter::node(const Graph& graph, NodeId n, int indent) {
   if (results.size() > 0) out_ += " = ";
   out_ += op.name();
   if (op.opcode() == Opcode::constant) {
-    constant(graph, n);
+    std::string_view name = graph.name(results[0]);
+    constant(graph.constant(n), name.empty() ? fmt::format("c{}", n.index) : std::string(name));
   } else if (op.opcode() == Opcode::parameter) {
     std::span<const ValueId> inputs = graph.inputs();  // in the order of their nodes
     auto input = std::lower_bound(inputs.begin(), inputs.end(), results[0]) - inputs.begin();
@@ -219,8 +220,7 @@ bool TextPrinter::as_splat(const Tensor& tensor) {
   return true;
 }
 
-void TextPrinter::constant(const Graph& graph, NodeId n) {
-  const Tensor& tensor = graph.constant(n);
+void TextPrinter::constant(const Tensor& tensor, std::string_view wanted) {
   if (as_splat(tensor)) {
     out_ += ' ';
     append_element(out_, tensor, 0);
@@ -237,8 +237,6 @@ void TextPrinter::constant(const Graph& graph, NodeId n) {
   } else if (options_.elide) {
     out_ += " ...";
   } else if (options_.weights != nullptr) {
-    std::string_view name = graph.name(graph.result(n));
-    std::string wanted = name.empty() ? fmt::format("c{}", n.index) : std::string(name);
     out_ += ' ';
     append_label(out_, '@', options_.weights->add(weight_name(wanted), tensor));
   } else {

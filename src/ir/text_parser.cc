@@ -100,6 +100,16 @@ Result<int64_t> TextParser::integer(std::string_view what) {
   return value;
 }
 
+Result<Dim> TextParser::dim(std::string_view what) {
+  if (!peek().is("[")) return expected(fmt::format("{} in brackets", what));
+  size_t offset = peek().offset;
+  std::string_view text = lexer_.take_brackets();
+  if (text.empty()) return at(offset, bad_input("this bracket is never closed"));
+  Result<Dim> dim = parse_dim(trim(text.substr(1, text.size() - 2)), symbols_);
+  if (!dim.ok()) return at(offset, std::move(dim).error());
+  return dim;
+}
+
 Result<std::string> TextParser::header() {
   if (!eat("weights")) return std::string();
   if (peek().kind != TokenKind::string) return expected("a file name in quotes");

@@ -63,6 +63,9 @@ class TextParser {
   Result<Type> type(const TypeText& text);
 
   Result<int64_t> integer(std::string_view what);
+  Result<Dim> dim(std::string_view what);  // "[2*N]"
+  // "[1, 2] : f32[2]", "0 : f32[64]", ...
+  Result<Tensor> tensor();
   // "where N in 1..64 step 4, ..." or nothing: replaces the symbols in scope.
   Status where();
   const std::vector<Symbol>& symbols() const { return symbols_; }

@@ -28,6 +28,8 @@ class TextPrinter {
   void graph(const Graph& graph, int indent);
   void type(Type type) { out_ += type_text(type); }
   void symbols(const std::vector<Symbol>& symbols);  // " where N in 1..64", or nothing
+  // " [1, 2]"; a large one goes to the table of weights under a name like `wanted`.
+  void constant(const Tensor& tensor, std::string_view wanted);
 
  private:
   const std::string& type_text(Type type);
@@ -39,7 +41,6 @@ class TextPrinter {
   void value(const Graph& graph, ValueId v);
   void values(const Graph& graph, std::span<const ValueId> list);
   void donation(const Graph& graph, size_t input);
-  void constant(const Graph& graph, NodeId n);
   bool as_splat(const Tensor& tensor);
   void regions(const Graph& graph, NodeId n, int indent);
   void line(int indent) { out_.append(1, '\n').append(static_cast<size_t>(indent), ' '); }

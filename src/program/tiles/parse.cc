@@ -1,7 +1,7 @@
 #include "base/text.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
-#include "program/tiles/tiles.h"
+#include "program/tiles/parser.h"
 
 // Recursive descent. What is well-formed is left to verify(); here names and types are found.
 
@@ -13,7 +13,7 @@ using namespace tile;
 
 class TileParser {
  public:
-  TileParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
+  explicit TileParser(TextParser& text) : text_(text) {}
 
   Result<TileProgram> program() {
     HONE_TRY(text_.expect("tiles"));
@@ -30,7 +30,6 @@ class TileParser {
     }
     if (!text_.peek().is("}")) return text_.expected("a loop or '}'");
     HONE_TRY(text_.expect("}"));
-    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
     return std::move(program_);
   }
 
@@ -411,7 +410,7 @@ class TileParser {
                           : floordiv(std::move(dividend), divisor);
   }
 
-  TextParser text_;
+  TextParser& text_;
   TileProgram program_;
   std::vector<TextParser::TypeText> types_;  // of the buffers
   LabelTable buffers_, scalars_;
@@ -421,10 +420,15 @@ class TileParser {
 
 }  // namespace
 
+Result<TileProgram> parse_tiles(TextParser& text) { return TileParser(text).program(); }
+
 Result<TileProgram> parse_tiles(std::string_view text, std::string_view file) {
   ParseOptions options;
   options.file = file;
-  return TileParser(text, options).program();
+  TextParser parser(text, options);
+  TileProgram program = HONE_TRY(parse_tiles(parser));
+  if (parser.peek().kind != TokenKind::end) return parser.expected("the end of the text");
+  return program;
 }
 
 }  // namespace hone

@@ -1,0 +1,255 @@
+#include "program/frame.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "program/tiles/calling.h"
+#include "runtime/kernel_abi.h"
+
+namespace hone::program {
+
+namespace {
+
+void append(std::vector<BufferId>& list, const std::vector<BufferId>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+template <class T>
+void sort_once(std::vector<T>& list) {
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
+}
+
+Dim aligned(Dim bytes) { return ceildiv(bytes, kBufferAlignment) * kBufferAlignment; }
+
+struct Reads {
+  std::vector<BufferId> operator()(const Launch& c) const { return c.inputs; }
+  std::vector<BufferId> operator()(const Copy& c) const { return {c.from}; }
+  std::vector<BufferId> operator()(const Call& c) const { return c.inputs; }
+  std::vector<BufferId> operator()(const Branch& c) const {
+    std::vector<BufferId> list = {c.condition};
+    append(list, c.inputs);
+    return list;
+  }
+  std::vector<BufferId> operator()(const Loop& c) const { return c.state; }
+  std::vector<BufferId> operator()(const Scan& c) const {
+    std::vector<BufferId> list = c.state;
+    append(list, c.xs);
+    return list;
+  }
+};
+
+struct Writes {
+  std::vector<BufferId> operator()(const Launch& c) const { return c.outputs; }
+  std::vector<BufferId> operator()(const Copy& c) const { return {c.to}; }
+  std::vector<BufferId> operator()(const Call& c) const { return c.outputs; }
+  std::vector<BufferId> operator()(const Branch& c) const { return c.outputs; }
+  std::vector<BufferId> operator()(const Loop& c) const {
+    std::vector<BufferId> list = {c.condition};
+    append(list, c.state);
+    append(list, c.next);
+    return list;
+  }
+  std::vector<BufferId> operator()(const Scan& c) const {
+    std::vector<BufferId> list = c.state;
+    append(list, c.next);
+    append(list, c.ys);
+    return list;
+  }
+};
+
+void collect(const FrameRef& frame, std::unordered_set<const Frame*>& seen,
+             std::vector<FrameRef>& out) {
+  if (frame == nullptr || !seen.insert(frame.get()).second) return;
+  for (const Command& command : frame->commands)
+    for (const FrameRef& inner : frames_of(command)) collect(inner, seen, out);
+  out.push_back(frame);
+}
+
+// The commands that used a stretch of memory last.
+struct Use {
+  std::optional<CommandId> writer;
+  std::vector<CommandId> readers;  // since
+};
+
+// A space of addresses, cut where uses begin and end.
+class Space {
+ public:
+  // Calls use(Use&) for each stretch of [begin, end).
+  template <class F>
+  void each(int64_t begin, int64_t end, const F& use) {
+    if (begin >= end) return;
+    cut(begin);
+    cut(end);
+    for (auto it = uses_.find(begin); it->first < end; ++it) use(it->second);
+  }
+
+ private:
+  void cut(int64_t at) {
+    auto behind = uses_.upper_bound(at);
+    Use before = behind == uses_.begin() ? Use() : std::prev(behind)->second;
+    uses_.try_emplace(at, std::move(before));
+  }
+  std::map<int64_t, Use> uses_;  // by where the stretch begins
+};
+
+}  // namespace
+
+std::vector<BufferId> reads_of(const Command& command) { return std::visit(Reads(), command.kind); }
+std::vector<BufferId> writes_of(const Command& command) {
+  return std::visit(Writes(), command.kind);
+}
+
+BufferId base_of(const Frame& frame, BufferId buffer) {
+  return frame.buffers[buffer].role == Role::view ? frame.buffers[buffer].view.of : buffer;
+}
+
+Accesses accesses_of(const Frame& frame, const Command& command) {
+  Accesses accesses = {reads_of(command), writes_of(command)};
+  for (std::vector<BufferId>* list : {&accesses.reads, &accesses.writes}) {
+    for (BufferId& buffer : *list) buffer = base_of(frame, buffer);
+    sort_once(*list);
+  }
+  return accesses;
+}
+
+std::vector<BufferId> buffers_of(const Frame& frame, Role role) {
+  std::vector<BufferId> list;
+  for (BufferId b = 0; b < frame.buffers.size(); ++b)
+    if (frame.buffers[b].role == role) list.push_back(b);
+  return list;
+}
+
+std::vector<FrameRef> frames_of(const Command& command) {
+  if (const Call* c = std::get_if<Call>(&command.kind)) return {c->frame};
+  if (const Branch* c = std::get_if<Branch>(&command.kind)) return {c->on_true, c->on_false};
+  if (const Loop* c = std::get_if<Loop>(&command.kind)) return {c->test, c->body};
+  if (const Scan* c = std::get_if<Scan>(&command.kind)) return {c->body};
+  return {};
+}
+
+std::vector<FrameRef> all_frames(const FrameRef& main) {
+  std::unordered_set<const Frame*> seen;
+  std::vector<FrameRef> frames;
+  collect(main, seen, frames);
+  return frames;
+}
+
+std::vector<Symbol> symbols_of(const Frame& frame) {
+  std::vector<Symbol> symbols;
+  auto add = [&](Dim dim) {
+    if (dim.is_static()) return;
+    for (Symbol symbol : dim.symbols())
+      if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
+  };
+  for (const Buffer& buffer : frame.buffers) {
+    std::ranges::for_each(buffer.type.dims(), add);
+    add(buffer.view.offset);
+  }
+  for (const Command& command : frame.commands)
+    if (const Scan* scan = std::get_if<Scan>(&command.kind)) add(scan->trips);
+  return symbols;
+}
+
+std::vector<Lifetime> lifetimes(const Frame& frame) {
+  std::vector<Lifetime> lives(frame.buffers.size());
+  for (CommandId c = 0; c < frame.commands.size(); ++c) {
+    const Accesses accesses = accesses_of(frame, frame.commands[c]);
+    for (const std::vector<BufferId>* list : {&accesses.reads, &accesses.writes})
+      for (BufferId buffer : *list) {
+        if (lives[buffer].first > lives[buffer].last) lives[buffer].first = c;
+        lives[buffer].last = c;
+      }
+  }
+  return lives;
+}
+
+Memory memory_of(const Frame& frame) {
+  Memory memory;
+  std::vector<Dim> ends;
+  bool is_decided = false;
+  for (const Buffer& buffer : frame.buffers) {
+    Dim& offset = memory.offsets.emplace_back(0);
+    Dim& end = ends.emplace_back(0);
+    if (buffer.role != Role::temporary) continue;
+    is_decided = buffer.offset.has_value();
+    offset = is_decided ? *buffer.offset : memory.bytes;
+    end = offset + aligned(bytes_of(buffer.type));
+    memory.bytes = is_decided ? std::max(memory.bytes.value(), end.value()) : end;
+  }
+  memory.tops.assign(frame.commands.size(), is_decided ? 0 : memory.bytes);
+  if (!is_decided) return memory;
+  const std::vector<Lifetime> lives = lifetimes(frame);
+  std::vector<std::vector<int64_t>> born(frame.commands.size()), dead(frame.commands.size());
+  for (BufferId b : buffers_of(frame, Role::temporary)) {
+    if (lives[b].first > lives[b].last) continue;
+    born[lives[b].first].push_back(ends[b].value());
+    dead[lives[b].last].push_back(ends[b].value());
+  }
+  std::multiset<int64_t> alive = {0};  // where they end
+  for (size_t c = 0; c < frame.commands.size(); ++c) {
+    alive.insert(born[c].begin(), born[c].end());
+    memory.tops[c] = *alive.rbegin();
+    for (int64_t end : dead[c]) alive.erase(alive.find(end));
+  }
+  return memory;
+}
+
+Dim shared_bytes(const TileProgram& tiles) {
+  Dim bytes = 0;
+  for (const TileBuffer& buffer : tiles.buffers)
+    if (buffer.role == BufferRole::shared) bytes += aligned(bytes_of(buffer.type));
+  return bytes;
+}
+
+namespace {
+
+bool needs_memory(const Command& command, std::span<const Kernel> kernels) {
+  if (const Launch* launch = std::get_if<Launch>(&command.kind))
+    return std::ranges::any_of(kernels[launch->kernel].tiles.buffers,
+                               [](const TileBuffer& b) { return b.role == BufferRole::shared; });
+  return !frames_of(command).empty();
+}
+
+}  // namespace
+
+std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
+                                                 std::span<const Kernel> kernels) {
+  std::vector<std::vector<CommandId>> all;
+  const Memory memory = memory_of(frame);
+  Space arena;
+  std::vector<Use> uses(frame.buffers.size());  // of buffers that lie nowhere in the arena
+  auto each = [&](BufferId b, const auto& use) {
+    const Buffer& buffer = frame.buffers[b];
+    if (buffer.role != Role::temporary || !buffer.offset) return use(uses[b]);
+    arena.each(*buffer.offset, *buffer.offset + bytes_of(buffer.type).value(), use);
+  };
+  for (CommandId c = 0; c < frame.commands.size(); ++c) {
+    const Accesses accesses = accesses_of(frame, frame.commands[c]);
+    std::vector<CommandId> after;
+    auto write = [&](Use& use) {
+      if (use.writer) after.push_back(*use.writer);
+      after.insert(after.end(), use.readers.begin(), use.readers.end());
+      use = {c, {}};
+    };
+    for (BufferId buffer : accesses.reads)
+      each(buffer, [&](Use& use) {
+        if (use.writer) after.push_back(*use.writer);
+        use.readers.push_back(c);
+      });
+    for (BufferId buffer : accesses.writes) each(buffer, write);
+    // Without offsets nothing else lies in this space.
+    if (needs_memory(frame.commands[c], kernels)) {
+      const Dim top = memory.tops[c];
+      arena.each(top.is_static() ? top.value() : 0, kDimLimit, write);
+    }
+    std::erase(after, c);
+    sort_once(after);
+    all.push_back(std::move(after));
+  }
+  return all;
+}
+
+}  // namespace hone::program

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "program/program.h"
+
+// What follows from a frame's buffers and commands.
+
+namespace hone::program {
+
+// Buffers with memory: a view counts as its base. In order, none twice in a list.
+struct Accesses {
+  std::vector<BufferId> reads;
+  std::vector<BufferId> writes;
+};
+Accesses accesses_of(const Frame& frame, const Command& command);
+// Also views, as the command names them.
+std::vector<BufferId> reads_of(const Command& command);
+std::vector<BufferId> writes_of(const Command& command);
+
+BufferId base_of(const Frame& frame, BufferId buffer);
+std::vector<BufferId> buffers_of(const Frame& frame, Role role);
+std::vector<FrameRef> frames_of(const Command& command);
+// All frames below, each once, those that others run before them; `main` last.
+std::vector<FrameRef> all_frames(const FrameRef& main);
+
+std::vector<Symbol> symbols_of(const Frame& frame);  // in order of first appearance
+
+// The commands from the first to the last that use a temporary; first > last: nobody does.
+struct Lifetime {
+  CommandId first = 1;
+  CommandId last = 0;
+};
+std::vector<Lifetime> lifetimes(const Frame& frame);  // per buffer
+
+// Where temporaries lie, in bytes from the start of the frame's memory.
+struct Memory {
+  std::vector<Dim> offsets;  // per buffer; of others than temporaries 0
+  // Per command: where the memory begins that it needs for itself, behind all temporaries that are
+  // alive.
+  std::vector<Dim> tops;
+  Dim bytes = 0;  // of the temporaries; like tops a multiple of kBufferAlignment
+};
+Memory memory_of(const Frame& frame);
+
+// Bytes of the shared buffers of a kernel, each aligned to kBufferAlignment.
+Dim shared_bytes(const TileProgram& tiles);
+
+// Per command: those before it that touch memory that it writes, or that wrote memory that it
+// reads, but for those that have to come before one of these.
+std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
+                                                 std::span<const Kernel> kernels);
+
+}  // namespace hone::program

@@ -1,0 +1,285 @@
+#include <functional>
+#include <map>
+
+#include "base/text.h"
+#include "ir/text_parser.h"
+#include "program/frame.h"
+#include "program/program.h"
+#include "program/tiles/parser.h"
+
+// Recursive descent. What is well-formed is left to verify(); here names and types are found.
+
+namespace hone {
+
+namespace program {
+namespace {
+
+class ProgramParser {
+ public:
+  ProgramParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
+
+  Result<Program> run() {
+    HONE_TRY(text_.expect("program"));
+    program_.name = HONE_TRY(text_.label(TokenKind::global, "the program's name")).name;
+    HONE_TRY(text_.expect("{"));
+    HONE_TRY(text_.expect("threads"));
+    program_.threads = HONE_TRY(text_.integer("the number of threads"));
+    while (text_.peek().is("tiles")) HONE_TRY(kernel());
+    while (text_.peek().is("frame")) HONE_TRY(frame());
+    if (program_.main == nullptr) return text_.expected("a frame");
+    if (all_frames(program_.main).size() != frames_.size())
+      return text_.at(text_.peek(),
+                      bad_input("there are frames that @{} does not run", program_.main->name));
+    if (!text_.peek().is("}")) return text_.expected("a frame or '}'");
+    HONE_TRY(text_.expect("}"));
+    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
+    return std::move(program_);
+  }
+
+ private:
+  struct Known {
+    FrameRef frame;
+    int depth = 0;
+  };
+  // The frame at hand.
+  struct Scope {
+    Frame frame;
+    LabelTable labels;
+    int depth = 1;
+  };
+
+  Status kernel() {
+    const Token token = text_.peek();
+    TileProgram tiles = HONE_TRY(parse_tiles(text_));
+    const auto id = static_cast<KernelId>(program_.kernels.size());
+    if (!kernels_.emplace(tiles.name, id).second)
+      return text_.at(token, bad_input("two kernels are called '{}'", excerpt(tiles.name)));
+    const uint64_t hash = tiles_hash(tiles);
+    program_.kernels.push_back({hash, std::move(tiles)});
+    return {};
+  }
+
+  // ---- Frames and buffers ----------------------------------------------------------------------
+
+  Status frame() {
+    HONE_TRY(text_.expect("frame"));
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "the frame's name"));
+    Scope scope;
+    scope.frame.name = label.name;
+    std::vector<TextParser::TypeText> types;
+    HONE_TRY(parameters(scope, Role::input, types));
+    HONE_TRY(text_.expect("->"));
+    HONE_TRY(parameters(scope, Role::output, types));
+    HONE_TRY(text_.where());
+    for (size_t i = 0; i < types.size(); ++i) scope.frame.buffers[i].type = HONE_TRY(text_.type(types[i]));
+    HONE_TRY(text_.expect("{"));
+    while (std::optional<Role> role = role_word()) HONE_TRY(buffer(scope, *role));
+    while (text_.peek().kind == TokenKind::number) HONE_TRY(command(scope));
+    if (!text_.peek().is("}")) return text_.expected("a buffer, a command or '}'");
+    HONE_TRY(text_.expect("}"));
+    program_.main = std::make_shared<const Frame>(std::move(scope.frame));
+    if (!frames_.try_emplace(program_.main->name, program_.main, scope.depth).second)
+      return text_.at(label.token, bad_input("two frames are called {}", label.token.text));
+    return {};
+  }
+
+  Status parameters(Scope& scope, Role role, std::vector<TextParser::TypeText>& types) {
+    HONE_TRY(text_.expect("("));
+    if (text_.eat(")")) return {};
+    do {
+      Buffer& buffer = HONE_TRY(define(scope, role)).get();
+      buffer.role = role;
+      HONE_TRY(text_.expect(":"));
+      types.push_back(HONE_TRY(text_.type_text()));
+    } while (text_.eat(","));
+    return text_.expect(")");
+  }
+
+  std::optional<Role> role_word() {
+    for (Role role : {Role::constant, Role::temporary, Role::view})
+      if (text_.eat(name(role))) return role;
+    return std::nullopt;
+  }
+
+  Result<std::reference_wrapper<Buffer>> define(Scope& scope, Role role) {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::value, "a buffer, like %x"));
+    const auto id = static_cast<BufferId>(scope.frame.buffers.size());
+    if (label.is_number || !scope.labels.define(label.name, false, id))
+      return text_.at(label.token, bad_input("{} cannot name a buffer here", label.token.text));
+    scope.frame.buffers.push_back({.name = std::string(label.name), .type = {}, .role = role});
+    return std::ref(scope.frame.buffers.back());
+  }
+
+  Status buffer(Scope& scope, Role role) {
+    Buffer& buffer = HONE_TRY(define(scope, role)).get();
+    if (role == Role::constant) {
+      HONE_TRY(text_.expect("="));
+      buffer.value = HONE_TRY(text_.tensor());
+      buffer.type = buffer.value.type();
+      return {};
+    }
+    HONE_TRY(text_.expect(":"));
+    const TextParser::TypeText type = HONE_TRY(text_.type_text());
+    buffer.type = HONE_TRY(text_.type(type));
+    if (role == Role::view) {
+      HONE_TRY(text_.expect("="));
+      buffer.view.of = HONE_TRY(use(scope));
+      buffer.view.offset = HONE_TRY(text_.dim("the number of bytes"));
+    } else if (text_.eat("at")) {
+      buffer.offset = HONE_TRY(text_.integer("an offset in bytes"));
+    }
+    return {};
+  }
+
+  Result<BufferId> use(Scope& scope) {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::value, "a buffer, like %x"));
+    if (std::optional<uint32_t> found = scope.labels.find(label.name, label.is_number))
+      return *found;
+    return text_.at(label.token, bad_input("there is no buffer {} here", label.token.text)
+                                     .with_hint(scope.labels.hint(label.name)));
+  }
+
+  // ---- Commands --------------------------------------------------------------------------------
+
+  Status command(Scope& scope) {
+    const Token number = text_.peek();
+    if (HONE_TRY(text_.integer(
+            "the command's number")) != static_cast<int64_t>(scope.frame.commands.size()))
+      return text_.at(number, bad_input("command {} is number {}", scope.frame.commands.size(),
+                                        excerpt(number.text)));
+    Command command;
+    command.name = HONE_TRY(text_.label(TokenKind::global, "the command's name")).name;
+    HONE_TRY(text_.expect("="));
+    if (text_.eat("launch"))
+      command.kind = HONE_TRY(launch(scope));
+    else if (text_.eat("copy"))
+      command.kind = HONE_TRY(copy(scope));
+    else if (text_.eat("call"))
+      command.kind = HONE_TRY(call(scope));
+    else if (text_.eat("branch"))
+      command.kind = HONE_TRY(branch(scope));
+    else if (text_.eat("while"))
+      command.kind = HONE_TRY(loop(scope));
+    else if (text_.eat("scan"))
+      command.kind = HONE_TRY(scan(scope));
+    else
+      return text_.expected("launch, copy, call, branch, while or scan");
+    HONE_TRY(after(scope, command.after));
+    scope.frame.commands.push_back(std::move(command));
+    return {};
+  }
+
+  Status after(const Scope& scope, std::vector<CommandId>& commands) {
+    if (!text_.eat("after")) return {};
+    do {
+      const Token token = text_.peek();
+      const int64_t number = HONE_TRY(text_.integer("the number of a command"));
+      if (number < 0 || number >= static_cast<int64_t>(scope.frame.commands.size()))
+        return text_.at(token, bad_input("there is no command {} before", number));
+      commands.push_back(static_cast<CommandId>(number));
+    } while (text_.eat(","));
+    return {};
+  }
+
+  Result<Launch> launch(Scope& scope) {
+    Launch launch;
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a kernel, like @k"));
+    auto found = kernels_.find(label.name);
+    if (found == kernels_.end())
+      return text_.at(label.token, bad_input("there is no kernel {}", label.token.text));
+    launch.kernel = found->second;
+    HONE_TRY(lists(scope, {&launch.inputs}, {&launch.outputs}));
+    return launch;
+  }
+
+  Result<Copy> copy(Scope& scope) {
+    const Token token = text_.peek();
+    std::vector<BufferId> from, to;
+    HONE_TRY(lists(scope, {&from}, {&to}));
+    if (from.size() != 1 || to.size() != 1)
+      return text_.at(token, bad_input("one buffer is copied to another one"));
+    return Copy{from[0], to[0]};
+  }
+
+  Result<Call> call(Scope& scope) {
+    Call call;
+    call.frame = HONE_TRY(frame_label(scope));
+    HONE_TRY(lists(scope, {&call.inputs}, {&call.outputs}));
+    return call;
+  }
+
+  Result<Branch> branch(Scope& scope) {
+    Branch branch;
+    branch.condition = HONE_TRY(use(scope));
+    HONE_TRY(text_.expect("then"));
+    branch.on_true = HONE_TRY(frame_label(scope));
+    HONE_TRY(text_.expect("else"));
+    branch.on_false = HONE_TRY(frame_label(scope));
+    HONE_TRY(lists(scope, {&branch.inputs}, {&branch.outputs}));
+    return branch;
+  }
+
+  Result<Loop> loop(Scope& scope) {
+    Loop loop;
+    loop.test = HONE_TRY(frame_label(scope));
+    loop.condition = HONE_TRY(use(scope));
+    HONE_TRY(text_.expect("do"));
+    loop.body = HONE_TRY(frame_label(scope));
+    HONE_TRY(lists(scope, {&loop.state}, {&loop.next}));
+    return loop;
+  }
+
+  Result<Scan> scan(Scope& scope) {
+    Scan scan;
+    scan.trips = HONE_TRY(text_.dim("the number of steps"));
+    scan.reverse = text_.eat("reverse");
+    HONE_TRY(text_.expect("do"));
+    scan.body = HONE_TRY(frame_label(scope));
+    HONE_TRY(lists(scope, {&scan.state, &scan.xs}, {&scan.next, &scan.ys}));
+    return scan;
+  }
+
+  // "(%a, %b over %c) -> (%d over %e)"
+  using Lists = std::initializer_list<std::vector<BufferId>*>;
+  Status lists(Scope& scope, Lists from, Lists to) {
+    HONE_TRY(side(scope, from));
+    HONE_TRY(text_.expect("->"));
+    return side(scope, to);
+  }
+  Status side(Scope& scope, Lists lists) {
+    HONE_TRY(text_.expect("("));
+    for (auto list = lists.begin(); list != lists.end(); ++list) {
+      if (list != lists.begin()) HONE_TRY(text_.expect("over"));
+      if (text_.peek().kind != TokenKind::value) continue;
+      do (*list)->push_back(HONE_TRY(use(scope)));
+      while (text_.eat(","));
+    }
+    return text_.expect(")");
+  }
+
+  Result<FrameRef> frame_label(Scope& scope) {
+    const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a frame, like @f"));
+    auto found = frames_.find(label.name);
+    if (found == frames_.end())
+      return text_.at(label.token, bad_input("there is no frame {} before", label.token.text));
+    scope.depth = std::max(scope.depth, found->second.depth + 1);
+    if (scope.depth > kMaxFrameDepth)
+      return text_.at(label.token,
+                      over_limit("frames are nested more than {} deep", kMaxFrameDepth));
+    return found->second.frame;
+  }
+
+  TextParser text_;
+  Program program_;
+  std::map<std::string, KernelId, std::less<>> kernels_;
+  std::map<std::string, Known, std::less<>> frames_;
+};
+
+}  // namespace
+}  // namespace program
+
+Result<Program> parse_program(std::string_view text, const ParseOptions& options) {
+  return program::ProgramParser(text, options).run();
+}
+
+}  // namespace hone

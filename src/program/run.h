@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "program/program.h"
+
+namespace hone {
+
+struct RunOptions {
+  // Commands that do not wait for each other run in an order drawn from this seed; none: as listed.
+  std::optional<uint64_t> order_seed = {};
+  int64_t max_iterations = int64_t{1} << 20;  // of one while loop
+  int64_t max_bytes = int64_t{1} << 32;       // of all buffers
+};
+
+// Runs a program that verifies, whose sizes are numbers, with the interpreter for its kernels. All
+// temporaries lie where the program says, in memory that holds garbage at first: what is wrong with
+// offsets, views or dependencies gives wrong results.
+Result<std::vector<Tensor>> run(const Program& program, std::span<const Tensor> inputs,
+                                const RunOptions& options = {});
+
+}  // namespace hone

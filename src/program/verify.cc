@@ -1,0 +1,337 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "program/frame.h"
+#include "program/program.h"
+#include "program/tiles/calling.h"
+#include "runtime/kernel_abi.h"
+
+namespace hone {
+
+namespace program {
+namespace {
+
+class FrameVerifier {
+ public:
+  FrameVerifier(const Program& program, const Frame& frame) : program_(program), frame_(frame) {}
+
+  Status run() {
+    HONE_TRY(buffers());
+    HONE_TRY(offsets());
+    is_written_.resize(frame_.buffers.size());
+    for (CommandId c = 0; c < frame_.commands.size(); ++c) {
+      Status status = command(c);
+      if (!status.ok())
+        return std::move(status).error().within(
+            fmt::format("command {} '{}'", c, frame_.commands[c].name));
+    }
+    for (BufferId b : buffers_of(frame_, Role::output))
+      if (!is_written_[b]) return bad_input("output %{} is never written", buffer(b).name);
+    HONE_TRY(places());
+    return order();
+  }
+
+ private:
+  const Buffer& buffer(BufferId b) const { return frame_.buffers[b]; }
+  Type type(BufferId b) const { return frame_.buffers[b].type; }
+
+  // ---- Buffers ---------------------------------------------------------------------------------
+
+  Status buffers() const {
+    std::set<std::string_view> names;
+    Role last = Role::input;
+    for (const Buffer& b : frame_.buffers) {
+      if (!b.type) return bad_input("%{} has no type", b.name);
+      if (!names.insert(b.name).second) return bad_input("two buffers are called %{}", b.name);
+      const Role role = std::min(b.role, Role::constant);
+      if (role < last) return bad_input("{} %{} stands behind later ones", name(b.role), b.name);
+      last = role;
+      if (b.role == Role::constant && (!b.value || b.value.type() != b.type))
+        return bad_input("constant %{} has no value of its type", b.name);
+      if (b.role == Role::view) HONE_TRY(view(b));
+    }
+    return {};
+  }
+
+  Status view(const Buffer& b) const {
+    if (b.view.of >= frame_.buffers.size()) return bad_input("%{} is a view of nothing", b.name);
+    const Buffer& base = buffer(b.view.of);
+    if (base.role == Role::view)
+      return bad_input("%{} is a view of the view %{}", b.name, base.name);
+    if (provably_le(0, b.view.offset) &&
+        provably_le(b.view.offset + bytes_of(b.type), bytes_of(base.type)))
+      return {};
+    return bad_input("view %{} is not inside of %{}", b.name, base.name);
+  }
+
+  Status offsets() const {
+    std::optional<bool> has_offset;
+    for (const Buffer& b : frame_.buffers) {
+      if (b.role != Role::temporary) {
+        if (b.offset) return bad_input("{} %{} has an offset", name(b.role), b.name);
+        continue;
+      }
+      if (has_offset.value_or(b.offset.has_value()) != b.offset.has_value())
+        return bad_input("%{} and others: some have an offset and some have none", b.name);
+      has_offset = b.offset.has_value();
+      if (!b.offset) continue;
+      if (!b.type.is_static()) return bad_input("%{} has an offset and no fixed size", b.name);
+      if (*b.offset < 0 || *b.offset > kMaxElements || *b.offset % kBufferAlignment != 0)
+        return bad_input("%{} lies at {}, which is no multiple of {} up to {}", b.name, *b.offset,
+                         kBufferAlignment, kMaxElements);
+    }
+    return {};
+  }
+
+  // Of temporaries that live at the same time none overlap.
+  Status places() const {
+    struct Live {
+      int64_t end;
+      BufferId buffer;
+    };
+    const std::vector<Lifetime> lives = lifetimes(frame_);
+    std::vector<std::vector<BufferId>> begins(frame_.commands.size()), ends(frame_.commands.size());
+    for (BufferId b : buffers_of(frame_, Role::temporary)) {
+      if (lives[b].first > lives[b].last || !buffer(b).offset || size(b) == 0) continue;
+      begins[lives[b].first].push_back(b);
+      ends[lives[b].last].push_back(b);
+    }
+    std::map<int64_t, Live> live;  // by offset
+    for (size_t c = 0; c < frame_.commands.size(); ++c) {
+      for (BufferId b : begins[c]) {
+        const int64_t begin = *buffer(b).offset, end = begin + size(b);
+        auto behind = live.lower_bound(begin);
+        auto other = behind != live.end() && behind->first < end ? behind : live.end();
+        if (behind != live.begin() && std::prev(behind)->second.end > begin)
+          other = std::prev(behind);
+        if (other != live.end())
+          return bad_input("%{} and %{} overlap and are both needed in command {} '{}'",
+                           buffer(other->second.buffer).name, buffer(b).name, c,
+                           frame_.commands[c].name);
+        live.emplace(begin, Live{end, b});
+      }
+      for (BufferId b : ends[c]) live.erase(*buffer(b).offset);
+    }
+    return {};
+  }
+  int64_t size(BufferId b) const { return bytes_of(type(b)).value(); }
+
+  // ---- Order -----------------------------------------------------------------------------------
+
+  Status order() const {
+    const std::vector<std::vector<CommandId>> needed = dependencies(frame_, program_.kernels);
+    for (CommandId c = 0; c < needed.size(); ++c)
+      for (CommandId before : needed[c])
+        if (!comes_after(c, before))
+          return bad_input("command {} '{}' does not wait for command {} '{}'", c,
+                           frame_.commands[c].name, before, frame_.commands[before].name);
+    return {};
+  }
+
+  bool comes_after(CommandId c, CommandId before) const {
+    const std::vector<CommandId>& direct = frame_.commands[c].after;
+    if (std::ranges::binary_search(direct, before)) return true;
+    std::set<CommandId> open(direct.begin(), direct.end());  // none before `before`
+    while (!open.empty() && *open.rbegin() > before) {
+      const CommandId last = *open.rbegin();
+      open.erase(last);
+      const std::vector<CommandId>& after = frame_.commands[last].after;
+      open.insert(std::ranges::lower_bound(after, before), after.end());
+    }
+    return open.contains(before);
+  }
+
+  // ---- Commands --------------------------------------------------------------------------------
+
+  Status command(CommandId c) {
+    const Command& command = frame_.commands[c];
+    for (size_t i = 0; i < command.after.size(); ++i)
+      if (command.after[i] >= c || (i > 0 && command.after[i] <= command.after[i - 1]))
+        return bad_input("it waits for {}", command.after[i]);
+    for (const std::vector<BufferId>& list : {reads_of(command), writes_of(command)})
+      for (BufferId b : list)
+        if (b >= frame_.buffers.size()) return bad_input("there is no buffer {}", b);
+    for (const FrameRef& inner : frames_of(command))
+      if (inner == nullptr) return bad_input("a frame is missing");
+    HONE_TRY(std::visit([&](const auto& kind) { return check(kind); }, command.kind));
+    return memory(command);
+  }
+
+  // Only what may be written is, once, and nothing is read before.
+  Status memory(const Command& command) {
+    for (BufferId b : reads_of(command)) {
+      const Buffer& base = buffer(base_of(frame_, b));
+      const bool has_value = base.role == Role::input || base.role == Role::constant;
+      if (!has_value && !is_written_[base_of(frame_, b)])
+        return bad_input("%{} is read before it is written", buffer(b).name);
+    }
+    std::vector<BufferId> writes = writes_of(command);
+    std::ranges::sort(writes);
+    if (auto twice = std::ranges::adjacent_find(writes); twice != writes.end())
+      return bad_input("%{} is written twice", buffer(*twice).name);
+    for (BufferId b : writes) {
+      if (buffer(b).role != Role::output && buffer(b).role != Role::temporary)
+        return bad_input("{} %{} is written", name(buffer(b).role), buffer(b).name);
+      is_written_[b] = true;
+    }
+    const std::vector<BufferId> state = state_of(command);
+    for (BufferId b : reads_of(command))
+      if (std::ranges::binary_search(writes, base_of(frame_, b)) &&
+          std::ranges::find(state, b) == state.end())
+        return bad_input("%{} is read and written", buffer(b).name);
+    return {};
+  }
+  static std::vector<BufferId> state_of(const Command& command) {
+    if (const Loop* loop = std::get_if<Loop>(&command.kind)) return loop->state;
+    if (const Scan* scan = std::get_if<Scan>(&command.kind)) return scan->state;
+    return {};
+  }
+
+  Status check(const Launch& c) const {
+    if (c.kernel >= program_.kernels.size()) return bad_input("there is no kernel {}", c.kernel);
+    const TileProgram& tiles = program_.kernels[c.kernel].tiles;
+    std::vector<Type> inputs, outputs;
+    for (const TileBuffer& b : tiles.buffers) {
+      if (b.role == BufferRole::input) inputs.push_back(b.type);
+      if (b.role == BufferRole::output) outputs.push_back(b.type);
+    }
+    HONE_TRY(same_types("inputs", tiles.name, inputs, c.inputs));
+    return same_types("outputs", tiles.name, outputs, c.outputs);
+  }
+
+  Status check(const Copy& c) const {
+    if (bytes_of(type(c.from)) == bytes_of(type(c.to))) return {};
+    return bad_input("%{} is {}, %{} {}", buffer(c.from).name, type(c.from).to_string(),
+                     buffer(c.to).name, type(c.to).to_string());
+  }
+
+  Status check(const Call& c) const { return ports(*c.frame, c.inputs, c.outputs); }
+
+  Status check(const Branch& c) const {
+    HONE_TRY(condition(c.condition));
+    HONE_TRY(ports(*c.on_true, c.inputs, c.outputs));
+    return ports(*c.on_false, c.inputs, c.outputs);
+  }
+
+  Status check(const Loop& c) const {
+    HONE_TRY(condition(c.condition));
+    HONE_TRY(ports(*c.test, c.state, {c.condition}));
+    return ports(*c.body, c.state, c.next);
+  }
+
+  Status check(const Scan& c) const {
+    if (c.next.size() != c.state.size())
+      return bad_input("{} values become {}", c.state.size(), c.next.size());
+    HONE_TRY(same_types("outputs", c.body->name, types_of(c.state), c.next));
+    HONE_TRY(steps(c, Role::input, c.state, c.xs));
+    return steps(c, Role::output, c.next, c.ys);
+  }
+
+  // The frame's ports are the state, then one step's part of each stack.
+  Status steps(const Scan& c, Role role, const std::vector<BufferId>& state,
+               const std::vector<BufferId>& stacks) const {
+    const std::vector<BufferId> list = buffers_of(*c.body, role);
+    std::vector<Type> types;
+    for (BufferId b : list) types.push_back(c.body->buffers[b].type);
+    if (types.size() != state.size() + stacks.size())
+      return bad_input("@{} has {} {}s, not {}", c.body->name, types.size(), name(role),
+                       state.size() + stacks.size());
+    const size_t first = state.size();
+    HONE_TRY(same_types(role == Role::input ? "inputs" : "outputs", c.body->name,
+                        std::vector(types.begin(), types.begin() + static_cast<int64_t>(first)),
+                        state));
+    for (size_t i = 0; i < stacks.size(); ++i)
+      if (type(stacks[i]).dtype() != types[first + i].dtype() ||
+          bytes_of(type(stacks[i])) != bytes_of(types[first + i]) * c.trips)
+        return bad_input("%{} is {}, which is not {} times {}", buffer(stacks[i]).name,
+                         type(stacks[i]).to_string(), c.trips.to_string(),
+                         types[first + i].to_string());
+    return {};
+  }
+
+  Status condition(BufferId b) const {
+    if (type(b) == Type::scalar(DType::boolean)) return {};
+    return bad_input("condition %{} is {}", buffer(b).name, type(b).to_string());
+  }
+
+  Status ports(const Frame& inner, const std::vector<BufferId>& inputs,
+               const std::vector<BufferId>& outputs) const {
+    auto types = [&](Role role) {
+      std::vector<Type> list;
+      for (BufferId b : buffers_of(inner, role)) list.push_back(inner.buffers[b].type);
+      return list;
+    };
+    HONE_TRY(same_types("inputs", inner.name, types(Role::input), inputs));
+    return same_types("outputs", inner.name, types(Role::output), outputs);
+  }
+
+  std::vector<Type> types_of(const std::vector<BufferId>& list) const {
+    std::vector<Type> types;
+    for (BufferId b : list) types.push_back(type(b));
+    return types;
+  }
+
+  Status same_types(std::string_view what, std::string_view callee, const std::vector<Type>& wanted,
+                    const std::vector<BufferId>& given) const {
+    if (wanted.size() != given.size())
+      return bad_input("@{} has {} {}, {} are given", callee, wanted.size(), what, given.size());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (type(given[i]) != wanted[i])
+        return bad_input("@{} has {} {}: %{} is {}", callee, what, wanted[i].to_string(),
+                         buffer(given[i]).name, type(given[i]).to_string());
+    return {};
+  }
+
+  const Program& program_;
+  const Frame& frame_;
+  std::vector<bool> is_written_;
+};
+
+// `frames` has those that others run before them.
+Status check_depth(const std::vector<FrameRef>& frames) {
+  std::map<const Frame*, int> depths;
+  for (const FrameRef& frame : frames) {
+    int& depth = depths[frame.get()];
+    for (const Command& command : frame->commands)
+      for (const FrameRef& inner : frames_of(command)) depth = std::max(depth, depths[inner.get()]);
+    if (++depth > kMaxFrameDepth)
+      return over_limit("frames are nested more than {} deep", kMaxFrameDepth);
+  }
+  return {};
+}
+
+Status check(const Program& program) {
+  if (program.threads < 1) return bad_input("the program runs on {} threads", program.threads);
+  std::set<std::string_view> names;
+  for (const Kernel& kernel : program.kernels) {
+    HONE_TRY(verify(kernel.tiles));
+    if (!names.insert(kernel.tiles.name).second)
+      return bad_input("two kernels are called '{}'", kernel.tiles.name);
+    if (kernel.hash != tiles_hash(kernel.tiles))
+      return bad_input("the hash of kernel '{}' is wrong", kernel.tiles.name);
+  }
+  names.clear();
+  if (program.main == nullptr) return bad_input("there is no main frame");
+  const std::vector<FrameRef> frames = all_frames(program.main);
+  HONE_TRY(check_depth(frames));
+  for (const FrameRef& frame : frames) {
+    if (!names.insert(frame->name).second)
+      return bad_input("two frames are called '{}'", frame->name);
+    Status status = FrameVerifier(program, *frame).run();
+    if (!status.ok())
+      return std::move(status).error().within(fmt::format("frame '{}'", frame->name));
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace program
+
+Status verify(const Program& program) {
+  Status status = program::check(program);
+  if (status.ok()) return status;
+  return std::move(status).error().within(fmt::format("program '{}'", program.name));
+}
+
+}  // namespace hone
