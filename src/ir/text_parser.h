@@ -37,6 +37,8 @@ class TextParser {
   // Tokens.
   const Token& peek() const { return lexer_.peek(); }
   Token take() { return lexer_.take(); }
+  // From the bracket at hand to the one that closes it; empty: it is never closed.
+  std::string_view take_brackets() { return lexer_.take_brackets(); }
   bool eat(std::string_view spelling);
   Status expect(std::string_view spelling);
   Error expected(std::string_view what) const;  // "expected ..., found ..." at the next token

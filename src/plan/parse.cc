@@ -1,0 +1,272 @@
+#include <charconv>
+#include <limits>
+#include <set>
+
+#include "ir/text_parser.h"
+#include "plan/plan.h"
+
+// Recursive descent. Whether names and values fit a graph is left to check().
+
+namespace hone {
+namespace {
+
+constexpr int64_t kMaxPlanDim = 255;            // of schedules
+constexpr size_t kMaxScheduleList = 64;         // entries
+constexpr int64_t kMaxTile = int64_t{1} << 31;  // points
+
+class PlanParser {
+ public:
+  PlanParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
+
+  Result<Plan> plan() {
+    Plan plan;
+    HONE_TRY(text_.expect("plan"));
+    plan.graph = HONE_TRY(text_.label(TokenKind::global, "the graph's name, like @main")).name;
+    if (text_.eat("hash")) plan.graph_hash = HONE_TRY(hash());
+    if (text_.eat("on")) plan.target = HONE_TRY(string("the target's name in quotes"));
+    HONE_TRY(body(plan, true));
+    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
+    return plan;
+  }
+
+ private:
+  Status body(Plan& plan, bool is_outermost) {
+    TextParser::Nesting nesting(text_);
+    HONE_TRY(text_.check_depth("regions"));
+    HONE_TRY(text_.expect("{"));
+    std::set<std::string_view> kernels;
+    while (!text_.eat("}")) HONE_TRY(entry(plan, kernels, is_outermost));
+    return {};
+  }
+
+  Status entry(Plan& plan, std::set<std::string_view>& kernels, bool is_outermost) {
+    const Token word = text_.peek();
+    if (word.kind != TokenKind::word) return text_.expected("a decision or '}'");
+    text_.take();
+    if (!is_outermost && (word.is("threads") || word.is("schedule")))
+      return text_.at(word,
+                      bad_input("{} is decided for the whole plan, not in a region", word.text));
+    if (word.is("fuse")) return fuse(plan.fuse, kernels);
+#define HONE_DECISION(member, ...) \
+  if (word.is(#member)) return decision(word, plan.member);
+#include "plan/decisions.def"
+    std::vector<std::string_view> names;
+    for (const DecisionInfo& each : decisions()) names.push_back(each.name);
+    return text_.at(word, bad_input("there is no decision '{}'", excerpt(word.text))
+                              .with_hint(did_you_mean(word.text, names)));
+  }
+
+  // ---- Decisions -------------------------------------------------------------------------------
+
+  Status twice(const Token& word) const {
+    return text_.at(word, bad_input("{} is decided twice", word.text));
+  }
+
+  Status decision(const Token& word, std::optional<int64_t>& number) {
+    if (number) return twice(word);
+    HONE_TRY(text_.expect("="));
+    number = HONE_TRY(integer(1, std::numeric_limits<int32_t>::max()));
+    return {};
+  }
+
+  Status fuse(std::vector<Group>& groups, std::set<std::string_view>& kernels) {
+    const TextParser::Label kernel = HONE_TRY(name(TokenKind::global, "a kernel, like @k0"));
+    if (!kernels.insert(kernel.name).second) return twice(kernel.token);
+    HONE_TRY(text_.expect("="));
+    HONE_TRY(text_.expect("{"));
+    Group group{std::string(kernel.name), {}};
+    do group.nodes.emplace_back(HONE_TRY(value()).name);
+    while (text_.eat(","));
+    HONE_TRY(text_.expect("}"));
+    groups.push_back(std::move(group));
+    return {};
+  }
+  Status decision(const Token&, std::vector<Group>&) { return {}; }  // fuse() reads them
+
+  Status decision(const Token& word, std::vector<std::string>& order) {
+    if (!order.empty()) return twice(word);
+    HONE_TRY(text_.expect("="));
+    HONE_TRY(text_.expect("["));
+    do {
+      const TokenKind kind =
+          text_.peek().kind == TokenKind::global ? TokenKind::global : TokenKind::value;
+      order.emplace_back(HONE_TRY(name(kind, "a kernel or a value")).name);
+    } while (text_.eat(","));
+    return text_.expect("]");
+  }
+
+  template <class T>
+  Status decision(const Token&, std::map<std::string, T>& map) {
+    const TextParser::Label key = HONE_TRY(value());
+    const auto [at, is_new] = map.try_emplace(std::string(key.name));
+    if (!is_new) return twice(key.token);
+    HONE_TRY(text_.expect("="));
+    return read(at->second);
+  }
+
+  Status decision(const Token&, std::map<std::string, Plan>& map) {
+    const TextParser::Label key = HONE_TRY(value());
+    const auto [at, is_new] = map.try_emplace(std::string(key.name));
+    if (!is_new) return twice(key.token);
+    return body(at->second, false);
+  }
+
+  Status decision(const Token&, std::map<uint64_t, Schedule>& map) {
+    const Token place = text_.peek();
+    const uint64_t key = HONE_TRY(hash());
+    const auto [at, is_new] = map.try_emplace(key);
+    if (!is_new)
+      return text_.at(place, bad_input("the schedule of 0x{:016x} is decided twice", key));
+    HONE_TRY(text_.expect("="));
+    return schedule(at->second);
+  }
+
+  Status schedule(Schedule& schedule) {
+    HONE_TRY(text_.expect("{"));
+    std::set<std::string_view> seen;
+    do {
+      const Token word = text_.peek();
+      if (word.kind != TokenKind::word) return text_.expected("a field of a schedule");
+      text_.take();
+      if (!seen.insert(word.text).second) return twice(word);
+      HONE_TRY(field(schedule, word));
+    } while (text_.eat(","));
+    if (!seen.contains("algorithm")) return text_.expected("the field 'algorithm'");
+    return text_.expect("}");
+  }
+
+  Status field(Schedule& schedule, const Token& word) {
+#define HONE_SCHEDULE_FIELD(member, ...) \
+  if (word.is(#member)) {                \
+    HONE_TRY(text_.expect("="));         \
+    return read(schedule.member);        \
+  }
+#include "plan/decisions.def"
+    std::vector<std::string_view> names;
+    for (const DecisionInfo& each : schedule_fields()) names.push_back(each.name);
+    return text_.at(word, bad_input("a schedule has no field '{}'", excerpt(word.text))
+                              .with_hint(did_you_mean(word.text, names)));
+  }
+
+  // ---- Values ----------------------------------------------------------------------------------
+
+  Status read(Algorithm& algorithm) {
+#define HONE_ALGORITHM(member, doc) \
+  if (text_.eat(#member)) {         \
+    algorithm = Algorithm::member;  \
+    return {};                      \
+  }
+#include "plan/decisions.def"
+    return text_.expected("an algorithm");
+  }
+
+  Status read(bool& flag) {
+    flag = text_.peek().is("yes");
+    if (!flag && !text_.peek().is("no")) return text_.expected("'yes' or 'no'");
+    text_.take();
+    return {};
+  }
+
+  Status read(int& number) {
+    number = static_cast<int>(HONE_TRY(integer(0, kMaxPlanDim)));
+    return {};
+  }
+
+  Status read(int64_t& number) {
+    number = HONE_TRY(integer(0, std::numeric_limits<int64_t>::max()));
+    return {};
+  }
+
+  Status read(Tile& tile) {
+    HONE_TRY(read(tile.dim));
+    HONE_TRY(text_.expect(":"));
+    tile.count = HONE_TRY(integer(1, kMaxTile));
+    return {};
+  }
+
+  template <class T>
+  Status read(std::vector<T>& list) {
+    HONE_TRY(text_.expect("["));
+    if (text_.eat("]")) return {};
+    do {
+      if (list.size() == kMaxScheduleList)
+        return text_.at(text_.peek(), over_limit("more than {} entries", kMaxScheduleList));
+      T each = {};
+      HONE_TRY(read(each));
+      list.push_back(each);
+    } while (text_.eat(","));
+    return text_.expect("]");
+  }
+
+  Status read(Layout& layout) {
+    const Token bracket = text_.peek();
+    if (!bracket.is("[")) return text_.expected("a layout, like [0, 1]");
+    const std::string_view text = text_.take_brackets();
+    if (text.empty()) return text_.at(bracket, bad_input("this layout has no ']'"));
+    Result<Layout> parsed = parse_layout(text);
+    if (!parsed.ok()) return text_.at(bracket, std::move(parsed).error());
+    layout = std::move(*parsed);
+    return {};
+  }
+
+  // ---- Words -----------------------------------------------------------------------------------
+
+  Result<TextParser::Label> name(TokenKind kind, std::string_view what) {
+    const TextParser::Label label = HONE_TRY(text_.label(kind, what));
+    if (label.is_number)
+      return text_.at(label.token,
+                      bad_input("{} is a number, plans go by names", label.token.text));
+    return label;
+  }
+  Result<TextParser::Label> value() { return name(TokenKind::value, "a value, like %h"); }
+
+  Result<int64_t> integer(int64_t least, int64_t most) {
+    const Token token = text_.peek();
+    const int64_t number = HONE_TRY(text_.integer("a number"));
+    if (number < least || number > most)
+      return text_.at(token, bad_input("{} is outside of {}..{}", number, least, most));
+    return number;
+  }
+
+  // "0x" and 16 digits: to the lexer a number and a word.
+  Result<uint64_t> hash() {
+    const Token zero = text_.peek();
+    const auto wanted = [&] {
+      return text_.at(zero, bad_input("expected a hash, like 0x0123456789abcdef"));
+    };
+    if (zero.text != "0") return wanted();
+    text_.take();
+    const Token digits = text_.peek();
+    uint64_t value = 0;
+    if (digits.offset != zero.offset + 1 || digits.text.size() != 17 || digits.text[0] != 'x')
+      return wanted();
+    const char* end = digits.text.data() + digits.text.size();
+    if (std::from_chars(digits.text.data() + 1, end, value, 16).ptr != end) return wanted();
+    text_.take();
+    return value;
+  }
+
+  Result<std::string> string(std::string_view what) {
+    if (text_.peek().kind != TokenKind::string) return text_.expected(what);
+    const Token token = text_.take();
+    Result<std::string> text = unescape(token.text.substr(1, token.text.size() - 2));
+    if (!text.ok()) return text_.at(token, std::move(text).error());
+    if (text->empty()) return text_.at(token, bad_input("a name must not be empty"));
+    return text;
+  }
+
+  TextParser text_;
+};
+
+}  // namespace
+
+Result<Plan> parse_plan(std::string_view text, std::string_view file) {
+  if (static_cast<int64_t>(text.size()) > kMaxPlanText)
+    return over_limit("the text of a plan has {} bytes, more than {}", text.size(), kMaxPlanText)
+        .within(file);
+  ParseOptions options;
+  options.file = file;
+  return PlanParser(text, options).plan();
+}
+
+}  // namespace hone

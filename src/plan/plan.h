@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "plan/layout.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+// How a graph is computed: every decision, as plain data that a person can read, edit and feed
+// back.
+//
+// A Plan is for a graph of primitive ops in which every value has a name (prepare.h). Decisions are
+// keyed by names of values, schedules by the hash of the kernel, so that equal kernels share one.
+// Each kind of decision is a row of decisions.def; docs/plan.md says what they mean together. A
+// plan may be partial; the planner completes it.
+
+namespace hone {
+
+// A kernel computes these nodes, named by their first results, in the graph's order.
+struct Group {
+  std::string kernel;  // "k0"
+  std::vector<std::string> nodes;
+  bool operator==(const Group&) const = default;
+};
+
+struct Plan {
+  std::string graph = "main";  // its name
+  uint64_t graph_hash = 0;     // structural_hash(); 0: not said
+  std::string target;          // its name; "": not said
+
+  std::optional<int64_t> threads;         // that run a kernel
+  std::vector<Group> fuse;                // nodes in no group and no view have none yet
+  std::map<std::string, bool> view;       // a value that may share its operand's memory does so
+  std::map<std::string, Layout> layout;   // of the memory that holds a value
+  std::map<uint64_t, Schedule> schedule;  // by kernel hash, those of regions too
+  std::vector<std::string> order;         // of kernels and of nodes that are commands
+  std::map<std::string, int64_t> offset;  // bytes into the arena, of values that need memory
+  // "loop.body": of a region of the node %loop. These have no header, threads and schedules.
+  std::map<std::string, Plan> region;
+
+  bool operator==(const Plan&) const = default;
+};
+
+inline constexpr int64_t kMaxPlanText = int64_t{256} << 20;  // bytes
+
+std::string print(const Plan& plan);
+// Inverse of print. Errors have their place as "file:line:column".
+Result<Plan> parse_plan(std::string_view text, std::string_view file = "<text>");
+// Two lines per entry that differs, one where only one plan has it, each with its line break:
+// "- layout %h = [0, 1]", "+ layout %h = [1, 0]". Entries of a region begin with its name.
+std::string diff(const Plan& before, const Plan& after);
+
+// Whether the decisions that are there fit the graph, the target and each other; the first that
+// does not is named, with the reason.
+Status check(const Plan& plan, const Graph& graph, const Target& target);
+// check, and nothing is left to decide.
+Status check_complete(const Plan& plan, const Graph& graph, const Target& target);
+
+// A row of decisions.def.
+struct DecisionInfo {
+  std::string_view name;      // "layout"
+  std::string_view key;       // "%value"; empty: there is one for the plan
+  std::string_view values;    // its domain, in words
+  std::string_view fallback;  // what the planner decides
+  std::string_view doc;
+};
+std::span<const DecisionInfo> decisions();
+std::span<const DecisionInfo> schedule_fields();
+
+}  // namespace hone

@@ -1,0 +1,292 @@
+#include "plan/planned.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "plan/kernel_body.h"
+#include "plan/view.h"
+
+namespace hone {
+
+bool is_command(const Graph& graph, NodeId node) {
+  return !graph.regions(node).empty() || family(graph.opcode(node)) == "collective";
+}
+
+namespace {
+
+using Names = std::unordered_map<std::string_view, ValueId>;
+
+std::string step_name(const Graph& graph, NodeId n) {
+  return graph.results(n).size() > 0 ? std::string(graph.name(graph.result(n)))
+                                     : fmt::format("node{}", n.index);
+}
+
+bool is_leaf(Opcode opcode) { return opcode == Opcode::parameter || opcode == Opcode::constant; }
+
+class Resolver {
+ public:
+  Resolver(const Plan& plan, const Graph& graph) : plan_(plan), graph_(graph), users_(graph) {
+    names_.reserve(graph.value_count());
+    for (uint32_t i = 0; i < graph.value_count(); ++i)
+      names_.emplace(graph.name(ValueId{i}), ValueId{i});
+    result_.graph = &graph;
+    result_.step_of.assign(graph.node_count(), kNoStep);
+    result_.home.assign(graph.value_count(), Home::none);
+    result_.free_layout.assign(graph.value_count(), false);
+  }
+
+  Result<PlannedGraph> run() {
+    HONE_TRY(views());
+    HONE_TRY(groups());
+    other_steps();
+    for (Step& step : result_.steps) find_ports(step);
+    find_homes();
+    HONE_TRY(layouts());
+    HONE_TRY(order());
+    return std::move(result_);
+  }
+
+ private:
+  // ---- Names ------------------------------------------------------------------------------------
+
+  Result<ValueId> value(std::string_view name) const {
+    const auto found = names_.find(name);
+    if (found != names_.end()) return found->second;
+    return bad_input("the graph has no value '%{}'", excerpt(name)).with_hint(hint(name));
+  }
+
+  std::string hint(std::string_view name) const {
+    constexpr size_t kMaxLength = 64, kMaxCandidates = 10000;
+    std::vector<std::string_view> known;
+    for (const auto& [candidate, v] : names_)
+      if (candidate.size() <= kMaxLength && known.size() < kMaxCandidates)
+        known.push_back(candidate);
+    return name.size() <= kMaxLength ? did_you_mean(name, known) : "";
+  }
+
+  Result<NodeId> node(std::string_view name) const {
+    const ValueId v = HONE_TRY(value(name));
+    if (graph_.result_index(v) == 0) return graph_.producer(v);
+    return bad_input("'%{}' is result {} of a node; nodes go by their first, '%{}'", name,
+                     graph_.result_index(v), graph_.name(graph_.result(graph_.producer(v))));
+  }
+
+  // ---- Views and steps --------------------------------------------------------------------------
+
+  Status views() {
+    is_view_.assign(graph_.node_count(), false);
+    for (const auto& [name, is_view] : plan_.view) {
+      auto refuse = [&](Error error) { return std::move(error).within("view %" + name); };
+      const Result<NodeId> n = node(name);
+      if (!n.ok()) return refuse(n.error());
+      if (Status good = check_view(graph_, *n); !good.ok()) return refuse(good.error());
+      const ValueId operand = graph_.operands(*n)[0];
+      if (graph_.opcode(graph_.producer(operand)) == Opcode::constant &&
+          graph_.type(operand).elements().is(1))
+        return refuse(bad_input("a constant of one element has no memory"));
+      if (users_.is_output(graph_.result(*n)))
+        return refuse(bad_input("an output of the graph has memory of its own"));
+      is_view_[n->index] = is_view;
+    }
+    result_.base.reserve(graph_.value_count());
+    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
+      const NodeId n = graph_.producer(ValueId{i});
+      const bool is_view = is_view_[n.index];
+      result_.base.push_back(is_view ? result_.base[graph_.operands(n)[0].index] : ValueId{i});
+      if (is_view) result_.home[i] = Home::view;
+    }
+    return {};
+  }
+
+  Status groups() {
+    std::set<std::string_view> kernels;
+    for (const Group& group : plan_.fuse) {
+      auto refuse = [&](Error error) { return std::move(error).within("fuse @" + group.kernel); };
+      if (!kernels.insert(group.kernel).second) return refuse(bad_input("it is decided twice"));
+      if (group.nodes.empty()) return refuse(bad_input("it has no nodes"));
+      Step step{group.kernel, true, {}, {}, {}};
+      for (const std::string& name : group.nodes) {
+        const Result<NodeId> n = node(name);
+        if (!n.ok()) return refuse(n.error());
+        if (Status good = may_join(*n, step); !good.ok()) return refuse(good.error());
+        result_.step_of[n->index] = static_cast<uint32_t>(result_.steps.size());
+        step.nodes.push_back(*n);
+      }
+      result_.steps.push_back(std::move(step));
+    }
+    return {};
+  }
+
+  Status may_join(NodeId n, const Step& step) const {
+    const std::string_view name = graph_.name(graph_.result(n));
+    if (is_leaf(graph_.opcode(n)))
+      return bad_input("'%{}' is a {}, which nothing computes", name, graph_.op(n).name());
+    if (is_command(graph_, n))
+      return bad_input("'%{}' is {} {}, which is a command of its own", name,
+                       graph_.regions(n).empty() ? "the collective" : "the control flow",
+                       graph_.op(n).name());
+    if (is_view_[n.index]) return bad_input("'%{}' is a view, which nothing computes", name);
+    if (result_.step_of[n.index] == result_.steps.size())
+      return bad_input("'%{}' stands twice", name);
+    if (result_.step_of[n.index] != kNoStep)
+      return bad_input("'%{}' is in @{} too", name, result_.steps[result_.step_of[n.index]].name);
+    if (!step.nodes.empty() && step.nodes.back() >= n)
+      return bad_input("'%{}' stands behind '%{}', which the graph has later", name,
+                       graph_.name(graph_.result(step.nodes.back())));
+    return {};
+  }
+
+  void other_steps() {
+    for (const bool commands : {true, false}) {
+      for (NodeId n : graph_.nodes()) {
+        if (is_leaf(graph_.opcode(n)) || result_.step_of[n.index] != kNoStep || is_view_[n.index] ||
+            is_command(graph_, n) != commands)
+          continue;
+        result_.step_of[n.index] = static_cast<uint32_t>(result_.steps.size());
+        result_.steps.push_back({commands ? step_name(graph_, n) : "", !commands, {n}, {}, {}});
+      }
+    }
+  }
+
+  // ---- Values -----------------------------------------------------------------------------------
+
+  bool is_number(ValueId v) const {
+    return graph_.opcode(graph_.producer(v)) == Opcode::constant && graph_.type(v).elements().is(1);
+  }
+
+  void find_ports(Step& step) {
+    if (step.is_kernel) {
+      GroupPorts ports = ports_of(graph_, users_, step.nodes);
+      step.reads = std::move(ports.inputs);
+      step.writes = std::move(ports.outputs);
+      return;
+    }
+    for (ValueId v : graph_.operands(step.nodes[0]))
+      if (!v.is_none() && std::ranges::find(step.reads, v) == step.reads.end())
+        step.reads.push_back(v);
+    for (ValueId v : graph_.results(step.nodes[0])) step.writes.push_back(v);
+  }
+
+  void find_homes() {
+    std::vector<bool> read(graph_.value_count()), bound(graph_.value_count());
+    for (const Step& step : result_.steps) {
+      for (ValueId v : step.reads) {
+        read[v.index] = true;
+        if (!step.is_kernel) bound[v.index] = true;
+      }
+    }
+    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
+      if (result_.home[i] != Home::view) continue;
+      const ValueId operand = graph_.operands(graph_.producer(ValueId{i}))[0];
+      read[operand.index] = bound[operand.index] = true;
+    }
+    for (ValueId v : graph_.inputs()) result_.home[v.index] = Home::input;
+    for (NodeId n : graph_.nodes()) {
+      const ValueId v = graph_.result(n);
+      if (graph_.opcode(n) == Opcode::constant &&
+          (!is_number(v) || read[v.index] || users_.is_output(v)))
+        result_.home[v.index] = Home::constant;
+    }
+    for (const Step& step : result_.steps) {
+      for (ValueId v : step.writes) {
+        result_.home[v.index] = users_.is_output(v) ? Home::output : Home::temporary;
+        result_.free_layout[v.index] =
+            step.is_kernel && !users_.is_output(v) && !bound[v.index] && graph_.type(v).rank() > 0;
+      }
+    }
+  }
+
+  Status layouts() {
+    result_.layout.reserve(graph_.value_count());
+    for (uint32_t i = 0; i < graph_.value_count(); ++i)
+      result_.layout.push_back(Layout::row_major(graph_.type(ValueId{i}).rank()));
+    for (const auto& [name, layout] : plan_.layout) {
+      const Result<ValueId> v = value(name);
+      if (!v.ok()) return Error(v.error()).within("layout %" + name);
+      result_.layout[v->index] = layout;
+    }
+    return {};
+  }
+
+  // ---- Order ------------------------------------------------------------------------------------
+
+  Status order() {
+    std::unordered_map<std::string_view, uint32_t> steps;
+    for (uint32_t s = 0; s < result_.steps.size(); ++s) {
+      const Step& step = result_.steps[s];
+      if (!step.name.empty() && !steps.emplace(step.name, s).second)
+        return bad_input("the kernel has the name of a node that is a command")
+            .within("fuse @" + step.name);
+    }
+    std::vector<bool> seen(result_.steps.size());
+    for (const std::string& name : plan_.order) {
+      const auto found = steps.find(name);
+      if (found == steps.end()) {
+        std::vector<std::string_view> known;
+        for (const auto& [step, index] : steps) known.push_back(step);
+        return bad_input("there is no kernel or command '{}'", excerpt(name))
+            .with_hint(known.size() < 10000 ? did_you_mean(name, known) : "")
+            .within("order");
+      }
+      if (seen[found->second]) return bad_input("'{}' stands twice", name).within("order");
+      seen[found->second] = true;
+      result_.order.push_back(found->second);
+    }
+    return {};
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const Users users_;
+  Names names_;
+  PlannedGraph result_;
+  std::vector<bool> is_view_;  // by node
+};
+
+}  // namespace
+
+Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
+  return Resolver(plan, graph).run();
+}
+
+std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
+  std::vector<uint32_t> needed;
+  for (ValueId v : steps[step].reads) {
+    const uint32_t producer = step_of[graph->producer(base[v.index]).index];
+    if (producer != kNoStep) needed.push_back(producer);
+  }
+  std::ranges::sort(needed);
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+  return needed;
+}
+
+std::vector<RegionRef> regions_of(const Graph& graph) {
+  std::vector<RegionRef> result;
+  for (NodeId n : graph.nodes()) {
+    if (graph.regions(n).empty()) continue;
+    const std::vector<std::string_view> names = region_names(graph.op(n).def());
+    for (size_t i = 0; i < names.size(); ++i)
+      result.push_back(
+          {fmt::format("{}.{}", step_name(graph, n), names[i]), n, i, graph.regions(n)[i].get()});
+  }
+  return result;
+}
+
+std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order) {
+  std::vector<uint32_t> first(graph.home.size()), last(graph.home.size());
+  for (uint32_t position = 0; position < order.size(); ++position) {
+    const Step& step = graph.steps[order[position]];
+    for (ValueId v : step.writes) first[v.index] = last[v.index] = position;
+    for (ValueId v : step.reads) last[graph.base[v.index].index] = position;
+  }
+  std::vector<Lifetime> result;
+  for (uint32_t i = 0; i < graph.home.size(); ++i)
+    if (graph.home[i] == Home::temporary)
+      result.push_back(
+          {ValueId{i}, first[i], last[i], graph.graph->type(ValueId{i}).static_bytes()});
+  return result;
+}
+
+}  // namespace hone

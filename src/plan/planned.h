@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+// A graph as a plan carries it out: its steps, and where each value lies. What legality, planner
+// and lowering share. Regions are graphs with plans of their own.
+
+namespace hone {
+
+enum class Home : uint8_t {
+  none,  // no memory: inside of a kernel
+  input,
+  output,
+  constant,   // of one element: only those that a command reads or that are outputs
+  temporary,  // in the arena
+  view,       // in the memory of its node's operand
+};
+
+// Something that is done at once: a kernel, or a node that is a command of its own.
+struct Step {
+  std::string name;  // of the kernel or the node; empty: the node is in no group yet
+  bool is_kernel = true;
+  std::vector<NodeId> nodes;    // in the graph's order
+  std::vector<ValueId> reads;   // what it needs from memory, each once, in order of first use
+  std::vector<ValueId> writes;  // what it leaves in memory, in the graph's order
+};
+
+inline constexpr uint32_t kNoStep = UINT32_MAX;
+
+struct PlannedGraph {
+  const Graph* graph = nullptr;
+  std::vector<Step> steps;  // kernels as in Plan::fuse, then commands, then nodes without a group
+  std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
+  std::vector<Home> home;         // by value
+  std::vector<ValueId> base;      // by value: whose memory it lies in; itself unless it is a view
+  std::vector<Layout> layout;     // by value: row-major where the plan says nothing
+  std::vector<uint32_t> order;    // steps, as far as the plan says
+
+  // Steps whose results the step reads, each once.
+  std::vector<uint32_t> needs(uint32_t step) const;
+  // Whether the memory of a value may have any layout: a kernel writes it, only kernels read it,
+  // and nothing else lies in it.
+  bool has_layout(ValueId v) const { return free_layout[v.index]; }
+  std::vector<bool> free_layout;  // by value
+};
+
+// Whether a node is a step of its own by nature: it has regions, or talks to other devices.
+bool is_command(const Graph& graph, NodeId node);
+
+// A region of a node, and the key of its plan: "loop.body".
+struct RegionRef {
+  std::string key;
+  NodeId node;
+  size_t index = 0;  // of the node's regions
+  const Graph* graph = nullptr;
+};
+std::vector<RegionRef> regions_of(const Graph& graph);
+
+// Finds what the plan's groups, views, layouts and order speak of. An error says which entry does
+// not fit; what it needs beyond (group, layout, order) is left to check().
+Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
+
+inline constexpr int64_t kOffsetAlignment = 64;  // bytes
+
+// When the memory of a temporary is in use, in positions of the order, both included.
+struct Lifetime {
+  ValueId value;
+  uint32_t first = 0;
+  uint32_t last = 0;
+  int64_t bytes = 0;
+};
+// Of all temporaries of a static graph, by value; `order` has all steps.
+std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order);
+
+}  // namespace hone
