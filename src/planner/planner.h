@@ -1,0 +1,11 @@
+#pragma once
+
+#include "plan/plan.h"
+
+namespace hone {
+
+// Decides what the plan leaves open; what it says stays. Deterministic, and without measuring. The
+// graph is prepared. An error says which entry of the plan does not fit.
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target);
+
+}  // namespace hone
