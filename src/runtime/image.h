@@ -88,11 +88,11 @@ struct Port {
 struct Image {
   std::string name;
   int64_t threads = 1;
-  std::vector<image::Port> inputs;
-  std::vector<image::Port> outputs;
-  std::vector<Tensor> constants;
-  std::vector<image::Kernel> kernels;
-  image::Block commands;  // one after another
+  std::vector<image::Port> inputs = {};
+  std::vector<image::Port> outputs = {};
+  std::vector<Tensor> constants = {};
+  std::vector<image::Kernel> kernels = {};
+  image::Block commands = {};  // one after another
   int64_t arena_bytes = 0;
   uint32_t loops = 0;  // numbers of Repeats are below
 };

@@ -1,0 +1,273 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "runtime/memory.h"
+
+namespace hone {
+
+namespace {
+
+using Instruction = Script::Instruction;
+using Kind = Instruction::Kind;
+
+bool is_aligned(const void* address, int64_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(alignment) == 0;
+}
+
+int64_t element_alignment(DType type) { return std::max(1, bits(type) / 8); }
+
+// The bytes, aligned to their elements; mapped files may have them anywhere.
+const void* aligned_data(const Tensor& tensor) {
+  switch (element_alignment(tensor.dtype())) {
+    case 2: return tensor.as<uint16_t>().data();
+    case 4: return tensor.as<uint32_t>().data();
+    case 8: return tensor.as<uint64_t>().data();
+    default: return tensor.bytes().data();
+  }
+}
+
+Tensor aligned(const Tensor& constant) {
+  const std::span<const std::byte> bytes = constant.bytes();
+  return is_aligned(bytes.data(), kBufferAlignment) ? constant
+                                                    : Tensor::copy_of(constant.type(), bytes);
+}
+
+template <class Pointers>
+Status check(std::string_view sort, std::span<const image::Port> ports, const Pointers& pointers) {
+  if (pointers.size() != ports.size()) {
+    return bad_input("{} {}s are given, {} needed", pointers.size(), sort, ports.size());
+  }
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Type type = ports[i].type;
+    if (pointers[i] == nullptr && type.static_bytes() > 0) {
+      return bad_input("{} '{}' has no memory", sort, ports[i].name);
+    }
+    const int64_t alignment = element_alignment(type.dtype());
+    if (!is_aligned(pointers[i], alignment)) {
+      return bad_input("{} '{}' is not aligned to the {} bytes of its elements", sort,
+                       ports[i].name, alignment);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+// What one run at a time has: memory, and where everything is in it.
+struct Executable::Frame {
+  Memory memory;
+  std::vector<std::byte*> bases;  // of Script::bases
+  std::vector<void*> pointers;    // of Script::pointers
+  std::vector<int64_t> trips;     // of each loop
+};
+
+// A frame for the time of a run.
+class Executable::Lease {
+ public:
+  static Result<Lease> take(const Executable& executable) {
+    {
+      std::lock_guard lock(executable.mutex_);
+      if (!executable.free_.empty()) {
+        Lease lease(executable, std::move(executable.free_.back()));
+        executable.free_.pop_back();
+        return lease;
+      }
+    }
+    return Lease(executable, HONE_TRY(executable.make_frame()));
+  }
+  Lease(Lease&&) = default;
+  ~Lease() {
+    if (!frame_) return;
+    std::lock_guard lock(executable_.mutex_);
+    executable_.free_.push_back(std::move(frame_));  // make_frame() reserved its place
+  }
+
+  Frame& frame() { return *frame_; }
+
+ private:
+  Lease(const Executable& executable, std::unique_ptr<Frame> frame)
+      : executable_(executable), frame_(std::move(frame)) {}
+
+  const Executable& executable_;
+  std::unique_ptr<Frame> frame_;
+};
+
+// ---- Loading -----------------------------------------------------------------------------------
+
+Result<std::shared_ptr<const Executable>> Executable::load(const Image& image,
+                                                           const LoadOptions& options) {
+  std::shared_ptr<Executable> executable(new Executable);
+  executable->place_ = fmt::format("image '{}'", image.name);
+  Status status = executable->set_up(image, options);
+  if (!status.ok()) return std::move(status).error().within(executable->place_);
+  return std::shared_ptr<const Executable>(std::move(executable));
+}
+
+Status Executable::set_up(const Image& image, const LoadOptions& options) {
+  script_ = HONE_TRY(resolve(image, options.imports));
+  inputs_ = image.inputs;
+  outputs_ = image.outputs;
+  for (const Tensor& constant : image.constants) constants_.push_back(aligned(constant));
+  for (uint32_t i = 0; i < script_.pointers.size(); ++i) {
+    const Script::Pointer& pointer = script_.pointers[i];
+    if (pointer.base >= script_.first_port && !pointer.moves()) bound_.push_back(i);
+  }
+  team_ = options.team;
+  if (!team_) team_ = HONE_TRY(Team::create({.threads = image.threads}));
+  threads_ = std::min(image.threads, team_->threads());
+  memory_limit_ = options.memory_limit;
+  return lay_out_frame();
+}
+
+Status Executable::lay_out_frame() {
+  // Whole pages: threads write nothing on the same line, or on one that is fetched along with it.
+  const int64_t arena_bytes = script_.bases[0].bytes;
+  const std::optional<int64_t> arena = checked_round_up(arena_bytes, Memory::kPage);
+  const std::optional<int64_t> scratch = checked_round_up(script_.scratch_bytes, Memory::kPage);
+  std::optional<int64_t> all = scratch ? checked_mul(*scratch, threads_) : std::nullopt;
+  if (all && arena) all = checked_add(*all, *arena);
+  if (!all || !arena) {
+    return over_limit("an arena of {} bytes and scratch of {} for each thread are too large",
+                      arena_bytes, script_.scratch_bytes);
+  }
+  scratch_offset_ = *arena;
+  scratch_stride_ = *scratch;
+  frame_bytes_ = *all;
+  return {};
+}
+
+Executable::~Executable() = default;
+
+Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (frame_bytes_ > 0 && frames_ >= memory_limit_ / frame_bytes_) {
+      return over_limit("a run beside {} others needs {} bytes each; the limit is {} together",
+                        frames_, frame_bytes_, memory_limit_);
+    }
+    free_.reserve(static_cast<size_t>(++frames_));
+  }
+  auto frame = std::make_unique<Frame>();
+  Result<Memory> memory = Memory::map(frame_bytes_);
+  if (!memory.ok()) {
+    std::lock_guard lock(mutex_);
+    --frames_;
+    return std::move(memory).error();
+  }
+  frame->memory = *std::move(memory);
+  frame->trips.resize(script_.loops);
+  frame->bases.resize(script_.bases.size());
+  frame->bases[0] = frame->memory.data();
+  for (size_t i = 0; i < constants_.size(); ++i)  // kernels do not write to them
+    frame->bases[1 + i] = const_cast<std::byte*>(constants_[i].bytes().data());
+  frame->pointers.resize(script_.pointers.size());
+  for (size_t i = 0; i < script_.pointers.size(); ++i) {
+    const Script::Pointer& pointer = script_.pointers[i];
+    if (pointer.base < script_.first_port && !pointer.moves())
+      frame->pointers[i] = address(*frame, pointer);
+  }
+  return frame;
+}
+
+void* Executable::address(const Frame& frame, const Script::Pointer& pointer) const {
+  std::byte* base = frame.bases[pointer.base];
+  if (base == nullptr) return nullptr;  // of no bytes
+  int64_t offset = pointer.offset;
+  for (uint32_t i = pointer.first_step; i < pointer.last_step; ++i) {
+    const image::Step& step = script_.steps[i];
+    offset += step.stride * frame.trips[step.loop];
+  }
+  return base + offset;
+}
+
+// ---- Running -----------------------------------------------------------------------------------
+
+Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> inputs,
+                                            const RunOptions& options) const {
+  if (inputs.size() != inputs_.size()) {
+    return bad_input("{} inputs are given, {} needed", inputs.size(), inputs_.size());
+  }
+  std::vector<const void*> from;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].type() != inputs_[i].type) {
+      return bad_input("input '{}' is {}; {} is needed", inputs_[i].name,
+                       inputs[i].type().to_string(), inputs_[i].type.to_string());
+    }
+    from.push_back(aligned_data(inputs[i]));
+  }
+  std::vector<Tensor> outputs;
+  std::vector<void*> to;
+  for (const image::Port& port : outputs_) {
+    outputs.push_back(Tensor::zeros(port.type));
+    to.push_back(outputs.back().mutable_bytes().data());
+  }
+  HONE_TRY(run(from, to, options));
+  return outputs;
+}
+
+Status Executable::run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                       const RunOptions& options) const {
+  HONE_TRY(check("input", inputs_, inputs));
+  HONE_TRY(check("output", outputs_, outputs));
+  Result<Lease> lease = Lease::take(*this);
+  if (!lease.ok()) return std::move(lease).error().within(place_);
+  Frame& frame = lease->frame();
+  std::byte** base = frame.bases.data() + script_.first_port;
+  for (const void* input : inputs) *base++ = static_cast<std::byte*>(const_cast<void*>(input));
+  for (void* output : outputs) *base++ = static_cast<std::byte*>(output);
+  for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
+  return execute(frame, options.cancel);
+}
+
+Status Executable::execute(Frame& frame, const CancelToken* cancel) const {
+  void** const pointers = frame.pointers.data();
+  for (size_t next = 0; next < script_.instructions.size();) {
+    if (cancel != nullptr && cancel->cancelled()) return cancel->check();
+    const Instruction& now = script_.instructions[next++];
+    if (now.moves) {
+      for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i)
+        if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);
+    }
+    switch (now.kind) {
+      case Kind::launch: launch(frame, now); break;
+      case Kind::copy:
+        if (now.count > 0)
+          std::memmove(pointers[now.pointer + 1], pointers[now.pointer],
+                       static_cast<size_t>(now.count));
+        break;
+      case Kind::jump: next = now.target; break;
+      case Kind::jump_if_zero:
+        if (*static_cast<const std::byte*>(pointers[now.pointer]) == std::byte{0})
+          next = now.target;
+        break;
+      case Kind::enter: frame.trips[now.first] = now.count; break;
+      case Kind::next:
+        if (frame.trips[now.first] != now.count) {
+          frame.trips[now.first] += now.step;
+          next = now.target;
+        }
+        break;
+    }
+  }
+  return {};
+}
+
+void Executable::launch(const Frame& frame, const Instruction& instruction) const {
+  void* const* buffers = frame.pointers.data() + instruction.pointer;
+  const int64_t* symbols = script_.symbols.data() + instruction.symbols;
+  std::byte* scratch = frame.memory.data() + scratch_offset_;
+  for (uint32_t i = instruction.first; i < instruction.last; ++i) {
+    const Script::Phase& phase = script_.phases[i];
+    const auto part = [&](int64_t begin, int64_t end, int64_t thread) noexcept {
+      phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin, end);
+    };
+    team_->run(phase.trips, phase.is_parallel ? threads_ : 1, part);
+  }
+}
+
+}  // namespace hone

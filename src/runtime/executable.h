@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "ir/tensor.h"
+#include "runtime/image.h"
+#include "runtime/object_code.h"
+#include "runtime/script.h"
+#include "runtime/team.h"
+
+namespace hone {
+
+struct LoadOptions {
+  std::shared_ptr<Team> team = nullptr;  // null: one of its own, of the image's threads
+  std::span<const Import> imports = default_imports();
+  // Bytes of arenas and scratch of all runs at once. A run that would need more fails.
+  int64_t memory_limit = INT64_MAX;
+};
+
+struct RunOptions {
+  // Looked at between commands and between trips of loops, not inside of a kernel.
+  const CancelToken* cancel = nullptr;
+};
+
+// A compiled model in memory. May be run by any number of threads at once: each run has an arena
+// and scratch of its own. They are made when a run finds none that is free, and kept: memory grows
+// to what most runs at once need. Other runs allocate nothing.
+//
+// Kernels run with the floating-point environment of the thread they are on: the caller's for its
+// part, the default for the team's workers. Nothing here changes it; denormals are kept by default.
+class Executable {
+ public:
+  // Checks the image (script.h). Constants are used where they are, or copied once if they are not
+  // aligned to kBufferAlignment.
+  static Result<std::shared_ptr<const Executable>> load(const Image& image,
+                                                        const LoadOptions& options = {});
+  ~Executable();  // not while it runs
+
+  std::span<const image::Port> inputs() const { return inputs_; }
+  std::span<const image::Port> outputs() const { return outputs_; }
+
+  // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
+                                  const RunOptions& options = {}) const;
+  // Reads and writes the caller's memory, of the ports' sizes, aligned to their elements. Outputs
+  // overlap nothing else. After an error their contents are undefined.
+  Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
+             const RunOptions& options = {}) const;
+
+ private:
+  struct Frame;
+  class Lease;
+
+  Executable() = default;
+  Status set_up(const Image& image, const LoadOptions& options);
+  Status lay_out_frame();
+  Result<std::unique_ptr<Frame>> make_frame() const;
+  void* address(const Frame& frame, const Script::Pointer& pointer) const;
+  Status execute(Frame& frame, const CancelToken* cancel) const;
+  void launch(const Frame& frame, const Script::Instruction& instruction) const;
+
+  std::string place_;  // for errors: "image 'mlp'"
+  std::vector<image::Port> inputs_;
+  std::vector<image::Port> outputs_;
+  std::vector<Tensor> constants_;  // aligned
+  Script script_;
+  std::vector<uint32_t> bound_;  // pointers into inputs and outputs that do not move
+  int64_t threads_ = 1;
+  std::shared_ptr<Team> team_;
+
+  int64_t scratch_offset_ = 0;  // in a frame's memory; the arena is at 0
+  int64_t scratch_stride_ = 0;  // between those of threads
+  int64_t frame_bytes_ = 0;
+  int64_t memory_limit_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::vector<std::unique_ptr<Frame>> free_;
+  mutable int64_t frames_ = 0;  // made
+};
+
+}  // namespace hone

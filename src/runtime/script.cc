@@ -1,0 +1,285 @@
+#include "runtime/script.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/checked_math.h"
+
+namespace hone {
+
+namespace {
+
+using image::Block;
+using image::Place;
+using Instruction = Script::Instruction;
+using Kind = Instruction::Kind;
+
+std::string_view region_name(Place::Region region) {
+  constexpr std::string_view kNames[] = {"input", "output", "constant", "arena"};
+  return kNames[static_cast<size_t>(region)];
+}
+
+class Resolver {
+ public:
+  Resolver(const Image& image, std::span<const Import> imports)
+      : image_(image), imports_(imports), trips_(image.loops), is_open_(image.loops) {}
+
+  Result<Script> resolve() {
+    if (image_.threads < 1) return bad_input("runs on {} threads", image_.threads);
+    HONE_TRY(resolve_memory());
+    for (const image::Kernel& kernel : image_.kernels) {
+      Status status = resolve_kernel(kernel);
+      if (!status.ok()) return named("kernel", kernel.name, std::move(status));
+    }
+    script_.loops = image_.loops;
+    HONE_TRY(resolve(image_.commands));
+    return std::move(script_);
+  }
+
+ private:
+  struct Range {
+    uint32_t first;
+    uint32_t last;
+  };
+
+  static Error named(std::string_view sort, std::string_view name, Status&& status) {
+    return std::move(status).error().within(fmt::format("{} '{}'", sort, name));
+  }
+  uint32_t here() const { return static_cast<uint32_t>(script_.instructions.size()); }
+  Instruction& add(Instruction instruction) {
+    return script_.instructions.emplace_back(instruction);
+  }
+
+  Status resolve_memory();
+  Status resolve_kernel(const image::Kernel& kernel);
+  Result<const ObjectCode*> load(const std::shared_ptr<const std::string>& object);
+  Status resolve(const Block& block);
+  Status resolve(const image::Launch& launch);
+  Status resolve(const image::Copy& copy);
+  Status resolve(const image::Branch& branch);
+  Status resolve(const image::While& loop);
+  Status resolve(const image::Repeat& repeat);
+  Result<uint32_t> jump_if_zero(const Place& condition);
+  Result<bool> point_to(const Place& place);
+  Result<const Script::Base*> base_of(const Place& place) const;
+  Status check(const Place& place, const Script::Base& base) const;
+
+  const Image& image_;
+  std::span<const Import> imports_;
+  std::map<const std::string*, const ObjectCode*> loaded_;
+  std::vector<Range> kernels_;   // their phases
+  uint32_t first_base_[4] = {};  // of each region
+  std::vector<int64_t> trips_;   // of each loop, 0: there is none yet
+  std::vector<bool> is_open_;    // of each loop: around what is resolved now
+  Script script_;
+};
+
+// ---- Memory and kernels ------------------------------------------------------------------------
+
+Status Resolver::resolve_memory() {
+  using enum Place::Region;
+  if (image_.arena_bytes < 0) return bad_input("an arena of {} bytes", image_.arena_bytes);
+  const auto begin = [&](Place::Region region) {
+    first_base_[static_cast<size_t>(region)] = static_cast<uint32_t>(script_.bases.size());
+  };
+  begin(arena);
+  script_.bases.push_back({arena, 0, image_.arena_bytes});
+  begin(constant);
+  for (uint32_t i = 0; i < image_.constants.size(); ++i) {
+    if (!image_.constants[i]) return bad_input("constant {} is empty", i);
+    script_.bases.push_back({constant, i, image_.constants[i].byte_size()});
+  }
+  script_.first_port = static_cast<uint32_t>(script_.bases.size());
+  for (auto [region, ports] :
+       {std::pair(input, &image_.inputs), std::pair(output, &image_.outputs)}) {
+    begin(region);
+    for (uint32_t i = 0; i < ports->size(); ++i) {
+      const image::Port& port = (*ports)[i];
+      if (!port.type || !port.type.is_static()) {
+        return bad_input("{} '{}' has the type {}, which is not static", region_name(region),
+                         port.name, port.type ? port.type.to_string() : "none");
+      }
+      script_.bases.push_back({region, i, port.type.static_bytes()});
+    }
+  }
+  return {};
+}
+
+Status Resolver::resolve_kernel(const image::Kernel& kernel) {
+  if (kernel.scratch_bytes < 0) return bad_input("scratch of {} bytes", kernel.scratch_bytes);
+  if (!kernel.object) return bad_input("there is no object");
+  const ObjectCode* code = HONE_TRY(load(kernel.object));
+  const uint32_t first = static_cast<uint32_t>(script_.phases.size());
+  for (const image::Phase& phase : kernel.phases) {
+    const void* function = code->function(phase.symbol);
+    if (function == nullptr) return bad_input("its object has no function '{}'", phase.symbol);
+    if (phase.trips < 0) return bad_input("'{}' has {} trips", phase.symbol, phase.trips);
+    script_.phases.push_back(
+        {reinterpret_cast<PhaseFn>(const_cast<void*>(function)), phase.trips, phase.is_parallel});
+  }
+  kernels_.push_back({first, static_cast<uint32_t>(script_.phases.size())});
+  script_.scratch_bytes = std::max(script_.scratch_bytes, kernel.scratch_bytes);
+  return {};
+}
+
+Result<const ObjectCode*> Resolver::load(const std::shared_ptr<const std::string>& object) {
+  const ObjectCode*& code = loaded_[object.get()];
+  if (code == nullptr) {
+    const std::span bytes(object->data(), object->size());
+    script_.objects.push_back(HONE_TRY(ObjectCode::load(std::as_bytes(bytes), imports_)));
+    code = script_.objects.back().get();
+  }
+  return code;
+}
+
+// ---- Commands ----------------------------------------------------------------------------------
+
+Status Resolver::resolve(const Block& block) {
+  for (const image::Command& command : block) {
+    Status status = std::visit([&](const auto& kind) { return resolve(kind); }, command.kind);
+    if (!status.ok()) return named("command", command.name, std::move(status));
+  }
+  return {};
+}
+
+Status Resolver::resolve(const image::Launch& launch) {
+  if (launch.kernel >= kernels_.size()) {
+    return bad_input("launches kernel {} of {}", launch.kernel, kernels_.size());
+  }
+  Instruction instruction = {.kind = Kind::launch};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = static_cast<uint32_t>(launch.buffers.size());
+  for (const Place& place : launch.buffers) instruction.moves |= HONE_TRY(point_to(place));
+  instruction.first = kernels_[launch.kernel].first;
+  instruction.last = kernels_[launch.kernel].last;
+  instruction.symbols = static_cast<uint32_t>(script_.symbols.size());
+  script_.symbols.insert(script_.symbols.end(), launch.symbols.begin(), launch.symbols.end());
+  add(instruction);
+  return {};
+}
+
+Status Resolver::resolve(const image::Copy& copy) {
+  using enum Place::Region;
+  if (copy.from.bytes != copy.to.bytes) {
+    return bad_input("copies {} bytes to {}", copy.from.bytes, copy.to.bytes);
+  }
+  if (copy.to.region == input || copy.to.region == constant) {
+    return bad_input("writes to {} {}", region_name(copy.to.region), copy.to.index);
+  }
+  Instruction instruction = {.kind = Kind::copy};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = 2;
+  instruction.moves = HONE_TRY(point_to(copy.from));
+  instruction.moves |= HONE_TRY(point_to(copy.to));
+  instruction.count = copy.from.bytes;
+  add(instruction);
+  return {};
+}
+
+// The instruction, whose target is to be set.
+Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
+  if (condition.bytes != 1) return bad_input("a condition of {} bytes", condition.bytes);
+  Instruction instruction = {.kind = Kind::jump_if_zero};
+  instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
+  instruction.pointers = 1;
+  instruction.moves = HONE_TRY(point_to(condition));
+  const uint32_t place = here();
+  add(instruction);
+  return place;
+}
+
+Status Resolver::resolve(const image::Branch& branch) {
+  const uint32_t test = HONE_TRY(jump_if_zero(branch.condition));
+  HONE_TRY(resolve(branch.on_true));
+  const uint32_t end = here();
+  add({.kind = Kind::jump});
+  script_.instructions[test].target = here();
+  HONE_TRY(resolve(branch.on_false));
+  script_.instructions[end].target = here();
+  return {};
+}
+
+Status Resolver::resolve(const image::While& loop) {
+  const uint32_t begin = here();
+  HONE_TRY(resolve(loop.test));
+  const uint32_t test = HONE_TRY(jump_if_zero(loop.condition));
+  HONE_TRY(resolve(loop.body));
+  add({.kind = Kind::jump, .target = begin});
+  script_.instructions[test].target = here();
+  return {};
+}
+
+Status Resolver::resolve(const image::Repeat& repeat) {
+  if (repeat.loop >= trips_.size()) {
+    return bad_input("is loop {} of {}", repeat.loop, trips_.size());
+  }
+  if (repeat.trips < 0) return bad_input("has {} trips", repeat.trips);
+  if (repeat.trips == 0) return {};
+  if (trips_[repeat.loop] != 0) return bad_input("is loop {}, as another one is", repeat.loop);
+  trips_[repeat.loop] = repeat.trips;
+  is_open_[repeat.loop] = true;
+  const int64_t last = repeat.trips - 1;
+  add({.kind = Kind::enter, .first = repeat.loop, .count = repeat.reverse ? last : 0});
+  const uint32_t body = here();
+  HONE_TRY(resolve(repeat.body));
+  add({.kind = Kind::next,
+       .target = body,
+       .first = repeat.loop,
+       .count = repeat.reverse ? 0 : last,
+       .step = repeat.reverse ? -1 : 1});
+  is_open_[repeat.loop] = false;
+  return {};
+}
+
+// ---- Places ------------------------------------------------------------------------------------
+
+// Adds a pointer to the place; true if it moves.
+Result<bool> Resolver::point_to(const Place& place) {
+  const Script::Base* base = HONE_TRY(base_of(place));
+  HONE_TRY(check(place, *base));
+  const uint32_t first = static_cast<uint32_t>(script_.steps.size());
+  for (const image::Step& step : place.steps) script_.steps.push_back(step);
+  script_.pointers.push_back({static_cast<uint32_t>(base - script_.bases.data()), place.offset,
+                              first, static_cast<uint32_t>(script_.steps.size())});
+  return script_.pointers.back().moves();
+}
+
+Result<const Script::Base*> Resolver::base_of(const Place& place) const {
+  const size_t region = static_cast<size_t>(place.region);
+  if (region >= std::size(first_base_)) return bad_input("a place in region {}", region);
+  const size_t index = size_t{first_base_[region]} + place.index;
+  if (index >= script_.bases.size() || script_.bases[index].region != place.region) {
+    return bad_input("there is no {} {}", region_name(place.region), place.index);
+  }
+  return &script_.bases[index];
+}
+
+// Every trip of the loops around it is inside of the base.
+Status Resolver::check(const Place& place, const Script::Base& base) const {
+  if (place.bytes < 0) return bad_input("a place of {} bytes", place.bytes);
+  std::optional<int64_t> low = place.offset;
+  std::optional<int64_t> high = checked_add(place.offset, place.bytes);
+  for (const image::Step& step : place.steps) {
+    if (step.loop >= is_open_.size() || !is_open_[step.loop]) {
+      return bad_input("a place moves with loop {}, which is not around it", step.loop);
+    }
+    const std::optional<int64_t> way = checked_mul(step.stride, trips_[step.loop] - 1);
+    std::optional<int64_t>& end = step.stride < 0 ? low : high;
+    end = way && end ? checked_add(*end, *way) : std::nullopt;
+  }
+  if (!low || !high || *low < 0 || *high > base.bytes) {
+    return bad_input("{} bytes at {} of {} {} reach beyond its {} bytes{}", place.bytes,
+                     place.offset, region_name(place.region), place.index, base.bytes,
+                     place.steps.empty() ? "" : " in some trip");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Script> resolve(const Image& image, std::span<const Import> imports) {
+  return Resolver(image, imports).resolve();
+}
+
+}  // namespace hone

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/image.h"
+#include "runtime/kernel_abi.h"
+#include "runtime/object_code.h"
+
+namespace hone {
+
+// The commands of an Image, checked and made ready to run: machine code in memory, blocks as jumps,
+// places as addresses in one table. Each place has a pointer in the frame that runs the script;
+// most are known when the frame is made, those of inputs and outputs when a run begins, and those
+// that move with a loop are computed before their command.
+struct Script {
+  // All memory that commands reach, in order: the arena, constants, inputs, outputs.
+  struct Base {
+    image::Place::Region region;
+    uint32_t index;
+    int64_t bytes;
+  };
+
+  // A place: base + offset, and the strides of steps times the trips of their loops.
+  struct Pointer {
+    uint32_t base;
+    int64_t offset;
+    uint32_t first_step;
+    uint32_t last_step;  // one beyond
+
+    bool moves() const { return first_step != last_step; }
+  };
+
+  struct Phase {
+    PhaseFn function;
+    int64_t trips;
+    bool is_parallel;
+  };
+
+  struct Instruction {
+    enum class Kind : uint8_t {
+      launch,        // phases first..last on the pointers from `pointer` on
+      copy,          // `count` bytes from `pointer` to the next one
+      jump,          // to `target`
+      jump_if_zero,  // to `target` if the byte at `pointer` is 0
+      enter,         // loop `first` is at trip `count`
+      next,          // loop `first` goes on by `step` and to `target`, but from trip `count`
+    };
+    Kind kind;
+    uint32_t pointer = 0;
+    uint32_t pointers = 0;  // their number, from `pointer` on
+    bool moves = false;     // some of them do
+    uint32_t target = 0;    // an instruction
+    uint32_t first = 0;
+    uint32_t last = 0;  // one beyond
+    uint32_t symbols = 0;
+    int64_t count = 0;
+    int64_t step = 0;
+  };
+
+  std::vector<Base> bases;
+  uint32_t first_port = 0;  // the base of the first input
+  std::vector<Pointer> pointers;
+  std::vector<image::Step> steps;
+  std::vector<Instruction> instructions;
+  std::vector<Phase> phases;
+  std::vector<int64_t> symbols;
+  std::vector<std::shared_ptr<const ObjectCode>> objects;
+  uint32_t loops = 0;
+  int64_t scratch_bytes = 0;  // per thread, of the kernel that needs most
+};
+
+// Refuses an image in which any command could reach beyond the memory it names, or is not one at
+// all. What a loop of no trips holds is not looked at.
+Result<Script> resolve(const Image& image, std::span<const Import> imports);
+
+}  // namespace hone
