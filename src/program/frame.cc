@@ -22,8 +22,6 @@ void sort_once(std::vector<T>& list) {
   list.erase(std::ranges::unique(list).begin(), list.end());
 }
 
-Dim aligned(Dim bytes) { return ceildiv(bytes, kBufferAlignment) * kBufferAlignment; }
-
 struct Reads {
   std::vector<BufferId> operator()(const Launch& c) const { return c.inputs; }
   std::vector<BufferId> operator()(const Copy& c) const { return {c.from}; }
@@ -165,6 +163,8 @@ std::vector<Lifetime> lifetimes(const Frame& frame) {
   }
   return lives;
 }
+
+Dim aligned(Dim bytes) { return ceildiv(bytes, kBufferAlignment) * kBufferAlignment; }
 
 Memory memory_of(const Frame& frame) {
   Memory memory;

@@ -44,6 +44,7 @@ struct Memory {
 };
 Memory memory_of(const Frame& frame);
 
+Dim aligned(Dim bytes);  // up to the next multiple of kBufferAlignment
 // Bytes of the shared buffers of a kernel, each aligned to kBufferAlignment.
 Dim shared_bytes(const TileProgram& tiles);
 

@@ -71,7 +71,10 @@ class ProgramParser {
     HONE_TRY(text_.expect("->"));
     HONE_TRY(parameters(scope, Role::output, types));
     HONE_TRY(text_.where());
-    for (size_t i = 0; i < types.size(); ++i) scope.frame.buffers[i].type = HONE_TRY(text_.type(types[i]));
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Type type = HONE_TRY(text_.type(types[i]));
+      scope.frame.buffers[i].type = type;
+    }
     HONE_TRY(text_.expect("{"));
     while (std::optional<Role> role = role_word()) HONE_TRY(buffer(scope, *role));
     while (text_.peek().kind == TokenKind::number) HONE_TRY(command(scope));

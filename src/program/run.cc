@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/rng.h"
-#include "program/arena.h"
+#include "program/arena_layout.h"
 #include "program/frame.h"
 #include "program/tiles/calling.h"
 #include "program/tiles/interpret.h"
@@ -31,7 +31,7 @@ int64_t size_of(Type type) { return type.static_bytes(); }
 
 class Runner {
  public:
-  Runner(const Program& program, const RunOptions& options)
+  Runner(const Program& program, const ProgramRunOptions& options)
       : program_(program),
         options_(options),
         arena_(program),
@@ -206,8 +206,8 @@ class Runner {
   }
 
   const Program& program_;
-  const RunOptions& options_;
-  Arena arena_;
+  const ProgramRunOptions& options_;
+  ArenaLayout arena_;
   Rng rng_;
   std::vector<std::byte> memory_;
 };
@@ -223,7 +223,7 @@ Status check_static(const Program& program) {
 }  // namespace program
 
 Result<std::vector<Tensor>> run(const Program& program, std::span<const Tensor> inputs,
-                                const RunOptions& options) {
+                                const ProgramRunOptions& options) {
   HONE_TRY(program::check_static(program));
   Result<std::vector<Tensor>> results = program::Runner(program, options).run(inputs);
   if (results.ok()) return results;

@@ -8,7 +8,7 @@
 
 namespace hone {
 
-struct RunOptions {
+struct ProgramRunOptions {
   // Commands that do not wait for each other run in an order drawn from this seed; none: as listed.
   std::optional<uint64_t> order_seed = {};
   int64_t max_iterations = int64_t{1} << 20;  // of one while loop
@@ -19,6 +19,6 @@ struct RunOptions {
 // temporaries lie where the program says, in memory that holds garbage at first: what is wrong with
 // offsets, views or dependencies gives wrong results.
 Result<std::vector<Tensor>> run(const Program& program, std::span<const Tensor> inputs,
-                                const RunOptions& options = {});
+                                const ProgramRunOptions& options = {});
 
 }  // namespace hone

@@ -1,10 +1,10 @@
-#include "program/arena.h"
+#include "program/arena_layout.h"
 
 #include <algorithm>
 
 namespace hone::program {
 
-Arena::Arena(const Program& program) {
+ArenaLayout::ArenaLayout(const Program& program) {
   for (const FrameRef& frame : all_frames(program.main)) {
     Entry entry;
     entry.memory = memory_of(*frame);

@@ -8,9 +8,9 @@ namespace hone::program {
 
 // How frames share one arena: the memory of a frame begins where the command that runs it says.
 // Sizes are numbers.
-class Arena {
+class ArenaLayout {
  public:
-  explicit Arena(const Program& program);
+  explicit ArenaLayout(const Program& program);
 
   const Memory& memory(const Frame& frame) const { return frames_.at(&frame).memory; }
   // With all that its commands need.

@@ -1,0 +1,261 @@
+#include "program/instantiate.h"
+
+#include <map>
+
+#include "program/arena_layout.h"
+#include "program/frame.h"
+#include "program/tiles/bind.h"
+#include "program/tiles/calling.h"
+#include "runtime/kernel_abi.h"
+
+namespace hone {
+
+namespace program {
+namespace {
+
+using image::Place;
+using Places = std::vector<Place>;
+
+class Instantiation {
+ public:
+  // `bound` is `program` with numbers.
+  Instantiation(const Program& program, const Program& bound, const Bindings& bindings)
+      : program_(program), bound_(bound), bindings_(bindings), arena_(bound) {}
+
+  Result<Image> run(std::span<const KernelCode> code) {
+    image_.name = program_.name;
+    image_.threads = program_.threads;
+    HONE_TRY(kernels(code));
+    const Frame& main = *bound_.main;
+    const Places inputs = ports(main, Role::input, Place::Region::input, image_.inputs);
+    const Places outputs = ports(main, Role::output, Place::Region::output, image_.outputs);
+    HONE_TRY(frame(main, inputs, outputs, 0, image_.commands));
+    image_.arena_bytes = arena_.bytes(main);
+    return std::move(image_);
+  }
+
+ private:
+  // ---- Kernels and ports -----------------------------------------------------------------------
+
+  Status kernels(std::span<const KernelCode> code) {
+    if (code.size() != program_.kernels.size())
+      return bad_input("{} kernels have code, of {}", code.size(), program_.kernels.size());
+    for (size_t k = 0; k < code.size(); ++k) {
+      const TileProgram& tiles = bound_.kernels[k].tiles;
+      if (code[k].phases.size() != tiles.phases.size())
+        return bad_input("the code of kernel '{}' has {} phases, not {}", tiles.name,
+                         code[k].phases.size(), tiles.phases.size());
+      image::Kernel& kernel = image_.kernels.emplace_back();
+      kernel.name = tiles.name;
+      kernel.object = code[k].object;
+      kernel.scratch_bytes = scratch_layout(tiles).bytes.value();
+      for (size_t p = 0; p < tiles.phases.size(); ++p)
+        kernel.phases.push_back({code[k].phases[p], trips_of(tiles.phases[p], tiles).value(),
+                                 tiles.phases[p].exec == Exec::threads});
+      std::vector<int64_t>& symbols = symbols_.emplace_back();
+      for (Symbol symbol : symbols_of(program_.kernels[k].tiles))
+        symbols.push_back(Dim(symbol).bind(bindings_).value());
+    }
+    return {};
+  }
+
+  static Places ports(const Frame& main, Role role, Place::Region region,
+                      std::vector<image::Port>& out) {
+    Places places;
+    for (BufferId b : buffers_of(main, role)) {
+      const Buffer& buffer = main.buffers[b];
+      places.push_back({.region = region,
+                        .index = static_cast<uint32_t>(out.size()),
+                        .bytes = buffer.type.static_bytes()});
+      out.push_back({buffer.name, buffer.type});
+    }
+    return places;
+  }
+
+  // ---- Places ----------------------------------------------------------------------------------
+
+  static Place part(Place place, int64_t offset, int64_t bytes) {
+    place.offset += offset;
+    place.bytes = bytes;
+    return place;
+  }
+
+  uint32_t constant(const Frame& frame, BufferId b) {
+    const auto next = static_cast<uint32_t>(image_.constants.size());
+    const auto [known, is_new] = constants_.try_emplace({&frame, b}, next);
+    if (is_new) image_.constants.push_back(frame.buffers[b].value);
+    return known->second;
+  }
+
+  Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base) {
+    const Memory& memory = arena_.memory(frame);
+    Places places(frame.buffers.size());
+    size_t input = 0, output = 0;
+    for (BufferId b = 0; b < frame.buffers.size(); ++b) {
+      const Buffer& buffer = frame.buffers[b];
+      const int64_t bytes = buffer.type.static_bytes();
+      switch (buffer.role) {
+        case Role::input: places[b] = inputs[input++]; break;
+        case Role::output: places[b] = outputs[output++]; break;
+        case Role::constant:
+          places[b] = {
+              .region = Place::Region::constant, .index = constant(frame, b), .bytes = bytes};
+          break;
+        case Role::temporary:
+          places[b] = {.offset = base + memory.offsets[b].value(), .bytes = bytes};
+          break;
+        case Role::view: break;
+      }
+    }
+    for (BufferId b : buffers_of(frame, Role::view)) {
+      const Buffer& buffer = frame.buffers[b];
+      places[b] =
+          part(places[buffer.view.of], buffer.view.offset.value(), buffer.type.static_bytes());
+    }
+    return places;
+  }
+
+  static Places pick(const Places& places, const std::vector<BufferId>& buffers) {
+    Places list;
+    for (BufferId b : buffers) list.push_back(places[b]);
+    return list;
+  }
+
+  // ---- Commands --------------------------------------------------------------------------------
+
+  Status frame(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base,
+               image::Block& out) {
+    HONE_TRY(count());
+    const Places places = lay_out(frame, inputs, outputs, base);
+    const Memory& memory = arena_.memory(frame);
+    for (size_t c = 0; c < frame.commands.size(); ++c) {
+      name_ = frame.commands[c].name;
+      HONE_TRY(std::visit(
+          [&](const auto& kind) { return add(kind, places, base + memory.tops[c].value(), out); },
+          frame.commands[c].kind));
+    }
+    return {};
+  }
+
+  template <class Kind>
+  Status push(image::Block& out, std::string name, Kind kind) {
+    HONE_TRY(count());
+    out.push_back({std::move(name), std::move(kind)});
+    return {};
+  }
+  Status count() {
+    if (++count_ <= kMaxImageCommands) return {};
+    return over_limit("more than {} commands, frames written out", kMaxImageCommands);
+  }
+
+  Status add(const Launch& c, const Places& places, int64_t top, image::Block& out) {
+    image::Launch launch = {c.kernel, pick(places, c.inputs), symbols_[c.kernel]};
+    for (BufferId b : c.outputs) launch.buffers.push_back(places[b]);
+    for (const TileBuffer& buffer : bound_.kernels[c.kernel].tiles.buffers) {
+      if (buffer.role != BufferRole::shared) continue;
+      launch.buffers.push_back({.offset = top, .bytes = buffer.type.static_bytes()});
+      top += aligned(bytes_of(buffer.type)).value();
+    }
+    return push(out, name_, std::move(launch));
+  }
+
+  Status add(const Copy& c, const Places& places, int64_t /*top*/, image::Block& out) {
+    return push(out, name_, image::Copy{places[c.from], places[c.to]});
+  }
+
+  Status add(const Call& c, const Places& places, int64_t top, image::Block& out) {
+    return frame(*c.frame, pick(places, c.inputs), pick(places, c.outputs), top, out);
+  }
+
+  Status add(const Branch& c, const Places& places, int64_t top, image::Block& out) {
+    const std::string name = name_;
+    const Places inputs = pick(places, c.inputs), outputs = pick(places, c.outputs);
+    image::Branch branch;
+    branch.condition = places[c.condition];
+    HONE_TRY(frame(*c.on_true, inputs, outputs, top, branch.on_true));
+    HONE_TRY(frame(*c.on_false, inputs, outputs, top, branch.on_false));
+    return push(out, name, std::move(branch));
+  }
+
+  Status add(const Loop& c, const Places& places, int64_t top, image::Block& out) {
+    const std::string name = name_;
+    const Places state = pick(places, c.state), next = pick(places, c.next);
+    image::While loop;
+    loop.condition = places[c.condition];
+    HONE_TRY(frame(*c.test, state, {loop.condition}, top, loop.test));
+    HONE_TRY(frame(*c.body, state, next, top, loop.body));
+    HONE_TRY(advance(name, state, next, loop.body));
+    return push(out, name, std::move(loop));
+  }
+
+  Status add(const Scan& c, const Places& places, int64_t top, image::Block& out) {
+    const std::string name = name_;
+    const Places state = pick(places, c.state), next = pick(places, c.next);
+    image::Repeat repeat;
+    repeat.loop = image_.loops++;
+    repeat.trips = c.trips.value();
+    repeat.reverse = c.reverse;
+    Places inputs = state, outputs = next;
+    add_steps(c.xs, *c.body, Role::input, places, repeat, inputs);
+    add_steps(c.ys, *c.body, Role::output, places, repeat, outputs);
+    HONE_TRY(frame(*c.body, inputs, outputs, top, repeat.body));
+    HONE_TRY(advance(name, state, next, repeat.body));
+    return push(out, name, std::move(repeat));
+  }
+
+  // A step's part of each stack, for the ports that have none yet.
+  static void add_steps(const std::vector<BufferId>& stacks, const Frame& body, Role role,
+                        const Places& places, const image::Repeat& repeat, Places& ports) {
+    const std::vector<BufferId> buffers = buffers_of(body, role);
+    for (BufferId b : stacks) {
+      const int64_t bytes = body.buffers[buffers[ports.size()]].type.static_bytes();
+      Place& place = ports.emplace_back(part(places[b], 0, bytes));
+      place.steps.push_back({repeat.loop, bytes});
+    }
+  }
+
+  Status advance(const std::string& name, const Places& state, const Places& next,
+                 image::Block& out) {
+    for (size_t i = 0; i < state.size(); ++i)
+      HONE_TRY(push(out, name, image::Copy{next[i], state[i]}));
+    return {};
+  }
+
+  const Program& program_;
+  const Program& bound_;
+  const Bindings& bindings_;
+  ArenaLayout arena_;
+  Image image_;
+  std::vector<std::vector<int64_t>> symbols_;  // by kernel
+  std::map<std::pair<const Frame*, BufferId>, uint32_t> constants_;
+  std::string name_;   // of the command at hand
+  int64_t count_ = 0;  // of commands and of frames that are written out
+};
+
+// That all symbols have numbers.
+Status check_bound(const Program& bound) {
+  std::vector<Symbol> free;
+  for (const Kernel& kernel : bound.kernels)
+    for (Symbol symbol : symbols_of(kernel.tiles)) free.push_back(symbol);
+  for (const FrameRef& frame : all_frames(bound.main))
+    for (Symbol symbol : symbols_of(*frame)) free.push_back(symbol);
+  if (free.empty()) return {};
+  return bad_input("'{}' has no value", free[0].name());
+}
+
+}  // namespace
+}  // namespace program
+
+Result<Image> instantiate(const Program& program, const Bindings& bindings,
+                          std::span<const KernelCode> code) {
+  auto run = [&]() -> Result<Image> {
+    const Program bound = HONE_TRY(bind(program, bindings));
+    HONE_TRY(program::check_bound(bound));
+    return program::Instantiation(program, bound, bindings).run(code);
+  };
+  Result<Image> image = run();
+  if (image.ok()) return image;
+  return std::move(image).error().within(fmt::format("program '{}'", program.name));
+}
+
+}  // namespace hone

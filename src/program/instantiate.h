@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+#include "runtime/image.h"
+
+namespace hone {
+
+// Machine code of a kernel.
+struct KernelCode {
+  std::shared_ptr<const std::string> object;  // an ELF relocatable
+  std::vector<std::string> phases;            // the functions' names, in order
+};
+
+inline constexpr int64_t kMaxImageCommands = int64_t{1} << 20;
+
+// The program for one set of sizes as a list of commands that the runtime executes: every buffer
+// gets its place, every frame is written out where it runs. `code` has one entry per kernel of the
+// program. All symbols are bound to numbers.
+Result<Image> instantiate(const Program& program, const Bindings& bindings,
+                          std::span<const KernelCode> code);
+
+}  // namespace hone
