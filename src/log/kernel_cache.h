@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace hone {
+
+// Compiled objects in a folder, so that a kernel is compiled once on a machine. An entry is a file,
+// named by a 128-bit hash of its key and holding key and bytes with a checksum. It is written
+// beside its place and renamed, so that it is there as a whole or not at all, and checked when it
+// is read: one that is damaged, cut, of another version or of another key counts as absent and is
+// removed.
+//
+// Any number of threads and processes may use a folder at once, and be killed while they do. A
+// checksum is no signature: who may write to the folder decides what code runs.
+class KernelCache {
+ public:
+  static constexpr int64_t kDefaultLimit = int64_t{1} << 30;
+
+  // The folder need not exist; the first entry makes it, for its owner alone. Refused: a folder
+  // that others may write to, or that belongs to somebody else. `limit`: bytes of all entries;
+  // those not used for longest go first. Each process looks at the folder only now and then, so
+  // there may be a sixteenth more for each that writes.
+  static Result<std::unique_ptr<KernelCache>> open(std::filesystem::path folder,
+                                                   int64_t limit = kDefaultLimit);
+
+  // What was put in last under the key, which is text that says all that the bytes depend on: the
+  // program, features of the target, version of the compiler.
+  std::optional<std::string> find(std::string_view key);
+  // An entry larger than the limit is not kept. After an error the cache is as it was.
+  Status put(std::string_view key, std::string_view bytes);
+
+  struct Entry {
+    std::string name;   // of the file, without its extension
+    std::string title;  // the first line of the key; empty if the file is damaged
+    int64_t bytes = 0;  // of the file
+    std::filesystem::file_time_type last_use;
+  };
+  std::vector<Entry> list() const;  // last used first
+
+  struct Damage {
+    std::string name;
+    std::string reason;
+  };
+  struct Verified {
+    int64_t good = 0;
+    std::vector<Damage> removed;
+  };
+  // Checks every entry, and removes those that are not good.
+  Verified verify();
+
+  struct Collected {
+    int64_t removed = 0;  // entries, and what killed processes left behind
+    int64_t kept = 0;
+    int64_t kept_bytes = 0;
+  };
+  // Removes entries until the rest has at most that many bytes.
+  Collected collect(int64_t limit);
+  Collected collect() { return collect(limit_); }
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  KernelCache(std::filesystem::path folder, int64_t limit)
+      : folder_(std::move(folder)), limit_(limit) {}
+  std::filesystem::path path_of(std::string_view name) const;
+
+  const std::filesystem::path folder_;
+  const int64_t limit_;
+  std::atomic<int64_t> unseen_bytes_ = 0;  // written since the folder was looked at
+};
+
+}  // namespace hone
