@@ -116,7 +116,7 @@ class FrameCheck {
       for (uint32_t needed : frame_.needs(step))
         if (waits[needed] > 0) step = needed;
       if (step == path.back())
-        return bad_input("{} stands before what it reads, by way of others",
+        return bad_input("{} comes too late: what stands before it waits for it",
                          label(frame_.steps[step]))
             .within("order");
     }

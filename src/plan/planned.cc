@@ -14,14 +14,14 @@ bool is_command(const Graph& graph, NodeId node) {
   return !graph.regions(node).empty() || family(graph.opcode(node)) == "collective";
 }
 
-namespace {
-
-using Names = std::unordered_map<std::string_view, ValueId>;
-
 std::string step_name(const Graph& graph, NodeId n) {
   return graph.results(n).size() > 0 ? std::string(graph.name(graph.result(n)))
                                      : fmt::format("node{}", n.index);
 }
+
+namespace {
+
+using Names = std::unordered_map<std::string_view, ValueId>;
 
 bool is_leaf(Opcode opcode) { return opcode == Opcode::parameter || opcode == Opcode::constant; }
 
@@ -81,13 +81,7 @@ class Resolver {
       auto refuse = [&](Error error) { return std::move(error).within("view %" + name); };
       const Result<NodeId> n = node(name);
       if (!n.ok()) return refuse(n.error());
-      if (Status good = check_view(graph_, *n); !good.ok()) return refuse(good.error());
-      const ValueId operand = graph_.operands(*n)[0];
-      if (graph_.opcode(graph_.producer(operand)) == Opcode::constant &&
-          graph_.type(operand).elements().is(1))
-        return refuse(bad_input("a constant of one element has no memory"));
-      if (users_.is_output(graph_.result(*n)))
-        return refuse(bad_input("an output of the graph has memory of its own"));
+      if (Status good = check_view(graph_, users_, *n); !good.ok()) return refuse(good.error());
       is_view_[n->index] = is_view;
     }
     result_.base.reserve(graph_.value_count());
@@ -152,10 +146,6 @@ class Resolver {
 
   // ---- Values -----------------------------------------------------------------------------------
 
-  bool is_number(ValueId v) const {
-    return graph_.opcode(graph_.producer(v)) == Opcode::constant && graph_.type(v).elements().is(1);
-  }
-
   void find_ports(Step& step) {
     if (step.is_kernel) {
       GroupPorts ports = ports_of(graph_, users_, step.nodes);
@@ -186,7 +176,7 @@ class Resolver {
     for (NodeId n : graph_.nodes()) {
       const ValueId v = graph_.result(n);
       if (graph_.opcode(n) == Opcode::constant &&
-          (!is_number(v) || read[v.index] || users_.is_output(v)))
+          (!is_number(graph_, v) || read[v.index] || users_.is_output(v)))
         result_.home[v.index] = Home::constant;
     }
     for (const Step& step : result_.steps) {

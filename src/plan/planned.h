@@ -62,6 +62,9 @@ struct RegionRef {
 };
 std::vector<RegionRef> regions_of(const Graph& graph);
 
+// The name of the node's first result.
+std::string step_name(const Graph& graph, NodeId node);
+
 // Finds what the plan's groups, views, layouts and order speak of. An error says which entry does
 // not fit; what it needs beyond (group, layout, order) is left to check().
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);

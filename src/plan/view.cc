@@ -32,19 +32,29 @@ Status check_slice(Op slice, Type operand, Type result) {
   return {};
 }
 
+Status check_opcode(const Graph& graph, NodeId node) {
+  const Opcode opcode = graph.opcode(node);
+  if (opcode == Opcode::reshape || opcode == Opcode::bitcast || opcode == Opcode::slice) return {};
+  return bad_input("a {} has memory of its own; views are reshapes, bitcasts and slices",
+                   name(opcode));
+}
+
 }  // namespace
 
-Status check_view(const Graph& graph, NodeId node) {
+bool is_number(const Graph& graph, ValueId value) {
+  return graph.opcode(graph.producer(value)) == Opcode::constant &&
+         graph.type(value).elements().is(1);
+}
+
+Status check_view(const Graph& graph, const Users& users, NodeId node) {
   const Op op = graph.op(node);
-  switch (op.opcode()) {
-    case Opcode::reshape:
-    case Opcode::bitcast: return {};
-    case Opcode::slice:
-      return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)));
-    default:
-      return bad_input("a {} has memory of its own; views are reshapes, bitcasts and slices",
-                       op.name());
-  }
+  HONE_TRY(check_opcode(graph, node));
+  if (users.is_output(graph.result(node)))
+    return bad_input("an output of the graph has memory of its own");
+  if (is_number(graph, graph.operands(node)[0]))
+    return bad_input("a constant of one element has no memory");
+  if (op.opcode() != Opcode::slice) return {};
+  return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)));
 }
 
 Dim view_offset(const Graph& graph, NodeId node) {

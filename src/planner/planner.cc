@@ -40,12 +40,8 @@ class FramePlanner {
       if (!step.name.empty()) continue;
       const NodeId n = step.nodes[0];
       const ValueId v = graph_.result(n);
-      if (users_.is_output(v) || plan_.view.contains(name(v)) || !check_view(graph_, n).ok())
-        continue;
-      const ValueId operand = graph_.operands(n)[0];
-      const bool is_number = graph_.opcode(graph_.producer(operand)) == Opcode::constant &&
-                             graph_.type(operand).elements().is(1);
-      if (is_number || plan_.layout.contains(name(operand)) || plan_.layout.contains(name(v)) ||
+      if (plan_.view.contains(name(v)) || !check_view(graph_, users_, n).ok() ||
+          plan_.layout.contains(name(graph_.operands(n)[0])) || plan_.layout.contains(name(v)) ||
           plan_.offset.contains(name(v)))
         continue;
       plan_.view[name(v)] = true;

@@ -1,0 +1,385 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "plan/kernel_body.h"
+#include "plan/plan.h"
+#include "plan/planned.h"
+#include "tests/target/target_testing.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+// A diamond (e, n, s), a chain with a view, a slice, a sort of two results and a loop.
+constexpr std::string_view kGraph = R"(
+graph @g(%x: f32[4, 8], %k: i32[8], %p: bool[]) -> (f32[4, 8], f32[8], f32[32], f32[4, 8]) {
+  %c = constant [1, 2, 3, 4] : f32[4]
+  %one = constant 1 : f32[]
+  %e = exp %x
+  %n = neg %e
+  %s = add %e, %n
+  %t = tanh %s
+  %r = reshape %t {dims = [32]}
+  %q = sqrt %r
+  %rows = slice %x {start = [1, 0], limit = [2, 8]}
+  %flat = reshape %rows {dims = [8]}
+  %odd = slice %x {start = [0, 1], limit = [4, 3]}
+  %sum = reduce %odd {kind = sum, axes = [0, 1]}
+  %sorted, %places = sort %k, %flat {axis = 0}
+  %m = broadcast %c {dims = [4, 8], map = [0]}
+  %o = broadcast %one {dims = [4, 8], map = []}
+  %mo = add %m, %o
+  %if = if %p, %mo then (%a: f32[4, 8]) {
+    %b = exp %a
+    %d = neg %b
+    return %d
+  } else (%a: f32[4, 8]) {
+    return %a
+  }
+  %out = mul %if, %s
+  %late = broadcast %sum {dims = [4, 8], map = []}
+  %last = add %out, %late
+  return %last, %places, %q, %mo
+}
+)";
+
+Graph graph() { return parse_graph(kGraph).value(); }
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+Status status_of(std::string_view entries) {
+  const std::string text = fmt::format("plan @g {{ {} }}", entries);
+  return check(parse_plan(text).value(), graph(), target());
+}
+std::string error_of(std::string_view entries) {
+  const Status status = status_of(entries);
+  return status.ok() ? "" : status.error().to_string();
+}
+
+TEST(PlanCheck, AcceptsWhatFits) {
+  EXPECT_EQ(error_of(""), "");
+  EXPECT_EQ(error_of("threads = 8"), "");
+  EXPECT_EQ(error_of("fuse @a = {%e, %n, %s, %t} fuse @b = {%sorted} view %r = yes"), "");
+  EXPECT_EQ(error_of("view %rows = yes view %flat = no"), "");
+  EXPECT_EQ(error_of("layout %e = [1, 0] layout %n = [0, 1/4, 1%4]"), "");
+  EXPECT_EQ(error_of("fuse @a = {%e} order = [@a, %if]"), "");
+  EXPECT_EQ(error_of("offset %e = 128 offset %n = 0"), "");
+  EXPECT_EQ(error_of("region %if.then { fuse @k = {%b, %d} } region %if.else { }"), "");
+}
+
+TEST(PlanCheck, RefusesPlansForAnotherGraphOrTarget) {
+  Plan plan;
+  plan.graph_hash = 7;
+  EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
+              HasSubstr("the plan is for another graph: its hash is 0x0000000000000007, '@g' has"));
+  plan.graph_hash = structural_hash(graph());
+  EXPECT_TRUE(check(plan, graph(), target()).ok());
+  plan.target = "other";
+  EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
+              HasSubstr("the plan is for the target 'other', not for 'big one'"));
+  EXPECT_THAT(error_of("threads = 9"), HasSubstr("9 is outside of 1..8, the target's cores"));
+}
+
+TEST(PlanCheck, Groups) {
+  EXPECT_THAT(error_of("fuse @a = {%sortd}"),
+              HasSubstr("no value '%sortd' (fuse @a)\nhint: did you mean 'sorted'?"));
+  EXPECT_THAT(error_of("fuse @a = {%places}"),
+              HasSubstr("'%places' is result 1 of a node; nodes go by their first, '%sorted'"));
+  EXPECT_THAT(error_of("fuse @a = {%x}"), HasSubstr("'%x' is a parameter, which nothing computes"));
+  EXPECT_THAT(error_of("fuse @a = {%c}"), HasSubstr("'%c' is a constant, which nothing computes"));
+  EXPECT_THAT(error_of("fuse @a = {%if}"),
+              HasSubstr("'%if' is the control flow if, which is a command of its own"));
+  EXPECT_THAT(error_of("view %r = yes fuse @a = {%r}"),
+              HasSubstr("'%r' is a view, which nothing computes"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %e}"), HasSubstr("'%e' stands twice"));
+  EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%e, %n}"),
+              HasSubstr("'%e' is in @a too (fuse @b)"));
+  EXPECT_THAT(error_of("fuse @a = {%n, %e}"),
+              HasSubstr("'%e' stands behind '%n', which the graph has later"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %sorted}"), HasSubstr("sort is a kernel of its own"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %s}"), HasSubstr("reads what node '%n' (neg) makes"));
+  EXPECT_THAT(error_of("fuse @if = {%e}"),
+              HasSubstr("the kernel has the name of a node that is a command (fuse @if)"));
+  Plan twice;
+  twice.fuse = {{"a", {"e"}}, {"a", {"n"}}};
+  EXPECT_THAT(check(twice, graph(), target()).error().to_string(),
+              HasSubstr("it is decided twice (fuse @a)"));
+  twice.fuse = {{"a", {}}};
+  EXPECT_THAT(check(twice, graph(), target()).error().to_string(),
+              HasSubstr("it has no nodes (fuse @a)"));
+}
+
+TEST(PlanCheck, GroupsThatWaitForEachOther) {
+  const Graph two = parse_graph(R"(graph @g(%x: f32[4], %y: f32[4]) -> (f32[4], f32[4]) {
+    %a = exp %x
+    %b = exp %y
+    %c = add %b, %b
+    %d = add %a, %a
+    %e = add %c, %a
+    %f = add %d, %b
+    return %e, %f
+  })")
+                        .value();
+  const Plan plan = parse_plan("plan @g { fuse @k = {%a, %e} fuse @l = {%b, %f} }").value();
+  EXPECT_THAT(check(plan, two, target()).error().to_string(),
+              HasSubstr("each of @k, %c, @l, %d reads the next, and the last the first (fuse)"));
+}
+
+TEST(PlanCheck, Views) {
+  EXPECT_THAT(error_of("view %zz = yes"), HasSubstr("the graph has no value '%zz' (view %zz)"));
+  EXPECT_THAT(error_of("view %e = yes"),
+              HasSubstr("a exp has memory of its own; views are reshapes, bitcasts and slices"));
+  EXPECT_THAT(error_of("view %odd = yes"),
+              HasSubstr("its elements are apart: it takes 2 of 8 in dim 1 (view %odd)"));
+  EXPECT_THAT(error_of("view %places = yes"), HasSubstr("'%places' is result 1 of a node"));
+  const auto error = [](std::string_view text, std::string_view plan) {
+    const Status status = check(parse_plan(plan).value(), parse_graph(text).value(), target());
+    return status.ok() ? "" : status.error().to_string();
+  };
+  EXPECT_THAT(
+      error("graph @g(%x: f32[4]) -> f32[2, 2] { %y = reshape %x {dims = [2, 2]} return %y }",
+            "plan @g { view %y = yes }"),
+      HasSubstr("an output of the graph has memory of its own (view %y)"));
+  EXPECT_THAT(error("graph @g() -> f32[1] { %x = constant 1 : f32[] %y = reshape %x {dims = [1]} "
+                    "%z = neg %y return %z }",
+                    "plan @g { view %y = yes }"),
+              HasSubstr("a constant of one element has no memory (view %y)"));
+  EXPECT_THAT(error("graph @g(%x: i4[8]) -> i8[4] { %y = slice %x {start = [1], limit = [5]} "
+                    "%z = cast %y {dtype = i8} return %z }",
+                    "plan @g { view %y = yes }"),
+              HasSubstr("it begins within a byte (view %y)"));
+  EXPECT_THAT(error("graph @g(%x: f32[8]) -> f32[4] { %y = slice %x {start = [0], limit = [8], "
+                    "stride = [2]} %z = neg %y return %z }",
+                    "plan @g { view %y = yes }"),
+              HasSubstr("it takes one of 2 elements in dim 0 (view %y)"));
+}
+
+TEST(PlanCheck, Layouts) {
+  EXPECT_THAT(error_of("layout %zz = [0]"), HasSubstr("has no value '%zz' (layout %zz)"));
+  EXPECT_THAT(error_of("layout %e = [0]"), HasSubstr("(layout %e)"));
+  EXPECT_THAT(error_of("layout %e = [0, 1/3, 1%3]"), HasSubstr("(layout %e)"));
+  EXPECT_THAT(error_of("layout %x = [1, 0]"),
+              HasSubstr("an input of the graph is row-major (layout %x)"));
+  EXPECT_THAT(error_of("layout %last = [1, 0]"),
+              HasSubstr("an output of the graph is row-major (layout %last)"));
+  EXPECT_THAT(error_of("layout %c = [0]"), HasSubstr("a constant is row-major"));
+  EXPECT_THAT(error_of("layout %one = []"), HasSubstr("it has no memory"));
+  EXPECT_THAT(error_of("layout %sum = []"), HasSubstr("a scalar has no dims"));
+  EXPECT_THAT(error_of("view %rows = yes layout %rows = [1, 0]"),
+              HasSubstr("it lies in other memory, which is row-major"));
+  EXPECT_THAT(error_of("view %r = yes layout %t = [1, 0]"),
+              HasSubstr("%r is a view of it, for which it must be row-major (layout %t)"));
+  EXPECT_THAT(error_of("fuse @a = {%s, %t} layout %s = [1, 0] layout %t = [1, 0]"), "");
+  EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} layout %e = [1, 0]"),
+              HasSubstr("it has no memory: it is read inside of its kernel only (layout %e)"));
+  EXPECT_THAT(error_of("layout %if = [1, 0]"), HasSubstr("%if writes it row-major (layout %if)"));
+  const Graph read = parse_graph(R"(graph @g(%p: bool[], %x: f32[2, 2]) -> f32[2, 2] {
+    %a = exp %x
+    %y = if %p, %a then (%b: f32[2, 2]) { return %b } else (%b: f32[2, 2]) { return %b }
+    return %y
+  })")
+                         .value();
+  EXPECT_THAT(check(parse_plan("plan @g { layout %a = [1, 0] }").value(), read, target())
+                  .error()
+                  .to_string(),
+              HasSubstr("%y reads it row-major (layout %a)"));
+}
+
+TEST(PlanCheck, Schedules) {
+  const Graph small = parse_graph(R"(graph @g(%x: f32[4, 8]) -> f32[4, 8] {
+    %e = exp %x
+    return %e
+  })")
+                          .value();
+  const auto error = [&](std::string_view entries) {
+    const Status status =
+        check(parse_plan(fmt::format("plan @g {{ {} }}", entries)).value(), small, target());
+    return status.ok() ? "" : status.error().to_string();
+  };
+  const NodeId e{1};
+  const std::string key =
+      fmt::format("schedule 0x{:016x}", kernel_hash(body_of(small, {&e, 1}, {})));
+  const std::string other = "schedule 0x0000000000000001 = {algorithm = generic}";
+  EXPECT_EQ(error(other), "");  // a kernel that is still to come
+  EXPECT_THAT(error("fuse @k = {%e} " + other),
+              HasSubstr("no kernel has this hash (schedule 0x0000000000000001)"));
+  EXPECT_EQ(error(fmt::format("fuse @k = {{%e}} {} = {{algorithm = generic}}", key)), "");
+  EXPECT_THAT(error(fmt::format("fuse @k = {{%e}} {} = {{algorithm = nest, order = [0]}}", key)),
+              HasSubstr(fmt::format("the order has 1 dims, the results 2 ({}, @k)", key)));
+}
+
+TEST(PlanCheck, Order) {
+  EXPECT_THAT(error_of("order = [@a]"), HasSubstr("there is no kernel or command 'a' (order)"));
+  EXPECT_THAT(error_of("fuse @a = {%e} order = [@a, @a]"), HasSubstr("'a' stands twice (order)"));
+  EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%n} order = [@b, @a]"),
+              HasSubstr("@b stands before @a, which it reads (order)"));
+  EXPECT_THAT(error_of("fuse @a = {%e} fuse @b = {%t} order = [@b, @a]"),
+              HasSubstr("@a comes too late: what stands before it waits for it (order)"));
+}
+
+TEST(PlanCheck, Offsets) {
+  EXPECT_THAT(error_of("offset %zz = 0"), HasSubstr("the graph has no value '%zz' (offset %zz)"));
+  EXPECT_THAT(error_of("offset %e = 32"), HasSubstr("32 is not a multiple of 64 (offset %e)"));
+  EXPECT_THAT(error_of("offset %x = 0"),
+              HasSubstr("an input of the graph is where the caller has"));
+  EXPECT_THAT(error_of("offset %q = 0"), HasSubstr("an output of the graph is where the caller"));
+  EXPECT_THAT(error_of("offset %c = 0"), HasSubstr("a constant is not in the arena (offset %c)"));
+  EXPECT_THAT(error_of("view %r = yes offset %r = 0"), HasSubstr("it lies in the memory of %t"));
+  EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} offset %n = 0"),
+              HasSubstr("it has no memory: it is read inside of its kernel only (offset %n)"));
+  EXPECT_THAT(error_of("offset %e = 9223372036854775744"), HasSubstr("it ends behind"));
+  EXPECT_THAT(error_of("offset %e = 70368744177664"), HasSubstr("it ends behind"));
+  Plan negative;
+  negative.offset["e"] = -64;
+  EXPECT_THAT(check(negative, graph(), target()).error().to_string(),
+              HasSubstr("-64 is not a multiple of 64"));
+  const Graph symbolic = parse_graph(R"(graph @g(%x: f32[N]) -> f32[N] where N in 1..8 {
+    %e = exp %x
+    %n = neg %e
+    return %n
+  })")
+                             .value();
+  EXPECT_THAT(check(parse_plan("plan @g { offset %e = 0 }").value(), symbolic, target())
+                  .error()
+                  .to_string(),
+              HasSubstr("sizes depend on symbols, so nothing has a place yet (offset %e)"));
+}
+
+TEST(PlanCheck, OffsetsOverlapInTime) {
+  const Graph chain = parse_graph(R"(graph @g(%x: f32[16]) -> f32[16] {
+    %a = exp %x
+    %b = exp %a
+    %c = exp %b
+    %d = exp %c
+    %e = add %d, %b
+    return %e
+  })")
+                          .value();
+  const auto error = [&](int a, int b, int c, int d) {
+    const std::string text = fmt::format(
+        "plan @g {{ fuse @a = {{%a}} fuse @b = {{%b}} fuse @c = {{%c}} fuse @d = {{%d}} "
+        "fuse @e = {{%e}} order = [@a, @b, @c, @d, @e] offset %a = {} offset %b = {} "
+        "offset %c = {} offset %d = {} }}",
+        a, b, c, d);
+    const Status status = check(parse_plan(text).value(), chain, target());
+    return status.ok() ? "" : status.error().to_string();
+  };
+  EXPECT_EQ(error(0, 64, 0, 128), "");
+  EXPECT_THAT(error(0, 0, 64, 128),
+              HasSubstr("it overlaps %a, and both are alive at @b (offset %b)"));
+  EXPECT_THAT(error(0, 64, 64, 128), HasSubstr("it overlaps %b, and both are alive at @c"));
+  EXPECT_THAT(error(0, 64, 0, 64),
+              HasSubstr("it overlaps %b, and both are alive at @d (offset %d)"));
+}
+
+TEST(PlanCheck, Regions) {
+  EXPECT_THAT(error_of("region %if.body { }"),
+              HasSubstr("the graph has no such region (region %if.body)"));
+  EXPECT_THAT(error_of("region %if.then { fuse @k = {%e} }"),
+              HasSubstr("the graph has no value '%e' (region %if.then, fuse @k)"));
+  EXPECT_THAT(error_of("region %if.then { layout %d = [1, 0] }"),
+              HasSubstr("an output of the graph is row-major (region %if.then, layout %d)"));
+  Plan plan;
+  plan.region["if.then"].threads = 1;
+  EXPECT_THAT(check(plan, graph(), target()).error().to_string(),
+              HasSubstr("threads and schedules are decided for the whole plan, not in a region"));
+}
+
+TEST(PlanCheck, CompletePlansLeaveNothingOpen) {
+  const Graph small = parse_graph(R"(graph @g(%p: bool[], %x: f32[4, 8]) -> f32[4, 8] {
+    %e = exp %x
+    %n = neg %e
+    %y = if %p, %n then (%b: f32[4, 8]) { return %b } else (%b: f32[4, 8]) { return %b }
+    return %y
+  })")
+                          .value();
+  const NodeId e{2}, n{3};
+  const std::string complete = fmt::format(
+      R"(plan @g hash 0x{:016x} on "big one" {{
+  threads = 1
+  fuse @k0 = {{%e}}
+  fuse @k1 = {{%n}}
+  layout %e = [0, 1]
+  schedule 0x{:016x} = {{algorithm = generic}}
+  schedule 0x{:016x} = {{algorithm = generic}}
+  order = [@k0, @k1, %y]
+  offset %e = 0
+  offset %n = 128
+  region %y.else {{
+  }}
+  region %y.then {{
+  }}
+}}
+)",
+      structural_hash(small), kernel_hash(body_of(small, {&e, 1}, {})),
+      kernel_hash(body_of(small, {&n, 1}, {})));
+  const auto error = [&](const Plan& plan) {
+    const Status status = check_complete(plan, small, target());
+    return status.ok() ? "" : status.error().to_string();
+  };
+  const Plan plan = parse_plan(complete).value();
+  EXPECT_EQ(error(plan), "");
+  const auto without = [&](auto change) {
+    Plan changed = plan;
+    change(changed);
+    EXPECT_TRUE(check(changed, small, target()).ok()) << print(changed);
+    return error(changed);
+  };
+  EXPECT_THAT(without([](Plan& p) { p.threads.reset(); }), HasSubstr("there is none (threads)"));
+  EXPECT_THAT(without([](Plan& p) { p.graph_hash = 0; }), HasSubstr("for another graph"));
+  EXPECT_THAT(without([](Plan& p) { p.target = ""; }), HasSubstr("for the target '', not for"));
+  EXPECT_THAT(without([](Plan& p) {
+                p.fuse.pop_back();
+                p.order = {};
+              }),
+              HasSubstr("%n is in no group, and no view (fuse)"));
+  EXPECT_THAT(without([](Plan& p) { p.layout.clear(); }), HasSubstr("there is none (layout %e)"));
+  EXPECT_THAT(without([](Plan& p) { p.schedule.erase(p.schedule.begin()); }),
+              HasSubstr("has none (schedule 0x"));
+  EXPECT_THAT(without([](Plan& p) { p.order.pop_back(); }), HasSubstr("%y is missing (order)"));
+  EXPECT_THAT(without([](Plan& p) { p.offset.erase("n"); }),
+              HasSubstr("there is none (offset %n)"));
+  EXPECT_THAT(without([](Plan& p) { p.region.erase("y.then"); }),
+              HasSubstr("it has no plan (region %y.then)"));
+}
+
+TEST(Planned, SaysWhereValuesAre) {
+  const Graph g = graph();
+  const Plan plan = parse_plan(
+                        "plan @g { fuse @a = {%e, %n, %s, %t} view %r = yes view %rows = yes "
+                        "view %flat = yes fuse @m = {%m, %o, %mo} order = [@m] }")
+                        .value();
+  const PlannedGraph frame = planned(plan, g).value();
+  const auto find = [&](std::string_view name) {
+    for (uint32_t i = 0; i < g.value_count(); ++i)
+      if (g.name(ValueId{i}) == name) return ValueId{i};
+    return ValueId::none();
+  };
+  const auto names = [&](const std::vector<ValueId>& values) {
+    std::string text;
+    for (ValueId v : values) text += fmt::format("{} ", g.name(v));
+    return text;
+  };
+  EXPECT_EQ(frame.home[find("x").index], Home::input);
+  EXPECT_EQ(frame.home[find("e").index], Home::none);
+  EXPECT_EQ(frame.home[find("s").index], Home::temporary);
+  EXPECT_EQ(frame.home[find("q").index], Home::output);
+  EXPECT_EQ(frame.home[find("c").index], Home::constant);
+  EXPECT_EQ(frame.home[find("one").index], Home::none);
+  EXPECT_EQ(frame.home[find("flat").index], Home::view);
+  EXPECT_EQ(frame.base[find("flat").index], find("x"));
+  EXPECT_EQ(frame.base[find("r").index], find("t"));
+  EXPECT_EQ(names(frame.steps[0].reads), "x ");
+  EXPECT_EQ(names(frame.steps[0].writes), "s t ");
+  EXPECT_EQ(names(frame.steps[1].reads), "c ");
+  EXPECT_EQ(names(frame.steps[1].writes), "mo ");
+  EXPECT_EQ(frame.steps[2].name, "if");
+  EXPECT_EQ(names(frame.steps[2].reads), "p mo ");
+  EXPECT_EQ(frame.order, std::vector<uint32_t>{1});
+  EXPECT_TRUE(frame.has_layout(find("s")));
+  EXPECT_FALSE(frame.has_layout(find("t")));
+}
+
+}  // namespace
+}  // namespace hone
