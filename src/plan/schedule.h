@@ -26,18 +26,18 @@ struct Tile {
 struct Schedule {
   Algorithm algorithm = Algorithm::generic;
   // ---- nest and gemm
-  std::vector<int> order;    // the dims of the results, from outside in
-  int threads = 0;           // so many of the outermost loops are divided among threads
-  std::vector<Tile> lanes;   // at most one: side by side in vector lanes
-  std::vector<Tile> unroll;  // side by side in registers
+  std::vector<int> order = {};    // the dims of the results, from outside in
+  int threads = 0;                // so many of the outermost loops are divided among threads
+  std::vector<Tile> lanes = {};   // at most one: side by side in vector lanes
+  std::vector<Tile> unroll = {};  // side by side in registers
   // ---- nest
   // Loops over the first `row` dims, tiles included, stand around those over the others. What
   // depends on no other dim is computed once per row; sums and the like in a row run in the tiles
   // of the other dims.
   int row = 0;
   // ---- gemm
-  std::vector<Tile> block;  // tiles that stay in a cache: of rows, columns, the reduction
-  bool pack_lhs = false;    // into scratch, panel by panel
+  std::vector<Tile> block = {};  // tiles that stay in a cache: of rows, columns, the reduction
+  bool pack_lhs = false;         // into scratch, panel by panel
   bool pack_rhs = false;
 
   bool operator==(const Schedule&) const = default;

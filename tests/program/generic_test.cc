@@ -1,4 +1,4 @@
-#include "program/build/generic.h"
+#include "program/build/kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ bool is_kernel(Opcode opcode) {
 void check_node(const Graph& graph, NodeId node, const std::vector<Tensor>& values) {
   SCOPED_TRACE(graph.describe(node) + " " + graph.op(node).attrs_to_string());
   const std::vector<Type> operands = graph.operand_types(node), results = graph.result_types(node);
-  Result<TileProgram> program = build_generic({graph.op(node), operands}, results, "k");
+  Result<TileProgram> program = build_generic({graph.op(node), operands}, "k");
   ASSERT_TRUE(program.ok()) << program.error().to_string();
   const std::string text = print(*program);
   SCOPED_TRACE(text);
@@ -88,7 +88,7 @@ TEST(GenericKernels, RefuseWhatIsNoKernel) {
   const Type f32 = Type::get(DType::f32, {2, 3});
   const Type types[] = {f32};
   const Op softmax = Op::get(Opcode::softmax, {{"axis", int64_t{1}}});
-  Result<TileProgram> program = build_generic({softmax, types}, types, "k");
+  Result<TileProgram> program = build_generic({softmax, types}, "k");
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().to_string(), "error: softmax is no kernel");
 }

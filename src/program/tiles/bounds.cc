@@ -75,6 +75,20 @@ struct BoundsAlgebra {
   }
 };
 
+struct SimplerAlgebra : BoundsAlgebra {
+  Part floordiv(const Part& a, Dim positive) const {
+    Part part = BoundsAlgebra::floordiv(a, positive);
+    if (part.range.low == part.range.high) part.expr = part.range.low;
+    return part;
+  }
+  Part mod(const Part& a, Dim positive) const {
+    const DimRange whole = BoundsAlgebra::floordiv(a, positive).range;
+    Part part = BoundsAlgebra::mod(a, positive);
+    if (whole.low == whole.high) part.expr = a.expr - IndexExpr(whole.low * positive);
+    return part;
+  }
+};
+
 }  // namespace
 
 DimRange TileBounds::of(const IndexExpr& expr, std::span<const Guard> guards) const {
@@ -82,13 +96,26 @@ DimRange TileBounds::of(const IndexExpr& expr, std::span<const Guard> guards) co
   return expr.compute(algebra).range;
 }
 
+IndexExpr TileBounds::simplified(const IndexExpr& expr, std::span<const Guard> guards) const {
+  SimplerAlgebra algebra{{program_, guards}};
+  return expr.compute(algebra).expr;
+}
+
+bool TileBounds::always(const Guard& guard, std::span<const Guard> others) const {
+  const DimRange value = of(guard.value, others);
+  return provably_le(guard.lower, value.low) && provably_lt(value.high, guard.upper);
+}
+
+bool TileBounds::never(const Guard& guard, std::span<const Guard> others) const {
+  const DimRange value = of(guard.value, others);
+  return provably_lt(value.high, guard.lower) || provably_le(guard.upper, value.low) ||
+         provably_le(guard.upper, guard.lower);
+}
+
 std::optional<int> TileBounds::outside(std::span<const IndexExpr> index,
                                        std::span<const Guard> guards, Type type) const {
-  for (const Guard& guard : guards) {
-    const DimRange value = of(guard.value);
-    const bool never = provably_lt(value.high, guard.lower) || provably_le(guard.upper, value.low);
-    if (never) return std::nullopt;
-  }
+  for (const Guard& guard : guards)
+    if (never(guard)) return std::nullopt;
   for (int axis = 0; axis < type.rank(); ++axis) {
     const DimRange range = of(index[static_cast<size_t>(axis)], guards);
     if (!provably_le(0, range.low) || !provably_lt(range.high, type.dim(axis))) return axis;

@@ -21,6 +21,12 @@ class TileBounds {
 
   // Bounds of an expression at points where all guards hold.
   DimRange of(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
+  // The expression without quotients and remainders that change nothing at points where all guards
+  // hold.
+  IndexExpr simplified(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
+  // Whether the guard holds at every point where the others do; whether it never does.
+  bool always(const Guard& guard, std::span<const Guard> others = {}) const;
+  bool never(const Guard& guard, std::span<const Guard> others = {}) const;
   // The first axis along which the access is not proved to stay inside; none: it does.
   std::optional<int> outside(std::span<const IndexExpr> index, std::span<const Guard> guards,
                              Type type) const;

@@ -18,28 +18,37 @@ Scalar TileBuilder::scalar(DType dtype) {
   return static_cast<Scalar>(program_.scalars.size() - 1);
 }
 
-Index TileBuilder::index(std::string_view name, Dim low, Dim high) {
+bool TileBuilder::is_taken(std::string_view name) const {
+  auto has = [&](const Open& open) {
+    return std::ranges::find(open.names, name) != open.names.end();
+  };
+  return std::ranges::any_of(open_, has) || std::ranges::any_of(set_aside_, has);
+}
+
+Index TileBuilder::index(std::string_view name, Dim low, Dim high, int depth) {
   std::string free(name);
-  for (int n = 2; std::ranges::find(names_, free) != names_.end(); ++n)
-    free = fmt::format("{}_{}", name, n);
-  names_.push_back(free);
+  for (int n = 2; is_taken(free); ++n) free = fmt::format("{}_{}", name, n);
   program_.indices.push_back({std::move(free), low, high});
+  index_depths_.push_back(depth);
   return static_cast<Index>(program_.indices.size() - 1);
 }
 
 void TileBuilder::add(Statement statement) {
   HONE_CHECK(!open_.empty(), "a statement outside of all loops");
-  open_.back()->push_back(std::move(statement));
+  open_.back().body->push_back(std::move(statement));
 }
 
 template <class Fill>
 void TileBuilder::add_loop(Loop loop, const Fill& fill) {
   Block body;
-  const size_t around = names_.size() - 1;  // without the loop's own
-  open_.push_back(&body);
+  const TileIndex& index = program_.indices[static_cast<size_t>(loop.index)];
+  open_.push_back({.body = &body,
+                   .exec = loop.exec,
+                   .has_trips = provably_le(1, index.high),
+                   .number = loops_++,
+                   .names = {index.name}});
   fill(loop, IndexExpr::iter(loop.index));
   open_.pop_back();
-  names_.resize(around);
   loop.body = std::move(body);
   if (open_.empty())
     program_.phases.push_back(std::move(loop));
@@ -49,7 +58,7 @@ void TileBuilder::add_loop(Loop loop, const Fill& fill) {
 
 void TileBuilder::loop(Exec exec, std::string_view name, Dim extent,
                        const std::function<void(IndexExpr)>& body) {
-  add_loop({.index = index(name, 0, extent), .exec = exec, .body = {}},
+  add_loop({.index = index(name, 0, extent, depth() + 1), .exec = exec, .body = {}},
            [&](Loop&, IndexExpr i) { body(std::move(i)); });
 }
 
@@ -61,14 +70,14 @@ Scalar TileBuilder::carry(Exec exec, std::string_view name, Dim extent, Scalar i
                        .result = scalar(dtype(initial)),
                        .combine = combine};
   add_loop(
-      {.index = index(name, 0, extent), .exec = exec, .carried = {carry}, .body = {}},
+      {.index = index(name, 0, extent, depth() + 1), .exec = exec, .carried = {carry}, .body = {}},
       [&](Loop& loop, IndexExpr i) { loop.carried[0].next = step(std::move(i), carry.inside); });
   return carry.result;
 }
 
 std::vector<Scalar> TileBuilder::carry(std::string_view name, Dim extent,
                                        const std::vector<Scalar>& initial, const Steps& steps) {
-  Loop loop = {.index = index(name, 0, extent), .exec = Exec::loop, .body = {}};
+  Loop loop = {.index = index(name, 0, extent, depth() + 1), .exec = Exec::loop, .body = {}};
   std::vector<Scalar> inside, results;
   for (Scalar s : initial) {
     inside.push_back(scalar(dtype(s)));
@@ -143,9 +152,41 @@ void TileBuilder::store(BufferId buffer, Indices index, Scalar value, std::vecto
 }
 
 IndexExpr TileBuilder::choose(std::string_view name, Dim low, Dim high, Scalar value) {
-  const Index result = index(name, low, high);
+  const Index result = index(name, low, high, depth());
+  open_.back().names.push_back(program_.indices[static_cast<size_t>(result)].name);
   add({Choose{result, value}});
   return IndexExpr::iter(result);
+}
+
+// ---- Places -------------------------------------------------------------------------------------
+
+void TileBuilder::within(int depth, const std::function<void()>& body) {
+  const size_t before = set_aside_.size();
+  std::move(open_.begin() + depth, open_.end(), std::back_inserter(set_aside_));
+  open_.erase(open_.begin() + depth, open_.end());
+  body();
+  std::move(set_aside_.begin() + static_cast<std::ptrdiff_t>(before), set_aside_.end(),
+            std::back_inserter(open_));
+  set_aside_.erase(set_aside_.begin() + static_cast<std::ptrdiff_t>(before), set_aside_.end());
+}
+
+int TileBuilder::depth_of(const IndexExpr& expr) const {
+  int depth = 0;
+  for (size_t i = 0; i < index_depths_.size(); ++i)
+    if (index_depths_[i] > depth && expr.mentions(static_cast<int>(i))) depth = index_depths_[i];
+  return depth;
+}
+
+int TileBuilder::outermost() const {
+  int depth = static_cast<int>(open_.size());
+  while (depth > 1 && open_[static_cast<size_t>(depth - 1)].exec != Exec::threads &&
+         open_[static_cast<size_t>(depth - 1)].has_trips)
+    --depth;
+  return depth;
+}
+
+bool TileBuilder::is_open(Exec exec) const {
+  return std::ranges::any_of(open_, [&](const Open& open) { return open.exec == exec; });
 }
 
 }  // namespace hone

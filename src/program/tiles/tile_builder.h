@@ -62,20 +62,46 @@ class TileBuilder {
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);
 
+  // ---- Places. The loops that are open have depths, the phase 1. ------------------------------
+  int depth() const { return static_cast<int>(open_.size()); }
+  // What `body` adds goes to the end of what the open loop at `depth` has so far, so that it stands
+  // before the loops that are open inside of it.
+  void within(int depth, const std::function<void()>& body);
+  // The least depth where all indices of the expression are known; 0 if there are none.
+  int depth_of(const IndexExpr& expr) const;
+  // The least depth where statements may stand that are needed here: not between threads loops, nor
+  // outside of a loop that may have no trips.
+  int outermost() const;
+  // A number that no other loop has, of the open loop at `depth`.
+  uint32_t loop_at(int depth) const { return open_[static_cast<size_t>(depth - 1)].number; }
+  bool is_open(Exec exec) const;
+
   DType dtype(Scalar scalar) const { return program_.scalars[scalar]; }
+  const TileProgram& program() const { return program_; }  // so far, without what is open
   TileProgram finish() && { return std::move(program_); }
 
  private:
+  struct Open {
+    tile::Block* body;
+    Exec exec;
+    bool has_trips;  // for sure
+    uint32_t number;
+    std::vector<std::string> names;  // of the indices that are known from here on
+  };
+
   Scalar scalar(DType dtype);
   // Under the name, or one made from it if it is taken.
-  tile::Index index(std::string_view name, Dim low, Dim high);
+  tile::Index index(std::string_view name, Dim low, Dim high, int depth);
+  bool is_taken(std::string_view name) const;
   void add(tile::Statement statement);
   template <class Fill>
   void add_loop(tile::Loop loop, const Fill& fill);
 
   TileProgram program_;
-  std::vector<tile::Block*> open_;  // the bodies of the loops around what comes next
-  std::vector<std::string> names_;  // of the indices in scope
+  std::vector<Open> open_;       // the loops around what comes next
+  std::vector<Open> set_aside_;  // those inside of the place that within() chose
+  std::vector<int> index_depths_;
+  uint32_t loops_ = 0;
 };
 
 }  // namespace hone

@@ -1,0 +1,50 @@
+#include "program/build/kernel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/op_def.h"
+#include "program/build/nest.h"
+#include "program/build/ordered.h"
+
+namespace hone {
+
+namespace {
+
+// The generic algorithm as a nest: one point after another, the innermost loop within a thread.
+Schedule plain_nest(const KernelBody& body) {
+  Schedule schedule;
+  const int rank = space_of(body).parallel;
+  schedule.order.resize(static_cast<size_t>(rank));
+  std::iota(schedule.order.begin(), schedule.order.end(), 0);
+  const bool is_divisible = std::ranges::all_of(body.graph.outputs(), [&](ValueId output) {
+    return bits(body.graph.type(output).dtype()) >= 8;
+  });
+  if (is_divisible) schedule.threads = std::min(rank, std::max(rank - 1, 1));
+  return schedule;
+}
+
+}  // namespace
+
+Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedule,
+                                 std::string_view name) {
+  if (schedule.algorithm == Algorithm::nest) return build_nest(body, schedule, name);
+  const Graph& graph = body.graph;
+  if (graph.outputs().empty()) return bad_input("a kernel without outputs");
+  if (is_ordered(graph.opcode(graph.producer(graph.outputs()[0]))))
+    return build_ordered(body, name);
+  return build_nest(body, plain_nest(body), name);
+}
+
+Result<TileProgram> build_generic(const Application& application, std::string_view name) {
+  if (!has_access(application) || is_composite(application.op.opcode()))
+    return unsupported("{} is no kernel", application.op.name());
+  Graph graph;
+  std::vector<ValueId> operands;
+  for (Type type : application.operands)
+    operands.push_back(type ? graph.add_parameter(type) : ValueId::none());
+  const NodeId node = HONE_TRY(graph.append(application.op, operands));
+  return build_kernel(body_of(graph, std::span(&node, 1), {}), {}, name);
+}
+
+}  // namespace hone

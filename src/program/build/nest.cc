@@ -1,0 +1,192 @@
+#include "program/build/nest.h"
+
+#include <algorithm>
+
+#include "program/build/point_builder.h"
+#include "program/build/tile_parts.h"
+
+namespace hone {
+
+namespace {
+
+class NestBuilder {
+ public:
+  NestBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
+      : schedule_(schedule),
+        space_(space_of(body)),
+        graph_(body.graph),
+        tiles_(name),
+        points_(body, tiles_),
+        dims_(static_cast<size_t>(space_.parallel)) {
+    points_.split_by([this](NodeId node) { return splits_of(node); });
+    if (schedule.algorithm == Algorithm::generic) points_.skip_padding();
+    plan_steps();
+  }
+
+  TileProgram build() && {
+    phases(0);
+    return std::move(tiles_).finish();
+  }
+
+ private:
+  enum class Kind : uint8_t { trips, unroll, lanes, row };
+  struct Step {
+    Kind kind;
+    size_t dim = 0;
+    bool is_divided = false;  // among threads
+  };
+  // Where the loops are in a dim.
+  struct Place {
+    TilePart part = {};
+    IndexExpr trip = 0, u = 0, lane = 0;
+  };
+
+  // ---- What is nested in what ------------------------------------------------------------------
+
+  void plan_steps() {
+    const auto row = schedule_.order.begin() + schedule_.row;
+    add_steps({schedule_.order.begin(), row});
+    if (schedule_.row > 0) steps_.push_back({Kind::row});
+    add_steps({row, schedule_.order.end()});
+  }
+
+  // Loops over tiles, and the tiles inside of all of them.
+  void add_steps(std::span<const int> order) {
+    for (int dim : order) {
+      const bool is_divided = steps_.size() < static_cast<size_t>(schedule_.threads);
+      steps_.push_back({Kind::trips, static_cast<size_t>(dim), is_divided});
+    }
+    for (int dim : order)
+      if (tile_of(schedule_.unroll, dim) > 1)
+        steps_.push_back({Kind::unroll, static_cast<size_t>(dim)});
+    for (int dim : order)
+      if (tile_of(schedule_.lanes, dim) > 1)
+        steps_.push_back({Kind::lanes, static_cast<size_t>(dim)});
+  }
+
+  static int64_t tile_of(const std::vector<Tile>& tiles, int dim) {
+    for (const Tile& tile : tiles)
+      if (tile.dim == dim) return tile.count;
+    return 1;
+  }
+
+  std::vector<TilePart> parts_of(size_t dim) const {
+    const int d = static_cast<int>(dim);
+    return tile_parts(space_.dims[dim].extent, tile_of(schedule_.unroll, d),
+                      tile_of(schedule_.lanes, d));
+  }
+
+  // ---- Loops -----------------------------------------------------------------------------------
+
+  // A phase for each choice of parts of the dims that threads divide: a threads loop has nothing
+  // beside it.
+  void phases(size_t step) {
+    if (step < static_cast<size_t>(schedule_.threads)) {
+      for (const TilePart& part : parts_of(steps_[step].dim)) {
+        dims_[steps_[step].dim].part = part;
+        phases(step + 1);
+      }
+      return;
+    }
+    row_depth_ = 0;
+    if (schedule_.threads > 0) return loops(0);
+    tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { loops(0); });
+  }
+
+  void loops(size_t step) {
+    if (step == steps_.size()) return store();
+    const size_t dim = steps_[step].dim;
+    Place& place = dims_[dim];
+    const std::string_view name = space_.dims[dim].name;
+    switch (steps_[step].kind) {
+      case Kind::row:
+        row_depth_ = tiles_.depth();
+        loops(step + 1);
+        row_depth_ = 0;
+        break;
+      case Kind::trips:
+        if (steps_[step].is_divided)
+          return tiles_.loop(Exec::threads, name, place.part.trips,
+                             [&](const IndexExpr& i) { inside(step, place.trip, i); });
+        for (const TilePart& part : parts_of(dim)) {
+          place.part = part;
+          open_loop(tiles_, Exec::loop, name, part.trips,
+                    [&](const IndexExpr& i) { inside(step, place.trip, i); });
+        }
+        break;
+      case Kind::unroll:
+        return open_loop(tiles_, Exec::unroll, name, place.part.unroll,
+                         [&](const IndexExpr& i) { inside(step, place.u, i); });
+      case Kind::lanes:
+        return open_loop(tiles_, Exec::lanes, name, place.part.lanes,
+                         [&](const IndexExpr& i) { inside(step, place.lane, i); });
+    }
+  }
+
+  void inside(size_t step, IndexExpr& at, const IndexExpr& index) {
+    at = index;
+    loops(step + 1);
+  }
+
+  void store() {
+    PointBuilder::Indices index;
+    PointBuilder::Guards guards;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const Place& place = dims_[d];
+      index.push_back(place.part.point(place.trip, place.u, place.lane));
+      if (place.part.has_gaps) guards.push_back({index.back(), 0, space_.dims[d].extent});
+    }
+    points_.store_outputs(index, guards);
+  }
+
+  // ---- Reductions ------------------------------------------------------------------------------
+
+  PointBuilder::Splits splits_of(NodeId node) const {
+    PointBuilder::Splits splits;
+    const int rank = graph_.type(graph_.result(node)).rank();
+    if (node == space_.anchor) {
+      for (int d = space_.parallel; d < static_cast<int>(space_.dims.size()); ++d)
+        splits.push_back({.dim = rank + d - space_.parallel,
+                          .unroll = tile_of(schedule_.unroll, d),
+                          .lanes = tile_of(schedule_.lanes, d)});
+      const auto is_split = [](const PointBuilder::Split& s) { return s.unroll * s.lanes > 1; };
+      if (std::ranges::any_of(splits, is_split)) return splits;
+    }
+    if (row_depth_ == 0 || tiles_.depth() > row_depth_) return {};
+    return row_splits(node, rank);
+  }
+
+  // In a row, the tiles of the dims inside of it are still to be opened: a reduction takes them for
+  // its last dim.
+  PointBuilder::Splits row_splits(NodeId node, int rank) const {
+    const std::vector<Type> operands = graph_.operand_types(node);
+    const AccessRelation relation =
+        access_of({graph_.op(node), operands}, graph_.result_types(node));
+    const int last = static_cast<int>(relation.dims.size()) - 1;
+    if (last < rank) return {};
+    PointBuilder::Split split = {.dim = last};
+    for (size_t i = static_cast<size_t>(schedule_.row); i < schedule_.order.size(); ++i) {
+      split.unroll *= tile_of(schedule_.unroll, schedule_.order[i]);
+      split.lanes *= tile_of(schedule_.lanes, schedule_.order[i]);
+    }
+    if (tiles_.is_open(Exec::lanes)) split.lanes = 1;
+    return {split};
+  }
+
+  const Schedule& schedule_;
+  const KernelSpace space_;
+  const Graph& graph_;
+  TileBuilder tiles_;
+  PointBuilder points_;
+  std::vector<Step> steps_;
+  std::vector<Place> dims_;
+  int row_depth_ = 0;  // of the loops around a row; 0: not in a row
+};
+
+}  // namespace
+
+TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name) {
+  return NestBuilder(body, schedule, name).build();
+}
+
+}  // namespace hone

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+#include "plan/kernel_body.h"
+#include "program/tiles/tiles.h"
+
+namespace hone {
+
+// Loops over the results' elements; everything else is computed at their points (PointBuilder).
+// The schedule fits.
+TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name);
+
+}  // namespace hone

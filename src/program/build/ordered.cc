@@ -1,0 +1,196 @@
+#include "program/build/ordered.h"
+
+#include <functional>
+
+#include "ir/ops/indexed_dims.h"
+#include "program/build/point_builder.h"
+
+namespace hone {
+
+namespace {
+
+class OrderedBuilder {
+ public:
+  OrderedBuilder(const KernelBody& body, std::string_view name)
+      : graph_(body.graph), node_(node_of(body.graph)), tiles_(name), points_(body, tiles_) {}
+
+  TileProgram build() && {
+    switch (op().opcode()) {
+      case Opcode::cumulative: accumulate(); break;
+      case Opcode::scatter: scatter(); break;
+      default: sort();
+    }
+    return std::move(tiles_).finish();
+  }
+
+ private:
+  using Scalar = tile::Scalar;
+  using Indices = TileBuilder::Indices;
+
+  static NodeId node_of(const Graph& graph) { return graph.producer(graph.outputs()[0]); }
+  Op op() const { return graph_.op(node_); }
+  Type operand(size_t i) const { return graph_.type(graph_.operands(node_)[i]); }
+  Type result() const { return graph_.type(graph_.result(node_)); }
+  Scalar load(size_t i, const Indices& index, const PointBuilder::Guards& guards, Scalar other) {
+    return points_.at_or(graph_.operands(node_)[i], index, {}, guards, other);
+  }
+  Scalar load(size_t i, const Indices& index) {
+    return points_.at(graph_.operands(node_)[i], index);
+  }
+
+  void accumulate();
+  void scatter();
+  void sort();
+
+  // Over all elements of a type but those along `but`; the loops of a phase of their own. The
+  // innermost is within a thread.
+  void each_element(Type type, bool by_threads, const std::function<void(Indices&)>& body,
+                    int but = -1);
+  bool is_divisible() const {  // among threads, that do not share bytes
+    for (ValueId output : graph_.outputs())
+      if (bits(graph_.type(output).dtype()) < 8) return false;
+    return true;
+  }
+  Scalar compute(Opcode opcode, Scalar a, Scalar b) { return tiles_.compute(opcode, {a, b}); }
+
+  const Graph& graph_;
+  const NodeId node_;
+  TileBuilder tiles_;
+  PointBuilder points_;
+};
+
+void OrderedBuilder::each_element(Type type, bool by_threads,
+                                  const std::function<void(Indices&)>& body, int but) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < type.rank(); ++axis)
+    if (axis != but) axes.push_back(axis);
+  Indices index(static_cast<size_t>(type.rank()), 0);
+  const std::function<void(size_t)> open = [&](size_t i) {
+    if (i == axes.size()) return body(index);
+    const bool is_inner = i > 0 && i + 1 == axes.size();
+    tiles_.loop(by_threads && !is_inner ? Exec::threads : Exec::loop, iter_name(axes[i]),
+                type.dim(axes[i]), [&](IndexExpr at) {
+                  index[static_cast<size_t>(axes[i])] = std::move(at);
+                  open(i + 1);
+                });
+  };
+  if (!axes.empty()) return open(0);
+  tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { open(0); });
+}
+
+void OrderedBuilder::accumulate() {
+  const Opcode combine = combine_of(op().word("kind"));
+  const bool is_sum = combine == Opcode::add || combine == Opcode::mul;
+  const DType dtype = result().dtype(), wide = is_sum ? sum_type(dtype) : dtype;
+  const bool is_exclusive = op().flag("exclusive");
+  const auto axis = static_cast<size_t>(op().integer("axis"));
+  const Dim length = result().dim(static_cast<int>(axis));
+  auto add = [&](Indices& at, Scalar so_far) {
+    const Scalar element = load(0, at);
+    return compute(combine, so_far, tiles_.cast(element, wide));
+  };
+  each_element(
+      result(), is_divisible(),
+      [&](Indices& at) {
+        const Scalar initial = points_.identity(combine, wide);
+        tiles_.carry(Exec::loop, "step", length, initial, std::nullopt,
+                     [&](const IndexExpr& step, Scalar so_far) {
+                       at[axis] = op().flag("reverse") ? IndexExpr(length - 1) - step : step;
+                       const Scalar next = add(at, so_far);
+                       points_.store(0, at, tiles_.cast(is_exclusive ? so_far : next, dtype));
+                       return next;
+                     });
+      },
+      static_cast<int>(axis));
+}
+
+// First a copy, then update after update by one thread: their order counts.
+void OrderedBuilder::scatter() {
+  const Type x = operand(0), updates = operand(2);
+  const IndexedDims dims(op(), op().ints("window_dims"), op().ints("inserted_dims"), x, operand(1));
+  each_element(x, is_divisible(), [&](const Indices& at) { points_.store(0, at, load(0, at)); });
+  each_element(updates, false, [&](const Indices& at) {
+    Indices target(static_cast<size_t>(x.rank()), 0);
+    for (size_t i = 0; i < dims.window_dims.size(); ++i)
+      target[static_cast<size_t>(dims.operand_dims[i])] =
+          at[static_cast<size_t>(dims.window_dims[i])];
+    Indices lookup;
+    for (int dim : dims.batch_dims) lookup.push_back(at[static_cast<size_t>(dim)]);
+    for (size_t i = 0; i < dims.operand_batch_dims.size(); ++i)
+      target[static_cast<size_t>(dims.operand_batch_dims[i])] =
+          lookup[static_cast<size_t>(dims.batch_ordinals[i])];
+    PointBuilder::Guards guards;
+    for (size_t k = 0; k < dims.index_map.size(); ++k) {
+      const auto axis = static_cast<size_t>(dims.index_map[k]);
+      const Dim size = x.dim(static_cast<int>(axis));
+      const Scalar value = load(1, dims.index_of_component(lookup, static_cast<int>(k)));
+      // A start that is farther out than any element of the window stays out.
+      target[axis] = target[axis] + tiles_.choose("s", Dim(0) - size - 1, size + 1, value);
+      guards.push_back({target[axis], 0, size});
+    }
+    const Scalar update = load(2, at);
+    if (op().word("combine") == "replace") return points_.store(0, target, update, guards);
+    const Scalar before =
+        tiles_.load(points_.output(0), points_.stored(0, target), guards, points_.zero(x.dtype()));
+    const Opcode combine = *opcode_from_name(op().word("combine"));
+    points_.store(0, target, compute(combine, before, update), guards);
+  });
+}
+
+// An element's place is the number of elements that come before it.
+void OrderedBuilder::sort() {
+  const auto axis = static_cast<size_t>(op().integer("axis"));
+  const int64_t keys = op().integer("keys");
+  const std::string before = op().flag("descending") ? "gt" : "lt";
+  const Dim length = result().dim(static_cast<int>(axis));
+  auto is_nan = [&](Scalar x) { return tiles_.compute(Opcode::is_nan, {x}); };
+  auto both = [&](Scalar a, Scalar b) { return compute(Opcode::and_, a, b); };
+  auto either = [&](Scalar a, Scalar b) { return compute(Opcode::or_, a, b); };
+  // NaN is above all numbers and equal to NaN.
+  auto comes_before = [&](Scalar a, Scalar b) {
+    const Scalar numbers = points_.compare(before, a, b);
+    if (!is_real(tiles_.dtype(a))) return numbers;
+    const Scalar above = op().flag("descending") ? is_nan(a) : is_nan(b);
+    const Scalar other = op().flag("descending") ? is_nan(b) : is_nan(a);
+    return either(numbers, both(above, tiles_.compute(Opcode::not_, {other})));
+  };
+  auto equals = [&](Scalar a, Scalar b) {
+    const Scalar numbers = points_.compare("eq", a, b);
+    return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
+  };
+  const size_t columns = graph_.operands(node_).size();
+  each_element(result(), false, [&](const Indices& at) {
+    std::vector<Scalar> mine;
+    for (size_t k = 0; k < columns; ++k) mine.push_back(load(k, at));
+    const Scalar my_place = tiles_.position(DType::i64, at[axis]);
+    const Scalar place = tiles_.carry(
+        Exec::loop, "other", length, points_.zero(DType::i64), Opcode::add,
+        [&](const IndexExpr& other, Scalar so_far) {
+          Indices there = at;
+          there[axis] = other;
+          // From the last key to the first: before in it, or equal in it and before in the rest.
+          Scalar first = points_.compare("lt", tiles_.position(DType::i64, other), my_place);
+          for (auto k = static_cast<size_t>(keys); k-- > 0;) {
+            const Scalar theirs = load(k, there);
+            first = either(comes_before(theirs, mine[k]), both(equals(theirs, mine[k]), first));
+          }
+          return compute(Opcode::add, so_far, tiles_.cast(first, DType::i64));
+        });
+    Indices target = at;
+    target[axis] = tiles_.choose("place", 0, length, place);
+    for (size_t i = 0; i < graph_.outputs().size(); ++i)
+      points_.store(i, target, mine[graph_.result_index(graph_.outputs()[i])]);
+  });
+}
+
+}  // namespace
+
+bool is_ordered(Opcode opcode) {
+  return opcode == Opcode::cumulative || opcode == Opcode::scatter || opcode == Opcode::sort;
+}
+
+TileProgram build_ordered(const KernelBody& body, std::string_view name) {
+  return OrderedBuilder(body, name).build();
+}
+
+}  // namespace hone

@@ -1,0 +1,311 @@
+#include "program/build/point_builder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "program/tiles/bounds.h"
+
+namespace hone {
+
+namespace {
+
+bool same(const Guard& a, const Guard& b) {
+  return a.value == b.value && a.lower == b.lower && a.upper == b.upper;
+}
+
+bool contains(const std::vector<Guard>& guards, const Guard& guard) {
+  return std::ranges::any_of(guards, [&](const Guard& other) { return same(guard, other); });
+}
+
+std::vector<Guard> both(std::vector<Guard> guards, const std::vector<Guard>& more) {
+  for (const Guard& guard : more)
+    if (!contains(guards, guard)) guards.push_back(guard);
+  return guards;
+}
+
+// By bits: -0 is not 0.
+bool same(const PointBuilder::Value& a, const PointBuilder::Value& b) {
+  if (a.index() != b.index()) return false;
+  if (const double* real = std::get_if<double>(&a))
+    return std::bit_cast<uint64_t>(*real) == std::bit_cast<uint64_t>(std::get<double>(b));
+  return a == b;
+}
+
+}  // namespace
+
+PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
+    : body_(body),
+      graph_(body.graph),
+      tiles_(tiles),
+      parameters_(graph_.value_count()),
+      relations_(graph_.node_count()),
+      known_(graph_.value_count()) {
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+    const ValueId input = graph_.inputs()[i];
+    parameters_[input.index] = i;
+    inputs_.push_back(tiles_.buffer(
+        fmt::format("x{}", i), stored_type(body.inputs[i], graph_.type(input)), BufferRole::input));
+  }
+  for (size_t i = 0; i < graph_.outputs().size(); ++i)
+    outputs_.push_back(tiles_.buffer(fmt::format("y{}", i),
+                                     stored_type(body.outputs[i], graph_.type(graph_.outputs()[i])),
+                                     BufferRole::output));
+}
+
+// ---- Values -------------------------------------------------------------------------------------
+
+tile::Scalar PointBuilder::at(ValueId value, Indices index, Guards guards) {
+  guards = relevant(guards, index);
+  const TileBounds bounds(tiles_.program());
+  for (IndexExpr& expr : index) expr = bounds.simplified(expr, guards);
+  if (const Known* known = find(value, index, guards)) return known->scalar;
+  Scalar scalar = 0;
+  tiles_.within(home(index, guards), [&] {
+    scalar = compute(value, index, guards);
+    known_[value.index].push_back({value, std::move(index), std::move(guards), scalar, place()});
+  });
+  return scalar;
+}
+
+tile::Scalar PointBuilder::at_or(ValueId value, Indices index, const Guards& guards,
+                                 const Guards& own, Scalar other) {
+  const Guards open = needed(own, guards);
+  if (open.empty()) return at(value, std::move(index), both(guards, own));
+  const TileBounds bounds(tiles_.program());
+  for (const Guard& guard : open)
+    if (bounds.never(guard, guards)) return other;
+  while (follow(value, index)) {
+  }
+  if (graph_.opcode(graph_.producer(value)) == Opcode::parameter)
+    return load(value, index, guards, open, other);
+  const Scalar inside = at(value, std::move(index), both(guards, open));
+  return tiles_.compute(Opcode::select, {holds(open), inside, other});
+}
+
+void PointBuilder::bind(ValueId value, Indices index, Scalar scalar) {
+  const TileBounds bounds(tiles_.program());
+  for (IndexExpr& expr : index) expr = bounds.simplified(expr);
+  known_[value.index].push_back({value, std::move(index), {}, scalar, place()});
+}
+
+tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Guards& guards) {
+  const NodeId node = graph_.producer(value);
+  const Opcode opcode = graph_.opcode(node);
+  const DType dtype = graph_.type(value).dtype();
+  if (opcode == Opcode::parameter) return load(value, index, guards);
+  if (opcode == Opcode::constant) {
+    const Tensor& constant = graph_.constant(node);
+    HONE_CHECK(constant.elements() == 1, "a constant of {} elements in a kernel",
+               constant.elements());
+    return is_real(dtype) ? number(dtype, constant.real_at(0))
+                          : number(dtype, constant.integer_at(0));
+  }
+  Point point = {.node = node,
+                 .op = graph_.op(node),
+                 .operands = graph_.operands(node),
+                 .relation = relation(node),
+                 .type = graph_.type(value),
+                 .iters = index,
+                 .guards = guards};
+  point.iters.resize(point.relation.dims.size(), 0);
+  switch (opcode) {
+    case Opcode::iota: return iota(point);
+    case Opcode::rng_bits: return rng_bits(point);
+    case Opcode::dynamic_slice: return dynamic_slice(point);
+    case Opcode::dynamic_update: return dynamic_update(point);
+    case Opcode::gather: return gather(point);
+    case Opcode::reduce:
+    case Opcode::window_reduce: return fold(point);
+    case Opcode::arg_reduce: return arg_reduce(point);
+    case Opcode::dot:
+    case Opcode::conv: return contract(point);
+    default: return point.op.def().traits.moves_data ? moved(point) : elementwise(point);
+  }
+}
+
+tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const Guards& guards,
+                                const Guards& own, std::optional<Scalar> other) {
+  const size_t at = parameters_[parameter.index];
+  const tile::BufferId buffer = inputs_[at];
+  const Type type = tiles_.program().buffers[buffer].type;
+  auto otherwise = [&] { return other ? *other : zero(type.dtype()); };
+  if (type.elements().is(0)) return otherwise();  // no element is ever needed
+  const Guards all = both(own, relevant(guards, index));
+  const TileBounds bounds(tiles_.program());
+  Indices stored = stored_index(body_.inputs[at], index);
+  for (IndexExpr& expr : stored) expr = bounds.simplified(expr, all);
+  // Guards that decide nothing are only there so that the load stays inside.
+  const bool is_inside = !bounds.outside(stored, own, type);
+  while (std::optional<int> axis = bounds.outside(stored, all, type)) {
+    if (!provably_le(1, type.dim(*axis))) break;
+    // Nothing that is needed lies outside, whether this can be proved or not.
+    IndexExpr& expr = stored[static_cast<size_t>(*axis)];
+    expr = tiles_.choose("at", 0, type.dim(*axis), position(DType::i64, expr));
+  }
+  const Guards& kept = is_inside ? own : all;
+  if (kept.empty()) return tiles_.load(buffer, std::move(stored));
+  return tiles_.load(buffer, std::move(stored), kept, otherwise());
+}
+
+tile::Scalar PointBuilder::operand(const Point& point, int i) {
+  const auto at = static_cast<size_t>(i);
+  return this->at(point.operands[at], point.here(point.relation.operands[at].at(0)), point.guards);
+}
+
+bool PointBuilder::follow(ValueId& value, Indices& index) {
+  const NodeId node = graph_.producer(value);
+  switch (graph_.opcode(node)) {
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse: break;
+    default: return false;
+  }
+  Indices next;
+  for (const IndexExpr& expr : relation(node).operands[0].at(0).index)
+    next.push_back(expr.substitute(index));
+  index = std::move(next);
+  value = graph_.operands(node)[0];
+  return true;
+}
+
+tile::Scalar PointBuilder::holds(const Guards& guards) {
+  std::optional<Scalar> all;
+  auto add = [&](Scalar condition) {
+    all = all ? tiles_.compute(Opcode::and_, {*all, condition}) : condition;
+  };
+  const TileBounds bounds(tiles_.program());
+  for (const Guard& guard : guards) {
+    const DimRange range = bounds.of(guard.value);
+    const bool is_small = range.low.range().low > INT32_MIN && range.high.range().high < INT32_MAX;
+    const DType dtype = is_small ? DType::i32 : DType::i64;
+    const Scalar value = position(dtype, guard.value);
+    if (!provably_le(guard.lower, range.low))
+      add(compare("ge", value, position(dtype, guard.lower)));
+    if (!provably_lt(range.high, guard.upper))
+      add(compare("lt", value, position(dtype, guard.upper)));
+  }
+  HONE_CHECK(all.has_value(), "a choice that is none");
+  return *all;
+}
+
+const AccessRelation& PointBuilder::relation(NodeId node) {
+  std::optional<AccessRelation>& known = relations_[node.index];
+  if (!known) {
+    const std::vector<Type> operands = graph_.operand_types(node);
+    known = access_of({graph_.op(node), operands}, graph_.result_types(node));
+  }
+  return *known;
+}
+
+TileBuilder::Indices PointBuilder::Point::here(const Access& access) const {
+  Indices index;
+  for (const IndexExpr& expr : access.index) index.push_back(expr.substitute(iters));
+  return index;
+}
+
+PointBuilder::Guards PointBuilder::Point::guards_here(const Access& access) const {
+  Guards here;
+  for (const Guard& guard : access.guards)
+    here.push_back({guard.value.substitute(iters), guard.lower, guard.upper});
+  return here;
+}
+
+// ---- Outputs ------------------------------------------------------------------------------------
+
+TileBuilder::Indices PointBuilder::stored(size_t output, const Indices& index) const {
+  const TileBounds bounds(tiles_.program());
+  Indices stored = stored_index(body_.outputs[output], index);
+  for (IndexExpr& expr : stored) expr = bounds.simplified(expr);
+  return stored;
+}
+
+void PointBuilder::store(size_t output, const Indices& index, Scalar value, const Guards& guards) {
+  tiles_.store(outputs_[output], stored(output, index), value, guards);
+}
+
+void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    store(i, index, at(graph_.outputs()[i], index, guards), guards);
+}
+
+// ---- Numbers ------------------------------------------------------------------------------------
+
+tile::Scalar PointBuilder::number(DType dtype, Value value) {
+  for (const KnownNumber& known : numbers_)
+    if (known.dtype == dtype && same(known.value, value) && is_open(known.place))
+      return known.scalar;
+  Scalar scalar = 0;
+  tiles_.within(tiles_.outermost(), [&] {
+    scalar = std::holds_alternative<double>(value)
+                 ? tiles_.real(dtype, std::get<double>(value))
+                 : tiles_.integer(dtype, std::get<int64_t>(value));
+    numbers_.push_back({dtype, value, scalar, place()});
+  });
+  return scalar;
+}
+
+tile::Scalar PointBuilder::zero(DType dtype) {
+  return is_real(dtype) ? number(dtype, 0.0) : number(dtype, int64_t{0});
+}
+
+tile::Scalar PointBuilder::compare(std::string_view direction, Scalar a, Scalar b) {
+  return tiles_.compute(Opcode::compare, {a, b}, {{"direction", std::string(direction)}});
+}
+
+tile::Scalar PointBuilder::position(DType dtype, const IndexExpr& value) {
+  if (const std::optional<Dim> constant = value.as_constant(); constant && constant->is_static())
+    return number(dtype, wrap_to(dtype, constant->value()));
+  return tiles_.position(dtype, value);
+}
+
+// ---- Places -------------------------------------------------------------------------------------
+
+PointBuilder::Guards PointBuilder::needed(const Guards& guards, const Guards& others) const {
+  const TileBounds bounds(tiles_.program());
+  Guards kept;
+  for (const Guard& guard : guards) {
+    const Guard simple = {bounds.simplified(guard.value, others), guard.lower, guard.upper};
+    if (!bounds.always(simple, others) && !contains(kept, simple)) kept.push_back(simple);
+  }
+  return kept;
+}
+
+PointBuilder::Guards PointBuilder::relevant(const Guards& guards, const Indices& index) const {
+  const int indices = static_cast<int>(tiles_.program().indices.size());
+  Guards kept;
+  for (const Guard& guard : needed(guards, {})) {
+    bool is_shared = false;
+    for (int i = 0; i < indices && !is_shared; ++i)
+      is_shared = guard.value.mentions(i) && std::ranges::any_of(index, [&](const IndexExpr& expr) {
+                    return expr.mentions(i);
+                  });
+    if (is_shared) kept.push_back(guard);
+  }
+  return kept;
+}
+
+int PointBuilder::home(const Indices& index, const Guards& guards) const {
+  int depth = tiles_.outermost();
+  for (const IndexExpr& expr : index) depth = std::max(depth, tiles_.depth_of(expr));
+  for (const Guard& guard : guards) depth = std::max(depth, tiles_.depth_of(guard.value));
+  return depth;
+}
+
+bool PointBuilder::is_open(Place place) const {
+  return place.depth <= tiles_.depth() && tiles_.loop_at(place.depth) == place.loop;
+}
+
+// What holds under fewer guards will do.
+const PointBuilder::Known* PointBuilder::find(ValueId value, const Indices& index,
+                                              const Guards& guards) const {
+  for (const Known& known : known_[value.index]) {
+    const bool is_wider = std::ranges::all_of(
+        known.guards, [&](const Guard& guard) { return contains(guards, guard); });
+    if (is_wider && is_open(known.place) && known.index == index) return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace hone

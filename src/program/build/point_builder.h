@@ -1,0 +1,160 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "plan/kernel_body.h"
+#include "program/tiles/tile_builder.h"
+
+namespace hone {
+
+// Writes what computes a body's values at points, into the loops that are open: the recursion that
+// all builders share. A parameter is a load, an elementwise op computes on its operands at the same
+// index, data movement asks its operand at another index, a reduction opens loops that carry.
+//
+// Each number is computed once where its index is known: it goes into the outermost loop that its
+// index and its guards allow, and is found there again.
+class PointBuilder {
+ public:
+  using Scalar = tile::Scalar;
+  using Indices = TileBuilder::Indices;
+  using Guards = std::vector<Guard>;
+
+  // How the reduction dim `dim` (a position in the node's relation) is taken in tiles.
+  struct Split {
+    int dim;
+    int64_t unroll = 1;
+    int64_t lanes = 1;
+  };
+  using Splits = std::vector<Split>;
+
+  // Makes the buffers of the parameters, "x0", ..., and of the outputs, "y0", ....
+  PointBuilder(const KernelBody& body, TileBuilder& tiles);
+
+  // The number of a value at an index. Where not all guards hold it is any number.
+  Scalar at(ValueId value, Indices index, Guards guards = {});
+  // The same, and `other` where all of `guards`, but not all of `own` hold.
+  Scalar at_or(ValueId value, Indices index, const Guards& guards, const Guards& own, Scalar other);
+  // Lets the scalar stand for the value at the index, in the innermost loop that is open.
+  void bind(ValueId value, Indices index, Scalar scalar);
+  void store(size_t output, const Indices& index, Scalar value, const Guards& guards = {});
+  // Stores all outputs at the index, where all guards hold.
+  void store_outputs(const Indices& index, const Guards& guards);
+
+  tile::BufferId output(size_t i) const { return outputs_[i]; }
+  Indices stored(size_t output, const Indices& index) const;
+
+  // Called when a reduction opens its loops.
+  void split_by(std::function<Splits(NodeId)> splits) { splits_ = std::move(splits); }
+  // Conv reads no kernel element that meets padding. Otherwise padding is multiplied as zeros,
+  // which is the same for all kernels of finite numbers.
+  void skip_padding() { skips_padding_ = true; }
+
+  using Value = std::variant<int64_t, double>;  // a double for real types
+  Scalar number(DType dtype, Value value);
+  Scalar zero(DType dtype);
+  Scalar identity(Opcode combine, DType dtype);
+  Scalar compare(std::string_view direction, Scalar a, Scalar b);
+  Scalar position(DType dtype, const IndexExpr& value);
+
+ private:
+  // What a node computes at an index of its result.
+  struct Point {
+    NodeId node;
+    Op op;
+    std::span<const ValueId> operands;
+    const AccessRelation& relation;
+    Type type;      // of the result
+    Indices iters;  // per dim of the relation; those of reductions are set by their loops
+    Guards guards;
+
+    Indices here(const Access& access) const;
+    Guards guards_here(const Access& access) const;
+  };
+
+  // ---- Values (point_builder.cc) ---------------------------------------------------------------
+  Scalar compute(ValueId value, const Indices& index, const Guards& guards);
+  // Where all of `guards` hold; if there is another number, it is given where not all of `own` do.
+  Scalar load(ValueId parameter, const Indices& index, const Guards& guards, const Guards& own = {},
+              std::optional<Scalar> other = {});
+  Scalar operand(const Point& point, int i);  // by its only access
+  // If the value is moved from one place of another without guards: from there.
+  bool follow(ValueId& value, Indices& index);
+  Scalar holds(const Guards& guards);
+  const AccessRelation& relation(NodeId node);
+
+  // ---- Ops (point_ops.cc) ----------------------------------------------------------------------
+  Scalar elementwise(const Point& point);
+  Scalar moved(const Point& point);
+  Scalar iota(const Point& point);
+  Scalar dynamic_slice(const Point& point);
+  Scalar dynamic_update(const Point& point);
+  Scalar gather(const Point& point);
+  Scalar rng_bits(const Point& point);  // point_random.cc
+  // The nearest index in [low, high) to what the operand holds.
+  IndexExpr start(const Point& point, int operand, const Access& access, Dim low, Dim high);
+
+  // ---- Reductions (point_fold.cc) --------------------------------------------------------------
+  Scalar fold(Point& point);
+  Scalar arg_reduce(Point& point);
+  Scalar contract(Point& point);
+  // Over the reduction dims: step(so far, guards of the points that are there) is what comes next.
+  using FoldStep = std::function<Scalar(Scalar, const Guards&)>;
+  Scalar folded(Point& point, Scalar initial, Opcode combine, const FoldStep& step);
+
+  // ---- Places ----------------------------------------------------------------------------------
+  // Those that say something about the index, and are not always true.
+  Guards relevant(const Guards& guards, const Indices& index) const;
+  // Those that are not implied by others.
+  Guards needed(const Guards& guards, const Guards& others) const;
+  int home(const Indices& index, const Guards& guards) const;
+  struct Place {
+    int depth;
+    uint32_t loop;
+  };
+  Place place() const { return {tiles_.depth(), tiles_.loop_at(tiles_.depth())}; }
+  bool is_open(Place place) const;
+
+  struct Known {
+    ValueId value;
+    Indices index;
+    Guards guards;
+    Scalar scalar;
+    Place place;
+  };
+  struct KnownNumber {
+    DType dtype;
+    Value value;
+    Scalar scalar;
+    Place place;
+  };
+  struct KnownStart {
+    Scalar scalar;
+    Dim low, high;
+    IndexExpr index;
+    Place place;
+  };
+  const Known* find(ValueId value, const Indices& index, const Guards& guards) const;
+
+  const KernelBody& body_;
+  const Graph& graph_;
+  TileBuilder& tiles_;
+  std::vector<tile::BufferId> inputs_, outputs_;
+  std::vector<size_t> parameters_;  // per value: its position among the parameters
+  std::vector<std::optional<AccessRelation>> relations_;  // per node, once it was needed
+  std::vector<std::vector<Known>> known_;                 // per value
+  std::vector<KnownNumber> numbers_;
+  std::vector<KnownStart> starts_;
+  std::function<Splits(NodeId)> splits_;
+  bool skips_padding_ = false;
+};
+
+// What 16-bit reals are summed in.
+DType sum_type(DType dtype);
+Opcode combine_of(std::string_view kind);  // of reduce and its like: "sum" is add
+
+}  // namespace hone

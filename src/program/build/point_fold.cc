@@ -1,0 +1,203 @@
+#include <limits>
+
+#include "program/build/point_builder.h"
+#include "program/build/tile_parts.h"
+
+// Reductions: loops that carry.
+
+namespace hone {
+
+DType sum_type(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+}
+
+Opcode combine_of(std::string_view kind) {
+  if (kind == "sum" || kind == "add") return Opcode::add;
+  if (kind == "product" || kind == "mul") return Opcode::mul;
+  if (kind == "max") return Opcode::max;
+  if (kind == "min") return Opcode::min;
+  if (kind == "and") return Opcode::and_;
+  HONE_CHECK(kind == "or", "a combine kind '{}'", kind);
+  return Opcode::or_;
+}
+
+tile::Scalar PointBuilder::identity(Opcode combine, DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (combine) {
+    case Opcode::mul: return is_real(dtype) ? number(dtype, 1.0) : number(dtype, int64_t{1});
+    case Opcode::max:
+      return is_real(dtype) ? number(dtype, -infinity)
+                            : number(dtype, integer_limits(dtype).lowest);
+    case Opcode::min:
+      return is_real(dtype) ? number(dtype, infinity)
+                            : number(dtype, integer_limits(dtype).highest);
+    case Opcode::and_: return number(dtype, wrap_to(dtype, -1));
+    default: return zero(dtype);
+  }
+}
+
+namespace {
+
+// The loops of a reduction: over tiles side by side, and inside of them over the tiles' trips, so
+// that each point of a tile gathers for itself.
+class FoldLoops {
+ public:
+  struct FoldDim {
+    size_t at;  // in the relation
+    std::string_view name;
+    Dim extent;
+    std::vector<TilePart> parts;
+    TilePart part = {};  // the one at hand
+    IndexExpr trip = 0, u = 0, lane = 0;
+  };
+  using Step = std::function<tile::Scalar(tile::Scalar, const std::vector<FoldDim>&)>;
+
+  FoldLoops(TileBuilder& tiles, std::vector<FoldDim> dims, Opcode combine, Step step)
+      : tiles_(tiles), dims_(std::move(dims)), combine_(combine), step_(std::move(step)) {}
+
+  // Whole tiles first, then what is left of each dim.
+  tile::Scalar run(tile::Scalar so_far, size_t d = 0) {
+    if (d == dims_.size()) return unrolled(0, so_far);
+    for (const TilePart& part : dims_[d].parts) {
+      dims_[d].part = part;
+      so_far = run(so_far, d + 1);
+    }
+    return so_far;
+  }
+
+ private:
+  tile::Scalar unrolled(size_t d, tile::Scalar so_far) {
+    if (d == dims_.size()) return lanes(0, so_far);
+    FoldDim& dim = dims_[d];
+    return open_carry(tiles_, Exec::unroll, dim.name, dim.part.unroll, so_far, combine_,
+                      [&](IndexExpr u, tile::Scalar inside) {
+                        dim.u = std::move(u);
+                        return unrolled(d + 1, inside);
+                      });
+  }
+  tile::Scalar lanes(size_t d, tile::Scalar so_far) {
+    if (d == dims_.size()) return trips(0, so_far);
+    FoldDim& dim = dims_[d];
+    return open_carry(tiles_, Exec::lanes, dim.name, dim.part.lanes, so_far, combine_,
+                      [&](IndexExpr lane, tile::Scalar inside) {
+                        dim.lane = std::move(lane);
+                        return lanes(d + 1, inside);
+                      });
+  }
+  tile::Scalar trips(size_t d, tile::Scalar so_far) {
+    if (d == dims_.size()) return step_(so_far, dims_);
+    FoldDim& dim = dims_[d];
+    return open_carry(tiles_, Exec::loop, dim.name, dim.part.trips, so_far, combine_,
+                      [&](IndexExpr trip, tile::Scalar inside) {
+                        dim.trip = std::move(trip);
+                        return trips(d + 1, inside);
+                      });
+  }
+
+  TileBuilder& tiles_;
+  std::vector<FoldDim> dims_;
+  Opcode combine_;
+  Step step_;
+};
+
+}  // namespace
+
+tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
+                                  const FoldStep& step) {
+  const Splits splits = splits_ ? splits_(point.node) : Splits{};
+  std::vector<FoldLoops::FoldDim> dims;
+  for (size_t d = 0; d < point.relation.dims.size(); ++d) {
+    const IterDim& dim = point.relation.dims[d];
+    if (dim.kind != IterKind::reduction) continue;
+    Split split = {.dim = static_cast<int>(d)};
+    for (const Split& other : splits)
+      if (other.dim == split.dim) split = other;
+    dims.push_back({.at = d,
+                    .name = dim.name,
+                    .extent = dim.extent,
+                    .parts = tile_parts(dim.extent, split.unroll, split.lanes)});
+  }
+  FoldLoops loops(tiles_, std::move(dims), combine,
+                  [&](Scalar so_far, const std::vector<FoldLoops::FoldDim>& at) {
+                    Guards guards;
+                    for (const FoldLoops::FoldDim& dim : at) {
+                      const IndexExpr here = dim.part.point(dim.trip, dim.u, dim.lane);
+                      if (dim.part.has_gaps) guards.push_back({here, 0, dim.extent});
+                      point.iters[dim.at] = here;
+                    }
+                    return step(so_far, guards);
+                  });
+  return loops.run(initial);
+}
+
+// ---- Ops ----------------------------------------------------------------------------------------
+
+tile::Scalar PointBuilder::fold(Point& point) {
+  const Opcode combine = combine_of(point.op.word("kind"));
+  const bool is_sum = combine == Opcode::add || combine == Opcode::mul;
+  const DType dtype = graph_.type(point.operands[0]).dtype();
+  const DType wide = is_sum ? sum_type(dtype) : dtype;
+  const Access& access = point.relation.operands[0].at(0);
+  const Scalar nothing = identity(combine, dtype);
+  const Scalar folded =
+      this->folded(point, identity(combine, wide), combine, [&](Scalar so_far, Guards guards) {
+        for (const Guard& guard : point.guards_here(access)) guards.push_back(guard);
+        const Scalar element =
+            at_or(point.operands[0], point.here(access), point.guards, guards, nothing);
+        return tiles_.compute(combine, {so_far, tiles_.cast(element, wide)});
+      });
+  return tiles_.cast(folded, point.type.dtype());
+}
+
+tile::Scalar PointBuilder::contract(Point& point) {
+  const DType dtype = point.type.dtype(), wide = sum_type(dtype);
+  const Access& left = point.relation.operands[0].at(0);
+  const Access& right = point.relation.operands[1].at(0);
+  const Scalar sum = folded(point, zero(wide), Opcode::add, [&](Scalar so_far, const Guards& gaps) {
+    Guards padding = gaps;
+    for (const Guard& guard : point.guards_here(left)) padding.push_back(guard);
+    auto side = [&](size_t i, const Access& access, const Guards& guards) {
+      const Scalar nothing = zero(graph_.type(point.operands[i]).dtype());
+      return tiles_.cast(
+          at_or(point.operands[i], point.here(access), point.guards, guards, nothing), wide);
+    };
+    const Scalar a = side(0, left, padding);
+    const Scalar b = side(1, right, skips_padding_ ? padding : gaps);
+    if (is_real(wide)) return tiles_.fma(a, b, so_far);
+    return tiles_.compute(Opcode::add, {so_far, tiles_.compute(Opcode::mul, {a, b})});
+  });
+  return tiles_.cast(sum, dtype);
+}
+
+// The best so far and where it is. NaN is better than any number.
+tile::Scalar PointBuilder::arg_reduce(Point& point) {
+  const bool is_max = point.op.word("kind") == "max", takes_last = point.op.flag("last");
+  const std::string direction = std::string(is_max ? "g" : "l") + (takes_last ? "e" : "t");
+  const DType index_type = point.type.dtype();
+  const DType counted = is_integer(index_type) ? index_type : DType::i64;
+  const IterDim& dim = point.relation.dims.back();
+  point.iters.back() = 0;
+  const Scalar first = operand(point, 0);
+  const std::vector<Scalar> best = tiles_.carry(
+      dim.name, dim.extent, {first, zero(counted)},
+      [&](const IndexExpr& i, const std::vector<Scalar>& so_far) {
+        point.iters.back() = i;
+        const Scalar element = operand(point, 0);
+        Scalar wins = compare(direction, element, so_far[0]);
+        if (is_real(tiles_.dtype(element))) {
+          const Scalar is_nan = tiles_.compute(Opcode::is_nan, {element});
+          const Scalar was_nan = tiles_.compute(Opcode::is_nan, {so_far[0]});
+          const Scalar none_yet = tiles_.compute(Opcode::not_, {was_nan});
+          // A number never wins against NaN: comparing with it is false.
+          wins = tiles_.compute(
+              Opcode::or_,
+              {wins, takes_last ? is_nan : tiles_.compute(Opcode::and_, {is_nan, none_yet})});
+        }
+        const Scalar position = tiles_.position(counted, i);
+        return std::vector<Scalar>{tiles_.compute(Opcode::select, {wins, element, so_far[0]}),
+                                   tiles_.compute(Opcode::select, {wins, position, so_far[1]})};
+      });
+  return tiles_.cast(best[1], index_type);
+}
+
+}  // namespace hone

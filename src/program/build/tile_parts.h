@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "program/tiles/tile_builder.h"
+
+namespace hone {
+
+// A dim that is taken in tiles of unroll x lanes points, or the end of it that fills no tile.
+// Its points are first + (trip * unroll + u) * lanes + lane, where they are below the extent.
+struct TilePart {
+  Dim trips;
+  int64_t first = 0;
+  int64_t unroll = 1;
+  int64_t lanes = 1;
+  bool has_gaps = false;  // some points may be beyond the extent
+
+  IndexExpr point(const IndexExpr& trip, const IndexExpr& u, const IndexExpr& lane) const {
+    return (trip * unroll + u) * lanes + lane + IndexExpr(first);
+  }
+};
+
+// At least one; that of a dim without points has no trips.
+std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes);
+
+// Opens a loop, unless it has one trip.
+void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
+               const std::function<void(IndexExpr)>& body);
+tile::Scalar open_carry(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
+                        tile::Scalar initial, Opcode combine, const TileBuilder::Step& step);
+
+}  // namespace hone

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "ir/reference/evaluate.h"
+#include "plan/kernel_body.h"
+#include "program/build/kernel.h"
+#include "program/tiles/interpret.h"
+#include "report/compare.h"
+
+namespace hone {
+
+// The tensor as it lies in memory.
+inline Tensor stored(const Tensor& tensor, const Layout& layout) {
+  if (layout.is_row_major()) return tensor;
+  const Type type = stored_type(layout, tensor.type());
+  const Ints dims = tensor.type().static_dims(), stored_dims = type.static_dims();
+  const std::vector<IndexExpr> index = stored_index(layout, identity_index(tensor.type().rank()));
+  std::vector<double> reals(static_cast<size_t>(tensor.elements()));
+  std::vector<int64_t> integers(reals.size());
+  Ints at(dims.size());
+  for (int64_t e = 0; e < tensor.elements(); ++e) {
+    int64_t rest = e, place = 0;
+    for (size_t d = dims.size(); d-- > 0; rest /= dims[d]) at[d] = rest % dims[d];
+    for (size_t i = 0; i < index.size(); ++i) place = place * stored_dims[i] + index[i].at(at);
+    if (is_real(tensor.dtype()))
+      reals[static_cast<size_t>(place)] = tensor.real_at(e);
+    else
+      integers[static_cast<size_t>(place)] = tensor.integer_at(e);
+  }
+  return is_real(tensor.dtype()) ? Tensor::from_reals(type, reals)
+                                 : Tensor::from_integers(type, integers);
+}
+
+// Dims in any order, some of them in blocks.
+inline Layout random_layout(Type type, Rng& rng) {
+  Layout layout = Layout::row_major(type.rank());
+  for (int dim = 0; dim < type.rank(); ++dim) {
+    const int64_t block = rng.between(2, 16);
+    const bool has_room = layout.parts.size() < static_cast<size_t>(kMaxRank);
+    if (!has_room || !rng.chance(0.4) || !type.dim(dim).divisible_by(block)) continue;
+    layout.parts[static_cast<size_t>(dim)].block = block;
+    layout.parts.push_back({.dim = dim, .block = block, .is_inner = true});
+  }
+  if (rng.chance(0.7)) rng.shuffle(layout.parts);
+  return layout;
+}
+
+inline std::string text_of(const Schedule& s) {
+  auto tiles = [](const std::vector<Tile>& list) {
+    std::string text;
+    for (const Tile& tile : list) text += fmt::format(" {}:{}", tile.dim, tile.count);
+    return text;
+  };
+  return fmt::format("algorithm {} order {} threads {} row {} lanes{} unroll{} block{} pack {} {}",
+                     static_cast<int>(s.algorithm), fmt::join(s.order, ","), s.threads, s.row,
+                     tiles(s.lanes), tiles(s.unroll), tiles(s.block), s.pack_lhs, s.pack_rhs);
+}
+
+// Builds the kernel, and checks text, proof of bounds, and both orders of its points against the
+// reference. Results may differ by so many times the default tolerance.
+inline void check_kernel(const KernelBody& body, const Schedule& schedule,
+                         const std::vector<Tensor>& inputs, double slack = 1) {
+  SCOPED_TRACE(text_of(schedule));
+  Result<TileProgram> program = build_kernel(body, schedule, "k");
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const std::string text = print(*program);
+  SCOPED_TRACE(text);
+  Status status = verify(*program);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  Result<TileProgram> again = parse_tiles(text);
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(print(*again), text);
+
+  const std::vector<Tensor> expected =
+      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  std::vector<Tensor> memory;
+  for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
+  for (bool backwards : {false, true}) {
+    Result<std::vector<Tensor>> actual = interpret(*again, memory, {.backwards = backwards});
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    ASSERT_EQ(actual->size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Tolerance tolerance = default_tolerance(expected[i].dtype());
+      tolerance = {tolerance.relative * slack, tolerance.absolute * slack};
+      Result<Comparison> comparison =
+          compare((*actual)[i], stored(expected[i], body.outputs[i]), tolerance);
+      ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
+      EXPECT_TRUE(comparison->passed()) << comparison->to_string();
+    }
+  }
+}
+
+}  // namespace hone

@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/text.h"
+#include "plan/random_plan.h"
+#include "tests/program/kernel_testing.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+namespace {
+
+std::vector<NodeId> op_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : graph.nodes())
+    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+      nodes.push_back(node);
+  return nodes;
+}
+
+// A legal group that grew from a random node along random edges.
+std::vector<NodeId> random_group(const Graph& graph, const Users& users, Rng& rng) {
+  std::vector<NodeId> all = op_nodes(graph);
+  std::vector<NodeId> group = {rng.pick(all)};
+  if (!check_group(graph, users, group).ok()) return {};
+  const uint64_t wanted = 1 + rng.below(8);
+  for (int attempt = 0; attempt < 24 && group.size() < wanted; ++attempt) {
+    std::set<NodeId> larger(group.begin(), group.end());
+    // One more node, or with it what stands between, so that results are not read outside.
+    for (uint64_t more = 1 + rng.below(3); more > 0; --more) {
+      std::vector<NodeId> inside(larger.begin(), larger.end());
+      const NodeId from = rng.pick(inside);
+      std::vector<NodeId> near;
+      for (ValueId operand : graph.operands(from))
+        if (!operand.is_none()) near.push_back(graph.producer(operand));
+      for (ValueId result : graph.results(from))
+        for (NodeId user : users.of(result)) near.push_back(user);
+      if (near.empty()) continue;
+      const NodeId node = rng.pick(near);
+      if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+        larger.insert(node);
+    }
+    const std::vector<NodeId> nodes(larger.begin(), larger.end());
+    if (check_group(graph, users, nodes).ok()) group = nodes;
+  }
+  return group;
+}
+
+// The values of all nodes, each rounded to its type.
+std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
+  std::vector<ValueId> values;
+  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
+  graph.set_outputs(values);
+  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
+}
+
+// Whether results depend on the order of sums.
+bool sums_reals(const Graph& graph) {
+  for (NodeId node : graph.nodes()) {
+    const Opcode opcode = graph.opcode(node);
+    if (opcode == Opcode::dot || opcode == Opcode::conv || opcode == Opcode::reduce ||
+        opcode == Opcode::window_reduce || opcode == Opcode::cumulative)
+      if (is_real(graph.type(graph.result(node)).dtype())) return true;
+  }
+  return false;
+}
+
+struct Seen {
+  std::map<size_t, int> group_sizes;
+  std::set<Opcode> fused;
+  int kernels = 0;
+};
+
+void check_random(uint64_t first, uint64_t count, Seen& seen) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const bool continuous = seed % 2 == 0;
+    const Graph graph = random_graph(
+        {.seed = seed / 2, .max_steps = 12, .max_elements = 64, .continuous = continuous});
+    const Users users(graph);
+    const std::vector<Tensor> values = all_values(graph, random_graph_inputs(graph, seed));
+    for (int round = 0; round < 4; ++round) {
+      const std::vector<NodeId> nodes = random_group(graph, users, rng);
+      if (nodes.empty()) continue;
+      std::vector<Layout> layouts;
+      for (uint32_t v = 0; v < graph.value_count(); ++v)
+        layouts.push_back(random_layout(graph.type(ValueId{v}), rng));
+      const KernelBody body = body_of(graph, users, nodes, layouts);
+      if (nodes.size() > 1 && !continuous && sums_reals(body.graph)) continue;
+      std::vector<Tensor> inputs;
+      for (ValueId input : ports_of(graph, users, nodes).inputs)
+        inputs.push_back(values[input.index]);
+      const Schedule schedule = random_schedule(body, Target{}, rng);
+      const Status legal = check_schedule(body, schedule, Target{});
+      ASSERT_TRUE(legal.ok()) << legal.error().to_string();
+      SCOPED_TRACE(print(body.graph));
+      check_kernel(body, schedule, inputs, nodes.size() == 1 ? 1 : 16);
+      if (testing::Test::HasFailure()) return;
+      ++seen.kernels;
+      ++seen.group_sizes[nodes.size()];
+      if (nodes.size() > 1)
+        for (NodeId node : nodes) seen.fused.insert(graph.opcode(node));
+    }
+  }
+}
+
+TEST(Nests, FusedGroupsOfRandomGraphsComputeWhatTheReferenceDoes) {
+  Seen seen;
+  check_random(0, 2400, seen);
+  for (int i = 0; i < kOpcodeCount; ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    if (is_fusible(opcode)) EXPECT_TRUE(seen.fused.contains(opcode)) << name(opcode);
+  }
+  for (size_t nodes = 1; nodes <= 6; ++nodes) EXPECT_GT(seen.group_sizes[nodes], 0) << nodes;
+}
+
+TEST(Nests, DISABLED_SweepRandomGroups) {
+  Seen seen;
+  check_random(1'000'000, 20'000, seen);
+}
+
+KernelBody body_of_all(std::string_view text) {
+  const Graph graph = parse_graph(text).value();
+  return body_of(graph, op_nodes(graph), {});
+}
+
+std::string nest_text(const KernelBody& body, const Schedule& schedule) {
+  const Status legal = check_schedule(body, schedule, Target{});
+  EXPECT_TRUE(legal.ok()) << legal.error().to_string();
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  const Status status = verify(program);
+  EXPECT_TRUE(status.ok()) << status.error().to_string();
+  return print(program);
+}
+
+TEST(Nests, ARegisterTileLoadsEachOperandOnce) {
+  KernelBody body = body_of_all(R"(
+graph @g(%x: f32[28, 100], %w: f32[100, 64]) -> f32[28, 64] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = neg %h
+  return %y
+}
+)");
+  body.inputs[1] = parse_layout("[1/32, 0, 1%32]").value();
+  EXPECT_EQ(nest_text(body, {.algorithm = Algorithm::nest,
+                             .order = {1, 0},
+                             .threads = 1,
+                             .lanes = {{1, 32}},
+                             .unroll = {{0, 14}}}),
+            R"(tiles @k(@x0: f32[28, 100], @x1: f32[2, 100, 32]) -> (@y0: f32[28, 64]) {
+  threads i1 in 2 {
+    %0 = number 0: f32
+    for i0 in 2 {
+      unroll i0_2 in 14 {
+        lanes i1_2 in 32 {
+          %1 = for r0 in 100 carry (%2 = %0 by add) {
+            %3 = load @x0[14*i0 + i0_2, r0]
+            %4 = load @x1[i1, r0, i1_2]
+            %5 = fma %3, %4, %2
+            yield %5
+          }
+          %6 = neg %1
+          store @y0[14*i0 + i0_2, 32*i1 + i1_2] = %6
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+constexpr std::string_view kRows = R"(
+graph @rows(%x: f32[N, 24]) -> f32[N, 24] where N in 1..64 {
+  %m = reduce %x {kind = sum, axes = [1]}
+  %mb = broadcast %m {dims = [N, 24], map = [0]}
+  %y = div %x, %mb
+  return %y
+}
+)";
+
+// Once per row, in the lanes of the row; sizes may be symbols.
+TEST(Nests, ReductionsOfARowRunInItsLanes) {
+  const KernelBody body = body_of_all(kRows);
+  Schedule schedule = {
+      .algorithm = Algorithm::nest, .order = {0, 1}, .threads = 1, .lanes = {{1, 8}}, .row = 1};
+  EXPECT_EQ(nest_text(body, schedule),
+            R"(tiles @k(@x0: f32[N, 24]) -> (@y0: f32[N, 24]) where N in 1..64 {
+  threads i0 in N {
+    %0 = number 0: f32
+    %1 = lanes r0 in 8 carry (%2 = %0 by add) {
+      %3 = for r0_2 in 3 carry (%4 = %2 by add) {
+        %5 = load @x0[i0, 8*r0_2 + r0]
+        %6 = add %4, %5
+        yield %6
+      }
+      yield %3
+    }
+    for i1 in 3 {
+      lanes i1_2 in 8 {
+        %7 = load @x0[i0, 8*i1 + i1_2]
+        %8 = div %7, %1
+        store @y0[i0, 8*i1 + i1_2] = %8
+      }
+    }
+  }
+}
+)");
+  // Tiles of a dim of unknown size have guards.
+  schedule.lanes = {{0, 8}};
+  EXPECT_NE(nest_text(body, schedule).find("if 0 <= 8*i0 + i0_2 < N"), std::string::npos);
+}
+
+TEST(Nests, SchedulesThatDoNotFitAreRefused) {
+  const KernelBody body = body_of_all(kRows);
+  const Schedule good = {.algorithm = Algorithm::nest, .order = {0, 1}};
+  auto refusal = [&](const auto& change) {
+    Schedule schedule = good;
+    change(schedule);
+    const Status status = check_schedule(body, schedule, Target{});
+    return status.ok() ? "" : status.error().to_string();
+  };
+  EXPECT_EQ(refusal([](Schedule&) {}), "");
+  EXPECT_EQ(refusal([](Schedule& s) { s.order = {0}; }),
+            "error: the order has 1 dims, the results 2");
+  EXPECT_EQ(refusal([](Schedule& s) { s.order = {0, 0}; }),
+            "error: the order is no permutation of the results' 2 dims");
+  EXPECT_EQ(refusal([](Schedule& s) { s.threads = 3; }), "error: threads divide 3 of 2 loops");
+  EXPECT_EQ(refusal([](Schedule& s) { s.lanes = {{1, 12}}; }),
+            "error: 12 lanes, which is no power of 2 up to 64");
+  EXPECT_EQ(refusal([](Schedule& s) { s.lanes = {{3, 8}}; }), "error: lanes on dim 3 of 3");
+  EXPECT_EQ(refusal([](Schedule& s) { s.lanes = {{2, 8}}; }), "");
+  EXPECT_EQ(refusal([](Schedule& s) { s.lanes = {{0, 8}, {1, 8}}; }),
+            "error: lanes on 2 dims, not on one");
+  EXPECT_EQ(refusal([](Schedule& s) { s.unroll = {{0, 2}, {0, 4}}; }),
+            "error: dim 0 is unrolled twice");
+  EXPECT_EQ(refusal([](Schedule& s) { s.unroll = {{0, 16}, {1, 8}}; }),
+            "error: 128 points are unrolled, more than 64");
+  EXPECT_EQ(refusal([](Schedule& s) { s.row = 1, s.threads = 2; }),
+            "error: threads divide 2 loops, a row is inside of 1");
+  EXPECT_EQ(refusal([](Schedule& s) { s.block = {{0, 8}}; }),
+            "error: a nest has no blocks and packs nothing");
+  EXPECT_EQ(refusal([](Schedule& s) { s = {}; }),
+            "error: the generic algorithm takes one op, not 3");
+}
+
+}  // namespace
+}  // namespace hone
