@@ -25,8 +25,10 @@ class Instantiation {
   Result<Image> run(std::span<const KernelCode> code) {
     image_.name = program_.name;
     image_.threads = program_.threads;
-    HONE_TRY(kernels(code));
     const Frame& main = *bound_.main;
+    if (arena_.bytes(main) > kMaxImageBytes)
+      return over_limit("the arena has more than {} bytes", kMaxImageBytes);
+    HONE_TRY(kernels(code));
     const Places inputs = ports(main, Role::input, Place::Region::input, image_.inputs);
     const Places outputs = ports(main, Role::output, Place::Region::output, image_.outputs);
     HONE_TRY(frame(main, inputs, outputs, 0, image_.commands));

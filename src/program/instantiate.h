@@ -17,6 +17,7 @@ struct KernelCode {
 };
 
 inline constexpr int64_t kMaxImageCommands = int64_t{1} << 20;
+inline constexpr int64_t kMaxImageBytes = int64_t{1} << 48;  // of the arena
 
 // The program for one set of sizes as a list of commands that the runtime executes: every buffer
 // gets its place, every frame is written out where it runs. `code` has one entry per kernel of the

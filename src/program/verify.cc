@@ -221,6 +221,7 @@ class FrameVerifier {
   }
 
   Status check(const Scan& c) const {
+    if (!provably_le(0, c.trips)) return bad_input("it makes {} steps", c.trips.to_string());
     if (c.next.size() != c.state.size())
       return bad_input("{} values become {}", c.state.size(), c.next.size());
     HONE_TRY(same_types("outputs", c.body->name, types_of(c.state), c.next));

@@ -186,6 +186,7 @@ TEST(ProgramVerify, RefusesWhatCannotRun) {
        "has 2 inputs, not 1"},
       {"@sums(%s over %xs) -> (%u over %ys)", "@sums(%s over %x) -> (%u over %ys)",
        "%x is f32[4], which is not 3 times f32[4]"},
+      {"scan [3]", "scan [-3]", "it makes -3 steps"},
       {"%xs [32]", "%xs [33]", "view %last is not inside of %xs"},
       {"%xs [32]", "%xs [-1]", "view %last is not inside of %xs"},
       {"= %xs [32]", "= %v [0]", "%last is a view of the view %v"},

@@ -1,0 +1,216 @@
+#include "program/lower/lower.h"
+
+#include <algorithm>
+
+#include "plan/view.h"
+#include "program/build/kernel.h"
+#include "program/frame.h"
+#include "program/lower/lowering.h"
+
+namespace hone {
+
+namespace program {
+
+std::string Names::fresh(std::string_view wanted) {
+  std::string name(wanted);
+  for (int suffix = 2; !taken_.insert(name).second; ++suffix)
+    name = fmt::format("{}_{}", wanted, suffix);
+  return name;
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+namespace {
+
+// "dot_add_max": what it computes, for people.
+std::string kernel_name(const Graph& graph) {
+  constexpr int kMaxOps = 4;
+  std::string name;
+  int ops = 0;
+  for (NodeId n : graph.nodes()) {
+    if (graph.opcode(n) == Opcode::parameter || graph.opcode(n) == Opcode::constant) continue;
+    if (++ops > kMaxOps) continue;
+    if (ops > 1) name += '_';
+    name += graph.op(n).name();
+  }
+  return ops > kMaxOps ? fmt::format("{}_and_{}", name, ops - kMaxOps) : name;
+}
+
+}  // namespace
+
+Result<KernelId> Lowering::kernel(const KernelBody& body, const Schedule& schedule) {
+  const auto next = static_cast<KernelId>(kernels_.size());
+  const auto [of_body, is_new_body] = by_body_.try_emplace(kernel_hash(body), next);
+  if (!is_new_body) return of_body->second;
+  TileProgram tiles = HONE_TRY(build_kernel(body, schedule, kernel_name(body.graph)));
+  const uint64_t hash = tiles_hash(tiles);
+  const auto [of_tiles, is_new] = by_tiles_.try_emplace(hash, next);
+  of_body->second = of_tiles->second;
+  if (!is_new) return of_tiles->second;
+  tiles.name = kernel_names_.fresh(tiles.name);
+  kernels_.push_back({hash, std::move(tiles)});
+  return next;
+}
+
+Result<KernelId> Lowering::kernel(Graph graph) {
+  KernelBody body;
+  for (Type type : graph.input_types()) body.inputs.push_back(Layout::row_major(type.rank()));
+  for (Type type : graph.output_types()) body.outputs.push_back(Layout::row_major(type.rank()));
+  body.graph = std::move(graph);
+  return kernel(body, Schedule());
+}
+
+// ---- Frames -------------------------------------------------------------------------------------
+
+BufferId FrameBuilder::add(std::string_view name, Type type, Role role) {
+  frame_.buffers.push_back({.name = names_.fresh(name), .type = type, .role = role});
+  return static_cast<BufferId>(frame_.buffers.size() - 1);
+}
+
+BufferId FrameBuilder::add_constant(std::string_view name, Tensor value) {
+  const BufferId id = add(name, value.type(), Role::constant);
+  frame_.buffers[id].value = std::move(value);
+  return id;
+}
+
+BufferId FrameBuilder::add_view(std::string_view name, Type type, BufferId of, Dim offset) {
+  const BufferId id = add(name, type, Role::view);
+  const Buffer& base = frame_.buffers[of];
+  frame_.buffers[id].view =
+      base.role == Role::view ? View{base.view.of, base.view.offset + offset} : View{of, offset};
+  return id;
+}
+
+FrameRef FrameBuilder::finish() && {
+  const std::vector<std::vector<CommandId>> after = dependencies(frame_, whole_.kernels());
+  for (size_t c = 0; c < after.size(); ++c) frame_.commands[c].after = after[c];
+  return std::make_shared<const Frame>(std::move(frame_));
+}
+
+namespace {
+
+class GraphLowering {
+ public:
+  GraphLowering(Lowering& whole, const Graph& graph, const Plan& plan, PlannedGraph planned,
+                std::string_view name)
+      : whole_(whole),
+        graph_(graph),
+        plan_(plan),
+        planned_(std::move(planned)),
+        users_(graph),
+        regions_(regions_of(graph)),
+        frame_(whole, whole.frame_name(name)),
+        buffers_(graph.value_count()) {}
+
+  Result<FrameRef> run() {
+    add_ports();
+    for (uint32_t i = 0; i < graph_.value_count(); ++i) add_buffer(ValueId{i});
+    for (uint32_t s : planned_.order) HONE_TRY(add_step(planned_.steps[s]));
+    for (const auto& [value, output] : copies_) frame_.copy(buffer(value), output);
+    return std::move(frame_).finish();
+  }
+
+ private:
+  BufferId buffer(ValueId v) const { return *buffers_[v.index]; }
+  std::vector<BufferId> buffers(std::span<const ValueId> values) const {
+    std::vector<BufferId> list;
+    for (ValueId v : values) list.push_back(buffer(v));
+    return list;
+  }
+
+  // An output that something else gives, or another output, is copied at the end.
+  void add_ports() {
+    for (ValueId v : graph_.inputs())
+      buffers_[v.index] = frame_.add(graph_.name(v), graph_.type(v), Role::input);
+    for (ValueId v : graph_.outputs()) {
+      const bool is_written = planned_.home[v.index] == Home::output && !buffers_[v.index];
+      const std::string name = fmt::format("{}{}", graph_.name(v), is_written ? "" : ".output");
+      const BufferId output = frame_.add(name, graph_.type(v), Role::output);
+      if (is_written)
+        buffers_[v.index] = output;
+      else
+        copies_.emplace_back(v, output);
+    }
+  }
+
+  void add_buffer(ValueId v) {
+    const std::string_view name = graph_.name(v);
+    switch (planned_.home[v.index]) {
+      case Home::none:
+      case Home::input:
+      case Home::output: return;
+      case Home::constant:
+        buffers_[v.index] = frame_.add_constant(name, graph_.constant(graph_.producer(v)));
+        return;
+      case Home::temporary: {
+        const Type type = stored_type(planned_.layout[v.index], graph_.type(v));
+        const BufferId id = frame_.add(name, type, Role::temporary);
+        if (const auto place = plan_.offset.find(std::string(name)); place != plan_.offset.end())
+          frame_.set_offset(id, place->second);
+        buffers_[v.index] = id;
+        return;
+      }
+      case Home::view: {
+        const NodeId n = graph_.producer(v);
+        buffers_[v.index] = frame_.add_view(name, graph_.type(v), buffer(graph_.operands(n)[0]),
+                                            view_offset(graph_, n));
+        return;
+      }
+    }
+  }
+
+  Status add_step(const Step& step) {
+    if (!step.is_kernel) return add_node(step);
+    const KernelBody body = body_of(graph_, users_, step.nodes, planned_.layout);
+    Result<KernelId> kernel = whole_.kernel(body);
+    if (!kernel.ok()) return std::move(kernel).error().within("kernel @" + step.name);
+    frame_.command(step.name, Launch{*kernel, buffers(step.reads), buffers(step.writes)});
+    return {};
+  }
+
+  Status add_node(const Step& step) {
+    const NodeId n = step.nodes[0];
+    NodeCommand command = {graph_, n, step.name, buffers(graph_.operands(n)), {}, {}};
+    for (ValueId v : graph_.results(n)) command.outputs.push_back(buffer(v));
+    auto [region, end] = std::ranges::equal_range(regions_, n, {}, &RegionRef::node);
+    for (; region != end; ++region)
+      command.regions.push_back(
+          HONE_TRY(whole_.frame(*region->graph, plan_.region.at(region->key),
+                                fmt::format("{}.{}", frame_.name(), region->key))));
+    if (command.regions.empty()) return add_collective(frame_, command);
+    return add_control(whole_, frame_, command);
+  }
+
+  Lowering& whole_;
+  const Graph& graph_;
+  const Plan& plan_;
+  const PlannedGraph planned_;
+  const Users users_;
+  const std::vector<RegionRef> regions_;  // in the order of their nodes
+  FrameBuilder frame_;
+  std::vector<std::optional<BufferId>> buffers_;  // by value
+  std::vector<std::pair<ValueId, BufferId>> copies_;
+};
+
+}  // namespace
+
+Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::string_view name) {
+  return GraphLowering(*this, graph, plan, HONE_TRY(planned(plan, graph)), name).run();
+}
+
+}  // namespace program
+
+Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target) {
+  HONE_TRY(check_complete(plan, graph, target));
+  program::Lowering lowering(plan);
+  Program program;
+  program.name = graph.name();
+  program.threads = *plan.threads;
+  program.main = HONE_TRY(lowering.frame(graph, plan, "main"));
+  program.kernels = std::move(lowering).take_kernels();
+  const Status status = verify(program);
+  HONE_CHECK(status.ok(), "{}", status.error().to_string());
+  return program;
+}
+
+}  // namespace hone

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <set>
+#include <unordered_map>
+
+#include "plan/kernel_body.h"
+#include "plan/planned.h"
+#include "program/program.h"
+
+// What lower's files share.
+
+namespace hone::program {
+
+// Names that are taken within some scope.
+class Names {
+ public:
+  // The name, or one made from it if it is taken.
+  std::string fresh(std::string_view wanted);
+
+ private:
+  std::set<std::string, std::less<>> taken_;
+};
+
+// What a program has once: kernels, and the names of frames.
+class Lowering {
+ public:
+  explicit Lowering(const Plan& plan) : plan_(plan) {}
+
+  // The kernel of a group; equal ones are built once.
+  Result<KernelId> kernel(const KernelBody& body) {
+    return kernel(body, plan_.schedule.at(kernel_hash(body)));
+  }
+  // The same for what the plan knows nothing of.
+  Result<KernelId> kernel(Graph graph);
+
+  Result<FrameRef> frame(const Graph& graph, const Plan& plan, std::string_view name);
+  std::string frame_name(std::string_view wanted) { return frame_names_.fresh(wanted); }
+
+  std::span<const Kernel> kernels() const { return kernels_; }
+  std::vector<Kernel> take_kernels() && { return std::move(kernels_); }
+
+ private:
+  Result<KernelId> kernel(const KernelBody& body, const Schedule& schedule);
+
+  const Plan& plan_;  // of the whole graph
+  std::vector<Kernel> kernels_;
+  Names kernel_names_, frame_names_;
+  std::unordered_map<uint64_t, KernelId> by_body_, by_tiles_;
+};
+
+// A frame while it grows.
+class FrameBuilder {
+ public:
+  FrameBuilder(Lowering& whole, std::string name) : whole_(whole) { frame_.name = std::move(name); }
+
+  // Inputs come first, then outputs, then the others.
+  BufferId add(std::string_view name, Type type, Role role);
+  BufferId add_constant(std::string_view name, Tensor value);
+  BufferId add_view(std::string_view name, Type type, BufferId of, Dim offset);
+  void set_offset(BufferId buffer, int64_t offset) { frame_.buffers[buffer].offset = offset; }
+
+  template <class Kind>
+  void command(std::string_view name, Kind kind) {
+    frame_.commands.push_back({std::string(name), std::move(kind), {}});
+  }
+  void copy(BufferId from, BufferId to) { command(frame_.buffers[to].name, Copy{from, to}); }
+
+  const std::string& name() const { return frame_.name; }
+  Type type(BufferId buffer) const { return frame_.buffers[buffer].type; }
+  const std::string& name(BufferId buffer) const { return frame_.buffers[buffer].name; }
+  FrameRef finish() &&;
+
+ private:
+  Lowering& whole_;
+  Frame frame_;
+  Names names_;
+};
+
+// A node that is a command of its own, with its buffers.
+struct NodeCommand {
+  const Graph& graph;
+  NodeId node;
+  std::string_view name;  // of the step
+  std::vector<BufferId> inputs;
+  std::vector<BufferId> outputs;
+  std::vector<FrameRef> regions;
+
+  Op op() const { return graph.op(node); }
+};
+
+// Loops become frames that hold what only they need.
+Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command);
+// On one device every exchange is with itself.
+Status add_collective(FrameBuilder& frame, const NodeCommand& command);
+
+}  // namespace hone::program

@@ -1,0 +1,288 @@
+#include "program/lower/lower.h"
+
+#include <gmock/gmock.h>
+
+#include "plan/random_plan.h"
+#include "planner/planner.h"
+#include "program/run.h"
+#include "tests/program/lower_testing.h"
+#include "zoo/inputs.h"
+#include "zoo/random/random_graph.h"
+#include "zoo/zoo.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+void check_random(uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    // Where a difference of one bit can become any, differences must not come to be.
+    const bool continuous = seed % 2 == 0;
+    const Graph source = random_graph({.seed = seed,
+                                       .min_steps = continuous ? 8 : 2,
+                                       .max_steps = continuous ? 12 : 4,
+                                       .max_elements = 64,
+                                       .continuous = continuous});
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(source)));
+    const Graph graph = prepared(source);
+    check_lowered(graph, random_plan(graph, two_cores(), seed), random_graph_inputs(graph, seed));
+  }
+}
+
+TEST(Lower, RandomGraphsComputeWhatTheReferenceDoes) { check_random(0, legal_pairs().size()); }
+TEST(Lower, DISABLED_SweepRandomGraphs) { check_random(100'000, 10'000); }
+
+Plan completed(const Graph& graph) {
+  Result<Plan> plan = complete(graph, {}, two_cores());
+  EXPECT_TRUE(plan.ok()) << plan.error().to_string();
+  return plan.ok() ? *plan : Plan();
+}
+
+// Under the planner's plan, and some others.
+void check_text(std::string_view text) {
+  SCOPED_TRACE(text);
+  const Graph graph = prepared(text);
+  Result<std::vector<Tensor>> inputs = random_inputs(graph, 1);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().to_string();
+  check_lowered(graph, completed(graph), *inputs);
+  for (uint64_t seed = 0; seed < 4; ++seed)
+    check_lowered(graph, random_plan(graph, two_cores(), seed), *inputs);
+}
+
+Program lowered(std::string_view text) {
+  const Graph graph = prepared(text);
+  Result<Program> program = lower(graph, completed(graph), two_cores());
+  EXPECT_TRUE(program.ok()) << program.error().to_string();
+  if (!program.ok()) return {};
+  return *program;
+}
+
+TEST(Lower, OutputsMayBeAnything) {
+  check_text(
+      "graph @g(%x: f32[2, 3], %unused: i64[4]) {\n"
+      "  %c = constant [1, 2, 3] : f32[3]\n"
+      "  %one = constant 1 : f32[]\n"
+      "  %y = neg %x\n"
+      "  %v = reshape %y {dims = [6]}\n"
+      "  %w = reshape %x {dims = [3, 2]}\n"
+      "  %z = neg %v\n"
+      "  return %x, %y, %y, %v, %v, %c, %one, %w, %z, %x\n"
+      "}\n");
+  check_text("graph @g() {\n  %c = constant 2.5 : f64[]\n  return %c\n}\n");
+  check_text("graph @g(%x: f32[2]) {\n  return\n}\n");
+}
+
+TEST(Lower, NothingHasElements) {
+  check_text(
+      "graph @g(%x: f32[0, 3], %s: i32[]) {\n"
+      "  %c = constant [] : f32[0, 3]\n"
+      "  %y = add %x, %c\n"
+      "  %r = reduce %y {kind = sum, axes = [0]}\n"
+      "  %v = slice %y {start = [0, 1], limit = [0, 2]}\n"
+      "  %t = neg %s\n"
+      "  return %y, %r, %v, %t\n"
+      "}\n");
+}
+
+TEST(Lower, ViewsAreViewsOfViews) {
+  const std::string_view text =
+      "graph @g(%x: f32[4, 6]) {\n"
+      "  %a = neg %x\n"
+      "  %b = slice %a {start = [1, 0], limit = [4, 6]}\n"
+      "  %c = reshape %b {dims = [9, 2]}\n"
+      "  %d = slice %c {start = [2, 0], limit = [5, 2]}\n"
+      "  %e = bitcast %d {dtype = i32}\n"
+      "  %f = abs %e\n"
+      "  %g = slice %x {start = [3, 0], limit = [4, 6]}\n"
+      "  %h = neg %g\n"
+      "  return %f, %h\n"
+      "}\n";
+  check_text(text);
+  EXPECT_THAT(print(lowered(text)), HasSubstr("view %d: f32[3, 2] = %a [40]"));
+}
+
+TEST(Lower, EqualKernelsAreBuiltOnce) {
+  const Program program = lowered(
+      "graph @g(%x: f32[8], %z: f32[8]) {\n"
+      "  %a = add %x, %z\n  %b = add %a, %x\n  %c = add %z, %b\n  %d = exp %c\n  return %d\n}\n");
+  size_t adds = 0;
+  for (const program::Kernel& kernel : program.kernels)
+    adds += kernel.tiles.name.starts_with("add") ? 1 : 0;
+  EXPECT_LE(adds, 1);
+}
+
+constexpr std::string_view kControl =
+    "graph @g(%p: bool[], %x: f32[3], %n: i32[], %xs: f32[4, 3]) {\n"
+    "  %a, %b = if %p, %x, %x\n"
+    "    then (%u: f32[3], %v: f32[3]) { %w = neg %u return %w, %v }\n"
+    "    else (%u: f32[3], %v: f32[3]) { return %u, %u }\n"
+    "  %i, %s, %k = while %n, %x, %x\n"
+    "    condition (%i: i32[], %s: f32[3], %k: f32[3]) {\n"
+    "      %four = constant 4 : i32[]\n"
+    "      %go = compare %i, %four {direction = lt}\n"
+    "      return %go\n"
+    "    }\n"
+    "    body (%i: i32[], %s: f32[3], %k: f32[3]) {\n"
+    "      %one = constant 1 : i32[]\n"
+    "      %j = add %i, %one\n"
+    "      %t = add %s, %k\n"
+    "      return %j, %t, %k\n"
+    "    }\n"
+    "  %f, %ys, %zs = scan %s, %xs {carried = 1, reverse = true}\n"
+    "    body (%s: f32[3], %r: f32[3]) {\n"
+    "      %t = mul %s, %r\n"
+    "      return %t, %s, %r\n"
+    "    }\n"
+    "  %q, %qs = scan %f {carried = 1, length = [2]}\n"
+    "    body (%s: f32[3]) {\n"
+    "      %t = call %s callee (%e: f32[3]) { %o = exp %e return %o }\n"
+    "      return %t, %t\n"
+    "    }\n"
+    "  return %a, %b, %i, %ys, %zs, %f, %f, %q, %qs\n"
+    "}\n";
+
+TEST(Lower, ControlFlowOfAllKinds) { check_text(kControl); }
+
+TEST(Lower, LoopsOfNoSteps) {
+  check_text(
+      "graph @g(%x: f32[3], %xs: f32[0, 3]) {\n"
+      "  %f, %ys = scan %x, %xs {carried = 1}\n"
+      "    body (%s: f32[3], %r: f32[3]) { %t = add %s, %r return %t, %t }\n"
+      "  return %f, %ys\n"
+      "}\n");
+}
+
+// Steps of three and of one half bytes do not begin with a byte.
+TEST(Lower, StepsWithinBytes) {
+  const std::string_view text =
+      "graph @g(%x: i4[5, 3], %z: u4[5], %w: i4[5, 2, 2]) {\n"
+      "  %xs, %zs, %ws = scan %x, %z, %w {carried = 0}\n"
+      "    body (%a: i4[3], %b: u4[], %c: i4[2, 2]) {\n"
+      "      %d = reverse %a {axes = [0]}\n"
+      "      return %d, %b, %c\n"
+      "    }\n"
+      "  return %xs, %zs, %ws\n"
+      "}\n";
+  check_text(text);
+  EXPECT_THAT(print(lowered(text)), HasSubstr("%xs.padded: i4[5, 4]"));
+  EXPECT_THAT(print(lowered(text)), Not(HasSubstr("%ws.padded")));
+}
+
+TEST(Lower, CollectivesOfOneDevice) {
+  check_text(
+      "graph @g(%x: f32[4]) {\n"
+      "  %d = device_index\n"
+      "  %a = all_reduce %x {kind = sum, group_size = 1}\n"
+      "  %b = all_gather %a {axis = 0, group_size = 1, groups = [0]}\n"
+      "  %c = reduce_scatter %b {kind = max, axis = 0, group_size = 1}\n"
+      "  %e = all_to_all %c {split_axis = 0, concat_axis = 0, group_size = 1}\n"
+      "  %f = permute %e {pairs = [0, 0]}\n"
+      "  %h = permute %e {pairs = []}\n"
+      "  %unread = all_reduce %x {kind = min, group_size = 1}\n"
+      "  return %d, %f, %h\n"
+      "}\n");
+}
+
+TEST(Lower, RefusesExchangesWithOthers) {
+  auto error = [](std::string_view node) {
+    const Graph graph = prepared(fmt::format("graph @g(%x: f32[4]) {{ {} return %y }}", node));
+    Result<Program> program = lower(graph, completed(graph), two_cores());
+    EXPECT_FALSE(program.ok());
+    if (program.ok()) return std::string();
+    EXPECT_EQ(program.error().code, ErrorCode::unsupported);
+    return program.error().to_string();
+  };
+  EXPECT_THAT(error("%y = all_reduce %x {kind = sum, group_size = 2}"),
+              HasSubstr("node '%y' (all_reduce) is for several devices, a program runs on one"));
+  EXPECT_THAT(error("%y = all_gather %x {axis = 0, group_size = 1, groups = [0, 1]}"),
+              HasSubstr("several devices"));
+  EXPECT_THAT(error("%y = permute %x {pairs = [0, 1]}"), HasSubstr("several devices"));
+}
+
+TEST(Lower, RefusesPlansThatDoNotFit) {
+  const Graph graph = prepared("graph @g(%x: f32[4]) { %y = neg %x %z = exp %y return %z }");
+  const Plan plan = completed(graph);
+  ASSERT_TRUE(lower(graph, plan, two_cores()).ok());
+  auto error = [&](const Graph& graph, const Plan& plan) {
+    Result<Program> program = lower(graph, plan, two_cores());
+    EXPECT_FALSE(program.ok());
+    if (program.ok()) return std::string();
+    EXPECT_EQ(program.error().code, ErrorCode::bad_input);
+    return program.error().to_string();
+  };
+  EXPECT_THAT(error(prepared("graph @g(%x: f32[4]) { %y = neg %x return %y }"), plan),
+              HasSubstr("the plan is for another graph"));
+  EXPECT_THAT(error(graph, {}), HasSubstr("the plan is for another graph"));
+  Plan changed = plan;
+  changed.order.clear();
+  EXPECT_THAT(error(graph, changed), HasSubstr("order"));
+  changed = plan;
+  changed.target = "another";
+  EXPECT_THAT(error(graph, changed), HasSubstr("the plan is for the target 'another'"));
+  changed = plan;
+  changed.schedule.clear();
+  EXPECT_THAT(error(graph, changed), HasSubstr("schedule"));
+}
+
+// Sizes that are bound after lowering.
+TEST(Lower, SymbolicSizes) {
+  const Graph graph = prepared(
+      "graph @g(%x: f32[N, 4], %xs: f32[N, 3]) -> (f32[N, 4], f32[3], f32[2*N, 2], f32[N, 3])\n"
+      "    where N in 1..16 {\n"
+      "  %y = neg %x\n"
+      "  %r = reshape %y {dims = [2*N, 2]}\n"
+      "  %e = exp %r\n"
+      "  %zero = constant [0, 0, 0] : f32[3]\n"
+      "  %s, %ys = scan %zero, %xs {carried = 1}\n"
+      "    body (%s: f32[3], %x: f32[3]) { %t = add %s, %x return %t, %t }\n"
+      "  return %y, %s, %e, %ys\n"
+      "}\n");
+  Result<Program> program = lower(graph, completed(graph), two_cores());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  EXPECT_EQ(print(parse_program(print(*program)).value()), print(*program));
+  for (int64_t n : {1, 5, 16}) {
+    Result<Program> bound = bind(*program, {{"N", n}});
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    Status status = verify(*bound);
+    ASSERT_TRUE(status.ok()) << status.error().to_string();
+    const std::vector<Tensor> inputs = random_inputs(graph, 3, {{"N", n}}).value();
+    Result<std::vector<Tensor>> actual = run(*bound, inputs, {.order_seed = 5});
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    expect_same(*actual, evaluated(graph, inputs));
+  }
+}
+
+TEST(Lower, ZooModels) {
+  for (const std::string_view name : {"mlp", "lstm", "graph_network", "gpt2_decode"}) {
+    SCOPED_TRACE(name);
+    Result<Graph> model = build_zoo_model(name, {.size = ZooSize::tiny});
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    const Graph graph = prepared(*model);
+    check_lowered(graph, completed(graph), random_inputs(graph, 1).value());
+  }
+}
+
+TEST(Lower, DISABLED_AllZooModels) {
+  for (const ZooEntry& entry : zoo_entries()) {
+    for (const ZooSize size : {ZooSize::tiny, ZooSize::full}) {
+      using Clock = std::chrono::steady_clock;
+      const Graph graph = prepared(build_zoo_model(entry.name, {.size = size}).value());
+      const auto start = Clock::now();
+      const Plan plan = completed(graph);
+      const auto planned = Clock::now();
+      Result<Program> program = lower(graph, plan, two_cores());
+      ASSERT_TRUE(program.ok()) << entry.name << program.error().to_string();
+      const auto lowered = Clock::now();
+      fmt::print("{:24} {:7} nodes {:5} kernels {:6} commands plan {:6.3f} s lower {:6.3f} s\n",
+                 entry.name, graph.node_count(), program->kernels.size(),
+                 program->main->commands.size(),
+                 std::chrono::duration<double>(planned - start).count(),
+                 std::chrono::duration<double>(lowered - planned).count());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
