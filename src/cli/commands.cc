@@ -172,6 +172,28 @@ constexpr Example kTargetProbeExamples[] = {
     {"hone target probe -o my.target", "measures this machine"},
     {"hone target probe --isa avx2 -o avx2.target", "what code without AVX-512 reaches"}};
 
+// ---- cache -------------------------------------------------------------------------------------
+
+constexpr std::string_view kCacheText =
+    "Compiled kernels are kept in a folder, so that each is compiled once on a machine. They may "
+    "be "
+    "removed at any time. Without --cache it is the folder hone in $XDG_CACHE_HOME, which is "
+    "~/.cache by default.";
+constexpr Option kCache = {
+    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of compiled kernels"};
+constexpr Option kCacheOptions[] = {kCache};
+constexpr Option kCacheGc[] = {{.name = "limit",
+                                .take = Take::integer,
+                                .value = "MIB",
+                                .doc = "what all entries may have together; 0 removes all",
+                                .fallback = "1024",
+                                .high = int64_t{1} << 24},
+                               kCache};
+constexpr Example kCacheLsExamples[] = {{"hone cache ls", "the kernels, last used first"}};
+constexpr Example kCacheVerifyExamples[] = {
+    {"hone cache verify", "exit code 1 if some were damaged"}};
+constexpr Example kCacheGcExamples[] = {{"hone cache gc --limit 100", "keeps 100 MiB"}};
+
 // ---- inspect -----------------------------------------------------------------------------------
 
 constexpr Option kInspect[] = {
@@ -452,6 +474,24 @@ constexpr Command kCommands[] = {
      .options = kTargetProbe,
      .examples = kTargetProbeExamples,
      .run = &cmd_target_probe},
+    {.name = "cache ls",
+     .summary = "List the kernels that are compiled already",
+     .text = kCacheText,
+     .options = kCacheOptions,
+     .examples = kCacheLsExamples,
+     .run = &cmd_cache_ls},
+    {.name = "cache verify",
+     .summary = "Check all compiled kernels, and remove damaged ones",
+     .text = kCacheText,
+     .options = kCacheOptions,
+     .examples = kCacheVerifyExamples,
+     .run = &cmd_cache_verify},
+    {.name = "cache gc",
+     .summary = "Remove the compiled kernels that were not used for longest",
+     .text = kCacheText,
+     .options = kCacheGc,
+     .examples = kCacheGcExamples,
+     .run = &cmd_cache_gc},
     {.name = "inspect",
      .summary = "Say what is in a model",
      .text = kModelText,

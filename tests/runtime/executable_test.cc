@@ -10,9 +10,11 @@
 
 #include "tests/runtime/images.h"
 
-// Counts what is allocated while somebody counts.
+// Counts what is allocated while somebody counts. Sanitizers have an operator new of their own.
 static std::atomic<bool> is_counting = false;
 static std::atomic<int64_t> allocations = 0;
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define HONE_COUNTS_ALLOCATIONS
 void* operator new(size_t size) {
   if (is_counting.load(std::memory_order_relaxed)) allocations.fetch_add(1);
   if (void* memory = std::malloc(size)) return memory;
@@ -20,6 +22,7 @@ void* operator new(size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace hone {
 namespace {
@@ -182,6 +185,9 @@ TEST(Executable, WhileTestsFirst) {
 // ---- How it runs -------------------------------------------------------------------------------
 
 TEST(Executable, ASecondRunAllocatesNothing) {
+#ifndef HONE_COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "allocations cannot be counted here";
+#endif
   constexpr int64_t kSize = 256;
   Image image = affine(kSize, filled(kSize, 1));
   image.loops = 1;

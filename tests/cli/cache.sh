@@ -1,0 +1,44 @@
+# The cache of compiled kernels is listed, checked and emptied, wherever it is.
+says() { # says WORDS ARGS...
+  local words=$1
+  shift
+  "$HONE" "$@" >out 2>err
+  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
+}
+fails() { # fails CODE WORDS ARGS...
+  local code=0 wanted=$1 words=$2
+  shift 2
+  "$HONE" "$@" >out 2>err || code=$?
+  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
+  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
+}
+
+# One that is not there is empty, and looking does not make it.
+says "0 entries" cache ls --cache here
+says "0 entries in here are good" cache verify --cache here
+says "kept 0 entries" cache gc --cache here
+[[ ! -e here ]]
+
+# The default folder.
+XDG_CACHE_HOME=$PWD/xdg says "in $PWD/xdg/hone" cache ls
+XDG_CACHE_HOME=relative HOME=$PWD/home says "in $PWD/home/.cache/hone" cache ls
+XDG_CACHE_HOME='' HOME='' fails 2 "name one with --cache" cache ls
+
+# What is no entry is no entry's business; what looks like one and is none is removed.
+mkdir -m 700 here
+bad=here/0123456789abcdef0123456789abcdef.kernel
+echo "no object" >"$bad"
+echo "a note" >here/README
+"$HONE" cache ls --cache here 2>/dev/null | grep -q "0123456789abcdef0123456789abcdef"
+fails 1 "1 entries were damaged" cache verify --cache here
+grep -q "removed 0123456789abcdef0123456789abcdef: it has 10 bytes" out
+says "0 entries in here are good" cache verify --cache here
+echo "no object" >"$bad"
+says "removed 0 files, kept 1 entries" cache gc --cache here
+says "removed 1 files, kept 0 entries" cache gc --cache here --limit 0
+[[ ! -e $bad && -e here/README ]]
+
+chmod 777 here
+fails 3 "others may write to it" cache ls --cache here
+fails 3 "it is no folder" cache ls --cache err
+fails 2 "needs one of ls, verify, gc" cache
