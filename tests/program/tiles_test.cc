@@ -212,6 +212,22 @@ TEST(Tiles, InterpretationFindsRacesAndUnwrittenMemory) {
               HasSubstr("element 0 of @s is read before it is written"));
 }
 
+// What is put before a loop is known in all of it, also where others were named before.
+TEST(Tiles, BuilderNamesWhatItPutsBefore) {
+  TileBuilder b("k");
+  const tile::BufferId x = b.buffer("x", Type::scalar(DType::i64), BufferRole::input);
+  b.loop(Exec::loop, "i", 2, [&](IndexExpr) {
+    const tile::Scalar value = b.load(x, {});
+    b.loop(Exec::loop, "j", 2, [&](IndexExpr) {
+      b.loop(Exec::loop, "k", 2, [&](IndexExpr) { b.choose("s", 0, 4, value); });
+      b.within(1, [&] { b.choose("s", 0, 4, value); });
+    });
+  });
+  const TileProgram program = std::move(b).finish();
+  Status status = verify(program);
+  EXPECT_TRUE(status.ok()) << status.error().to_string() << print(program);
+}
+
 TEST(Tiles, ChoosesTheNearestIndex) {
   const TileProgram program = parsed(
       "tiles @k(@i: u64[4], @x: f32[3]) -> (@y: f32[4]) {\n"
