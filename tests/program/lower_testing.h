@@ -26,6 +26,38 @@ inline Graph prepared(std::string_view text) {
   return graph.ok() ? prepared(*graph) : Graph();
 }
 
+// Regions of all kinds, some inside of others, with outputs that are parameters.
+inline constexpr std::string_view kControl =
+    "graph @g(%p: bool[], %x: f32[3], %n: i32[], %xs: f32[4, 3]) {\n"
+    "  %a, %b = if %p, %x, %x\n"
+    "    then (%u: f32[3], %v: f32[3]) { %w = neg %u return %w, %v }\n"
+    "    else (%u: f32[3], %v: f32[3]) { return %u, %u }\n"
+    "  %i, %s, %k = while %n, %x, %x\n"
+    "    condition (%i: i32[], %s: f32[3], %k: f32[3]) {\n"
+    "      %four = constant 4 : i32[]\n"
+    "      %go = compare %i, %four {direction = lt}\n"
+    "      return %go\n"
+    "    }\n"
+    "    body (%i: i32[], %s: f32[3], %k: f32[3]) {\n"
+    "      %one = constant 1 : i32[]\n"
+    "      %j = add %i, %one\n"
+    "      %t = add %s, %k\n"
+    "      return %j, %t, %k\n"
+    "    }\n"
+    "  %f, %ys, %zs = scan %s, %xs {carried = 1, reverse = true}\n"
+    "    body (%s: f32[3], %r: f32[3]) {\n"
+    "      %o = sort %r {axis = 0}\n"
+    "      %t = mul %s, %o\n"
+    "      return %t, %s, %r\n"
+    "    }\n"
+    "  %q, %qs = scan %f {carried = 1, length = [2]}\n"
+    "    body (%s: f32[3]) {\n"
+    "      %t = call %s callee (%e: f32[3]) { %o = exp %e return %o }\n"
+    "      return %t, %t\n"
+    "    }\n"
+    "  return %a, %b, %i, %ys, %zs, %f, %f, %q, %qs\n"
+    "}\n";
+
 // By the reference, each node rounded to its type.
 std::vector<Tensor> evaluated(const Graph& graph, const std::vector<Tensor>& inputs);
 void expect_same(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected);

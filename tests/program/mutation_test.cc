@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/random_plan.h"
+#include "tests/program/lower_testing.h"
+#include "zoo/random/random_graph.h"
+
+// Every decision counts: a plan with one entry changed is refused, or becomes another program.
+
+namespace hone {
+namespace {
+
+// A plan, and which decision was changed.
+struct Mutant {
+  std::string decision;
+  Plan plan;
+};
+
+class Mutator {
+ public:
+  explicit Mutator(const Plan& plan) : plan_(plan) {}
+
+  std::vector<Mutant> run() {
+    add("threads", [](Plan& p) { p.threads = 3 - p.threads.value_or(2); });
+    for (const auto& [hash, schedule] : plan_.schedule) mutate_schedule(hash, schedule);
+    mutate_frame("", plan_, [](Plan& p) -> Plan& { return p; });
+    return std::move(mutants_);
+  }
+
+ private:
+  template <class Change>
+  void add(const std::string& decision, const Change& change) {
+    Mutant& mutant = mutants_.emplace_back(decision, plan_);
+    change(mutant.plan);
+    if (mutant.plan == plan_) mutants_.pop_back();
+  }
+
+  using Find = std::function<Plan&(Plan&)>;  // the plan of a region within the whole
+  void mutate_frame(const std::string& place, const Plan& frame, const Find& find) {
+    auto in_frame = [&](const std::string& decision, const auto& change) {
+      add(decision + place, [&](Plan& p) { change(find(p)); });
+    };
+    for (size_t g = 0; g < frame.fuse.size(); ++g) {
+      in_frame("fuse", [&](Plan& p) { p.fuse[g].nodes.pop_back(); });
+      in_frame("fuse", [&](Plan& p) { p.fuse.erase(p.fuse.begin() + static_cast<int64_t>(g)); });
+      in_frame("fuse", [&](Plan& p) { p.fuse[g].kernel += "x"; });
+    }
+    for (const auto& entry : frame.view)
+      in_frame("view", [&](Plan& p) { p.view[entry.first] = !entry.second; });
+    for (const auto& entry : frame.layout) {
+      in_frame("layout", [&](Plan& p) { p.layout.erase(entry.first); });
+      in_frame("layout", [&](Plan& p) {
+        std::ranges::rotate(p.layout[entry.first].parts, p.layout[entry.first].parts.begin() + 1);
+      });
+    }
+    for (size_t i = 0; i + 1 < frame.order.size(); ++i)
+      in_frame("order", [&](Plan& p) { std::swap(p.order[i], p.order[i + 1]); });
+    if (!frame.order.empty()) in_frame("order", [&](Plan& p) { p.order.pop_back(); });
+    for (const auto& entry : frame.offset) {
+      for (int64_t by : {-64, 64, 4096})
+        in_frame("offset", [&](Plan& p) { p.offset[entry.first] += by; });
+      in_frame("offset", [&](Plan& p) { p.offset.erase(entry.first); });
+    }
+    for (const auto& entry : frame.region) {
+      const std::string key = entry.first;
+      in_frame("region", [&](Plan& p) { p.region.erase(key); });
+      mutate_frame(" of a region", entry.second,
+                   [&find, key](Plan& p) -> Plan& { return find(p).region.at(key); });
+    }
+  }
+
+  void mutate_schedule(uint64_t hash, const Schedule& schedule) {
+    auto change = [&](std::string_view field, const auto& change_it) {
+      add(fmt::format("schedule {}", field), [&](Plan& p) { change_it(p.schedule[hash]); });
+    };
+    for (Algorithm other : {Algorithm::generic, Algorithm::nest, Algorithm::gemm})
+      change("algorithm", [&](Schedule& s) { s.algorithm = other; });
+    for (size_t i = 0; i + 1 < schedule.order.size(); ++i)
+      change("order", [&](Schedule& s) { std::swap(s.order[i], s.order[i + 1]); });
+    change("order", [&](Schedule& s) { s.order.clear(); });
+    for (int by : {-1, 1}) {
+      change("threads", [&](Schedule& s) { s.threads += by; });
+      change("row", [&](Schedule& s) { s.row += by; });
+    }
+    mutate_tiles("lanes", &Schedule::lanes, schedule, change);
+    mutate_tiles("unroll", &Schedule::unroll, schedule, change);
+    mutate_tiles("block", &Schedule::block, schedule, change);
+    change("pack_lhs", [&](Schedule& s) { s.pack_lhs = !s.pack_lhs; });
+    change("pack_rhs", [&](Schedule& s) { s.pack_rhs = !s.pack_rhs; });
+  }
+
+  template <class Change>
+  void mutate_tiles(std::string_view field, std::vector<Tile> Schedule::* tiles,
+                    const Schedule& schedule, const Change& change) {
+    for (int dim = 0; dim < 4; ++dim)
+      change(field, [&](Schedule& s) { (s.*tiles).push_back({dim, 2}); });
+    for (size_t i = 0; i < (schedule.*tiles).size(); ++i) {
+      change(field,
+             [&](Schedule& s) { (s.*tiles).erase((s.*tiles).begin() + static_cast<int64_t>(i)); });
+      change(field, [&](Schedule& s) { (s.*tiles)[i].count *= 2; });
+      change(field, [&](Schedule& s) { ++(s.*tiles)[i].count; });
+      change(field, [&](Schedule& s) { ++(s.*tiles)[i].dim; });
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<Mutant> mutants_;
+};
+
+// Another schedule may be another spelling of the same loops (generic, or a nest of one order), so
+// of these only some must count; of the others all.
+TEST(Mutation, EveryDecisionCounts) {
+  std::set<std::string> refused, counted;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Graph graph =
+        seed == 0
+            ? prepared(kControl)
+            : prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64}));
+    const Plan plan = random_plan(graph, two_cores(), seed);
+    Result<Program> program = lower(graph, plan, two_cores());
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    const std::string text = print(*program);
+    for (const Mutant& mutant : Mutator(plan).run()) {
+      Result<Program> other = lower(graph, mutant.plan, two_cores());
+      if (!other.ok()) {
+        EXPECT_NE(other.error().code, ErrorCode::internal) << other.error().to_string();
+        refused.insert(mutant.decision);
+        continue;
+      }
+      const bool is_same = print(*other) == text;
+      if (!is_same) counted.insert(mutant.decision);
+      const bool is_schedule = mutant.decision.starts_with("schedule");
+      ASSERT_FALSE(is_same && !is_schedule) << diff(plan, mutant.plan) << text;
+    }
+  }
+  for (const std::string_view decision :
+       {"threads", "order", "offset", "order of a region", "offset of a region", "schedule order",
+        "schedule threads", "schedule row", "schedule lanes", "schedule unroll"})
+    EXPECT_TRUE(counted.contains(std::string(decision))) << decision;
+  for (const std::string_view decision : {"fuse", "view", "layout", "region", "order", "offset"})
+    EXPECT_TRUE(refused.contains(std::string(decision))) << decision;
+}
+
+}  // namespace
+}  // namespace hone
