@@ -8,7 +8,8 @@ namespace hone {
 // twice, and every value with a name, in regions too. Values that have a name keep it; others are
 // called after the first named value that is computed from them and their op: "ln1.sub",
 // "ln1.mul_2". Small constants of equal elements are broadcasts of one element, which kernels have
-// in their code. Preparing twice changes nothing but names of such elements.
+// in their code. Each reader of a broadcast has its own. Preparing twice changes nothing but names
+// of such elements.
 Result<Graph> prepare(const Graph& graph);
 
 }  // namespace hone

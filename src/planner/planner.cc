@@ -5,7 +5,7 @@
 #include "alloc/arena.h"
 #include "plan/kernel_body.h"
 #include "plan/planned.h"
-#include "plan/view.h"
+#include "planner/fusion.h"
 #include "planner/order.h"
 #include "planner/schedules.h"
 
@@ -20,7 +20,6 @@ class FramePlanner {
 
   Status run() {
     frame_ = HONE_TRY(planned(plan_, graph_));
-    views();
     groups();
     frame_ = HONE_TRY(planned(plan_, graph_));
     layouts();
@@ -35,32 +34,38 @@ class FramePlanner {
  private:
   std::string name(ValueId v) const { return std::string(graph_.name(v)); }
 
-  void views() {
+  FusionFreedom freedom() const {
+    FusionFreedom freedom;
+    freedom.is_free.assign(graph_.node_count(), false);
+    freedom.may_be_view.assign(graph_.node_count(), false);
+    freedom.has_memory.assign(graph_.value_count(), false);
+    for (uint32_t i = 0; i < graph_.value_count(); ++i)
+      freedom.has_memory[i] =
+          plan_.layout.contains(name(ValueId{i})) || plan_.offset.contains(name(ValueId{i}));
     for (const Step& step : frame_.steps) {
       if (!step.name.empty()) continue;
       const NodeId n = step.nodes[0];
-      const ValueId v = graph_.result(n);
-      if (plan_.view.contains(name(v)) || !check_view(graph_, users_, n).ok() ||
-          plan_.layout.contains(name(graph_.operands(n)[0])) || plan_.layout.contains(name(v)) ||
-          plan_.offset.contains(name(v)))
-        continue;
-      plan_.view[name(v)] = true;
+      freedom.is_free[n.index] = true;
+      const std::span<const ValueId> operands = graph_.operands(n);
+      freedom.may_be_view[n.index] = !plan_.view.contains(name(graph_.result(n))) &&
+                                     !freedom.has_memory[graph_.result(n).index] &&
+                                     !operands.empty() && !operands[0].is_none() &&
+                                     !plan_.layout.contains(name(operands[0]));
     }
+    return freedom;
   }
 
   void groups() {
+    const Fusion fusion = fuse(graph_, users_, freedom());
+    for (NodeId n : fusion.views) plan_.view[name(graph_.result(n))] = true;
     std::set<std::string> taken;
     for (const Step& step : frame_.steps) taken.insert(step.name);
     size_t next = 0;
-    for (const Step& step : frame_.steps) {
-      if (!step.name.empty()) continue;
-      const std::string node = name(graph_.result(step.nodes[0]));
-      if (const auto view = plan_.view.find(node); view != plan_.view.end() && view->second)
-        continue;
-      std::string kernel;
-      do kernel = fmt::format("k{}", next++);
-      while (taken.contains(kernel));
-      plan_.fuse.push_back({kernel, {node}});
+    for (const std::vector<NodeId>& nodes : fusion.groups) {
+      while (taken.contains(fmt::format("k{}", next))) ++next;
+      Group group{fmt::format("k{}", next++), {}};
+      for (NodeId n : nodes) group.nodes.push_back(name(graph_.result(n)));
+      plan_.fuse.push_back(std::move(group));
     }
   }
 

@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
+#include "base/rng.h"
+#include "base/text.h"
 #include "ir/text.h"
 #include "plan/prepare.h"
+#include "plan/random_plan.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -36,6 +37,106 @@ TEST(Planner, CompletesPlansOfTheZoo) {
   for (const ZooEntry& model : zoo_entries()) {
     SCOPED_TRACE(model.name);
     expect_completed(prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value());
+  }
+}
+
+// The groups that the planner makes of a prepared graph, "{a, b} {c}", and its views.
+std::string groups_of(std::string_view text, std::string_view entries = "") {
+  const Graph graph = prepare(parse_graph(text).value()).value();
+  const Plan partial = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
+  const Result<Plan> plan = complete(graph, partial, target());
+  if (!plan.ok()) return plan.error().to_string();
+  EXPECT_TRUE(check_complete(*plan, graph, target()).ok());
+  std::vector<std::string> parts;
+  for (const Group& group : plan->fuse) parts.push_back("{" + join(group.nodes, ", ") + "}");
+  for (const auto& [name, is_view] : plan->view)
+    if (is_view) parts.push_back("view " + name);
+  return join(parts, " ");
+}
+
+TEST(Planner, FusesRowsOfSoftmaxAndNorms) {
+  EXPECT_EQ(groups_of("graph @g(%x: f32[64, 128]) -> f32[64, 128] { "
+                      "%y = softmax %x {axis = 1} return %y }"),
+            "{y.reduce, y.reshape, y.broadcast, y.sub, y.exp, y.reduce_2, y.reshape_2, "
+            "y.broadcast_2, y}");
+  const std::string norm = groups_of(
+      "graph @g(%x: f32[64, 128], %s: f32[128], %b: f32[128]) -> f32[64, 128] { "
+      "%y = layer_norm %x, %s, %b {axis = 1} return %y }");
+  EXPECT_EQ(norm.find("} {"), std::string::npos) << norm;
+}
+
+TEST(Planner, FusesEpiloguesOntoContractions) {
+  EXPECT_EQ(groups_of(R"(graph @g(%x: f32[64, 32], %w: f32[32, 16], %b: f32[16], %r: f32[64, 16])
+                           -> f32[64, 16] {
+    %d = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+    %c = broadcast %b {dims = [64, 16], map = [1]}
+    %a = add %d, %c
+    %t = tanh %a
+    %y = add %t, %r
+    return %y
+  })"),
+            "{d, c, a, t, y}");
+}
+
+TEST(Planner, ComputesNothingManyTimesOver) {
+  // exp would be computed for each of the 16 columns; two products are two kernels.
+  EXPECT_EQ(groups_of(R"(graph @g(%x: f32[64, 32], %w: f32[32, 16], %v: f32[16, 8]) -> f32[64, 8] {
+    %e = exp %x
+    %d = dot %e, %w {lhs_contract = [1], rhs_contract = [0]}
+    %y = dot %d, %v {lhs_contract = [1], rhs_contract = [0]}
+    return %y
+  })"),
+            "{e} {d} {y}");
+}
+
+TEST(Planner, ReshapesAreViewsAtTheEdgesOfGroups) {
+  EXPECT_EQ(groups_of(R"(graph @g(%x: f32[64, 32]) -> f32[32, 64] {
+    %a = exp %x
+    %r = reshape %a {dims = [2048]}
+    %b = sort %r {axis = 0}
+    %s = reshape %b {dims = [32, 64]}
+    %c = neg %s
+    return %c
+  })"),
+            "{a} {b} {c} view r view s");
+}
+
+TEST(Planner, KeepsWhatIsSaid) {
+  constexpr std::string_view text = R"(graph @g(%x: f32[64, 32]) -> f32[64, 32] {
+    %a = exp %x
+    %b = neg %a
+    %c = tanh %b
+    %d = abs %c
+    return %d
+  })";
+  EXPECT_EQ(groups_of(text), "{a, b, c, d}");
+  EXPECT_EQ(groups_of(text, "fuse @k0 = {%b}"), "{b} {a} {c, d}");
+  EXPECT_EQ(groups_of(text, "layout %b = [1, 0]"), "{a, b} {c, d}");
+  EXPECT_EQ(groups_of(text, "offset %c = 640"), "{a, b, c} {d}");
+  EXPECT_EQ(groups_of(text, "threads = 9"),
+            "error: 9 is outside of 1..8, the target's cores (threads)");
+  EXPECT_EQ(groups_of(text, "schedule 0x0000000000000001 = {algorithm = generic}"),
+            "error: no kernel has this hash (schedule 0x0000000000000001)");
+}
+
+TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    Plan plan = random_plan(graph, target(), seed);
+    Rng rng(seed);
+    // Schedules are for kernels that the plan forms, offsets for the order that it states.
+    plan.schedule.clear();
+    plan.offset.clear();
+    plan.layout.clear();
+    plan.region.clear();
+    if (rng.chance(0.5)) plan.order.clear();
+    if (plan.order.empty()) std::erase_if(plan.fuse, [&](const Group&) { return rng.chance(0.5); });
+    const Result<Plan> completed = complete(graph, plan, target());
+    ASSERT_TRUE(completed.ok()) << completed.error().to_string() << print(graph) << print(plan);
+    EXPECT_TRUE(check_complete(*completed, graph, target()).ok());
+    for (const Group& group : plan.fuse)
+      EXPECT_NE(std::ranges::find(completed->fuse, group), completed->fuse.end());
   }
 }
 

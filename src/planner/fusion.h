@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace hone {
+
+// What may still be decided about nodes and values.
+struct FusionFreedom {
+  std::vector<bool> is_free;      // by node: in no group yet, no view, no command
+  std::vector<bool> may_be_view;  // by node; also says check_view()
+  std::vector<bool> has_memory;   // by value: somebody decided where or how it lies
+};
+
+struct Fusion {
+  std::vector<std::vector<NodeId>> groups;  // nodes in the graph's order; by their last nodes
+  std::vector<NodeId> views;
+};
+
+// Groups of all free nodes. A node joins the group of its readers if all are in one, so no two
+// groups can wait for each other, and if little is computed again:
+//   * elementwise ops and data movement join anything that does not need their elements more than
+//     twice;
+//   * a sum or maximum along rows joins what uses it in the same rows: softmax, norms;
+//   * a contraction takes an epilogue of elementwise ops, and data movement of its operands.
+// Reshapes and the like at the edge of a group are views.
+Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom);
+
+}  // namespace hone
