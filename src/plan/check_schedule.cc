@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "ir/op_def.h"
+#include "plan/contraction.h"
 #include "plan/group_work.h"
 #include "plan/kernel_body.h"
 
@@ -11,12 +12,18 @@ namespace {
 
 constexpr int64_t kMaxLanes = 64;
 constexpr int64_t kMaxUnroll = 64;
-constexpr int64_t kMaxCode = 1 << 14;  // statements, each unrolled one on its own
+constexpr int64_t kMaxCode = 1 << 14;    // statements, each unrolled one on its own
+constexpr double kMinScratch = 1 << 20;  // bytes that every machine has
+constexpr double kMaxBytes = 8;          // of an element
 
 class ScheduleCheck {
  public:
-  ScheduleCheck(const KernelBody& body, const Schedule& schedule)
-      : graph_(body.graph), schedule_(schedule), space_(space_of(body)) {
+  ScheduleCheck(const KernelBody& body, const Schedule& schedule, const Target& target)
+      : body_(body),
+        graph_(body.graph),
+        schedule_(schedule),
+        target_(target),
+        space_(space_of(body)) {
     for (NodeId node : graph_.nodes())
       if (graph_.opcode(node) != Opcode::parameter && graph_.opcode(node) != Opcode::constant)
         nodes_.push_back(node);
@@ -89,12 +96,13 @@ class ScheduleCheck {
     return {};
   }
 
-  // Each tile of a result's dim may have a smaller one at the end, with code of its own.
+  // Each tile or block of a dim may have a smaller one at the end, with code of its own.
   Status code() const {
     double statements = static_cast<double>(work_of(graph_, nodes_, graph_.outputs()).statements);
     for (const Tile& unroll : schedule_.unroll) statements *= 2 * static_cast<double>(unroll.count);
     for (const Tile& lanes : schedule_.lanes)
       statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
+    for (size_t i = 0; i < schedule_.block.size(); ++i) statements *= 2;
     if (statements > kMaxCode)
       return over_limit("{} statements when unrolled, more than {}", statements, kMaxCode);
     return {};
@@ -111,7 +119,56 @@ class ScheduleCheck {
     return {};
   }
 
-  Status gemm() const { return unsupported("the body is no contraction that gemm takes"); }
+  Status gemm() const {
+    const Contraction contraction = HONE_TRY(contraction_of(body_, space_));
+    if (schedule_.row != 0) return bad_input("gemm has no rows of {} dims", schedule_.row);
+    for (const std::vector<Tile>* tiles : {&schedule_.lanes, &schedule_.unroll})
+      for (const Tile& tile : *tiles)
+        if (tile.dim >= space_.parallel)
+          return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
+    HONE_TRY(blocks());
+    return scratch(contraction);
+  }
+
+  Status blocks() const {
+    int reduced = 0;
+    for (const Tile& block : schedule_.block) {
+      HONE_TRY(tile(block, "a block"));
+      if (std::ranges::count(schedule_.block, block.dim, &Tile::dim) > 1)
+        return bad_input("dim {} has two blocks", block.dim);
+      if (block.count < 1) return bad_input("a block of {} points", block.count);
+      if (block.dim >= space_.parallel) {
+        ++reduced;
+        continue;
+      }
+      const int64_t points = register_tile(schedule_, block.dim);
+      if (block.count % points != 0)
+        return bad_input("a block of {} does not hold whole tiles of {}", block.count, points);
+    }
+    if (reduced > 1) return unsupported("blocks along {} dims of the reduction", reduced);
+    return {};
+  }
+
+  Status scratch(const Contraction& contraction) const {
+    auto bytes = [&](const std::vector<bool>& dims, int64_t depth) {
+      const BlockShape shape = block_shape(schedule_, space_, dims);
+      return static_cast<double>(shape.tiles) * static_cast<double>(shape.points) *
+             static_cast<double>(depth) * kMaxBytes;
+    };
+    const int64_t depth = block_depth(schedule_, space_);
+    double all = 0;
+    if (schedule_.pack_lhs) all += bytes(contraction.sides[0], depth);
+    if (schedule_.pack_rhs) all += bytes(contraction.sides[1], depth);
+    if (blocks_reduction(schedule_, space_))
+      all += bytes(std::vector<bool>(static_cast<size_t>(space_.parallel), true), 1);
+    const double most =
+        target_.caches.empty()
+            ? kMinScratch
+            : std::max(static_cast<double>(target_.caches.back().bytes), kMinScratch);
+    if (all > most)
+      return over_limit("{:.3g} bytes of packed panels do not fit the largest cache", all);
+    return {};
+  }
 
   bool has_sub_byte_output() const {
     return std::ranges::any_of(graph_.outputs(),
@@ -123,16 +180,18 @@ class ScheduleCheck {
     return false;
   }
 
+  const KernelBody& body_;
   const Graph& graph_;
   const Schedule& schedule_;
+  const Target& target_;
   const KernelSpace space_;
   std::vector<NodeId> nodes_;
 };
 
 }  // namespace
 
-Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& /*target*/) {
-  return ScheduleCheck(body, schedule).run();
+Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target) {
+  return ScheduleCheck(body, schedule, target).run();
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/contraction.h"
 #include "plan/random_plan.h"
 
 namespace hone {
@@ -18,10 +19,19 @@ class ScheduleDraw {
     return schedule;
   }
 
+  // Tiles of the results' dims, blocks of whole tiles, and one block of the reduction.
   Schedule gemm() {
     Schedule schedule = loops(Algorithm::gemm);
-    for (int dim = 0; dim < dims(); ++dim)
-      if (rng_.chance(0.5)) schedule.block.push_back({dim, size(dim, 64)});
+    const auto is_reduced = [&](const Tile& tile) { return tile.dim >= space_.parallel; };
+    std::erase_if(schedule.lanes, is_reduced);
+    std::erase_if(schedule.unroll, is_reduced);
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (rng_.chance(0.5))
+        schedule.block.push_back({dim, register_tile(schedule, dim) * rng_.between(1, 4)});
+    if (dims() > space_.parallel && rng_.chance(0.5)) {
+      const int dim = static_cast<int>(rng_.between(space_.parallel, dims() - 1));
+      schedule.block.push_back({dim, size(dim, 64)});
+    }
     schedule.pack_lhs = rng_.chance(0.5);
     schedule.pack_rhs = rng_.chance(0.5);
     return schedule;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/op_def.h"
+#include "program/build/gemm.h"
 #include "program/build/nest.h"
 #include "program/build/ordered.h"
 
@@ -28,6 +29,7 @@ Schedule plain_nest(const KernelBody& body) {
 
 Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedule,
                                  std::string_view name) {
+  if (schedule.algorithm == Algorithm::gemm) return build_gemm(body, schedule, name);
   if (schedule.algorithm == Algorithm::nest) return build_nest(body, schedule, name);
   const Graph& graph = body.graph;
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");

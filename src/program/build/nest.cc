@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/contraction.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 
@@ -62,12 +63,6 @@ class NestBuilder {
     for (int dim : order)
       if (tile_of(schedule_.lanes, dim) > 1)
         steps_.push_back({Kind::lanes, static_cast<size_t>(dim)});
-  }
-
-  static int64_t tile_of(const std::vector<Tile>& tiles, int dim) {
-    for (const Tile& tile : tiles)
-      if (tile.dim == dim) return tile.count;
-    return 1;
   }
 
   std::vector<TilePart> parts_of(size_t dim) const {

@@ -39,7 +39,8 @@ PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
       tiles_(tiles),
       parameters_(graph_.value_count()),
       relations_(graph_.node_count()),
-      known_(graph_.value_count()) {
+      known_(graph_.value_count()),
+      is_pinned_(graph_.value_count()) {
   for (size_t i = 0; i < graph_.inputs().size(); ++i) {
     const ValueId input = graph_.inputs()[i];
     parameters_[input.index] = i;
@@ -55,12 +56,13 @@ PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
 // ---- Values -------------------------------------------------------------------------------------
 
 tile::Scalar PointBuilder::at(ValueId value, Indices index, Guards guards) {
+  if (bound_ && bound_->first == value) return bound_->second;
   guards = relevant(guards, index);
   const TileBounds bounds(tiles_.program());
   for (IndexExpr& expr : index) expr = bounds.simplified(expr, guards);
   if (const Known* known = find(value, index, guards)) return known->scalar;
   Scalar scalar = 0;
-  tiles_.within(home(index, guards), [&] {
+  tiles_.within(home(value, index, guards), [&] {
     scalar = compute(value, index, guards);
     known_[value.index].push_back({value, std::move(index), std::move(guards), scalar, place()});
   });
@@ -82,10 +84,12 @@ tile::Scalar PointBuilder::at_or(ValueId value, Indices index, const Guards& gua
   return tiles_.compute(Opcode::select, {holds(open), inside, other});
 }
 
-void PointBuilder::bind(ValueId value, Indices index, Scalar scalar) {
-  const TileBounds bounds(tiles_.program());
-  for (IndexExpr& expr : index) expr = bounds.simplified(expr);
-  known_[value.index].push_back({value, std::move(index), {}, scalar, place()});
+void PointBuilder::pin(NodeId node) {
+  for (ValueId result : graph_.results(node)) is_pinned_[result.index] = true;
+  for (NodeId user : graph_.nodes())
+    for (ValueId operand : graph_.operands(user))
+      if (!operand.is_none() && is_pinned_[operand.index])
+        for (ValueId result : graph_.results(user)) is_pinned_[result.index] = true;
 }
 
 tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Guards& guards) {
@@ -100,14 +104,7 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
     return is_real(dtype) ? number(dtype, constant.real_at(0))
                           : number(dtype, constant.integer_at(0));
   }
-  Point point = {.node = node,
-                 .op = graph_.op(node),
-                 .operands = graph_.operands(node),
-                 .relation = relation(node),
-                 .type = graph_.type(value),
-                 .iters = index,
-                 .guards = guards};
-  point.iters.resize(point.relation.dims.size(), 0);
+  Point point = this->point(node, index, guards);
   switch (opcode) {
     case Opcode::iota: return iota(point);
     case Opcode::rng_bits: return rng_bits(point);
@@ -118,9 +115,21 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
     case Opcode::window_reduce: return fold(point);
     case Opcode::arg_reduce: return arg_reduce(point);
     case Opcode::dot:
-    case Opcode::conv: return contract(point);
+    case Opcode::conv: return tiles_.cast(contract(point, zero(sum_type(dtype))), dtype);
     default: return point.op.def().traits.moves_data ? moved(point) : elementwise(point);
   }
+}
+
+PointBuilder::Point PointBuilder::point(NodeId node, const Indices& index, const Guards& guards) {
+  Point point = {.node = node,
+                 .op = graph_.op(node),
+                 .operands = graph_.operands(node),
+                 .relation = relation(node),
+                 .type = graph_.type(graph_.result(node)),
+                 .iters = index,
+                 .guards = guards};
+  point.iters.resize(point.relation.dims.size(), 0);
+  return point;
 }
 
 tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const Guards& guards,
@@ -286,7 +295,8 @@ PointBuilder::Guards PointBuilder::relevant(const Guards& guards, const Indices&
   return kept;
 }
 
-int PointBuilder::home(const Indices& index, const Guards& guards) const {
+int PointBuilder::home(ValueId value, const Indices& index, const Guards& guards) const {
+  if (is_pinned_[value.index]) return tiles_.depth();
   int depth = tiles_.outermost();
   for (const IndexExpr& expr : index) depth = std::max(depth, tiles_.depth_of(expr));
   for (const Guard& guard : guards) depth = std::max(depth, tiles_.depth_of(guard.value));

@@ -24,11 +24,14 @@ class PointBuilder {
   using Indices = TileBuilder::Indices;
   using Guards = std::vector<Guard>;
 
-  // How the reduction dim `dim` (a position in the node's relation) is taken in tiles.
+  // How the reduction dim `dim` (a position in the node's relation) is taken in tiles, or which
+  // part of it at all. Loops are nested in the order of splits, those of other dims inside of them.
   struct Split {
     int dim;
     int64_t unroll = 1;
     int64_t lanes = 1;
+    IndexExpr first = 0;
+    std::optional<Dim> extent = {};  // none: to the end
   };
   using Splits = std::vector<Split>;
 
@@ -39,8 +42,11 @@ class PointBuilder {
   Scalar at(ValueId value, Indices index, Guards guards = {});
   // The same, and `other` where all of `guards`, but not all of `own` hold.
   Scalar at_or(ValueId value, Indices index, const Guards& guards, const Guards& own, Scalar other);
-  // Lets the scalar stand for the value at the index, in the innermost loop that is open.
-  void bind(ValueId value, Indices index, Scalar scalar);
+  // From now on what depends on the node's result is computed where it is asked for, not further
+  // outside.
+  void pin(NodeId node);
+  // Lets the number stand for a value that is pinned, at all indices.
+  void bind(ValueId value, Scalar scalar) { bound_ = {value, scalar}; }
   void store(size_t output, const Indices& index, Scalar value, const Guards& guards = {});
   // Stores all outputs at the index, where all guards hold.
   void store_outputs(const Indices& index, const Guards& guards);
@@ -53,6 +59,17 @@ class PointBuilder {
   // Conv reads no kernel element that meets padding. Otherwise padding is multiplied as zeros,
   // which is the same for all kernels of finite numbers.
   void skip_padding() { skips_padding_ = true; }
+
+  // ---- Contractions, piece by piece. `iters` are at a point of the node's relation. -------------
+  // What a product takes from one side, in the type of the sum; 0 where not all of `gaps` hold, any
+  // number where not all of `guards` hold.
+  Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
+                const Guards& gaps);
+  // `so_far` and the products of all points, or of those that splits leave.
+  Scalar sum_of_products(NodeId node, const Indices& index, const Guards& guards, Scalar so_far);
+  // Called for each factor: what it gives is taken instead.
+  using FactorSource = std::function<std::optional<Scalar>(size_t side, const Indices& iters)>;
+  void take_factors_from(FactorSource source) { factors_ = std::move(source); }
 
   using Value = std::variant<int64_t, double>;  // a double for real types
   Scalar number(DType dtype, Value value);
@@ -77,6 +94,7 @@ class PointBuilder {
   };
 
   // ---- Values (point_builder.cc) ---------------------------------------------------------------
+  Point point(NodeId node, const Indices& index, const Guards& guards);
   Scalar compute(ValueId value, const Indices& index, const Guards& guards);
   // Where all of `guards` hold; if there is another number, it is given where not all of `own` do.
   Scalar load(ValueId parameter, const Indices& index, const Guards& guards, const Guards& own = {},
@@ -101,7 +119,7 @@ class PointBuilder {
   // ---- Reductions (point_fold.cc) --------------------------------------------------------------
   Scalar fold(Point& point);
   Scalar arg_reduce(Point& point);
-  Scalar contract(Point& point);
+  Scalar contract(Point& point, Scalar so_far);
   // Over the reduction dims: step(so far, guards of the points that are there) is what comes next.
   using FoldStep = std::function<Scalar(Scalar, const Guards&)>;
   Scalar folded(Point& point, Scalar initial, Opcode combine, const FoldStep& step);
@@ -111,7 +129,7 @@ class PointBuilder {
   Guards relevant(const Guards& guards, const Indices& index) const;
   // Those that are not implied by others.
   Guards needed(const Guards& guards, const Guards& others) const;
-  int home(const Indices& index, const Guards& guards) const;
+  int home(ValueId value, const Indices& index, const Guards& guards) const;
   struct Place {
     int depth;
     uint32_t loop;
@@ -147,9 +165,12 @@ class PointBuilder {
   std::vector<size_t> parameters_;  // per value: its position among the parameters
   std::vector<std::optional<AccessRelation>> relations_;  // per node, once it was needed
   std::vector<std::vector<Known>> known_;                 // per value
+  std::vector<bool> is_pinned_;                           // per value
+  std::optional<std::pair<ValueId, Scalar>> bound_;
   std::vector<KnownNumber> numbers_;
   std::vector<KnownStart> starts_;
   std::function<Splits(NodeId)> splits_;
+  FactorSource factors_;
   bool skips_padding_ = false;
 };
 

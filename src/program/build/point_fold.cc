@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "program/build/point_builder.h"
@@ -45,6 +46,7 @@ class FoldLoops {
   struct FoldDim {
     size_t at;  // in the relation
     std::string_view name;
+    IndexExpr first;
     Dim extent;
     std::vector<TilePart> parts;
     TilePart part = {};  // the one at hand
@@ -104,18 +106,23 @@ class FoldLoops {
 
 tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
                                   const FoldStep& step) {
-  const Splits splits = splits_ ? splits_(point.node) : Splits{};
-  std::vector<FoldLoops::FoldDim> dims;
+  Splits splits = splits_ ? splits_(point.node) : Splits{};
   for (size_t d = 0; d < point.relation.dims.size(); ++d) {
-    const IterDim& dim = point.relation.dims[d];
-    if (dim.kind != IterKind::reduction) continue;
-    Split split = {.dim = static_cast<int>(d)};
-    for (const Split& other : splits)
-      if (other.dim == split.dim) split = other;
-    dims.push_back({.at = d,
+    const int dim = static_cast<int>(d);
+    if (point.relation.dims[d].kind == IterKind::reduction &&
+        std::ranges::find(splits, dim, &Split::dim) == splits.end())
+      splits.push_back({.dim = dim});
+  }
+  std::vector<FoldLoops::FoldDim> dims;
+  for (const Split& split : splits) {
+    const auto at = static_cast<size_t>(split.dim);
+    const IterDim& dim = point.relation.dims[at];
+    const Dim extent = split.extent.value_or(dim.extent);
+    dims.push_back({.at = at,
                     .name = dim.name,
-                    .extent = dim.extent,
-                    .parts = tile_parts(dim.extent, split.unroll, split.lanes)});
+                    .first = split.first,
+                    .extent = extent,
+                    .parts = tile_parts(extent, split.unroll, split.lanes)});
   }
   FoldLoops loops(tiles_, std::move(dims), combine,
                   [&](Scalar so_far, const std::vector<FoldLoops::FoldDim>& at) {
@@ -123,7 +130,7 @@ tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
                     for (const FoldLoops::FoldDim& dim : at) {
                       const IndexExpr here = dim.part.point(dim.trip, dim.u, dim.lane);
                       if (dim.part.has_gaps) guards.push_back({here, 0, dim.extent});
-                      point.iters[dim.at] = here;
+                      point.iters[dim.at] = dim.first + here;
                     }
                     return step(so_far, guards);
                   });
@@ -149,24 +156,35 @@ tile::Scalar PointBuilder::fold(Point& point) {
   return tiles_.cast(folded, point.type.dtype());
 }
 
-tile::Scalar PointBuilder::contract(Point& point) {
-  const DType dtype = point.type.dtype(), wide = sum_type(dtype);
-  const Access& left = point.relation.operands[0].at(0);
-  const Access& right = point.relation.operands[1].at(0);
-  const Scalar sum = folded(point, zero(wide), Opcode::add, [&](Scalar so_far, const Guards& gaps) {
-    Guards padding = gaps;
-    for (const Guard& guard : point.guards_here(left)) padding.push_back(guard);
-    auto side = [&](size_t i, const Access& access, const Guards& guards) {
-      const Scalar nothing = zero(graph_.type(point.operands[i]).dtype());
-      return tiles_.cast(
-          at_or(point.operands[i], point.here(access), point.guards, guards, nothing), wide);
+tile::Scalar PointBuilder::factor(NodeId node, size_t side, const Indices& iters,
+                                  const Guards& guards, const Guards& gaps) {
+  Point point = this->point(node, iters, guards);
+  const Access& access = point.relation.operands[side].at(0);
+  Guards own = gaps;
+  if (side == 0 || skips_padding_)
+    for (const Guard& guard : point.guards_here(access)) own.push_back(guard);
+  const ValueId operand = point.operands[side];
+  const Scalar number =
+      at_or(operand, point.here(access), guards, own, zero(graph_.type(operand).dtype()));
+  return tiles_.cast(number, sum_type(point.type.dtype()));
+}
+
+tile::Scalar PointBuilder::contract(Point& point, Scalar so_far) {
+  return folded(point, so_far, Opcode::add, [&](Scalar inside, const Guards& gaps) {
+    auto side = [&](size_t i) {
+      const std::optional<Scalar> other = factors_ ? factors_(i, point.iters) : std::nullopt;
+      return other ? *other : factor(point.node, i, point.iters, point.guards, gaps);
     };
-    const Scalar a = side(0, left, padding);
-    const Scalar b = side(1, right, skips_padding_ ? padding : gaps);
-    if (is_real(wide)) return tiles_.fma(a, b, so_far);
-    return tiles_.compute(Opcode::add, {so_far, tiles_.compute(Opcode::mul, {a, b})});
+    const Scalar a = side(0), b = side(1);
+    if (is_real(tiles_.dtype(inside))) return tiles_.fma(a, b, inside);
+    return tiles_.compute(Opcode::add, {inside, tiles_.compute(Opcode::mul, {a, b})});
   });
-  return tiles_.cast(sum, dtype);
+}
+
+tile::Scalar PointBuilder::sum_of_products(NodeId node, const Indices& index, const Guards& guards,
+                                           Scalar so_far) {
+  Point point = this->point(node, index, guards);
+  return contract(point, so_far);
 }
 
 // The best so far and where it is. NaN is better than any number.

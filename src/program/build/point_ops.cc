@@ -43,7 +43,7 @@ IndexExpr PointBuilder::start(const Point& point, int operand, const Access& acc
     if (known.scalar == scalar && known.low == low && known.high == high && is_open(known.place))
       return known.index;
   IndexExpr chosen = 0;
-  tiles_.within(home(index, relevant(point.guards, index)), [&] {
+  tiles_.within(home(value, index, relevant(point.guards, index)), [&] {
     chosen = tiles_.choose("s", low, high, scalar);
     starts_.push_back({scalar, low, high, chosen, place()});
   });

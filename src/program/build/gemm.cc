@@ -1,0 +1,407 @@
+#include "program/build/gemm.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plan/contraction.h"
+#include "program/build/point_builder.h"
+#include "program/build/tile_parts.h"
+
+namespace hone {
+
+namespace {
+
+// From outside in: blocks of the results' dims, in the schedule's order; the panels that depend on
+// no further block; blocks of the reduction, if there are any; tiles of the results' dims, in the
+// opposite order, so that what the outermost blocks are of is taken again and again from the
+// nearest cache; the points of a tile.
+//
+// A panel has all that the tiles of a block need from one operand, tile by tile, each point of the
+// reduction in turn: [tiles, depth, points].
+class GemmBuilder {
+ public:
+  GemmBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
+      : body_(body),
+        graph_(body.graph),
+        schedule_(schedule),
+        space_(space_of(body)),
+        contraction_(contraction_of(body, space_).value()),
+        tiles_(name),
+        points_(body, tiles_),
+        dims_(space_.dims.size()) {
+    wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
+    order_reduction();
+    make_scratch();
+    points_.pin(space_.anchor);
+    points_.split_by([this](NodeId) { return splits(); });
+    points_.take_factors_from(
+        [this](size_t side, const Indices& iters) { return packed(side, iters); });
+  }
+
+  TileProgram build() && {
+    phases(0);
+    return std::move(tiles_).finish();
+  }
+
+ private:
+  using Scalar = tile::Scalar;
+  using Indices = PointBuilder::Indices;
+  using Guards = PointBuilder::Guards;
+
+  // Where the loops are in a dim.
+  struct Place {
+    TilePart block = {};  // its `unroll` is the block's extent
+    IndexExpr block_trip = 0;
+    TilePart tile = {};
+    IndexExpr trip = 0, u = 0, lane = 0;
+
+    IndexExpr first() const { return block.point(block_trip, 0, 0); }
+    IndexExpr within_tile() const { return u * tile.lanes + lane; }
+  };
+  struct Panel {
+    tile::BufferId buffer = 0;
+    bool is_asked_for = false;
+    bool is_packed = false;  // by the loops that are open
+  };
+
+  // ---- Setting up ------------------------------------------------------------------------------
+
+  // As the second operand lies in memory, so that it is read from one end to the other.
+  void order_reduction() {
+    for (int d = space_.parallel; d < dim_count(); ++d) reduction_.push_back(d);
+    const ValueId rhs = graph_.operands(space_.anchor)[1];
+    const auto input = std::ranges::find(graph_.inputs(), rhs);
+    if (input == graph_.inputs().end()) return;
+    const std::vector<Type> operands = graph_.operand_types(space_.anchor);
+    const AccessRelation relation =
+        access_of({graph_.op(space_.anchor), operands}, graph_.result_types(space_.anchor));
+    const Indices index =
+        stored_index(body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())],
+                     relation.operands[1].at(0).index);
+    auto first_place = [&](int dim) {
+      const int iter = static_cast<int>(contraction_.index.size()) + dim - space_.parallel;
+      return std::ranges::find_if(index, [&](const IndexExpr& e) { return e.mentions(iter); }) -
+             index.begin();
+    };
+    std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
+  }
+
+  void make_scratch() {
+    const int64_t depth = block_depth(schedule_, space_);
+    panels_[0].is_asked_for = schedule_.pack_lhs;
+    panels_[1].is_asked_for = schedule_.pack_rhs;
+    for (size_t side = 0; side < 2; ++side) {
+      if (!panels_[side].is_asked_for) continue;
+      const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
+      panels_[side].buffer =
+          tiles_.buffer(side == 0 ? "lhs" : "rhs",
+                        Type::get(wide_, {shape.tiles, depth, shape.points}), BufferRole::scratch);
+    }
+    if (!blocks_reduction(schedule_, space_)) return;
+    const BlockShape shape = block_shape(schedule_, space_, all_results());
+    sums_ =
+        tiles_.buffer("sums", Type::get(wide_, {shape.tiles, shape.points}), BufferRole::scratch);
+  }
+
+  // ---- Blocks ----------------------------------------------------------------------------------
+
+  int dim_count() const { return static_cast<int>(space_.dims.size()); }
+  Place& place(int dim) { return dims_[static_cast<size_t>(dim)]; }
+  const Place& place(int dim) const { return dims_[static_cast<size_t>(dim)]; }
+  std::string_view name(int dim) const { return space_.dims[static_cast<size_t>(dim)].name; }
+  Dim extent(int dim) const { return space_.dims[static_cast<size_t>(dim)].extent; }
+  std::vector<bool> all_results() const {
+    return std::vector<bool>(static_cast<size_t>(space_.parallel), true);
+  }
+
+  std::vector<TilePart> blocks_of(int dim) const {
+    return tile_parts(extent(dim), cache_block(schedule_, space_, dim), 1);
+  }
+
+  // A phase for each choice of parts of the dims that threads divide: a threads loop has nothing
+  // beside it.
+  void phases(size_t at) {
+    if (at < static_cast<size_t>(schedule_.threads)) {
+      const int dim = schedule_.order[at];
+      for (const TilePart& block : blocks_of(dim)) {
+        place(dim).block = block;
+        phases(at + 1);
+      }
+      return;
+    }
+    if (schedule_.threads > 0) return blocks(0);
+    tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { blocks(0); });
+  }
+
+  void blocks(size_t at) {
+    const std::array<bool, 2> before = {panels_[0].is_packed, panels_[1].is_packed};
+    if (at >= static_cast<size_t>(schedule_.threads) && !sums_)
+      for (size_t side = 0; side < 2; ++side)
+        if (!depends_beyond(side, at)) pack(side);
+    if (at == schedule_.order.size()) {
+      in_block();
+    } else {
+      const int dim = schedule_.order[at];
+      auto inside = [&](const IndexExpr& trip) {
+        place(dim).block_trip = trip;
+        blocks(at + 1);
+      };
+      if (at < static_cast<size_t>(schedule_.threads)) {
+        tiles_.loop(Exec::threads, name(dim), place(dim).block.trips, inside);
+      } else {
+        for (const TilePart& block : blocks_of(dim)) {
+          place(dim).block = block;
+          open_loop(tiles_, Exec::loop, name(dim), block.trips, inside);
+        }
+      }
+    }
+    for (size_t side = 0; side < 2; ++side) panels_[side].is_packed = before[side];
+  }
+
+  // Whether the operand depends on the block of a dim whose loop is not open yet.
+  bool depends_beyond(size_t side, size_t at) const {
+    for (size_t i = at; i < schedule_.order.size(); ++i)
+      if (contraction_.sides[side][static_cast<size_t>(schedule_.order[i])]) return true;
+    return false;
+  }
+
+  void in_block() {
+    if (!sums_) {
+      for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
+      return tiles(schedule_.order.size(), [&] { points_.store_outputs(point(), guards()); });
+    }
+    reduction_blocks(0);
+    tiles(schedule_.order.size(), [&] {
+      const Scalar sum = tiles_.load(*sums_, sums_index());
+      const ValueId value = graph_.result(space_.anchor);
+      points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
+      points_.store_outputs(point(), guards());
+    });
+  }
+
+  void reduction_blocks(size_t at) {
+    if (at < reduction_.size()) {
+      const int dim = reduction_[at];
+      for (const TilePart& block : blocks_of(dim)) {
+        place(dim).block = block;
+        open_loop(tiles_, Exec::loop, name(dim), block.trips, [&](const IndexExpr& trip) {
+          place(dim).block_trip = trip;
+          reduction_blocks(at + 1);
+        });
+      }
+      return;
+    }
+    for (size_t side = 0; side < 2; ++side) pack(side);
+    tiles(schedule_.order.size(), [&] {
+      const Scalar sum =
+          points_.sum_of_products(space_.anchor, anchor_index(), guards(), sum_before());
+      tiles_.store(*sums_, sums_index(), sum);
+    });
+    for (Panel& panel : panels_) panel.is_packed = false;
+  }
+
+  // Of the blocks of the reduction before this one. Only one dim has several.
+  Scalar sum_before() {
+    for (int dim : reduction_) {
+      const Place& at = place(dim);
+      if (at.block.unroll == extent(dim).value()) continue;
+      if (at.block.first > 0) break;
+      if (at.block.trips.is(1)) return points_.zero(wide_);
+      return tiles_.load(*sums_, sums_index(), {{at.block_trip, 1, at.block.trips}},
+                         points_.zero(wide_));
+    }
+    return tiles_.load(*sums_, sums_index());
+  }
+
+  // ---- Tiles -----------------------------------------------------------------------------------
+
+  std::vector<TilePart> tiles_of(int dim) const {
+    return tile_parts(place(dim).block.unroll, tile_of(schedule_.unroll, dim),
+                      tile_of(schedule_.lanes, dim));
+  }
+
+  // From the last dim of the order to the first; then the points of a tile.
+  void tiles(size_t left, const std::function<void()>& body) {
+    if (left == 0) return tile_points(Exec::unroll, 0, body);
+    const int dim = schedule_.order[left - 1];
+    for (const TilePart& part : tiles_of(dim)) {
+      place(dim).tile = part;
+      open_loop(tiles_, Exec::loop, name(dim), part.trips, [&](const IndexExpr& trip) {
+        place(dim).trip = trip;
+        tiles(left - 1, body);
+      });
+    }
+  }
+
+  void tile_points(Exec exec, size_t at, const std::function<void()>& body) {
+    if (at == schedule_.order.size()) {
+      if (exec == Exec::lanes) return body();
+      return tile_points(Exec::lanes, 0, body);
+    }
+    Place& here = place(schedule_.order[at]);
+    const bool is_lanes = exec == Exec::lanes;
+    open_loop(tiles_, exec, name(schedule_.order[at]),
+              is_lanes ? here.tile.lanes : here.tile.unroll, [&](const IndexExpr& i) {
+                (is_lanes ? here.lane : here.u) = i;
+                tile_points(exec, at + 1, body);
+              });
+  }
+
+  IndexExpr index_of(int dim) const {
+    const Place& at = place(dim);
+    return at.first() + at.tile.point(at.trip, at.u, at.lane);
+  }
+  Indices point() const {
+    Indices index;
+    for (int dim = 0; dim < space_.parallel; ++dim) index.push_back(index_of(dim));
+    return index;
+  }
+  Guards guards() const {
+    Guards guards;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (place(dim).tile.has_gaps) guards.push_back({index_of(dim), 0, extent(dim)});
+    return guards;
+  }
+  Indices anchor_index() const {
+    Indices index;
+    for (const IndexExpr& expr : contraction_.index) index.push_back(expr.substitute(point()));
+    return index;
+  }
+
+  // ---- Scratch ---------------------------------------------------------------------------------
+
+  // The tile within the block and the point within the tile, counted over some dims. Lanes are
+  // neighbours.
+  Indices tile_and_point(const std::vector<bool>& dims) const {
+    IndexExpr tile = 0, point = 0;
+    auto count = [&](int dim) {
+      const Place& at = place(dim);
+      const int64_t points = register_tile(schedule_, dim);
+      tile = tile * (cache_block(schedule_, space_, dim) / points) + at.trip +
+             IndexExpr(at.tile.first / points);
+      point = point * points + at.within_tile();
+    };
+    const int lanes = schedule_.lanes.empty() ? -1 : schedule_.lanes[0].dim;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (dims[static_cast<size_t>(dim)] && dim != lanes) count(dim);
+    if (lanes >= 0 && dims[static_cast<size_t>(lanes)]) count(lanes);
+    return {tile, point};
+  }
+
+  Indices sums_index() const { return tile_and_point(all_results()); }
+
+  Indices panel_index(size_t side) const {
+    const Indices at = tile_and_point(contraction_.sides[side]);
+    IndexExpr depth = 0;
+    for (int dim : reduction_)
+      depth = depth * cache_block(schedule_, space_, dim) + place(dim).trip;
+    return {at[0], depth, at[1]};
+  }
+
+  // The reduction's loops are over the block at hand.
+  PointBuilder::Splits splits() const {
+    PointBuilder::Splits splits;
+    for (int dim : reduction_)
+      splits.push_back({.dim = static_cast<int>(contraction_.index.size()) + dim - space_.parallel,
+                        .first = place(dim).first(),
+                        .extent = place(dim).block.unroll});
+    return splits;
+  }
+
+  std::optional<Scalar> packed(size_t side, const Indices& iters) {
+    if (!panels_[side].is_packed) return std::nullopt;
+    set_reduction(iters);
+    return tiles_.load(panels_[side].buffer, panel_index(side));
+  }
+
+  void set_reduction(const Indices& iters) {
+    for (int dim : reduction_)
+      place(dim).trip =
+          iters[contraction_.index.size() + static_cast<size_t>(dim - space_.parallel)] -
+          place(dim).first();
+  }
+
+  // Packs what the block at hand needs from one operand, if this is asked for.
+  void pack(size_t side) {
+    Panel& panel = panels_[side];
+    if (!panel.is_asked_for || panel.is_packed) return;
+    if (!sums_)
+      for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
+    for (Place& at : dims_) at.tile = {}, at.trip = at.u = at.lane = 0;
+    pack_tiles(side, 0);
+    panel.is_packed = true;
+  }
+
+  void pack_tiles(size_t side, size_t at) {
+    if (at == schedule_.order.size()) return pack_depth(side, 0);
+    const int dim = schedule_.order[at];
+    if (!contraction_.sides[side][static_cast<size_t>(dim)]) return pack_tiles(side, at + 1);
+    for (const TilePart& part : tiles_of(dim)) {
+      place(dim).tile = part;
+      open_loop(tiles_, Exec::loop, name(dim), part.trips, [&](const IndexExpr& trip) {
+        place(dim).trip = trip;
+        pack_tiles(side, at + 1);
+      });
+    }
+  }
+
+  void pack_depth(size_t side, size_t at) {
+    if (at == reduction_.size()) return pack_points(side, Exec::unroll, 0);
+    const int dim = reduction_[at];
+    open_loop(tiles_, Exec::loop, name(dim), place(dim).block.unroll, [&](const IndexExpr& k) {
+      place(dim).trip = k;
+      pack_depth(side, at + 1);
+    });
+  }
+
+  void pack_points(size_t side, Exec exec, size_t at) {
+    if (at == schedule_.order.size()) {
+      if (exec == Exec::unroll) return pack_points(side, Exec::lanes, 0);
+      return pack_point(side);
+    }
+    const int dim = schedule_.order[at];
+    if (!contraction_.sides[side][static_cast<size_t>(dim)]) return pack_points(side, exec, at + 1);
+    Place& here = place(dim);
+    const bool is_lanes = exec == Exec::lanes;
+    open_loop(tiles_, exec, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
+              [&](const IndexExpr& i) {
+                (is_lanes ? here.lane : here.u) = i;
+                pack_points(side, exec, at + 1);
+              });
+  }
+
+  void pack_point(size_t side) {
+    Indices iters = anchor_index();
+    iters.resize(iters.size() + reduction_.size(), 0);
+    for (int dim : reduction_)
+      iters[contraction_.index.size() + static_cast<size_t>(dim - space_.parallel)] =
+          place(dim).first() + place(dim).trip;
+    Guards gaps;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
+        gaps.push_back({index_of(dim), 0, extent(dim)});
+    tiles_.store(panels_[side].buffer, panel_index(side),
+                 points_.factor(space_.anchor, side, iters, {}, gaps));
+  }
+
+  const KernelBody& body_;
+  const Graph& graph_;
+  const Schedule& schedule_;
+  const KernelSpace space_;
+  const Contraction contraction_;
+  TileBuilder tiles_;
+  PointBuilder points_;
+  std::vector<Place> dims_;     // of the space; `trip` of a reduction dim counts within the block
+  std::vector<int> reduction_;  // dims, from outside in
+  DType wide_ = DType::f32;     // of sums and factors
+  std::array<Panel, 2> panels_;
+  std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
+};
+
+}  // namespace
+
+TileProgram build_gemm(const KernelBody& body, const Schedule& schedule, std::string_view name) {
+  return GemmBuilder(body, schedule, name).build();
+}
+
+}  // namespace hone

@@ -1,0 +1,281 @@
+#include <gtest/gtest.h>
+
+#include "ir/functional.h"
+#include "ir/text.h"
+#include "plan/random_plan.h"
+#include "tests/program/kernel_testing.h"
+
+namespace hone {
+namespace {
+
+std::vector<NodeId> op_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : graph.nodes())
+    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+      nodes.push_back(node);
+  return nodes;
+}
+
+KernelBody body_of_all(const Graph& graph) { return body_of(graph, op_nodes(graph), {}); }
+
+// A contraction of any kind with something before and after it.
+class RandomGemm {
+ public:
+  explicit RandomGemm(Rng& rng) : rng_(rng) {}
+
+  Graph graph() {
+    dtype_ = rng_.pick(kTypes);
+    Value y = rng_.chance(0.5) ? dot() : conv();
+    if (rng_.chance(0.5)) {
+      const int axis = static_cast<int>(rng_.below(static_cast<uint64_t>(y.rank())));
+      Value bias = parameter({y.dim(axis)});
+      y = y + broadcast(bias, y.dims(), {axis});
+    }
+    if (rng_.chance(0.3)) y = maximum(y, 0);
+    if (rng_.chance(0.3)) {
+      Ints permutation;
+      for (int d = 0; d < y.rank(); ++d) permutation.push_back(d);
+      rng_.shuffle(permutation);
+      y = transpose(y, permutation);
+    }
+    if (rng_.chance(0.2)) y = reshape(y, {-1});
+    return b_.finish({y}).value();
+  }
+
+ private:
+  static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::bf16, DType::i32};
+
+  Dim size(int64_t most) { return rng_.between(1, most); }
+
+  Value parameter(const Dims& dims) {
+    return b_.parameter(fmt::format("p{}", count_++), dtype_, dims);
+  }
+  Value operand(const Dims& dims) {
+    Value x = parameter(dims);
+    if (rng_.chance(0.2)) x = maximum(x, 0);
+    if (rng_.chance(0.2)) x = pad(slice(x, 0, 0, x.dim(0) - 1), ones(x, 0), ones(x, 1));
+    return x;
+  }
+  // `at` along axis 0, nothing along the others.
+  static Ints ones(Value x, int64_t at) {
+    Ints pads(static_cast<size_t>(x.rank()), 0);
+    pads[0] = at;
+    return pads;
+  }
+
+  Value dot() {
+    const Dim batch = size(3), depth = size(9);
+    const bool has_batch = rng_.chance(0.4), is_transposed = rng_.chance(0.5);
+    Dims lhs = {size(20), depth}, rhs = {depth, size(20)};
+    Ints contract_lhs = {1}, contract_rhs = {0}, batches;
+    if (is_transposed) std::swap(rhs[0], rhs[1]), contract_rhs = {1};
+    if (rng_.chance(0.3)) lhs.push_back(size(5));
+    if (has_batch) {
+      lhs.insert(lhs.begin(), batch);
+      rhs.insert(rhs.begin(), batch);
+      ++contract_lhs[0], ++contract_rhs[0];
+      batches = {0};
+    }
+    return b_.op(Opcode::dot, {operand(lhs), operand(rhs)},
+                 {{"lhs_batch", batches},
+                  {"rhs_batch", batches},
+                  {"lhs_contract", contract_lhs},
+                  {"rhs_contract", contract_rhs}});
+  }
+
+  Value conv() {
+    const int64_t groups = rng_.chance(0.2) ? 2 : 1, kernel = rng_.between(1, 3);
+    const int64_t in = rng_.between(1, 3);
+    const Dims x = {size(2), in * groups, rng_.between(3, 7), rng_.between(3, 9)};
+    const Dims w = {rng_.between(1, 6) * groups, in, kernel, rng_.between(1, 3)};
+    return b_.op(Opcode::conv, {operand(x), operand(w)},
+                 {{"stride", Ints{rng_.between(1, 2), rng_.between(1, 2)}},
+                  {"pad_low", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
+                  {"pad_high", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
+                  {"groups", groups}});
+  }
+
+  Rng& rng_;
+  Builder b_;
+  DType dtype_ = DType::f32;
+  int count_ = 0;
+};
+
+std::vector<Tensor> random_inputs(const Graph& graph, Rng& rng) {
+  std::vector<Tensor> inputs;
+  for (Type type : graph.input_types()) {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < type.static_elements(); ++i)
+      numbers.push_back(is_real(type.dtype()) ? rng.uniform(-1, 1)
+                                              : static_cast<double>(rng.between(-9, 9)));
+    inputs.push_back(Tensor::from_reals(type, numbers));
+  }
+  return inputs;
+}
+
+struct Seen {
+  int gemms = 0, packed_lhs = 0, packed_rhs = 0, blocked_sums = 0, lanes = 0;
+};
+
+void check_random(uint64_t first, uint64_t count, Seen& seen) {
+  Target target;
+  target.caches = {{.bytes = 1 << 20}};
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Graph graph = RandomGemm(rng).graph();
+    KernelBody body = body_of_all(graph);
+    ASSERT_TRUE(check_group(graph, op_nodes(graph)).ok());
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
+    body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    Schedule schedule = random_schedule(body, target, rng);
+    for (int i = 0; i < 60 && schedule.algorithm != Algorithm::gemm; ++i)
+      schedule = random_schedule(body, target, rng);
+    SCOPED_TRACE(print(body.graph));
+    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    if (testing::Test::HasFailure()) return;
+    if (schedule.algorithm != Algorithm::gemm) continue;
+    ++seen.gemms;
+    seen.packed_lhs += schedule.pack_lhs ? 1 : 0;
+    seen.packed_rhs += schedule.pack_rhs ? 1 : 0;
+    seen.lanes += schedule.lanes.empty() ? 0 : 1;
+    for (const Tile& block : schedule.block)
+      seen.blocked_sums += block.dim >= space_of(body).parallel ? 1 : 0;
+  }
+}
+
+TEST(Gemms, RandomContractionsComputeWhatTheReferenceDoes) {
+  Seen seen;
+  check_random(0, 400, seen);
+  EXPECT_GT(seen.gemms, 250);
+  EXPECT_GT(seen.packed_lhs, 100);
+  EXPECT_GT(seen.packed_rhs, 100);
+  EXPECT_GT(seen.blocked_sums, 100);
+  EXPECT_GT(seen.lanes, 100);
+}
+
+std::string gemm_text(const KernelBody& body, const Schedule& schedule) {
+  const Status legal = check_schedule(body, schedule, Target{});
+  EXPECT_TRUE(legal.ok()) << legal.error().to_string();
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  const Status status = verify(program);
+  EXPECT_TRUE(status.ok()) << status.error().to_string();
+  return print(program);
+}
+
+constexpr std::string_view kProduct = R"(
+graph @g(%x: f32[56, 64], %w: f32[64, 64], %b: f32[64]) -> f32[56, 64] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %bb = broadcast %b {dims = [56, 64], map = [1]}
+  %y = add %h, %bb
+  return %y
+}
+)";
+
+TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
+  KernelBody body = body_of_all(parse_graph(kProduct).value());
+  body.inputs[1] = parse_layout("[1/32, 0, 1%32]").value();
+  EXPECT_EQ(gemm_text(body, {.algorithm = Algorithm::gemm,
+                             .order = {0, 1},
+                             .threads = 1,
+                             .lanes = {{1, 32}},
+                             .unroll = {{0, 14}},
+                             .block = {{0, 28}, {1, 64}},
+                             .pack_lhs = true}),
+            R"(tiles @k(@x0: f32[56, 64], @x1: f32[2, 64, 32], @x2: f32[64]) -> (@y0: f32[56, 64]) {
+  scratch @lhs: f32[2, 64, 14]
+  threads i0 in 2 {
+    %0 = number 0: f32
+    for i0_2 in 2 {
+      for r0 in 64 {
+        unroll i0_3 in 14 {
+          %1 = load @x0[28*i0 + 14*i0_2 + i0_3, r0]
+          store @lhs[i0_2, r0, i0_3] = %1
+        }
+      }
+    }
+    for i1 in 2 {
+      for i0_2 in 2 {
+        unroll i0_3 in 14 {
+          lanes i1_2 in 32 {
+            %2 = for r0 in 64 carry (%3 = %0 by add) {
+              %4 = load @lhs[i0_2, r0, i0_3]
+              %5 = load @x1[i1, r0, i1_2]
+              %6 = fma %4, %5, %3
+              yield %6
+            }
+            %7 = load @x2[32*i1 + i1_2]
+            %8 = add %2, %7
+            store @y0[28*i0 + 14*i0_2 + i0_3, 32*i1 + i1_2] = %8
+          }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Gemms, SchedulesThatDoNotFitAreRefused) {
+  auto refusal = [](std::string_view text, const auto& change) {
+    const KernelBody body = body_of_all(parse_graph(text).value());
+    Schedule schedule = {.algorithm = Algorithm::gemm};
+    for (int d = 0; d < space_of(body).parallel; ++d) schedule.order.push_back(d);
+    change(schedule);
+    const Status status = check_schedule(body, schedule, Target{});
+    return status.ok() ? "" : status.error().to_string();
+  };
+  auto of_product = [&](const auto& change) { return refusal(kProduct, change); };
+  EXPECT_EQ(of_product([](Schedule&) {}), "");
+  EXPECT_EQ(of_product([](Schedule& s) { s.row = 1; }), "error: gemm has no rows of 1 dims");
+  EXPECT_EQ(of_product([](Schedule& s) { s.lanes = {{2, 8}}; }),
+            "error: gemm has no register tile along dim 2 of the reduction");
+  EXPECT_EQ(of_product([](Schedule& s) { s.unroll = {{0, 4}}, s.block = {{0, 6}}; }),
+            "error: a block of 6 does not hold whole tiles of 4");
+  EXPECT_EQ(of_product([](Schedule& s) { s.block = {{0, 8}, {0, 8}}; }),
+            "error: dim 0 has two blocks");
+  EXPECT_EQ(refusal(R"(
+graph @g(%x: f32[512, 4096], %w: f32[4096, 8]) -> f32[512, 8] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+)",
+                    [](Schedule& s) { s.block = {{0, 512}}, s.pack_lhs = true; }),
+            "error: 1.68e+07 bytes of packed panels do not fit the largest cache");
+  EXPECT_EQ(refusal(R"(
+graph @g(%x: f32[4, 4], %w: f32[4, 4]) -> f32[4, 4] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %t = transpose %h {permutation = [1, 0]}
+  %y = add %h, %t
+  return %y
+}
+)",
+                    [](Schedule&) {}),
+            "error: %h is needed at two places for one point");
+  EXPECT_EQ(refusal(R"(
+graph @g(%x: f32[4, 4], %w: f32[4]) -> f32[3, 4] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = broadcast %h {dims = [3, 4], map = [1]}
+  return %y
+}
+)",
+                    [](Schedule&) {}),
+            "error: points along dim 0 share one sum");
+  EXPECT_EQ(refusal(R"(
+graph @g(%x: f32[N, 4], %w: f32[4, 4]) -> f32[N, 4] where N in 1..9 {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+)",
+                    [](Schedule&) {}),
+            "error: gemm needs sizes that are numbers, not N");
+}
+
+TEST(Gemms, DISABLED_SweepRandomContractions) {
+  Seen seen;
+  check_random(1'000'000, 20'000, seen);
+}
+
+}  // namespace
+}  // namespace hone
