@@ -57,7 +57,8 @@ Result<KernelId> Lowering::kernel(Graph graph) {
   for (Type type : graph.input_types()) body.inputs.push_back(Layout::row_major(type.rank()));
   for (Type type : graph.output_types()) body.outputs.push_back(Layout::row_major(type.rank()));
   body.graph = std::move(graph);
-  return kernel(body, Schedule());
+  const auto planned = plan_.schedule.find(kernel_hash(body));  // the same stands in the graph
+  return kernel(body, planned == plan_.schedule.end() ? Schedule() : planned->second);
 }
 
 // ---- Frames -------------------------------------------------------------------------------------
