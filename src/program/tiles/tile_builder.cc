@@ -22,11 +22,7 @@ bool TileBuilder::is_taken(std::string_view name) const {
   auto has = [&](const Open& open) {
     return std::ranges::find(open.names, name) != open.names.end();
   };
-  // What comes before the loops set aside is known in those that have ended in them, too.
-  auto has_used = [&](const Open& open) {
-    return has(open) || std::ranges::find(open.used, name) != open.used.end();
-  };
-  return std::ranges::any_of(open_, has) || std::ranges::any_of(set_aside_, has_used);
+  return std::ranges::any_of(open_, has) || std::ranges::any_of(set_aside_, has);
 }
 
 Index TileBuilder::index(std::string_view name, Dim low, Dim high, int depth) {
@@ -52,11 +48,7 @@ void TileBuilder::add_loop(Loop loop, const Fill& fill) {
                    .number = loops_++,
                    .names = {index.name}});
   fill(loop, IndexExpr::iter(loop.index));
-  const Open ended = std::move(open_.back());
   open_.pop_back();
-  if (!open_.empty())
-    for (const std::vector<std::string>* names : {&ended.names, &ended.used})
-      open_.back().used.insert(open_.back().used.end(), names->begin(), names->end());
   loop.body = std::move(body);
   if (open_.empty())
     program_.phases.push_back(std::move(loop));

@@ -86,8 +86,7 @@ class TileBuilder {
     Exec exec;
     bool has_trips;  // for sure
     uint32_t number;
-    std::vector<std::string> names;      // of the indices that are known from here on
-    std::vector<std::string> used = {};  // in loops inside, which have ended
+    std::vector<std::string> names;  // of the indices that are known from here on
   };
 
   Scalar scalar(DType dtype);
