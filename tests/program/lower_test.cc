@@ -182,6 +182,17 @@ TEST(Lower, CollectivesOfOneDevice) {
       "}\n");
 }
 
+TEST(Lower, NodesWithoutResults) {
+  check_text(
+      "graph @g(%x: f32[4], %p: bool[]) {\n"
+      "  call %x callee (%y: f32[4]) { %r = all_reduce %y {kind = sum, group_size = 1} return }\n"
+      "  if %p, %x\n"
+      "    then (%y: f32[4]) { %r = permute %y {pairs = []} return }\n"
+      "    else (%y: f32[4]) { return }\n"
+      "  return %x\n"
+      "}\n");
+}
+
 TEST(Lower, RefusesExchangesWithOthers) {
   auto error = [](std::string_view node) {
     const Graph graph = prepared(fmt::format("graph @g(%x: f32[4]) {{ {} return %y }}", node));
@@ -221,6 +232,13 @@ TEST(Lower, RefusesPlansThatDoNotFit) {
   changed = plan;
   changed.schedule.clear();
   EXPECT_THAT(error(graph, changed), HasSubstr("schedule"));
+}
+
+TEST(Lower, RefusesGraphsThatAreNotPrepared) {
+  const Graph graph = parse_graph("graph @g(%0: f32[4], %x: f32[4]) { return %x }").value();
+  Result<Program> program = lower(graph, completed(graph), two_cores());
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().to_string(), "error: %0 has no name\nhint: prepare() names all values");
 }
 
 // Sizes that are bound after lowering.

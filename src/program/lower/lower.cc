@@ -104,6 +104,10 @@ class GraphLowering {
         buffers_(graph.value_count()) {}
 
   Result<FrameRef> run() {
+    for (uint32_t i = 0; i < graph_.value_count(); ++i)
+      if (graph_.name(ValueId{i}).empty())
+        return bad_input("{} has no name", graph_.label(ValueId{i}))
+            .with_hint("prepare() names all values");
     add_ports();
     for (uint32_t i = 0; i < graph_.value_count(); ++i) add_buffer(ValueId{i});
     for (uint32_t s : planned_.order) HONE_TRY(add_step(planned_.steps[s]));
