@@ -45,6 +45,7 @@ class ObjectLoader {
 
  private:
   enum class Area : uint8_t { code, constants, data, none };
+  static constexpr int64_t kBefore = 64;  // UBSan reads in front of a function that it calls
   static constexpr int64_t kStub = 8;
   static constexpr int64_t kSlot = 8;
   static constexpr int64_t kNowhere = -1;
@@ -171,6 +172,7 @@ Status ObjectLoader::examine(const elf::Section& section, const elf::Relocation&
 
 Status ObjectLoader::lay_out() {
   places_.assign(areas_.size(), kNowhere);
+  total_ = kBefore;
   for (Area area : {Area::code, Area::constants, Area::data}) {
     const size_t i = static_cast<size_t>(area);
     total_ = ends_[i] = round_up(HONE_TRY(lay_out(area, total_)), Memory::kPage);
