@@ -52,10 +52,10 @@ class Binder {
 }  // namespace
 }  // namespace program
 
-Result<Program> bind(const Program& program, const Bindings& bindings) {
+Result<Program> specialize(const Program& program, const Bindings& bindings) {
   Program bound = program;
   for (program::Kernel& kernel : bound.kernels) {
-    kernel.tiles = HONE_TRY(hone::bind(kernel.tiles, bindings));
+    kernel.tiles = HONE_TRY(specialize(kernel.tiles, bindings));
     kernel.hash = tiles_hash(kernel.tiles);
   }
   program::Binder binder(bindings);

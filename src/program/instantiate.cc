@@ -251,7 +251,7 @@ Status check_bound(const Program& bound) {
 Result<Image> instantiate(const Program& program, const Bindings& bindings,
                           std::span<const KernelCode> code) {
   auto run = [&]() -> Result<Image> {
-    const Program bound = HONE_TRY(bind(program, bindings));
+    const Program bound = HONE_TRY(specialize(program, bindings));
     HONE_TRY(program::check_bound(bound));
     return program::Instantiation(program, bound, bindings).run(code);
   };

@@ -144,7 +144,7 @@ std::string print(const Program& program, const PrintOptions& options = {});
 Result<Program> parse_program(std::string_view text, const ParseOptions& options = {});
 
 // Replaces the symbols that are bound, in kernels too.
-Result<Program> bind(const Program& program, const Bindings& bindings);
+Result<Program> specialize(const Program& program, const Bindings& bindings);
 
 // Of a kernel's text without its name.
 uint64_t tiles_hash(const TileProgram& tiles);

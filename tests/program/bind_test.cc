@@ -46,20 +46,20 @@ TEST(Bind, ReplacesSymbolsEverywhere) {
   for (Symbol symbol : symbols_of(program)) names.push_back(symbol.name());
   EXPECT_THAT(names, testing::ElementsAre("N", "M"));
 
-  Result<TileProgram> bound = bind(program, {{"N", 16}, {"M", 2}, {"K", 1}});
+  Result<TileProgram> bound = specialize(program, {{"N", 16}, {"M", 2}, {"K", 1}});
   ASSERT_TRUE(bound.ok()) << bound.error().to_string();
   EXPECT_EQ(print(*bound), print(parsed(text_of("16", "2", ""))));
   EXPECT_TRUE(symbols_of(*bound).empty());
-  Result<TileProgram> half = bind(program, {{"M", 2}});
+  Result<TileProgram> half = specialize(program, {{"M", 2}});
   ASSERT_TRUE(half.ok()) << half.error().to_string();
   EXPECT_EQ(print(*half), text_of("N", "2", " where N in 1..64 step 8"));
 }
 
 TEST(Bind, RefusesWhatDoesNotFitTheSymbol) {
   const TileProgram program = parsed(text_of("N", "M", " where N in 1..64 step 8, M in 0..9"));
-  EXPECT_FALSE(bind(program, {{"N", 128}}).ok());
-  EXPECT_FALSE(bind(program, {{"N", 12}}).ok());
-  EXPECT_FALSE(bind(program, {{"M", -1}}).ok());
+  EXPECT_FALSE(specialize(program, {{"N", 128}}).ok());
+  EXPECT_FALSE(specialize(program, {{"N", 12}}).ok());
+  EXPECT_FALSE(specialize(program, {{"M", -1}}).ok());
 }
 
 TEST(Calling, LaysScratchOutInLinesOfACache) {

@@ -110,10 +110,10 @@ TEST(ProgramText, KeepsSymbolsAndLargeConstants) {
   WeightTable again;
   EXPECT_EQ(print(*program, {.weights = &again}), text);
   EXPECT_NE(again.find("w"), nullptr);
-  Result<Program> bound = bind(*program, {{"N", 2}});
+  Result<Program> bound = specialize(*program, {{"N", 2}});
   ASSERT_TRUE(bound.ok());
   EXPECT_THAT(print(*bound), HasSubstr("view %v: f32[4] = %x [16]"));
-  EXPECT_FALSE(bind(*program, {{"N", 1}}).ok());
+  EXPECT_FALSE(specialize(*program, {{"N", 1}}).ok());
 }
 
 TEST(ProgramText, ErrorsHaveTheirPlace) {

@@ -213,9 +213,12 @@ Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target
   program.threads = *plan.threads;
   program.main = HONE_TRY(lowering.frame(graph, plan, "main"));
   program.kernels = std::move(lowering).take_kernels();
-  const Status status = verify(program);
-  HONE_CHECK(status.ok(), "{}", status.error().to_string());
-  return program;
+  const Status proof = verify(program);
+  if (proof.ok()) return program;
+  HONE_CHECK(!graph.is_static(), "{}", proof.error().to_string());
+  return unsupported("it is not proved for all sizes: {}", proof.error().what)
+      .within(proof.error().where)
+      .with_hint("give the symbols that need not vary a value");
 }
 
 }  // namespace hone

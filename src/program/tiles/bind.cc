@@ -87,7 +87,7 @@ std::vector<Symbol> symbols_of(const TileProgram& program) {
   return symbols;
 }
 
-Result<TileProgram> bind(const TileProgram& program, const Bindings& bindings) {
+Result<TileProgram> specialize(const TileProgram& program, const Bindings& bindings) {
   for (Symbol symbol : symbols_of(program))
     if (auto found = bindings.find(symbol.name()); found != bindings.end())
       HONE_TRY(check_binding(symbol, found->second));

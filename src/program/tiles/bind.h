@@ -12,6 +12,6 @@ std::vector<Symbol> symbols_of(const TileProgram& program);
 
 // Replaces the symbols that are bound. Each value must fit its symbol; what comes of it may be too
 // large to be a type.
-Result<TileProgram> bind(const TileProgram& program, const Bindings& bindings);
+Result<TileProgram> specialize(const TileProgram& program, const Bindings& bindings);
 
 }  // namespace hone
