@@ -172,7 +172,7 @@ Result<Graph> named(const Graph& graph) {
 }  // namespace
 
 Result<Graph> prepare(const Graph& graph) {
-  Graph spelled = HONE_TRY(expand_composites(graph));
+  Graph spelled = HONE_TRY(expand_composites(HONE_TRY(widen_composites(graph))));
   Graph folded = HONE_TRY(fold_constants(spelled));
   Graph merged = HONE_TRY(merge_common_subexpressions(HONE_TRY(splats_as_broadcasts(folded))));
   // Named twice, so that the new nodes are called after their readers.

@@ -4,7 +4,8 @@
 
 namespace hone {
 
-// The graph that plans are for: composites spelled out, constants folded, nothing dead, nothing
+// The graph that plans are for: composites spelled out (those of 16-bit reals in f32), constants
+// folded, nothing dead, nothing
 // twice, and every value with a name, in regions too. Values that have a name keep it; others are
 // called after the first named value that is computed from them and their op: "ln1.sub",
 // "ln1.mul_2". Small constants of equal elements are broadcasts of one element, which kernels have
