@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "program/tiles/tiles.h"
+#include "target/target.h"
+
+// TilePrograms to machine code, by way of MLIR and LLVM. The only header of this folder that others
+// include; no LLVM type is seen here.
+
+namespace hone {
+
+enum class CodeForm : uint8_t { mlir, llvm, assembly, object };
+
+// The names of the functions of a kernel's phases, in order (runtime/kernel_abi.h).
+std::vector<std::string> phase_symbols(const TileProgram& program, std::string_view symbol);
+
+// Code with the functions phase_symbols(), in the form that is asked for. Verified programs only.
+Result<std::string> compile_tiles(const TileProgram& program, const Target& target,
+                                  std::string_view symbol, CodeForm form = CodeForm::object);
+
+}  // namespace hone

@@ -1,0 +1,33 @@
+#include "codegen/codegen.h"
+#include "codegen/emit/variance.h"
+#include "codegen/machine_code.h"
+#include "codegen/module.h"
+
+namespace hone {
+
+std::vector<std::string> phase_symbols(const TileProgram& program, std::string_view symbol) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < program.phases.size(); ++i)
+    names.push_back(fmt::format("{}_{}", symbol, i));
+  return names;
+}
+
+Result<std::string> compile_tiles(const TileProgram& program, const Target& target,
+                                  std::string_view symbol, CodeForm form) {
+  HONE_TRY(verify(program));
+  HONE_TRY(code::check_lockstep(program));
+  const std::unique_ptr<mlir::MLIRContext> context = code::make_context();
+  const auto module = code::emit_module(*context, program, target, phase_symbols(program, symbol));
+  if (form == CodeForm::mlir) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.get()->print(stream);
+    return text;
+  }
+  HONE_TRY(code::lower_module(*module));
+  Result<std::string> text = code::machine_code(*module, target, form);
+  if (!text.ok()) return std::move(text).error().within(fmt::format("kernel '{}'", program.name));
+  return text;
+}
+
+}  // namespace hone

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/instructions.h"
+#include "codegen/emit/lockstep.h"
+#include "codegen/emit/numbers.h"
+#include "codegen/emit/variance.h"
+#include "program/tiles/bounds.h"
+#include "program/tiles/tiles.h"
+
+namespace hone::code {
+
+// Writes the code of one phase into the function in which its builder stands.
+//
+// Loops of the kinds threads and loop become scf.for. Those of unroll and lanes are gone: a scalar
+// that depends on them is a Grid.
+class Emitter {
+ public:
+  struct Surroundings {
+    std::vector<Value> buffers;            // pointers, by position in the program; scratch: null
+    Value scratch;                         // pointer to this thread's memory
+    std::map<std::string, Value> symbols;  // i64
+    Value begin, end;                      // of the trips of the threads loops
+  };
+  Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program, const Target& target,
+          Surroundings around);
+
+  void phase(const tile::Loop& phase);
+
+ private:
+  // ---- Statements (emitter.cc) -----------------------------------------------------------------
+  void emit(const tile::Block& body);
+  void emit(const tile::Number& s);
+  void emit(const tile::Position& s);
+  void emit(const tile::Compute& s);
+  void emit(const tile::Fma& s);
+  void emit(const tile::Choose& s);
+  void emit(const tile::Load& s);
+  void emit(const tile::Store& s);
+  void emit(const tile::Loop& s);
+  void threads(const tile::Loop& phase);
+  void sequential(const tile::Loop& s);
+  void lockstep(const tile::Loop& s);
+  Value combine_lanes(DType dtype, Opcode combine, Value vector);
+  // A Grid of what `make` gives for each combination of trips.
+  Grid grid(LoopSet loops, const std::function<Value(const Trips&)>& make);
+  // The scalar at these trips, as a vector if `loops` has the lanes loop.
+  Value at(tile::Scalar scalar, const Trips& trips, LoopSet loops);
+  // The carried values of a sequential loop in one list.
+  void flatten(tile::Scalar scalar, LoopSet loops, llvm::SmallVectorImpl<Value>& list);
+  Grid unflatten(LoopSet loops, ValueRange list, size_t& next);
+  void define(tile::Scalar scalar, Grid grid) { scalars_[scalar] = std::move(grid); }
+
+  // ---- Indices (indices.cc) --------------------------------------------------------------------
+  friend struct IndexAlgebra;
+  friend struct DimAlgebra;
+  Value dim(Dim dim);
+  // The expression with the trips of unroll loops, and if given the lane, put in.
+  IndexExpr here(const IndexExpr& expr, const Trips& trips, std::optional<int64_t> lane = {});
+  // An i64, or a vector of them if the expression depends on the lanes loop.
+  Value index(const IndexExpr& here, const Trips& trips);
+  bool depends_on_lanes(const IndexExpr& expr) const;
+  int64_t lanes() const { return open_.lanes()->extent; }
+  Value as_vector(Value value);  // splat if it is a number
+
+  // ---- Memory (memory.cc) ----------------------------------------------------------------------
+  // Where an access is for some trips.
+  struct Place {
+    tile::BufferId buffer;
+    IndexExpr offset;               // in elements
+    std::optional<int64_t> stride;  // from lane to lane; none: irregular, or no lanes
+    Value condition = {};           // i1: guards that hold for all lanes or for none; null: none
+    Value mask = {};                // vector of i1: the others; null: none
+  };
+  Place place(tile::BufferId buffer, const std::vector<IndexExpr>& index,
+              const std::vector<Guard>& guards, const Trips& trips);
+  void add_guard(const Guard& guard, const Trips& trips, Place& place);
+  Value lanes_between(const Guard& guard, const IndexExpr& value, const Trips& trips);
+  void place_scratch();
+  Value pointer(tile::BufferId buffer, Value offset);
+  // `first` is the offset of lane 0.
+  Value load_vector(const Place& place, Value first, Value otherwise);
+  Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
+  void store_vector(const Place& place, Value first, Value value);
+  void store_each_lane(const Place& place, const Trips& trips, Value value);
+  Value load_element(tile::BufferId buffer, Value offset);
+  void store_element(tile::BufferId buffer, Value offset, Value number);
+  // `make` where the condition holds (null: always), `otherwise` elsewhere.
+  Value where(Value condition, Value otherwise, const std::function<Value()>& make);
+  void where(Value condition, const std::function<void()>& make);
+  bool is_packed(tile::BufferId buffer) const;  // elements are smaller than a byte
+  DType dtype(tile::BufferId buffer) const { return program_.buffers[buffer].type.dtype(); }
+
+  const TileProgram& program_;
+  TileBounds bounds_;
+  Variance variance_;
+  mlir::ImplicitLocOpBuilder& b_;
+  Instructions code_;
+  Numbers numbers_;
+  Surroundings around_;
+  Lockstep open_;
+  std::vector<Grid> scalars_;
+  std::vector<Grid> indices_;          // of those that are no lockstep loop's
+  std::vector<IndexExpr> themselves_;  // iter(0), iter(1), ...
+};
+
+}  // namespace hone::code

@@ -1,0 +1,243 @@
+#include "codegen/emit/emitter.h"
+#include "program/tiles/calling.h"
+
+namespace hone::code {
+
+using namespace tile;
+
+namespace {
+
+mlir::Type pointer_type(mlir::OpBuilder& builder) {
+  return mlir::LLVM::LLVMPointerType::get(builder.getContext());
+}
+
+// The position of an element in its buffer.
+IndexExpr linear(const std::vector<IndexExpr>& index, Type type) {
+  IndexExpr offset = 0;
+  for (size_t axis = 0; axis < index.size(); ++axis)
+    offset = offset * type.dim(static_cast<int>(axis)) + index[axis];
+  return offset;
+}
+
+}  // namespace
+
+bool Emitter::is_packed(BufferId buffer) const { return bits(dtype(buffer)) < 8; }
+
+void Emitter::place_scratch() {
+  const ScratchLayout layout = scratch_layout(program_);
+  for (size_t i = 0; i < program_.buffers.size(); ++i)
+    if (program_.buffers[i].role == BufferRole::scratch)
+      around_.buffers[i] = b_.create<mlir::LLVM::GEPOp>(
+          pointer_type(b_), code_.i(8), around_.scratch, ValueRange{dim(layout.offsets[i])});
+}
+
+// ---- Places -------------------------------------------------------------------------------------
+
+Emitter::Place Emitter::place(BufferId buffer, const std::vector<IndexExpr>& index,
+                              const std::vector<Guard>& guards, const Trips& trips) {
+  const IndexExpr offset = bounds_.simplified(linear(index, program_.buffers[buffer].type), guards);
+  Place place{buffer, here(offset, trips), std::nullopt};
+  if (const Lockstep::Open* lanes = open_.lanes()) {
+    place.stride = place.offset.coefficient(lanes->index);
+    // Another index may depend on the lane.
+    if (depends_on_lanes(here(offset, trips, 0))) place.stride = std::nullopt;
+  }
+  for (const Guard& guard : guards) add_guard(guard, trips, place);
+  return place;
+}
+
+void Emitter::add_guard(const Guard& guard, const Trips& trips, Place& place) {
+  const DimRange range = bounds_.of(guard.value);
+  const bool needs_lower = !provably_le(guard.lower, range.low);
+  const bool needs_upper = !provably_lt(range.high, guard.upper);
+  if (!needs_lower && !needs_upper) return;
+  const IndexExpr value = here(bounds_.simplified(guard.value), trips);
+  const bool varies = depends_on_lanes(value);
+  auto add = [&](Value condition) {
+    Value& all = varies ? place.mask : place.condition;
+    all = all ? code_.and_(all, condition) : condition;
+  };
+  if (varies && value.coefficient(open_.lanes()->index) == 1 &&
+      !depends_on_lanes(here(value, trips, 0)))
+    return add(lanes_between(guard, here(value, trips, 0), trips));
+  const Value number = index(value, trips);
+  auto bound = [&](Dim limit) { return varies ? as_vector(dim(limit)) : dim(limit); };
+  if (needs_lower) add(code_.compare(Ints::sge, number, bound(guard.lower)));
+  if (needs_upper) add(code_.compare(Ints::slt, number, bound(guard.upper)));
+}
+
+// lower <= first + lane < upper, in numbers of 32 bits: they are as wide as what is masked.
+Value Emitter::lanes_between(const Guard& guard, const IndexExpr& first, const Trips& trips) {
+  const Value start = index(first, trips);
+  auto clamped = [&](Dim limit) {
+    Value count = code_.sub(dim(limit), start);
+    const Value zero = code_.integer(0, count), most = code_.integer(lanes(), count);
+    count = code_.select(code_.compare(Ints::slt, count, zero), zero, count);
+    count = code_.select(code_.compare(Ints::sgt, count, most), most, count);
+    return as_vector(code_.resized(count, code_.i(32), true));
+  };
+  const Value lane = code_.iota(code_.i(32), lanes());
+  const DimRange range = bounds_.of(guard.value);
+  Value mask = {};
+  if (!provably_lt(range.high, guard.upper))
+    mask = code_.compare(Ints::slt, lane, clamped(guard.upper));
+  if (!provably_le(guard.lower, range.low)) {
+    const Value above = code_.compare(Ints::sge, lane, clamped(guard.lower));
+    mask = mask ? code_.and_(mask, above) : above;
+  }
+  return mask;
+}
+
+Value Emitter::where(Value condition, Value otherwise, const std::function<Value()>& make) {
+  if (!condition) return make();
+  auto branch = b_.create<mlir::scf::IfOp>(mlir::TypeRange{otherwise.getType()}, condition, true);
+  mlir::OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  b_.create<mlir::scf::YieldOp>(make());
+  b_.setInsertionPointToStart(branch.elseBlock());
+  b_.create<mlir::scf::YieldOp>(otherwise);
+  return branch.getResult(0);
+}
+
+void Emitter::where(Value condition, const std::function<void()>& make) {
+  if (!condition) return make();
+  auto branch = b_.create<mlir::scf::IfOp>(condition, false);
+  mlir::OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  make();
+}
+
+// ---- Single elements ----------------------------------------------------------------------------
+
+Value Emitter::pointer(BufferId buffer, Value offset) {
+  return b_.create<mlir::LLVM::GEPOp>(pointer_type(b_), numbers_.memory_type(dtype(buffer)),
+                                      around_.buffers[buffer], ValueRange{offset});
+}
+
+Value Emitter::load_element(BufferId buffer, Value offset) {
+  const mlir::Type type = numbers_.memory_type(dtype(buffer));
+  const unsigned alignment = type.getIntOrFloatBitWidth() / 8;
+  if (!is_packed(buffer)) {
+    const Value stored = b_.create<mlir::LLVM::LoadOp>(type, pointer(buffer, offset), alignment);
+    return numbers_.from_memory(dtype(buffer), stored);
+  }
+  const Value byte = b_.create<mlir::LLVM::LoadOp>(type, pointer(buffer, code_.shr(offset, 1)), 1);
+  const Value is_high = code_.and_(offset, code_.integer(1, offset));
+  const Value by = code_.resized(code_.shl(is_high, 2), type, false);
+  return numbers_.from_memory(dtype(buffer), code_.shr(byte, by));
+}
+
+void Emitter::store_element(BufferId buffer, Value offset, Value number) {
+  const Value stored = numbers_.to_memory(dtype(buffer), number);
+  const unsigned alignment = stored.getType().getIntOrFloatBitWidth() / 8;
+  if (!is_packed(buffer)) {
+    b_.create<mlir::LLVM::StoreOp>(stored, pointer(buffer, offset), alignment);
+    return;
+  }
+  const Value place = pointer(buffer, code_.shr(offset, 1));
+  const Value byte = b_.create<mlir::LLVM::LoadOp>(stored.getType(), place, 1);
+  const Value is_high = code_.and_(offset, code_.integer(1, offset));
+  const Value by = code_.resized(code_.shl(is_high, 2), stored.getType(), false);
+  const Value kept = code_.and_(byte, code_.shr(code_.integer(0xf0, byte), by));
+  const Value half = code_.and_(stored, code_.integer(0x0f, stored));
+  b_.create<mlir::LLVM::StoreOp>(code_.or_(kept, code_.shl(half, by)), place, 1);
+}
+
+// ---- Loads --------------------------------------------------------------------------------------
+
+void Emitter::emit(const Load& s) {
+  const LoopSet loops = variance_.scalars[s.result];
+  const bool is_vector = (loops & open_.lanes_loop()) != 0;
+  define(s.result, grid(loops, [&](const Trips& trips) {
+           const Place at_place = place(s.buffer, s.index, s.guards, trips);
+           const Value otherwise = s.otherwise ? at(*s.otherwise, trips, loops) : Value();
+           if (!is_vector)
+             return where(at_place.condition, otherwise,
+                          [&] { return load_element(s.buffer, index(at_place.offset, trips)); });
+           if (at_place.stride == 1 && !is_packed(s.buffer))
+             return where(at_place.condition, otherwise, [&] {
+               const IndexExpr first = here(at_place.offset, trips, 0);
+               return load_vector(at_place, index(first, trips), otherwise);
+             });
+           return where(at_place.condition, otherwise,
+                        [&] { return load_each_lane(at_place, trips, otherwise); });
+         }));
+}
+
+Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
+  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const auto type = mlir::VectorType::get({lanes()}, element);
+  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  const Value from = pointer(place.buffer, first);
+  if (!place.mask)
+    return numbers_.from_memory(dtype(place.buffer),
+                                b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
+  const bool is_same = otherwise.getType() == type;
+  const Value nothing = is_same ? otherwise : code_.constant(b_.getIntegerAttr(element, 0), type);
+  const Value stored =
+      b_.create<mlir::LLVM::MaskedLoadOp>(type, from, place.mask, nothing, alignment);
+  const Value number = numbers_.from_memory(dtype(place.buffer), stored);
+  return is_same ? number : code_.select(place.mask, number, otherwise);
+}
+
+Value Emitter::load_each_lane(const Place& place, const Trips& trips, Value otherwise) {
+  // Offsets that are regular are numbers plus constants; others are taken from a vector.
+  const Value offsets = place.stride ? Value() : index(place.offset, trips);
+  Value result = otherwise;
+  if (!result) {
+    const mlir::Type element = numbers_.register_type(dtype(place.buffer));
+    const auto type = mlir::VectorType::get({lanes()}, element);
+    result = b_.create<mlir::LLVM::PoisonOp>(type);
+  }
+  for (int64_t lane = 0; lane < lanes(); ++lane) {
+    const Value offset =
+        place.stride ? index(here(place.offset, trips, lane), trips) : code_.lane(offsets, lane);
+    auto load = [&] { return load_element(place.buffer, offset); };
+    const Value number =
+        place.mask ? where(code_.lane(place.mask, lane), code_.lane(otherwise, lane), load)
+                   : load();
+    result = code_.with_lane(result, number, lane);
+  }
+  return result;
+}
+
+// ---- Stores -------------------------------------------------------------------------------------
+
+void Emitter::emit(const Store& s) {
+  const LoopSet loops = variance_.of(s.index, s.guards) | variance_.scalars[s.value];
+  const bool is_vector = (loops & open_.lanes_loop()) != 0;
+  open_.each(loops, [&](const Trips& trips) {
+    const Place at_place = place(s.buffer, s.index, s.guards, trips);
+    const Value value = at(s.value, trips, loops);
+    where(at_place.condition, [&] {
+      if (!is_vector)
+        store_element(s.buffer, index(at_place.offset, trips), value);
+      else if (at_place.stride == 1 && !is_packed(s.buffer))
+        store_vector(at_place, index(here(at_place.offset, trips, 0), trips), value);
+      else
+        store_each_lane(at_place, trips, value);
+    });
+  });
+}
+
+void Emitter::store_vector(const Place& place, Value first, Value value) {
+  const Value stored = numbers_.to_memory(dtype(place.buffer), value);
+  const unsigned alignment = Instructions::element(stored).getIntOrFloatBitWidth() / 8;
+  const Value to = pointer(place.buffer, first);
+  if (place.mask)
+    b_.create<mlir::LLVM::MaskedStoreOp>(stored, to, place.mask, alignment);
+  else
+    b_.create<mlir::LLVM::StoreOp>(stored, to, alignment);
+}
+
+void Emitter::store_each_lane(const Place& place, const Trips& trips, Value value) {
+  const Value offsets = place.stride ? Value() : as_vector(index(place.offset, trips));
+  for (int64_t lane = 0; lane < lanes(); ++lane) {
+    const Value offset =
+        place.stride ? index(here(place.offset, trips, lane), trips) : code_.lane(offsets, lane);
+    where(place.mask ? code_.lane(place.mask, lane) : Value(),
+          [&] { store_element(place.buffer, offset, code_.lane(value, lane)); });
+  }
+}
+
+}  // namespace hone::code

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <span>
+#include <variant>
+
+#include "codegen/emit/instructions.h"
+#include "codegen/emit/small_reals.h"
+#include "ir/op.h"
+#include "target/target.h"
+
+namespace hone::code {
+
+// hone's elementwise ops as instructions, on numbers or on vectors of them. Each result is rounded
+// to its element type.
+//
+// In registers, reals of 16 and 8 bits are f32, i4 and u4 are 8 bits wide, bools one; in memory
+// bools are bytes, and reals of 16 and 8 bits are integers of their width.
+class Numbers {
+ public:
+  Numbers(Instructions& code, const Target& target);
+
+  mlir::Type register_type(DType dtype);
+  // i4 and u4: two to a byte, whose type this is.
+  mlir::Type memory_type(DType dtype);
+  Value from_memory(DType dtype, Value stored);  // of a byte, the low half counts
+  Value to_memory(DType dtype, Value number);
+
+  Value number(DType dtype, const std::variant<int64_t, double>& value);
+  Value compute(Op op, std::span<const DType> types, DType result, std::span<const Value> operands);
+  Value fma(DType dtype, Value a, Value b, Value c);
+  // What does not change what it is combined with.
+  Value identity(DType dtype, Opcode combine);
+
+ private:
+  Value real(Op op, DType dtype, std::span<const Value> x);
+  Value integer(Op op, DType dtype, std::span<const Value> x);
+  Value cast(DType from, DType to, Value x);
+  Value bitcast(DType from, DType to, Value x);
+  Value compare(DType dtype, std::string_view direction, Value a, Value b);
+  Value larger(Value a, Value b);  // reals
+  Value smaller(Value a, Value b);
+  Value quotient(DType dtype, Value a, Value b, bool wants_rest);
+  Value shift(Opcode opcode, DType dtype, Value a, Value by);
+  Value power(DType dtype, Value a, Value b);
+  Value real_to_integer(DType to, Value x);
+  Value is_negative(Value real);
+  Value wrapped(DType dtype, Value x);  // i4 and u4 within their byte
+  Value rounded(DType dtype, Value x);  // reals of 16 and 8 bits
+  Value flag(Value i1, Value like) {
+    return code_.select(i1, code_.integer(1, like), code_.integer(0, like));
+  }
+
+  Instructions& code_;
+  SmallReals small_;
+  bool has_fma_;
+};
+
+}  // namespace hone::code

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/tiles/tiles.h"
+
+namespace hone::code {
+
+// The unroll and lanes loops that something depends on: bit d stands for the loop that stands
+// inside of d others of them.
+using LoopSet = uint32_t;
+inline constexpr int kMaxLockstepDepth = 32;
+
+// What depends on which unroll and lanes loops: what depends on none is computed once for all
+// trips.
+struct Variance {
+  explicit Variance(const TileProgram& program);
+  LoopSet of(const IndexExpr& expr) const;
+  LoopSet of(const std::vector<IndexExpr>& index, const std::vector<Guard>& guards) const;
+
+  std::vector<LoopSet> scalars;
+  std::vector<LoopSet> indices;
+};
+
+// No unroll or lanes loop stands inside of more than kMaxLockstepDepth - 1 others, no lanes loop
+// inside of another one, and their extents are numbers.
+Status check_lockstep(const TileProgram& program);
+
+}  // namespace hone::code

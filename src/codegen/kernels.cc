@@ -1,0 +1,58 @@
+#include "codegen/kernels.h"
+
+namespace hone {
+
+namespace {
+
+constexpr std::string_view kSymbol = "kernel";
+
+// All that the object depends on. Names of kernels are not among it.
+std::string cache_key(const program::Kernel& kernel, const Target& target) {
+  TileProgram nameless = kernel.tiles;
+  nameless.name = kSymbol;
+  std::string key = fmt::format("{:016x} {}", kernel.hash, name(target.isa));
+  for (Extension extension : kExtensions)
+    if (target.extensions.contains(extension)) key += fmt::format(" {}", name(extension));
+  return key + fmt::format("\ncompiler {}\n", HONE_CODEGEN_VERSION) + print(nameless);
+}
+
+Result<std::string> object_of(const program::Kernel& kernel, const Target& target,
+                              KernelCache* cache) {
+  std::string key;
+  if (cache != nullptr) {
+    key = cache_key(kernel, target);
+    if (std::optional<std::string> known = cache->find(key)) return *std::move(known);
+  }
+  std::string object = HONE_TRY(compile_tiles(kernel.tiles, target, kSymbol));
+  // A cache that cannot be written to costs time, nothing else.
+  if (cache != nullptr) (void)cache->put(key, object).ok();
+  return object;
+}
+
+}  // namespace
+
+Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel> kernels,
+                                                const Target& target, ThreadPool& pool,
+                                                const KernelOptions& options) {
+  Progress& progress = options.progress != nullptr ? *options.progress : no_progress();
+  progress.start(static_cast<int64_t>(kernels.size()), "kernels");
+  std::vector<KernelCode> objects(kernels.size());
+  std::vector<Status> states(kernels.size());
+  auto compile = [&](size_t i) -> Status {
+    if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
+    std::string object = HONE_TRY(object_of(kernels[i], target, options.cache));
+    objects[i] = {std::make_shared<const std::string>(std::move(object)),
+                  phase_symbols(kernels[i].tiles, kSymbol)};
+    progress.advance();
+    return {};
+  };
+  pool.parallel_for(0, static_cast<int64_t>(kernels.size()), 1, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i)
+      states[static_cast<size_t>(i)] = compile(static_cast<size_t>(i));
+  });
+  progress.finish();
+  for (Status& state : states) HONE_TRY(std::move(state));
+  return objects;
+}
+
+}  // namespace hone

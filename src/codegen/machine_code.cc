@@ -1,0 +1,123 @@
+#include "codegen/machine_code.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h>
+#include <mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h>
+#include <mlir/Target/LLVMIR/Export.h>
+
+#include <mutex>
+
+#include "codegen/code_fault.h"
+
+namespace hone::code {
+
+namespace {
+
+constexpr std::string_view kTriple = "x86_64-unknown-linux-gnu";
+
+std::string cpu_name(Isa isa) {
+  switch (isa) {
+    case Isa::v2: return "x86-64-v2";
+    case Isa::avx2: return "x86-64-v3";
+    case Isa::avx512: return "x86-64-v4";
+  }
+  HONE_CHECK(false, "an isa {}", static_cast<int>(isa));
+}
+
+// Kernels say themselves how wide their vectors are.
+std::string features(const Target& target) {
+  std::string text = "-prefer-256-bit";
+  constexpr std::pair<Extension, std::string_view> kNames[] = {
+      {Extension::avx512_bf16, "avx512bf16"},
+      {Extension::avx512_vnni, "avx512vnni"},
+      {Extension::avx512_fp16, "avx512fp16"},
+      {Extension::amx_bf16, "amx-bf16"},
+      {Extension::amx_int8, "amx-int8"}};
+  for (const auto& [extension, feature] : kNames)
+    if (target.extensions.contains(extension)) text += fmt::format(",+{}", feature);
+  return text;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  std::string complaint;
+  const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(std::string(kTriple), complaint);
+  if (backend == nullptr) return code_fault("LLVM has no back end for x86-64: {}", complaint);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
+      kTriple, cpu_name(target.isa), features(target), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (!machine) return code_fault("LLVM makes no code for {}", target.name);
+  return machine;
+}
+
+// Loops are written as vectors where they should be, so LLVM looks for no more of them.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
+                             llvm::CodeGenFileType type) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return code_fault("LLVM cannot write this kind of file");
+  passes.run(module);
+  return std::string(bytes.str());
+}
+
+}  // namespace
+
+Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form) {
+  mlir::registerBuiltinDialectTranslation(*module.getContext());
+  mlir::registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context);
+  if (!code) return code_fault("the kernel does not translate to LLVM");
+  const std::unique_ptr<llvm::TargetMachine> machine = HONE_TRY(machine_for(target));
+  code->setTargetTriple(kTriple);
+  code->setDataLayout(machine->createDataLayout());
+  std::string complaint;
+  llvm::raw_string_ostream complaints(complaint);
+  if (llvm::verifyModule(*code, &complaints))
+    return code_fault("the kernel is no valid LLVM module: {}", complaint);
+  optimize(*code, *machine);
+  if (form == CodeForm::llvm) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *code;
+    return text;
+  }
+  return generate(*code, *machine,
+                  form == CodeForm::object ? llvm::CodeGenFileType::ObjectFile
+                                           : llvm::CodeGenFileType::AssemblyFile);
+}
+
+}  // namespace hone::code

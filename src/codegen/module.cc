@@ -1,0 +1,124 @@
+#include "codegen/module.h"
+
+#include "codegen/emit/emitter.h"
+#include "program/tiles/bind.h"
+#include "runtime/kernel_abi.h"
+
+namespace hone::code {
+
+namespace {
+
+namespace ml = mlir::LLVM;
+
+// A phase is two functions: one that takes the buffers as parameters, which are known not to
+// overlap, and the one that callers see, which takes them out of their array.
+class PhaseWriter {
+ public:
+  PhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program,
+              const Target& target)
+      : b_(mlir::UnknownLoc::get(&context), &context),
+        module_(module),
+        program_(program),
+        target_(target),
+        symbols_(symbols_of(program)),
+        pointer_(ml::LLVMPointerType::get(&context)) {}
+
+  void write(const tile::Loop& phase, const std::string& name) {
+    ml::LLVMFuncOp body = inner(phase, name + "_body");
+    outer(body, name);
+  }
+
+ private:
+  size_t passed_buffers() const {
+    size_t count = 0;
+    for (const TileBuffer& buffer : program_.buffers)
+      count += buffer.role != BufferRole::scratch ? 1 : 0;
+    return count;
+  }
+
+  ml::LLVMFuncOp function(const std::string& name, llvm::ArrayRef<mlir::Type> parameters,
+                          ml::Linkage linkage) {
+    b_.setInsertionPointToEnd(module_.getBody());
+    const auto none = ml::LLVMVoidType::get(b_.getContext());
+    const auto type = ml::LLVMFunctionType::get(none, parameters);
+    auto result = b_.create<ml::LLVMFuncOp>(name, type, linkage);
+    llvm::SmallVector<mlir::Attribute> attributes = {b_.getStringAttr("nounwind")};
+    if (linkage == ml::Linkage::Internal) attributes.push_back(b_.getStringAttr("alwaysinline"));
+    result.setPassthroughAttr(b_.getArrayAttr(attributes));
+    b_.setInsertionPointToStart(result.addEntryBlock(b_));
+    return result;
+  }
+
+  ml::LLVMFuncOp inner(const tile::Loop& phase, const std::string& name) {
+    const size_t buffers = passed_buffers();
+    const mlir::Type i64 = b_.getI64Type();
+    llvm::SmallVector<mlir::Type> parameters(buffers + 1, pointer_);  // and the scratch memory
+    parameters.append(symbols_.size() + 2, i64);
+    ml::LLVMFuncOp body = function(name, parameters, ml::Linkage::Internal);
+    for (size_t i = 0; i <= buffers; ++i)
+      body.setArgAttr(static_cast<unsigned>(i), "llvm.noalias", b_.getUnitAttr());
+
+    Emitter::Surroundings around;
+    size_t next = 0;
+    auto argument = [&] { return body.getArgument(static_cast<unsigned>(next++)); };
+    for (const TileBuffer& buffer : program_.buffers)
+      around.buffers.push_back(buffer.role == BufferRole::scratch ? Value() : argument());
+    around.scratch = argument();
+    for (const Symbol& symbol : symbols_) around.symbols[symbol.name()] = argument();
+    around.begin = argument();
+    around.end = argument();
+    Emitter emitter(b_, program_, target_, around);
+    emitter.phase(phase);
+    b_.create<ml::ReturnOp>(ValueRange{});
+    return body;
+  }
+
+  void outer(ml::LLVMFuncOp body, const std::string& name) {
+    const mlir::Type i64 = b_.getI64Type();
+    ml::LLVMFuncOp entry =
+        function(name, {pointer_, pointer_, pointer_, i64, i64}, ml::Linkage::External);
+    llvm::SmallVector<Value> arguments;
+    auto element = [&](mlir::Type type, Value array, size_t position) {
+      const Value at = b_.create<ml::GEPOp>(
+          pointer_, type, array, llvm::ArrayRef<ml::GEPArg>{static_cast<int32_t>(position)});
+      return b_.create<ml::LoadOp>(type, at, 8);
+    };
+    for (size_t i = 0; i < passed_buffers(); ++i)
+      arguments.push_back(element(pointer_, entry.getArgument(0), i));
+    arguments.push_back(entry.getArgument(2));
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      arguments.push_back(element(i64, entry.getArgument(1), i));
+    arguments.push_back(entry.getArgument(3));
+    arguments.push_back(entry.getArgument(4));
+    b_.create<ml::CallOp>(body, arguments);
+    b_.create<ml::ReturnOp>(ValueRange{});
+  }
+
+  mlir::ImplicitLocOpBuilder b_;
+  mlir::ModuleOp module_;
+  const TileProgram& program_;
+  const Target& target_;
+  const std::vector<Symbol> symbols_;
+  const mlir::Type pointer_;
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::MLIRContext> make_context() {
+  auto context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+  context->loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                       mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+  return context;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> emit_module(mlir::MLIRContext& context,
+                                              const TileProgram& program, const Target& target,
+                                              std::span<const std::string> symbols) {
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  PhaseWriter writer(context, *module, program, target);
+  for (size_t i = 0; i < program.phases.size(); ++i) writer.write(program.phases[i], symbols[i]);
+  return module;
+}
+
+}  // namespace hone::code

@@ -1,0 +1,195 @@
+#include <gtest/gtest.h>
+
+#include "program/tiles/interpret.h"
+#include "report/compare.h"
+#include "tests/codegen/native.h"
+
+// Loops that run side by side: what the interpreter does one trip after another, vectors do at
+// once.
+
+namespace hone {
+namespace {
+
+// Small whole numbers, of which sums and products are exact in every type.
+Tensor pattern(Type type) {
+  std::vector<int64_t> numbers(static_cast<size_t>(type.static_elements()));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<int64_t>((i * 7 + i / 5) % 5) - (is_signed(type.dtype()) ? 2 : 0);
+  if (!is_real(type.dtype())) return Tensor::from_integers(type, numbers);
+  const std::vector<double> reals(numbers.begin(), numbers.end());
+  return Tensor::from_reals(type, reals);
+}
+
+void check(std::string_view text) {
+  SCOPED_TRACE(text);
+  Result<TileProgram> program = parse_tiles(text);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  std::vector<Tensor> inputs;
+  for (const TileBuffer& buffer : program->buffers)
+    if (buffer.role == BufferRole::input) inputs.push_back(pattern(buffer.type));
+  Result<std::vector<Tensor>> expected = interpret(*program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+  for (const Target& target : host_targets()) {
+    SCOPED_TRACE(name(target.isa));
+    Result<std::vector<Tensor>> actual = run_native(*program, inputs, target, 2);
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    for (size_t i = 0; i < expected->size(); ++i)
+      EXPECT_TRUE((*actual)[i].same_bytes((*expected)[i]))
+          << compare((*actual)[i], (*expected)[i], {}).value().to_string()
+          << compile_tiles(*program, target, "kernel", CodeForm::mlir).value();
+  }
+}
+
+TEST(Lockstep, RegisterTileOfAProduct) {
+  check(R"(tiles @gemm(@p: f32[9, 6], @w: f32[9, 32]) -> (@y: f32[6, 32]) {
+    threads t in 3 {
+      unroll i in 2 {
+        lanes j in 32 {
+          %zero = number 0: f32
+          %sum = for k in 9 carry (%acc = %zero by add) {
+            %a = load @p[k, 2*t + i]
+            %b = load @w[k, j]
+            %next = fma %a, %b, %acc
+            yield %next
+          }
+          store @y[2*t + i, j] = %sum
+        }
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, LanesThatReduce) {
+  for (const char* count : {"8", "16", "12", "7"})
+    for (const char* kind : {"add", "max", "min", "mul"})
+      check(fmt::format(R"(tiles @r(@x: f32[3, 5, {0}]) -> (@y: f32[3]) {{
+        threads i in 3 {{
+          %first = number 1: f32
+          %all = lanes j in {0} carry (%a = %first by {1}) {{
+            %part = for k in 5 carry (%b = %a by {1}) {{
+              %x = load @x[i, k, j]
+              %n = {1} %b, %x
+              yield %n
+            }}
+            yield %part
+          }}
+          store @y[i] = %all
+        }}
+      }})",
+                        count, kind));
+}
+
+TEST(Lockstep, UnrolledTripsThatReduce) {
+  check(R"(tiles @r(@x: i32[4, 24]) -> (@y: i32[8]) {
+    lanes j in 8 {
+      %zero = number 0: i32
+      %all = unroll u in 3 carry (%a = %zero by add) {
+        %part = for k in 4 carry (%b = %a by add) {
+          %x = load @x[k, 8*u + j]
+          %n = add %b, %x
+          yield %n
+        }
+        yield %part
+      }
+      store @y[j] = %all
+    }
+  })");
+}
+
+TEST(Lockstep, ElementsOfEveryType) {
+#define HONE_DTYPE(id, text, bits, kind, storage_only) \
+  check(fmt::format(R"(tiles @c(@x: {0}[3, 20]) -> (@y: {0}[20, 3], @z: {0}[3, 20]) {{
+    for i in 3 {{
+      for b in 2 {{
+        lanes j in 16 {{
+          %zero = number 0: {0}
+          %x = load @x[i, 16*b + j] if 0 <= 16*b + j < 20 else %zero
+          store @y[16*b + j, i] = %x if 0 <= 16*b + j < 20
+          store @z[i, 16*b + j] = %x if 0 <= 16*b + j < 20
+        }}
+      }}
+    }}
+  }})",                                                \
+                    text));
+#include "ir/dtypes.def"
+}
+
+TEST(Lockstep, IndicesFromData) {
+  check(R"(tiles @g(@x: f32[6, 4], @i: i64[20]) -> (@y: f32[20, 4]) {
+    for b in 3 {
+      lanes j in 8 {
+        %zero = number 0: i64
+        %at = load @i[8*b + j] if 0 <= 8*b + j < 20 else %zero
+        index row in 0..5 = %at
+        for c in 4 {
+          %x = load @x[row, c]
+          store @y[8*b + j, c] = %x if 0 <= 8*b + j < 20
+        }
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, GuardsOfLoopsAroundAndOfLanes) {
+  check(R"(tiles @pad(@x: f32[5, 13]) -> (@y: f32[8, 16]) {
+    threads i in 2 {
+      unroll u in 4 {
+        lanes j in 16 {
+          %edge = number 9: f32
+          %x = load @x[4*i + u - 1, j - 2] if 1 <= 4*i + u < 6 and 2 <= j < 15 else %edge
+          store @y[4*i + u, j] = %x
+        }
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, DivisionsOfTheLane) {
+  check(R"(tiles @reshape(@x: f32[4, 6]) -> (@y: f32[24]) {
+    for b in 3 {
+      lanes j in 8 {
+        %x = load @x[floordiv(8*b + j, 6), mod(8*b + j, 6)]
+        store @y[8*b + j] = %x
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, ScratchAndPositions) {
+  check(R"(tiles @s(@x: i32[4, 8]) -> (@y: i32[4, 8]) {
+    scratch @a: i32[8]
+    scratch @b: i32[8]
+    threads i in 4 {
+      lanes j in 8 {
+        %x = load @x[i, j]
+        %p = position 7 - j: i32
+        %n = mul %x, %p
+        store @a[7 - j] = %n
+        store @b[j] = %x
+      }
+      lanes k in 8 {
+        %u = load @a[k]
+        %v = load @b[k]
+        %n2 = sub %u, %v
+        store @y[i, k] = %n2
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, WhatCodeCannotDoIsRefused) {
+  const Target host = host_target().value();
+  auto complaint = [&](std::string_view text) {
+    return compile_tiles(parse_tiles(text).value(), host, "kernel").error().what;
+  };
+  EXPECT_EQ(complaint(R"(tiles @k(@x: f32[4, 4]) -> (@y: f32[4, 4]) {
+    lanes i in 4 { lanes j in 4 {
+ %x = load @x[i, j]
+ store @y[i, j] = %x
+ } }
+  })"),
+            "lanes loop j stands inside of another one");
+}
+
+}  // namespace
+}  // namespace hone
