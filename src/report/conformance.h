@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "ir/reference/evaluate_model.h"
 #include "report/compare.h"
 
 // Test cases in the ONNX standard's form. A case is a folder with model.onnx and data sets:
@@ -54,6 +56,8 @@ std::string_view name(SymbolicDims dims);
 
 struct CaseOptions {
   CaseMode mode = CaseMode::plain;
+  // What runs the graphs; null: the reference.
+  std::shared_ptr<GraphEngine> engine = nullptr;
   // Of real outputs; others must be equal. A relative one is at least a unit in the last place.
   Tolerance tolerance = {1e-3, 1e-7};
   int64_t max_bytes = int64_t{4} << 30;  // of the evaluation

@@ -33,7 +33,8 @@ CaseOutcome refusal(const Error& error) {
 
 // While it runs, a limit is one of memory or of iterations: the model was good.
 CaseOutcome failure(const Error& error) {
-  return error.code == ErrorCode::limit ? outcome(CaseClass::crashed, error) : refusal(error);
+  const bool is_crash = error.code == ErrorCode::limit || error.code == ErrorCode::internal;
+  return is_crash ? outcome(CaseClass::crashed, error) : refusal(error);
 }
 
 // ---- Modes -------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ CaseOutcome run_data_set(const fs::path& file, const Model& plain, const DataSet
   evaluation.numerics = Numerics::rounded;
   evaluation.max_bytes = options.max_bytes;
   const Result<std::vector<Tensor>> outputs =
-      evaluate_model(ready->model, ready->inputs, evaluation);
+      ModelRunner(ready->model, options.engine).run(ready->inputs, evaluation);
   CaseOutcome result;
   if (!outputs.ok()) {
     result = failure(outputs.error());

@@ -111,8 +111,8 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 
 class ModelRun {
  public:
-  ModelRun(const EvalOptions& options, DeferredBodies& bodies, int depth = 0)
-      : options_(options), bodies_(bodies), depth_(depth) {}
+  ModelRun(const EvalOptions& options, DeferredBodies& bodies, GraphEngine* engine, int depth = 0)
+      : options_(options), bodies_(bodies), engine_(engine), depth_(depth) {}
 
   Result<std::vector<Tensor>> run(const Model& model, std::span<const Tensor> inputs);
 
@@ -143,6 +143,7 @@ class ModelRun {
 
   const EvalOptions& options_;
   DeferredBodies& bodies_;
+  GraphEngine* engine_;  // null: the reference
   int depth_;
   std::unordered_map<std::string, Slot> values_;
   std::vector<std::string> order_;  // the names of values_, as they came
@@ -305,6 +306,12 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
 
 Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
                                                    std::vector<Tensor> arguments) {
+  std::vector<Slot> slots;
+  if (engine_ != nullptr) {
+    if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+    for (Tensor& tensor : HONE_TRY(engine_->run(graph, arguments))) slots.push_back({std::move(tensor), {}});
+    return slots;
+  }
   EvalOptions options = options_;
   EvalStats stats;
   options.stats = &stats;
@@ -313,7 +320,6 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
     options_.stats->nodes += stats.nodes;
     options_.stats->peak_bytes = std::max(options_.stats->peak_bytes, stats.peak_bytes);
   }
-  std::vector<Slot> slots;
   for (Tensor& tensor : HONE_TRY(std::move(results))) {
     DType dtype = graph->type(graph->outputs()[slots.size()]).dtype();
     if (!options_.real_outputs_as_f64 || !is_real(dtype)) {
@@ -331,7 +337,7 @@ Status ModelRun::segment(const DeferredSegment& segment) {
   std::vector<Type> types;
   for (const std::string& name : segment.inputs) types.push_back(read(name).value.type());
   std::shared_ptr<const Body> body = HONE_TRY(bodies_.body_of(segment, std::move(types)));
-  ModelRun inside(options_, bodies_, depth_);
+  ModelRun inside(options_, bodies_, engine_, depth_);
   for (const std::string& name : segment.inputs) inside.define(name, read(name));
   Status status = inside.segments(body->segments);
   if (!status.ok())
@@ -343,8 +349,10 @@ Status ModelRun::segment(const DeferredSegment& segment) {
 
 }  // namespace
 
-ModelRunner::ModelRunner(Model model)
-    : model_(std::move(model)), bodies_(std::make_unique<DeferredBodies>()) {}
+ModelRunner::ModelRunner(Model model, std::shared_ptr<GraphEngine> engine)
+    : model_(std::move(model)),
+      engine_(std::move(engine)),
+      bodies_(std::make_unique<DeferredBodies>()) {}
 ModelRunner::~ModelRunner() = default;
 
 int64_t ModelRunner::specialized() const { return bodies_->made(); }
@@ -354,7 +362,7 @@ Result<std::vector<Tensor>> ModelRunner::run(std::span<const Tensor> inputs,
   if (!is_verified_) HONE_TRY(verify(model_));
   is_verified_ = true;
   if (options.stats != nullptr) *options.stats = {};
-  return ModelRun(options, *bodies_).run(model_, inputs);
+  return ModelRun(options, *bodies_, engine_.get()).run(model_, inputs);
 }
 
 Result<std::vector<Tensor>> evaluate_model(const Model& model, std::span<const Tensor> inputs,

@@ -11,6 +11,15 @@ namespace hone {
 
 class DeferredBodies;  // evaluate_model.cc
 
+// Runs the graphs of a model in place of evaluate().
+class GraphEngine {
+ public:
+  virtual ~GraphEngine() = default;
+  // Symbols follow from the inputs' types.
+  virtual Result<std::vector<Tensor>> run(const GraphRef& graph,
+                                          std::span<const Tensor> inputs) = 0;
+};
+
 // Runs a model any number of times and keeps what its deferred segments were for the input types of
 // earlier runs: at most 128 of these, the least recently used ones go first.
 //
@@ -21,7 +30,8 @@ class ModelRunner {
  public:
   static constexpr size_t kMaxKept = 128;
 
-  explicit ModelRunner(Model model);
+  // The engine runs the graphs if there is one; options for numerics are then without meaning.
+  explicit ModelRunner(Model model, std::shared_ptr<GraphEngine> engine = nullptr);
   ~ModelRunner();
 
   // The model is verified in the first run.
@@ -31,6 +41,7 @@ class ModelRunner {
 
  private:
   Model model_;
+  std::shared_ptr<GraphEngine> engine_;
   bool is_verified_ = false;
   std::unique_ptr<DeferredBodies> bodies_;
 };

@@ -1,0 +1,76 @@
+#include "compile/compilation.h"
+
+#include <chrono>
+
+#include "plan/prepare.h"
+#include "planner/planner.h"
+#include "program/lower/lower.h"
+
+namespace hone {
+
+std::string_view name(Stage stage) {
+  switch (stage) {
+    case Stage::graph: return "graph";
+    case Stage::plan: return "plan";
+    case Stage::program: return "program";
+    case Stage::kernels: return "kernels";
+    case Stage::image: return "image";
+    case Stage::executable: return "executable";
+  }
+  HONE_CHECK(false, "a stage {}", static_cast<int>(stage));
+}
+
+Compilation::Compilation(Graph graph, Target target, CompileOptions options)
+    : given_(std::move(graph)), target_(std::move(target)), options_(std::move(options)) {}
+
+template <class T, class Make>
+Result<const T*> Compilation::at(Stage stage, std::optional<T>& slot, const Make& make) {
+  if (slot) return &*slot;
+  if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  slot = HONE_TRY(make());
+  const std::chrono::duration<double> elapsed = Clock::now() - start;
+  if (options_.observer) options_.observer(stage, elapsed.count());
+  return &*slot;
+}
+
+Result<const Graph*> Compilation::graph() {
+  return at(Stage::graph, graph_, [&] { return prepare(given_); });
+}
+
+Result<const Plan*> Compilation::plan() {
+  const Graph* graph = HONE_TRY(this->graph());
+  return at(Stage::plan, plan_, [&] { return complete(*graph, options_.plan, target_); });
+}
+
+Result<const Program*> Compilation::program() {
+  const Plan* plan = HONE_TRY(this->plan());
+  return at(Stage::program, program_, [&] { return lower(*graph_, *plan, target_); });
+}
+
+Result<std::span<const KernelCode>> Compilation::kernels() {
+  const Program* program = HONE_TRY(this->program());
+  const std::vector<KernelCode>* kernels = HONE_TRY(at(
+      Stage::kernels, kernels_,
+      [&] {
+        return compile_kernels(
+            program->kernels, target_, default_pool(),
+            {.cache = options_.cache, .progress = options_.progress, .cancel = options_.cancel});
+      }));
+  return std::span<const KernelCode>(*kernels);
+}
+
+Result<const Image*> Compilation::image() {
+  const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
+  return at(Stage::image, image_, [&] { return instantiate(*program_, {}, kernels); });
+}
+
+Result<std::shared_ptr<const Executable>> Compilation::executable() {
+  const Image* image = HONE_TRY(this->image());
+  return *HONE_TRY(at(
+      Stage::executable, executable_,
+      [&] { return Executable::load(*image, {.team = options_.team}); }));
+}
+
+}  // namespace hone

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/progress.h"
+#include "codegen/kernels.h"
+#include "plan/plan.h"
+#include "program/program.h"
+#include "runtime/executable.h"
+#include "runtime/image.h"
+
+// The whole way from a Graph to something that runs.
+
+namespace hone {
+
+// What is made on the way, in this order.
+enum class Stage : uint8_t { graph, plan, program, kernels, image, executable };
+inline constexpr Stage kStages[] = {Stage::graph,   Stage::plan,  Stage::program,
+                                    Stage::kernels, Stage::image, Stage::executable};
+std::string_view name(Stage stage);
+
+struct CompileOptions {
+  Plan plan = {};                        // what is decided already
+  KernelCache* cache = nullptr;          // of kernels that were compiled before
+  std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
+  Progress* progress = nullptr;
+  const CancelToken* cancel = nullptr;
+  // Told what each stage took, when it is done.
+  std::function<void(Stage, double seconds)> observer = {};
+};
+
+// A graph on its way. Each stage is done when it is first asked for, after those before it; whoever
+// wants a plan waits for no code. Not for several threads at once.
+class Compilation {
+ public:
+  // The graph's sizes are numbers.
+  Compilation(Graph graph, Target target, CompileOptions options = {});
+
+  Result<const Graph*> graph();  // prepared
+  Result<const Plan*> plan();    // complete
+  Result<const Program*> program();
+  Result<std::span<const KernelCode>> kernels();
+  Result<const Image*> image();
+  Result<std::shared_ptr<const Executable>> executable();
+
+ private:
+  // The stage's result, made by `make` if it is not there.
+  template <class T, class Make>
+  Result<const T*> at(Stage stage, std::optional<T>& slot, const Make& make);
+
+  const Graph given_;
+  const Target target_;
+  const CompileOptions options_;
+  std::optional<Graph> graph_;
+  std::optional<Plan> plan_;
+  std::optional<Program> program_;
+  std::optional<std::vector<KernelCode>> kernels_;
+  std::optional<Image> image_;
+  std::optional<std::shared_ptr<const Executable>> executable_;
+};
+
+}  // namespace hone
