@@ -13,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/echo.h"
 #include "cli/source.h"
+#include "compile/native_engine.h"
 #include "report/conformance.h"
 #include "report/conformance_text.h"
 
@@ -69,7 +70,7 @@ class Runner {
     limits_.wall_seconds = arguments.real("time-limit");
     limits_.memory_bytes = memory_limit_;
     options_ = {"--mode", std::string(name(mode))};
-    for (const char* option : {"rtol", "atol", "memory-limit"}) {
+    for (const char* option : {"backend", "rtol", "atol", "memory-limit"}) {
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
     }
@@ -180,6 +181,8 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   options.tolerance = {arguments.real("rtol"), arguments.real("atol")};
   if (const int64_t limit = arguments.integer("memory-limit"); limit > 0)
     options.max_bytes = limit * kMiB;
+  if (arguments.text("backend") == "native")
+    options.engine = std::make_shared<NativeEngine>(HONE_TRY(host_target()));
   // The case is the reproducer; the one that main() would save is not needed.
   CaseOutcome outcome;
   try {

@@ -40,7 +40,7 @@ Status cmd_demo(const Arguments&, Console& console) {
   const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 0));
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Tensor> outputs =
-      HONE_TRY(evaluate_with_progress(graph, inputs, Numerics::wide, console));
+      HONE_TRY(evaluate_with_progress(graph, inputs, {.numerics = Numerics::wide}, console));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   // Report.

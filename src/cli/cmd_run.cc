@@ -4,6 +4,7 @@
 #include "cli/console.h"
 #include "cli/evaluation.h"
 #include "cli/inputs.h"
+#include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 
@@ -12,6 +13,11 @@
 namespace hone::cli {
 
 Status cmd_run(const Arguments& arguments, Console& console) {
+  // Numerics are the reference's.
+  const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
+  if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
+    return usage_error("--numerics is for --backend reference");
+  const NativeOptions native = is_native ? HONE_TRY(native_options(arguments)) : NativeOptions();
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Graph face = face_of(source.model);
@@ -29,11 +35,16 @@ Status cmd_run(const Arguments& arguments, Console& console) {
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Tensor> outputs =
-      HONE_TRY(evaluate_on(source.model, inputs, numerics_of(arguments.text("numerics")), console));
+      is_native ? HONE_TRY(run_native(source.model, inputs, native, console))
+                : HONE_TRY(evaluate_on(source.model, inputs,
+                                       {.numerics = numerics_of(arguments.text("numerics"))},
+                                       console));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   console.write(outputs_table(names, outputs));
-  console.note("{} numerics, {}", arguments.text("numerics"), format_seconds(elapsed.count()));
+  const std::string how =
+      is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
+  console.note("{} {}", how, format_seconds(elapsed.count()));
   if (arguments.given("output"))
     HONE_TRY(write_outputs(names, outputs, arguments.text("output"), console));
   if (expected.empty()) return {};

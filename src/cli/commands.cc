@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/echo.h"
 #include "cli/evaluation.h"
+#include "cli/native.h"
 #include "ir/op.h"
 #include "ir/passes/passes.h"
 #include "target/target.h"
@@ -251,9 +252,9 @@ constexpr Option kRun[] = {
     {.name = "backend",
      .take = Take::word,
      .value = "NAME",
-     .doc = "what computes",
-     .fallback = "reference",
-     .words = "reference"},
+     .doc = "what computes: compiled code, or the evaluator that defines what is right",
+     .fallback = "native",
+     .words = "native|reference"},
     kInput,
     kInputs,
     kSeed,
@@ -262,9 +263,14 @@ constexpr Option kRun[] = {
     {.name = "numerics",
      .take = Take::word,
      .value = "MODE",
-     .doc = "wide: double, rounded at the end; rounded: at every op; fp32: plain float",
+     .doc = "of the reference; wide: double, rounded at the end; rounded: at every op; fp32: plain "
+            "float",
      .fallback = "wide",
      .words = kNumericsNames},
+    kTargetOption,
+    kIsaOption,
+    kThreadsOption,
+    kPlanOption,
     {.name = "output",
      .letter = 'o',
      .take = Take::file,
@@ -282,13 +288,47 @@ constexpr Example kRunExamples[] = {
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"}};
 
+// ---- compile -----------------------------------------------------------------------------------
+
+constexpr Option kCompile[] = {
+    kDim,
+    kShape,
+    kTargetOption,
+    kIsaOption,
+    kThreadsOption,
+    kPlanOption,
+    {.name = "emit",
+     .take = Take::word,
+     .value = "FORM",
+     .doc = "print this instead of a summary; objects go to a folder, one per kernel",
+     .words = "graph|plan|program|tiles|mlir|llvm|asm|object"},
+    {.name = "stop-after",
+     .take = Take::word,
+     .value = "STAGE",
+     .doc = "do no more than this",
+     .fallback = "image",
+     .words = "graph|plan|program|kernels|image"},
+    {.name = "time-passes", .doc = "say what each stage took"},
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "PATH",
+     .doc = "where the text goes, or the folder of objects; -: the standard output",
+     .fallback = "-"}};
+constexpr Example kCompileExamples[] = {
+    {"hone compile zoo:mlp", "kernels, code and memory of a model"},
+    {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
+    {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
+
 // ---- check, convert and conformance ------------------------------------------------------------
 
-constexpr Option kCheck[] = {kInput, kInputs, kSeed, kDim, kShape, kExpect, kRtol, kAtol};
+constexpr Option kCheck[] = {kInput,        kInputs,    kSeed,          kDim,
+                             kShape,        kExpect,    kRtol,          kAtol,
+                             kTargetOption, kIsaOption, kThreadsOption, kPlanOption};
 constexpr Example kCheckExamples[] = {
-    {"hone check model.onnx", "random inputs; how far the three numerics are apart"},
+    {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
-     "exit code 1 if one of the three is not within the tolerance"}};
+     "exit code 1 if one of them is not within the tolerance"}};
 
 constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
@@ -331,7 +371,14 @@ constexpr Option kCaseMemory = {.name = "memory-limit",
                                 .doc = "memory of a case; 0: no limit",
                                 .fallback = "4096",
                                 .high = int64_t{1} << 24};
+constexpr Option kCaseBackend = {.name = "backend",
+                                 .take = Take::word,
+                                 .value = "NAME",
+                                 .doc = "what computes",
+                                 .fallback = "reference",
+                                 .words = "reference|native"};
 constexpr Option kConformance[] = {
+    kCaseBackend,
     {.name = "constants",
      .doc = "turn the inputs into constants of the graphs, and fold them before they are run"},
     {.name = "symbolic",
@@ -376,6 +423,7 @@ constexpr Option kCaseOptions[] = {{.name = "mode",
                                     .doc = "how inputs are treated",
                                     .fallback = "plain",
                                     .words = "plain|constants|symbolic"},
+                                   kCaseBackend,
                                    kCaseMemory,
                                    kCaseRtol,
                                    kCaseAtol};
@@ -506,12 +554,22 @@ constexpr Command kCommands[] = {
      .options = kRun,
      .examples = kRunExamples,
      .run = &cmd_run},
+    {.name = "compile",
+     .summary = "Make native code of a model, and show any stage of it",
+     .text = "A model is prepared (primitive ops, constants folded), planned (every decision), "
+             "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
+             "docs/program.md describe what is printed.",
+     .positionals = kModel,
+     .options = kCompile,
+     .examples = kCompileExamples,
+     .run = &cmd_compile},
     {.name = "check",
-     .summary = "Say how far a model's numerics are apart, and whether they give what is expected",
-     .text = "Evaluates the model three times with the reference: wide (double, the oracle), "
-             "rounded and fp32, see 'hone help run'. The distance of the other two from wide says "
-             "how much of a difference rounding explains. With --expect, all three are compared; "
-             "without, it fails only if the model cannot be evaluated.",
+     .summary = "Hold a model's native code against the reference, and against what is expected",
+     .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "
+             "rounded and fp32, see 'hone help run', and compiles and runs it. The distance of "
+             "rounded and fp32 from wide says how much of a difference rounding explains; native "
+             "code may be four times as far from wide as fp32 is, or four units in the last place "
+             "of the largest number. With --expect, all four are compared with that, too.",
      .positionals = kModel,
      .options = kCheck,
      .examples = kCheckExamples,

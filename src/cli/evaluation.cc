@@ -20,25 +20,21 @@ std::vector<std::string> names_of_outputs(const Model& model) {
 
 // Bound first: shapes alone do not tell N and M if an input is f32[N + M].
 Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inputs,
-                                        Numerics numerics, Console& console) {
+                                        EvalOptions options, Console& console) {
   if (const Graph* graph = single_graph(model)) {
     const Graph bound = HONE_TRY(specialize(*graph, inputs.bindings));
-    return evaluate_with_progress(bound, inputs.tensors, numerics, console);
+    return evaluate_with_progress(bound, inputs.tensors, options, console);
   }
   const Model bound = HONE_TRY(specialize(model, inputs.bindings));
   // No progress: how often a segment runs depends on the data.
-  EvalOptions options;
-  options.numerics = numerics;
   options.cancel = &console.cancel();
   return evaluate_model(bound, inputs.tensors, options);
 }
 
 Result<std::vector<Tensor>> evaluate_with_progress(const Graph& graph,
                                                    std::span<const Tensor> inputs,
-                                                   Numerics numerics, Console& console) {
+                                                   EvalOptions options, Console& console) {
   const std::unique_ptr<Progress> progress = console.progress();
-  EvalOptions options;
-  options.numerics = numerics;
   options.progress = progress.get();
   options.cancel = &console.cancel();
   return evaluate(graph, inputs, options);

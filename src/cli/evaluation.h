@@ -20,11 +20,12 @@ Numerics numerics_of(std::string_view name);
 
 std::vector<std::string> names_of_outputs(const Model& model);
 
+// Progress and cancelling are the console's.
 Result<std::vector<Tensor>> evaluate_with_progress(const Graph& graph,
                                                    std::span<const Tensor> inputs,
-                                                   Numerics numerics, Console& console);
+                                                   EvalOptions options, Console& console);
 Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inputs,
-                                        Numerics numerics, Console& console);
+                                        EvalOptions options, Console& console);
 
 // --rtol and --atol only with --expect.
 Status check_tolerance_options(const Arguments& arguments);

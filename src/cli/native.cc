@@ -1,0 +1,61 @@
+#include "cli/native.h"
+
+#include "base/file.h"
+#include "cli/console.h"
+#include "compile/native_engine.h"
+
+namespace hone::cli {
+
+Result<NativeOptions> native_options(const Arguments& arguments) {
+  NativeOptions options;
+  if (arguments.given("target")) {
+    const std::string& file = arguments.text("target");
+    options.target = HONE_TRY(parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file));
+  } else {
+    options.target = HONE_TRY(host_target());
+  }
+  if (arguments.given("isa"))
+    options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
+  if (arguments.given("plan")) {
+    const std::string& file = arguments.text("plan");
+    options.plan = HONE_TRY(parse_plan(HONE_TRY(read_file(file, kMaxPlanText)), file));
+  }
+  if (arguments.given("threads")) {
+    const int64_t threads = arguments.integer("threads");
+    if (options.plan.threads.value_or(threads) != threads)
+      return usage_error("--threads {}, but the plan says {}", threads, *options.plan.threads);
+    options.plan.threads = threads;
+  }
+  return options;
+}
+
+Status check_runs_here(const Target& target) {
+  const Target host = HONE_TRY(host_target());
+  if (target.isa > host.isa)
+    return unsupported("the target needs {}, this machine has {}", name(target.isa), name(host.isa))
+        .with_hint("'hone compile' makes code for other machines without running it");
+  for (Extension extension : kExtensions)
+    if (target.extensions.contains(extension) && !host.extensions.contains(extension))
+      return unsupported("the target needs {}, which this machine lacks", name(extension));
+  return {};
+}
+
+Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
+                                       const NativeOptions& options, Console& console) {
+  HONE_TRY(check_runs_here(options.target));
+  const std::unique_ptr<Progress> progress = console.progress();
+  CompileOptions compile;
+  compile.plan = options.plan;
+  compile.progress = progress.get();
+  compile.cancel = &console.cancel();
+  const auto engine = std::make_shared<NativeEngine>(options.target, std::move(compile));
+  if (const Graph* graph = single_graph(model)) {
+    const auto bound = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
+    return engine->run(bound, inputs.tensors);
+  }
+  EvalOptions evaluation;
+  evaluation.cancel = &console.cancel();
+  return ModelRunner(HONE_TRY(specialize(model, inputs.bindings)), engine).run(inputs.tensors, evaluation);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/inputs.h"
+#include "compile/compilation.h"
+#include "ir/model.h"
+
+#include <string>
+#include <vector>
+
+// Models as native code, from the command line.
+
+namespace hone::cli {
+
+class Console;
+
+// Of every command that compiles.
+inline constexpr Option kTargetOption = {
+    .name = "target",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "the machine to compile for, as 'hone target probe' writes it (default: this one)"};
+inline constexpr Option kIsaOption = {.name = "isa",
+                                      .take = Take::word,
+                                      .value = "LEVEL",
+                                      .doc = "use no more of the machine than this",
+                                      .words = kIsaWords};
+inline constexpr Option kThreadsOption = {.name = "threads",
+                                          .take = Take::integer,
+                                          .value = "N",
+                                          .doc = "that work on a kernel (default: one per core)",
+                                          .low = 1,
+                                          .high = Team::kMaxThreads};
+inline constexpr Option kPlanOption = {
+    .name = "plan",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "decisions, whole or in part; what it leaves open is decided as always"};
+
+struct NativeOptions {
+  Target target;
+  Plan plan;
+};
+// --target, --isa, --threads, --plan.
+Result<NativeOptions> native_options(const Arguments& arguments);
+
+// Whether this machine can run what is compiled for the target.
+Status check_runs_here(const Target& target);
+
+Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
+                                       const NativeOptions& options, Console& console);
+
+}  // namespace hone::cli
