@@ -123,8 +123,9 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   } else {
     const std::string last = arguments.text("stop-after");
     if (form.empty()) HONE_TRY(run_until(compilation, last));
-    const std::string text =
-        form.empty() ? HONE_TRY(summary(compilation, last)) : HONE_TRY(emitted(compilation, options.target, form));
+    Result<std::string> result =
+        form.empty() ? summary(compilation, last) : emitted(compilation, options.target, form);
+    const std::string text = HONE_TRY(std::move(result));
     if (output == "-")
       console.write(text);
     else

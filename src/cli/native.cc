@@ -55,7 +55,8 @@ Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inpu
   }
   EvalOptions evaluation;
   evaluation.cancel = &console.cancel();
-  return ModelRunner(HONE_TRY(specialize(model, inputs.bindings)), engine).run(inputs.tensors, evaluation);
+  ModelRunner runner(HONE_TRY(specialize(model, inputs.bindings)), engine);
+  return runner.run(inputs.tensors, evaluation);
 }
 
 }  // namespace hone::cli

@@ -36,9 +36,8 @@ void check(const Graph& graph, uint64_t seed, const Target& target, bool has_ran
     Result<Comparison> comparison =
         compare((*actual)[i], expected[i], default_tolerance(expected[i].dtype()));
     ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
-    ASSERT_TRUE(comparison->passed())
-        << "output " << i << ": " << comparison->to_string() << "\n"
-        << print(graph) << print(*compilation.plan().value());
+    ASSERT_TRUE(comparison->passed()) << "output " << i << ": " << comparison->to_string() << "\n"
+                                      << print(graph) << print(*compilation.plan().value());
   }
 }
 

@@ -309,7 +309,8 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
   std::vector<Slot> slots;
   if (engine_ != nullptr) {
     if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-    for (Tensor& tensor : HONE_TRY(engine_->run(graph, arguments))) slots.push_back({std::move(tensor), {}});
+    std::vector<Tensor> outputs = HONE_TRY(engine_->run(graph, arguments));
+    for (Tensor& output : outputs) slots.push_back({std::move(output), {}});
     return slots;
   }
   EvalOptions options = options_;
