@@ -1,59 +1,253 @@
 #include "planner/schedules.h"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
+
+#include "cost/kernel_price.h"
+#include "plan/contraction.h"
+#include "target/estimate.h"
 
 namespace hone {
 namespace {
 
-// Bytes of a vector register.
-int64_t vector_bytes(const Target& target) {
-  switch (target.isa) {
-    case Isa::v2: return 16;
-    case Isa::avx2: return 32;
-    case Isa::avx512: return 64;
+constexpr int kRounds = 2;  // over all fields of a schedule
+constexpr size_t kMaxLaneDims = 3;
+
+// Starts from the simplest schedule and changes one field after another to what costs least.
+class Chooser {
+ public:
+  Chooser(const KernelBody& body, const Target& target, int64_t threads)
+      : body_(body),
+        target_(target),
+        space_(space_of(body)),
+        price_(body, target, threads),
+        threads_(threads) {
+    double bytes = 4;
+    for (ValueId v : body.graph.outputs())
+      bytes = std::max(bytes, bits(body.graph.type(v).dtype()) / 8.0);
+    vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
   }
-  return 16;
-}
 
-// Work below this is not worth waking threads for.
-constexpr double kMinParallelPoints = 4096;
+  Schedule run() {
+    Schedule nest;
+    nest.algorithm = Algorithm::nest;
+    nest.order.resize(static_cast<size_t>(space_.parallel));
+    std::iota(nest.order.begin(), nest.order.end(), 0);
+    consider(nest);
+    if (best_) improve_nest();
+    if (const Result<Contraction> contraction = contraction_of(body_, space_); contraction.ok())
+      try_gemm(nest, *contraction);
+    consider({});
+    HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
+    return *best_;
+  }
 
-std::vector<Schedule> candidates(const KernelBody& body, const Target& target, int64_t threads) {
-  const KernelSpace space = space_of(body);
-  Schedule nest;
-  nest.algorithm = Algorithm::nest;
-  nest.order.resize(static_cast<size_t>(space.parallel));
-  std::iota(nest.order.begin(), nest.order.end(), 0);
-  double points = 1;
-  for (const IterDim& dim : space.dims) points *= static_cast<double>(dim.extent.range().high);
-  if (threads > 1 && points >= kMinParallelPoints && space.parallel > 0) nest.threads = 1;
-  std::vector<Schedule> list;
-  if (space.parallel > 0) {
-    const int inner = space.parallel - 1;
-    const Type type = body.graph.type(body.graph.outputs()[0]);
-    int64_t lanes = vector_bytes(target) / std::max(1, bits(type.dtype()) / 8);
-    while (lanes > space.dims[static_cast<size_t>(inner)].extent.range().high) lanes /= 2;
-    for (Schedule with_lanes = nest; lanes > 1; lanes = 0) {
-      with_lanes.lanes = {{inner, lanes}};
-      list.push_back(with_lanes);
-      with_lanes.threads = 0;
-      list.push_back(with_lanes);
+ private:
+  // Keeps the schedule if it costs less than the best and can be carried out.
+  void consider(const Schedule& schedule) {
+    const double seconds = price_.seconds(schedule);
+    if (!(seconds < least_) || !check_schedule(body_, schedule, target_).ok()) return;
+    best_ = schedule;
+    least_ = seconds;
+  }
+
+  int64_t extent(int dim) const {
+    return space_.dims[static_cast<size_t>(dim)].extent.range().high;
+  }
+  int dims() const { return static_cast<int>(space_.dims.size()); }
+
+  // ---- Fields -----------------------------------------------------------------------------------
+
+  // Dims of the results whose neighbours lie side by side in memory, the best first.
+  std::vector<int> lane_dims() const {
+    std::vector<int> all;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (extent(dim) > 1) all.push_back(dim);
+    std::ranges::sort(all, {}, [&](int dim) { return std::pair(-price_.contiguity(dim), dim); });
+    if (all.size() > kMaxLaneDims) all.resize(kMaxLaneDims);
+    return all;
+  }
+
+  std::vector<int64_t> lane_counts(int dim) const {
+    std::vector<int64_t> counts;
+    for (int64_t count : {vector_, 2 * vector_, 4 * vector_, vector_ / 2, vector_ / 4})
+      if (count > 1 && count < 2 * extent(dim)) counts.push_back(count);
+    return counts;
+  }
+
+  static void set(std::vector<Tile>& tiles, int dim, int64_t count) {
+    std::erase_if(tiles, [&](const Tile& tile) { return tile.dim == dim; });
+    if (count > 1) tiles.push_back({dim, count});
+    std::ranges::sort(tiles, {}, &Tile::dim);
+  }
+
+  void try_lanes(const std::vector<int>& candidates) {
+    const Schedule start = *best_;
+    for (int dim : candidates) {
+      for (int64_t count : lane_counts(dim)) {
+        Schedule next = start;
+        next.lanes = {{dim, count}};
+        set(next.unroll, dim, 1);
+        consider(whole_blocks(next));
+        std::erase(next.order, dim);
+        if (dim < space_.parallel) next.order.push_back(dim);
+        consider(whole_blocks(next));
+      }
     }
   }
-  list.push_back(nest);
-  nest.threads = 0;
-  list.push_back(nest);
-  list.push_back({});
-  return list;
-}
+
+  void try_unroll(const std::vector<int>& candidates) {
+    for (int dim : candidates) {
+      const Schedule start = *best_;
+      for (int64_t count : {1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 28}) {
+        if (count > extent(dim)) break;
+        Schedule next = start;
+        set(next.unroll, dim, count);
+        consider(whole_blocks(next));
+      }
+    }
+  }
+
+  void try_threads() {
+    if (threads_ < 2) return;
+    const Schedule start = *best_;
+    for (int count = 0; count <= std::min(space_.parallel, 3); ++count) {
+      Schedule next = start;
+      next.threads = count;
+      next.row = next.row > 0 ? std::max(next.row, count) : 0;
+      consider(next);
+    }
+  }
+
+  // ---- Nest -------------------------------------------------------------------------------------
+
+  void improve_nest() {
+    std::vector<int> all(static_cast<size_t>(dims())), reduction;
+    std::iota(all.begin(), all.end(), 0);
+    for (int dim = space_.parallel; dim < dims(); ++dim) reduction.push_back(dim);
+    for (int round = 0; round < kRounds; ++round) {
+      try_lanes(lane_dims());
+      try_lanes(reduction);
+      for (int row = 0; row <= space_.parallel; ++row) {
+        Schedule next = *best_;
+        next.row = row;
+        if (row == 0 || row >= next.threads) consider(next);
+      }
+      try_unroll(all);
+      try_threads();
+    }
+  }
+
+  // ---- Gemm -------------------------------------------------------------------------------------
+
+  // Blocks hold whole tiles.
+  Schedule whole_blocks(Schedule schedule) const {
+    for (Tile& block : schedule.block) {
+      if (block.dim >= space_.parallel) continue;
+      const int64_t points = register_tile(schedule, block.dim);
+      block.count = (block.count + points - 1) / points * points;
+    }
+    return schedule;
+  }
+
+  void try_block(int dim) {
+    const Schedule start = *best_;
+    const int64_t points = dim < space_.parallel ? register_tile(start, dim) : 1;
+    const std::vector<int64_t> counts = dim < space_.parallel
+                                            ? std::vector<int64_t>{1, 2, 4, 8, 16, 32}
+                                            : std::vector<int64_t>{0, 128, 192, 256, 384, 512};
+    for (int64_t count : counts) {
+      if (count * points >= 2 * extent(dim)) break;
+      Schedule next = start;
+      set(next.block, dim, 0);
+      if (count * points > 1) next.block.push_back({dim, count * points});
+      std::ranges::sort(next.block, {}, &Tile::dim);
+      consider(next);
+    }
+  }
+
+  // From a start of its own: a bad gemm leads to a good one, through others that cost more than a
+  // nest.
+  void try_gemm(Schedule start, const Contraction& contraction) {
+    const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
+    const double least = std::exchange(least_, std::numeric_limits<double>::infinity());
+    start.algorithm = Algorithm::gemm;
+    start.pack_lhs = start.pack_rhs = true;
+    consider(start);
+    if (best_) improve_gemm(contraction);
+    if (least_ < least) return;
+    best_ = before;
+    least_ = least;
+  }
+
+  void improve_gemm(const Contraction& contraction) {
+    std::array<std::vector<int>, 2> sides;
+    std::vector<int> results;
+    for (int dim = 0; dim < space_.parallel; ++dim) {
+      const auto d = static_cast<size_t>(dim);
+      results.push_back(dim);
+      for (size_t side = 0; side < 2; ++side)
+        if (contraction.sides[side][d] && !contraction.sides[1 - side][d] && extent(dim) > 1)
+          sides[side].push_back(dim);
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      // Lanes along one operand, registers along the other.
+      for (size_t side = 0; side < 2; ++side)
+        for (int lanes : sides[side]) register_tiles(lanes, sides[1 - side]);
+      for (int dim = 0; dim < dims(); ++dim)
+        if (extent(dim) > 1) try_block(dim);
+      try_packing();
+      Schedule reversed = *best_;
+      std::ranges::reverse(reversed.order);
+      consider(reversed);
+      try_threads();
+      try_unroll(results);
+    }
+  }
+
+  void try_packing() {
+    for (bool lhs : {false, true}) {
+      for (bool rhs : {false, true}) {
+        Schedule next = *best_;
+        next.pack_lhs = lhs;
+        next.pack_rhs = rhs;
+        consider(next);
+      }
+    }
+  }
+
+  void register_tiles(int lanes, const std::vector<int>& other) {
+    const Schedule start = *best_;
+    for (int64_t count : lane_counts(lanes)) {
+      for (int dim : other) {
+        for (int64_t unroll : {1, 2, 4, 6, 7, 8, 12, 14, 28}) {
+          if (unroll > extent(dim)) break;
+          Schedule next = start;
+          next.lanes = {{lanes, count}};
+          next.unroll.clear();
+          set(next.unroll, dim, unroll);
+          consider(whole_blocks(next));
+        }
+      }
+    }
+  }
+
+  const KernelBody& body_;
+  const Target& target_;
+  const KernelSpace space_;
+  const KernelPrice price_;
+  const int64_t threads_;
+  int64_t vector_ = 16;
+  std::optional<Schedule> best_;
+  double least_ = std::numeric_limits<double>::infinity();
+};
 
 }  // namespace
 
 Schedule choose_schedule(const KernelBody& body, const Target& target, int64_t threads) {
-  for (const Schedule& schedule : candidates(body, target, threads))
-    if (check_schedule(body, schedule, target).ok()) return schedule;
-  HONE_CHECK(false, "no schedule fits a kernel of {} nodes", body.graph.node_count());
-  return {};
+  return Chooser(body, target, threads).run();
 }
 
 }  // namespace hone

@@ -119,6 +119,33 @@ TEST(Planner, KeepsWhatIsSaid) {
             "error: no kernel has this hash (schedule 0x0000000000000001)");
 }
 
+Schedule only_schedule(std::string_view text) {
+  const Plan plan = complete(prepare(parse_graph(text).value()).value(), {}, target()).value();
+  EXPECT_EQ(plan.schedule.size(), 1u);
+  return plan.schedule.begin()->second;
+}
+
+TEST(Planner, SchedulesFollowThePrice) {
+  const Schedule product = only_schedule(
+      "graph @g(%x: f32[1008, 1024], %w: f32[1024, 1024]) -> f32[1008, 1024] { "
+      "%y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} return %y }");
+  EXPECT_EQ(product.algorithm, Algorithm::gemm);
+  EXPECT_GT(product.threads, 0);
+  ASSERT_EQ(product.lanes.size(), 1u);
+  EXPECT_EQ(product.lanes[0].dim, 1);  // where %w and %y are contiguous
+  const Schedule softmax = only_schedule(
+      "graph @g(%x: f32[512, 1024]) -> f32[512, 1024] { %y = softmax %x {axis = 1} return %y }");
+  EXPECT_EQ(softmax.algorithm, Algorithm::nest);
+  EXPECT_EQ(softmax.row, 1);
+  EXPECT_EQ(softmax.threads, 1);
+  ASSERT_EQ(softmax.lanes.size(), 1u);
+  EXPECT_EQ(softmax.lanes[0].dim, 1);
+  const Schedule small =
+      only_schedule("graph @g(%x: f32[4, 16]) -> f32[4, 16] { %y = exp %x return %y }");
+  EXPECT_EQ(small.threads, 0);
+  EXPECT_EQ(small.lanes.size(), 1u);
+}
+
 TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);

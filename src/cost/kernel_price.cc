@@ -1,0 +1,318 @@
+#include "cost/kernel_price.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "cost/kernel_reader.h"
+#include "plan/contraction.h"
+#include "target/estimate.h"
+
+namespace hone {
+namespace {
+
+constexpr double kLatency = 8;      // slots from one sum to the next
+constexpr double kTrip = 2;         // slots of counting and jumping
+constexpr double kLine = 64;        // bytes
+constexpr double kCopySlots = 3;    // of a vector into a panel
+constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
+
+}  // namespace
+
+double KernelTerms::total() const {
+  const double largest = std::max({arithmetic, access, latency, memory});
+  const double hidden = std::max(arithmetic, latency) + access + memory - largest;
+  return largest + kNotHidden * hidden + overhead + fork_join;
+}
+
+// The loops of a schedule, from outside in.
+struct KernelPrice::Nest {
+  struct Step {
+    uint8_t loop;
+    double trips;
+  };
+  std::array<Step, 3 * kMaxLoops> steps;
+  size_t count = 0;
+  std::array<double, kMaxLoops> tile;          // points of a loop that run side by side
+  std::array<double, kMaxLoops> instructions;  // that they take, where vectors can be used
+  std::array<uint8_t, kMaxLoops> known;        // so many steps are open where its index is known
+  int lanes = -1;                              // the loop; -1: none
+  double lane_count = 1;
+  double divided = 1;  // trips that threads take
+  double copies = 0;   // slots of packing
+  std::array<bool, 2> is_packed = {};
+
+  void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
+};
+
+KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t threads)
+    : target_(target), threads_(static_cast<double>(threads)) {
+  int widest = 4;
+  for (uint32_t v = 0; v < body.graph.value_count(); ++v)
+    widest = std::max(widest, bits(body.graph.type(ValueId{v}).dtype()) / 8);
+  vector_ = vector_bytes(target.isa) / widest;
+  registers_ = target.isa == Isa::avx512 ? 32 : 16;
+  slot_ = 2 * (vector_bytes(target.isa) / 4) / target.peak(DType::f32);
+  KernelReader(body, *this).run();
+}
+
+double KernelPrice::contiguity(int dim) const {
+  double bytes = 0;
+  for (const Access& access : accesses_)
+    if (access.stride[static_cast<size_t>(dim)] == 1) bytes += access.bytes;
+  return bytes;
+}
+
+// ---- Loops
+// ----------------------------------------------------------------------------------------
+
+KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
+  Nest nest;
+  nest.known.fill(0);
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    const int dim = static_cast<int>(l);
+    const double lanes = static_cast<double>(tile_of(schedule.lanes, dim));
+    const double unroll = static_cast<double>(tile_of(schedule.unroll, dim));
+    const double extent = std::max(loops_[l].extent, 1.0);
+    if (lanes > 1) {
+      nest.lanes = dim;
+      nest.lane_count = lanes;
+    }
+    nest.tile[l] = std::min(unroll * lanes, extent);
+    // The last vector may be filled in part.
+    const double filled = extent / (std::ceil(extent / lanes) * lanes);
+    nest.instructions[l] =
+        std::max(nest.tile[l] / lanes / filled, 1.0) * std::ceil(lanes / vector_);
+  }
+  if (schedule.algorithm == Algorithm::gemm)
+    add_gemm(schedule, nest);
+  else
+    add_nest(schedule, nest);
+  for (int t = 0; t < schedule.threads; ++t)
+    nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
+  return nest;
+}
+
+void KernelPrice::add_nest(const Schedule& schedule, Nest& nest) const {
+  const auto trips = [&](int loop) {
+    const auto l = static_cast<size_t>(loop);
+    return std::max(loops_[l].extent, 1.0) / nest.tile[l];
+  };
+  const auto row = static_cast<size_t>(schedule.row);
+  for (int i = 0; i < parallel_; ++i) {
+    // Generic kernels have no order.
+    const int dim = schedule.order.empty() ? i : schedule.order[static_cast<size_t>(i)];
+    nest.add(dim, trips(dim));
+    const size_t end = static_cast<size_t>(i) < row ? row : static_cast<size_t>(parallel_);
+    const auto d = static_cast<size_t>(dim);
+    nest.known[d] = static_cast<uint8_t>(nest.tile[d] > 1 ? end : nest.count);
+  }
+  // Reductions in a row take the tiles of the dims inside of it.
+  double inner = 1, inner_lanes = 1;
+  Loops in_row = 0;
+  for (size_t i = row; row > 0 && i < schedule.order.size(); ++i) {
+    inner *= nest.tile[static_cast<size_t>(schedule.order[i])];
+    in_row |= 1U << schedule.order[i];
+    if (schedule.order[i] == nest.lanes) inner_lanes = nest.lane_count;
+  }
+  for (size_t l = static_cast<size_t>(parallel_); l < loops_.size(); ++l) {
+    if (row > 0 && nest.tile[l] == 1 && (loops_[l].around & in_row) == 0) {
+      nest.tile[l] = std::min(inner, std::max(loops_[l].extent, 1.0));
+      nest.instructions[l] =
+          std::max(nest.tile[l] / inner_lanes, 1.0) * std::ceil(inner_lanes / vector_);
+    }
+    nest.add(static_cast<int>(l), trips(static_cast<int>(l)));
+  }
+}
+
+void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
+  const auto extent = [&](int dim) {
+    return std::max(loops_[static_cast<size_t>(dim)].extent, 1.0);
+  };
+  const auto block = [&](int dim) {
+    const double count = static_cast<double>(tile_of(schedule.block, dim));
+    return count > 1 ? std::min(count, extent(dim)) : 0.0;
+  };
+  // A result's dim without a block has one tile in it, a reduction's all.
+  const auto result_block = [&](int dim) {
+    return std::max(block(dim), nest.tile[static_cast<size_t>(dim)]);
+  };
+  for (int dim : schedule.order) nest.add(dim, extent(dim) / result_block(dim));
+  const size_t blocks = nest.count;
+  double depth = 1;
+  bool has_reduction_block = false;
+  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim) {
+    const double of_dim = block(dim) > 0 ? block(dim) : extent(dim);
+    depth *= extent(dim);
+    if (of_dim == extent(dim)) continue;
+    has_reduction_block = true;
+    nest.add(dim, extent(dim) / of_dim);
+  }
+  for (size_t i = schedule.order.size(); i-- > 0;) {
+    const int dim = schedule.order[i];
+    nest.add(dim, result_block(dim) / nest.tile[static_cast<size_t>(dim)]);
+  }
+  for (int dim : schedule.order)
+    nest.known[static_cast<size_t>(dim)] = static_cast<uint8_t>(nest.count);
+  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
+    nest.add(dim, block(dim) > 0 ? block(dim) : extent(dim));
+
+  nest.is_packed = {schedule.pack_lhs, schedule.pack_rhs};
+  for (int side = 0; side < 2; ++side) {
+    if (!nest.is_packed[static_cast<size_t>(side)]) continue;
+    Loops needed = 0;
+    bool is_contiguous = false;
+    for (const Access& access : accesses_) {
+      if (access.side != side) continue;
+      needed |= access.loops;
+      if (nest.lanes >= 0) is_contiguous = access.stride[static_cast<size_t>(nest.lanes)] == 1;
+    }
+    // Once per block of the dims outside of the last one that it depends on.
+    double copied = depth, outside = 1;
+    for (size_t i = 0; i < blocks; ++i) {
+      const int dim = nest.steps[i].loop;
+      outside *= nest.steps[i].trips;
+      if ((needed >> dim & 1) != 0 || has_reduction_block) {
+        copied *= outside * ((needed >> dim & 1) != 0 ? result_block(dim) : 1);
+        outside = 1;
+      }
+    }
+    nest.copies += copied * (is_contiguous ? kCopySlots / vector_ : kCopySlots);
+  }
+}
+
+// ---- Instructions
+// ---------------------------------------------------------------------------------
+
+// How often something is computed that depends on these loops, in instructions: in the outermost
+// place where its index is known.
+double KernelPrice::runs(const Nest& nest, Loops loops) const {
+  size_t depth = 0;
+  double count = 1;
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    if ((loops >> l & 1) == 0) continue;
+    depth = std::max<size_t>(depth, nest.known[l]);
+    count *= nest.instructions[l];
+  }
+  for (size_t i = 0; i < nest.count; ++i) {
+    const Nest::Step& step = nest.steps[i];
+    const bool counts = loops_[step.loop].is_result ? i < depth : (loops >> step.loop & 1) != 0;
+    if (counts) count *= step.trips;
+  }
+  return count;
+}
+
+double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
+  double slots = access.is_store ? 2 : 1;
+  const bool is_packed =
+      access.side >= 0 && access.side < 2 && nest.is_packed[static_cast<size_t>(access.side)];
+  if (!is_packed)
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      // Lanes that lie apart are read and written one by one.
+      const double wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l]
+                              ? nest.tile[l] / nest.instructions[l]
+                              : 1;
+      if ((access.loops >> l & 1) != 0 && wide > 1 && access.stride[l] != 1) slots *= 2 * wide;
+    }
+  return slots * runs(nest, access.loops);
+}
+
+// ---- Memory
+// ---------------------------------------------------------------------------------------
+
+// Bytes of an array that the steps from a level on touch, in whole cache lines.
+double KernelPrice::footprint(const Nest& nest, const Access& access, size_t level) const {
+  std::array<double, kMaxLoops> inside = nest.tile;
+  for (size_t i = level; i < nest.count; ++i) inside[nest.steps[i].loop] *= nest.steps[i].trips;
+  const bool is_packed =
+      access.side >= 0 && access.side < 2 && nest.is_packed[static_cast<size_t>(access.side)];
+  double elements = 1, in_line = 1;
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    if ((access.loops >> l & 1) == 0) continue;
+    elements *= inside[l];
+    if (access.stride[l] == 1) in_line = std::max(in_line, inside[l]);
+  }
+  if (is_packed) in_line = elements;
+  const double bytes = elements / in_line * std::max(in_line * access.element, kLine);
+  return std::min(bytes, std::max(access.bytes, kLine));
+}
+
+double KernelPrice::memory(const Nest& nest, double threads) const {
+  const size_t levels = nest.count + 1;
+  std::array<std::array<double, 3 * kMaxLoops + 1>, kMaxAccesses> touched;
+  std::array<double, 3 * kMaxLoops + 1> all = {};
+  for (size_t a = 0; a < accesses_.size(); ++a)
+    for (size_t level = 0; level < levels; ++level)
+      all[level] += touched[a][level] = footprint(nest, accesses_[a], level);
+  double slowest = 0;
+  for (size_t c = 0; c < target_.caches.size(); ++c) {
+    const CacheLevel& cache = target_.caches[c];
+    const bool is_last = c + 1 == target_.caches.size();
+    const double capacity =
+        static_cast<double>(cache.bytes) / std::min(threads, static_cast<double>(cache.cores)) / 2;
+    size_t level = 0;
+    while (level + 1 < levels && all[level] > capacity) ++level;
+    // What fits the last cache has been left there.
+    if (is_last && level == 0) continue;
+    double bytes = 0;
+    for (size_t a = 0; a < accesses_.size(); ++a) {
+      double again = 1;
+      bool is_kept = true;  // so far, what the inner steps touch is touched again
+      for (size_t i = level; i-- > 0;) {
+        is_kept = is_kept && (accesses_[a].loops >> nest.steps[i].loop & 1) == 0;
+        if (!is_kept) again *= nest.steps[i].trips;
+      }
+      bytes += touched[a][level] * again;
+    }
+    const double rate = is_last
+                            ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
+                            : target_.caches[c + 1].bytes_per_second;
+    slowest = std::max(slowest, bytes / threads / rate);
+  }
+  return slowest;
+}
+
+// ---- Terms
+// ----------------------------------------------------------------------------------------
+
+// Sums that have no register are loaded and stored in each trip.
+double KernelPrice::sum_slots(const Nest& nest, const Work& work) const {
+  double sums = 1;
+  for (size_t l = 0; l < loops_.size(); ++l)
+    if ((work.loops >> l & 1) != 0) sums *= nest.instructions[l];
+  const double spilled = std::max(sums - (registers_ - 3), 0.0) / sums;
+  return work.slots + 3 * spilled;
+}
+
+KernelTerms KernelPrice::terms(const Schedule& schedule) const {
+  const Nest nest = nest_of(schedule);
+  double slots = 0, loaded = 0, latency = 0, trips = 1;
+  for (const Work& work : work_) {
+    const double count = runs(nest, work.loops);
+    slots += count * (work.is_sum ? sum_slots(nest, work) : work.slots);
+    if (!work.is_sum) continue;
+    double side_by_side = 1;
+    for (size_t l = 0; l < loops_.size(); ++l)
+      if ((work.loops >> l & 1) != 0) side_by_side *= nest.instructions[l];
+    latency += count / side_by_side * kLatency;
+    trips += count / side_by_side;
+  }
+  for (const Access& access : accesses_) loaded += slots_of(nest, access);
+  double results = 1;
+  for (size_t i = 0; i < nest.count; ++i)
+    if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
+
+  const bool is_divided = threads_ > 1 && schedule.threads > 0;
+  const double shares = is_divided ? std::ceil(nest.divided / threads_) : nest.divided;
+  const double threads = nest.divided / shares;
+  KernelTerms terms;
+  terms.arithmetic = slots * slot_ / threads;
+  terms.access = loaded * slot_ / threads;
+  terms.latency = latency * slot_ / threads;
+  terms.memory = memory(nest, threads);
+  terms.overhead = ((trips + results) * kTrip + nest.copies) * slot_ / threads;
+  if (is_divided) terms.fork_join = target_.fork_join;
+  return terms;
+}
+
+}  // namespace hone

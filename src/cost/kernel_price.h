@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "plan/kernel_body.h"
+
+// What a kernel takes on a target, by schedule, from its body alone: nothing is built. It is for
+// comparing schedules; the terms are in proportion, not exact. docs/cost.md describes them.
+
+namespace hone {
+
+// Seconds.
+struct KernelTerms {
+  double arithmetic = 0;  // instructions that compute, on as many threads as have work
+  double access = 0;      // those that load and store
+  double latency = 0;     // of sums, where too few of them run side by side
+  double memory = 0;      // the slowest level: bytes that come from it over its rate
+  double overhead = 0;    // counting and jumping, copies into panels
+  double fork_join = 0;   // starting the threads
+  // The first four overlap.
+  double total() const;
+};
+
+class KernelPrice {
+ public:
+  // `threads` is how many there are at most.
+  KernelPrice(const KernelBody& body, const Target& target, int64_t threads);
+
+  // Of a schedule that check_schedule() accepts; symbols count as their largest values.
+  KernelTerms terms(const Schedule& schedule) const;
+  double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
+
+  // How many arrays have neighbours in a dim of the results side by side, weighted by size.
+  double contiguity(int dim) const;
+
+ private:
+  friend class KernelReader;
+  static constexpr size_t kMaxLoops = 30;     // others are left out
+  static constexpr size_t kMaxAccesses = 24;  // the largest
+  using Loops = uint32_t;                     // a set: bits are positions in loops_
+
+  struct Loop {
+    double extent = 1;
+    bool is_result = false;  // a dim of the results; otherwise of a reduction
+    Loops around = 0;        // of a reduction: what its result depends on
+  };
+  // Something that is computed once per point of some loops.
+  struct Work {
+    Loops loops = 0;
+    double slots = 1;     // of a vector, or of a number where there are no lanes
+    bool is_sum = false;  // each trip of a reduction waits for the one before
+  };
+  // An array that is read or written.
+  struct Access {
+    Loops loops = 0;
+    double element = 4;  // bytes
+    double bytes = 0;    // of the whole array
+    bool is_store = false;
+    int side = -1;                           // the operand of the contraction that it is
+    std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
+  };
+  struct Nest;
+
+  Nest nest_of(const Schedule& schedule) const;
+  void add_gemm(const Schedule& schedule, Nest& nest) const;
+  void add_nest(const Schedule& schedule, Nest& nest) const;
+  double runs(const Nest& nest, Loops loops) const;
+  double sum_slots(const Nest& nest, const Work& work) const;
+  double slots_of(const Nest& nest, const Access& access) const;
+  double footprint(const Nest& nest, const Access& access, size_t level) const;
+  double memory(const Nest& nest, double threads) const;
+
+  const Target target_;
+  double threads_ = 1;
+  double slot_ = 0;     // seconds: a core starts a vector multiply-add, or a load
+  double vector_ = 16;  // numbers of the widest type in a register
+  double registers_ = 32;
+  std::vector<Loop> loops_;  // the kernel's space, then other reductions
+  int parallel_ = 0;
+  std::vector<Work> work_;
+  std::vector<Access> accesses_;
+};
+
+}  // namespace hone

@@ -1,0 +1,191 @@
+#include "cost/kernel_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+double size(Dim dim) { return static_cast<double>(std::max<int64_t>(dim.range().high, 0)); }
+
+// Slots of one vector instruction or what stands for it: 2 in a cycle.
+double slots_of(Op op, DType dtype) {
+  switch (op.opcode()) {
+    case Opcode::div:
+    case Opcode::sqrt:
+    case Opcode::rsqrt: return is_real(dtype) ? 16 : 100;
+    case Opcode::rem: return 100;
+    case Opcode::exp:
+    case Opcode::expm1:
+    case Opcode::log:
+    case Opcode::log1p:
+    case Opcode::tanh:
+    case Opcode::logistic:
+    case Opcode::erf:
+    case Opcode::sin:
+    case Opcode::cos: return 30;
+    case Opcode::tan:
+    case Opcode::asin:
+    case Opcode::acos:
+    case Opcode::atan:
+    case Opcode::sinh:
+    case Opcode::cosh:
+    case Opcode::asinh:
+    case Opcode::acosh:
+    case Opcode::atanh:
+    case Opcode::atan2:
+    case Opcode::pow:
+    case Opcode::rng_bits: return 60;
+    case Opcode::cast: return 2;
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse: return 0;
+    default: return 1;
+  }
+}
+
+}  // namespace
+
+KernelReader::KernelReader(const KernelBody& body, KernelPrice& price)
+    : body_(body), graph_(body.graph), space_(space_of(body)), price_(price) {}
+
+void KernelReader::run() {
+  price_.parallel_ = space_.parallel;
+  for (size_t d = 0; d < space_.dims.size() && d < KernelPrice::kMaxLoops; ++d)
+    price_.loops_.push_back(
+        {size(space_.dims[d].extent), d < static_cast<size_t>(space_.parallel), 0});
+  for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+    const ValueId output = graph_.outputs()[i];
+    const Visit visit{identity_index(graph_.type(output).rank())};
+    access(output, body_.outputs[i], visit, true);
+    add(output, visit);
+  }
+  for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) node(NodeId{i});
+  keep_largest();
+}
+
+void KernelReader::keep_largest() {
+  auto& accesses = price_.accesses_;
+  if (accesses.size() <= KernelPrice::kMaxAccesses) return;
+  std::vector<double> bytes;
+  for (const KernelPrice::Access& access : accesses) bytes.push_back(access.bytes);
+  std::ranges::sort(bytes, std::greater<>());
+  const double least = bytes[KernelPrice::kMaxAccesses - 1];
+  std::erase_if(accesses, [&](const auto& access) { return access.bytes < least; });
+  accesses.resize(KernelPrice::kMaxAccesses);
+}
+
+void KernelReader::work(uint32_t loops, double slots, bool is_sum) {
+  if (slots == 0) return;
+  for (KernelPrice::Work& known : price_.work_) {
+    if (known.loops != loops || known.is_sum || is_sum) continue;
+    known.slots += slots;
+    return;
+  }
+  price_.work_.push_back({loops, slots, is_sum});
+}
+
+void KernelReader::add(ValueId value, Visit visit) {
+  std::vector<Visit>& visits = visits_[value.index];
+  if (std::ranges::find(visits, visit) == visits.end()) visits.push_back(std::move(visit));
+}
+
+uint32_t KernelReader::loops_of(const IndexExpr& expr) const {
+  uint32_t loops = 0;
+  for (size_t l = 0; l < price_.loops_.size(); ++l)
+    if (expr.mentions(static_cast<int>(l))) loops |= 1U << l;
+  return loops;
+}
+
+uint32_t KernelReader::loops_of(const Visit& visit) const {
+  uint32_t loops = visit.others;
+  for (const IndexExpr& expr : visit.index) loops |= loops_of(expr);
+  return loops;
+}
+
+// The loop of a reduction's dim.
+size_t KernelReader::open(NodeId n, size_t reduction, Dim extent) {
+  const size_t anchors = static_cast<size_t>(space_.parallel) + reduction;
+  if (n == space_.anchor && anchors < price_.loops_.size()) return anchors;
+  if (price_.loops_.size() == KernelPrice::kMaxLoops) return KernelPrice::kMaxLoops - 1;
+  price_.loops_.push_back({size(extent), false, 0});
+  return price_.loops_.size() - 1;
+}
+
+void KernelReader::node(NodeId n) {
+  const Op op = graph_.op(n);
+  if (op.opcode() == Opcode::parameter) {
+    const ValueId v = graph_.result(n);
+    const auto at = std::ranges::find(graph_.inputs(), v) - graph_.inputs().begin();
+    for (const Visit& visit : visits_[v.index])
+      access(v, body_.inputs[static_cast<size_t>(at)], visit, false);
+    return;
+  }
+  if (op.opcode() == Opcode::constant) return;
+  const std::vector<Type> operands = graph_.operand_types(n);
+  const AccessRelation relation = access_of({op, operands}, graph_.result_types(n));
+  const double slots = slots_of(op, graph_.type(graph_.result(n)).dtype());
+  for (ValueId result : graph_.results(n)) {
+    const std::vector<Visit> visits = visits_[result.index];
+    for (const Visit& visit : visits) {
+      std::vector<IndexExpr> iters = visit.index;
+      uint32_t loops = loops_of(visit);
+      bool is_sum = false;
+      for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
+        const size_t loop = open(n, d - visit.index.size(), relation.dims[d].extent);
+        iters.push_back(IndexExpr::iter(static_cast<int>(loop)));
+        price_.loops_[loop].around |= loops_of(visit);
+        loops |= 1U << loop;
+        is_sum = true;
+      }
+      work(loops, slots, is_sum);
+      for (size_t i = 0; i < relation.operands.size(); ++i) {
+        const ValueId operand = graph_.operands(n)[i];
+        if (operand.is_none()) continue;
+        for (const Access& piece : relation.operands[i]) {
+          Visit next{{}, visit.others, n == space_.anchor ? static_cast<int>(i) : visit.side};
+          for (const Guard& guard : piece.guards)
+            next.others |= loops_of(guard.value.substitute(iters));
+          for (size_t d = 0; d < piece.index.size(); ++d) {
+            const bool is_data = piece.is_data_dependent(static_cast<int>(d));
+            if (is_data) next.others |= loops;
+            next.index.push_back(is_data ? IndexExpr(0) : piece.index[d].substitute(iters));
+          }
+          add(operand, std::move(next));
+        }
+      }
+    }
+  }
+}
+
+void KernelReader::access(ValueId value, const Layout& layout, const Visit& visit, bool is_store) {
+  const Type type = graph_.type(value), stored = stored_type(layout, type);
+  KernelPrice::Access access;
+  access.loops = loops_of(visit);
+  access.element = static_cast<double>(bits(type.dtype())) / 8;
+  access.bytes = access.element;
+  for (Dim dim : type.dims()) access.bytes *= size(dim);
+  access.is_store = is_store;
+  access.side = visit.side;
+  const std::vector<IndexExpr> index = stored_index(layout, visit.index);
+  double elements = 1;
+  for (int d = stored.rank(); d-- > 0;) {
+    const IndexExpr& expr = index[static_cast<size_t>(d)];
+    for (size_t l = 0; l < price_.loops_.size(); ++l) {
+      const std::optional<int64_t> factor = expr.coefficient(static_cast<int>(l));
+      access.stride[l] += factor ? static_cast<double>(*factor) * elements
+                                 : std::numeric_limits<double>::quiet_NaN();
+    }
+    elements *= size(stored.dim(d));
+  }
+  for (size_t l = 0; l < price_.loops_.size(); ++l)
+    if ((visit.others >> l & 1) != 0 && access.stride[l] == 0)
+      access.stride[l] = std::numeric_limits<double>::quiet_NaN();
+  price_.accesses_.push_back(access);
+}
+
+}  // namespace hone

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+
+#include "cost/kernel_price.h"
+
+namespace hone {
+
+// Follows a body from its results to its parameters, as kernels compute it: what is needed at one
+// point of the results, and of which loops its index is made.
+class KernelReader {
+ public:
+  KernelReader(const KernelBody& body, KernelPrice& price);
+  void run();
+
+ private:
+  // A place where a value is needed.
+  struct Visit {
+    std::vector<IndexExpr> index;  // over loops
+    uint32_t others = 0;           // loops of guards, and of indices that are read from data
+    int side = -1;                 // operand of the anchor
+    bool operator==(const Visit& other) const {
+      return index == other.index && others == other.others;
+    }
+  };
+
+  void add(ValueId value, Visit visit);
+  void node(NodeId n);
+  void access(ValueId value, const Layout& layout, const Visit& visit, bool is_store);
+  void work(uint32_t loops, double slots, bool is_sum);
+  void keep_largest();
+  uint32_t loops_of(const IndexExpr& expr) const;
+  uint32_t loops_of(const Visit& visit) const;
+  size_t open(NodeId n, size_t reduction, Dim extent);
+
+  const KernelBody& body_;
+  const Graph& graph_;
+  const KernelSpace space_;
+  KernelPrice& price_;
+  std::map<uint32_t, std::vector<Visit>> visits_;  // by value
+};
+
+}  // namespace hone

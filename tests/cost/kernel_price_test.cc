@@ -1,0 +1,153 @@
+#include "cost/kernel_price.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "base/rng.h"
+#include "ir/text.h"
+#include "plan/prepare.h"
+#include "plan/random_plan.h"
+#include "tests/target/target_testing.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+namespace {
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+// All nodes of a graph as one kernel.
+KernelBody body(std::string_view text) {
+  const Graph graph = parse_graph(text).value();
+  std::vector<NodeId> nodes;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
+      nodes.push_back(n);
+  return body_of(graph, nodes, {});
+}
+
+KernelBody product(int64_t rows, int64_t columns, int64_t depth) {
+  return body(
+      fmt::format("graph @g(%x: f32[{0}, {2}], %w: f32[{2}, {1}]) -> f32[{0}, {1}] {{ "
+                  "%y = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}} return %y }}",
+                  rows, columns, depth));
+}
+
+constexpr std::string_view kExp =
+    "graph @g(%x: f32[1024, 4096]) -> f32[1024, 4096] { %y = exp %x return %y }";
+constexpr std::string_view kTransposed = R"(graph @g(%x: f32[4096, 1024]) -> f32[1024, 4096] {
+  %y = transpose %x {permutation = [1, 0]}
+  return %y
+})";
+
+Schedule nest(std::vector<int> order, std::vector<Tile> lanes = {}, std::vector<Tile> unroll = {}) {
+  Schedule schedule;
+  schedule.algorithm = Algorithm::nest;
+  schedule.order = std::move(order);
+  schedule.lanes = std::move(lanes);
+  schedule.unroll = std::move(unroll);
+  return schedule;
+}
+
+// A product's packed panels with a register tile of rows x lanes.
+Schedule gemm(int64_t rows, int64_t lanes) {
+  Schedule schedule = nest({0, 1}, {{1, lanes}}, {{0, rows}});
+  schedule.algorithm = Algorithm::gemm;
+  schedule.block = {{0, 8 * rows}, {1, 1024}, {2, 256}};
+  schedule.pack_lhs = schedule.pack_rhs = true;
+  return schedule;
+}
+
+TEST(KernelPrice, LanesPayWhereElementsAreNeighbours) {
+  const KernelPrice price(body(kExp), target(), 1);
+  const double scalar = price.seconds(nest({0, 1}));
+  EXPECT_LT(price.seconds(nest({0, 1}, {{1, 16}})), 0.3 * scalar);
+  EXPECT_GT(price.seconds(nest({1, 0}, {{0, 16}})), price.seconds(nest({0, 1}, {{1, 16}})));
+  EXPECT_GT(price.contiguity(1), price.contiguity(0));
+}
+
+TEST(KernelPrice, MemoryIsPaidByTheLine) {
+  const KernelPrice price(body(kTransposed), target(), 1);
+  // Reading 64-byte lines for 4 bytes each, unless tiles use them up.
+  const double plain = price.terms(nest({0, 1})).memory;
+  EXPECT_GT(plain, 4 * price.terms(nest({0, 1}, {}, {{0, 16}})).memory);
+}
+
+TEST(KernelPrice, ThreadsPayForLargeKernelsOnly) {
+  const auto gain = [&](std::string_view text) {
+    const KernelPrice price(body(text), target(), 8);
+    Schedule schedule = nest({0, 1}, {{1, 16}});
+    const double alone = price.seconds(schedule);
+    schedule.threads = 1;
+    return alone / price.seconds(schedule);
+  };
+  EXPECT_GT(gain(kExp), 3);
+  EXPECT_LT(gain("graph @g(%x: f32[8, 16]) -> f32[8, 16] { %y = exp %x return %y }"), 1);
+}
+
+TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
+  const KernelPrice price(product(1008, 1024, 1024), target(), 1);
+  const double flops = 2.0 * 1008 * 1024 * 1024;
+  const auto efficiency = [&](const Schedule& schedule) {
+    return flops / price.seconds(schedule) / target().peak(DType::f32);
+  };
+  EXPECT_GT(efficiency(gemm(14, 32)), 0.6);
+  EXPECT_LT(efficiency(gemm(14, 32)), 1);
+  EXPECT_GT(efficiency(gemm(14, 32)), 1.5 * efficiency(gemm(1, 16)));
+  EXPECT_GT(efficiency(gemm(14, 32)), 1.1 * efficiency(gemm(28, 64)));  // too many registers
+  EXPECT_LT(efficiency(nest({0, 1})), 0.05);
+}
+
+TEST(KernelPrice, SumsOfARowAreTakenOnce) {
+  const KernelBody softmax = [] {
+    const Graph graph = prepare(parse_graph("graph @g(%x: f32[512, 1024]) -> f32[512, 1024] { "
+                                            "%y = softmax %x {axis = 1} return %y }")
+                                    .value())
+                            .value();
+    std::vector<NodeId> nodes;
+    for (NodeId n : graph.nodes())
+      if (graph.opcode(n) != Opcode::parameter) nodes.push_back(n);
+    return body_of(graph, nodes, {});
+  }();
+  const KernelPrice price(softmax, target(), 1);
+  Schedule schedule = nest({0, 1}, {{1, 16}});
+  const double scalar_sums = price.seconds(schedule);
+  schedule.row = 1;
+  EXPECT_LT(price.seconds(schedule), 0.5 * scalar_sums);
+  // exp twice for each of half a million elements, at some 30 slots of 16 lanes.
+  EXPECT_LT(price.seconds(schedule), 1e-3);
+}
+
+TEST(KernelPrice, EverySchedulePricesToANumber) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = prepare(random_graph({.seed = seed, .symbolic = seed % 3 == 0})).value();
+    const Users users(graph);
+    Rng rng(seed);
+    for (NodeId n : graph.nodes()) {
+      if (!check_group(graph, users, {&n, 1}).ok()) continue;
+      const KernelBody alone = body_of(graph, users, {&n, 1}, {});
+      const KernelPrice price(alone, target(), 4);
+      for (int i = 0; i < 4; ++i) {
+        const double seconds = price.seconds(random_schedule(alone, target(), rng));
+        EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0) << print(alone.graph) << seconds;
+      }
+    }
+  }
+}
+
+TEST(KernelPrice, TwoHundredThousandSchedulesASecond) {
+  const KernelPrice price(product(1008, 1024, 1024), target(), 2);
+  double sum = 0;
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kCount = 20000;
+  for (int i = 0; i < kCount; ++i) sum += price.seconds(gemm(1 + i % 14, 32));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_GT(sum, 0);
+#ifdef NDEBUG
+  EXPECT_GT(kCount / seconds.count(), 2e5);
+#endif
+  RecordProperty("schedules_per_second", static_cast<int>(kCount / seconds.count()));
+}
+
+}  // namespace
+}  // namespace hone
