@@ -5,12 +5,12 @@
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "program/lower/lower.h"
+#include "tests/target/target_testing.h"
 
 namespace hone {
 
 inline Target two_cores() {
-  Target target;
-  target.name = "test";
+  Target target = parse_target(kSampleTarget, "t").value();
   target.cores = 2;
   return target;
 }
