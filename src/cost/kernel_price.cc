@@ -11,9 +11,14 @@
 namespace hone {
 namespace {
 
-constexpr double kLatency = 8;      // slots from one sum to the next
-constexpr double kTrip = 2;         // slots of counting and jumping
-constexpr double kLine = 64;        // bytes
+constexpr double kLatency = 8;  // slots from one sum to the next
+constexpr double kTrip = 2;     // slots of counting and jumping
+constexpr double kLine = 64;    // bytes
+constexpr double kPage = 4096;  // bytes
+// Lines that lie whole pages apart compete for the same places of a cache.
+constexpr double kApart = 4;
+constexpr double kSpill = 3;        // slots of storing and loading what has no register
+constexpr double kCode = 2000;      // instructions side by side that are read as fast as they run
 constexpr double kCopySlots = 3;    // of a vector into a panel
 constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
@@ -233,8 +238,14 @@ double KernelPrice::footprint(const Nest& nest, const Access& access, size_t lev
     if (access.stride[l] == 1) in_line = std::max(in_line, inside[l]);
   }
   if (is_packed) in_line = elements;
+  double apart = 1;
+  for (size_t l = 0; l < loops_.size() && !is_packed; ++l) {
+    const double bytes = access.stride[l] * access.element;
+    if ((access.loops >> l & 1) != 0 && inside[l] > 4 && std::fmod(bytes, kPage) == 0)
+      apart = kApart;
+  }
   const double bytes = elements / in_line * std::max(in_line * access.element, kLine);
-  return std::min(bytes, std::max(access.bytes, kLine));
+  return std::min(bytes, std::max(access.bytes, kLine)) * apart;
 }
 
 double KernelPrice::memory(const Nest& nest, double threads) const {
@@ -275,28 +286,26 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
 // ---- Terms
 // ----------------------------------------------------------------------------------------
 
-// Sums that have no register are loaded and stored in each trip.
-double KernelPrice::sum_slots(const Nest& nest, const Work& work) const {
-  double sums = 1;
+double KernelPrice::side_by_side(const Nest& nest, const Work& work) const {
+  double count = 1;
   for (size_t l = 0; l < loops_.size(); ++l)
-    if ((work.loops >> l & 1) != 0) sums *= nest.instructions[l];
-  const double spilled = std::max(sums - (registers_ - 3), 0.0) / sums;
-  return work.slots + 3 * spilled;
+    if ((work.loops >> l & 1) != 0) count *= nest.instructions[l];
+  return count;
 }
 
 KernelTerms KernelPrice::terms(const Schedule& schedule) const {
   const Nest nest = nest_of(schedule);
-  double slots = 0, loaded = 0, latency = 0, trips = 1;
+  double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   for (const Work& work : work_) {
-    const double count = runs(nest, work.loops);
-    slots += count * (work.is_sum ? sum_slots(nest, work) : work.slots);
+    const double count = runs(nest, work.loops), wide = side_by_side(nest, work);
+    const double spilled = std::max(wide - (registers_ - 3), 0.0) / wide;
+    slots += count * (work.slots + kSpill * spilled);
+    code += wide * work.slots;
     if (!work.is_sum) continue;
-    double side_by_side = 1;
-    for (size_t l = 0; l < loops_.size(); ++l)
-      if ((work.loops >> l & 1) != 0) side_by_side *= nest.instructions[l];
-    latency += count / side_by_side * kLatency;
-    trips += count / side_by_side;
+    latency += count / wide * kLatency;
+    trips += count / wide;
   }
+  slots *= 1 + std::max(code - kCode, 0.0) / kCode / 4;
   for (const Access& access : accesses_) loaded += slots_of(nest, access);
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)

@@ -102,7 +102,7 @@ uint32_t KernelReader::loops_of(const IndexExpr& expr) const {
 }
 
 uint32_t KernelReader::loops_of(const Visit& visit) const {
-  uint32_t loops = visit.others;
+  uint32_t loops = visit.guards | visit.data;
   for (const IndexExpr& expr : visit.index) loops |= loops_of(expr);
   return loops;
 }
@@ -147,12 +147,15 @@ void KernelReader::node(NodeId n) {
         const ValueId operand = graph_.operands(n)[i];
         if (operand.is_none()) continue;
         for (const Access& piece : relation.operands[i]) {
-          Visit next{{}, visit.others, n == space_.anchor ? static_cast<int>(i) : visit.side};
-          for (const Guard& guard : piece.guards)
-            next.others |= loops_of(guard.value.substitute(iters));
+          Visit next{.index = {}, .guards = visit.guards, .data = visit.data, .side = visit.side};
+          if (n == space_.anchor) next.side = static_cast<int>(i);
+          // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
+          if (op.opcode() != Opcode::conv || i == 0)
+            for (const Guard& guard : piece.guards)
+              next.guards |= loops_of(guard.value.substitute(iters));
           for (size_t d = 0; d < piece.index.size(); ++d) {
             const bool is_data = piece.is_data_dependent(static_cast<int>(d));
-            if (is_data) next.others |= loops;
+            if (is_data) next.data |= loops;
             next.index.push_back(is_data ? IndexExpr(0) : piece.index[d].substitute(iters));
           }
           add(operand, std::move(next));
@@ -183,7 +186,7 @@ void KernelReader::access(ValueId value, const Layout& layout, const Visit& visi
     elements *= size(stored.dim(d));
   }
   for (size_t l = 0; l < price_.loops_.size(); ++l)
-    if ((visit.others >> l & 1) != 0 && access.stride[l] == 0)
+    if ((visit.data >> l & 1) != 0 && access.stride[l] == 0)
       access.stride[l] = std::numeric_limits<double>::quiet_NaN();
   price_.accesses_.push_back(access);
 }

@@ -17,10 +17,11 @@ class KernelReader {
   // A place where a value is needed.
   struct Visit {
     std::vector<IndexExpr> index;  // over loops
-    uint32_t others = 0;           // loops of guards, and of indices that are read from data
+    uint32_t guards = 0;           // loops that decide whether it is needed
+    uint32_t data = 0;             // loops of what was read to find the index
     int side = -1;                 // operand of the anchor
     bool operator==(const Visit& other) const {
-      return index == other.index && others == other.others;
+      return index == other.index && guards == other.guards && data == other.data;
     }
   };
 

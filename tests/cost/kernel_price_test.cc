@@ -35,7 +35,7 @@ KernelBody product(int64_t rows, int64_t columns, int64_t depth) {
 
 constexpr std::string_view kExp =
     "graph @g(%x: f32[1024, 4096]) -> f32[1024, 4096] { %y = exp %x return %y }";
-constexpr std::string_view kTransposed = R"(graph @g(%x: f32[4096, 1024]) -> f32[1024, 4096] {
+constexpr std::string_view kTransposed = R"(graph @g(%x: f32[4000, 1000]) -> f32[1000, 4000] {
   %y = transpose %x {permutation = [1, 0]}
   return %y
 })";
