@@ -170,32 +170,45 @@ class GemmBuilder {
       for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
       return tiles(schedule_.order.size(), [&] { points_.store_outputs(point(), guards()); });
     }
-    reduction_blocks(0);
-    tiles(schedule_.order.size(), [&] {
-      const Scalar sum = tiles_.load(*sums_, sums_index());
-      const ValueId value = graph_.result(space_.anchor);
-      points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
-      points_.store_outputs(point(), guards());
-    });
+    reduction_blocks(0, false);
   }
 
-  void reduction_blocks(size_t at) {
-    if (at < reduction_.size()) {
-      const int dim = reduction_[at];
-      for (const TilePart& block : blocks_of(dim)) {
-        place(dim).block = block;
-        open_loop(tiles_, Exec::loop, name(dim), block.trips, [&](const IndexExpr& trip) {
-          place(dim).block_trip = trip;
-          reduction_blocks(at + 1);
-        });
-      }
-      return;
+  // `is_last`: no further block adds to the sums.
+  void reduction_blocks(size_t at, bool is_last) {
+    if (at == reduction_.size()) return reduction_block(is_last);
+    const int dim = reduction_[at];
+    const std::vector<TilePart> parts = with_last_trip(blocks_of(dim));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      place(dim).block = parts[i];
+      open_loop(tiles_, Exec::loop, name(dim), parts[i].trips, [&](const IndexExpr& trip) {
+        place(dim).block_trip = trip;
+        reduction_blocks(at + 1, is_last || (parts.size() > 1 && i + 1 == parts.size()));
+      });
     }
+  }
+
+  // The last trip apart: what comes after the contraction follows it in registers.
+  static std::vector<TilePart> with_last_trip(std::vector<TilePart> parts) {
+    TilePart& last = parts.back();
+    const int64_t before = last.trips.value() - 1;
+    if (before <= 0) return parts;
+    TilePart end = last;
+    last.trips = before;
+    end.trips = 1;
+    end.first += before * end.unroll;
+    parts.push_back(end);
+    return parts;
+  }
+
+  void reduction_block(bool is_last) {
     for (size_t side = 0; side < 2; ++side) pack(side);
     tiles(schedule_.order.size(), [&] {
       const Scalar sum =
           points_.sum_of_products(space_.anchor, anchor_index(), guards(), sum_before());
-      tiles_.store(*sums_, sums_index(), sum);
+      if (!is_last) return tiles_.store(*sums_, sums_index(), sum);
+      const ValueId value = graph_.result(space_.anchor);
+      points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
+      points_.store_outputs(point(), guards());
     });
     for (Panel& panel : panels_) panel.is_packed = false;
   }
