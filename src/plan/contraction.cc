@@ -77,9 +77,11 @@ class AnchorSearch {
 };
 
 Status check_sizes(const KernelSpace& space) {
-  for (const IterDim& dim : space.dims)
+  for (const IterDim& dim : space.dims) {
     if (!dim.extent.is_static())
       return unsupported("gemm needs sizes that are numbers, not {}", dim.extent.to_string());
+    if (dim.extent.is(0)) return unsupported("gemm has no blocks of dims without elements");
+  }
   return {};
 }
 
@@ -126,10 +128,9 @@ int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim)
   const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.value();
   const auto block = std::ranges::find(schedule.block, dim, &Tile::dim);
   const bool is_named = block != schedule.block.end();
-  if (dim >= space.parallel)
-    return is_named ? std::min(block->count, std::max<int64_t>(extent, 1)) : extent;
+  if (dim >= space.parallel) return is_named ? std::min(block->count, extent) : extent;
   const int64_t tile = register_tile(schedule, dim);
-  const int64_t most = std::max((extent + tile - 1) / tile * tile, tile);
+  const int64_t most = (extent + tile - 1) / tile * tile;
   return is_named ? std::min(block->count, most) : tile;
 }
 

@@ -16,7 +16,8 @@ struct Contraction {
 };
 
 // Or why the gemm algorithm does not take the body: every point of the results needs one point of
-// the contraction, and no two need the same. Sizes are numbers.
+// the contraction, and no two need the same. Sizes are
+// numbers above 0.
 Result<Contraction> contraction_of(const KernelBody& body, const KernelSpace& space);
 
 // The count of a dim's tile; 1 if it has none.

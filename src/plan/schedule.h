@@ -36,8 +36,10 @@ struct Schedule {
   // of the other dims.
   int row = 0;
   // ---- gemm
-  std::vector<Tile> block = {};  // tiles that stay in a cache: of rows, columns, the reduction
-  bool pack_lhs = false;         // into scratch, panel by panel
+  // Points that stay in a cache: of a result's dim whole tiles (one, if it has no block), of the
+  // reduction, along one dim at most, any number (all, if it has no block).
+  std::vector<Tile> block = {};
+  bool pack_lhs = false;  // into scratch, panel by panel
   bool pack_rhs = false;
 
   bool operator==(const Schedule&) const = default;

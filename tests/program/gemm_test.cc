@@ -270,6 +270,14 @@ graph @g(%x: f32[N, 4], %w: f32[4, 4]) -> f32[N, 4] where N in 1..9 {
 )",
                     [](Schedule&) {}),
             "error: gemm needs sizes that are numbers, not N");
+  EXPECT_EQ(refusal(R"(
+graph @g(%x: f32[3, 0], %w: f32[0, 4]) -> f32[3, 4] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+)",
+                    [](Schedule&) {}),
+            "error: gemm has no blocks of dims without elements");
 }
 
 TEST(Gemms, DISABLED_SweepRandomContractions) {

@@ -50,28 +50,35 @@ struct BoundsAlgebra {
   }
 
   Part guarded(Part part) const {
-    for (const Guard& guard : guards) {
-      const int64_t factor = factor_of(guard.value, part.expr);
-      const std::optional<Dim> ahead = (part.expr - quotient(guard.value, factor)).as_constant();
-      if (!ahead) continue;
-      const Dim low = hone::floordiv(guard.lower, factor) + *ahead;
-      const Dim high = hone::floordiv(guard.upper - 1, factor) + *ahead;
-      // Where neither is provably tighter the guard's is likelier to be of use.
+    // Where neither is provably tighter the guard's is likelier to be of use.
+    auto cut = [&](Dim low, Dim high) {
       if (!provably_le(low, part.range.low)) part.range.low = low;
       if (!provably_le(part.range.high, high)) part.range.high = high;
+    };
+    for (const Guard& guard : guards) {
+      const auto [of_value, of_expr] = coefficients(guard.value, part.expr);
+      const int64_t divisor = std::max<int64_t>(of_value / of_expr, 1);
+      const int64_t multiple = of_expr / of_value;
+      if (const std::optional<Dim> ahead =
+              (part.expr - quotient(guard.value, divisor)).as_constant())
+        cut(hone::floordiv(guard.lower, divisor) + *ahead,
+            hone::floordiv(guard.upper - 1, divisor) + *ahead);
+      else if (const std::optional<Dim> rest = (part.expr - guard.value * multiple).as_constant())
+        cut((multiple > 0 ? guard.lower : guard.upper - 1) * multiple + *rest,
+            (multiple > 0 ? guard.upper - 1 : guard.lower) * multiple + *rest);
     }
     return part;
   }
 
-  // The only f above 1 for which expr = value / f + constant can be, or 1.
-  int64_t factor_of(const IndexExpr& value, const IndexExpr& expr) const {
+  // Of the first index that both expressions mention in a sum. They tell the only factor by which
+  // one can differ from the other.
+  std::pair<int64_t, int64_t> coefficients(const IndexExpr& value, const IndexExpr& expr) const {
     for (size_t i = 0; i < program.indices.size(); ++i) {
-      const std::optional<int64_t> of_expr = expr.coefficient(static_cast<int>(i));
-      const std::optional<int64_t> of_value = value.coefficient(static_cast<int>(i));
-      if (of_expr.value_or(0) == 0 || of_value.value_or(0) == 0) continue;
-      return std::max<int64_t>(*of_value / *of_expr, 1);
+      const int64_t of_expr = expr.coefficient(static_cast<int>(i)).value_or(0);
+      const int64_t of_value = value.coefficient(static_cast<int>(i)).value_or(0);
+      if (of_expr != 0 && of_value != 0) return {of_value, of_expr};
     }
-    return 1;
+    return {1, 1};
   }
 };
 
