@@ -152,7 +152,11 @@ void TileBuilder::store(BufferId buffer, Indices index, Scalar value, std::vecto
 }
 
 IndexExpr TileBuilder::choose(std::string_view name, Dim low, Dim high, Scalar value) {
-  const Index result = index(name, low, high, depth());
+  // The name is seen from here on, also by what stands already in a loop that was set aside.
+  std::string free(name);
+  for (int n = 2; std::ranges::count(program_.indices, free, &TileIndex::name) > 0; ++n)
+    free = fmt::format("{}_{}", name, n);
+  const Index result = index(free, low, high, depth());
   open_.back().names.push_back(program_.indices[static_cast<size_t>(result)].name);
   add({Choose{result, value}});
   return IndexExpr::iter(result);
