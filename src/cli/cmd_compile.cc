@@ -94,7 +94,7 @@ Result<std::string> summary(Compilation& compilation, std::string_view last) {
 }  // namespace
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
-  const NativeOptions options = HONE_TRY(native_options(arguments));
+  const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Graph* graph = single_graph(source.model);
@@ -111,6 +111,7 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   const std::unique_ptr<Progress> progress = console.progress();
   CompileOptions compile;
   compile.plan = options.plan;
+  compile.cache = options.cache.get();
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
   compile.observer = [&](Stage stage, double seconds) { times.push_back({stage, seconds}); };

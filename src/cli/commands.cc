@@ -271,6 +271,7 @@ constexpr Option kRun[] = {
     kIsaOption,
     kThreadsOption,
     kPlanOption,
+    kNativeCacheOption,
     {.name = "output",
      .letter = 'o',
      .take = Take::file,
@@ -297,6 +298,7 @@ constexpr Option kCompile[] = {
     kIsaOption,
     kThreadsOption,
     kPlanOption,
+    kNativeCacheOption,
     {.name = "emit",
      .take = Take::word,
      .value = "FORM",
@@ -322,9 +324,9 @@ constexpr Example kCompileExamples[] = {
 
 // ---- check, convert and conformance ------------------------------------------------------------
 
-constexpr Option kCheck[] = {kInput,        kInputs,    kSeed,          kDim,
-                             kShape,        kExpect,    kRtol,          kAtol,
-                             kTargetOption, kIsaOption, kThreadsOption, kPlanOption};
+constexpr Option kCheck[] = {
+    kInput, kInputs,       kSeed,      kDim,           kShape,      kExpect,           kRtol,
+    kAtol,  kTargetOption, kIsaOption, kThreadsOption, kPlanOption, kNativeCacheOption};
 constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",

@@ -1,12 +1,27 @@
 #include "cli/native.h"
 
 #include "base/file.h"
+#include "cli/cache.h"
 #include "cli/console.h"
 #include "compile/native_engine.h"
 
 namespace hone::cli {
 
-Result<NativeOptions> native_options(const Arguments& arguments) {
+namespace {
+
+// A folder that cannot be used is an error if the user named it.
+Result<std::unique_ptr<KernelCache>> cache_of(const Arguments& arguments, Console& console) {
+  const bool is_named = arguments.given("cache");
+  if (is_named && arguments.text("cache") == "none") return std::unique_ptr<KernelCache>();
+  Result<std::unique_ptr<KernelCache>> cache = open_cache(arguments);
+  if (cache.ok() || is_named) return cache;
+  console.note("compiled kernels are not kept: {}", cache.error().what);
+  return std::unique_ptr<KernelCache>();
+}
+
+}  // namespace
+
+Result<NativeOptions> native_options(const Arguments& arguments, Console& console) {
   NativeOptions options;
   if (arguments.given("target")) {
     const std::string& file = arguments.text("target");
@@ -26,6 +41,7 @@ Result<NativeOptions> native_options(const Arguments& arguments) {
       return usage_error("--threads {}, but the plan says {}", threads, *options.plan.threads);
     options.plan.threads = threads;
   }
+  options.cache = HONE_TRY(cache_of(arguments, console));
   return options;
 }
 
@@ -46,6 +62,7 @@ Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inpu
   const std::unique_ptr<Progress> progress = console.progress();
   CompileOptions compile;
   compile.plan = options.plan;
+  compile.cache = options.cache.get();
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
   const auto engine = std::make_shared<NativeEngine>(options.target, std::move(compile));

@@ -38,12 +38,19 @@ inline constexpr Option kPlanOption = {
     .value = "FILE",
     .doc = "decisions, whole or in part; what it leaves open is decided as always"};
 
+inline constexpr Option kNativeCacheOption = {
+    .name = "cache",
+    .take = Take::file,
+    .value = "DIR",
+    .doc = "the folder of compiled kernels (default: see 'hone help cache ls'); none: no cache"};
+
 struct NativeOptions {
   Target target;
   Plan plan;
+  std::unique_ptr<KernelCache> cache;  // null: none
 };
-// --target, --isa, --threads, --plan.
-Result<NativeOptions> native_options(const Arguments& arguments);
+// --target, --isa, --threads, --plan, --cache.
+Result<NativeOptions> native_options(const Arguments& arguments, Console& console);
 
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);
