@@ -322,6 +322,27 @@ constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
     {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
 
+// ---- bench -------------------------------------------------------------------------------------
+
+constexpr Option kBench[] = {kSeed,
+                             kInput,
+                             kInputs,
+                             kDim,
+                             kShape,
+                             kTargetOption,
+                             kIsaOption,
+                             kThreadsOption,
+                             kPlanOption,
+                             kNativeCacheOption,
+                             {.name = "seconds",
+                              .take = Take::real,
+                              .value = "S",
+                              .doc = "how long to measure",
+                              .fallback = "3"}};
+constexpr Example kBenchExamples[] = {
+    {"hone bench zoo:resnet50", "random inputs, all cores"},
+    {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
+
 // ---- check, convert and conformance ------------------------------------------------------------
 
 constexpr Option kCheck[] = {
@@ -565,6 +586,14 @@ constexpr Command kCommands[] = {
      .options = kCompile,
      .examples = kCompileExamples,
      .run = &cmd_compile},
+    {.name = "bench",
+     .summary = "Measure a model's native code",
+     .text = "Compiles the model, runs it until the time is over, at least three times, and prints "
+             "the median of the runs after the first.",
+     .positionals = kModel,
+     .options = kBench,
+     .examples = kBenchExamples,
+     .run = &cmd_bench},
     {.name = "check",
      .summary = "Hold a model's native code against the reference, and against what is expected",
      .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "

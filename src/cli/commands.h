@@ -21,6 +21,7 @@ Status cmd_cache_gc(const Arguments& arguments, Console& console);
 Status cmd_inspect(const Arguments& arguments, Console& console);
 Status cmd_run(const Arguments& arguments, Console& console);
 Status cmd_check(const Arguments& arguments, Console& console);
+Status cmd_bench(const Arguments& arguments, Console& console);
 Status cmd_compile(const Arguments& arguments, Console& console);
 Status cmd_convert(const Arguments& arguments, Console& console);
 Status cmd_conformance(const Arguments& arguments, Console& console);

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "cli/cache.h"
 #include "cli/console.h"
-#include "compile/native_engine.h"
 
 namespace hone::cli {
 
@@ -56,24 +55,37 @@ Status check_runs_here(const Target& target) {
   return {};
 }
 
-Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
-                                       const NativeOptions& options, Console& console) {
+Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
+                                 const NativeOptions& options, Console& console) {
   HONE_TRY(check_runs_here(options.target));
-  const std::unique_ptr<Progress> progress = console.progress();
+  NativeModel native;
+  native.progress_ = console.progress();
+  native.cancel_ = &console.cancel();
   CompileOptions compile;
   compile.plan = options.plan;
   compile.cache = options.cache.get();
-  compile.progress = progress.get();
-  compile.cancel = &console.cancel();
-  const auto engine = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  if (const Graph* graph = single_graph(model)) {
-    const auto bound = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
-    return engine->run(bound, inputs.tensors);
-  }
-  EvalOptions evaluation;
-  evaluation.cancel = &console.cancel();
-  ModelRunner runner(HONE_TRY(specialize(model, inputs.bindings)), engine);
-  return runner.run(inputs.tensors, evaluation);
+  compile.progress = native.progress_.get();
+  compile.cancel = native.cancel_;
+  native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
+  if (const Graph* graph = single_graph(model))
+    native.graph_ = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
+  else
+    native.runner_ =
+        std::make_shared<ModelRunner>(HONE_TRY(specialize(model, inputs.bindings)), native.engine_);
+  return native;
+}
+
+Result<std::vector<Tensor>> NativeModel::run(std::span<const Tensor> inputs) {
+  if (graph_ != nullptr) return engine_->run(graph_, inputs);
+  EvalOptions options;
+  options.cancel = cancel_;
+  return runner_->run(inputs, options);
+}
+
+Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
+                                       const NativeOptions& options, Console& console) {
+  NativeModel native = HONE_TRY(native_model(model, inputs, options, console));
+  return native.run(inputs.tensors);
 }
 
 }  // namespace hone::cli

@@ -3,7 +3,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
-#include "compile/compilation.h"
+#include "compile/native_engine.h"
 #include "ir/model.h"
 
 #include <string>
@@ -55,6 +55,25 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);
 
+// A model that is ready to run; its graphs are compiled when they are first run.
+class NativeModel {
+ public:
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+
+ private:
+  friend Result<NativeModel> native_model(const Model&, const RunInputs&, const NativeOptions&,
+                                          Console&);
+  std::shared_ptr<Progress> progress_;
+  const CancelToken* cancel_ = nullptr;
+  std::shared_ptr<NativeEngine> engine_;
+  GraphRef graph_;                       // if the model is but one
+  std::shared_ptr<ModelRunner> runner_;  // if it is not
+};
+// Sizes are bound to those of the inputs. The options outlive the model.
+Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
+                                 const NativeOptions& options, Console& console);
+
+// One run.
 Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
                                        const NativeOptions& options, Console& console);
 
