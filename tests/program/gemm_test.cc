@@ -1,117 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "ir/functional.h"
 #include "ir/text.h"
 #include "plan/random_plan.h"
 #include "tests/program/kernel_testing.h"
+#include "tests/program/random_kernels.h"
 
 namespace hone {
 namespace {
-
-std::vector<NodeId> op_nodes(const Graph& graph) {
-  std::vector<NodeId> nodes;
-  for (NodeId node : graph.nodes())
-    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
-      nodes.push_back(node);
-  return nodes;
-}
-
-KernelBody body_of_all(const Graph& graph) { return body_of(graph, op_nodes(graph), {}); }
-
-// A contraction of any kind with something before and after it.
-class RandomGemm {
- public:
-  explicit RandomGemm(Rng& rng) : rng_(rng) {}
-
-  Graph graph() {
-    dtype_ = rng_.pick(kTypes);
-    Value y = rng_.chance(0.5) ? dot() : conv();
-    if (rng_.chance(0.5)) {
-      const int axis = static_cast<int>(rng_.below(static_cast<uint64_t>(y.rank())));
-      Value bias = parameter({y.dim(axis)});
-      y = y + broadcast(bias, y.dims(), {axis});
-    }
-    if (rng_.chance(0.3)) y = maximum(y, 0);
-    if (rng_.chance(0.3)) {
-      Ints permutation;
-      for (int d = 0; d < y.rank(); ++d) permutation.push_back(d);
-      rng_.shuffle(permutation);
-      y = transpose(y, permutation);
-    }
-    if (rng_.chance(0.2)) y = reshape(y, {-1});
-    return b_.finish({y}).value();
-  }
-
- private:
-  static constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::bf16, DType::i32};
-
-  Dim size(int64_t most) { return rng_.between(1, most); }
-
-  Value parameter(const Dims& dims) {
-    return b_.parameter(fmt::format("p{}", count_++), dtype_, dims);
-  }
-  Value operand(const Dims& dims) {
-    Value x = parameter(dims);
-    if (rng_.chance(0.2)) x = maximum(x, 0);
-    if (rng_.chance(0.2)) x = pad(slice(x, 0, 0, x.dim(0) - 1), ones(x, 0), ones(x, 1));
-    return x;
-  }
-  // `at` along axis 0, nothing along the others.
-  static Ints ones(Value x, int64_t at) {
-    Ints pads(static_cast<size_t>(x.rank()), 0);
-    pads[0] = at;
-    return pads;
-  }
-
-  Value dot() {
-    const Dim batch = size(3), depth = size(9);
-    const bool has_batch = rng_.chance(0.4), is_transposed = rng_.chance(0.5);
-    Dims lhs = {size(20), depth}, rhs = {depth, size(20)};
-    Ints contract_lhs = {1}, contract_rhs = {0}, batches;
-    if (is_transposed) std::swap(rhs[0], rhs[1]), contract_rhs = {1};
-    if (rng_.chance(0.3)) lhs.push_back(size(5));
-    if (has_batch) {
-      lhs.insert(lhs.begin(), batch);
-      rhs.insert(rhs.begin(), batch);
-      ++contract_lhs[0], ++contract_rhs[0];
-      batches = {0};
-    }
-    return b_.op(Opcode::dot, {operand(lhs), operand(rhs)},
-                 {{"lhs_batch", batches},
-                  {"rhs_batch", batches},
-                  {"lhs_contract", contract_lhs},
-                  {"rhs_contract", contract_rhs}});
-  }
-
-  Value conv() {
-    const int64_t groups = rng_.chance(0.2) ? 2 : 1, kernel = rng_.between(1, 3);
-    const int64_t in = rng_.between(1, 3);
-    const Dims x = {size(2), in * groups, rng_.between(3, 7), rng_.between(3, 9)};
-    const Dims w = {rng_.between(1, 6) * groups, in, kernel, rng_.between(1, 3)};
-    return b_.op(Opcode::conv, {operand(x), operand(w)},
-                 {{"stride", Ints{rng_.between(1, 2), rng_.between(1, 2)}},
-                  {"pad_low", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
-                  {"pad_high", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
-                  {"groups", groups}});
-  }
-
-  Rng& rng_;
-  Builder b_;
-  DType dtype_ = DType::f32;
-  int count_ = 0;
-};
-
-std::vector<Tensor> random_inputs(const Graph& graph, Rng& rng) {
-  std::vector<Tensor> inputs;
-  for (Type type : graph.input_types()) {
-    std::vector<double> numbers;
-    for (int64_t i = 0; i < type.static_elements(); ++i)
-      numbers.push_back(is_real(type.dtype()) ? rng.uniform(-1, 1)
-                                              : static_cast<double>(rng.between(-9, 9)));
-    inputs.push_back(Tensor::from_reals(type, numbers));
-  }
-  return inputs;
-}
 
 struct Seen {
   int gemms = 0, packed_lhs = 0, packed_rhs = 0, blocked_sums = 0, lanes = 0;

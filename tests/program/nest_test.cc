@@ -7,65 +7,11 @@
 #include "ir/text.h"
 #include "plan/random_plan.h"
 #include "tests/program/kernel_testing.h"
+#include "tests/program/random_kernels.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone {
 namespace {
-
-std::vector<NodeId> op_nodes(const Graph& graph) {
-  std::vector<NodeId> nodes;
-  for (NodeId node : graph.nodes())
-    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
-      nodes.push_back(node);
-  return nodes;
-}
-
-// A legal group that grew from a random node along random edges.
-std::vector<NodeId> random_group(const Graph& graph, const Users& users, Rng& rng) {
-  std::vector<NodeId> all = op_nodes(graph);
-  std::vector<NodeId> group = {rng.pick(all)};
-  if (!check_group(graph, users, group).ok()) return {};
-  const uint64_t wanted = 1 + rng.below(8);
-  for (int attempt = 0; attempt < 24 && group.size() < wanted; ++attempt) {
-    std::set<NodeId> larger(group.begin(), group.end());
-    // One more node, or with it what stands between, so that results are not read outside.
-    for (uint64_t more = 1 + rng.below(3); more > 0; --more) {
-      std::vector<NodeId> inside(larger.begin(), larger.end());
-      const NodeId from = rng.pick(inside);
-      std::vector<NodeId> near;
-      for (ValueId operand : graph.operands(from))
-        if (!operand.is_none()) near.push_back(graph.producer(operand));
-      for (ValueId result : graph.results(from))
-        for (NodeId user : users.of(result)) near.push_back(user);
-      if (near.empty()) continue;
-      const NodeId node = rng.pick(near);
-      if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
-        larger.insert(node);
-    }
-    const std::vector<NodeId> nodes(larger.begin(), larger.end());
-    if (check_group(graph, users, nodes).ok()) group = nodes;
-  }
-  return group;
-}
-
-// The values of all nodes, each rounded to its type.
-std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
-  std::vector<ValueId> values;
-  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
-  graph.set_outputs(values);
-  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
-}
-
-// Whether results depend on the order of sums.
-bool sums_reals(const Graph& graph) {
-  for (NodeId node : graph.nodes()) {
-    const Opcode opcode = graph.opcode(node);
-    if (opcode == Opcode::dot || opcode == Opcode::conv || opcode == Opcode::reduce ||
-        opcode == Opcode::window_reduce || opcode == Opcode::cumulative)
-      if (is_real(graph.type(graph.result(node)).dtype())) return true;
-  }
-  return false;
-}
 
 struct Seen {
   std::map<size_t, int> group_sizes;
@@ -122,10 +68,7 @@ TEST(Nests, DISABLED_SweepRandomGroups) {
   check_random(1'000'000, 20'000, seen);
 }
 
-KernelBody body_of_all(std::string_view text) {
-  const Graph graph = parse_graph(text).value();
-  return body_of(graph, op_nodes(graph), {});
-}
+KernelBody body_of_text(std::string_view text) { return body_of_all(parse_graph(text).value()); }
 
 std::string nest_text(const KernelBody& body, const Schedule& schedule) {
   const Status legal = check_schedule(body, schedule, Target{});
@@ -137,7 +80,7 @@ std::string nest_text(const KernelBody& body, const Schedule& schedule) {
 }
 
 TEST(Nests, ARegisterTileLoadsEachOperandOnce) {
-  KernelBody body = body_of_all(R"(
+  KernelBody body = body_of_text(R"(
 graph @g(%x: f32[28, 100], %w: f32[100, 64]) -> f32[28, 64] {
   %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
   %y = neg %h
@@ -183,7 +126,7 @@ graph @rows(%x: f32[N, 24]) -> f32[N, 24] where N in 1..64 {
 
 // Once per row, in the lanes of the row; sizes may be symbols.
 TEST(Nests, ReductionsOfARowRunInItsLanes) {
-  const KernelBody body = body_of_all(kRows);
+  const KernelBody body = body_of_text(kRows);
   Schedule schedule = {
       .algorithm = Algorithm::nest, .order = {0, 1}, .threads = 1, .lanes = {{1, 8}}, .row = 1};
   EXPECT_EQ(nest_text(body, schedule),
@@ -214,7 +157,7 @@ TEST(Nests, ReductionsOfARowRunInItsLanes) {
 }
 
 TEST(Nests, SchedulesThatDoNotFitAreRefused) {
-  const KernelBody body = body_of_all(kRows);
+  const KernelBody body = body_of_text(kRows);
   const Schedule good = {.algorithm = Algorithm::nest, .order = {0, 1}};
   auto refusal = [&](const auto& change) {
     Schedule schedule = good;

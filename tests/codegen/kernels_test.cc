@@ -1,0 +1,84 @@
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "plan/random_plan.h"
+#include "tests/codegen/native.h"
+#include "tests/program/kernel_testing.h"
+#include "tests/program/random_kernels.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+namespace {
+
+// Builds and compiles the kernel, runs it, and compares with the reference.
+void check_native(const KernelBody& body, const Schedule& schedule,
+                  const std::vector<Tensor>& inputs, const Target& target) {
+  SCOPED_TRACE(print(body.graph) + text_of(schedule));
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  SCOPED_TRACE(print(program));
+  std::vector<Tensor> memory;
+  for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
+  Result<std::vector<Tensor>> actual = run_native(program, memory, target, 2);
+  ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+  const std::vector<Tensor> expected =
+      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Tolerance tolerance = default_tolerance(expected[i].dtype());
+    tolerance = {tolerance.relative * 16, tolerance.absolute * 16};
+    Result<Comparison> comparison =
+        compare((*actual)[i], stored(expected[i], body.outputs[i]), tolerance);
+    ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
+    EXPECT_TRUE(comparison->passed()) << comparison->to_string();
+  }
+}
+
+void random_layouts(KernelBody& body, Rng& rng) {
+  for (size_t i = 0; i < body.inputs.size(); ++i)
+    body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
+  for (size_t i = 0; i < body.outputs.size(); ++i)
+    body.outputs[i] = random_layout(body.graph.type(body.graph.outputs()[i]), rng);
+}
+
+void check_contractions(uint64_t first, uint64_t count) {
+  const std::vector<Target> targets = host_targets();
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(RandomGemm(rng).graph());
+    random_layouts(body, rng);
+    const Target& target = targets[seed % targets.size()];
+    const Schedule schedule = random_schedule(body, target, rng);
+    check_native(body, schedule, random_inputs(body.graph, rng), target);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+void check_groups(uint64_t first, uint64_t count) {
+  const std::vector<Target> targets = host_targets();
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Graph graph =
+        random_graph({.seed = seed, .max_steps = 12, .max_elements = 64, .continuous = true});
+    const Users users(graph);
+    const std::vector<Tensor> values = all_values(graph, random_graph_inputs(graph, seed));
+    const std::vector<NodeId> nodes = random_group(graph, users, rng);
+    if (nodes.empty()) continue;
+    KernelBody body = body_of(graph, users, nodes, {});
+    random_layouts(body, rng);
+    std::vector<Tensor> inputs;
+    for (ValueId input : ports_of(graph, users, nodes).inputs)
+      inputs.push_back(values[input.index]);
+    const Target& target = targets[seed % targets.size()];
+    check_native(body, random_schedule(body, target, rng), inputs, target);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(NativeKernels, FusedGroupsComputeWhatTheReferenceDoes) { check_groups(0, 60); }
+TEST(NativeKernels, ContractionsComputeWhatTheReferenceDoes) { check_contractions(0, 40); }
+TEST(NativeKernels, DISABLED_SweepGroups) { check_groups(1'000'000, 5'000); }
+TEST(NativeKernels, DISABLED_SweepContractions) { check_contractions(1'000'000, 5'000); }
+
+}  // namespace
+}  // namespace hone
