@@ -123,11 +123,12 @@ ScaledTurn<A, parts> scale_turn(F64<A> x, const TwoOverPi<parts, rows>& table) {
   return result;
 }
 
-// x as quarters of a turn: the last two bits of the whole ones, and the rest, in radians.
+// x as quarters of a turn: the last two bits of the whole ones, and the rest, in radians (`single`
+// does without its low part).
 template <class A>
 struct Quarters {
   Number<A, int64_t> whole;
-  F64<A> rest;
+  Pair<A, double> rest;
 };
 
 // Of a whole number below 2^51.
@@ -152,7 +153,7 @@ Quarters<A> quarters(F64<A> x) {
     F64<A> middle = (high - high_whole) + t.x * t.two_over_pi[1];
     F64<A> middle_whole = round_even(middle);
     F64<A> rest = (middle - middle_whole) + t.x * t.two_over_pi[2];
-    return {last_bits(high_whole + middle_whole), rest * half_pi};
+    return {last_bits(high_whole + middle_whole), {rest * half_pi, x.with(0)}};
   } else {
     ScaledTurn<A, 4> t = scale_turn(x, kTwoOverPiFull);
     Pair<A, double> p0 = exact_product(t.x, t.two_over_pi[0]);
@@ -170,25 +171,28 @@ Quarters<A> quarters(F64<A> x) {
     Pair<A, double> rest = sum_of_ordered(t3.high, t3.low + last);
     Pair<A, double> r = exact_product(rest.high, x.with(half_pi));
     F64<A> r_low = fma(rest.low, half_pi, fma(rest.high, half_pi_low, r.low));
-    return {last_bits(middle_whole), r.high + r_low};
+    return {last_bits(middle_whole), sum_of_ordered(r.high, r_low)};
   }
 }
 
+template <class A>
+struct SineAndCosine {
+  F64<A> sine, cosine;
+};
 template <Precision precision, class A>
-F64<A> sin_of_rest(F64<A> r, F64<A> z) {
-  if constexpr (precision == Precision::single)
-    return fma(r * z, polynomial(z, kSinShort), r);
-  else
-    return fma(r * z, polynomial(z, kSinF64), r);
-}
-template <Precision precision, class A>
-F64<A> cos_of_rest(F64<A> z) {
-  F64<A> p = z;
-  if constexpr (precision == Precision::single)
-    p = polynomial(z, kCosShort);
-  else
-    p = polynomial(z, kCosF64);
-  return fma(z * z, p, fma(z, -0.5, 1.0));
+SineAndCosine<A> of_rest(const Pair<A, double>& rest) {
+  const F64<A>& r = rest.high;
+  F64<A> z = r * r;
+  if constexpr (precision == Precision::single) {
+    return {.sine = fma(r * z, polynomial(z, kSinShort), r),
+            .cosine = fma(z * z, polynomial(z, kCosShort), fma(z, -0.5, 1.0))};
+  } else {
+    F64<A> half = z * 0.5;
+    Pair<A, double> first = sum_of_ordered(z.with(1), negate(half));
+    F64<A> second = fma(z * z, polynomial(z, kCosF64), first.low - r * rest.low);
+    return {.sine = r + fma(r * z, polynomial(z, kSinF64), rest.low),
+            .cosine = first.high + second};
+  }
 }
 
 template <class A>
@@ -196,12 +200,10 @@ Truth<A> is_odd(Number<A, int64_t> whole) {
   return real((whole << 63) | Format<double>::kOne) < 0.0;
 }
 
-// The sine of an angle and of whole quarters of a turn.
 template <Precision precision, class A>
 F64<A> sin_of(Quarters<A> angle) {
-  F64<A> z = angle.rest * angle.rest;
-  F64<A> size =
-      select(is_odd(angle.whole), cos_of_rest<precision>(z), sin_of_rest<precision>(angle.rest, z));
+  SineAndCosine<A> rest = of_rest<precision>(angle.rest);
+  F64<A> size = select(is_odd(angle.whole), rest.cosine, rest.sine);
   return real(bits(size) ^ ((angle.whole & int64_t{2}) << 62));
 }
 
@@ -225,11 +227,9 @@ F64<A> cos(F64<A> x) {
 template <Precision precision = Precision::full, class A>
 F64<A> tan(F64<A> x) {
   Quarters<A> angle = quarters<precision>(x);
-  F64<A> z = angle.rest * angle.rest;
-  F64<A> sine = sin_of_rest<precision>(angle.rest, z);
-  F64<A> cosine = cos_of_rest<precision>(z);
+  SineAndCosine<A> rest = of_rest<precision>(angle.rest);
   Truth<A> odd = is_odd(angle.whole);
-  F64<A> ratio = select(odd, negate(cosine), sine) / select(odd, sine, cosine);
+  F64<A> ratio = select(odd, negate(rest.cosine), rest.sine) / select(odd, rest.sine, rest.cosine);
   return select(is_tiny(x), x, ratio);
 }
 
