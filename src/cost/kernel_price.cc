@@ -18,7 +18,7 @@ constexpr double kPage = 4096;  // bytes
 // Lines that lie whole pages apart compete for the same places of a cache.
 constexpr double kApart = 4;
 constexpr double kSpill = 3;        // slots of storing and loading what has no register
-constexpr double kCode = 2000;      // instructions side by side that are read as fast as they run
+constexpr double kCode = 500;       // slots of code side by side that are read as fast as they run
 constexpr double kCopySlots = 3;    // of a vector into a panel
 constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
@@ -219,7 +219,7 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
                               : 1;
       if ((access.loops >> l & 1) != 0 && wide > 1 && access.stride[l] != 1) slots *= 2 * wide;
     }
-  return slots * runs(nest, access.loops);
+  return slots;
 }
 
 // ---- Memory
@@ -286,10 +286,10 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
 // ---- Terms
 // ----------------------------------------------------------------------------------------
 
-double KernelPrice::side_by_side(const Nest& nest, const Work& work) const {
+double KernelPrice::side_by_side(const Nest& nest, Loops loops) const {
   double count = 1;
   for (size_t l = 0; l < loops_.size(); ++l)
-    if ((work.loops >> l & 1) != 0) count *= nest.instructions[l];
+    if ((loops >> l & 1) != 0) count *= nest.instructions[l];
   return count;
 }
 
@@ -297,7 +297,7 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
   const Nest nest = nest_of(schedule);
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   for (const Work& work : work_) {
-    const double count = runs(nest, work.loops), wide = side_by_side(nest, work);
+    const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
     const double spilled = std::max(wide - (registers_ - 3), 0.0) / wide;
     slots += count * (work.slots + kSpill * spilled);
     code += wide * work.slots;
@@ -305,8 +305,14 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
     latency += count / wide * kLatency;
     trips += count / wide;
   }
-  slots *= 1 + std::max(code - kCode, 0.0) / kCode / 4;
-  for (const Access& access : accesses_) loaded += slots_of(nest, access);
+  for (const Access& access : accesses_) {
+    const double each = slots_of(nest, access);
+    loaded += each * runs(nest, access.loops);
+    code += each * side_by_side(nest, access.loops);
+  }
+  const double slower = 1 + std::max(code - kCode, 0.0) / kCode / 4;
+  slots *= slower;
+  loaded *= slower;
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;

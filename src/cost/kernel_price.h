@@ -67,7 +67,7 @@ class KernelPrice {
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;
   double runs(const Nest& nest, Loops loops) const;
-  double side_by_side(const Nest& nest, const Work& work) const;
+  double side_by_side(const Nest& nest, Loops loops) const;
   double slots_of(const Nest& nest, const Access& access) const;
   double footprint(const Nest& nest, const Access& access, size_t level) const;
   double memory(const Nest& nest, double threads) const;
