@@ -17,7 +17,8 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
   if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
     return usage_error("--numerics is for --backend reference");
-  const NativeOptions native = is_native ? HONE_TRY(native_options(arguments, console)) : NativeOptions();
+  NativeOptions native;
+  if (is_native) native = HONE_TRY(native_options(arguments, console));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Graph face = face_of(source.model);

@@ -66,6 +66,11 @@ Result<const Image*> Compilation::image() {
   return at(Stage::image, image_, [&] { return instantiate(*program_, {}, kernels); });
 }
 
+Result<Image> Compilation::image_for(const Bindings& sizes) {
+  const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
+  return instantiate(*program_, sizes, kernels);
+}
+
 Result<std::shared_ptr<const Executable>> Compilation::executable() {
   const Image* image = HONE_TRY(this->image());
   return *HONE_TRY(at(

@@ -37,15 +37,17 @@ struct CompileOptions {
 // wants a plan waits for no code. Not for several threads at once.
 class Compilation {
  public:
-  // The graph's sizes are numbers.
   Compilation(Graph graph, Target target, CompileOptions options = {});
 
   Result<const Graph*> graph();  // prepared
   Result<const Plan*> plan();    // complete
   Result<const Program*> program();
   Result<std::span<const KernelCode>> kernels();
-  Result<const Image*> image();
+  Result<const Image*> image();  // of a graph whose sizes are numbers
   Result<std::shared_ptr<const Executable>> executable();
+
+  // An image of a graph with open sizes, for these; no code is made.
+  Result<Image> image_for(const Bindings& sizes);
 
  private:
   // The stage's result, made by `make` if it is not there.

@@ -9,31 +9,55 @@ NativeEngine::NativeEngine(Target target, CompileOptions options)
 
 Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
                                               std::span<const Tensor> inputs) {
-  const std::shared_ptr<const Executable> executable = HONE_TRY(executable_of(graph, inputs));
-  return executable->run(inputs, {.cancel = options_.cancel});
-}
-
-Result<std::shared_ptr<const Executable>> NativeEngine::executable_of(
-    const GraphRef& graph, std::span<const Tensor> inputs) {
-  std::vector<Type> types;
-  for (const Tensor& input : inputs) types.push_back(input.type());
-  auto known = std::ranges::find_if(
-      kept_, [&](const Kept& kept) { return kept.graph == graph && kept.types == types; });
-  if (known != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, known);
-    return kept_.front().executable;
-  }
   if (options_.team == nullptr) {
     const int64_t threads = options_.plan.threads.value_or(target_.cores);
     options_.team = HONE_TRY(Team::create({.threads = threads}));
   }
-  const Bindings bindings = HONE_TRY(bind_inputs(*graph, types));
-  Compilation compilation(HONE_TRY(specialize(*graph, bindings)), target_, options_);
-  std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  auto known = std::ranges::find_if(
+      sized_, [&](const Sized& one) { return one.graph == graph && one.types == types; });
+  if (known != sized_.end()) {
+    sized_.splice(sized_.begin(), sized_, known);
+  } else {
+    const Bindings sizes = HONE_TRY(bind_inputs(*graph, types));
+    sized_.push_front({graph, std::move(types), HONE_TRY(make(graph, sizes))});
+    if (sized_.size() > kMaxSizes) sized_.pop_back();
+  }
+  return sized_.front().executable->run(inputs, {.cancel = options_.cancel});
+}
+
+Result<std::shared_ptr<const Executable>> NativeEngine::make(const GraphRef& graph,
+                                                             const Bindings& sizes) {
+  if (!graph->is_static()) {
+    if (Compilation* code = HONE_TRY(open_code(graph))) {
+      const Image image = HONE_TRY(code->image_for(sizes));
+      return Executable::load(image, {.team = options_.team});
+    }
+  }
   ++compiled_;
-  kept_.push_front({graph, std::move(types), std::move(executable)});
-  if (kept_.size() > kMaxKept) kept_.pop_back();
-  return kept_.front().executable;
+  return Compilation(HONE_TRY(specialize(*graph, sizes)), target_, options_).executable();
+}
+
+Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
+  auto met = std::ranges::find(open_, graph, &Open::graph);
+  if (met == open_.end()) {
+    open_.push_front({graph, nullptr});
+    if (open_.size() > kMaxGraphs) open_.pop_back();
+    return nullptr;
+  }
+  open_.splice(open_.begin(), open_, met);
+  Open& open = open_.front();
+  if (open.compilation != nullptr || open.is_refused) return open.compilation.get();
+  auto compilation = std::make_unique<Compilation>(*graph, target_, options_);
+  if (const auto kernels = compilation->kernels(); !kernels.ok()) {
+    if (kernels.error().code != ErrorCode::unsupported) return kernels.error();
+    open.is_refused = true;
+    return nullptr;
+  }
+  ++compiled_;
+  open.compilation = std::move(compilation);
+  return open.compilation.get();
 }
 
 }  // namespace hone

@@ -9,30 +9,45 @@
 
 namespace hone {
 
-// Runs the graphs of models as native code, each compiled when it is first met with inputs of its
-// types: at most kMaxKept at a time, the least recently used ones go first.
+// Runs the graphs of models as native code, compiled when they are first met.
+//
+// A graph with open sizes is first compiled for the sizes at hand, which gives the best code. When
+// it comes back with others it is compiled once more with its sizes left open, and that code serves
+// all sizes from then on. A graph that cannot be compiled so is compiled for each size.
+//
+// What is made is kept: kMaxGraphs open graphs and kMaxSizes executables, the least recently used
+// ones go first.
 class NativeEngine : public GraphEngine {
  public:
-  static constexpr size_t kMaxKept = 128;
+  static constexpr size_t kMaxGraphs = 128;
+  static constexpr size_t kMaxSizes = 256;
 
   explicit NativeEngine(Target target, CompileOptions options = {});
 
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
-  // Graphs that were compiled so far.
+  // How often code was made so far.
   int64_t compiled() const { return compiled_; }
 
  private:
-  struct Kept {
+  struct Sized {
     GraphRef graph;
-    std::vector<Type> types;
+    std::vector<Type> types;  // of the inputs
     std::shared_ptr<const Executable> executable;
   };
-  Result<std::shared_ptr<const Executable>> executable_of(const GraphRef& graph,
-                                                          std::span<const Tensor> inputs);
+  struct Open {
+    GraphRef graph;
+    std::unique_ptr<Compilation> compilation;  // null: met once; or only sizes make it compilable
+    bool is_refused = false;
+  };
+
+  Result<std::shared_ptr<const Executable>> make(const GraphRef& graph, const Bindings& sizes);
+  // The code for all sizes; null if there is none.
+  Result<Compilation*> open_code(const GraphRef& graph);
 
   const Target target_;
   CompileOptions options_;
-  std::list<Kept> kept_;
+  std::list<Sized> sized_;
+  std::list<Open> open_;
   int64_t compiled_ = 0;
 };
 

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "compile/native_engine.h"
+#include "report/compare.h"
+#include "tests/io/onnx_file.h"
+
+// Models whose sizes change from run to run.
+
+namespace hone {
+namespace {
+
+Tensor reals(Dims dims, const std::vector<double>& numbers) {
+  return Tensor::from_reals(Type::get(DType::f32, dims), numbers);
+}
+
+void expect_equal(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Result<Comparison> comparison = compare(actual[i], expected[i], {1e-5, 1e-6});
+    ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
+    EXPECT_TRUE(comparison->passed()) << comparison->to_string();
+  }
+}
+
+// One head of attention over a cache that every step makes longer.
+TEST(NativeSizes, AGrowingCacheIsCompiledTwice) {
+  onnx_testing::File file;
+  file.graph.input("q", DType::f32, {"1", "4"});
+  file.graph.input("past", DType::f32, {"past_length", "4"});
+  file.graph.node("Concat", {"past", "q"}, {"present"}, {{"axis", 0}});
+  file.graph.node("Transpose", {"present"}, {"keys"}, {{"perm", Ints{1, 0}}});
+  file.graph.node("MatMul", {"q", "keys"}, {"scores"});
+  file.graph.node("Softmax", {"scores"}, {"weights"}, {{"axis", -1}});
+  file.graph.node("MatMul", {"weights", "present"}, {"y"});
+  file.graph.outputs({"y", "present"});
+  const Model model = file.model();
+  const auto engine = std::make_shared<NativeEngine>(host_target().value());
+  ModelRunner runner(model, engine);
+  Tensor cache = reals({0, 4}, {});
+  for (int step = 0; step < 256; ++step) {
+    const double x = 0.1 * (step % 7);
+    const std::vector<Tensor> inputs = {reals({1, 4}, {1, x, -x, 0.5}), cache};
+    Result<std::vector<Tensor>> out = runner.run(inputs);
+    ASSERT_TRUE(out.ok()) << out.error().to_string();
+    if (step % 50 < 3) expect_equal(*out, evaluate_model(model, inputs).value());
+    cache = (*out)[1];
+  }
+  EXPECT_LE(engine->compiled(), 2);
+}
+
+// 256 boxes of which `count` are good enough, apart from each other.
+std::vector<Tensor> boxes_of(int64_t count) {
+  std::vector<double> boxes, scores;
+  for (int i = 0; i < 256; ++i) {
+    boxes.insert(boxes.end(), {2.0 * i, 0, 2.0 * i + 1, 1});
+    scores.push_back(i < count ? 0.9 : 0.1);
+  }
+  return {reals({1, 256, 4}, boxes), reals({1, 1, 256}, scores)};
+}
+
+TEST(NativeSizes, NothingIsCompiledAfterTheTenthCountOfDetections) {
+  const Model model = onnx_testing::detector_file().model();
+  const auto engine = std::make_shared<NativeEngine>(host_target().value());
+  ModelRunner runner(model, engine);
+  int64_t after_ten = 0;
+  for (int64_t count = 1; count <= 200; ++count) {
+    const std::vector<Tensor> inputs = boxes_of(count);
+    Result<std::vector<Tensor>> out = runner.run(inputs);
+    ASSERT_TRUE(out.ok()) << out.error().to_string();
+    ASSERT_EQ((*out)[0].type().static_dims(), (Ints{count, 4}));
+    if (count % 50 == 3) expect_equal(*out, evaluate_model(model, inputs).value());
+    if (count == 10) after_ten = engine->compiled();
+  }
+  EXPECT_EQ(engine->compiled(), after_ten);
+}
+
+}  // namespace
+}  // namespace hone
