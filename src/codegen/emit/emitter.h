@@ -84,6 +84,10 @@ class Emitter {
   Value pointer(tile::BufferId buffer, Value offset);
   // `first` is the offset of lane 0.
   Value load_vector(const Place& place, Value first, Value otherwise);
+  // For lanes that lie apart: a pointer each; all of one buffer's elements are whole bytes.
+  Value pointers(const Place& place, const Trips& trips);
+  Value load_scattered(const Place& place, const Trips& trips, Value otherwise);
+  void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
   void store_vector(const Place& place, Value first, Value value);
   void store_each_lane(const Place& place, const Trips& trips, Value value);

@@ -154,13 +154,12 @@ void Emitter::emit(const Load& s) {
            if (!is_vector)
              return where(at_place.condition, otherwise,
                           [&] { return load_element(s.buffer, index(at_place.offset, trips)); });
-           if (at_place.stride == 1 && !is_packed(s.buffer))
-             return where(at_place.condition, otherwise, [&] {
-               const IndexExpr first = here(at_place.offset, trips, 0);
-               return load_vector(at_place, index(first, trips), otherwise);
-             });
-           return where(at_place.condition, otherwise,
-                        [&] { return load_each_lane(at_place, trips, otherwise); });
+           return where(at_place.condition, otherwise, [&] {
+             if (is_packed(s.buffer)) return load_each_lane(at_place, trips, otherwise);
+             if (at_place.stride != 1) return load_scattered(at_place, trips, otherwise);
+             const IndexExpr first = here(at_place.offset, trips, 0);
+             return load_vector(at_place, index(first, trips), otherwise);
+           });
          }));
 }
 
@@ -180,6 +179,34 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
   return is_same ? number : code_.select(place.mask, number, otherwise);
 }
 
+Value Emitter::pointers(const Place& place, const Trips& trips) {
+  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const mlir::Type type = mlir::LLVM::getFixedVectorType(pointer_type(b_), lanes());
+  auto from = [&](Value base, Value offsets) {
+    return b_.create<mlir::LLVM::GEPOp>(type, element, base, ValueRange{offsets});
+  };
+  if (!place.stride)
+    return from(around_.buffers[place.buffer], as_vector(index(place.offset, trips)));
+  // Gathers take offsets of 32 bits in half the space.
+  const bool is_near = *place.stride * lanes() < INT32_MAX && *place.stride * lanes() > INT32_MIN;
+  const Value lane = code_.iota(code_.i(is_near ? 32 : 64), lanes());
+  const Value offsets = code_.mul(lane, code_.integer(*place.stride, lane));
+  return from(pointer(place.buffer, index(here(place.offset, trips, 0), trips)), offsets);
+}
+
+Value Emitter::load_scattered(const Place& place, const Trips& trips, Value otherwise) {
+  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const auto type = mlir::VectorType::get({lanes()}, element);
+  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  const Value mask = place.mask ? place.mask : as_vector(code_.integer(code_.i(1), 1));
+  const Value nothing = b_.create<mlir::LLVM::PoisonOp>(type);
+  const Value stored = b_.create<mlir::LLVM::masked_gather>(type, pointers(place, trips), mask,
+                                                            ValueRange{nothing}, alignment);
+  const Value number = numbers_.from_memory(dtype(place.buffer), stored);
+  return place.mask ? code_.select(place.mask, number, otherwise) : number;
+}
+
+// Of elements that are smaller than a byte.
 Value Emitter::load_each_lane(const Place& place, const Trips& trips, Value otherwise) {
   // Offsets that are regular are numbers plus constants; others are taken from a vector.
   const Value offsets = place.stride ? Value() : index(place.offset, trips);
@@ -212,10 +239,12 @@ void Emitter::emit(const Store& s) {
     where(at_place.condition, [&] {
       if (!is_vector)
         store_element(s.buffer, index(at_place.offset, trips), value);
-      else if (at_place.stride == 1 && !is_packed(s.buffer))
+      else if (is_packed(s.buffer))
+        store_each_lane(at_place, trips, value);
+      else if (at_place.stride == 1)
         store_vector(at_place, index(here(at_place.offset, trips, 0), trips), value);
       else
-        store_each_lane(at_place, trips, value);
+        store_scattered(at_place, trips, value);
     });
   });
 }
@@ -228,6 +257,13 @@ void Emitter::store_vector(const Place& place, Value first, Value value) {
     b_.create<mlir::LLVM::MaskedStoreOp>(stored, to, place.mask, alignment);
   else
     b_.create<mlir::LLVM::StoreOp>(stored, to, alignment);
+}
+
+void Emitter::store_scattered(const Place& place, const Trips& trips, Value value) {
+  const Value stored = numbers_.to_memory(dtype(place.buffer), value);
+  const unsigned alignment = Instructions::element(stored).getIntOrFloatBitWidth() / 8;
+  const Value mask = place.mask ? place.mask : as_vector(code_.integer(code_.i(1), 1));
+  b_.create<mlir::LLVM::masked_scatter>(stored, pointers(place, trips), mask, alignment);
 }
 
 void Emitter::store_each_lane(const Place& place, const Trips& trips, Value value) {
