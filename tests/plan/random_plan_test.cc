@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "tests/target/target_testing.h"
@@ -34,6 +36,55 @@ TEST(RandomPlan, IsLegalForTheZoo) {
     SCOPED_TRACE(model.name);
     expect_legal(prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value(), 1);
   }
+}
+
+// What a plan decides, as words that are counted.
+void count(const Plan& plan, std::map<std::string, int>& counts) {
+  if (plan.threads) ++counts[fmt::format("threads {}", *plan.threads)];
+  for (const Group& group : plan.fuse)
+    ++counts[group.nodes.size() == 1 ? "fuse one" : "fuse several"];
+  for (const auto& [name, is_view] : plan.view) ++counts[is_view ? "view yes" : "view no"];
+  for (const auto& [name, layout] : plan.layout) {
+    const bool has_block =
+        std::ranges::any_of(layout.parts, [](const Layout::Part& part) { return part.block > 1; });
+    ++counts[layout.is_row_major() ? "layout plain"
+             : has_block           ? "layout blocked"
+                                   : "layout order"];
+  }
+  for (const auto& [hash, schedule] : plan.schedule) {
+    ++counts[fmt::format("algorithm {}", name(schedule.algorithm))];
+    if (schedule.algorithm == Algorithm::generic) continue;
+    ++counts[std::ranges::is_sorted(schedule.order) ? "order plain" : "order changed"];
+    ++counts[fmt::format("divided {}", std::min(schedule.threads, 3))];
+    for (const Tile& lanes : schedule.lanes) ++counts[fmt::format("lanes {}", lanes.count)];
+    ++counts[fmt::format("unroll {}", schedule.unroll.size())];
+    ++counts[fmt::format("row {}", std::min(schedule.row, 3))];
+    ++counts[fmt::format("block {}", std::min<size_t>(schedule.block.size(), 3))];
+    ++counts[fmt::format("pack {}{}", schedule.pack_lhs ? 1 : 0, schedule.pack_rhs ? 1 : 0)];
+  }
+  for (const auto& [name, offset] : plan.offset) ++counts[offset == 0 ? "offset 0" : "offset more"];
+  for (const auto& [key, inner] : plan.region) {
+    ++counts["region"];
+    count(inner, counts);
+  }
+}
+
+TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
+  std::map<std::string, int> counts;
+  for (uint64_t seed = 0; seed < 400; ++seed)
+    count(random_plan(prepare(random_graph({.seed = seed})).value(), target(), seed), counts);
+  std::vector<std::string> wanted = {
+      "fuse one",     "fuse several",   "view yes",          "view no",        "layout plain",
+      "layout order", "layout blocked", "order plain",       "order changed",  "offset 0",
+      "offset more",  "region",         "algorithm generic", "algorithm nest", "algorithm gemm",
+      "pack 00",      "pack 01",        "pack 10",           "pack 11"};
+  for (int i = 1; i <= 8; ++i) wanted.push_back(fmt::format("threads {}", i));
+  for (int i = 0; i <= 3; ++i)
+    for (std::string_view what : {"divided", "row", "block"})
+      wanted.push_back(fmt::format("{} {}", what, i));
+  for (int i = 0; i <= 2; ++i) wanted.push_back(fmt::format("unroll {}", i));
+  for (int lanes = 2; lanes <= 64; lanes *= 2) wanted.push_back(fmt::format("lanes {}", lanes));
+  for (const std::string& what : wanted) EXPECT_GE(counts[what], 3) << what;
 }
 
 }  // namespace
