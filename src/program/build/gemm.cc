@@ -32,6 +32,7 @@ class GemmBuilder {
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
     order_reduction();
     make_scratch();
+    for (size_t side = 0; side < 2; ++side) lies_along_lanes_[side] = lies_along_lanes(side);
     points_.pin(space_.anchor);
     points_.split_by([this](NodeId) { return splits(); });
     points_.take_factors_from(
@@ -72,9 +73,7 @@ class GemmBuilder {
     const ValueId rhs = graph_.operands(space_.anchor)[1];
     const auto input = std::ranges::find(graph_.inputs(), rhs);
     if (input == graph_.inputs().end()) return;
-    const std::vector<Type> operands = graph_.operand_types(space_.anchor);
-    const AccessRelation relation =
-        access_of({graph_.op(space_.anchor), operands}, graph_.result_types(space_.anchor));
+    const AccessRelation relation = relation_of(space_.anchor);
     const Indices index =
         stored_index(body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())],
                      relation.operands[1].at(0).index);
@@ -84,6 +83,38 @@ class GemmBuilder {
              index.begin();
     };
     std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
+  }
+
+  // Whether neighbours in memory of what the operand is made of are neighbours in the lanes.
+  bool lies_along_lanes(size_t side) const {
+    if (schedule_.lanes.empty()) return false;
+    const AccessRelation relation = relation_of(space_.anchor);
+    Indices iters = contraction_.index;
+    for (int dim = space_.parallel; dim < dim_count(); ++dim) iters.push_back(IndexExpr::iter(dim));
+    Indices index = composed(relation.operands[side].at(0).index, iters);
+    ValueId value = graph_.operands(space_.anchor)[side];
+    for (;;) {
+      const NodeId node = graph_.producer(value);
+      const auto input = std::ranges::find(graph_.inputs(), value);
+      if (input != graph_.inputs().end()) {
+        const auto at = static_cast<size_t>(input - graph_.inputs().begin());
+        const Indices stored = stored_index(body_.inputs[at], index);
+        return !stored.empty() && stored.back().mentions(schedule_.lanes[0].dim);
+      }
+      if (graph_.operands(node).empty()) return true;
+      index = composed(relation_of(node).operands[0].at(0).index, index);
+      value = graph_.operands(node)[0];
+    }
+  }
+
+  AccessRelation relation_of(NodeId node) const {
+    const std::vector<Type> operands = graph_.operand_types(node);
+    return access_of({graph_.op(node), operands}, graph_.result_types(node));
+  }
+  static Indices composed(const Indices& access, const Indices& iters) {
+    Indices index;
+    for (const IndexExpr& expr : access) index.push_back(expr.substitute(iters));
+    return index;
   }
 
   void make_scratch() {
@@ -275,11 +306,7 @@ class GemmBuilder {
       if (place(dim).tile.has_gaps) guards.push_back({index_of(dim), 0, extent(dim)});
     return guards;
   }
-  Indices anchor_index() const {
-    Indices index;
-    for (const IndexExpr& expr : contraction_.index) index.push_back(expr.substitute(point()));
-    return index;
-  }
+  Indices anchor_index() const { return composed(contraction_.index, point()); }
 
   // ---- Scratch ---------------------------------------------------------------------------------
 
@@ -376,7 +403,9 @@ class GemmBuilder {
     if (!contraction_.sides[side][static_cast<size_t>(dim)]) return pack_points(side, exec, at + 1);
     Place& here = place(dim);
     const bool is_lanes = exec == Exec::lanes;
-    open_loop(tiles_, exec, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
+    // Elements that lie apart go one by one: it takes longer to gather them in a vector.
+    const Exec how = is_lanes && lies_along_lanes_[side] ? Exec::lanes : Exec::unroll;
+    open_loop(tiles_, how, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
               [&](const IndexExpr& i) {
                 (is_lanes ? here.lane : here.u) = i;
                 pack_points(side, exec, at + 1);
@@ -408,7 +437,8 @@ class GemmBuilder {
   std::vector<int> reduction_;  // dims, from outside in
   DType wide_ = DType::f32;     // of sums and factors
   std::array<Panel, 2> panels_;
-  std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
+  std::array<bool, 2> lies_along_lanes_ = {};  // each operand
+  std::optional<tile::BufferId> sums_;         // of the blocks of the reduction so far
 };
 
 }  // namespace
