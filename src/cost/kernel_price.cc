@@ -1,6 +1,7 @@
 #include "cost/kernel_price.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -47,6 +48,9 @@ struct KernelPrice::Nest {
   double copies = 0;   // slots of packing
   std::array<bool, 2> is_packed = {};
 
+  bool packs(const Access& access) const {
+    return access.side >= 0 && access.side < 2 && is_packed[static_cast<size_t>(access.side)];
+  }
   void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
 };
 
@@ -59,6 +63,13 @@ KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t t
   registers_ = target.isa == Isa::avx512 ? 32 : 16;
   slot_ = 2 * (vector_bytes(target.isa) / 4) / target.peak(DType::f32);
   KernelReader(body, *this).run();
+  for (Access& access : accesses_) {
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      const double stride = access.stride[l] * access.element;
+      if (access.stride[l] == 1) access.contiguous |= 1U << l;
+      if (stride != 0 && std::fmod(stride, kPage) == 0) access.by_page |= 1U << l;
+    }
+  }
 }
 
 double KernelPrice::contiguity(int dim) const {
@@ -68,8 +79,7 @@ double KernelPrice::contiguity(int dim) const {
   return bytes;
 }
 
-// ---- Loops
-// ----------------------------------------------------------------------------------------
+// ---- Loops -------------------------------------------------------------------------------------
 
 KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
   Nest nest;
@@ -186,8 +196,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   }
 }
 
-// ---- Instructions
-// ---------------------------------------------------------------------------------
+// ---- Instructions ------------------------------------------------------------------------------
 
 // How often something is computed that depends on these loops, in instructions: in the outermost
 // place where its index is known.
@@ -209,9 +218,7 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? 2 : 1;
-  const bool is_packed =
-      access.side >= 0 && access.side < 2 && nest.is_packed[static_cast<size_t>(access.side)];
-  if (!is_packed)
+  if (!nest.packs(access))
     for (size_t l = 0; l < loops_.size(); ++l) {
       // Lanes that lie apart are read and written one by one.
       const double wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l]
@@ -222,27 +229,21 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   return slots;
 }
 
-// ---- Memory
-// ---------------------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 
-// Bytes of an array that the steps from a level on touch, in whole cache lines.
-double KernelPrice::footprint(const Nest& nest, const Access& access, size_t level) const {
-  std::array<double, kMaxLoops> inside = nest.tile;
-  for (size_t i = level; i < nest.count; ++i) inside[nest.steps[i].loop] *= nest.steps[i].trips;
-  const bool is_packed =
-      access.side >= 0 && access.side < 2 && nest.is_packed[static_cast<size_t>(access.side)];
-  double elements = 1, in_line = 1;
-  for (size_t l = 0; l < loops_.size(); ++l) {
-    if ((access.loops >> l & 1) == 0) continue;
+// Bytes of an array that so many points of each loop touch, in whole cache lines.
+double KernelPrice::footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
+                              bool is_packed) const {
+  double elements = 1, in_line = 1, apart = 1;
+  for (Loops left = access.loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
     elements *= inside[l];
-    if (access.stride[l] == 1) in_line = std::max(in_line, inside[l]);
+    if ((access.contiguous >> l & 1) != 0) in_line = std::max(in_line, inside[l]);
+    if ((access.by_page >> l & 1) != 0 && inside[l] > 4) apart = kApart;
   }
-  if (is_packed) in_line = elements;
-  double apart = 1;
-  for (size_t l = 0; l < loops_.size() && !is_packed; ++l) {
-    const double bytes = access.stride[l] * access.element;
-    if ((access.loops >> l & 1) != 0 && inside[l] > 4 && std::fmod(bytes, kPage) == 0)
-      apart = kApart;
+  if (is_packed) {
+    in_line = elements;
+    apart = 1;
   }
   const double bytes = elements / in_line * std::max(in_line * access.element, kLine);
   return std::min(bytes, std::max(access.bytes, kLine)) * apart;
@@ -250,11 +251,22 @@ double KernelPrice::footprint(const Nest& nest, const Access& access, size_t lev
 
 double KernelPrice::memory(const Nest& nest, double threads) const {
   const size_t levels = nest.count + 1;
+  // What the steps from a level on touch, by access and level.
   std::array<std::array<double, 3 * kMaxLoops + 1>, kMaxAccesses> touched;
   std::array<double, 3 * kMaxLoops + 1> all = {};
-  for (size_t a = 0; a < accesses_.size(); ++a)
-    for (size_t level = 0; level < levels; ++level)
-      all[level] += touched[a][level] = footprint(nest, accesses_[a], level);
+  for (size_t a = 0; a < accesses_.size(); ++a) {
+    const Access& access = accesses_[a];
+    const bool is_packed = nest.packs(access);
+    std::array<double, kMaxLoops> inside = nest.tile;
+    all[nest.count] += touched[a][nest.count] = footprint(access, inside, is_packed);
+    for (size_t i = nest.count; i-- > 0;) {
+      const Nest::Step& step = nest.steps[i];
+      inside[step.loop] *= step.trips;
+      const bool is_more = step.trips != 1 && (access.loops >> step.loop & 1) != 0;
+      touched[a][i] = is_more ? footprint(access, inside, is_packed) : touched[a][i + 1];
+      all[i] += touched[a][i];
+    }
+  }
   double slowest = 0;
   for (size_t c = 0; c < target_.caches.size(); ++c) {
     const CacheLevel& cache = target_.caches[c];
@@ -283,8 +295,7 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
   return slowest;
 }
 
-// ---- Terms
-// ----------------------------------------------------------------------------------------
+// ---- Terms -------------------------------------------------------------------------------------
 
 double KernelPrice::side_by_side(const Nest& nest, Loops loops) const {
   double count = 1;

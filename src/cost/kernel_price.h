@@ -60,6 +60,8 @@ class KernelPrice {
     bool is_store = false;
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
+    Loops contiguous = 0;                    // where the stride is 1
+    Loops by_page = 0;                       // where neighbours lie whole pages apart
   };
   struct Nest;
 
@@ -69,7 +71,8 @@ class KernelPrice {
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_of(const Nest& nest, const Access& access) const;
-  double footprint(const Nest& nest, const Access& access, size_t level) const;
+  double footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
+                   bool is_packed) const;
   double memory(const Nest& nest, double threads) const;
 
   const Target target_;

@@ -97,21 +97,21 @@ class FrameCheck {
   }
 
   Error cycle(const std::vector<uint32_t>& waits) const {
-    for (size_t i = 1; i < frame_.order.size(); ++i) {
-      const auto before = std::span(frame_.order).first(i);
-      const uint32_t step = frame_.order[i - 1];
+    std::vector<size_t> place(frame_.steps.size(), frame_.order.size());  // in the order
+    for (size_t i = 0; i < frame_.order.size(); ++i) place[frame_.order[i]] = i;
+    for (uint32_t step : frame_.order)
       for (uint32_t needed : frame_.needs(step))
-        if (std::ranges::find(frame_.order, needed) != frame_.order.end() &&
-            std::ranges::find(before, needed) == before.end())
+        if (place[needed] < frame_.order.size() && place[needed] > place[step])
           return bad_input("{} stands before {}, which it reads", label(frame_.steps[step]),
                            label(frame_.steps[needed]))
               .within("order");
-    }
     // Each step that waits has one that it waits for; going back must come round.
     uint32_t step = 0;
     while (waits[step] == 0) ++step;
     std::vector<uint32_t> path;
-    while (std::ranges::find(path, step) == path.end()) {
+    std::vector<bool> seen(frame_.steps.size());
+    while (!seen[step]) {
+      seen[step] = true;
       path.push_back(step);
       for (uint32_t needed : frame_.needs(step))
         if (waits[needed] > 0) step = needed;

@@ -40,8 +40,7 @@ std::string labelled(char sigil, std::string_view name) {
   return text;
 }
 
-// ---- Values
-// ---------------------------------------------------------------------------------------
+// ---- Values ------------------------------------------------------------------------------------
 
 std::string text_of(Algorithm algorithm) { return std::string(name(algorithm)); }
 std::string text_of(bool flag) { return flag ? "yes" : "no"; }
@@ -67,8 +66,7 @@ std::string text_of(const Schedule& schedule) {
   return "{" + text + "}";
 }
 
-// ---- Entries
-// --------------------------------------------------------------------------------------
+// ---- Entries -----------------------------------------------------------------------------------
 
 // "layout %h" and "[0, 1]".
 struct Entry {
