@@ -109,9 +109,7 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
 
   std::vector<StageTime> times;
   const std::unique_ptr<Progress> progress = console.progress();
-  CompileOptions compile;
-  compile.plan = options.plan;
-  compile.cache = options.cache.get();
+  CompileOptions compile = compile_options(options);
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
   compile.observer = [&](Stage stage, double seconds) { times.push_back({stage, seconds}); };

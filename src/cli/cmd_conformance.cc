@@ -12,8 +12,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/echo.h"
+#include "cli/native.h"
 #include "cli/source.h"
-#include "compile/native_engine.h"
 #include "report/conformance.h"
 #include "report/conformance_text.h"
 
@@ -71,6 +71,11 @@ class Runner {
     limits_.memory_bytes = memory_limit_;
     options_ = {"--mode", std::string(name(mode))};
     for (const char* option : {"backend", "rtol", "atol", "memory-limit"}) {
+      options_.push_back(fmt::format("--{}", option));
+      options_.push_back(arguments.text(option));
+    }
+    for (const char* option : {"isa", "plan-seed", "cache"}) {
+      if (!arguments.given(option)) continue;
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
     }
@@ -181,8 +186,11 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   options.tolerance = {arguments.real("rtol"), arguments.real("atol")};
   if (const int64_t limit = arguments.integer("memory-limit"); limit > 0)
     options.max_bytes = limit * kMiB;
-  if (arguments.text("backend") == "native")
-    options.engine = std::make_shared<NativeEngine>(HONE_TRY(host_target()));
+  NativeOptions native;
+  if (arguments.text("backend") == "native") {
+    native = HONE_TRY(native_options(arguments, console));
+    options.engine = std::make_shared<NativeEngine>(native.target, compile_options(native));
+  }
   // The case is the reproducer; the one that main() would save is not needed.
   CaseOutcome outcome;
   try {

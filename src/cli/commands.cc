@@ -271,6 +271,7 @@ constexpr Option kRun[] = {
     kIsaOption,
     kThreadsOption,
     kPlanOption,
+    kPlanSeedOption,
     kNativeCacheOption,
     {.name = "output",
      .letter = 'o',
@@ -298,6 +299,7 @@ constexpr Option kCompile[] = {
     kIsaOption,
     kThreadsOption,
     kPlanOption,
+    kPlanSeedOption,
     kNativeCacheOption,
     {.name = "emit",
      .take = Take::word,
@@ -333,6 +335,7 @@ constexpr Option kBench[] = {kSeed,
                              kIsaOption,
                              kThreadsOption,
                              kPlanOption,
+                             kPlanSeedOption,
                              kNativeCacheOption,
                              {.name = "seconds",
                               .take = Take::real,
@@ -345,9 +348,10 @@ constexpr Example kBenchExamples[] = {
 
 // ---- check, convert and conformance ------------------------------------------------------------
 
-constexpr Option kCheck[] = {
-    kInput, kInputs,       kSeed,      kDim,           kShape,      kExpect,           kRtol,
-    kAtol,  kTargetOption, kIsaOption, kThreadsOption, kPlanOption, kNativeCacheOption};
+constexpr Option kCheck[] = {kInput,          kInputs,           kSeed,          kDim,
+                             kShape,          kExpect,           kRtol,          kAtol,
+                             kTargetOption,   kIsaOption,        kThreadsOption, kPlanOption,
+                             kPlanSeedOption, kNativeCacheOption};
 constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
@@ -402,6 +406,9 @@ constexpr Option kCaseBackend = {.name = "backend",
                                  .words = "reference|native"};
 constexpr Option kConformance[] = {
     kCaseBackend,
+    kIsaOption,
+    kPlanSeedOption,
+    kNativeCacheOption,
     {.name = "constants",
      .doc = "turn the inputs into constants of the graphs, and fold them before they are run"},
     {.name = "symbolic",
@@ -447,6 +454,9 @@ constexpr Option kCaseOptions[] = {{.name = "mode",
                                     .fallback = "plain",
                                     .words = "plain|constants|symbolic"},
                                    kCaseBackend,
+                                   kIsaOption,
+                                   kPlanSeedOption,
+                                   kNativeCacheOption,
                                    kCaseMemory,
                                    kCaseRtol,
                                    kCaseAtol};

@@ -34,6 +34,12 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
     const std::string& file = arguments.text("plan");
     options.plan = HONE_TRY(parse_plan(HONE_TRY(read_file(file, kMaxPlanText)), file));
   }
+  if (arguments.given("plan-seed")) {
+    if (arguments.given("plan") || arguments.given("threads"))
+      return usage_error(
+          "--plan-seed draws the whole plan; it goes with neither --plan nor --threads");
+    options.plan_seed = static_cast<uint64_t>(arguments.integer("plan-seed"));
+  }
   if (arguments.given("threads")) {
     const int64_t threads = arguments.integer("threads");
     if (options.plan.threads.value_or(threads) != threads)
@@ -42,6 +48,14 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   }
   options.cache = HONE_TRY(cache_of(arguments, console));
   return options;
+}
+
+CompileOptions compile_options(const NativeOptions& options) {
+  CompileOptions compile;
+  compile.plan = options.plan;
+  compile.plan_seed = options.plan_seed;
+  compile.cache = options.cache.get();
+  return compile;
 }
 
 Status check_runs_here(const Target& target) {
@@ -61,9 +75,7 @@ Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
   NativeModel native;
   native.progress_ = console.progress();
   native.cancel_ = &console.cancel();
-  CompileOptions compile;
-  compile.plan = options.plan;
-  compile.cache = options.cache.get();
+  CompileOptions compile = compile_options(options);
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));

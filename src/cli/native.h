@@ -38,6 +38,11 @@ inline constexpr Option kPlanOption = {
     .value = "FILE",
     .doc = "decisions, whole or in part; what it leaves open is decided as always"};
 
+inline constexpr Option kPlanSeedOption = {
+    .name = "plan-seed",
+    .take = Take::integer,
+    .value = "N",
+    .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
 inline constexpr Option kNativeCacheOption = {
     .name = "cache",
     .take = Take::file,
@@ -47,10 +52,13 @@ inline constexpr Option kNativeCacheOption = {
 struct NativeOptions {
   Target target;
   Plan plan;
+  std::optional<uint64_t> plan_seed;
   std::unique_ptr<KernelCache> cache;  // null: none
 };
-// --target, --isa, --threads, --plan, --cache.
+// --target, --isa, --threads, --plan, --plan-seed, --cache.
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console);
+// What they say of a compilation. They outlive it.
+CompileOptions compile_options(const NativeOptions& options);
 
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);

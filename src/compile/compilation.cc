@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "plan/prepare.h"
+#include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "program/lower/lower.h"
 
@@ -41,7 +42,10 @@ Result<const Graph*> Compilation::graph() {
 
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
-  return at(Stage::plan, plan_, [&] { return complete(*graph, options_.plan, target_); });
+  return at(Stage::plan, plan_, [&]() -> Result<Plan> {
+    if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
+    return complete(*graph, options_.plan, target_);
+  });
 }
 
 Result<const Program*> Compilation::program() {

@@ -24,6 +24,8 @@ inline constexpr Stage kStages[] = {Stage::graph,   Stage::plan,  Stage::program
 std::string_view name(Stage stage);
 
 struct CompileOptions {
+  // A seed: every decision is drawn at random, for tests.
+  std::optional<uint64_t> plan_seed = {};
   Plan plan = {};                        // what is decided already
   KernelCache* cache = nullptr;          // of kernels that were compiled before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
