@@ -461,6 +461,72 @@ constexpr Option kCaseOptions[] = {{.name = "mode",
                                    kCaseRtol,
                                    kCaseAtol};
 
+// ---- fuzz and reduce ---------------------------------------------------------------------------
+
+constexpr Option kFuzzSeed = {.name = "seed",
+                              .take = Take::integer,
+                              .value = "N",
+                              .doc = "of the first case; the others follow",
+                              .fallback = "0",
+                              .low = 0};
+constexpr Option kFuzzCount = {.name = "count",
+                               .take = Take::integer,
+                               .value = "N",
+                               .doc = "how many cases",
+                               .fallback = "1000",
+                               .low = 1,
+                               .high = int64_t{1} << 40};
+constexpr Option kFuzzIsa = {.name = "isa",
+                             .take = Take::word,
+                             .value = "LEVEL",
+                             .doc = "the cases take turns among the levels up to this",
+                             .words = kIsaWords};
+constexpr Option kCaseTime = {.name = "time-limit",
+                              .take = Take::real,
+                              .value = "S",
+                              .doc = "seconds for a case while it is reduced; 0: no limit",
+                              .fallback = "60"};
+constexpr Option kFuzz[] = {
+    kFuzzSeed,
+    kFuzzCount,
+    kFuzzIsa,
+    {.name = "jobs",
+     .letter = 'j',
+     .take = Take::integer,
+     .value = "N",
+     .doc = "processes at a time (default: one per core)",
+     .low = 1,
+     .high = 1024},
+    {.name = "save",
+     .take = Take::file,
+     .value = "DIR",
+     .doc = "where cases that fail go, as SEED.case and reduced as SEED.reduced.case",
+     .fallback = "hone-fuzz"},
+    {.name = "at-least",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "fail if a value of a decision came up fewer times",
+     .fallback = "0",
+     .low = 0},
+    {.name = "no-reduce", .doc = "save cases that fail as they are"},
+    kCaseTime};
+constexpr Option kFuzzCases[] = {kFuzzSeed, kFuzzCount, kFuzzIsa};
+constexpr Example kFuzzExamples[] = {
+    {"hone fuzz --count 20000 --at-least 100", "what ./dev sweep runs"},
+    {"hone fuzz --seed 1234 --count 1", "one case again"}};
+
+constexpr Positional kCase[] = {
+    {.name = "CASE", .take = Take::file, .doc = "a case as hone fuzz saves it"}};
+constexpr Option kReduce[] = {{.name = "output",
+                               .letter = 'o',
+                               .take = Take::file,
+                               .value = "FILE",
+                               .doc = "where the smaller case goes",
+                               .fallback = "-"},
+                              kCaseTime};
+constexpr Example kReduceExamples[] = {
+    {"hone reduce hone-fuzz/1234.case -o small.case", "the least that still fails"}};
+
 // ---- opt, ops and the rest ---------------------------------------------------------------------
 
 constexpr Positional kOptModel[] = {
@@ -636,6 +702,25 @@ constexpr Command kCommands[] = {
      .options = kConformance,
      .examples = kConformanceExamples,
      .run = &cmd_conformance},
+    {.name = "fuzz",
+     .summary = "Hold native code of random graphs under random plans against the reference",
+     .text =
+         "Each seed is a small random graph, mostly with a random plan, for one of the levels of "
+         "instructions. Prints how often each value of each decision came up. Graphs of any op "
+         "are held to the reference's rounded mode, those of continuous ops to the accuracy "
+         "that 'hone check' asks for. A case is unstable if the reference's own modes disagree. "
+         "docs/testing.md says more.",
+     .options = kFuzz,
+     .examples = kFuzzExamples,
+     .run = &cmd_fuzz},
+    {.name = "reduce",
+     .summary = "Make a case that fails smaller",
+     .text = "Takes away outputs, nodes, sizes and decisions as long as the case fails in the same "
+             "way: other outputs, an error, a fault, or a crash.",
+     .positionals = kCase,
+     .options = kReduce,
+     .examples = kReduceExamples,
+     .run = &cmd_reduce},
     {.name = "opt",
      .summary = "Run graph passes",
      .text = kModelText,
@@ -670,6 +755,14 @@ constexpr Command kHiddenCommands[] = {
      .positionals = kCaseFolder,
      .options = kCaseOptions,
      .run = &cmd_conformance_case},
+    {.name = "fuzz-cases",
+     .summary = "Run random cases in this process, and print their outcomes",
+     .options = kFuzzCases,
+     .run = &cmd_fuzz_cases},
+    {.name = "reduce-case",
+     .summary = "Run one case in this process, and print its outcome",
+     .positionals = kCase,
+     .run = &cmd_reduce_case},
 };
 
 constexpr ExitCode kExitCodes[] = {

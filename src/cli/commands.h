@@ -27,6 +27,10 @@ Status cmd_convert(const Arguments& arguments, Console& console);
 Status cmd_conformance(const Arguments& arguments, Console& console);
 Status cmd_conformance_case(const Arguments& arguments,
                             Console& console);  // the child of the above
+Status cmd_fuzz(const Arguments& arguments, Console& console);
+Status cmd_fuzz_cases(const Arguments& arguments, Console& console);  // its child
+Status cmd_reduce(const Arguments& arguments, Console& console);
+Status cmd_reduce_case(const Arguments& arguments, Console& console);  // its child
 Status cmd_opt(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);

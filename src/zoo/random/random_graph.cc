@@ -75,12 +75,15 @@ Generator::Generator(Builder& builder, Rng rng, const RandomGraphOptions& option
     : builder_(builder), rng_(rng), options_(options), depth_(depth) {}
 
 Dim Generator::dim(bool zero_allowed) {
+  constexpr int64_t kUsualDim = 6;
   if (options_.symbolic && rng_.chance(0.3)) {
     static const Symbol symbols[] = {Symbol::get("N", 1, 6), Symbol::get("M", 2, 8, 2)};
     return rng_.pick(symbols);
   }
   if (zero_allowed && rng_.chance(0.03)) return 0;
-  static constexpr int64_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 5, 6};
+  if (options_.max_dim > kUsualDim && rng_.chance(0.1))
+    return rng_.between(kUsualDim + 1, options_.max_dim);
+  static constexpr int64_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 5, kUsualDim};
   return rng_.pick(sizes);
 }
 

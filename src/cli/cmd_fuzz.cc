@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/thread_pool.h"
+#include "cli/arguments.h"
+#include "cli/case_process.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "report/decision_counts.h"
+#include "report/differential.h"
+#include "report/reduce.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int64_t kSeedsPerProcess = 50;
+constexpr double kSecondsPerSeed = 60;  // at most, on average
+
+Isa highest_isa(const Arguments& arguments) {
+  return arguments.given("isa") ? *isa_from_name(arguments.text("isa")) : Isa::avx512;
+}
+
+struct Failure {
+  uint64_t seed;
+  Verdict verdict;
+  std::string reason;
+};
+
+struct Tally {
+  std::array<int64_t, std::size(kVerdicts)> verdicts = {};
+  DecisionCounts decisions;
+  std::vector<Failure> failures;
+
+  void add(uint64_t seed, Verdict verdict, std::string reason) {
+    ++verdicts[static_cast<size_t>(verdict)];
+    if (is_failure(verdict)) failures.push_back({seed, verdict, std::move(reason)});
+  }
+  int64_t failed() const { return std::ssize(failures); }
+};
+
+// What a child says: "begin SEED", "end VERDICT REASON", and at its end "count TIMES ROW", a row
+// being "DECISION\tVALUE".
+class ChildReport {
+ public:
+  explicit ChildReport(Tally& tally) : tally_(tally) {}
+
+  void read(std::string_view line) {
+    if (consume_prefix(line, "begin ")) {
+      const Result<int64_t> seed = parse_int(line);
+      if (seed.ok()) open_ = static_cast<uint64_t>(*seed);
+    } else if (consume_prefix(line, "end ")) {
+      const std::string_view word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+      for (Verdict verdict : kVerdicts)
+        if (open_ && name(verdict) == word)
+          tally_.add(*open_, verdict, unescape(line).ok() ? *unescape(line) : std::string(line));
+      open_.reset();
+    } else if (consume_prefix(line, "count ")) {
+      const std::vector<std::string_view> cells = split(line, '\t');
+      if (cells.size() == 3 && parse_int(cells[2]).ok())
+        tally_.decisions.add(cells[0], cells[1], *parse_int(cells[2]));
+    }
+  }
+  std::optional<uint64_t> open() const { return open_; }  // a seed that did not end
+
+ private:
+  Tally& tally_;
+  std::optional<uint64_t> open_;
+};
+
+// Seeds in processes of their own, a process for some seeds; one that ends early is followed by
+// another that goes on behind the seed at which it ended.
+Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tally& tally,
+                 std::mutex& mutex, Console& console, Progress& progress) {
+  ProcessLimits limits;
+  limits.output_bytes = int64_t{64} << 20;
+  while (first < last && !console.cancel().cancelled()) {
+    limits.wall_seconds = kSecondsPerSeed * static_cast<double>(last - first);
+    const std::vector<std::string> words = {"fuzz-cases",
+                                            "--seed",
+                                            fmt::format("{}", first),
+                                            "--count",
+                                            fmt::format("{}", last - first),
+                                            "--isa",
+                                            std::string(name(highest_isa(arguments)))};
+    const ProcessResult process =
+        HONE_TRY(run_process("/proc/self/exe", words, limits, &console.cancel()));
+    std::lock_guard lock(mutex);
+    ChildReport report(tally);
+    for (std::string_view line : split_lines(process.out)) report.read(line);
+    if (!report.open() && process.exit_code != 0)
+      return Error{ErrorCode::internal, "the process for some cases failed: " + process.err, "",
+                   ""};
+    const uint64_t next = report.open() ? *report.open() + 1 : last;
+    if (report.open()) tally.add(*report.open(), Verdict::crashed, how_it_ended(process));
+    progress.advance(static_cast<int64_t>(next - first));
+    first = next;
+  }
+  return {};
+}
+
+Status run_all(uint64_t first, uint64_t count, const Arguments& arguments, Tally& tally,
+               Console& console) {
+  const std::unique_ptr<Progress> progress = console.progress();
+  const auto pieces = static_cast<int64_t>((count + kSeedsPerProcess - 1) / kSeedsPerProcess);
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const int64_t jobs = arguments.given("jobs") ? arguments.integer("jobs") : cores;
+  ThreadPool pool(static_cast<int>(std::min(jobs, pieces)));
+  std::mutex mutex;
+  Status state;
+  progress->start(static_cast<int64_t>(count), "cases");
+  pool.parallel_for(0, pieces, 1, [&](int64_t begin, int64_t) {
+    const uint64_t from = static_cast<uint64_t>(begin) * kSeedsPerProcess;
+    const uint64_t to = std::min(count, from + kSeedsPerProcess);
+    Status done = run_seeds(first + from, first + to, arguments, tally, mutex, console, *progress);
+    std::lock_guard lock(mutex);
+    if (state.ok()) state = std::move(done);
+  });
+  progress->finish();
+  HONE_TRY(console.cancel().check());
+  return state;
+}
+
+Status save_failure(const Failure& failure, const Target& host, const Arguments& arguments,
+                    Console& console) {
+  const std::filesystem::path folder = arguments.text("save");
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return bad_input("cannot make the folder {}: {}", folder.string(), error.message());
+  const auto path = [&](std::string_view suffix) {
+    return (folder / fmt::format("{}{}.case", failure.seed, suffix)).string();
+  };
+  console.note("seed {}: {}: {}", failure.seed, name(failure.verdict), failure.reason);
+  const DifferentialCase one = random_case(failure.seed, host, highest_isa(arguments));
+  HONE_TRY(write_file_atomic(path(""), print(one)));
+  console.note("  wrote {}", path(""));
+  if (arguments.given("no-reduce")) return {};
+  const CaseProcess process(arguments.real("time-limit"), console.cancel());
+  const DifferentialCase reduced =
+      reduce(one, failure.verdict, host,
+             [&](const DifferentialCase& smaller) { return process.run(smaller).verdict; });
+  HONE_TRY(console.cancel().check());
+  HONE_TRY(write_file_atomic(path(".reduced"), print(reduced)));
+  console.note("  wrote {}", path(".reduced"));
+  return {};
+}
+
+Status check_counts(const DecisionCounts& decisions, int64_t least) {
+  for (const DecisionCounts::Row& row : decisions.rows())
+    if (row.times < least)
+      return Error{ErrorCode::mismatch,
+                   fmt::format("{} = {} came up {} times, fewer than {} times", row.decision,
+                               row.value, row.times, least),
+                   "", ""};
+  return {};
+}
+
+}  // namespace
+
+Status cmd_fuzz(const Arguments& arguments, Console& console) {
+  const Target host = HONE_TRY(host_target());
+  Tally tally;
+  HONE_TRY(run_all(static_cast<uint64_t>(arguments.integer("seed")),
+                   static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console));
+  console.write(tally.decisions.to_string());
+  std::vector<std::string> counts;
+  for (Verdict verdict : kVerdicts)
+    counts.push_back(
+        fmt::format("{} {}", tally.verdicts[static_cast<size_t>(verdict)], name(verdict)));
+  console.print("\n{} cases: {}\n", arguments.integer("count"), join(counts, ", "));
+  std::ranges::sort(tally.failures, {}, &Failure::seed);
+  for (const Failure& failure : tally.failures)
+    HONE_TRY(save_failure(failure, host, arguments, console));
+  if (tally.failed() > 0)
+    return Error{ErrorCode::mismatch,
+                 fmt::format("{} of {} cases failed", tally.failed(), arguments.integer("count")),
+                 "", ""};
+  return check_counts(tally.decisions, arguments.integer("at-least"));
+}
+
+Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
+  const Target host = HONE_TRY(host_target());
+  const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
+  const auto first = static_cast<uint64_t>(arguments.integer("seed"));
+  const auto count = static_cast<uint64_t>(arguments.integer("count"));
+  DecisionCounts decisions;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    // What follows may be the last that this process does.
+    console.print("begin {}\n", seed);
+    HONE_TRY(console.flush());
+    const DifferentialOutcome outcome =
+        run_case(random_case(seed, host, highest_isa(arguments)), host, team);
+    if (outcome.plan) decisions.add(*outcome.plan);
+    console.print("end {} {}\n", name(outcome.verdict), escape(outcome.reason));
+  }
+  for (const DecisionCounts::Row& row : decisions.rows())
+    console.print("count {}\t{}\t{}\n", row.decision, row.value, row.times);
+  return {};
+}
+
+}  // namespace hone::cli

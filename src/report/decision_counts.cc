@@ -1,0 +1,162 @@
+#include "report/decision_counts.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/text_table.h"
+
+namespace hone {
+namespace {
+
+using Values = std::vector<std::string>;
+
+constexpr int64_t kMostExact = 8;
+
+std::string number(int64_t n) {
+  if (n <= kMostExact) return fmt::format("{}", n);
+  const auto high = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  return fmt::format("{}-{}", high / 2 + 1, high);
+}
+
+// At most `most` is told apart.
+std::string count(int64_t n, int64_t most) {
+  return n < most ? fmt::format("{}", n) : fmt::format("{} and more", most);
+}
+
+// ---- What is counted of a decision, by its type: values_of() for one that was made, known() for
+// ---- what must come up.
+
+Values values_of(bool flag) { return {flag ? "yes" : "no"}; }
+Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
+Values values_of(const std::optional<int64_t>& n) { return {number(*n)}; }
+Values values_of(int n) { return {count(n, 3)}; }
+Values values_of(const Group& group) { return {number(std::ssize(group.nodes))}; }
+
+Values values_of(const std::vector<int>& order) {
+  if (order.empty()) return {"none"};
+  return {std::ranges::is_sorted(order) ? "in order" : "permuted"};
+}
+
+Values values_of(const std::vector<Tile>& tiles) {
+  Values values = {fmt::format("{} dims", count(std::ssize(tiles), 2))};
+  for (const Tile& tile : tiles) values.push_back(number(tile.count));
+  return values;
+}
+
+Values values_of(const Layout& layout) {
+  bool is_blocked = false;
+  for (const Layout::Part& part : layout.parts) is_blocked = is_blocked || part.block > 1;
+  if (is_blocked) return {"blocked"};
+  return {layout == Layout::row_major(static_cast<int>(layout.parts.size())) ? "row-major"
+                                                                             : "permuted"};
+}
+
+Values values_of(int64_t offset) { return {offset == 0 ? "0" : "above 0"}; }
+Values values_of(const std::vector<std::string>& order) {
+  return {order.size() < 2 ? "of one" : "of several"};
+}
+
+Values known(bool) { return {"yes", "no"}; }
+Values known(Algorithm) {
+  return {
+#define HONE_ALGORITHM(member, doc) #member,
+#include "plan/decisions.def"
+  };
+}
+Values known(int) { return {"0", "1", "2", "3 and more"}; }
+Values known(const std::optional<int64_t>&) { return {"1"}; }
+Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9-16"}; }
+Values known(const std::vector<int>&) { return {"none", "in order", "permuted"}; }
+Values known(const std::vector<Tile>&) { return {"0 dims", "1 dims"}; }
+Values known(const Layout&) { return {"row-major", "permuted", "blocked"}; }
+Values known(int64_t) { return {"0", "above 0"}; }
+Values known(const std::vector<std::string>&) { return {"of one", "of several"}; }
+
+std::string in_schedule(std::string_view field) { return fmt::format("schedule.{}", field); }
+
+// Calls f(decision, value of its type) for each kind of decision.
+template <class F>
+void each_kind(const F& f) {
+  const auto plain = [&](std::string_view what, auto value) { f(what, value); };
+  const auto unwrap = [&]<class T>(std::string_view what, const T& member) {
+    if constexpr (std::is_same_v<T, std::vector<Group>>)
+      plain(what, Group());
+    else if constexpr (requires { typename T::mapped_type; })
+      plain(what, typename T::mapped_type());
+    else
+      plain(what, member);
+  };
+  const Plan plan;
+  const Schedule schedule;
+#define HONE_DECISION(member, ...) unwrap(#member, plan.member);
+#define HONE_SCHEDULE_FIELD(member, ...) f(in_schedule(#member), schedule.member);
+#include "plan/decisions.def"
+}
+
+}  // namespace
+
+// Schedules are counted field by field, regions by what is decided in them.
+DecisionCounts::DecisionCounts() {
+  each_kind([&]<class T>(std::string_view decision, const T& value) {
+    if constexpr (!std::is_same_v<T, Schedule> && !std::is_same_v<T, Plan>)
+      for (const std::string& one : known(value)) row(decision, one);
+  });
+}
+
+void DecisionCounts::add(const Plan& plan) {
+  const auto add_values = [&](std::string_view decision, const auto& value) {
+    for (const std::string& one : values_of(value)) add(decision, one);
+  };
+  const auto add_schedule = [&](const Schedule& schedule) {
+#define HONE_SCHEDULE_FIELD(member, ...) add_values(in_schedule(#member), schedule.member);
+#include "plan/decisions.def"
+  };
+  const auto add_decision = [&]<class T>(std::string_view what, const T& member) {
+    if constexpr (std::is_same_v<T, std::vector<Group>>) {
+      for (const Group& group : member) add_values(what, group);
+    } else if constexpr (requires { typename T::mapped_type; }) {
+      for (const auto& [key, value] : member) {
+        if constexpr (std::is_same_v<typename T::mapped_type, Schedule>)
+          add_schedule(value);
+        else if constexpr (std::is_same_v<typename T::mapped_type, Plan>)
+          add(value);
+        else
+          add_values(what, value);
+      }
+    } else if constexpr (requires { member.has_value(); }) {
+      if (member) add_values(what, member);
+    } else if (!member.empty()) {
+      add_values(what, member);
+    }
+  };
+#define HONE_DECISION(member, ...) add_decision(#member, plan.member);
+#include "plan/decisions.def"
+}
+
+void DecisionCounts::add(std::string_view decision, std::string_view value, int64_t times) {
+  row(decision, value).times += times;
+}
+
+// New values of a decision follow those that it has.
+DecisionCounts::Row& DecisionCounts::row(std::string_view decision, std::string_view value) {
+  auto behind = rows_.end();
+  for (auto at = rows_.begin(); at != rows_.end(); ++at) {
+    if (at->decision != decision) continue;
+    if (at->value == value) return *at;
+    behind = at + 1;
+  }
+  return *rows_.insert(behind, {std::string(decision), std::string(value), 0});
+}
+
+std::string DecisionCounts::to_string() const {
+  TextTable table("llr", {"decision", "value", "times"});
+  std::string_view before;
+  for (const Row& row : rows_) {
+    table.add_row(
+        {row.decision == before ? "" : row.decision, row.value, fmt::format("{}", row.times)});
+    before = row.decision;
+  }
+  return table.to_string();
+}
+
+}  // namespace hone

@@ -1,0 +1,178 @@
+#include "report/differential.h"
+
+#include "compile/compilation.h"
+
+#include "ir/reference/evaluate.h"
+#include "ir/text.h"
+#include "plan/random_plan.h"
+#include "report/accuracy.h"
+#include "report/compare.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+
+std::string_view name(Judge judge) { return judge == Judge::rounded ? "rounded" : "accurate"; }
+
+std::string_view name(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"passed",  "unstable", "wrong",
+                                         "refused", "fault",    "crashed"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
+  DifferentialCase one;
+  one.judge = kJudges[seed % 2];
+  one.isa = kIsas[seed / 2 % (static_cast<size_t>(std::min(highest, host.isa)) + 1)];
+  one.graph = random_graph({.seed = seed,
+                            .min_steps = 2,
+                            .max_steps = 4,
+                            .max_elements = 256,
+                            .max_dim = 40,
+                            .continuous = one.judge == Judge::accurate});
+  one.inputs = random_graph_inputs(one.graph, seed);
+  constexpr uint64_t kUnplanned = 8;  // one of so many is left to the planner
+  if (seed / 6 % kUnplanned == 0) return one;
+  const Target target = restricted(host, one.isa);
+  Compilation compilation(one.graph, target);
+  one.plan = random_plan(*compilation.graph().value(), target, seed);
+  return one;
+}
+
+// ---- Judging ------------------------------------------------------------------------------------
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Result<bool> agree(const Tensor& a, const Tensor& b) {
+  return HONE_TRY(compare(a, b, default_tolerance(b.dtype()))).passed();
+}
+
+// Where rounding alone decides what comes out, the reference's modes come to different results.
+Result<bool> is_stable(const DifferentialCase& one, size_t output, const Tensor& expected) {
+  for (Numerics numerics : {Numerics::wide, Numerics::fp32}) {
+    const Tensors other = HONE_TRY(evaluate(one.graph, one.inputs, {.numerics = numerics}));
+    if (!HONE_TRY(agree(other[output], expected))) return false;
+  }
+  return true;
+}
+
+Result<DifferentialOutcome> judge_rounded(const DifferentialCase& one, const Tensors& actual) {
+  const Tensors expected =
+      HONE_TRY(evaluate(one.graph, one.inputs, {.numerics = Numerics::rounded}));
+  DifferentialOutcome outcome;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Comparison comparison =
+        HONE_TRY(compare(actual[i], expected[i], default_tolerance(expected[i].dtype())));
+    if (comparison.passed()) continue;
+    outcome.reason = fmt::format("output {}: {}", i, comparison.to_string());
+    outcome.verdict = HONE_TRY(is_stable(one, i, expected[i])) ? Verdict::wrong : Verdict::unstable;
+    if (outcome.verdict == Verdict::wrong) break;
+  }
+  return outcome;
+}
+
+Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one, const Tensors& actual) {
+  const auto reference = [&](Numerics numerics) {
+    return evaluate(one.graph, one.inputs, {.numerics = numerics, .real_outputs_as_f64 = true});
+  };
+  const Tensors wide = HONE_TRY(reference(Numerics::wide));
+  const Tensors fp32 = HONE_TRY(reference(Numerics::fp32));
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const Accuracy result = HONE_TRY(accuracy(actual[i], wide[i], fp32[i]));
+    if (!result.passed())
+      return DifferentialOutcome{Verdict::wrong,
+                                 fmt::format("output {}: {}", i, result.to_string())};
+  }
+  return DifferentialOutcome();
+}
+
+Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target& host,
+                                       const std::shared_ptr<Team>& team) {
+  Compilation compilation(one.graph, restricted(host, one.isa), {.plan = one.plan, .team = team});
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  const Tensors actual = HONE_TRY(executable->run(one.inputs));
+  DifferentialOutcome outcome = HONE_TRY(one.judge == Judge::rounded ? judge_rounded(one, actual)
+                                                                     : judge_accurate(one, actual));
+  outcome.plan = *HONE_TRY(compilation.plan());
+  return outcome;
+}
+
+}  // namespace
+
+// Exceptions are what this looks for.
+DifferentialOutcome run_case(const DifferentialCase& one, const Target& host,
+                             const std::shared_ptr<Team>& team) {
+  try {
+    Result<DifferentialOutcome> outcome = outcome_of(one, host, team);
+    if (outcome.ok()) return *std::move(outcome);
+    return {Verdict::refused, outcome.error().to_string()};
+  } catch (const std::exception& fault) {
+    return {Verdict::fault, fault.what()};
+  }
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kPlanMark = "---- plan\n", kInputsMark = "---- inputs\n";
+
+// A graph that gives the inputs.
+Result<Graph> graph_of(const Tensors& inputs) {
+  Graph graph("inputs");
+  std::vector<ValueId> outputs;
+  for (const Tensor& input : inputs) outputs.push_back(graph.add_constant(input));
+  graph.set_outputs(std::move(outputs));
+  return graph;
+}
+
+std::string_view next_part(std::string_view& text, std::string_view mark) {
+  const size_t at = text.find(mark);
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + mark.size());
+  return part;
+}
+
+template <class Enum, size_t N>
+Result<Enum> named(std::string_view word, const Enum (&all)[N], std::string_view what) {
+  for (Enum one : all)
+    if (name(one) == word) return one;
+  return bad_input("'{}' is no {}", excerpt(word), what);
+}
+
+}  // namespace
+
+std::string print(const DifferentialCase& one) {
+  std::string text = fmt::format("case {} {}\n", name(one.isa), name(one.judge));
+  text += print(one.graph);
+  if (one.plan != Plan()) text.append(kPlanMark) += print(one.plan);
+  if (!one.inputs.empty()) text.append(kInputsMark) += print(graph_of(one.inputs).value());
+  return text;
+}
+
+Result<DifferentialCase> parse_case(std::string_view text, std::string_view file) {
+  std::string_view inputs = text;
+  std::string_view plan = next_part(inputs, kInputsMark);
+  std::string_view graph = next_part(plan, kPlanMark);
+  const std::vector<std::string_view> words = split_words(graph.substr(0, graph.find('\n')));
+  if (words.size() != 3 || words[0] != "case")
+    return bad_input("a case begins with 'case ISA JUDGE'").within(file);
+  DifferentialCase one;
+  const std::optional<Isa> isa = isa_from_name(words[1]);
+  if (!isa) return bad_input("'{}' is no level of instructions", excerpt(words[1])).within(file);
+  one.isa = *isa;
+  one.judge = HONE_TRY(named(words[2], kJudges, "judge"));
+  graph.remove_prefix(std::min(graph.size(), graph.find('\n')));
+  one.graph = HONE_TRY(parse_graph(graph, {.file = file}));
+  HONE_TRY(verify(one.graph));
+  if (!plan.empty()) one.plan = HONE_TRY(parse_plan(plan, file));
+  if (!inputs.empty()) {
+    const Graph given = HONE_TRY(parse_graph(inputs, {.file = file}));
+    if (!given.inputs().empty()) return bad_input("the inputs need inputs").within(file);
+    one.inputs = HONE_TRY(evaluate(given, {}, {.numerics = Numerics::rounded}));
+  }
+  return one;
+}
+
+}  // namespace hone

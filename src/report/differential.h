@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/graph.h"
+#include "plan/plan.h"
+#include "runtime/team.h"
+#include "target/target.h"
+
+// Differential tests: what native code computes under some plan against what the reference says.
+
+namespace hone {
+
+// What holds the outputs to the reference.
+enum class Judge : uint8_t {
+  // Each op rounded to its type, within the default tolerance. Any graph.
+  rounded,
+  // As accurate as fp32 is (accuracy.h). Graphs of ops that are continuous.
+  accurate,
+};
+inline constexpr Judge kJudges[] = {Judge::rounded, Judge::accurate};
+std::string_view name(Judge judge);
+
+struct DifferentialCase {
+  Graph graph;  // its sizes are numbers
+  std::vector<Tensor> inputs;
+  Plan plan = {};  // whole or in part
+  Isa isa = Isa::v2;
+  Judge judge = Judge::rounded;
+};
+
+// docs/testing.md describes the text. What is printed is read back as the same.
+std::string print(const DifferentialCase& one);
+Result<DifferentialCase> parse_case(std::string_view text, std::string_view file = "<text>");
+
+// The case of a seed: a small random graph, mostly under a random plan, for one of the levels of
+// instructions up to `highest`.
+DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest);
+
+enum class Verdict : uint8_t {
+  passed,
+  unstable,  // the reference says different things in its modes, so nothing can be said
+  wrong,     // other outputs than the reference's
+  refused,   // an error on the way
+  fault,     // an exception
+  crashed,   // the process ended; whoever started it says so
+};
+inline constexpr Verdict kVerdicts[] = {Verdict::passed,  Verdict::unstable, Verdict::wrong,
+                                        Verdict::refused, Verdict::fault,    Verdict::crashed};
+std::string_view name(Verdict verdict);
+inline bool is_failure(Verdict verdict) { return verdict > Verdict::unstable; }
+
+struct DifferentialOutcome {
+  Verdict verdict = Verdict::passed;
+  std::string reason = {};        // "" if it passed
+  std::optional<Plan> plan = {};  // that was carried out, if there is one
+};
+
+// Compiles and runs the case in this process: code that is wrong enough takes the caller along.
+// `team` has as many threads as the host has cores.
+DifferentialOutcome run_case(const DifferentialCase& one, const Target& host,
+                             const std::shared_ptr<Team>& team);
+
+}  // namespace hone

@@ -1,0 +1,40 @@
+# Random cases pass, and every decision has rows in the table.
+"$HONE" fuzz --seed 100 --count 60 --save failed >out 2>err || { cat out err; exit 1; }
+for decision in threads fuse view layout schedule.algorithm schedule.order schedule.threads \
+  schedule.lanes schedule.unroll schedule.row schedule.block schedule.pack_lhs order offset; do
+  grep -q "^$decision " out || { echo "no row for $decision"; exit 1; }
+done
+grep -Eq "^60 cases: [0-9]+ passed, [0-9]+ unstable, 0 wrong, 0 refused, 0 fault, 0 crashed$" out
+[[ ! -e failed ]]
+code=0
+"$HONE" fuzz --count 2 --at-least 1000 >out 2>err || code=$?
+[[ $code == 1 ]] && grep -q "fewer than 1000 times" err
+
+# A case of one's own; one that does not fail stays as it is.
+cat >good.case <<'END'
+case x86-64-v2 accurate
+graph @main(%x: f32[2]) {
+  %y = exp %x : f32[2]
+  return %y
+}
+---- inputs
+graph @inputs() {
+  %0 = constant [1, 2] : f32[2]
+  return %0
+}
+END
+"$HONE" reduce good.case >out 2>err
+[[ ! -s out ]] && grep -q "the case does not fail: passed" err
+
+# One that is refused in the same way is made smaller.
+sed -e 's/^---- inputs/---- plan\nplan @main {\n  threads = 100000\n}\n---- inputs/' \
+  -e 's/return %y/%z = exp %y : f32[2]\n  return %y, %z/' good.case >bad.case
+"$HONE" reduce bad.case -o small.case 2>err
+grep -q "threads" err
+grep -q "threads = 100000" small.case
+[[ $(grep -c "exp" small.case) == 1 ]]
+
+code=0
+echo "graph" >no.case
+"$HONE" reduce no.case >out 2>err || code=$?
+[[ $code == 3 ]] && grep -q "a case begins with 'case ISA JUDGE'" err
