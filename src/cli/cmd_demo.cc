@@ -1,22 +1,25 @@
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/evaluation.h"
+#include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "cli/timing.h"
+#include "report/accuracy.h"
 #include "report/summary.h"
 #include "report/summary_text.h"
 #include "zoo/inputs.h"
-
-#include <chrono>
 
 namespace hone::cli {
 namespace {
 
 // A real network, small enough that its first result is there in seconds.
 constexpr std::string_view kModel = "zoo:squeezenet";
+constexpr double kSeconds = 1;  // of measuring
 
 // Of the bits of all outputs: equal if nothing has changed.
 uint64_t digest(std::span<const Tensor> tensors) {
@@ -25,36 +28,110 @@ uint64_t digest(std::span<const Tensor> tensors) {
   return hasher.value();
 }
 
+struct StageTime {
+  Stage stage;
+  double seconds;
+};
+
+// A row per stage: how long it took, and what it made.
+Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation) {
+  const Graph& graph = *HONE_TRY(compilation.graph());
+  const Plan& plan = *HONE_TRY(compilation.plan());
+  const Program& program = *HONE_TRY(compilation.program());
+  const Image& image = *HONE_TRY(compilation.image());
+  int64_t bytes = 0;
+  for (const KernelCode& kernel : HONE_TRY(compilation.kernels()))
+    bytes += static_cast<int64_t>(kernel.object->size());
+  TextTable table("lrl", {"stage", "time", "made"});
+  for (const StageTime& time : times) {
+    std::string made;
+    switch (time.stage) {
+      case Stage::graph: made = fmt::format("{} nodes of primitive ops", graph.node_count()); break;
+      case Stage::plan:
+        made = fmt::format("{} kernels to run on {} threads", plan.fuse.size(),
+                           plan.threads.value_or(1));
+        break;
+      case Stage::program:
+        made = fmt::format("{} different kernels", program.kernels.size());
+        break;
+      case Stage::kernels: made = fmt::format("{} of code", format_bytes(bytes)); break;
+      case Stage::image:
+        made = fmt::format("an arena of {}", format_bytes(image.arena_bytes));
+        break;
+      case Stage::executable: made = "in memory"; break;
+    }
+    table.add_row({std::string(name(time.stage)), format_seconds(time.seconds), made});
+  }
+  return table.to_string();
+}
+
+// Holds the outputs against the reference; a row each.
+Result<std::string> accuracy_table(const Graph& graph, std::span<const Tensor> inputs,
+                                   std::span<const Tensor> outputs, Console& console,
+                                   bool& is_good) {
+  std::vector<Tensor> reference[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const Numerics numerics = i == 0 ? Numerics::wide : Numerics::fp32;
+    reference[i] = HONE_TRY(evaluate_with_progress(
+        graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true}, console));
+  }
+  TextTable table("llrrl", {"output", "type", "error", "allowed", ""});
+  const std::vector<std::string> names = output_names(graph);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Accuracy result = HONE_TRY(accuracy(outputs[i], reference[0][i], reference[1][i]));
+    is_good = is_good && result.passed();
+    table.add_row({names[i], outputs[i].type().to_string(), fmt::format("{:.3g}", result.error),
+                   fmt::format("{:.3g}", result.allowed), result.passed() ? "ok" : "WRONG"});
+  }
+  return table.to_string();
+}
+
 }  // namespace
 
-// What `hone` does without a command.
-Status cmd_demo(const Arguments&, Console& console) {
-  console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, kModel));
+// What `hone` does without a command: the whole way of one model.
+Status cmd_demo(const Arguments& arguments, Console& console) {
+  const bool is_given = arguments.command().name == "demo" && arguments.given("MODEL");
+  const std::string model = is_given ? arguments.text("MODEL") : std::string(kModel);
+  console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, model));
 
   // Build and describe.
-  const Graph graph = HONE_TRY(load_source(std::string(kModel), console));
-  const GraphSummary summary = HONE_TRY(summarize(graph));
-  console.print("{}\n", summary_text(summary));
+  const Graph graph = HONE_TRY(load_source(model, console));
+  if (!graph.is_static())
+    return usage_error("the size {} is open", graph.symbols()[0].name())
+        .with_hint("'hone run' takes --dim and --shape");
+  console.print("{}\n", summary_text(HONE_TRY(summarize(graph))));
 
-  // Evaluate.
+  // Compile. The cache is left out, so that times are those of the work.
+  std::vector<StageTime> times;
+  CompileOptions options;
+  options.cancel = &console.cancel();
+  options.observer = [&](Stage stage, double seconds) { times.push_back({stage, seconds}); };
+  Compilation compilation(graph, HONE_TRY(host_target()), options);
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
+
+  // Check.
   const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 0));
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<Tensor> outputs =
-      HONE_TRY(evaluate_with_progress(graph, inputs, {.numerics = Numerics::wide}, console));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const std::vector<Tensor> outputs = HONE_TRY(executable->run(inputs));
+  bool is_good = true;
+  console.print("{}\n", HONE_TRY(accuracy_table(graph, inputs, outputs, console, is_good)));
 
-  // Report.
-  console.print("{}\n", outputs_table(output_names(graph), outputs));
-  console.print("reference  {}, {} multiply-adds per second, seed 0, digest {:016x}\n\n",
-                format_seconds(elapsed.count()), format_count(summary.macs / elapsed.count()),
-                digest(outputs));
+  // Measure.
+  const Timing timing = HONE_TRY(measure(
+      kSeconds, console.cancel(),
+      [&]() -> Status {
+        HONE_TRY(executable->run(inputs));
+        return {};
+      }));
+  console.print("native  {}, digest {:016x}\n\n", timing.to_string(), digest(outputs));
   console.write(
       "Next:\n"
       "  hone zoo list                     the built-in models\n"
-      "  hone inspect zoo:resnet50         what is in one\n"
-      "  hone run zoo:bert_base,size=tiny  run one\n"
+      "  hone demo model.onnx              the same for a model of yours\n"
+      "  hone compile zoo:mlp --emit plan  every decision, as text to edit\n"
       "  hone help                         all commands\n");
-  return {};
+  if (is_good) return {};
+  return Error{ErrorCode::mismatch, "native code is less accurate than allowed", "", ""};
 }
 
 }  // namespace hone::cli

@@ -290,6 +290,10 @@ constexpr Example kRunExamples[] = {
      "exit code 1 if they differ; says which tolerance would pass"},
     {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"}};
 
+constexpr Positional kDemoModel[] = {
+    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
+constexpr Example kDemoExamples[] = {{"hone demo zoo:bert_base,size=tiny", "a built-in model"}};
+
 // ---- compile -----------------------------------------------------------------------------------
 
 constexpr Option kCompile[] = {
@@ -584,7 +588,15 @@ constexpr Option kHelp[] = {{.name = "markdown", .doc = "print docs/cli.md"}};
 
 constexpr Command kCommands[] = {
     {.name = "",
-     .summary = "Build a small model, evaluate it with the reference, report",
+     .summary = "Take a small model the whole way: compile, check, measure",
+     .run = &cmd_demo},
+    {.name = "demo",
+     .summary = "Take a model the whole way: compile, check, measure",
+     .text =
+         "Describes the model, compiles it for this machine, holds its outputs for random inputs "
+         "against the reference, and measures it.",
+     .positionals = kDemoModel,
+     .examples = kDemoExamples,
      .run = &cmd_demo},
     {.name = "zoo list",
      .summary = "List the built-in models",

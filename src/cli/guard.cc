@@ -61,6 +61,9 @@ int guarded(std::span<const std::string> words, Console& console, const fs::path
     if (done.ok()) done = console.flush();
     if (done.ok()) return 0;
     (void)console.flush();
+    if (done.error().code == ErrorCode::internal)
+      return report_fault(words, console, folder,
+                          fmt::format("{} ({})", done.error().what, done.error().where));
     console.error(done.error());
     return static_cast<int>(done.error().code);
   } catch (const std::bad_alloc&) {

@@ -1,8 +1,10 @@
-# Without arguments hone builds, describes and evaluates a model, and says what to try next.
+# Without arguments hone describes, compiles, checks and measures a model, and says what to try next.
 "$HONE" >out 2>err
 grep -q "^graph squeezenet" out
 grep -Eq "^parameters +1.2 M" out
-grep -Eq "^logits +f32\[1, 1000\]" out
+grep -Eq "^kernels .* of code" out
+grep -Eq "^logits +f32\[1, 1000\] .* ok$" out
+grep -q "^native  median" out
 grep -Eq "digest [0-9a-f]{16}$" out
 grep -q "hone zoo list" out
 

@@ -78,6 +78,13 @@ TEST_F(Guard, AFaultLeavesAReproducer) {
   EXPECT_THAT(said_, HasSubstr(crashes[0].string()));
 }
 
+TEST_F(Guard, AFaultThatIsAnErrorLeavesAReproducer) {
+  EXPECT_EQ(
+      run([]() -> Status { return Error{ErrorCode::internal, "no code", "kernel 'k0'", ""}; }), 6);
+  EXPECT_THAT(said_, HasSubstr("hone: error: no code (kernel 'k0')"));
+  EXPECT_THAT(said_, HasSubstr("hone-crash-"));
+}
+
 TEST_F(Guard, CancelledWorkIsInterrupted) {
   EXPECT_EQ(run([]() -> Status {
               CancelToken token;
