@@ -1,4 +1,4 @@
-# Without arguments hone describes, compiles, checks and measures a model, and says what to try next.
+# Without arguments hone describes, compiles, checks and measures a model, and says what is next.
 "$HONE" >out 2>err
 grep -q "^graph squeezenet" out
 grep -Eq "^parameters +1.2 M" out
