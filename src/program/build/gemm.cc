@@ -32,7 +32,7 @@ class GemmBuilder {
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
     order_reduction();
     make_scratch();
-    for (size_t side = 0; side < 2; ++side) lies_along_lanes_[side] = lies_along_lanes(side);
+    for (size_t side = 0; side < 2; ++side) pack_lanes_[side] = dim_to_pack_in_lanes(side);
     points_.pin(space_.anchor);
     points_.split_by([this](NodeId) { return splits(); });
     points_.take_factors_from(
@@ -85,12 +85,23 @@ class GemmBuilder {
     std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
   }
 
-  // Whether neighbours in memory of what the operand is made of are neighbours in the lanes.
-  bool lies_along_lanes(size_t side) const {
-    if (schedule_.lanes.empty()) return false;
+  // The dim whose points are neighbours in the panel, if they are neighbours in memory, too.
+  std::optional<int> dim_to_pack_in_lanes(size_t side) const {
+    std::optional<int> last;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (contraction_.sides[side][static_cast<size_t>(dim)] && tile_of(schedule_.unroll, dim) > 1)
+        last = dim;
+    for (const Tile& lanes : schedule_.lanes)
+      if (contraction_.sides[side][static_cast<size_t>(lanes.dim)]) last = lanes.dim;
+    if (last && !lies_along(side, *last)) return std::nullopt;
+    return last;
+  }
+
+  // Whether the dim's points are neighbours in the memory that the operand is made of.
+  bool lies_along(size_t side, int dim) const {
     const AccessRelation relation = relation_of(space_.anchor);
     Indices iters = contraction_.index;
-    for (int dim = space_.parallel; dim < dim_count(); ++dim) iters.push_back(IndexExpr::iter(dim));
+    for (int d = space_.parallel; d < dim_count(); ++d) iters.push_back(IndexExpr::iter(d));
     Indices index = composed(relation.operands[side].at(0).index, iters);
     ValueId value = graph_.operands(space_.anchor)[side];
     for (;;) {
@@ -99,7 +110,8 @@ class GemmBuilder {
       if (input != graph_.inputs().end()) {
         const auto at = static_cast<size_t>(input - graph_.inputs().begin());
         const Indices stored = stored_index(body_.inputs[at], index);
-        return !stored.empty() && stored.back().mentions(schedule_.lanes[0].dim);
+        return !stored.empty() && stored.back().mentions(dim) &&
+               stored.back().coefficient(dim).value_or(1) == 1;
       }
       if (graph_.operands(node).empty()) return true;
       index = composed(relation_of(node).operands[0].at(0).index, index);
@@ -404,7 +416,8 @@ class GemmBuilder {
     Place& here = place(dim);
     const bool is_lanes = exec == Exec::lanes;
     // Elements that lie apart go one by one: it takes longer to gather them in a vector.
-    const Exec how = is_lanes && lies_along_lanes_[side] ? Exec::lanes : Exec::unroll;
+    const bool has_lanes = tile_of(schedule_.lanes, dim) > 1;
+    const Exec how = dim == pack_lanes_[side] && is_lanes == has_lanes ? Exec::lanes : Exec::unroll;
     open_loop(tiles_, how, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
               [&](const IndexExpr& i) {
                 (is_lanes ? here.lane : here.u) = i;
@@ -437,8 +450,8 @@ class GemmBuilder {
   std::vector<int> reduction_;  // dims, from outside in
   DType wide_ = DType::f32;     // of sums and factors
   std::array<Panel, 2> panels_;
-  std::array<bool, 2> lies_along_lanes_ = {};  // each operand
-  std::optional<tile::BufferId> sums_;         // of the blocks of the reduction so far
+  std::array<std::optional<int>, 2> pack_lanes_;  // the dims that are packed side by side
+  std::optional<tile::BufferId> sums_;            // of the blocks of the reduction so far
 };
 
 }  // namespace
