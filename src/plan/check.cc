@@ -154,13 +154,15 @@ class FrameCheck {
       case Home::none: return "it has no memory: it is read inside of its kernel only";
       case Home::input: return "an input of the graph is row-major";
       case Home::output: return "an output of the graph is row-major";
-      case Home::constant: return "a constant is row-major";
       case Home::view: return "it lies in other memory, which is row-major";
+      case Home::constant:
       case Home::temporary: break;
     }
     if (graph_.type(v).rank() == 0) return "a scalar has no dims";
-    const Step& writer = frame_.steps[frame_.step_of[graph_.producer(v).index]];
-    if (!writer.is_kernel) return fmt::format("{} writes it row-major", label(writer));
+    if (users_.is_output(v)) return "an output of the graph is row-major";
+    const uint32_t writer = frame_.step_of[graph_.producer(v).index];
+    if (writer != kNoStep && !frame_.steps[writer].is_kernel)
+      return fmt::format("{} writes it row-major", label(frame_.steps[writer]));
     for (NodeId reader : users_.of(v)) {
       const uint32_t step = frame_.step_of[reader.index];
       if (step == kNoStep)

@@ -177,7 +177,7 @@ class Resolver {
       const ValueId v = graph_.result(n);
       if (graph_.opcode(n) == Opcode::constant &&
           (!is_number(graph_, v) || read[v.index] || users_.is_output(v)))
-        result_.home[v.index] = Home::constant;
+        take_constant(v, bound[v.index]);
     }
     for (const Step& step : result_.steps) {
       for (ValueId v : step.writes) {
@@ -186,6 +186,12 @@ class Resolver {
             step.is_kernel && !users_.is_output(v) && !bound[v.index] && graph_.type(v).rank() > 0;
       }
     }
+  }
+
+  void take_constant(ValueId v, bool is_bound) {
+    result_.home[v.index] = Home::constant;
+    result_.free_layout[v.index] =
+        !is_bound && !is_number(graph_, v) && !users_.is_output(v) && graph_.type(v).rank() > 0;
   }
 
   Status layouts() {

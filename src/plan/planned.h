@@ -44,8 +44,8 @@ struct PlannedGraph {
 
   // Steps whose results the step reads, each once.
   std::vector<uint32_t> needs(uint32_t step) const;
-  // Whether the memory of a value may have any layout: a kernel writes it, only kernels read it,
-  // and nothing else lies in it.
+  // Whether the memory of a value may have any layout: a kernel writes it or it is a constant, only
+  // kernels read it, and nothing else lies in it.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
   std::vector<bool> free_layout;  // by value
 };

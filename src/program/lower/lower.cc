@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/packed.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"
@@ -145,7 +146,8 @@ class GraphLowering {
       case Home::input:
       case Home::output: return;
       case Home::constant:
-        buffers_[v.index] = frame_.add_constant(name, graph_.constant(graph_.producer(v)));
+        buffers_[v.index] = frame_.add_constant(
+            name, packed(graph_.constant(graph_.producer(v)), planned_.layout[v.index]));
         return;
       case Home::temporary: {
         const Type type = stored_type(planned_.layout[v.index], graph_.type(v));
