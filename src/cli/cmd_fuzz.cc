@@ -90,6 +90,7 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
     const ProcessResult process =
         HONE_TRY(run_process("/proc/self/exe", words, limits, &console.cancel()));
     std::lock_guard lock(mutex);
+    const size_t known = tally.failures.size();
     ChildReport report(tally);
     for (std::string_view line : split_lines(process.out)) report.read(line);
     if (!report.open() && process.exit_code != 0)
@@ -97,6 +98,8 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
                    ""};
     const uint64_t next = report.open() ? *report.open() + 1 : last;
     if (report.open()) tally.add(*report.open(), Verdict::crashed, how_it_ended(process));
+    for (const Failure& failure : std::span(tally.failures).subspan(known))
+      console.note("seed {}: {}: {}", failure.seed, name(failure.verdict), failure.reason);
     progress.advance(static_cast<int64_t>(next - first));
     first = next;
   }
@@ -134,10 +137,9 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
   const auto path = [&](std::string_view suffix) {
     return (folder / fmt::format("{}{}.case", failure.seed, suffix)).string();
   };
-  console.note("seed {}: {}: {}", failure.seed, name(failure.verdict), failure.reason);
   const DifferentialCase one = random_case(failure.seed, host, highest_isa(arguments));
   HONE_TRY(write_file_atomic(path(""), print(one)));
-  console.note("  wrote {}", path(""));
+  console.note("wrote {}", path(""));
   if (arguments.given("no-reduce")) return {};
   const CaseProcess process(arguments.real("time-limit"), console.cancel());
   const DifferentialCase reduced =
@@ -145,7 +147,7 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
              [&](const DifferentialCase& smaller) { return process.run(smaller).verdict; });
   HONE_TRY(console.cancel().check());
   HONE_TRY(write_file_atomic(path(".reduced"), print(reduced)));
-  console.note("  wrote {}", path(".reduced"));
+  console.note("wrote {}", path(".reduced"));
   return {};
 }
 

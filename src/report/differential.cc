@@ -1,5 +1,6 @@
 #include "report/differential.h"
 
+#include "base/rng.h"
 #include "compile/compilation.h"
 
 #include "ir/reference/evaluate.h"
@@ -20,18 +21,21 @@ std::string_view name(Verdict verdict) {
 }
 
 DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
+  Rng rng(seed);
   DifferentialCase one;
   one.judge = kJudges[seed % 2];
-  one.isa = kIsas[seed / 2 % (static_cast<size_t>(std::min(highest, host.isa)) + 1)];
-  one.graph = random_graph({.seed = seed,
+  one.isa = kIsas[rng.below(static_cast<uint64_t>(std::min(highest, host.isa)) + 1)];
+  // The first op follows from the seed. Strides of a prime spread short runs over all ops, too.
+  constexpr uint64_t kStride = 7919;
+  one.graph = random_graph({.seed = seed / 2 * kStride,
                             .min_steps = 2,
                             .max_steps = 4,
                             .max_elements = 256,
                             .max_dim = 40,
                             .continuous = one.judge == Judge::accurate});
   one.inputs = random_graph_inputs(one.graph, seed);
-  constexpr uint64_t kUnplanned = 8;  // one of so many is left to the planner
-  if (seed / 6 % kUnplanned == 0) return one;
+  constexpr double kUnplanned = 0.125;  // so many are left to the planner
+  if (rng.chance(kUnplanned)) return one;
   const Target target = restricted(host, one.isa);
   Compilation compilation(one.graph, target);
   one.plan = random_plan(*compilation.graph().value(), target, seed);
