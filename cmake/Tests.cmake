@@ -32,7 +32,7 @@ set(test_shards 1 2)  # Each binary runs in two halves, side by side.
 file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true tests/*)
 foreach(folder IN LISTS test_folders)
   cmake_path(GET folder FILENAME name)
-  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install)$" OR
+  if(NOT IS_DIRECTORY ${folder} OR name MATCHES "^(fuzz|install|planted)$" OR
      NOT name MATCHES "${tested_folders}")
     continue()
   endif()
@@ -81,6 +81,22 @@ endforeach()
 hone_script_test(lint fast ${PROJECT_SOURCE_DIR}/tools/lint.sh)
 hone_script_test(headers slow ${PROJECT_SOURCE_DIR}/tools/headers.sh)
 hone_script_test(install slow ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
+
+# `planted` has the sources with faults of base/planted.def compiled once more, with the faults.
+# What it defines itself it does not take from the library. Only who asks for it builds it.
+hone_glob(all_sources src/*.cc)
+foreach(source IN LISTS all_sources)
+  file(STRINGS ${source} places REGEX "HONE_PLANT\\(" LIMIT_COUNT 1)
+  if(places)
+    list(APPEND planted_sources ${source})
+  endif()
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/planted.def)
+add_executable(planted EXCLUDE_FROM_ALL tests/planted/main.cc ${planted_sources})
+target_compile_definitions(planted PRIVATE HONE_PLANTED)
+target_include_directories(planted SYSTEM PRIVATE ${Llvm_INCLUDE_DIR})
+target_link_libraries(planted PRIVATE hone_cli)
+hone_target(planted)
 
 # Fuzz targets need the sanitizers, so they are built there; the release tree runs them briefly.
 add_custom_target(fuzz_targets)

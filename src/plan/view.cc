@@ -1,5 +1,7 @@
 #include "plan/view.h"
 
+#include "base/planted.h"
+
 namespace hone {
 namespace {
 
@@ -60,7 +62,9 @@ Status check_view(const Graph& graph, const Users& users, NodeId node) {
 Dim view_offset(const Graph& graph, NodeId node) {
   if (graph.opcode(node) != Opcode::slice) return 0;
   const Type operand = graph.type(graph.operands(node)[0]);
-  return floordiv(first_element(graph.op(node), operand) * bits(operand.dtype()), 8);
+  return HONE_PLANT(view_offset,
+                    floordiv(first_element(graph.op(node), operand) * bits(operand.dtype()), 8),
+                    Dim(0));
 }
 
 }  // namespace hone

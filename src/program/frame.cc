@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/planted.h"
 #include "program/tiles/calling.h"
 #include "runtime/kernel_abi.h"
 
@@ -191,7 +192,7 @@ Memory memory_of(const Frame& frame) {
   std::multiset<int64_t> alive = {0};  // where they end
   for (size_t c = 0; c < frame.commands.size(); ++c) {
     alive.insert(born[c].begin(), born[c].end());
-    memory.tops[c] = *alive.rbegin();
+    memory.tops[c] = HONE_PLANT(inner_memory, *alive.rbegin(), 0);
     for (int64_t end : dead[c]) alive.erase(alive.find(end));
   }
   return memory;

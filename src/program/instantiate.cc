@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/planted.h"
 #include "program/arena_layout.h"
 #include "program/frame.h"
 #include "program/tiles/bind.h"
@@ -212,7 +213,7 @@ class Instantiation {
     for (BufferId b : stacks) {
       const int64_t bytes = body.buffers[buffers[ports.size()]].type.static_bytes();
       Place& place = ports.emplace_back(part(places[b], 0, bytes));
-      place.steps.push_back({repeat.loop, bytes});
+      place.steps.push_back({repeat.loop, HONE_PLANT(step_stride, bytes, 0)});
     }
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/planted.h"
 #include "runtime/memory.h"
 
 namespace hone {
@@ -264,7 +265,8 @@ void Executable::launch(const Frame& frame, const Instruction& instruction) cons
   for (uint32_t i = instruction.first; i < instruction.last; ++i) {
     const Script::Phase& phase = script_.phases[i];
     const auto part = [&](int64_t begin, int64_t end, int64_t thread) noexcept {
-      phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin, end);
+      phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin,
+                     HONE_PLANT(thread_end, end, thread > 0 ? end - 1 : end));
     };
     team_->run(phase.trips, phase.is_parallel ? threads_ : 1, part);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/planted.h"
 
 namespace hone {
 
@@ -191,11 +192,11 @@ Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
 
 Status Resolver::resolve(const image::Branch& branch) {
   const uint32_t test = HONE_TRY(jump_if_zero(branch.condition));
-  HONE_TRY(resolve(branch.on_true));
+  HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_true, branch.on_false)));
   const uint32_t end = here();
   add({.kind = Kind::jump});
   script_.instructions[test].target = here();
-  HONE_TRY(resolve(branch.on_false));
+  HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_false, branch.on_true)));
   script_.instructions[end].target = here();
   return {};
 }

@@ -1,5 +1,7 @@
 #include "codegen/emit/emitter.h"
 
+#include "base/planted.h"
+
 #include <utility>
 
 namespace hone::code {
@@ -94,7 +96,7 @@ void Emitter::emit(const Choose& s) {
   indices_[position] = grid(variance_.indices[position], [&](const Trips& trips) {
     Value value = at(s.value, trips, variance_.indices[position]);
     value = code_.resized(value, code_.i(64), is_signed(dtype));
-    Value low = dim(bounds.low), high = dim(bounds.high - 1);
+    Value low = dim(bounds.low), high = dim(bounds.high - HONE_PLANT(choose_high, 1, 0));
     if (Instructions::is_vector(value)) low = as_vector(low), high = as_vector(high);
     if (dtype == DType::u64)
       value = code_.select(code_.compare(Ints::slt, value, code_.integer(0, value)), high, value);
@@ -192,7 +194,8 @@ void Emitter::lockstep(const Loop& s) {
     define(carry.inside, grid(loops, [&](const Trips& trips) -> Value {
              if (is_lanes)
                return code_.with_lane(code_.splat(nothing, extent), at(carry.initial, trips, 0), 0);
-             if (trips[depth] == 0) return at(carry.initial, trips, loops);
+             if (HONE_PLANT(unroll_start, trips[depth] == 0, true))
+               return at(carry.initial, trips, loops);
              return (loops & open_.lanes_loop()) != 0 ? as_vector(nothing) : nothing;
            }));
   }
@@ -207,7 +210,8 @@ void Emitter::lockstep(const Loop& s) {
                return combine_lanes(dtype, *carry.combine, at(carry.next, trips, loops));
              Trips trip = trips;
              Value all = at(carry.next, trip, loops);
-             for (trip[depth] = 1; trip[depth] < extent; ++trip[depth]) {
+             for (trip[depth] = 1; trip[depth] < HONE_PLANT(unroll_end, extent, extent - 1);
+                  ++trip[depth]) {
                const Value both[] = {all, at(carry.next, trip, loops)};
                all = numbers_.compute(combine, types, dtype, both);
              }
@@ -226,7 +230,7 @@ Value Emitter::combine_lanes(DType dtype, Opcode combine, Value vector) {
     llvm::SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < count / 2; ++lane) {
       low.push_back(lane);
-      high.push_back(lane + count / 2);
+      high.push_back(lane + HONE_PLANT(lanes_halves, count / 2, 0));
     }
     const Value halves[] = {b_.create<mlir::vector::ShuffleOp>(vector, vector, low),
                             b_.create<mlir::vector::ShuffleOp>(vector, vector, high)};

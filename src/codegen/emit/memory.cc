@@ -1,3 +1,4 @@
+#include "base/planted.h"
 #include "codegen/emit/emitter.h"
 #include "program/tiles/calling.h"
 
@@ -80,7 +81,7 @@ Value Emitter::lanes_between(const Guard& guard, const IndexExpr& first, const T
   const DimRange range = bounds_.of(guard.value);
   Value mask = {};
   if (!provably_lt(range.high, guard.upper))
-    mask = code_.compare(Ints::slt, lane, clamped(guard.upper));
+    mask = code_.compare(HONE_PLANT(mask_bound, Ints::slt, Ints::sle), lane, clamped(guard.upper));
   if (!provably_le(guard.lower, range.low)) {
     const Value above = code_.compare(Ints::sge, lane, clamped(guard.lower));
     mask = mask ? code_.and_(mask, above) : above;
@@ -138,7 +139,8 @@ void Emitter::store_element(BufferId buffer, Value offset, Value number) {
   const Value byte = b_.create<mlir::LLVM::LoadOp>(stored.getType(), place, 1);
   const Value is_high = code_.and_(offset, code_.integer(1, offset));
   const Value by = code_.resized(code_.shl(is_high, 2), stored.getType(), false);
-  const Value kept = code_.and_(byte, code_.shr(code_.integer(0xf0, byte), by));
+  const Value kept =
+      code_.and_(byte, code_.shr(code_.integer(HONE_PLANT(packed_half, 0xf0, 0), byte), by));
   const Value half = code_.and_(stored, code_.integer(0x0f, stored));
   b_.create<mlir::LLVM::StoreOp>(code_.or_(kept, code_.shl(half, by)), place, 1);
 }
@@ -156,7 +158,8 @@ void Emitter::emit(const Load& s) {
                           [&] { return load_element(s.buffer, index(at_place.offset, trips)); });
            return where(at_place.condition, otherwise, [&] {
              if (is_packed(s.buffer)) return load_each_lane(at_place, trips, otherwise);
-             if (at_place.stride != 1) return load_scattered(at_place, trips, otherwise);
+             if (HONE_PLANT(stride_ignored, at_place.stride != 1, false))
+               return load_scattered(at_place, trips, otherwise);
              const IndexExpr first = here(at_place.offset, trips, 0);
              return load_vector(at_place, index(first, trips), otherwise);
            });

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/planted.h"
 #include "codegen/emit/functions.h"
 
 namespace hone::code {
@@ -81,6 +82,7 @@ Value Numbers::compute(Op op, std::span<const DType> types, DType result,
 }
 
 Value Numbers::fma(DType dtype, Value a, Value b, Value c) {
+  c = HONE_PLANT(fma_sign, c, code_.builder().create<mlir::arith::NegFOp>(c).getResult());
   if (has_fma_ && !is_small_real(dtype)) return code_.builder().create<mlir::math::FmaOp>(a, b, c);
   return rounded(dtype, code_.fadd(code_.fmul(a, b), c));
 }
@@ -90,7 +92,7 @@ Value Numbers::identity(DType dtype, Opcode combine) {
   switch (combine) {
     case Opcode::mul: return is_real(dtype) ? number(dtype, 1.0) : number(dtype, int64_t{1});
     case Opcode::max:
-      return is_real(dtype) ? number(dtype, -infinity)
+      return is_real(dtype) ? number(dtype, HONE_PLANT(identity_max, -infinity, 0.0))
                             : number(dtype, integer_limits(dtype).lowest);
     case Opcode::min:
       return is_real(dtype) ? number(dtype, infinity)
@@ -211,7 +213,7 @@ Value Numbers::shift(Opcode opcode, DType dtype, Value a, Value by) {
   const Value zero = code_.integer(0, a);
   const Value safe = code_.select(is_inside, by, zero);
   const Value shifted = opcode == Opcode::shift_left ? code_.shl(a, safe) : code_.shr(a, safe);
-  return code_.select(is_inside, shifted, zero);
+  return HONE_PLANT(shift_out, code_.select(is_inside, shifted, zero), shifted);
 }
 
 // By squaring, over all bits of the exponent.
@@ -254,7 +256,8 @@ Value Numbers::compare(DType dtype, std::string_view direction, Value a, Value b
   for (const Row& row : kRows) {
     if (row.word != direction) continue;
     if (is_real(dtype)) return code_.compare(row.real, a, b);
-    return code_.compare(is_signed(dtype) ? row.with_sign : row.without, a, b);
+    return code_.compare(
+        HONE_PLANT(compare_signed, is_signed(dtype), true) ? row.with_sign : row.without, a, b);
   }
   HONE_CHECK(false, "a comparison '{}'", direction);
 }
@@ -274,8 +277,9 @@ Value Numbers::cast(DType from, DType to, Value x) {
     // From 64 bits to fewer than 32 there are two roundings, as there are in the reference.
     const mlir::Type wide = is_small_real(to) ? code_.f64() : type;
     const mlir::Type shape = Instructions::shaped(wide, x);
-    const Value real = is_signed(from) ? b.create<mlir::arith::SIToFPOp>(shape, x).getResult()
-                                       : b.create<mlir::arith::UIToFPOp>(shape, x).getResult();
+    const Value real = HONE_PLANT(cast_unsigned, is_signed(from), true)
+                           ? b.create<mlir::arith::SIToFPOp>(shape, x).getResult()
+                           : b.create<mlir::arith::UIToFPOp>(shape, x).getResult();
     return is_small_real(to) ? small_.round(to, real) : real;
   }
   if (is_bool(to)) return code_.compare(Ints::ne, x, code_.integer(0, x));

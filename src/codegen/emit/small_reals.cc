@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/planted.h"
 #include "ir/real_format.h"
 
 namespace hone::code {
@@ -57,7 +58,7 @@ Value SmallReals::encode(DType dtype, Value real) {
   const int cut = kMantissaBits - format.mantissa_bits;
   const Value is_odd = code_.and_(code_.shr(size, cut), code_.integer(1, size));
   Value rounded = code_.add(size, code_.integer((int64_t{1} << (cut - 1)) - 1, size));
-  rounded = code_.shr(code_.add(rounded, is_odd), cut);
+  rounded = code_.shr(HONE_PLANT(small_truncated, code_.add(rounded, is_odd), size), cut);
   const int64_t moved = int64_t{kBias - format.bias} << format.mantissa_bits;
   rounded = code_.sub(rounded, code_.integer(moved, rounded));
   // Subnormal results are counted in units of the least one: the last place of a larger number.

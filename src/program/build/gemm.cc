@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/planted.h"
 #include "plan/contraction.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
@@ -180,7 +181,7 @@ class GemmBuilder {
     const std::array<bool, 2> before = {panels_[0].is_packed, panels_[1].is_packed};
     if (at >= static_cast<size_t>(schedule_.threads) && !sums_)
       for (size_t side = 0; side < 2; ++side)
-        if (!depends_beyond(side, at)) pack(side);
+        if (HONE_PLANT(panel_early, !depends_beyond(side, at), true)) pack(side);
     if (at == schedule_.order.size()) {
       in_block();
     } else {
@@ -430,7 +431,7 @@ class GemmBuilder {
     iters.resize(iters.size() + reduction_.size(), 0);
     for (int dim : reduction_)
       iters[contraction_.index.size() + static_cast<size_t>(dim - space_.parallel)] =
-          place(dim).first() + place(dim).trip;
+          HONE_PLANT(panel_block, place(dim).first(), IndexExpr(0)) + place(dim).trip;
     Guards gaps;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)

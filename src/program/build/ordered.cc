@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/planted.h"
 #include "ir/ops/indexed_dims.h"
 #include "program/build/point_builder.h"
 
@@ -82,7 +83,7 @@ void OrderedBuilder::accumulate() {
   const Opcode combine = combine_of(op().word("kind"));
   const bool is_sum = combine == Opcode::add || combine == Opcode::mul;
   const DType dtype = result().dtype(), wide = is_sum ? sum_type(dtype) : dtype;
-  const bool is_exclusive = op().flag("exclusive");
+  const bool is_exclusive = HONE_PLANT(cumulative_exclusive, op().flag("exclusive"), false);
   const auto axis = static_cast<size_t>(op().integer("axis"));
   const Dim length = result().dim(static_cast<int>(axis));
   auto add = [&](Indices& at, Scalar so_far) {
@@ -95,7 +96,9 @@ void OrderedBuilder::accumulate() {
         const Scalar initial = points_.identity(combine, wide);
         tiles_.carry(Exec::loop, "step", length, initial, std::nullopt,
                      [&](const IndexExpr& step, Scalar so_far) {
-                       at[axis] = op().flag("reverse") ? IndexExpr(length - 1) - step : step;
+                       at[axis] = HONE_PLANT(cumulative_reverse, op().flag("reverse"), false)
+                                      ? IndexExpr(length - 1) - step
+                                      : step;
                        const Scalar next = add(at, so_far);
                        points_.store(0, at, tiles_.cast(is_exclusive ? so_far : next, dtype));
                        return next;
@@ -129,7 +132,8 @@ void OrderedBuilder::scatter() {
       guards.push_back({target[axis], 0, size});
     }
     const Scalar update = load(2, at);
-    if (op().word("combine") == "replace") return points_.store(0, target, update, guards);
+    if (HONE_PLANT(scatter_combine, op().word("combine") == "replace", true))
+      return points_.store(0, target, update, guards);
     const Scalar before =
         tiles_.load(points_.output(0), points_.stored(0, target), guards, points_.zero(x.dtype()));
     const Opcode combine = *opcode_from_name(op().word("combine"));
@@ -169,7 +173,8 @@ void OrderedBuilder::sort() {
           Indices there = at;
           there[axis] = other;
           // From the last key to the first: before in it, or equal in it and before in the rest.
-          Scalar first = points_.compare("lt", tiles_.position(DType::i64, other), my_place);
+          Scalar first = points_.compare(HONE_PLANT(sort_stability, "lt", "gt"),
+                                         tiles_.position(DType::i64, other), my_place);
           for (auto k = static_cast<size_t>(keys); k-- > 0;) {
             const Scalar theirs = load(k, there);
             first = either(comes_before(theirs, mine[k]), both(equals(theirs, mine[k]), first));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/planted.h"
 #include "program/tiles/bounds.h"
 
 namespace hone {
@@ -141,7 +142,7 @@ tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const G
   if (type.elements().is(0)) return otherwise();  // no element is ever needed
   const Guards all = both(own, relevant(guards, index));
   const TileBounds bounds(tiles_.program());
-  Indices stored = stored_index(body_.inputs[at], index);
+  Indices stored = HONE_PLANT(input_layout, stored_index(body_.inputs[at], index), index);
   for (IndexExpr& expr : stored) expr = bounds.simplified(expr, all);
   // Guards that decide nothing are only there so that the load stays inside.
   const bool is_inside = !bounds.outside(stored, own, type);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/planted.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 
@@ -189,7 +190,8 @@ tile::Scalar PointBuilder::sum_of_products(NodeId node, const Indices& index, co
 
 // The best so far and where it is. NaN is better than any number.
 tile::Scalar PointBuilder::arg_reduce(Point& point) {
-  const bool is_max = point.op.word("kind") == "max", takes_last = point.op.flag("last");
+  const bool is_max = point.op.word("kind") == "max";
+  const bool takes_last = HONE_PLANT(argument_ties, point.op.flag("last"), false);
   const std::string direction = std::string(is_max ? "g" : "l") + (takes_last ? "e" : "t");
   const DType index_type = point.type.dtype();
   const DType counted = is_integer(index_type) ? index_type : DType::i64;

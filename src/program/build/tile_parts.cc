@@ -1,5 +1,7 @@
 #include "program/build/tile_parts.h"
 
+#include "base/planted.h"
+
 namespace hone {
 
 std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes) {
@@ -9,7 +11,10 @@ std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes) {
     return {{.trips = ceildiv(extent, tile), .unroll = unroll, .lanes = lanes, .has_gaps = true}};
   const int64_t whole = extent.value() / tile, rest = extent.value() % tile;
   std::vector<TilePart> parts;
-  if (whole > 0 || rest == 0) parts.push_back({.trips = whole, .unroll = unroll, .lanes = lanes});
+  if (whole > 0 || rest == 0)
+    parts.push_back({.trips = HONE_PLANT(whole_tiles, whole, whole > 1 ? whole - 1 : whole),
+                     .unroll = unroll,
+                     .lanes = lanes});
   if (rest > 0)
     parts.push_back({.trips = 1,
                      .first = whole * tile,

@@ -1,5 +1,7 @@
 #include "program/lower/lowering.h"
 
+#include "base/planted.h"
+
 namespace hone::program {
 
 namespace {
@@ -40,7 +42,7 @@ class LoopFrame {
     scan.body = command_.regions[0];
     scan.trips =
         inputs_.size() > carried_ ? inner_.type(inputs_[carried_]).dim(0) : op.dims("length")[0];
-    scan.reverse = op.flag("reverse");
+    scan.reverse = HONE_PLANT(scan_reverse, op.flag("reverse"), false);
     scan.state.assign(outputs_.begin(), outputs_.begin() + static_cast<int64_t>(carried_));
     scan.next = begin();
     for (size_t i = carried_; i < inputs_.size(); ++i)

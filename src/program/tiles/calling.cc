@@ -1,5 +1,7 @@
 #include "program/tiles/calling.h"
 
+#include "base/planted.h"
+
 namespace hone {
 
 Dim bytes_of(Type type) { return ceildiv(type.elements() * bits(type.dtype()), 8); }
@@ -9,7 +11,7 @@ ScratchLayout scratch_layout(const TileProgram& program) {
   ScratchLayout layout;
   for (const TileBuffer& buffer : program.buffers) {
     const bool is_scratch = buffer.role == BufferRole::scratch;
-    layout.offsets.push_back(is_scratch ? layout.bytes : 0);
+    layout.offsets.push_back(is_scratch ? HONE_PLANT(scratch_offset, layout.bytes, Dim(0)) : 0);
     if (is_scratch) layout.bytes += ceildiv(bytes_of(buffer.type), kAlignment) * kAlignment;
   }
   return layout;

@@ -1,0 +1,111 @@
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/planted.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "report/differential.h"
+#include "report/reduce.h"
+
+// planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
+// prints how long that took. Fails if more than two are not found within ten minutes.
+// planted --fault NAME: runs cases with that fault in this process until one fails.
+// planted --reduce NAME: the same, and prints the case after it was reduced.
+
+namespace hone {
+
+Fault planted = Fault::none;
+
+namespace {
+
+constexpr double kSeconds = 600;
+constexpr int kMaxMissed = 2;
+
+struct Planted {
+  Fault fault;
+  std::string_view name;
+};
+constexpr Planted kPlanted[] = {
+#define HONE_FAULT(name, doc) {Fault::name, #name},
+#include "base/planted.def"
+};
+
+const Planted* find(std::string_view name) {
+  for (const Planted& one : kPlanted)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+DifferentialCase reduced(const DifferentialCase& one, Verdict verdict, const Target& host,
+                         const std::shared_ptr<Team>& team) {
+  return reduce(one, verdict, host, [&](const DifferentialCase& smaller) {
+    return run_case(smaller, host, team).verdict;
+  });
+}
+
+int run_cases(Fault fault, bool reduces) {
+  const Target host = host_target().value();
+  const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
+  for (uint64_t seed = 0;; ++seed) {
+    planted = Fault::none;  // plans are made without it
+    const DifferentialCase one = random_case(seed, host, Isa::avx512);
+    fmt::print("seed {}\n", seed);
+    std::fflush(stdout);  // before what may end this process
+    planted = fault;
+    const DifferentialOutcome outcome = run_case(one, host, team);
+    if (!is_failure(outcome.verdict)) continue;
+    fmt::print("{}: {}\n", name(outcome.verdict), escape(outcome.reason));
+    if (reduces) fmt::print("{}", print(reduced(one, outcome.verdict, host, team)));
+    return 0;
+  }
+}
+
+// Whether it was found.
+bool look_for(const Planted& one) {
+  const Result<ProcessResult> process =
+      run_process("/proc/self/exe", {"--fault", std::string(one.name)},
+                  {.wall_seconds = kSeconds, .output_bytes = int64_t{1} << 26});
+  if (!process.ok()) {
+    fmt::print("{}\n", process.error().to_string());
+    return false;
+  }
+  std::string_view last_seed = "seed none", how;
+  for (std::string_view line : split_lines(process->out))
+    (line.starts_with("seed ") ? last_seed : how) = line;
+  std::string found(how.substr(0, 60));
+  if (process->timed_out)
+    found = "not found";
+  else if (process->signal != 0)
+    found = "crashed: " + signal_name(process->signal);
+  fmt::print("{:21} {:7.1f} s  {:10}  {}\n", one.name, process->seconds, last_seed, found);
+  std::fflush(stdout);
+  return !process->timed_out;
+}
+
+int look_for_all(std::span<const std::string> names) {
+  std::vector<const Planted*> wanted;
+  for (const std::string& name : names) {
+    wanted.push_back(find(name));
+    if (wanted.back() != nullptr) continue;
+    fmt::print(stderr, "there is no fault '{}'\n", name);
+    return 2;
+  }
+  if (names.empty())
+    for (const Planted& one : kPlanted) wanted.push_back(&one);
+  int missed = 0;
+  for (const Planted* one : wanted) missed += look_for(*one) ? 0 : 1;
+  fmt::print("{} of {} found\n", std::ssize(wanted) - missed, wanted.size());
+  return missed > (names.empty() ? kMaxMissed : 0) ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace hone
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool is_child = words.size() == 2 && (words[0] == "--fault" || words[0] == "--reduce");
+  if (is_child && hone::find(words[1]) != nullptr)
+    return hone::run_cases(hone::find(words[1])->fault, words[0] == "--reduce");
+  return hone::look_for_all(words);
+}
