@@ -81,7 +81,7 @@ Dim Generator::dim(bool zero_allowed) {
     return rng_.pick(symbols);
   }
   if (zero_allowed && rng_.chance(0.03)) return 0;
-  if (options_.max_dim > kUsualDim && rng_.chance(0.1))
+  if (options_.max_dim > kUsualDim && rng_.chance(0.2))
     return rng_.between(kUsualDim + 1, options_.max_dim);
   static constexpr int64_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 5, kUsualDim};
   return rng_.pick(sizes);

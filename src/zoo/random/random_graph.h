@@ -24,7 +24,7 @@ struct RandomGraphOptions {
   int min_steps = 8;  // a step adds one op and what its operands need, often several nodes
   int max_steps = 20;
   int64_t max_elements = 1024;  // of any value
-  int64_t max_dim = 6;          // if it is more, one dim in ten is between 7 and this
+  int64_t max_dim = 6;          // if it is more, one dim in five is between 7 and this
   bool symbolic = false;        // some dims are symbols
   // Only ops that are continuous in their real operands, so that runs that round differently can
   // be compared: no compare, floor, sort, cast to integer, ...
