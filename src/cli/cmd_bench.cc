@@ -5,8 +5,39 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/timing.h"
+#include "report/profile.h"
 
 namespace hone::cli {
+namespace {
+
+// Where the time of a run goes, from runs until the time is over.
+Status print_profile(const Model& model, const RunInputs& inputs, const NativeOptions& options,
+                     double seconds, Console& console) {
+  constexpr size_t kRows = 20;
+  const Graph* graph = single_graph(model);
+  if (graph == nullptr)
+    return unsupported("the model has several segments; --profile takes a single graph");
+  Compilation compilation(HONE_TRY(specialize(*graph, inputs.bindings)), options.target,
+                          compile_options(options));
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  HONE_TRY(executable->run(inputs.tensors));
+  Profile profile;
+  const RunOptions run = {.cancel = &console.cancel(), .profile = &profile};
+  const Timing timing = HONE_TRY(measure(
+      seconds, console.cancel(),
+      [&]() -> Status {
+        HONE_TRY(executable->run(inputs.tensors, run));
+        return {};
+      }));
+  const auto runs = static_cast<int64_t>(timing.seconds.size());
+  const std::string table =
+      HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),
+                             *HONE_TRY(compilation.plan()), options.target, kRows));
+  console.write(table);
+  return {};
+}
+
+}  // namespace
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
@@ -25,7 +56,8 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   const Timing timing = HONE_TRY(measure(arguments.real("seconds"), console.cancel(), run));
   console.print("{}\n", timing.to_string());
   console.note("compiled and run once in {}", format_seconds(first));
-  return {};
+  if (!arguments.given("profile")) return {};
+  return print_profile(source.model, inputs, options, arguments.real("seconds"), console);
 }
 
 }  // namespace hone::cli

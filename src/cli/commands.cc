@@ -345,9 +345,13 @@ constexpr Option kBench[] = {kSeed,
                               .take = Take::real,
                               .value = "S",
                               .doc = "how long to measure",
-                              .fallback = "3"}};
+                              .fallback = "3"},
+                             {.name = "profile",
+                              .doc = "measure as long again, and tell the kernels that take "
+                                     "longest"}};
 constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
+    {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------
@@ -677,7 +681,12 @@ constexpr Command kCommands[] = {
     {.name = "bench",
      .summary = "Measure a model's native code",
      .text = "Compiles the model, runs it until the time is over, at least three times, and prints "
-             "the median of the runs after the first.",
+             "the median of the runs after the first. --profile names the kernels that take "
+             "longest, the first command of the plan (see 'hone compile --emit plan') that "
+             "launches each, "
+             "and the key of its schedule; and tells how many operations it does a second, also as "
+             "a share of "
+             "the f32 peak of the target: an estimate, if --target gives no measured one.",
      .positionals = kModel,
      .options = kBench,
      .examples = kBenchExamples,

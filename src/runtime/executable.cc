@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -56,6 +57,26 @@ Status check(std::string_view sort, std::span<const image::Port> ports, const Po
   }
   return {};
 }
+
+// Adds the time until its end to the entry, if there is one.
+class Stopwatch {
+ public:
+  explicit Stopwatch(CommandTime* entry) : entry_(entry) {
+    if (entry_ != nullptr) start_ = Clock::now();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    if (entry_ == nullptr) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    entry_->least = entry_->runs++ == 0 ? seconds : std::min(entry_->least, seconds);
+    entry_->seconds += seconds;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  CommandTime* entry_;
+  Clock::time_point start_;
+};
 
 }  // namespace
 
@@ -215,6 +236,7 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
                        const RunOptions& options) const {
   HONE_TRY(check("input", inputs_, inputs));
   HONE_TRY(check("output", outputs_, outputs));
+  if (options.profile != nullptr) HONE_TRY(prepare(*options.profile));
   Result<Lease> lease = Lease::take(*this);
   if (!lease.ok()) return std::move(lease).error().within(place_);
   Frame& frame = lease->frame();
@@ -222,14 +244,27 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   for (const void* input : inputs) *base++ = static_cast<std::byte*>(const_cast<void*>(input));
   for (void* output : outputs) *base++ = static_cast<std::byte*>(output);
   for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
-  return execute(frame, options.cancel);
+  return execute(frame, options);
 }
 
-Status Executable::execute(Frame& frame, const CancelToken* cancel) const {
+Status Executable::prepare(Profile& profile) const {
+  if (profile.empty()) {
+    for (const Script::Origin& origin : script_.origins)
+      profile.push_back({.command = origin.command, .kernel = origin.kernel});
+  }
+  if (profile.size() == script_.origins.size()) return {};
+  return bad_input("the profile has {} commands, {} {}", profile.size(), place_,
+                   script_.origins.size());
+}
+
+Status Executable::execute(Frame& frame, const RunOptions& options) const {
+  const CancelToken* const cancel = options.cancel;
   void** const pointers = frame.pointers.data();
   for (size_t next = 0; next < script_.instructions.size();) {
     if (cancel != nullptr && cancel->cancelled()) return cancel->check();
     const Instruction& now = script_.instructions[next++];
+    const bool is_timed = options.profile != nullptr && now.origin != Script::kNoOrigin;
+    const Stopwatch watch(is_timed ? &(*options.profile)[now.origin] : nullptr);
     if (now.moves) {
       for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i)
         if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);

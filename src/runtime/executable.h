@@ -24,9 +24,21 @@ struct LoadOptions {
   int64_t memory_limit = INT64_MAX;
 };
 
+// What a launch or a copy of an image took, all its runs together; those in loops have several.
+struct CommandTime {
+  std::string command;  // its name in the image
+  std::string kernel;   // empty: a copy
+  int64_t runs = 0;
+  double seconds = 0;
+  double least = 0;  // seconds of its fastest run
+};
+using Profile = std::vector<CommandTime>;  // in the image's order
+
 struct RunOptions {
   // Looked at between commands and between trips of loops, not inside of a kernel.
   const CancelToken* cancel = nullptr;
+  // Runs add to it. It is empty or has served runs of the same image, and serves one run at a time.
+  Profile* profile = nullptr;
 };
 
 // A compiled model in memory. May be run by any number of threads at once: each run has an arena
@@ -63,7 +75,8 @@ class Executable {
   Status lay_out_frame();
   Result<std::unique_ptr<Frame>> make_frame() const;
   void* address(const Frame& frame, const Script::Pointer& pointer) const;
-  Status execute(Frame& frame, const CancelToken* cancel) const;
+  Status prepare(Profile& profile) const;
+  Status execute(Frame& frame, const RunOptions& options) const;
   void launch(const Frame& frame, const Script::Instruction& instruction) const;
 
   std::string place_;  // for errors: "image 'mlp'"

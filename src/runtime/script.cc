@@ -51,6 +51,10 @@ class Resolver {
   Instruction& add(Instruction instruction) {
     return script_.instructions.emplace_back(instruction);
   }
+  uint32_t origin(std::string_view kernel) {
+    script_.origins.push_back({std::string(command_), std::string(kernel)});
+    return static_cast<uint32_t>(script_.origins.size() - 1);
+  }
 
   Status resolve_memory();
   Status resolve_kernel(const image::Kernel& kernel);
@@ -73,6 +77,7 @@ class Resolver {
   uint32_t first_base_[4] = {};  // of each region
   std::vector<int64_t> trips_;   // of each loop, 0: there is none yet
   std::vector<bool> is_open_;    // of each loop: around what is resolved now
+  std::string_view command_;     // the innermost that is resolved now
   Script script_;
 };
 
@@ -138,6 +143,7 @@ Result<const ObjectCode*> Resolver::load(const std::shared_ptr<const std::string
 
 Status Resolver::resolve(const Block& block) {
   for (const image::Command& command : block) {
+    command_ = command.name;
     Status status = std::visit([&](const auto& kind) { return resolve(kind); }, command.kind);
     if (!status.ok()) return named("command", command.name, std::move(status));
   }
@@ -154,6 +160,7 @@ Status Resolver::resolve(const image::Launch& launch) {
   for (const Place& place : launch.buffers) instruction.moves |= HONE_TRY(point_to(place));
   instruction.first = kernels_[launch.kernel].first;
   instruction.last = kernels_[launch.kernel].last;
+  instruction.origin = origin(image_.kernels[launch.kernel].name);
   instruction.symbols = static_cast<uint32_t>(script_.symbols.size());
   script_.symbols.insert(script_.symbols.end(), launch.symbols.begin(), launch.symbols.end());
   add(instruction);
@@ -174,6 +181,7 @@ Status Resolver::resolve(const image::Copy& copy) {
   instruction.moves = HONE_TRY(point_to(copy.from));
   instruction.moves |= HONE_TRY(point_to(copy.to));
   instruction.count = copy.from.bytes;
+  instruction.origin = origin("");
   add(instruction);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -40,6 +41,14 @@ struct Script {
     bool is_parallel;
   };
 
+  // What a launch or a copy stands for in the image.
+  struct Origin {
+    std::string command;
+    std::string kernel;  // empty: a copy
+  };
+
+  static constexpr uint32_t kNoOrigin = UINT32_MAX;
+
   struct Instruction {
     enum class Kind : uint8_t {
       launch,        // phases first..last on the pointers from `pointer` on
@@ -59,6 +68,7 @@ struct Script {
     uint32_t symbols = 0;
     int64_t count = 0;
     int64_t step = 0;
+    uint32_t origin = kNoOrigin;
   };
 
   std::vector<Base> bases;
@@ -66,6 +76,7 @@ struct Script {
   std::vector<Pointer> pointers;
   std::vector<image::Step> steps;
   std::vector<Instruction> instructions;
+  std::vector<Origin> origins;
   std::vector<Phase> phases;
   std::vector<int64_t> symbols;
   std::vector<std::shared_ptr<const ObjectCode>> objects;

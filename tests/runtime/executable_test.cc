@@ -283,6 +283,34 @@ TEST(Executable, EmptyTensorsNeedNoMemory) {
   EXPECT_TRUE(executable->run(inputs, outputs).ok());
 }
 
+// ---- What it tells -----------------------------------------------------------------------------
+
+TEST(Executable, ProfilesCountRunsAndTime) {
+  Image image = image_of(4, 4);
+  image.loops = 1;
+  const image::Place from = moving(input(0, 4, 0), {{0, 4}});
+  image.commands.push_back(launch(image, "scale", 4, {input(0, 16), output(0, 16)}, {2}));
+  image.commands.push_back(
+      {"loop", image::Repeat{0, 4, false, {{"step", image::Copy{from, output(0, 4)}}}}});
+  const std::shared_ptr<const Executable> executable = load(image);
+  Profile profile;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(executable->run({{floats({1, 2, 3, 4})}}, {.profile = &profile}).ok());
+  ASSERT_EQ(profile.size(), 2u);
+  EXPECT_EQ(profile[0].command, "scale");
+  EXPECT_EQ(profile[0].kernel, "scale");
+  EXPECT_EQ(profile[0].runs, 3);
+  EXPECT_GT(profile[0].least, 0);
+  EXPECT_GE(profile[0].seconds, 3 * profile[0].least);
+  EXPECT_EQ(profile[1].command, "step");
+  EXPECT_EQ(profile[1].kernel, "");
+  EXPECT_EQ(profile[1].runs, 12);
+
+  const std::shared_ptr<const Executable> other = load(image_of(4, 4));
+  EXPECT_THAT(other->run({{filled(4, 1)}}, {.profile = &profile}).error().what,
+              HasSubstr("the profile has 2 commands"));
+}
+
 // ---- What it refuses ---------------------------------------------------------------------------
 
 TEST(Executable, ChecksWhatItIsRunOn) {

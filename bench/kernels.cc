@@ -1,0 +1,247 @@
+// How near kernels come to what one core of this machine can do: typical ones as graphs of their
+// own, compiled under the planner's plan for one thread. Weights are constants, as in models; all
+// else that a kernel does with its operands is in its time. The peak is measured in turns with each
+// kernel, so that what else the core's other threads do slows both down.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "ir/builder.h"
+#include "ir/text.h"
+#include "report/summary.h"
+#include "target/probe_kernels.h"
+#include "zoo/inputs.h"
+
+namespace hone {
+namespace {
+
+struct Case {
+  std::string_view name;
+  std::string_view text;  // a graph; all parameters but the first become constants
+};
+
+constexpr Case kCases[] = {
+    {"gemm_1008x1024x1024", R"(
+graph @g(%x: f32[1008, 1024], %w: f32[1024, 1024]) {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})"},
+    {"gemm_128x768x3072_bias_gelu", R"(
+graph @g(%x: f32[128, 768], %w: f32[768, 3072], %b: f32[3072]) {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %c = broadcast %b {dims = [128, 3072], map = [1]}
+  %a = add %h, %c
+  %y = gelu %a
+  return %y
+})"},
+    {"gemm_1x2048x1000", R"(
+graph @g(%x: f32[1, 2048], %w: f32[2048, 1000]) {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})"},
+    {"batched_gemm_12x128x64x128", R"(
+graph @g(%x: f32[12, 128, 64], %w: f32[12, 64, 128]) {
+  %y = dot %x, %w {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+  return %y
+})"},
+    {"conv7x7_s2_3_64_at_224", R"(
+graph @g(%x: f32[1, 3, 224, 224], %w: f32[64, 3, 7, 7]) {
+  %y = conv %x, %w {stride = [2, 2], pad_low = [3, 3], pad_high = [3, 3]}
+  return %y
+})"},
+    {"conv3x3_64_at_56", R"(
+graph @g(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})"},
+    {"conv3x3_128_at_28", R"(
+graph @g(%x: f32[1, 128, 28, 28], %w: f32[128, 128, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})"},
+    {"conv3x3_256_at_14", R"(
+graph @g(%x: f32[1, 256, 14, 14], %w: f32[256, 256, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})"},
+    {"conv3x3_512_at_7", R"(
+graph @g(%x: f32[1, 512, 7, 7], %w: f32[512, 512, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})"},
+    {"conv3x3_64_at_56_relu", R"(
+graph @g(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3]) {
+  %c = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  %y = relu %c
+  return %y
+})"},
+    {"conv1x1_64_256_at_56", R"(
+graph @g(%x: f32[1, 64, 56, 56], %w: f32[256, 64, 1, 1]) {
+  %y = conv %x, %w
+  return %y
+})"},
+    {"conv1x1_512_128_at_28", R"(
+graph @g(%x: f32[1, 512, 28, 28], %w: f32[128, 512, 1, 1]) {
+  %y = conv %x, %w
+  return %y
+})"},
+    {"conv1x1_1024_256_at_14", R"(
+graph @g(%x: f32[1, 1024, 14, 14], %w: f32[256, 1024, 1, 1]) {
+  %y = conv %x, %w
+  return %y
+})"},
+    {"conv1x1_512_2048_at_7", R"(
+graph @g(%x: f32[1, 512, 7, 7], %w: f32[2048, 512, 1, 1]) {
+  %y = conv %x, %w
+  return %y
+})"},
+    {"depthwise3x3_96_at_112", R"(
+graph @g(%x: f32[1, 96, 112, 112], %w: f32[96, 1, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 96}
+  return %y
+})"},
+    {"depthwise3x3_384_at_14", R"(
+graph @g(%x: f32[1, 384, 14, 14], %w: f32[384, 1, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 384}
+  return %y
+})"},
+    {"grouped3x3_g32_128_at_56", R"(
+graph @g(%x: f32[1, 128, 56, 56], %w: f32[128, 4, 3, 3]) {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 32}
+  return %y
+})"},
+    {"max_pool3x3_s2_64_at_112", R"(
+graph @g(%x: f32[1, 64, 112, 112]) {
+  %y = window_reduce %x {kind = max, window = [1, 1, 3, 3], stride = [1, 1, 2, 2],
+                           pad_low = [0, 0, 1, 1], pad_high = [0, 0, 1, 1]}
+  return %y
+})"},
+    {"softmax_1536x128", R"(
+graph @g(%x: f32[1536, 128]) {
+  %y = softmax %x
+  return %y
+})"},
+    {"layer_norm_128x768", R"(
+graph @g(%x: f32[128, 768], %s: f32[768], %b: f32[768]) {
+  %y = layer_norm %x, %s, %b
+  return %y
+})"},
+    {"gelu_128x3072", R"(
+graph @g(%x: f32[128, 3072]) {
+  %y = gelu %x
+  return %y
+})"},
+    {"add_relu_256x56x56", R"(
+graph @g(%x: f32[256, 56, 56], %z: f32[256, 56, 56]) {
+  %a = add %x, %z
+  %y = relu %a
+  return %y
+})"},
+    {"transpose_12x128x64", R"(
+graph @g(%x: f32[128, 12, 64]) {
+  %y = transpose %x {permutation = [1, 0, 2]}
+  return %y
+})"},
+};
+
+Result<Graph> graph_of(const Case& c) {
+  const Graph given = HONE_TRY(parse_graph(c.text));
+  const std::vector<Tensor> values = HONE_TRY(random_inputs(given, 1));
+  Builder b("kernel");
+  std::vector<Value> arguments = {b.parameter("x", given.input_types()[0])};
+  for (size_t i = 1; i < values.size(); ++i) arguments.push_back(b.constant(values[i]));
+  return b.finish(b.inlined(given, arguments));
+}
+
+// Of this thread, which does all the work: what others did on its core meanwhile does not count.
+double now() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// What one sample of ten reaches, as in `hone target probe`: others only slow samples down.
+double best(std::vector<double>& samples) {
+  const auto chosen = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 10);
+  std::nth_element(samples.begin(), chosen, samples.end());
+  return *chosen;
+}
+
+// Operations per second of multiply-adds in registers, in samples of half a millisecond.
+class Peak {
+ public:
+  explicit Peak(const Target& target) {
+    for (const PeakKernel& kernel : peak_kernels(target.isa, target.extensions))
+      if (kernel.dtype == DType::f32) kernel_ = kernel;
+    while (time() < 5e-4) repetitions_ *= 2;
+  }
+  void sample() { samples_.push_back(time()); }
+  double rate() { return kernel_.operations * static_cast<double>(repetitions_) / best(samples_); }
+
+ private:
+  double time() const {
+    const double start = now();
+    kernel_.run(repetitions_);
+    return now() - start;
+  }
+
+  PeakKernel kernel_ = {};
+  int64_t repetitions_ = 1024;
+  std::vector<double> samples_;
+};
+
+Status measure(benchmark::State& state, const Case& c) {
+  const Target target = HONE_TRY(host_target());
+  const Graph graph = HONE_TRY(graph_of(c));
+  CompileOptions options;
+  options.plan.threads = 1;
+  Compilation compilation(graph, target, options);
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  const std::vector<Tensor> input = HONE_TRY(random_inputs(graph, 2));
+  const Tensor output = Tensor::zeros(graph.output_types()[0]);
+  const void* from[] = {input[0].bytes().data()};
+  void* to[] = {const_cast<std::byte*>(output.bytes().data())};
+  HONE_TRY(executable->run(from, to));
+
+  Peak peak(target);
+  std::vector<double> samples;
+  for (auto _ : state) {
+    peak.sample();
+    const double start = now();
+    HONE_TRY(executable->run(from, to));
+    samples.push_back(now() - start);
+    state.SetIterationTime(samples.back());
+  }
+  const GraphSummary summary = HONE_TRY(summarize(graph));
+  const double seconds = best(samples);
+  const double bytes =
+      static_cast<double>(summary.constant_bytes + input[0].byte_size() + output.byte_size());
+  state.counters["best_us"] = 1e6 * seconds;
+  state.counters["gops"] = 1e-9 * summary.flops / seconds;
+  state.counters["gbytes"] = 1e-9 * bytes / seconds;
+  state.counters["peak_gops"] = 1e-9 * peak.rate();
+  state.counters["percent_of_peak"] = 100 * summary.flops / seconds / peak.rate();
+  return {};
+}
+
+const int registered = [] {
+  for (const Case& c : kCases) {
+    const auto run = [&c](benchmark::State& state) {
+      const Status status = measure(state, c);
+      if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
+    };
+    benchmark::RegisterBenchmark(std::string(c.name).c_str(), run)
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+  return 0;
+}();
+
+}  // namespace
+}  // namespace hone
