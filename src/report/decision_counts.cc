@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/text.h"
 #include "base/text_table.h"
 
 namespace hone {
@@ -10,17 +11,16 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-constexpr int64_t kMostExact = 8;
-
-std::string number(int64_t n) {
-  if (n <= kMostExact) return fmt::format("{}", n);
-  const auto high = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
-  return fmt::format("{}-{}", high / 2 + 1, high);
-}
-
 // At most `most` is told apart.
 std::string count(int64_t n, int64_t most) {
   return n < most ? fmt::format("{}", n) : fmt::format("{} and more", most);
+}
+
+// Numbers up to 4, then ranges up to the powers of two, which alone make lanes.
+std::string size(int64_t n) {
+  if (n <= 4 || n > 32) return count(n, 33);
+  const auto high = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  return fmt::format("{}-{}", high / 2 + 1, high);
 }
 
 // ---- What is counted of a decision, by its type: values_of() for one that was made, known() for
@@ -28,9 +28,9 @@ std::string count(int64_t n, int64_t most) {
 
 Values values_of(bool flag) { return {flag ? "yes" : "no"}; }
 Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
-Values values_of(const std::optional<int64_t>& n) { return {number(*n)}; }
+Values values_of(const std::optional<int64_t>& n) { return {count(*n, 9)}; }
 Values values_of(int n) { return {count(n, 3)}; }
-Values values_of(const Group& group) { return {number(std::ssize(group.nodes))}; }
+Values values_of(const Group& group) { return {count(std::ssize(group.nodes), 9)}; }
 
 Values values_of(const std::vector<int>& order) {
   if (order.empty()) return {"none"};
@@ -38,8 +38,10 @@ Values values_of(const std::vector<int>& order) {
 }
 
 Values values_of(const std::vector<Tile>& tiles) {
-  Values values = {fmt::format("{} dims", count(std::ssize(tiles), 2))};
-  for (const Tile& tile : tiles) values.push_back(number(tile.count));
+  if (tiles.empty()) return {"none"};
+  Values values;
+  for (const Tile& tile : tiles) values.push_back(size(tile.count));
+  if (tiles.size() > 1) values.push_back("several");
   return values;
 }
 
@@ -52,6 +54,7 @@ Values values_of(const Layout& layout) {
 }
 
 Values values_of(int64_t offset) { return {offset == 0 ? "0" : "above 0"}; }
+Values values_of(const Plan&) { return {"planned"}; }
 Values values_of(const std::vector<std::string>& order) {
   return {order.size() < 2 ? "of one" : "of several"};
 }
@@ -65,11 +68,12 @@ Values known(Algorithm) {
 }
 Values known(int) { return {"0", "1", "2", "3 and more"}; }
 Values known(const std::optional<int64_t>&) { return {"1"}; }
-Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9-16"}; }
+Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"}; }
 Values known(const std::vector<int>&) { return {"none", "in order", "permuted"}; }
-Values known(const std::vector<Tile>&) { return {"0 dims", "1 dims"}; }
+Values known(const std::vector<Tile>&) { return {"none"}; }
 Values known(const Layout&) { return {"row-major", "permuted", "blocked"}; }
 Values known(int64_t) { return {"0", "above 0"}; }
+Values known(const Plan&) { return {"planned"}; }
 Values known(const std::vector<std::string>&) { return {"of one", "of several"}; }
 
 std::string in_schedule(std::string_view field) { return fmt::format("schedule.{}", field); }
@@ -95,10 +99,10 @@ void each_kind(const F& f) {
 
 }  // namespace
 
-// Schedules are counted field by field, regions by what is decided in them.
+// Schedules are counted field by field.
 DecisionCounts::DecisionCounts() {
   each_kind([&]<class T>(std::string_view decision, const T& value) {
-    if constexpr (!std::is_same_v<T, Schedule> && !std::is_same_v<T, Plan>)
+    if constexpr (!std::is_same_v<T, Schedule>)
       for (const std::string& one : known(value)) row(decision, one);
   });
 }
@@ -118,10 +122,9 @@ void DecisionCounts::add(const Plan& plan) {
       for (const auto& [key, value] : member) {
         if constexpr (std::is_same_v<typename T::mapped_type, Schedule>)
           add_schedule(value);
-        else if constexpr (std::is_same_v<typename T::mapped_type, Plan>)
-          add(value);
         else
           add_values(what, value);
+        if constexpr (std::is_same_v<typename T::mapped_type, Plan>) add(value);
       }
     } else if constexpr (requires { member.has_value(); }) {
       if (member) add_values(what, member);
@@ -137,15 +140,26 @@ void DecisionCounts::add(std::string_view decision, std::string_view value, int6
   row(decision, value).times += times;
 }
 
-// New values of a decision follow those that it has.
+namespace {
+
+// 0 for words.
+int64_t leading_number(std::string_view text) {
+  const Result<int64_t> number = parse_int(text.substr(0, text.find_first_not_of("0123456789")));
+  return number.ok() ? *number : 0;
+}
+
+}  // namespace
+
+// New values of a decision stand among those that it has, numbers in order.
 DecisionCounts::Row& DecisionCounts::row(std::string_view decision, std::string_view value) {
-  auto behind = rows_.end();
+  const int64_t number = leading_number(value);
+  auto place = rows_.end();
   for (auto at = rows_.begin(); at != rows_.end(); ++at) {
     if (at->decision != decision) continue;
     if (at->value == value) return *at;
-    behind = at + 1;
+    if (place == rows_.end() || leading_number(at->value) <= number) place = at + 1;
   }
-  return *rows_.insert(behind, {std::string(decision), std::string(value), 0});
+  return *rows_.insert(place, {std::string(decision), std::string(value), 0});
 }
 
 std::string DecisionCounts::to_string() const {

@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// How often plans decided what: a row for each value of each decision, numbers above 8 in ranges
-// up to the next power of two. Values that a decision is known to have stand there from the start.
+// How often plans decided what: a row for each value of each decision, large numbers in ranges.
+// Values that a decision is known to have stand there from the start.
 class DecisionCounts {
  public:
   DecisionCounts();

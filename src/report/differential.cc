@@ -26,12 +26,17 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
   one.judge = kJudges[seed % 2];
   one.isa = kIsas[rng.below(static_cast<uint64_t>(std::min(highest, host.isa)) + 1)];
   // The first op follows from the seed. Strides of a prime spread short runs over all ops, too.
+  // Contractions have most decisions, so they come more often.
   constexpr uint64_t kStride = 7919;
+  constexpr Opcode kContractions[] = {Opcode::dot, Opcode::conv};
+  std::optional<Opcode> first;
+  if (rng.chance(0.15)) first = rng.pick(kContractions);
   one.graph = random_graph({.seed = seed / 2 * kStride,
                             .min_steps = 2,
                             .max_steps = 4,
                             .max_elements = 256,
                             .max_dim = 40,
+                            .first = first,
                             .continuous = one.judge == Judge::accurate});
   one.inputs = random_graph_inputs(one.graph, seed);
   constexpr double kUnplanned = 0.125;  // so many are left to the planner

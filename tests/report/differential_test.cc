@@ -124,6 +124,8 @@ TEST(DecisionCounts, HaveARowForEachDecisionAndCountItsValues) {
   EXPECT_EQ(times("schedule.lanes", "9-16"), 1);
   EXPECT_EQ(times("schedule.unroll", "3"), 1);
   EXPECT_EQ(times("schedule.pack_lhs", "no"), 1);
+  EXPECT_EQ(times("schedule.block", "none"), 1);
+  EXPECT_EQ(times("region", "planned"), 1);
   EXPECT_EQ(times("offset", "0"), 1);
   EXPECT_EQ(times("offset", "above 0"), 1);
   counts.add("view", "no", 5);

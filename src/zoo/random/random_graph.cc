@@ -52,7 +52,9 @@ Tensor random_tensor(Type type, Rng& rng) {
 Graph random_graph(const RandomGraphOptions& options) {
   Builder builder("random");
   Generator g(builder, Rng(options.seed * 0x9e3779b97f4a7c15 + 1), options);
-  const std::vector<OpDType>& pairs = legal_pairs();
+  std::vector<OpDType> pairs = legal_pairs();
+  if (options.first)
+    std::erase_if(pairs, [&](OpDType pair) { return pair.opcode != *options.first; });
   OpDType first = pairs[options.seed % pairs.size()];
   if (!options.continuous || recipe_of(first.opcode).continuous) g.step(first);
   int64_t steps = g.number(options.min_steps, options.max_steps);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
@@ -23,16 +24,18 @@ struct RandomGraphOptions {
   uint64_t seed = 0;
   int min_steps = 8;  // a step adds one op and what its operands need, often several nodes
   int max_steps = 20;
-  int64_t max_elements = 1024;  // of any value
-  int64_t max_dim = 6;          // if it is more, one dim in five is between 7 and this
-  bool symbolic = false;        // some dims are symbols
+  int64_t max_elements = 1024;       // of any value
+  int64_t max_dim = 6;               // if it is more, one dim in five is between 7 and this
+  bool symbolic = false;             // some dims are symbols
+  std::optional<Opcode> first = {};  // the op of the first step, of any type
   // Only ops that are continuous in their real operands, so that runs that round differently can
   // be compared: no compare, floor, sort, cast to integer, ...
   bool continuous = false;
   int devices = 1;  // collectives are for groups of this size
 };
 
-// The first step is legal_pairs()[seed % count], so that any run of seeds covers all pairs evenly.
+// Without a first op, the first step is legal_pairs()[seed % count], so that any run of seeds
+// covers all pairs evenly.
 Graph random_graph(const RandomGraphOptions& options);
 
 // Inputs for which the graph's values are tame. Symbolic dims must be bound before.
