@@ -18,10 +18,11 @@ constexpr double kLine = 64;    // bytes
 constexpr double kPage = 4096;  // bytes
 // Lines that lie whole pages apart compete for the same places of a cache.
 constexpr double kApart = 4;
-constexpr double kSpill = 3;        // slots of storing and loading what has no register
-constexpr double kCode = 500;       // slots of code side by side that are read as fast as they run
-constexpr double kCopySlots = 3;    // of a vector into a panel
-constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
+constexpr double kSpill = 3;   // slots of storing and loading what has no register
+constexpr double kCode = 500;  // slots of code side by side that are read as fast as they run
+constexpr double kBranchSlots = 1.5;  // of asking whether there is padding
+constexpr double kCopySlots = 1.5;    // of a vector into a panel
+constexpr double kNotHidden = 0.2;    // of what is done at the same time as the largest term
 
 }  // namespace
 
@@ -180,7 +181,9 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     for (const Access& access : accesses_) {
       if (access.side != side) continue;
       needed |= access.loops;
-      if (nest.lanes >= 0) is_contiguous = access.stride[static_cast<size_t>(nest.lanes)] == 1;
+      if (nest.lanes >= 0)
+        is_contiguous =
+            access.stride[static_cast<size_t>(nest.lanes)] == 1 && nest.lane_count <= access.run;
     }
     // Once per block of the dims outside of the last one that it depends on.
     double copied = depth, outside = 1;
@@ -218,14 +221,19 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? 2 : 1;
-  if (!nest.packs(access))
+  if (!nest.packs(access)) {
+    // Where lanes do not share a guard, it is a mask.
+    if (access.is_guarded && access.side == 0 && (access.loops >> nest.lanes & 1) == 0)
+      slots += kBranchSlots;
     for (size_t l = 0; l < loops_.size(); ++l) {
       // Lanes that lie apart are read and written one by one.
       const double wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l]
                               ? nest.tile[l] / nest.instructions[l]
                               : 1;
-      if ((access.loops >> l & 1) != 0 && wide > 1 && access.stride[l] != 1) slots *= 2 * wide;
+      const bool is_vector = access.stride[l] == 1 && nest.lane_count <= access.run;
+      if ((access.loops >> l & 1) != 0 && wide > 1 && !is_vector) slots *= 2 * wide;
     }
+  }
   return slots;
 }
 
@@ -238,7 +246,8 @@ double KernelPrice::footprint(const Access& access, const std::array<double, kMa
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     elements *= inside[l];
-    if ((access.contiguous >> l & 1) != 0) in_line = std::max(in_line, inside[l]);
+    if ((access.contiguous >> l & 1) != 0)
+      in_line = std::max(in_line, std::min(inside[l], access.run));
     if ((access.by_page >> l & 1) != 0 && inside[l] > 4) apart = kApart;
   }
   if (is_packed) {

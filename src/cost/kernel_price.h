@@ -60,6 +60,8 @@ class KernelPrice {
     bool is_store = false;
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
+    double run = 1e300;                      // so many neighbours lie side by side at most
+    bool is_guarded = false;                 // padding may stand where it reads
     Loops contiguous = 0;                    // where the stride is 1
     Loops by_page = 0;                       // where neighbours lie whole pages apart
   };

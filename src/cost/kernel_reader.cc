@@ -165,6 +165,16 @@ void KernelReader::node(NodeId n) {
   }
 }
 
+// How far an index goes along a part of the layout with each trip of a loop. Within blocks, blocks
+// count as if they went on.
+double KernelReader::steps(const Layout::Part& part, const IndexExpr& index, size_t loop) {
+  const std::optional<int64_t> factor = index.coefficient(static_cast<int>(loop));
+  if (!factor) return std::numeric_limits<double>::quiet_NaN();
+  const bool is_by_block = *factor % part.block == 0;
+  if (part.is_inner) return is_by_block ? 0 : static_cast<double>(*factor);
+  return is_by_block ? static_cast<double>(*factor / part.block) : 0;
+}
+
 void KernelReader::access(ValueId value, const Layout& layout, const Visit& visit, bool is_store) {
   const Type type = graph_.type(value), stored = stored_type(layout, type);
   KernelPrice::Access access;
@@ -174,17 +184,16 @@ void KernelReader::access(ValueId value, const Layout& layout, const Visit& visi
   for (Dim dim : type.dims()) access.bytes *= size(dim);
   access.is_store = is_store;
   access.side = visit.side;
-  const std::vector<IndexExpr> index = stored_index(layout, visit.index);
   double elements = 1;
   for (int d = stored.rank(); d-- > 0;) {
-    const IndexExpr& expr = index[static_cast<size_t>(d)];
-    for (size_t l = 0; l < price_.loops_.size(); ++l) {
-      const std::optional<int64_t> factor = expr.coefficient(static_cast<int>(l));
-      access.stride[l] += factor ? static_cast<double>(*factor) * elements
-                                 : std::numeric_limits<double>::quiet_NaN();
-    }
+    const Layout::Part& part = layout.parts[static_cast<size_t>(d)];
+    for (size_t l = 0; l < price_.loops_.size(); ++l)
+      access.stride[l] += elements * steps(part, visit.index[static_cast<size_t>(part.dim)], l);
     elements *= size(stored.dim(d));
   }
+  if (!layout.parts.empty() && layout.parts.back().is_inner)
+    access.run = static_cast<double>(layout.parts.back().block);
+  access.is_guarded = visit.guards != 0;
   for (size_t l = 0; l < price_.loops_.size(); ++l)
     if ((visit.data >> l & 1) != 0 && access.stride[l] == 0)
       access.stride[l] = std::numeric_limits<double>::quiet_NaN();

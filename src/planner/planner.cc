@@ -6,6 +6,7 @@
 #include "plan/kernel_body.h"
 #include "plan/planned.h"
 #include "planner/fusion.h"
+#include "planner/layouts.h"
 #include "planner/order.h"
 #include "planner/schedules.h"
 
@@ -15,8 +16,8 @@ namespace {
 // Of a graph or a region. Schedules go to the whole plan.
 class FramePlanner {
  public:
-  FramePlanner(const Graph& graph, Plan& plan, Plan& whole, const Target& target)
-      : graph_(graph), users_(graph), plan_(plan), whole_(whole), target_(target) {}
+  FramePlanner(const Graph& graph, Plan& plan, Plan& whole, ScheduleChooser& chooser)
+      : graph_(graph), users_(graph), plan_(plan), whole_(whole), chooser_(chooser) {}
 
   Status run() {
     frame_ = HONE_TRY(planned(plan_, graph_));
@@ -27,7 +28,7 @@ class FramePlanner {
     order();
     offsets();
     for (const RegionRef& region : regions_of(graph_))
-      HONE_TRY(FramePlanner(*region.graph, plan_.region[region.key], whole_, target_).run());
+      HONE_TRY(FramePlanner(*region.graph, plan_.region[region.key], whole_, chooser_).run());
     return {};
   }
 
@@ -70,6 +71,7 @@ class FramePlanner {
   }
 
   void layouts() {
+    choose_layouts(users_, plan_.layout, chooser_, frame_);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
         plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
@@ -80,7 +82,7 @@ class FramePlanner {
       if (!step.is_kernel) continue;
       const KernelBody body = body_of(graph_, users_, step.nodes, frame_.layout);
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
-      if (is_new) at->second = choose_schedule(body, target_, *whole_.threads);
+      if (is_new) at->second = chooser_.choose(body).schedule;
     }
   }
 
@@ -108,7 +110,7 @@ class FramePlanner {
   const Users users_;
   Plan& plan_;
   Plan& whole_;
-  const Target& target_;
+  ScheduleChooser& chooser_;
   PlannedGraph frame_;
 };
 
@@ -121,7 +123,8 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
   plan.graph_hash = structural_hash(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  HONE_TRY(FramePlanner(graph, plan, plan, target).run());
+  ScheduleChooser chooser(target, *plan.threads);
+  HONE_TRY(FramePlanner(graph, plan, plan, chooser).run());
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.
   Plan nothing;

@@ -30,7 +30,7 @@ class Chooser {
     vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
   }
 
-  Schedule run() {
+  PricedSchedule run() {
     Schedule nest;
     nest.algorithm = Algorithm::nest;
     nest.order.resize(static_cast<size_t>(space_.parallel));
@@ -41,7 +41,7 @@ class Chooser {
       try_gemm(nest, *contraction);
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
-    return *best_;
+    return {*best_, least_};
   }
 
  private:
@@ -224,11 +224,15 @@ class Chooser {
       for (int dim : other) {
         for (int64_t unroll : {1, 2, 4, 6, 7, 8, 12, 14, 28}) {
           if (unroll > extent(dim)) break;
-          Schedule next = start;
-          next.lanes = {{lanes, count}};
-          next.unroll.clear();
-          set(next.unroll, dim, unroll);
-          consider(whole_blocks(next));
+          for (int64_t vectors : {1, 2, 4}) {
+            if (vectors > 1 && (count != vector_ || vectors * count >= 2 * extent(lanes))) break;
+            Schedule next = start;
+            next.lanes = {{lanes, count}};
+            next.unroll.clear();
+            set(next.unroll, dim, unroll);
+            set(next.unroll, lanes, vectors);
+            consider(whole_blocks(next));
+          }
         }
       }
     }
@@ -246,8 +250,10 @@ class Chooser {
 
 }  // namespace
 
-Schedule choose_schedule(const KernelBody& body, const Target& target, int64_t threads) {
-  return Chooser(body, target, threads).run();
+const PricedSchedule& ScheduleChooser::choose(const KernelBody& body) {
+  const auto [at, is_new] = known_.try_emplace(kernel_hash(body));
+  if (is_new) at->second = Chooser(body, target_, threads_).run();
+  return at->second;
 }
 
 }  // namespace hone

@@ -146,6 +146,22 @@ TEST(Planner, SchedulesFollowThePrice) {
   EXPECT_EQ(small.lanes.size(), 1u);
 }
 
+// Channels of 64 and more, in vectors of 16 lanes.
+TEST(Planner, ImagesBetweenConvsLieInBlocksOfChannels) {
+  const Graph graph = prepare(build_zoo_model("resnet18", {}).value()).value();
+  const Plan plan = complete(graph, {}, target()).value();
+  int blocked = 0, packed = 0;
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const auto layout = plan.layout.find(std::string(graph.name(ValueId{i})));
+    if (layout == plan.layout.end() || graph.type(ValueId{i}).rank() != 4) continue;
+    const bool is_constant = graph.opcode(graph.producer(ValueId{i})) == Opcode::constant;
+    if (is_constant && !layout->second.is_row_major()) ++packed;
+    if (!is_constant && print(layout->second) == "[0, 1/16, 2, 3, 1%16]") ++blocked;
+  }
+  EXPECT_GE(packed, 15);
+  EXPECT_GE(blocked, 15);
+}
+
 TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);

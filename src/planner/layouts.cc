@@ -1,0 +1,233 @@
+#include "planner/layouts.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "ir/op_def.h"
+#include "plan/kernel_body.h"
+#include "target/estimate.h"
+
+namespace hone {
+namespace {
+
+enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
+
+// The dim `last` behind all others, or only blocks of it. Others stay in order.
+Layout with_last(std::vector<int> others, int last, int64_t block) {
+  Layout layout;
+  if (block > 1) layout.parts.push_back({.dim = last, .block = block});
+  for (int dim : others) layout.parts.push_back({.dim = dim});
+  layout.parts.push_back({.dim = last, .block = block, .is_inner = block > 1});
+  return layout;
+}
+
+class LayoutChooser {
+ public:
+  LayoutChooser(const Users& users, const std::map<std::string, Layout>& decided,
+                ScheduleChooser& chooser, PlannedGraph& frame)
+      : graph_(*frame.graph),
+        users_(users),
+        decided_(decided),
+        chooser_(chooser),
+        frame_(frame),
+        block_(static_cast<int64_t>(vector_bytes(chooser.target().isa) / 4)),
+        region_of_(frame.steps.size()),
+        has_conv_(frame.steps.size()),
+        readers_(frame.steps.size()) {}
+
+  void run() {
+    grow_regions();
+    for (std::vector<uint32_t>& steps : regions()) choose(steps);
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s)
+      if (frame_.steps[s].is_kernel) price(s);
+  }
+
+ private:
+  bool is_free(ValueId v) const {
+    return frame_.has_layout(v) && !decided_.contains(std::string(graph_.name(v)));
+  }
+
+  // ---- Regions ----------------------------------------------------------------------------------
+
+  uint32_t find(uint32_t step) {
+    while (region_of_[step] != step) step = region_of_[step] = region_of_[region_of_[step]];
+    return step;
+  }
+
+  // Whether the step computes each point of its images from points around it.
+  bool is_local(const Step& step) const {
+    return step.is_kernel && std::ranges::all_of(step.nodes, [&](NodeId n) {
+             switch (graph_.opcode(n)) {
+               case Opcode::conv:
+               case Opcode::window_reduce:
+               case Opcode::broadcast:
+               case Opcode::concat:
+               case Opcode::reduce:
+               case Opcode::pad:
+               case Opcode::slice: return true;
+               default: return graph_.op(n).def().traits.elementwise;
+             }
+           });
+  }
+
+  bool is_image(ValueId v) const {
+    const Type type = graph_.type(v);
+    return type.rank() >= 3 && type.rank() <= 5 && type.is_static() && is_free(v);
+  }
+
+  void grow_regions() {
+    std::iota(region_of_.begin(), region_of_.end(), 0);
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
+      const Step& step = frame_.steps[s];
+      is_local_.push_back(is_local(step));
+      if (!is_local_[s]) continue;
+      for (NodeId n : step.nodes) has_conv_[s] = has_conv_[s] || graph_.opcode(n) == Opcode::conv;
+    }
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
+      for (ValueId v : frame_.steps[s].reads) {
+        const uint32_t writer = frame_.step_of[graph_.producer(v).index];
+        if (writer == kNoStep || !is_image(v)) continue;
+        readers_[writer].push_back(s);
+        if (is_local_[writer] && is_local_[s]) region_of_[find(s)] = find(writer);
+      }
+    }
+  }
+
+  // Those with a conv that passes on an image.
+  std::vector<std::vector<uint32_t>> regions() {
+    std::vector<std::vector<uint32_t>> steps(frame_.steps.size());
+    std::vector<bool> counts(frame_.steps.size());
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
+      if (!is_local_[s]) continue;
+      steps[find(s)].push_back(s);
+      if (has_conv_[s]) counts[find(s)] = true;
+    }
+    std::vector<std::vector<uint32_t>> regions;
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s)
+      if (counts[s]) regions.push_back(std::move(steps[s]));
+    return regions;
+  }
+
+  void choose(const std::vector<uint32_t>& steps) {
+    std::vector<uint32_t> priced = steps;
+    for (uint32_t s : steps) priced.insert(priced.end(), readers_[s].begin(), readers_[s].end());
+    std::ranges::sort(priced);
+    priced.erase(std::unique(priced.begin(), priced.end()), priced.end());
+    Channels best = Channels::second;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Channels channels : {Channels::second, Channels::in_blocks, Channels::last}) {
+      lay(steps, channels);
+      double seconds = 0;
+      for (uint32_t s : priced) seconds += price(s);
+      if (seconds < least) {
+        least = seconds;
+        best = channels;
+      }
+    }
+    lay(steps, best);
+  }
+
+  void lay(const std::vector<uint32_t>& steps, Channels channels) {
+    for (uint32_t s : steps)
+      for (ValueId v : frame_.steps[s].writes)
+        if (is_image(v)) frame_.layout[v.index] = image(graph_.type(v), channels);
+  }
+
+  // Where blocks do not divide the channels, they stand last.
+  Layout image(Type type, Channels channels) const {
+    if (channels == Channels::second || type.dim(1).is(1)) return Layout::row_major(type.rank());
+    std::vector<int> others{0};
+    for (int dim = 2; dim < type.rank(); ++dim) others.push_back(dim);
+    if (channels == Channels::last || !type.dim(1).divisible_by(block_))
+      return with_last(others, 1, 1);
+    Layout layout = with_last(others, 1, block_);
+    std::swap(layout.parts[0], layout.parts[1]);  // images apart
+    return layout;
+  }
+
+  // ---- Weights ----------------------------------------------------------------------------------
+
+  // Of the step, with the best layout of its weights, which is left in the frame.
+  double price(uint32_t s) {
+    const Step& step = frame_.steps[s];
+    if (!step.is_kernel) return 0;
+    const ValueId weights = weights_of(step);
+    if (weights.is_none()) return seconds(step);
+    Layout best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Layout& layout : layouts_of_weights(weights)) {
+      frame_.layout[weights.index] = layout;
+      const double cost = seconds(step);
+      if (!(cost < least)) continue;
+      least = cost;
+      best = layout;
+    }
+    frame_.layout[weights.index] = best;
+    return least;
+  }
+
+  double seconds(const Step& step) {
+    return chooser_.choose(body_of(graph_, users_, step.nodes, frame_.layout)).seconds;
+  }
+
+  // A constant operand of the step's contraction that nothing else reads.
+  ValueId weights_of(const Step& step) const {
+    for (NodeId n : step.nodes) {
+      if (graph_.opcode(n) != Opcode::dot && graph_.opcode(n) != Opcode::conv) continue;
+      const ValueId v = graph_.operands(n)[1];
+      if (frame_.home[v.index] == Home::constant && is_free(v) && users_.of(v).size() == 1)
+        return v;
+    }
+    return {};
+  }
+
+  // As it is; what becomes a dim of the results last, or in blocks. Then neighbours in lanes are
+  // neighbours in memory.
+  std::vector<Layout> layouts_of_weights(ValueId weights) const {
+    const Type type = graph_.type(weights);
+    std::vector<Layout> layouts = {Layout::row_major(type.rank())};
+    const NodeId node = users_.of(weights)[0];
+    const std::vector<Type> operands = graph_.operand_types(node);
+    const AccessRelation relation =
+        access_of({graph_.op(node), operands}, graph_.result_types(node));
+    const int results = graph_.type(graph_.result(node)).rank();
+    int last = -1;
+    std::vector<int> others;
+    for (int dim = 0; dim < type.rank(); ++dim) {
+      const IndexExpr& at = relation.operands[1].at(0).index[static_cast<size_t>(dim)];
+      bool is_result = false;
+      for (int d = 0; d < results; ++d) is_result = is_result || at.mentions(d);
+      if (!is_result) continue;
+      const bool is_larger = last < 0 || provably_lt(type.dim(last), type.dim(dim));
+      if (is_larger) last = dim;
+    }
+    if (last < 0) return layouts;
+    for (int dim = 0; dim < type.rank(); ++dim)
+      if (dim != last) others.push_back(dim);
+    // Channels within what a window takes: [2, 3, 1].
+    if (graph_.opcode(node) == Opcode::conv) std::ranges::rotate(others, others.begin() + 1);
+    layouts.push_back(with_last(others, last, 1));
+    if (type.dim(last).divisible_by(block_)) layouts.push_back(with_last(others, last, block_));
+    return layouts;
+  }
+
+  const Graph& graph_;
+  const Users& users_;
+  const std::map<std::string, Layout>& decided_;
+  ScheduleChooser& chooser_;
+  PlannedGraph& frame_;
+  const int64_t block_;
+  std::vector<uint32_t> region_of_;             // by step: a union-find forest
+  std::vector<bool> is_local_, has_conv_;       // by step
+  std::vector<std::vector<uint32_t>> readers_;  // by step: of images that it writes
+};
+
+}  // namespace
+
+void choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
+                    ScheduleChooser& chooser, PlannedGraph& frame) {
+  LayoutChooser(users, decided, chooser, frame).run();
+}
+
+}  // namespace hone
