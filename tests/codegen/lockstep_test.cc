@@ -144,6 +144,27 @@ TEST(Lockstep, GuardsOfLoopsAroundAndOfLanes) {
   })");
 }
 
+// The second half of what row u loads lies where the first half of row u + 1 does; all of its lanes
+// are masked out.
+TEST(Lockstep, MaskedLoadsThatMeet) {
+  check(R"(tiles @w(@x: f32[8, 8]) -> (@y: f32[8, 2]) {
+    for i in 8 {
+      unroll u in 2 {
+        %zero = number 0: f32
+        %sum = unroll r in 2 carry (%s = %zero by add) {
+          %part = lanes j in 16 carry (%a = %s by add) {
+            %x = load @x[u + r, i + j - 1] if 0 <= j < 3 and 0 <= i + j - 1 < 8 else %zero
+            %n = add %a, %x
+            yield %n
+          }
+          yield %part
+        }
+        store @y[i, u] = %sum
+      }
+    }
+  })");
+}
+
 TEST(Lockstep, DivisionsOfTheLane) {
   check(R"(tiles @reshape(@x: f32[4, 6]) -> (@y: f32[24]) {
     for b in 3 {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codegen/codegen.h"
+#include "ir/tensor.h"
 #include "program/tiles/calling.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/object_code.h"

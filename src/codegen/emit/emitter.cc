@@ -11,6 +11,7 @@ using namespace tile;
 Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program,
                  const Target& target, Surroundings around)
     : program_(program),
+      isa_(target.isa),
       bounds_(program),
       variance_(program),
       b_(builder),

@@ -82,6 +82,8 @@ class Emitter {
   Value lanes_between(const Guard& guard, const IndexExpr& value, const Trips& trips);
   void place_scratch();
   Value pointer(tile::BufferId buffer, Value offset);
+  // Lanes that a masked access takes at once.
+  int64_t masked_lanes(mlir::Type element) const;
   // `first` is the offset of lane 0.
   Value load_vector(const Place& place, Value first, Value otherwise);
   // For lanes that lie apart: a pointer each; all of one buffer's elements are whole bytes.
@@ -100,6 +102,7 @@ class Emitter {
   DType dtype(tile::BufferId buffer) const { return program_.buffers[buffer].type.dtype(); }
 
   const TileProgram& program_;
+  const Isa isa_;
   TileBounds bounds_;
   Variance variance_;
   mlir::ImplicitLocOpBuilder& b_;

@@ -58,6 +58,22 @@ Value Instructions::resized(Value a, mlir::Type scalar, bool is_signed) {
   return b_.create<mlir::arith::ExtUIOp>(type, a);
 }
 
+Value Instructions::slice(Value vector, int64_t begin, int64_t lanes) {
+  llvm::SmallVector<int64_t> chosen;
+  for (int64_t lane = 0; lane < lanes; ++lane) chosen.push_back(begin + lane);
+  return b_.create<mlir::vector::ShuffleOp>(vector, vector, chosen);
+}
+
+Value Instructions::joined(llvm::ArrayRef<Value> parts) {
+  if (parts.size() == 1) return parts[0];
+  const Value low = joined(parts.take_front(parts.size() / 2));
+  const Value high = joined(parts.drop_front(parts.size() / 2));
+  const int64_t lanes = 2 * mlir::cast<mlir::VectorType>(low.getType()).getNumElements();
+  llvm::SmallVector<int64_t> all;
+  for (int64_t lane = 0; lane < lanes; ++lane) all.push_back(lane);
+  return b_.create<mlir::vector::ShuffleOp>(low, high, all);
+}
+
 Value Instructions::any(Value mask) {
   if (!is_vector(mask)) return mask;
   return b_.create<mlir::vector::ReductionOp>(mlir::vector::CombiningKind::OR, mask);

@@ -72,6 +72,8 @@ class Instructions {
   Value truncf(Value a, mlir::Type scalar) {
     return b_.create<mlir::arith::TruncFOp>(shaped(scalar, a), a);
   }
+  Value slice(Value vector, int64_t begin, int64_t lanes);
+  Value joined(llvm::ArrayRef<Value> parts);  // a power of two of equal ones
   // Whether an i1 is set in some lane.
   Value any(Value mask);
   // A scalar integer or real of a vector, or the scalar itself.

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "base/planted.h"
 #include "codegen/emit/emitter.h"
 #include "program/tiles/calling.h"
@@ -166,6 +168,15 @@ void Emitter::emit(const Load& s) {
          }));
 }
 
+// One register's. LLVM 19 splits wider ones itself, but for AVX2 it then may read a half without
+// its mask (two loads of which the second half of one lies where the first half of the other does).
+int64_t Emitter::masked_lanes(mlir::Type element) const {
+  const int64_t bytes = isa_ == Isa::avx512 ? 64 : 32;
+  const int64_t count = bytes / (element.getIntOrFloatBitWidth() / 8);
+  const bool is_split = lanes() > count && std::has_single_bit(static_cast<uint64_t>(lanes()));
+  return is_split ? count : lanes();
+}
+
 Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
   const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
   const auto type = mlir::VectorType::get({lanes()}, element);
@@ -176,8 +187,18 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
                                 b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
   const bool is_same = otherwise.getType() == type;
   const Value nothing = is_same ? otherwise : code_.constant(b_.getIntegerAttr(element, 0), type);
-  const Value stored =
-      b_.create<mlir::LLVM::MaskedLoadOp>(type, from, place.mask, nothing, alignment);
+  const int64_t count = masked_lanes(element);
+  const auto part_type = mlir::VectorType::get({count}, element);
+  llvm::SmallVector<Value> parts;
+  for (int64_t lane = 0; lane < lanes(); lane += count) {
+    const Value here = b_.create<mlir::LLVM::GEPOp>(
+        pointer_type(b_), element, from,
+        llvm::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(lane)});
+    parts.push_back(
+        b_.create<mlir::LLVM::MaskedLoadOp>(part_type, here, code_.slice(place.mask, lane, count),
+                                            code_.slice(nothing, lane, count), alignment));
+  }
+  const Value stored = code_.joined(parts);
   const Value number = numbers_.from_memory(dtype(place.buffer), stored);
   return is_same ? number : code_.select(place.mask, number, otherwise);
 }
@@ -256,10 +277,19 @@ void Emitter::store_vector(const Place& place, Value first, Value value) {
   const Value stored = numbers_.to_memory(dtype(place.buffer), value);
   const unsigned alignment = Instructions::element(stored).getIntOrFloatBitWidth() / 8;
   const Value to = pointer(place.buffer, first);
-  if (place.mask)
-    b_.create<mlir::LLVM::MaskedStoreOp>(stored, to, place.mask, alignment);
-  else
+  if (!place.mask) {
     b_.create<mlir::LLVM::StoreOp>(stored, to, alignment);
+    return;
+  }
+  const mlir::Type element = Instructions::element(stored);
+  const int64_t count = masked_lanes(element);
+  for (int64_t lane = 0; lane < lanes(); lane += count) {
+    const Value here = b_.create<mlir::LLVM::GEPOp>(
+        pointer_type(b_), element, to,
+        llvm::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(lane)});
+    b_.create<mlir::LLVM::MaskedStoreOp>(code_.slice(stored, lane, count), here,
+                                         code_.slice(place.mask, lane, count), alignment);
+  }
 }
 
 void Emitter::store_scattered(const Place& place, const Trips& trips, Value value) {
