@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/subprocess.h"
+#include "bench/onnx_runtime.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
 #include "ir/model_text.h"
@@ -32,9 +32,6 @@ using hone::Status;
 using hone::Tensor;
 
 namespace fs = std::filesystem;
-
-// The root of the repository: this program is in build/PRESET.
-fs::path root() { return fs::read_symlink("/proc/self/exe").parent_path() / "../.."; }
 
 struct Outcome {
   int64_t elements = 0;
@@ -60,7 +57,8 @@ Result<Outcome> compare_outputs(const fs::path& folder, const std::vector<Tensor
 
 Result<Outcome> run_in_both(const std::string& name, int opset, const Model& model,
                             const std::vector<Tensor>& inputs) {
-  const fs::path folder = root() / "build/bench/compat" / fmt::format("{}_{}", name, opset);
+  const fs::path folder =
+      hone::bench::root() / "build/bench/compat" / fmt::format("{}_{}", name, opset);
   fs::remove_all(folder);
   fs::create_directories(folder);
   HONE_TRY(hone::save_onnx(folder / "model.onnx", model, {.opset = opset}));
@@ -69,14 +67,7 @@ Result<Outcome> run_in_both(const std::string& name, int opset, const Model& mod
   const std::vector<Tensor> expected = HONE_TRY(hone::evaluate_model(model, inputs));
   for (size_t i = 0; i < expected.size(); ++i)
     HONE_TRY(hone::write_npy(folder / fmt::format("expected{}.npy", i), expected[i]));
-  const fs::path modules = root() / "build/bench/onnxruntime/node_modules";
-  const hone::ProcessResult result = HONE_TRY(hone::run_process(
-      "/usr/bin/env",
-      {"node", root() / "bench/compat/run.js", modules, folder / "model.onnx", folder},
-      {.wall_seconds = 120}));
-  if (result.exit_code != 0 || result.signal != 0)
-    return hone::bad_input("ONNX Runtime: {}{}", result.err,
-                           result.signal != 0 ? hone::signal_name(result.signal) : "");
+  HONE_TRY(hone::bench::run_onnx_runtime(folder / "model.onnx", folder));
   return compare_outputs(folder, expected);
 }
 

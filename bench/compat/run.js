@@ -1,9 +1,10 @@
-// Runs a model in ONNX Runtime: node run.js MODULES MODEL FOLDER
-// FOLDER/in0.npy, in1.npy, ... are its inputs in order; out0.npy, ... are written.
+// Runs a model in ONNX Runtime: node run.js MODULES MODEL FOLDER [THREADS [SECONDS]]
+// FOLDER/in0.npy, in1.npy, ... are its inputs in order; out0.npy, ... are written. Then it goes on
+// running for SECONDS, and prints what each of those runs took.
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const [modules, model, folder] = process.argv.slice(2);
+const [modules, model, folder, threads = '1', seconds = '0'] = process.argv.slice(2);
 const ort = require(path.join(modules, 'onnxruntime-node'));
 
 // numpy's name of an element type, ONNX Runtime's, and the array that holds it.
@@ -44,11 +45,19 @@ function write(file, tensor) {
 
 async function main() {
   const session = await ort.InferenceSession.create(
-    model, { executionProviders: ['cpu'], intraOpNumThreads: 1, logSeverityLevel: 3 });
+    model, { executionProviders: ['cpu'], intraOpNumThreads: Number(threads), logSeverityLevel: 3 });
   const feeds = {};
   session.inputNames.forEach((name, i) => { feeds[name] = read(path.join(folder, `in${i}.npy`)); });
   const results = await session.run(feeds);
   session.outputNames.forEach((name, i) => write(path.join(folder, `out${i}.npy`), results[name]));
+  const samples = [];
+  const end = performance.now() + 1000 * Number(seconds);
+  while (Number(seconds) > 0 && (samples.length < 3 || performance.now() < end)) {
+    const start = performance.now();
+    await session.run(feeds);
+    samples.push((performance.now() - start) / 1000);
+  }
+  console.log(JSON.stringify(samples));
 }
 
 main().catch((error) => {

@@ -1,0 +1,222 @@
+// Native code against ONNX Runtime on whole models: the zoo at full size, as hone exports it, and
+// the models beside the repository. Both run on as many threads, in turns: blocks of half a second,
+// each of ONNX Runtime's in a process of its own, whose threads end with it, and with a pause
+// before it in which hone's go to sleep. --benchmark_filter='resnet.*threads:1|mean' measures some.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/onnx_runtime.h"
+#include "compile/compilation.h"
+#include "io/npy.h"
+#include "io/onnx/onnx.h"
+#include "report/compare.h"
+#include "report/summary.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+namespace hone::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBlocks = 3;
+constexpr double kBlockSeconds = 0.5;
+constexpr std::chrono::seconds kPause(1);
+// Calling ONNX Runtime from node costs some 0.1 ms: shorter runs are left out of the mean.
+constexpr double kShortest = 1e-3;
+constexpr double kMostParameters = 5e8;  // of the zoo: files stay below 2 GB
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// ---- Models ------------------------------------------------------------------------------------
+
+struct Case {
+  std::string name;
+  Graph graph;  // static
+  std::vector<Tensor> inputs;
+  fs::path folder;  // of inputs and outputs
+  fs::path model;   // for ONNX Runtime
+};
+
+Result<Case> zoo_case(const std::string& name, const fs::path& folder) {
+  const Graph graph = HONE_TRY(build_zoo_model(name));
+  const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 1));
+  HONE_TRY(save_onnx(folder / "model.onnx", model_of(graph)));
+  return Case{name, graph, inputs, folder, folder / "model.onnx"};
+}
+
+Result<Case> file_case(const fs::path& source, const fs::path& folder) {
+  const Model model = HONE_TRY(load_onnx(source / "model.onnx"));
+  const Graph* graph = single_graph(model);
+  if (graph == nullptr) return unsupported("the model has several segments");
+  std::vector<Tensor> inputs;
+  std::vector<Type> types;
+  for (size_t i = 0; i < graph->inputs().size(); ++i) {
+    inputs.push_back(HONE_TRY(read_npy(source / fmt::format("input_{}.npy", i))));
+    types.push_back(inputs.back().type());
+  }
+  const Bindings sizes = HONE_TRY(bind_inputs(*graph, types));
+  return Case{source.filename(),
+              HONE_TRY(specialize(*graph, sizes)), inputs, folder, source / "model.onnx"};
+}
+
+fs::path real_models() { return root() / "../shared/models/real"; }
+
+// The last one is kept for its next number of threads. Files are as large as the models: those of
+// the one before go.
+Result<const Case*> load_case(const std::string& name) {
+  static std::optional<Case> last;
+  if (last && last->name == name) return &*last;
+  const fs::path folder = root() / "build/bench/models";
+  last.reset();
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const fs::path file = real_models() / name;
+  Case made = HONE_TRY(fs::exists(file) ? file_case(file, folder) : zoo_case(name, folder));
+  for (size_t i = 0; i < made.inputs.size(); ++i)
+    HONE_TRY(write_npy(folder / fmt::format("in{}.npy", i), made.inputs[i]));
+  last = std::move(made);
+  return &*last;
+}
+
+// ---- Measuring ---------------------------------------------------------------------------------
+
+// In order of size.
+struct Samples {
+  std::vector<double> seconds;
+
+  void add(std::span<const double> more) {
+    seconds.insert(seconds.end(), more.begin(), more.end());
+    std::ranges::sort(seconds);
+  }
+  // What one run of ten reaches: what else the machine does only slows runs down.
+  double best() const { return seconds[seconds.size() / 10]; }
+  double median() const { return seconds[seconds.size() / 2]; }
+};
+
+Result<std::vector<double>> run_block(const Executable& executable,
+                                      std::span<const Tensor> inputs) {
+  HONE_TRY(executable.run(inputs));
+  std::vector<double> samples;
+  for (const Clock::time_point begin = Clock::now();
+       samples.size() < 3 || seconds_since(begin) < kBlockSeconds;) {
+    const Clock::time_point start = Clock::now();
+    HONE_TRY(executable.run(inputs));
+    samples.push_back(seconds_since(start));
+  }
+  return samples;
+}
+
+// The largest difference of an output, in parts of that output's largest number.
+Result<double> difference(const Case& c, const std::vector<Tensor>& outputs) {
+  double worst = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor expected = HONE_TRY(read_npy(c.folder / fmt::format("out{}.npy", i)));
+    if (!is_real(expected.dtype()) || expected.type().static_elements() == 0) continue;
+    const TensorStatistics range = statistics(expected);
+    const double scale = std::max({std::abs(range.min), std::abs(range.max), 1e-30});
+    worst = std::max(worst, HONE_TRY(compare(outputs[i], expected, {})).max_difference / scale);
+  }
+  return worst;
+}
+
+// Of rows that count, by number of threads.
+std::map<int64_t, std::vector<double>>& ratios() {
+  static std::map<int64_t, std::vector<double>> all;
+  return all;
+}
+
+Status measure(benchmark::State& state, const std::string& name, int64_t threads) {
+  const Case& c = *HONE_TRY(load_case(name));
+  CompileOptions options;
+  options.plan.threads = threads;
+  Samples native, rival;
+  double load = 0;
+  for (auto _ : state) {
+    getloadavg(&load, 1);
+    const Clock::time_point start = Clock::now();
+    Compilation compilation(c.graph, HONE_TRY(host_target()), options);
+    const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+    state.counters["compile_s"] = seconds_since(start);
+    for (int block = 0; block < kBlocks; ++block) {
+      native.add(HONE_TRY(run_block(*executable, c.inputs)));
+      std::this_thread::sleep_for(kPause);
+      rival.add(HONE_TRY(
+          run_onnx_runtime(c.model, c.folder, {.threads = threads, .seconds = kBlockSeconds})));
+    }
+    state.SetIterationTime(native.best());
+    state.counters["difference"] = HONE_TRY(difference(c, HONE_TRY(executable->run(c.inputs))));
+  }
+  const double ratio = rival.best() / native.best();
+  if (rival.best() >= kShortest) ratios()[threads].push_back(ratio);
+  state.counters["hone_ms"] = 1e3 * native.best();
+  state.counters["hone_median_ms"] = 1e3 * native.median();
+  state.counters["ort_ms"] = 1e3 * rival.best();
+  state.counters["ort_median_ms"] = 1e3 * rival.median();
+  state.counters["ratio"] = ratio;
+  state.counters["load"] = load;
+  return {};
+}
+
+void add_mean(benchmark::State& state, int64_t threads) {
+  const std::vector<double>& all = ratios()[threads];
+  double sum = 0;
+  for (double ratio : all) sum += std::log(ratio);
+  for (auto _ : state) state.SetIterationTime(0);
+  if (all.empty()) return;
+  state.counters["ratio"] = std::exp(sum / static_cast<double>(all.size()));
+  state.counters["models"] = static_cast<double>(all.size());
+}
+
+// ---- All of them -------------------------------------------------------------------------------
+
+std::vector<std::string> models() {
+  std::vector<std::string> names;
+  for (const ZooEntry& entry : zoo_entries())
+    if (entry.published.parameters <= kMostParameters) names.emplace_back(entry.name);
+  std::error_code absent;
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(real_models(), absent))
+    files.push_back(entry.path().filename());
+  std::ranges::sort(files);
+  names.insert(names.end(), files.begin(), files.end());
+  return names;
+}
+
+const int registered = [] {
+  const auto add = [](const std::string& name, const auto& run) {
+    benchmark::RegisterBenchmark(name.c_str(), run)
+        ->Iterations(1)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  };
+  constexpr int64_t kThreads[] = {1, 2};
+  for (const std::string& name : models())
+    for (int64_t threads : kThreads)
+      add(fmt::format("{}/threads:{}", name, threads), [=](benchmark::State& state) {
+        const Status status = measure(state, name, threads);
+        if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
+      });
+  for (int64_t threads : kThreads)
+    add(fmt::format("geometric_mean/threads:{}", threads),
+        [=](benchmark::State& state) { add_mean(state, threads); });
+  return 0;
+}();
+
+}  // namespace
+}  // namespace hone::bench
