@@ -15,10 +15,35 @@ namespace hone {
 std::string_view name(Judge judge) { return judge == Judge::rounded ? "rounded" : "accurate"; }
 
 std::string_view name(Verdict verdict) {
-  constexpr std::string_view kNames[] = {"passed",  "unstable", "wrong",
+  constexpr std::string_view kNames[] = {"passed",  "unstable", "unproved", "wrong",
                                          "refused", "fault",    "crashed"};
   return kNames[static_cast<size_t>(verdict)];
 }
+
+namespace {
+
+std::vector<Type> types_of(std::span<const Tensor> tensors) {
+  std::vector<Type> types;
+  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
+  return types;
+}
+
+// Numbers for all symbols that the inputs of a run tell; the graph itself where they do not tell
+// all of them.
+Graph with_inputs_for(Graph graph, Rng& rng, std::vector<Tensor>& inputs) {
+  Bindings sizes;
+  for (Symbol symbol : graph.symbols()) {
+    const int64_t step = symbol.multiple_of();
+    sizes.emplace(symbol.name(),
+                  step * rng.between((symbol.min() + step - 1) / step, symbol.max() / step));
+  }
+  Graph sized = specialize(graph, sizes).value();
+  inputs = random_graph_inputs(sized, rng());
+  const Result<Bindings> told = bind_inputs(graph, types_of(inputs));
+  return told.ok() && told->size() == sizes.size() ? std::move(graph) : std::move(sized);
+}
+
+}  // namespace
 
 DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
   Rng rng(seed);
@@ -31,14 +56,15 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
   constexpr Opcode kContractions[] = {Opcode::dot, Opcode::conv};
   std::optional<Opcode> first;
   if (rng.chance(0.15)) first = rng.pick(kContractions);
-  one.graph = random_graph({.seed = seed / 2 * kStride,
-                            .min_steps = 2,
-                            .max_steps = 4,
-                            .max_elements = 256,
-                            .max_dim = 40,
-                            .first = first,
-                            .continuous = one.judge == Judge::accurate});
-  one.inputs = random_graph_inputs(one.graph, seed);
+  const Graph graph = random_graph({.seed = seed / 2 * kStride,
+                                    .min_steps = 2,
+                                    .max_steps = 4,
+                                    .max_elements = 256,
+                                    .max_dim = 40,
+                                    .symbolic = rng.chance(0.15),
+                                    .first = first,
+                                    .continuous = one.judge == Judge::accurate});
+  one.graph = with_inputs_for(graph, rng, one.inputs);
   constexpr double kUnplanned = 0.125;  // so many are left to the planner
   if (rng.chance(kUnplanned)) return one;
   const Target target = restricted(host, one.isa);
@@ -96,10 +122,21 @@ Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one, const Te
   return DifferentialOutcome();
 }
 
+Result<Image> image_of(Compilation& compilation, const DifferentialCase& one) {
+  if (one.graph.is_static()) return *HONE_TRY(compilation.image());
+  return compilation.image_for(HONE_TRY(bind_inputs(one.graph, types_of(one.inputs))));
+}
+
 Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target& host,
                                        const std::shared_ptr<Team>& team) {
   Compilation compilation(one.graph, restricted(host, one.isa), {.plan = one.plan, .team = team});
-  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  Result<Image> image = image_of(compilation, one);
+  // Open sizes may be refused: a bound may not be provable for all of them.
+  if (!image.ok() && !one.graph.is_static() && image.error().code == ErrorCode::unsupported)
+    return DifferentialOutcome{Verdict::unproved, image.error().to_string()};
+  const Image code = HONE_TRY(std::move(image));
+  const std::shared_ptr<const Executable> executable =
+      HONE_TRY(Executable::load(code, {.team = team}));
   const Tensors actual = HONE_TRY(executable->run(one.inputs));
   DifferentialOutcome outcome = HONE_TRY(one.judge == Judge::rounded ? judge_rounded(one, actual)
                                                                      : judge_accurate(one, actual));

@@ -29,7 +29,7 @@ inline constexpr Judge kJudges[] = {Judge::rounded, Judge::accurate};
 std::string_view name(Judge judge);
 
 struct DifferentialCase {
-  Graph graph;  // its sizes are numbers
+  Graph graph;  // open sizes are those of the inputs
   std::vector<Tensor> inputs;
   Plan plan = {};  // whole or in part
   Isa isa = Isa::v2;
@@ -47,15 +47,17 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest);
 enum class Verdict : uint8_t {
   passed,
   unstable,  // the reference says different things in its modes, so nothing can be said
+  unproved,  // a graph with open sizes is refused as unsupported
   wrong,     // other outputs than the reference's
   refused,   // an error on the way
   fault,     // an exception
   crashed,   // the process ended; whoever started it says so
 };
-inline constexpr Verdict kVerdicts[] = {Verdict::passed,  Verdict::unstable, Verdict::wrong,
-                                        Verdict::refused, Verdict::fault,    Verdict::crashed};
+inline constexpr Verdict kVerdicts[] = {Verdict::passed, Verdict::unstable, Verdict::unproved,
+                                        Verdict::wrong,  Verdict::refused,  Verdict::fault,
+                                        Verdict::crashed};
 std::string_view name(Verdict verdict);
-inline bool is_failure(Verdict verdict) { return verdict > Verdict::unstable; }
+inline bool is_failure(Verdict verdict) { return verdict > Verdict::unproved; }
 
 struct DifferentialOutcome {
   Verdict verdict = Verdict::passed;

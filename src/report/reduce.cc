@@ -127,6 +127,7 @@ class Reducer {
         run_(run) {}
 
   DifferentialCase reduce() && {
+    take(with_numbers(best_));
     use_prepared();
     for (int round = 0; round < kMaxRounds; ++round) {
       const std::string before = print(best_);

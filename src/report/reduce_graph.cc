@@ -71,11 +71,14 @@ std::optional<GraphWithInputs> part_of(const DifferentialCase& one,
   part->set_name(one.graph.name());
   GraphWithInputs result{std::move(*part), {}};
   const auto values = values_of(one);
+  std::vector<Type> types;
   for (ValueId v : result.graph.inputs()) {
     const auto value = values.find(result.graph.name(v));
-    if (value == values.end() || value->second.type() != result.graph.type(v)) return std::nullopt;
+    if (value == values.end()) return std::nullopt;
     result.inputs.push_back(value->second);
+    types.push_back(value->second.type());
   }
+  if (!bind_inputs(result.graph, types).ok()) return std::nullopt;
   return result;
 }
 
@@ -102,10 +105,21 @@ std::optional<GraphWithInputs> without_output_node(const DifferentialCase& one, 
 }
 
 std::optional<GraphWithInputs> region_of(const DifferentialCase& one, const RegionRef& region) {
+  if (!region.graph->is_static()) return std::nullopt;
   Graph graph = *region.graph;
   graph.set_name(one.graph.name());
   std::vector<Tensor> inputs = random_graph_inputs(graph, 0);
   return GraphWithInputs{std::move(graph), std::move(inputs)};
+}
+
+std::optional<GraphWithInputs> with_numbers(const DifferentialCase& one) {
+  std::vector<Type> types;
+  for (const Tensor& input : one.inputs) types.push_back(input.type());
+  const Result<Bindings> sizes = bind_inputs(one.graph, types);
+  if (!sizes.ok() || sizes->empty()) return std::nullopt;
+  Result<Graph> graph = specialize(one.graph, *sizes);
+  if (!graph.ok()) return std::nullopt;
+  return GraphWithInputs{std::move(*graph), one.inputs};
 }
 
 // ---- Sizes --------------------------------------------------------------------------------------
@@ -114,7 +128,7 @@ std::vector<int64_t> sizes_of(const Graph& graph) {
   std::set<int64_t> sizes;
   for (uint32_t i = 0; i < graph.value_count(); ++i)
     for (Dim dim : graph.type(ValueId{i}).dims())
-      if (dim.value() > 1) sizes.insert(dim.value());
+      if (dim.is_static() && dim.value() > 1) sizes.insert(dim.value());
   return {sizes.begin(), sizes.end()};
 }
 
@@ -163,6 +177,7 @@ class Resizing {
 
 std::optional<GraphWithInputs> with_size(const DifferentialCase& one, int64_t size,
                                          int64_t smaller) {
+  if (!one.graph.is_static()) return std::nullopt;
   const Resizing resizing(size, smaller);
   const Graph& from = one.graph;
   GraphWithInputs result{Graph(from.name()), {}};

@@ -32,6 +32,9 @@ std::optional<GraphWithInputs> without_output_node(const DifferentialCase& one, 
 // A region as a graph of its own, on random inputs.
 std::optional<GraphWithInputs> region_of(const DifferentialCase& one, const RegionRef& region);
 
+// Open sizes are those of the inputs.
+std::optional<GraphWithInputs> with_numbers(const DifferentialCase& one);
+
 // The dims above 1 that stand anywhere, the smallest first.
 std::vector<int64_t> sizes_of(const Graph& graph);
 // `smaller` for every dim of this size, of types and of ops; tensors are cut.

@@ -4,7 +4,7 @@ for decision in threads fuse view layout schedule.algorithm schedule.order sched
   schedule.lanes schedule.unroll schedule.row schedule.block schedule.pack_lhs order offset; do
   grep -q "^$decision " out || { echo "no row for $decision"; exit 1; }
 done
-grep -Eq "^60 cases: [0-9]+ passed, [0-9]+ unstable, 0 wrong, 0 refused, 0 fault, 0 crashed$" out
+grep -Eq "^60 cases: [0-9]+ passed, .* 0 wrong, 0 refused, 0 fault, 0 crashed$" out
 [[ ! -e failed ]]
 code=0
 "$HONE" fuzz --count 2 --at-least 1000 >out 2>err || code=$?

@@ -1,4 +1,3 @@
-#include "base/planted.h"
 #include "codegen/emit/emitter.h"
 #include "ir/dim_compute.h"
 
@@ -68,8 +67,7 @@ struct IndexAlgebra {
     const Value is_below = e.code_.compare(Ints::slt, rest, e.code_.integer(0, rest));
     if (wants_rest) return {e.code_.select(is_below, e.code_.add(rest, b.value), rest), false};
     const Value one_less = e.code_.sub(quotient, e.code_.integer(1, quotient));
-    return {HONE_PLANT(floor_negative, e.code_.select(is_below, one_less, quotient), quotient),
-            true};
+    return {e.code_.select(is_below, one_less, quotient), true};
   }
 
   void match(Part& a, Part& b) {

@@ -197,7 +197,8 @@ Value Numbers::quotient(DType dtype, Value a, Value b, bool wants_rest) {
   divisor = code_.select(negates, one, divisor);
   if (wants_rest) {
     const Value rest = builder.create<mlir::arith::RemSIOp>(a, divisor);
-    return code_.select(is_zero, a, rest);  // by 1 leaves 0, as -1 does
+    // By 1 leaves 0, as -1 does.
+    return code_.select(is_zero, HONE_PLANT(rest_by_zero, a, zero), rest);
   }
   const Value whole = builder.create<mlir::arith::DivSIOp>(a, divisor);
   const Value signed_whole = code_.select(negates, code_.sub(zero, a), whole);
