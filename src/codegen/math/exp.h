@@ -97,8 +97,11 @@ Number<A, T> scale(const Reduced<A, T>& reduced, Number<A, T> minus_one) {
 template <Precision precision = Precision::full, class A, class T>
 Number<A, T> exp(Number<A, T> x) {
   using C = ExpConstants<T>;
-  Reduced<A, T> reduced = reduce(at_least(at_most(x, C::kHighest), C::kLowest));
-  return scale(reduced, exp_minus_one<precision>(reduced.r));
+  // What is lost below all numbers is not computed on the way: results that are not normal cost
+  // more than everything else, and masks of attention are full of them.
+  Truth<A> vanishes = x < C::kLowest;
+  Reduced<A, T> reduced = reduce(select(vanishes, T(0), at_most(x, C::kHighest)));
+  return select(vanishes, T(0), scale(reduced, exp_minus_one<precision>(reduced.r)));
 }
 
 // e^x / 2 for 0 <= x <= 710.5 (f32: 89), where e^x may be above all numbers.
@@ -126,16 +129,17 @@ template <Precision precision = Precision::full, class A, class T>
 Number<A, T> logistic(Number<A, T> x) {
   using C = ExpConstants<T>;
   using F = Format<T>;
-  Reduced<A, T> reduced = reduce(at_least(negate(abs(x)), C::kLowest));
+  Truth<A> vanishes = abs(x) > -C::kLowest;  // e^-|x|, as in exp
+  Reduced<A, T> reduced = reduce(select(vanishes, T(0), negate(abs(x))));
   Number<A, T> minus_one = exp_minus_one<precision>(reduced.r);
   Number<A, T> power = reduced.power(C::kFar);  // 2^k may be no normal number
   const T back = std::bit_cast<T>(F::kOne - (BitsOf<T>{C::kFar} << F::kFraction));
-  Number<A, T> e = fma(power, minus_one, power) * back;
+  Number<A, T> e = select(vanishes, T(0), fma(power, minus_one, power) * back);
   Number<A, T> sum = e + T(1);
   // What the sum lost is made good in the numerator; 3/4 stands for 1 / sum.
   Number<A, T> lost = e - (sum - T(1));
   Number<A, T> corrected = fma(power, fma(lost, T(-0.75), minus_one), power) * back;
-  return select(x < T(0), corrected, T(1)) / sum;
+  return select(x < T(0), select(vanishes, T(0), corrected), T(1)) / sum;
 }
 
 }  // namespace hone::math

@@ -1,0 +1,91 @@
+// What it costs when sizes change from run to run: a model that finds a number of rows, which is
+// another one each time, and works on them. Counters: the median and the 99th percentile of a run
+// after the tenth size, their ratio, and how often code was made after the tenth.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/rng.h"
+#include "compile/native_engine.h"
+#include "ir/model_text.h"
+
+namespace {
+
+using namespace hone;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kRows = 256;
+constexpr int kRuns = 200;
+
+// Picks the rows whose score is above 0.5, and computes with those.
+constexpr std::string_view kDetector =
+    R"(model @detector(%x: f32[256, 512], %w: f32[512, 512], %scores: f32[256]) -> (%y: f32[n, 512]) where n in 0..256 {
+  %kept, %n = run %scores crop %kept[0] to %n
+    graph @select(%scores: f32[256]) -> (i64[256], i64[]) {
+      %half = constant 0.5 : f32[]
+      %halves = broadcast %half {dims = [256], map = []} : f32[256]
+      %good = compare %scores, %halves {direction = gt} : bool[256]
+      %ones = cast %good {dtype = i64} : i64[256]
+      %n = reduce %ones {kind = sum, axes = [0]} : i64[]
+      %rows = iota {dtype = i64, dims = [256], axis = 0} : i64[256]
+      %sorted, %order = sort %scores, %rows {axis = 0, descending = true} : f32[256], i64[256]
+      return %order, %n
+    }
+  %y = run %kept, %x, %w
+    graph @head(%kept: i64[n], %x: f32[256, 512], %w: f32[512, 512]) -> f32[n, 512] where n in 0..256 {
+      %rows = gather %x, %kept {offset_dims = [1], collapsed_dims = [0], index_map = [0], index_vector_dim = 1, sizes = [1, 512]} : f32[n, 512]
+      %h = dot %rows, %w {lhs_contract = [1], rhs_contract = [0]} : f32[n, 512]
+      %y = logistic %h : f32[n, 512]
+      return %y
+    }
+}
+)";
+
+Tensor normal(Type type, Rng& rng) {
+  std::vector<double> numbers(static_cast<size_t>(type.static_elements()));
+  for (double& number : numbers) number = rng.normal();
+  return Tensor::from_reals(type, numbers);
+}
+
+void detections(benchmark::State& state) {
+  const Model model = parse_model(kDetector).value();
+  Rng rng(1);
+  const Tensor x = normal(Type::get(DType::f32, {kRows, 512}), rng);
+  const Tensor w = normal(Type::get(DType::f32, {512, 512}), rng);
+  // Half of the rows, give or take a few: the work is about the same, the sizes are not.
+  std::vector<Tensor> scores;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<double> numbers(kRows);
+    const int good = 28 + (run * 77) % kRuns;  // each once
+    for (int row = 0; row < kRows; ++row)
+      numbers[static_cast<size_t>(row)] = row < good ? 0.9 : 0.1;
+    scores.push_back(Tensor::from_reals(Type::get(DType::f32, {kRows}), numbers));
+  }
+  for (auto _ : state) {
+    const auto engine = std::make_shared<NativeEngine>(host_target().value());
+    ModelRunner runner(model, engine);
+    std::vector<double> seconds;
+    int64_t compiled_after_ten = 0;
+    for (int run = 0; run < kRuns; ++run) {
+      const Clock::time_point start = Clock::now();
+      Result<std::vector<Tensor>> outputs =
+          runner.run(std::vector{x, w, scores[static_cast<size_t>(run)]});
+      if (!outputs.ok()) return state.SkipWithError(outputs.error().to_string().c_str());
+      if (run >= 10) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      if (run == 9) compiled_after_ten = engine->compiled();
+    }
+    std::ranges::sort(seconds);
+    const double median = seconds[seconds.size() / 2], high = seconds[seconds.size() * 99 / 100];
+    state.SetIterationTime(median);
+    state.counters["median_us"] = 1e6 * median;
+    state.counters["p99_us"] = 1e6 * high;
+    state.counters["p99_by_median"] = high / median;
+    state.counters["compiled_after_ten"] =
+        static_cast<double>(engine->compiled() - compiled_after_ten);
+  }
+}
+BENCHMARK(detections)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
