@@ -21,7 +21,8 @@ constexpr int kRuns = 200;
 
 // Picks the rows whose score is above 0.5, and computes with those.
 constexpr std::string_view kDetector =
-    R"(model @detector(%x: f32[256, 512], %w: f32[512, 512], %scores: f32[256]) -> (%y: f32[n, 512]) where n in 0..256 {
+    R"(model @detector(%x: f32[256, 512], %w: f32[512, 512], %scores: f32[256])
+    -> (%y: f32[n, 512]) where n in 0..256 {
   %kept, %n = run %scores crop %kept[0] to %n
     graph @select(%scores: f32[256]) -> (i64[256], i64[]) {
       %half = constant 0.5 : f32[]
@@ -34,8 +35,10 @@ constexpr std::string_view kDetector =
       return %order, %n
     }
   %y = run %kept, %x, %w
-    graph @head(%kept: i64[n], %x: f32[256, 512], %w: f32[512, 512]) -> f32[n, 512] where n in 0..256 {
-      %rows = gather %x, %kept {offset_dims = [1], collapsed_dims = [0], index_map = [0], index_vector_dim = 1, sizes = [1, 512]} : f32[n, 512]
+    graph @head(%kept: i64[n], %x: f32[256, 512], %w: f32[512, 512])
+        -> f32[n, 512] where n in 0..256 {
+      %rows = gather %x, %kept {offset_dims = [1], collapsed_dims = [0], index_map = [0],
+                               index_vector_dim = 1, sizes = [1, 512]} : f32[n, 512]
       %h = dot %rows, %w {lhs_contract = [1], rhs_contract = [0]} : f32[n, 512]
       %y = logistic %h : f32[n, 512]
       return %y
