@@ -1,8 +1,8 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -58,24 +58,30 @@ Status check(std::string_view sort, std::span<const image::Port> ports, const Po
   return {};
 }
 
+double now(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 // Adds the time until its end to the entry, if there is one.
 class Stopwatch {
  public:
-  explicit Stopwatch(CommandTime* entry) : entry_(entry) {
-    if (entry_ != nullptr) start_ = Clock::now();
+  Stopwatch(CommandTime* entry, clockid_t clock) : entry_(entry), clock_(clock) {
+    if (entry_ != nullptr) start_ = now(clock_);
   }
   Stopwatch(const Stopwatch&) = delete;
   ~Stopwatch() {
     if (entry_ == nullptr) return;
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double seconds = now(clock_) - start_;
     entry_->least = entry_->runs++ == 0 ? seconds : std::min(entry_->least, seconds);
     entry_->seconds += seconds;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  CommandTime* entry_;
-  Clock::time_point start_;
+  CommandTime* const entry_;
+  const clockid_t clock_;
+  double start_ = 0;
 };
 
 }  // namespace
@@ -259,12 +265,13 @@ Status Executable::prepare(Profile& profile) const {
 
 Status Executable::execute(Frame& frame, const RunOptions& options) const {
   const CancelToken* const cancel = options.cancel;
+  const clockid_t clock = threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   void** const pointers = frame.pointers.data();
   for (size_t next = 0; next < script_.instructions.size();) {
     if (cancel != nullptr && cancel->cancelled()) return cancel->check();
     const Instruction& now = script_.instructions[next++];
     const bool is_timed = options.profile != nullptr && now.origin != Script::kNoOrigin;
-    const Stopwatch watch(is_timed ? &(*options.profile)[now.origin] : nullptr);
+    const Stopwatch watch(is_timed ? &(*options.profile)[now.origin] : nullptr, clock);
     if (now.moves) {
       for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i)
         if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);

@@ -24,7 +24,8 @@ struct LoadOptions {
   int64_t memory_limit = INT64_MAX;
 };
 
-// What a launch or a copy of an image took, all its runs together; those in loops have several.
+// What a launch or a copy of an image took, all its runs together; those in loops have several. On
+// one thread it is CPU time, which other processes do not lengthen.
 struct CommandTime {
   std::string command;  // its name in the image
   std::string kernel;   // empty: a copy
