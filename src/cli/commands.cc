@@ -520,7 +520,7 @@ constexpr Option kFuzz[] = {
     kCaseTime};
 constexpr Option kFuzzCases[] = {kFuzzSeed, kFuzzCount, kFuzzIsa};
 constexpr Example kFuzzExamples[] = {
-    {"hone fuzz --count 20000 --at-least 100", "what ./dev sweep runs"},
+    {"hone fuzz --count 30000 --at-least 100", "what ./dev sweep runs"},
     {"hone fuzz --seed 1234 --count 1", "one case again"}};
 
 constexpr Positional kCase[] = {
