@@ -20,8 +20,8 @@ constexpr double kPage = 4096;  // bytes
 constexpr double kApart = 4;
 constexpr double kSpill = 3;   // slots of storing and loading what has no register
 constexpr double kCode = 500;  // slots of code side by side that are read as fast as they run
-constexpr double kBranchSlots = 1.5;  // of asking whether there is padding
-constexpr double kCopySlots = 1.5;    // of a vector into a panel
+constexpr double kBranchSlots = 0.5;  // of asking whether there is padding
+constexpr double kCopySlots = 2;      // of a vector into a panel
 constexpr double kNotHidden = 0.2;    // of what is done at the same time as the largest term
 
 }  // namespace
@@ -288,13 +288,15 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
     if (is_last && level == 0) continue;
     double bytes = 0;
     for (size_t a = 0; a < accesses_.size(); ++a) {
-      double again = 1;
+      double fetched = touched[a][level];
       bool is_kept = true;  // so far, what the inner steps touch is touched again
       for (size_t i = level; i-- > 0;) {
         is_kept = is_kept && (accesses_[a].loops >> nest.steps[i].loop & 1) == 0;
-        if (!is_kept) again *= nest.steps[i].trips;
+        if (!is_kept) fetched *= nest.steps[i].trips;
+        // One trip after the other finds the rest of the lines that those before have fetched.
+        if (!is_kept && i + 1 == level) fetched = std::min(fetched, touched[a][i]);
       }
-      bytes += touched[a][level] * again;
+      bytes += fetched;
     }
     const double rate = is_last
                             ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)

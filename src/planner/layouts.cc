@@ -207,8 +207,8 @@ class LayoutChooser {
       if (dim != last) others.push_back(dim);
     // Channels within what a window takes: [2, 3, 1].
     if (graph_.opcode(node) == Opcode::conv) std::ranges::rotate(others, others.begin() + 1);
-    layouts.push_back(with_last(others, last, 1));
-    if (type.dim(last).divisible_by(block_)) layouts.push_back(with_last(others, last, block_));
+    // A kernel reads blocks from one end to the other.
+    layouts.push_back(with_last(others, last, type.dim(last).divisible_by(block_) ? block_ : 1));
     return layouts;
   }
 

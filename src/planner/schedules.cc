@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <ranges>
 
 #include "cost/kernel_price.h"
 #include "plan/contraction.h"
@@ -221,7 +222,7 @@ class Chooser {
   void register_tiles(int lanes, const std::vector<int>& other) {
     const Schedule start = *best_;
     for (int64_t count : lane_counts(lanes)) {
-      for (int dim : other) {
+      for (int dim : std::views::reverse(other)) {
         for (int64_t unroll : {1, 2, 4, 6, 7, 8, 12, 14, 28}) {
           if (unroll > extent(dim)) break;
           for (int64_t vectors : {1, 2, 4}) {

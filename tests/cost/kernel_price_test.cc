@@ -35,7 +35,7 @@ KernelBody product(int64_t rows, int64_t columns, int64_t depth) {
 
 constexpr std::string_view kExp =
     "graph @g(%x: f32[1024, 4096]) -> f32[1024, 4096] { %y = exp %x return %y }";
-constexpr std::string_view kTransposed = R"(graph @g(%x: f32[4000, 1000]) -> f32[1000, 4000] {
+constexpr std::string_view kTransposed = R"(graph @g(%x: f32[100000, 1000]) -> f32[1000, 100000] {
   %y = transpose %x {permutation = [1, 0]}
   return %y
 })";
@@ -68,7 +68,7 @@ TEST(KernelPrice, LanesPayWhereElementsAreNeighbours) {
 
 TEST(KernelPrice, MemoryIsPaidByTheLine) {
   const KernelPrice price(body(kTransposed), target(), 1);
-  // Reading 64-byte lines for 4 bytes each, unless tiles use them up.
+  // Reading 64-byte lines for 4 bytes each, unless tiles use them up: a column fits no cache.
   const double plain = price.terms(nest({0, 1})).memory;
   EXPECT_GT(plain, 4 * price.terms(nest({0, 1}, {}, {{0, 16}})).memory);
 }
