@@ -4,26 +4,12 @@
 
 #include <set>
 
-#include "ir/reference/evaluate.h"
-#include "report/compare.h"
 #include "tests/codegen/native.h"
+#include "tests/program/kernel_testing.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone {
 namespace {
-
-std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
-  std::vector<ValueId> values;
-  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
-  graph.set_outputs(values);
-  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
-}
-
-bool is_kernel(Opcode opcode) {
-  if (opcode == Opcode::parameter || opcode == Opcode::constant || is_composite(opcode))
-    return false;
-  return op_def(opcode).access != nullptr || op_def(opcode).traits.elementwise;
-}
 
 void check_node(const Graph& graph, NodeId node, const std::vector<Tensor>& values,
                 const Target& target) {

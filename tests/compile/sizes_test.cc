@@ -21,18 +21,8 @@ void expect_equal(std::span<const Tensor> actual, std::span<const Tensor> expect
   }
 }
 
-// One head of attention over a cache that every step makes longer.
 TEST(NativeSizes, AGrowingCacheIsCompiledTwice) {
-  onnx_testing::File file;
-  file.graph.input("q", DType::f32, {"1", "4"});
-  file.graph.input("past", DType::f32, {"past_length", "4"});
-  file.graph.node("Concat", {"past", "q"}, {"present"}, {{"axis", 0}});
-  file.graph.node("Transpose", {"present"}, {"keys"}, {{"perm", Ints{1, 0}}});
-  file.graph.node("MatMul", {"q", "keys"}, {"scores"});
-  file.graph.node("Softmax", {"scores"}, {"weights"}, {{"axis", -1}});
-  file.graph.node("MatMul", {"weights", "present"}, {"y"});
-  file.graph.outputs({"y", "present"});
-  const Model model = file.model();
+  const Model model = onnx_testing::decoder_file().model();
   const auto engine = std::make_shared<NativeEngine>(host_target().value());
   ModelRunner runner(model, engine);
   Tensor cache = reals({0, 4}, {});

@@ -151,4 +151,18 @@ inline File detector_file() {
   return file;
 }
 
+// One head of attention over a cache that every step makes longer.
+inline File decoder_file() {
+  File file;
+  file.graph.input("q", DType::f32, {"1", "4"});
+  file.graph.input("past", DType::f32, {"past_length", "4"});
+  file.graph.node("Concat", {"past", "q"}, {"present"}, {{"axis", 0}});
+  file.graph.node("Transpose", {"present"}, {"keys"}, {{"perm", Ints{1, 0}}});
+  file.graph.node("MatMul", {"q", "keys"}, {"scores"});
+  file.graph.node("Softmax", {"scores"}, {"weights"}, {{"axis", -1}});
+  file.graph.node("MatMul", {"weights", "present"}, {"y"});
+  file.graph.outputs({"y", "present"});
+  return file;
+}
+
 }  // namespace hone::onnx_testing

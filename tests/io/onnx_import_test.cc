@@ -366,17 +366,7 @@ TEST(OnnxImportDetector, SpecializesNothingForNewCounts) {
 }
 
 TEST(OnnxImportDecoder, GrowsItsCacheInOneForm) {
-  // One head of attention over a cache that every step makes longer.
-  File file;
-  file.graph.input("q", DType::f32, {"1", "4"});
-  file.graph.input("past", DType::f32, {"past_length", "4"});
-  file.graph.node("Concat", {"past", "q"}, {"present"}, {{"axis", 0}});
-  file.graph.node("Transpose", {"present"}, {"keys"}, {{"perm", Ints{1, 0}}});
-  file.graph.node("MatMul", {"q", "keys"}, {"scores"});
-  file.graph.node("Softmax", {"scores"}, {"weights"}, {{"axis", -1}});
-  file.graph.node("MatMul", {"weights", "present"}, {"y"});
-  file.graph.outputs({"y", "present"});
-  ModelRunner runner(file.model());
+  ModelRunner runner(decoder_file().model());
   Tensor cache = reals({0, 4}, {});
   for (int step = 0; step < 256; ++step) {
     Result<std::vector<Tensor>> out = runner.run(std::vector{reals({1, 4}, {1, 1, 1, 1}), cache});

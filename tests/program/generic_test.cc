@@ -4,27 +4,11 @@
 
 #include <set>
 
-#include "ir/reference/evaluate.h"
-#include "program/tiles/interpret.h"
-#include "report/compare.h"
+#include "tests/program/kernel_testing.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone {
 namespace {
-
-// The values of all nodes, each rounded to its type.
-std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
-  std::vector<ValueId> values;
-  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
-  graph.set_outputs(values);
-  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
-}
-
-bool is_kernel(Opcode opcode) {
-  if (opcode == Opcode::parameter || opcode == Opcode::constant || is_composite(opcode))
-    return false;
-  return op_def(opcode).access != nullptr || op_def(opcode).traits.elementwise;
-}
 
 // Builds the node, and checks text, proof of bounds, and both orders of its points.
 void check_node(const Graph& graph, NodeId node, const std::vector<Tensor>& values) {

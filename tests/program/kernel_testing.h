@@ -11,6 +11,21 @@
 
 namespace hone {
 
+// The values of all nodes, each rounded to its type.
+inline std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
+  std::vector<ValueId> values;
+  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
+  graph.set_outputs(values);
+  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
+}
+
+// Of these the generic algorithm makes kernels.
+inline bool is_kernel(Opcode opcode) {
+  if (opcode == Opcode::parameter || opcode == Opcode::constant || is_composite(opcode))
+    return false;
+  return op_def(opcode).access != nullptr || op_def(opcode).traits.elementwise;
+}
+
 // The tensor as it lies in memory.
 inline Tensor stored(const Tensor& tensor, const Layout& layout) {
   if (layout.is_row_major()) return tensor;

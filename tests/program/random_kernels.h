@@ -4,8 +4,8 @@
 
 #include "base/rng.h"
 #include "ir/functional.h"
-#include "ir/reference/evaluate.h"
 #include "plan/kernel_body.h"
+#include "tests/program/kernel_testing.h"
 
 // Bodies of kernels for tests: random groups of random graphs, and random contractions.
 
@@ -47,14 +47,6 @@ inline std::vector<NodeId> random_group(const Graph& graph, const Users& users, 
     if (check_group(graph, users, nodes).ok()) group = nodes;
   }
   return group;
-}
-
-// The values of all nodes, each rounded to its type.
-inline std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> inputs) {
-  std::vector<ValueId> values;
-  for (uint32_t v = 0; v < graph.value_count(); ++v) values.push_back({v});
-  graph.set_outputs(values);
-  return evaluate(graph, inputs, {.numerics = Numerics::rounded}).value();
 }
 
 // Whether results depend on the order of sums.
