@@ -16,12 +16,13 @@ code=0
 [[ $code == 1 ]] && grep -q "^BAD y" out
 
 "$HONE" check "$model" >out 2>err
-grep -q "^y .*fp32 *0 " out
+grep -Eq "^y .*fp32 +0( |$)" out
+grep -Eq "^y .*native +0( |$)" out
 "$HONE" check "$model" --input x=@"$set"/input_0.pb --expect "$set"/output_0.pb >out 2>err
-[[ $(grep -c "^ok y" out) == 3 ]]
+[[ $(grep -c "^ok y" out) == 4 ]]
 code=0
 "$HONE" check "$model" --expect "$set"/input_0.pb >out 2>err || code=$?
-[[ $code == 1 ]] && grep -q "the outputs of wide, rounded, fp32 numerics are not as expected" err
+[[ $code == 1 ]] && grep -q "the outputs of wide, rounded, fp32, native are not as expected" err
 
 "$HONE" convert "$model" -o relu.hone 2>err
 grep -q "relu %x" relu.hone
