@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -43,6 +44,18 @@ struct Option {
   int64_t high = INT64_MAX;
   bool repeats = false;
 };
+
+// Several lists as one.
+template <size_t... counts>
+constexpr std::array<Option, (counts + ...)> joined(const Option (&... lists)[counts]) {
+  std::array<Option, (counts + ...)> all;
+  size_t next = 0;
+  const auto add = [&](const auto& list) {
+    for (const Option& option : list) all[next++] = option;
+  };
+  (add(lists), ...);
+  return all;
+}
 
 // An argument without dashes.
 struct Positional {

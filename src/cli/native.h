@@ -15,40 +15,6 @@ namespace hone::cli {
 
 class Console;
 
-// Of every command that compiles.
-inline constexpr Option kTargetOption = {
-    .name = "target",
-    .take = Take::file,
-    .value = "FILE",
-    .doc = "the machine to compile for, as 'hone target probe' writes it (default: this one)"};
-inline constexpr Option kIsaOption = {.name = "isa",
-                                      .take = Take::word,
-                                      .value = "LEVEL",
-                                      .doc = "use no more of the machine than this",
-                                      .words = kIsaWords};
-inline constexpr Option kThreadsOption = {.name = "threads",
-                                          .take = Take::integer,
-                                          .value = "N",
-                                          .doc = "that work on a kernel (default: one per core)",
-                                          .low = 1,
-                                          .high = Team::kMaxThreads};
-inline constexpr Option kPlanOption = {
-    .name = "plan",
-    .take = Take::file,
-    .value = "FILE",
-    .doc = "decisions, whole or in part; what it leaves open is decided as always"};
-
-inline constexpr Option kPlanSeedOption = {
-    .name = "plan-seed",
-    .take = Take::integer,
-    .value = "N",
-    .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
-inline constexpr Option kNativeCacheOption = {
-    .name = "cache",
-    .take = Take::file,
-    .value = "DIR",
-    .doc = "the folder of compiled kernels (default: see 'hone help cache ls'); none: no cache"};
-
 struct NativeOptions {
   Target target;
   Plan plan;

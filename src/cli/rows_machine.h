@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cli/command.h"
+#include "target/target.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of
+// commands about machines and compiled kernels.
+
+namespace hone::cli::rows {
+
+// ---- target ------------------------------------------------------------------------------------
+
+inline constexpr std::string_view kTargetText =
+    "A target is a machine as data: cores, instructions, caches and rates. Its text may be edited. "
+    "Rates of a machine that nobody measured are estimates.";
+inline constexpr Positional kTargetFile[] = {
+    {.name = "FILE",
+     .take = Take::file,
+     .doc = "a target file; host, the default: this machine",
+     .optional = true}};
+inline constexpr Option kIsa = {.name = "isa",
+                                .take = Take::word,
+                                .value = "LEVEL",
+                                .doc = "leave out the instructions above this level",
+                                .words = kIsaWords};
+inline constexpr Option kTargetShow[] = {kIsa};
+inline constexpr Option kTargetProbe[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "where the target goes; - is the standard output",
+     .fallback = "-"},
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "time of measuring, at most 60; some samples are taken in any case",
+     .fallback = "10"},
+    kIsa};
+inline constexpr Example kTargetShowExamples[] = {
+    {"hone target show", "this machine, with estimated rates"},
+    {"hone target show my.target", "a file, checked"},
+    {"hone target show my.target --isa avx2 > avx2.target", "the same machine without AVX-512"}};
+inline constexpr Example kTargetListExamples[] = {
+    {"hone target list", "this machine, level by level"}};
+inline constexpr Example kTargetProbeExamples[] = {
+    {"hone target probe -o my.target", "measures this machine"},
+    {"hone target probe --isa avx2 -o avx2.target", "what code without AVX-512 reaches"}};
+
+// ---- cache -------------------------------------------------------------------------------------
+
+inline constexpr std::string_view kCacheText =
+    "Compiled kernels are kept in a folder, so that each is compiled once on a machine. They may "
+    "be "
+    "removed at any time. Without --cache it is the folder hone in $XDG_CACHE_HOME, which is "
+    "~/.cache by default.";
+inline constexpr Option kCache = {
+    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of compiled kernels"};
+inline constexpr Option kCacheOptions[] = {kCache};
+inline constexpr Option kCacheGc[] = {{.name = "limit",
+                                       .take = Take::integer,
+                                       .value = "MIB",
+                                       .doc = "what all entries may have together; 0 removes all",
+                                       .fallback = "1024",
+                                       .high = int64_t{1} << 24},
+                                      kCache};
+inline constexpr Example kCacheLsExamples[] = {{"hone cache ls", "the kernels, last used first"}};
+inline constexpr Example kCacheVerifyExamples[] = {
+    {"hone cache verify", "exit code 1 if some were damaged"}};
+inline constexpr Example kCacheGcExamples[] = {{"hone cache gc --limit 100", "keeps 100 MiB"}};
+
+}  // namespace hone::cli::rows

@@ -1,0 +1,261 @@
+#pragma once
+
+#include "cli/command.h"
+#include "cli/evaluation.h"
+#include "runtime/team.h"
+#include "target/target.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of
+// commands that take a model.
+
+namespace hone::cli::rows {
+
+inline constexpr Positional kModel[] = {
+    {.name = "MODEL",
+     .take = Take::model,
+     .doc = "a graph file, an ONNX file, - for the standard input, or zoo:NAME[,OPTION=VALUE]..."}};
+
+inline constexpr Option kDim = {.name = "dim",
+                                .take = Take::text,
+                                .value = "NAME=N",
+                                .doc = "let the symbol NAME be N",
+                                .repeats = true};
+inline constexpr Option kShape = {.name = "shape",
+                                  .take = Take::text,
+                                  .value = "NAME=DIMS",
+                                  .doc = "the shape of an input with symbols: x=1x3x224x224",
+                                  .repeats = true};
+
+inline constexpr Option kSizes[] = {kDim, kShape};
+
+inline constexpr std::string_view kModelText =
+    "A graph file whose weights are in an .npz file finds that file next to itself, and an ONNX "
+    "file its external data; --dim and --shape decide open sizes of an ONNX file before it is "
+    "read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 ('hone help "
+    "zoo export' lists them).";
+
+// ---- ONNX files that are written ---------------------------------------------------------------
+
+inline constexpr Option kOpset = {
+    .name = "opset",
+    .take = Take::integer,
+    .value = "N",
+    .doc =
+        "version of the ops of an ONNX file: 17 to 21, with --primitives from 13 on; the "
+        "highest if none is given",
+    .low = 13,
+    .high = 21};
+inline constexpr Option kPrimitives = {
+    .name = "primitives",
+    .doc = "spell composites out in an ONNX file, as its readers of old times want them"};
+inline constexpr Option kExternalData = {
+    .name = "external-data",
+    .doc =
+        "put the weights of an ONNX file next to it, in FILE.onnx.data, as is done in any case "
+        "where it would exceed 2 GB"};
+
+// ---- Native code ------------------------------------------------------------------------------
+
+inline constexpr Option kTargetOption = {
+    .name = "target",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "the machine to compile for, as 'hone target probe' writes it (default: this one)"};
+inline constexpr Option kIsaOption = {.name = "isa",
+                                      .take = Take::word,
+                                      .value = "LEVEL",
+                                      .doc = "use no more of the machine than this",
+                                      .words = kIsaWords};
+inline constexpr Option kThreadsOption = {.name = "threads",
+                                          .take = Take::integer,
+                                          .value = "N",
+                                          .doc = "that work on a kernel (default: one per core)",
+                                          .low = 1,
+                                          .high = Team::kMaxThreads};
+inline constexpr Option kPlanOption = {
+    .name = "plan",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "decisions, whole or in part; what it leaves open is decided as always"};
+
+inline constexpr Option kPlanSeedOption = {
+    .name = "plan-seed",
+    .take = Take::integer,
+    .value = "N",
+    .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
+inline constexpr Option kNativeCacheOption = {
+    .name = "cache",
+    .take = Take::file,
+    .value = "DIR",
+    .doc = "the folder of compiled kernels (default: see 'hone help cache ls'); none: no cache"};
+inline constexpr Option kNative[] = {kTargetOption, kIsaOption,      kThreadsOption,
+                                     kPlanOption,   kPlanSeedOption, kNativeCacheOption};
+
+// ---- inspect -----------------------------------------------------------------------------------
+
+inline constexpr Option kInspect[] = {
+    {.name = "format",
+     .take = Take::word,
+     .value = "FORMAT",
+     .doc = "of the report",
+     .fallback = "text",
+     .words = "text|json"},
+    {.name = "dot", .take = Take::file, .value = "FILE", .doc = "also write a Graphviz drawing"},
+    kDim,
+    kShape,
+};
+inline constexpr Example kInspectExamples[] = {
+    {"hone inspect model.hone", "inputs, outputs, ops, parameters, work, largest tensors"},
+    {"hone inspect model.onnx --dim batch=4", "an ONNX file, one of its open sizes chosen"},
+    {"hone inspect zoo:resnet50 --format json", "the same as data"},
+    {"hone inspect zoo:mlp --dot mlp.dot", "a drawing; 'dot -Tsvg mlp.dot' renders it"}};
+
+// ---- run ---------------------------------------------------------------------------------------
+
+// What a model is run on, and what it should give.
+inline constexpr Option kInput = {
+    .name = "input",
+    .take = Take::text,
+    .value = "NAME=VALUE",
+    .doc = "one input: @FILE.npy, @FILE.pb, or a type and its numbers: 2x3xf32=1 2 3 4 5 6",
+    .repeats = true};
+inline constexpr Option kInputs = {.name = "inputs",
+                                   .take = Take::file,
+                                   .value = "FILE.npz",
+                                   .doc = "inputs by name, from one file"};
+inline constexpr Option kSeed = {.name = "seed",
+                                 .take = Take::integer,
+                                 .value = "N",
+                                 .doc = "of the random numbers for inputs that are not given",
+                                 .fallback = "0"};
+inline constexpr Option kInputOptions[] = {kInput, kInputs, kSeed};
+inline constexpr Option kExpect = {
+    .name = "expect",
+    .take = Take::file,
+    .value = "FILES",
+    .doc =
+        "compare with a .npz by name, or with .npy and .pb files in the order of the outputs: "
+        "a,b"};
+inline constexpr Option kRtol = {
+    .name = "rtol",
+    .take = Take::real,
+    .value = "X",
+    .doc = "relative tolerance of --expect (default: by element type)"};
+inline constexpr Option kAtol = {
+    .name = "atol",
+    .take = Take::real,
+    .value = "X",
+    .doc = "absolute tolerance of --expect (default: by element type)"};
+
+inline constexpr Option kExpectations[] = {kExpect, kRtol, kAtol};
+
+inline constexpr Option kRunBackend[] = {
+    {.name = "backend",
+     .take = Take::word,
+     .value = "NAME",
+     .doc = "what computes: compiled code, or the evaluator that defines what is right",
+     .fallback = "native",
+     .words = "native|reference"}};
+inline constexpr Option kRunNumerics[] = {
+    {.name = "numerics",
+     .take = Take::word,
+     .value = "MODE",
+     .doc = "of the reference; wide: double, rounded at the end; rounded: at every op; fp32: plain "
+            "float",
+     .fallback = "wide",
+     .words = kNumericsNames}};
+inline constexpr Option kRunOutput[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "PATH",
+     .doc = "write the outputs: to a .npz, to a .npy (of one output), or into a folder"}};
+inline constexpr auto kRun =
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kRunOutput, kExpectations);
+inline constexpr Example kRunExamples[] = {
+    {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
+    {"hone run mlp.hone --input x=@x.npy -o y.npy", "files in, files out"},
+    {"hone run model.onnx --input x=@input_0.pb --expect output_0.pb", "an ONNX test case"},
+    {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
+     "exit code 1 if they differ; says which tolerance would pass"},
+    {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"}};
+
+inline constexpr Positional kDemoModel[] = {
+    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
+inline constexpr Example kDemoExamples[] = {
+    {"hone demo zoo:bert_base,size=tiny", "a built-in model"}};
+
+// ---- compile -----------------------------------------------------------------------------------
+
+inline constexpr Option kCompileOwn[] = {
+    {.name = "emit",
+     .take = Take::word,
+     .value = "FORM",
+     .doc = "print this instead of a summary; objects go to a folder, one per kernel",
+     .words = "graph|plan|program|tiles|mlir|llvm|asm|object"},
+    {.name = "stop-after",
+     .take = Take::word,
+     .value = "STAGE",
+     .doc = "do no more than this",
+     .fallback = "image",
+     .words = "graph|plan|program|kernels|image"},
+    {.name = "time-passes", .doc = "say what each stage took"},
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "PATH",
+     .doc = "where the text goes, or the folder of objects; -: the standard output",
+     .fallback = "-"}};
+inline constexpr auto kCompile = joined(kSizes, kNative, kCompileOwn);
+inline constexpr Example kCompileExamples[] = {
+    {"hone compile zoo:mlp", "kernels, code and memory of a model"},
+    {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
+    {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
+
+// ---- bench -------------------------------------------------------------------------------------
+
+inline constexpr Option kBenchOwn[] = {
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "how long to measure",
+     .fallback = "3"},
+    {.name = "profile",
+     .doc = "measure as long again, and tell the kernels that take "
+            "longest"}};
+inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kBenchOwn);
+inline constexpr Example kBenchExamples[] = {
+    {"hone bench zoo:resnet50", "random inputs, all cores"},
+    {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
+    {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
+
+// ---- check, convert and conformance ------------------------------------------------------------
+
+inline constexpr auto kCheck = joined(kInputOptions, kSizes, kExpectations, kNative);
+inline constexpr Example kCheckExamples[] = {
+    {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
+    {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
+     "exit code 1 if one of them is not within the tolerance"}};
+
+inline constexpr Positional kConvertModel[] = {
+    {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
+inline constexpr Option kConvert[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc =
+         "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
+         "- is the standard output, without large constants"},
+    kOpset,
+    kPrimitives,
+    kExternalData,
+    kDim,
+    kShape,
+};
+inline constexpr Example kConvertExamples[] = {
+    {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
+    {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
+    {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
+
+}  // namespace hone::cli::rows
