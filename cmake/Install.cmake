@@ -5,6 +5,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS hone hone_runtime EXPORT hone_targets)
+# MLIR's library is found where it was linked from: it lies outside of the usual folders.
+set_target_properties(hone_binary PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hone_binary)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN cli EXCLUDE)

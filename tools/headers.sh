@@ -13,4 +13,5 @@ files() {
 }
 
 files "$@" | xargs -r -P"$(nproc)" -n1 "${CXX:-clang++-19}" -std=c++20 -fsyntax-only -Isrc \
+  -isystem "${LLVM_INCLUDE:-/usr/lib/llvm-19/include}" \
   -Wno-pragma-once-outside-header -DHONE_VERSION='""' -xc++
