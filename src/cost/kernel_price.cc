@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "cost/kernel_reader.h"
@@ -206,8 +207,8 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
 double KernelPrice::runs(const Nest& nest, Loops loops) const {
   size_t depth = 0;
   double count = 1;
-  for (size_t l = 0; l < loops_.size(); ++l) {
-    if ((loops >> l & 1) == 0) continue;
+  for (Loops left = loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
     depth = std::max<size_t>(depth, nest.known[l]);
     count *= nest.instructions[l];
   }
@@ -225,13 +226,12 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     // Where lanes do not share a guard, it is a mask.
     if (access.is_guarded && access.side == 0 && (access.loops >> nest.lanes & 1) == 0)
       slots += kBranchSlots;
-    for (size_t l = 0; l < loops_.size(); ++l) {
+    for (Loops left = access.loops; left != 0; left &= left - 1) {
+      const auto l = static_cast<size_t>(std::countr_zero(left));
       // Lanes that lie apart are read and written one by one.
-      const double wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l]
-                              ? nest.tile[l] / nest.instructions[l]
-                              : 1;
+      const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
       const bool is_vector = access.stride[l] == 1 && nest.lane_count <= access.run;
-      if ((access.loops >> l & 1) != 0 && wide > 1 && !is_vector) slots *= 2 * wide;
+      if (is_wide && !is_vector) slots *= 2 * (nest.tile[l] / nest.instructions[l]);
     }
   }
   return slots;
@@ -310,12 +310,16 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
 
 double KernelPrice::side_by_side(const Nest& nest, Loops loops) const {
   double count = 1;
-  for (size_t l = 0; l < loops_.size(); ++l)
-    if ((loops >> l & 1) != 0) count *= nest.instructions[l];
+  for (; loops != 0; loops &= loops - 1)
+    count *= nest.instructions[static_cast<size_t>(std::countr_zero(loops))];
   return count;
 }
 
 KernelTerms KernelPrice::terms(const Schedule& schedule) const {
+  return terms(schedule, std::numeric_limits<double>::infinity());
+}
+
+KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
   const Nest nest = nest_of(schedule);
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   for (const Work& work : work_) {
@@ -346,9 +350,9 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
   terms.arithmetic = slots * slot_ / threads;
   terms.access = loaded * slot_ / threads;
   terms.latency = latency * slot_ / threads;
-  terms.memory = memory(nest, threads);
   terms.overhead = ((trips + results) * kTrip + nest.copies) * slot_ / threads;
   if (is_divided) terms.fork_join = target_.fork_join;
+  if (terms.total() < limit) terms.memory = memory(nest, threads);
   return terms;
 }
 

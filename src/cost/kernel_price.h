@@ -31,6 +31,11 @@ class KernelPrice {
   // Of a schedule that check_schedule() accepts; symbols count as their largest values.
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
+  // The same where that is less than the limit, otherwise something that is not. Memory takes most
+  // of the time to price, and many schedules cost too much without it.
+  double seconds(const Schedule& schedule, double limit) const {
+    return terms(schedule, limit).total();
+  }
 
   // How many arrays have neighbours in a dim of the results side by side, weighted by size.
   double contiguity(int dim) const;
@@ -67,6 +72,7 @@ class KernelPrice {
   };
   struct Nest;
 
+  KernelTerms terms(const Schedule& schedule, double limit) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;

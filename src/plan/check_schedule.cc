@@ -2,9 +2,8 @@
 #include <vector>
 
 #include "ir/op_def.h"
-#include "plan/contraction.h"
 #include "plan/group_work.h"
-#include "plan/kernel_body.h"
+#include "plan/schedule_facts.h"
 
 namespace hone {
 
@@ -18,20 +17,17 @@ constexpr double kMaxBytes = 8;          // of an element
 
 class ScheduleCheck {
  public:
-  ScheduleCheck(const KernelBody& body, const Schedule& schedule, const Target& target)
-      : body_(body),
-        graph_(body.graph),
+  ScheduleCheck(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
+                const Target& target)
+      : graph_(body.graph),
+        facts_(facts),
+        space_(facts.space),
         schedule_(schedule),
-        target_(target),
-        space_(space_of(body)) {
-    for (NodeId node : graph_.nodes())
-      if (graph_.opcode(node) != Opcode::parameter && graph_.opcode(node) != Opcode::constant)
-        nodes_.push_back(node);
-  }
+        target_(target) {}
 
   Status run() const {
     if (schedule_.algorithm == Algorithm::generic) return generic();
-    for (NodeId node : nodes_)
+    for (NodeId node : facts_.nodes)
       if (!is_fusible(graph_.opcode(node)))
         return unsupported("{} is built by the generic algorithm only", graph_.describe(node));
     HONE_TRY(order());
@@ -42,8 +38,8 @@ class ScheduleCheck {
 
  private:
   Status generic() const {
-    if (nodes_.size() != 1)
-      return unsupported("the generic algorithm takes one op, not {}", nodes_.size());
+    if (facts_.nodes.size() != 1)
+      return unsupported("the generic algorithm takes one op, not {}", facts_.nodes.size());
     if (schedule_ != Schedule{}) return bad_input("the generic algorithm has nothing to decide");
     return {};
   }
@@ -98,7 +94,7 @@ class ScheduleCheck {
 
   // Each tile or block of a dim may have a smaller one at the end, with code of its own.
   Status code() const {
-    double statements = static_cast<double>(work_of(graph_, nodes_, graph_.outputs()).statements);
+    double statements = static_cast<double>(facts_.statements);
     for (const Tile& unroll : schedule_.unroll) statements *= 2 * static_cast<double>(unroll.count);
     for (const Tile& lanes : schedule_.lanes)
       statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
@@ -120,14 +116,14 @@ class ScheduleCheck {
   }
 
   Status gemm() const {
-    const Contraction contraction = HONE_TRY(contraction_of(body_, space_));
+    if (!facts_.contraction.ok()) return facts_.contraction.error();
     if (schedule_.row != 0) return bad_input("gemm has no rows of {} dims", schedule_.row);
     for (const std::vector<Tile>* tiles : {&schedule_.lanes, &schedule_.unroll})
       for (const Tile& tile : *tiles)
         if (tile.dim >= space_.parallel)
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
     HONE_TRY(blocks());
-    return scratch(contraction);
+    return scratch(*facts_.contraction);
   }
 
   Status blocks() const {
@@ -180,18 +176,38 @@ class ScheduleCheck {
     return false;
   }
 
-  const KernelBody& body_;
   const Graph& graph_;
+  const ScheduleFacts& facts_;
+  const KernelSpace& space_;
   const Schedule& schedule_;
   const Target& target_;
-  const KernelSpace space_;
-  std::vector<NodeId> nodes_;
 };
+
+std::vector<NodeId> computing_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : graph.nodes())
+    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+      nodes.push_back(node);
+  return nodes;
+}
 
 }  // namespace
 
+ScheduleFacts::ScheduleFacts(const KernelBody& body)
+    : nodes(computing_nodes(body.graph)),
+      space(space_of(body)),
+      contraction(contraction_of(body, space)) {
+  if (std::ranges::all_of(nodes, [&](NodeId n) { return is_fusible(body.graph.opcode(n)); }))
+    statements = work_of(body.graph, nodes, body.graph.outputs()).statements;
+}
+
+Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
+                      const Target& target) {
+  return ScheduleCheck(body, facts, schedule, target).run();
+}
+
 Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target) {
-  return ScheduleCheck(body, schedule, target).run();
+  return check_schedule(body, ScheduleFacts(body), schedule, target);
 }
 
 }  // namespace hone

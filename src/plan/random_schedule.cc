@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/contraction.h"
 #include "plan/random_plan.h"
+#include "plan/schedule_facts.h"
 
 namespace hone {
 namespace {
@@ -11,7 +11,7 @@ constexpr int kMaxTries = 16;
 
 class ScheduleDraw {
  public:
-  ScheduleDraw(const KernelBody& body, Rng& rng) : space_(space_of(body)), rng_(rng) {}
+  ScheduleDraw(const KernelSpace& space, Rng& rng) : space_(space), rng_(rng) {}
 
   Schedule nest() {
     Schedule schedule = loops(Algorithm::nest);
@@ -70,21 +70,22 @@ class ScheduleDraw {
 
   int dim() { return static_cast<int>(rng_.between(0, dims() - 1)); }
 
-  const KernelSpace space_;
+  const KernelSpace& space_;
   Rng& rng_;
 };
 
 }  // namespace
 
 Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng) {
-  ScheduleDraw draw(body, rng);
+  const ScheduleFacts facts(body);
+  ScheduleDraw draw(facts.space, rng);
   for (int i = 0; i < kMaxTries; ++i) {
     const uint64_t kind = rng.below(8);
     const Schedule schedule = kind == 0 ? Schedule{} : kind < 3 ? draw.gemm() : draw.nest();
-    if (check_schedule(body, schedule, target).ok()) return schedule;
+    if (check_schedule(body, facts, schedule, target).ok()) return schedule;
   }
   const Schedule plain = draw.plain();
-  return check_schedule(body, plain, target).ok() ? plain : Schedule{};
+  return check_schedule(body, facts, plain, target).ok() ? plain : Schedule{};
 }
 
 }  // namespace hone

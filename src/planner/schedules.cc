@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "cost/kernel_price.h"
-#include "plan/contraction.h"
+#include "plan/schedule_facts.h"
 #include "target/estimate.h"
 
 namespace hone {
@@ -22,7 +22,7 @@ class Chooser {
   Chooser(const KernelBody& body, const Target& target, int64_t threads)
       : body_(body),
         target_(target),
-        space_(space_of(body)),
+        facts_(body),
         price_(body, target, threads),
         threads_(threads) {
     double bytes = 4;
@@ -38,8 +38,7 @@ class Chooser {
     std::iota(nest.order.begin(), nest.order.end(), 0);
     consider(nest);
     if (best_) improve_nest();
-    if (const Result<Contraction> contraction = contraction_of(body_, space_); contraction.ok())
-      try_gemm(nest, *contraction);
+    if (facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
     return {*best_, least_};
@@ -48,8 +47,8 @@ class Chooser {
  private:
   // Keeps the schedule if it costs less than the best and can be carried out.
   void consider(const Schedule& schedule) {
-    const double seconds = price_.seconds(schedule);
-    if (!(seconds < least_) || !check_schedule(body_, schedule, target_).ok()) return;
+    const double seconds = price_.seconds(schedule, least_);
+    if (!(seconds < least_) || !check_schedule(body_, facts_, schedule, target_).ok()) return;
     best_ = schedule;
     least_ = seconds;
   }
@@ -241,7 +240,8 @@ class Chooser {
 
   const KernelBody& body_;
   const Target& target_;
-  const KernelSpace space_;
+  const ScheduleFacts facts_;
+  const KernelSpace& space_ = facts_.space;
   const KernelPrice price_;
   const int64_t threads_;
   int64_t vector_ = 16;

@@ -128,8 +128,12 @@ TEST(KernelPrice, EverySchedulePricesToANumber) {
       const KernelBody alone = body_of(graph, users, {&n, 1}, {});
       const KernelPrice price(alone, target(), 4);
       for (int i = 0; i < 4; ++i) {
-        const double seconds = price.seconds(random_schedule(alone, target(), rng));
+        const Schedule schedule = random_schedule(alone, target(), rng);
+        const double seconds = price.seconds(schedule);
         EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0) << print(alone.graph) << seconds;
+        EXPECT_EQ(price.seconds(schedule, 1.01 * seconds + 1e-12), seconds);
+        for (const double limit : {0.1 * seconds, 0.9 * seconds})
+          EXPECT_GE(price.seconds(schedule, limit), limit);
       }
     }
   }

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "plan/contraction.h"
+
+namespace hone {
+
+// What the check of a schedule asks of the body: the same for all schedules of it.
+struct ScheduleFacts {
+  explicit ScheduleFacts(const KernelBody& body);
+
+  std::vector<NodeId> nodes;  // that compute
+  KernelSpace space;
+  int64_t statements = 0;  // of the code for one point; 0: not all nodes are fusible
+  Result<Contraction> contraction;
+};
+
+// check_schedule() for whoever asks about many schedules of a body.
+Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
+                      const Target& target);
+
+}  // namespace hone
