@@ -15,6 +15,22 @@ function(hone_glob result)
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
+# Tells a source the version of folders of src/: one macro, a hash of all that is in them.
+function(hone_version source macro)
+  set(hashes)
+  foreach(folder IN LISTS ARGN)
+    hone_glob(files src/${folder}/*.cc src/${folder}/*.h src/${folder}/*.def)
+    foreach(file IN LISTS files)
+      file(SHA256 ${file} hash)
+      string(APPEND hashes ${hash})
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  endforeach()
+  string(SHA256 version "${hashes}")
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+    ${macro}="${PROJECT_VERSION}-${version}")
+endfunction()
+
 find_program(HONE_CCACHE ccache)
 if(HONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The sloppiness is what ccache needs to cache files that use a precompiled header.

@@ -15,15 +15,15 @@ Result<std::filesystem::path> user_folder() {
   const char* home = std::getenv("HOME");
   if (home != nullptr && *home == '/') return std::filesystem::path(home) / ".cache" / "hone";
   return usage_error(
-             "there is no folder for compiled kernels: neither XDG_CACHE_HOME nor HOME is set")
+             "there is no folder for what is compiled: neither XDG_CACHE_HOME nor HOME is set")
       .with_hint("name one with --cache");
 }
 
 }  // namespace
 
-Result<std::unique_ptr<KernelCache>> open_cache(const Arguments& arguments) {
-  if (arguments.given("cache")) return KernelCache::open(arguments.text("cache"));
-  return KernelCache::open(HONE_TRY(user_folder()));
+Result<std::unique_ptr<CompileCache>> open_cache(const Arguments& arguments) {
+  if (arguments.given("cache")) return CompileCache::open(arguments.text("cache"));
+  return CompileCache::open(HONE_TRY(user_folder()));
 }
 
 }  // namespace hone::cli

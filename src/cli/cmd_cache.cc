@@ -19,10 +19,10 @@ std::string age(std::filesystem::file_time_type time) {
 }  // namespace
 
 Status cmd_cache_ls(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<KernelCache> cache = HONE_TRY(open_cache(arguments));
-  TextTable table("lrrl", {"entry", "size", "unused for", "kernel"});
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  TextTable table("lrrl", {"entry", "size", "unused for", "what"});
   int64_t entries = 0, bytes = 0;
-  for (const KernelCache::Entry& entry : cache->list()) {
+  for (const CompileCache::Entry& entry : cache->list()) {
     table.add_row({entry.name, format_bytes(entry.bytes), age(entry.last_use),
                    entry.title.empty() ? "" : excerpt(entry.title)});
     ++entries;
@@ -34,9 +34,9 @@ Status cmd_cache_ls(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_cache_verify(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<KernelCache> cache = HONE_TRY(open_cache(arguments));
-  const KernelCache::Verified verified = cache->verify();
-  for (const KernelCache::Damage& damage : verified.removed)
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  const CompileCache::Verified verified = cache->verify();
+  for (const CompileCache::Damage& damage : verified.removed)
     console.print("removed {}: {}\n", damage.name, damage.reason);
   console.note("{} entries in {} are good", verified.good, cache->folder().native());
   if (verified.removed.empty()) return {};
@@ -45,8 +45,8 @@ Status cmd_cache_verify(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_cache_gc(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<KernelCache> cache = HONE_TRY(open_cache(arguments));
-  const KernelCache::Collected collected = cache->collect(arguments.integer("limit") << 20);
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  const CompileCache::Collected collected = cache->collect(arguments.integer("limit") << 20);
   console.note("removed {} files, kept {} entries, {} in {}", collected.removed, collected.kept,
                format_bytes(collected.kept_bytes), cache->folder().native());
   return {};

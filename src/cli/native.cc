@@ -9,13 +9,13 @@ namespace hone::cli {
 namespace {
 
 // A folder that cannot be used is an error if the user named it.
-Result<std::unique_ptr<KernelCache>> cache_of(const Arguments& arguments, Console& console) {
+Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Console& console) {
   const bool is_named = arguments.given("cache");
-  if (is_named && arguments.text("cache") == "none") return std::unique_ptr<KernelCache>();
-  Result<std::unique_ptr<KernelCache>> cache = open_cache(arguments);
+  if (is_named && arguments.text("cache") == "none") return std::unique_ptr<CompileCache>();
+  Result<std::unique_ptr<CompileCache>> cache = open_cache(arguments);
   if (cache.ok() || is_named) return cache;
-  console.note("compiled kernels are not kept: {}", cache.error().what);
-  return std::unique_ptr<KernelCache>();
+  console.note("what is compiled is not kept: {}", cache.error().what);
+  return std::unique_ptr<CompileCache>();
 }
 
 }  // namespace

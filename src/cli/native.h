@@ -19,7 +19,7 @@ struct NativeOptions {
   Target target;
   Plan plan;
   std::optional<uint64_t> plan_seed;
-  std::unique_ptr<KernelCache> cache;  // null: none
+  std::unique_ptr<CompileCache> cache;  // null: none
 };
 // --target, --isa, --threads, --plan, --plan-seed, --cache.
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console);

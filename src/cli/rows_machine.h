@@ -4,7 +4,7 @@
 #include "target/target.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of
-// commands about machines and compiled kernels.
+// commands about machines and what was compiled.
 
 namespace hone::cli::rows {
 
@@ -50,12 +50,11 @@ inline constexpr Example kTargetProbeExamples[] = {
 // ---- cache -------------------------------------------------------------------------------------
 
 inline constexpr std::string_view kCacheText =
-    "Compiled kernels are kept in a folder, so that each is compiled once on a machine. They may "
-    "be "
-    "removed at any time. Without --cache it is the folder hone in $XDG_CACHE_HOME, which is "
-    "~/.cache by default.";
+    "Code of kernels and complete plans are kept in a folder, so that each is made once on a "
+    "machine. They may be removed at any time. Without --cache it is the folder hone in "
+    "$XDG_CACHE_HOME, which is ~/.cache by default.";
 inline constexpr Option kCache = {
-    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of compiled kernels"};
+    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of kernels and plans"};
 inline constexpr Option kCacheOptions[] = {kCache};
 inline constexpr Option kCacheGc[] = {{.name = "limit",
                                        .take = Take::integer,
@@ -64,7 +63,7 @@ inline constexpr Option kCacheGc[] = {{.name = "limit",
                                        .fallback = "1024",
                                        .high = int64_t{1} << 24},
                                       kCache};
-inline constexpr Example kCacheLsExamples[] = {{"hone cache ls", "the kernels, last used first"}};
+inline constexpr Example kCacheLsExamples[] = {{"hone cache ls", "the entries, last used first"}};
 inline constexpr Example kCacheVerifyExamples[] = {
     {"hone cache verify", "exit code 1 if some were damaged"}};
 inline constexpr Example kCacheGcExamples[] = {{"hone cache gc --limit 100", "keeps 100 MiB"}};

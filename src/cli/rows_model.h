@@ -87,7 +87,7 @@ inline constexpr Option kNativeCacheOption = {
     .name = "cache",
     .take = Take::file,
     .value = "DIR",
-    .doc = "the folder of compiled kernels (default: see 'hone help cache ls'); none: no cache"};
+    .doc = "the folder of kernels and plans (default: see 'hone help cache ls'); none: no cache"};
 inline constexpr Option kNative[] = {kTargetOption, kIsaOption,      kThreadsOption,
                                      kPlanOption,   kPlanSeedOption, kNativeCacheOption};
 

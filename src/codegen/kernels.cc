@@ -10,14 +10,14 @@ constexpr std::string_view kSymbol = "kernel";
 std::string cache_key(const program::Kernel& kernel, const Target& target) {
   TileProgram nameless = kernel.tiles;
   nameless.name = kSymbol;
-  std::string key = fmt::format("{:016x} {}", kernel.hash, name(target.isa));
+  std::string key = fmt::format("kernel {:016x} {}", kernel.hash, name(target.isa));
   for (Extension extension : kExtensions)
     if (target.extensions.contains(extension)) key += fmt::format(" {}", name(extension));
   return key + fmt::format("\ncompiler {}\n", HONE_CODEGEN_VERSION) + print(nameless);
 }
 
 Result<std::string> object_of(const program::Kernel& kernel, const Target& target,
-                              KernelCache* cache) {
+                              CompileCache* cache) {
   std::string key;
   if (cache != nullptr) {
     key = cache_key(kernel, target);

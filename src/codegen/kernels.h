@@ -6,14 +6,14 @@
 #include "base/progress.h"
 #include "base/thread_pool.h"
 #include "codegen/codegen.h"
-#include "log/kernel_cache.h"
+#include "log/compile_cache.h"
 #include "program/instantiate.h"
 
 namespace hone {
 
 struct KernelOptions {
-  KernelCache* cache = nullptr;  // of objects that were compiled before
-  Progress* progress = nullptr;  // counts kernels
+  CompileCache* cache = nullptr;  // of objects that were compiled before
+  Progress* progress = nullptr;   // counts kernels
   const CancelToken* cancel = nullptr;
 };
 

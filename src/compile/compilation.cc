@@ -2,9 +2,9 @@
 
 #include <chrono>
 
+#include "compile/cached_plan.h"
 #include "plan/prepare.h"
 #include "plan/random_plan.h"
-#include "planner/planner.h"
 #include "program/lower/lower.h"
 
 namespace hone {
@@ -44,7 +44,7 @@ Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
   return at(Stage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
-    return complete(*graph, options_.plan, target_);
+    return cached_plan(*graph, options_.plan, target_, options_.cache);
   });
 }
 

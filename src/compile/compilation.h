@@ -27,7 +27,7 @@ struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
   Plan plan = {};                        // what is decided already
-  KernelCache* cache = nullptr;          // of kernels that were compiled before
+  CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;

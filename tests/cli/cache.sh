@@ -1,4 +1,4 @@
-# The cache of compiled kernels is listed, checked and emptied, wherever it is.
+# The cache of what was compiled is listed, checked and emptied, wherever it is.
 says() { # says WORDS ARGS...
   local words=$1
   shift
@@ -26,7 +26,7 @@ XDG_CACHE_HOME='' HOME='' fails 2 "name one with --cache" cache ls
 
 # What is no entry is no entry's business; what looks like one and is none is removed.
 mkdir -m 700 here
-bad=here/0123456789abcdef0123456789abcdef.kernel
+bad=here/0123456789abcdef0123456789abcdef.entry
 echo "no object" >"$bad"
 echo "a note" >here/README
 "$HONE" cache ls --cache here 2>/dev/null | grep -q "0123456789abcdef0123456789abcdef"
@@ -37,6 +37,33 @@ echo "no object" >"$bad"
 says "removed 0 files, kept 1 entries" cache gc --cache here
 says "removed 1 files, kept 0 entries" cache gc --cache here --limit 0
 [[ ! -e $bad && -e here/README ]]
+
+# Plans and kernels are made once; plans that are drawn are not kept.
+count() { # count WORDS
+  "$HONE" cache ls --cache made 2>/dev/null | grep -cF -- "$1" || true
+}
+compile() { "$HONE" compile zoo:mlp,size=tiny --cache made "$@" 2>err; }
+compile --plan-seed 1 --stop-after plan >out
+[[ $(count "plan @") == 0 ]]
+compile --emit plan >first
+[[ $(count "plan @mlp") == 1 && $(count "kernel ") == 0 ]]
+compile >out
+kernels=$(count "kernel ")
+((kernels > 0))
+compile --emit plan >second
+compile >out
+cmp first second
+[[ $(count "plan @mlp") == 1 && $(count "kernel ") == "$kernels" ]]
+compile --threads 1 --stop-after plan >out
+[[ $(count "plan @mlp") == 2 ]]
+# What is damaged is made anew.
+for entry in made/*.entry; do
+  printf 'x' | dd of="$entry" bs=1 seek=70 conv=notrunc 2>/dev/null
+done
+compile --emit plan >second
+cmp first second
+compile >out
+[[ $(count "plan @mlp") == 2 && $(count "kernel ") == "$kernels" ]]
 
 chmod 777 here
 fails 3 "others may write to it" cache ls --cache here

@@ -14,15 +14,16 @@
 
 namespace hone {
 
-// Compiled objects in a folder, so that a kernel is compiled once on a machine. An entry is a file,
-// named by a 128-bit hash of its key and holding key and bytes with a checksum. It is written
+// What compiling made, in a folder, so that it is made once on a machine: objects of kernels,
+// complete plans. An entry is a file, named by a 128-bit hash of its key and holding key and bytes
+// with a checksum. It is written
 // beside its place and renamed, so that it is there as a whole or not at all, and checked when it
 // is read: one that is damaged, cut, of another version or of another key counts as absent and is
 // removed.
 //
 // Any number of threads and processes may use a folder at once, and be killed while they do. A
 // checksum is no signature: who may write to the folder decides what code runs.
-class KernelCache {
+class CompileCache {
  public:
   static constexpr int64_t kDefaultLimit = int64_t{1} << 30;
 
@@ -30,11 +31,11 @@ class KernelCache {
   // that others may write to, or that belongs to somebody else. `limit`: bytes of all entries;
   // those not used for longest go first. Each process looks at the folder only now and then, so
   // there may be a sixteenth more for each that writes.
-  static Result<std::unique_ptr<KernelCache>> open(std::filesystem::path folder,
-                                                   int64_t limit = kDefaultLimit);
+  static Result<std::unique_ptr<CompileCache>> open(std::filesystem::path folder,
+                                                    int64_t limit = kDefaultLimit);
 
-  // What was put in last under the key, which is text that says all that the bytes depend on: the
-  // program, features of the target, version of the compiler.
+  // What was put in last under the key, which is text that says all that the bytes depend on: what
+  // was compiled, for which target, by which version. Its first line is for people.
   std::optional<std::string> find(std::string_view key);
   // An entry larger than the limit is not kept. After an error the cache is as it was.
   Status put(std::string_view key, std::string_view bytes);
@@ -70,7 +71,7 @@ class KernelCache {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  KernelCache(std::filesystem::path folder, int64_t limit)
+  CompileCache(std::filesystem::path folder, int64_t limit)
       : folder_(std::move(folder)), limit_(limit) {}
   std::filesystem::path path_of(std::string_view name) const;
 

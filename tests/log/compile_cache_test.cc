@@ -1,4 +1,4 @@
-#include "log/kernel_cache.h"
+#include "log/compile_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,16 +22,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-class KernelCacheTest : public ::testing::Test {
+class CompileCacheTest : public ::testing::Test {
  protected:
-  std::unique_ptr<KernelCache> open(int64_t limit = KernelCache::kDefaultLimit) const {
-    return KernelCache::open(folder_, limit).value();
+  std::unique_ptr<CompileCache> open(int64_t limit = CompileCache::kDefaultLimit) const {
+    return CompileCache::open(folder_, limit).value();
   }
-  fs::path file_of(const KernelCache& cache, size_t index = 0) const {
-    return folder_ / (cache.list().at(index).name + ".kernel");
+  fs::path file_of(const CompileCache& cache, size_t index = 0) const {
+    return folder_ / (cache.list().at(index).name + ".entry");
   }
   // Changes the content of the only entry.
-  void edit(const KernelCache& cache, const std::function<void(std::string&)>& change) const {
+  void edit(const CompileCache& cache, const std::function<void(std::string&)>& change) const {
     const fs::path path = file_of(cache);
     std::string text = read_file(path, 1 << 20).value();
     change(text);
@@ -45,7 +45,7 @@ class KernelCacheTest : public ::testing::Test {
   const fs::path folder_ = parent_.path() / "deep" / "cache";
 };
 
-TEST_F(KernelCacheTest, FindsWhatWasPutIn) {
+TEST_F(CompileCacheTest, FindsWhatWasPutIn) {
   const auto cache = open();
   EXPECT_EQ(cache->find("key"), std::nullopt);
   EXPECT_THAT(cache->list(), IsEmpty());
@@ -54,7 +54,7 @@ TEST_F(KernelCacheTest, FindsWhatWasPutIn) {
   ASSERT_TRUE(cache->put("", "of no key").ok());
   ASSERT_TRUE(cache->put("of nothing", "").ok());
   const auto another = open();
-  for (KernelCache* reader : {cache.get(), another.get()}) {
+  for (CompileCache* reader : {cache.get(), another.get()}) {
     EXPECT_THAT(reader->find("key"), Optional(std::string("\0bytes\n", 7)));
     EXPECT_THAT(reader->find(""), Optional(std::string("of no key")));
     EXPECT_THAT(reader->find("of nothing"), Optional(std::string()));
@@ -65,7 +65,7 @@ TEST_F(KernelCacheTest, FindsWhatWasPutIn) {
   EXPECT_EQ(cache->list().size(), 3u);
 }
 
-TEST_F(KernelCacheTest, ListsWithTheFirstLineOfTheKeyLastUsedFirst) {
+TEST_F(CompileCacheTest, ListsWithTheFirstLineOfTheKeyLastUsedFirst) {
   const auto cache = open();
   ASSERT_TRUE(cache->put("one\nof several lines", "1").ok());
   set_age(file_of(*cache), std::chrono::minutes(3));
@@ -78,20 +78,20 @@ TEST_F(KernelCacheTest, ListsWithTheFirstLineOfTheKeyLastUsedFirst) {
   EXPECT_EQ(cache->list()[0].title, "one");
 }
 
-TEST_F(KernelCacheTest, ItsFolderIsForItsOwnerAlone) {
+TEST_F(CompileCacheTest, ItsFolderIsForItsOwnerAlone) {
   ASSERT_TRUE(open()->put("key", "bytes").ok());
   struct stat info = {};
   ASSERT_EQ(::stat(folder_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   fs::permissions(folder_, fs::perms::all);
-  EXPECT_THAT(KernelCache::open(folder_).error().what, HasSubstr("others may write to it"));
+  EXPECT_THAT(CompileCache::open(folder_).error().what, HasSubstr("others may write to it"));
   std::ofstream(parent_.path() / "file") << "x";
-  EXPECT_THAT(KernelCache::open(parent_.path() / "file").error().what, HasSubstr("no folder"));
+  EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what, HasSubstr("no folder"));
 }
 
 // ---- Damage ------------------------------------------------------------------------------------
 
-TEST_F(KernelCacheTest, EveryCutAndEveryFlippedByteIsFound) {
+TEST_F(CompileCacheTest, EveryCutAndEveryFlippedByteIsFound) {
   const auto cache = open();
   const auto put = [&] { ASSERT_TRUE(cache->put("the key", "the bytes").ok()); };
   put();
@@ -111,7 +111,7 @@ TEST_F(KernelCacheTest, EveryCutAndEveryFlippedByteIsFound) {
   EXPECT_EQ(cache->find("the key"), std::nullopt);
 }
 
-TEST_F(KernelCacheTest, AnEntryUnderAnotherNameIsForeign) {
+TEST_F(CompileCacheTest, AnEntryUnderAnotherNameIsForeign) {
   const auto cache = open();
   ASSERT_TRUE(cache->put("one", "1").ok());
   const fs::path one = file_of(*cache);
@@ -127,14 +127,14 @@ TEST_F(KernelCacheTest, AnEntryUnderAnotherNameIsForeign) {
   EXPECT_THAT(cache->find("two"), Optional(std::string("2")));
 }
 
-TEST_F(KernelCacheTest, VerifyRemovesWhatIsNotGoodAndSaysWhy) {
+TEST_F(CompileCacheTest, VerifyRemovesWhatIsNotGoodAndSaysWhy) {
   const auto cache = open();
   ASSERT_TRUE(cache->put("bad", "bytes").ok());
   edit(*cache, [](std::string& text) { text.back() ^= 1; });
   const std::string bad = cache->list()[0].name;
   ASSERT_TRUE(cache->put("good", "bytes").ok());
   std::ofstream(folder_ / "README") << "not an entry";
-  const KernelCache::Verified verified = cache->verify();
+  const CompileCache::Verified verified = cache->verify();
   EXPECT_EQ(verified.good, 1);
   ASSERT_EQ(verified.removed.size(), 1u);
   EXPECT_EQ(verified.removed[0].name, bad);
@@ -145,7 +145,7 @@ TEST_F(KernelCacheTest, VerifyRemovesWhatIsNotGoodAndSaysWhy) {
 
 // ---- Size --------------------------------------------------------------------------------------
 
-TEST_F(KernelCacheTest, WhatWasNotUsedForLongestGoesFirst) {
+TEST_F(CompileCacheTest, WhatWasNotUsedForLongestGoesFirst) {
   const auto cache = open();
   const std::string bytes(1000, 'x');
   for (std::string key : {"a", "b", "c", "d"}) {
@@ -153,7 +153,7 @@ TEST_F(KernelCacheTest, WhatWasNotUsedForLongestGoesFirst) {
     set_age(file_of(*cache), std::chrono::minutes(10 - (key[0] - 'a')));
   }
   (void)cache->find("a");
-  const KernelCache::Collected collected = cache->collect(3 * 1060);
+  const CompileCache::Collected collected = cache->collect(3 * 1060);
   EXPECT_EQ(collected.removed, 1);
   EXPECT_EQ(collected.kept, 3);
   EXPECT_EQ(collected.kept_bytes, 3 * 1057);
@@ -163,14 +163,14 @@ TEST_F(KernelCacheTest, WhatWasNotUsedForLongestGoesFirst) {
   EXPECT_THAT(cache->list(), IsEmpty());
 }
 
-TEST_F(KernelCacheTest, StaysWithinItsLimit) {
+TEST_F(CompileCacheTest, StaysWithinItsLimit) {
   constexpr int64_t kLimit = 20000;
   const auto cache = open(kLimit);
   const std::string bytes(1000, 'x');
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(cache->put(fmt::format("key {}", i), bytes).ok());
     int64_t total = 0;
-    for (const KernelCache::Entry& entry : cache->list()) total += entry.bytes;
+    for (const CompileCache::Entry& entry : cache->list()) total += entry.bytes;
     EXPECT_LE(total, kLimit + kLimit / 16);
   }
   EXPECT_TRUE(cache->find("key 199"));
@@ -178,7 +178,7 @@ TEST_F(KernelCacheTest, StaysWithinItsLimit) {
   EXPECT_FALSE(cache->find("large"));
 }
 
-TEST_F(KernelCacheTest, CollectsWhatKilledWritersLeftBehind) {
+TEST_F(CompileCacheTest, CollectsWhatKilledWritersLeftBehind) {
   const auto cache = open();
   ASSERT_TRUE(cache->put("key", "bytes").ok());
   fs::path fresh = file_of(*cache), stale = fresh;
@@ -196,7 +196,7 @@ TEST_F(KernelCacheTest, CollectsWhatKilledWritersLeftBehind) {
 // ---- Many at once ------------------------------------------------------------------------------
 
 // What the key holds is known, so a wrong hit is seen. Returns the number of them.
-int64_t use(KernelCache& cache, uint64_t seed, int times) {
+int64_t use(CompileCache& cache, uint64_t seed, int times) {
   Rng rng(seed);
   int64_t wrong = 0;
   for (int i = 0; i < times; ++i) {
@@ -211,7 +211,7 @@ int64_t use(KernelCache& cache, uint64_t seed, int times) {
   return wrong;
 }
 
-TEST_F(KernelCacheTest, ThreadsShareIt) {
+TEST_F(CompileCacheTest, ThreadsShareIt) {
   const auto cache = open();
   std::atomic<int64_t> wrong = 0;
   std::vector<std::thread> threads;
@@ -222,7 +222,7 @@ TEST_F(KernelCacheTest, ThreadsShareIt) {
 }
 
 // Processes are killed in the middle of whatever they do; those that end had no wrong hit.
-TEST_F(KernelCacheTest, ProcessesShareItAndMayBeKilled) {
+TEST_F(CompileCacheTest, ProcessesShareItAndMayBeKilled) {
   Rng rng(7);
   const auto start = [&](uint64_t seed, int times) {
     const pid_t child = ::fork();
@@ -242,7 +242,7 @@ TEST_F(KernelCacheTest, ProcessesShareItAndMayBeKilled) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   const auto cache = open();
-  const KernelCache::Verified verified = cache->verify();
+  const CompileCache::Verified verified = cache->verify();
   EXPECT_GT(verified.good, 0);
   EXPECT_THAT(verified.removed, IsEmpty());
   EXPECT_EQ(use(*cache, 1, 200), 0);

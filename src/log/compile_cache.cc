@@ -1,4 +1,4 @@
-#include "log/kernel_cache.h"
+#include "log/compile_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kExtension = ".kernel";
-constexpr std::string_view kTemporary = ".kernel.tmp-";  // as temporary_name() goes on
+constexpr std::string_view kExtension = ".entry";
+constexpr std::string_view kTemporary = ".entry.tmp-";  // as temporary_name() goes on
 constexpr size_t kNameSize = 32;
 constexpr int64_t kMaxEntry = int64_t{1} << 30;
 constexpr auto kStale = std::chrono::hours(1);  // what nobody is still writing to after this
@@ -30,7 +30,7 @@ constexpr size_t kTitleSize = 512;
 
 // The beginning of a file; the key and the bytes follow.
 struct Header {
-  char magic[8] = {'h', 'o', 'n', 'e', 'k', 'r', 'n', 'l'};
+  char magic[8] = {'h', 'o', 'n', 'e', 'm', 'a', 'd', 'e'};
   uint64_t checksum = 0;  // of all that follows it
   uint64_t version = kVersion;
   uint64_t key_hash[2] = {};
@@ -94,14 +94,14 @@ Result<File> check(std::string text, std::string_view name) {
   std::memcpy(&file.header, file.text.data(), sizeof(Header));
   const Header& header = file.header;
   if (std::memcmp(header.magic, plain.header.magic, sizeof header.magic) != 0) {
-    return bad_input("it is no entry of a kernel cache");
+    return bad_input("it is no entry of a cache");
   }
   if (header.version != kVersion) {
     return bad_input("it has version {}; this hone reads {}", header.version, kVersion);
   }
   const uint64_t rest = file.text.size() - sizeof(Header);
   if (header.key_bytes > rest || header.content_bytes != rest - header.key_bytes) {
-    return bad_input("it has {} bytes for a key of {} and an object of {}", rest, header.key_bytes,
+    return bad_input("it has {} bytes for a key of {} and a content of {}", rest, header.key_bytes,
                      header.content_bytes);
   }
   if (file.checksum() != header.checksum) return bad_input("its checksum is wrong");
@@ -167,7 +167,7 @@ bool is_name(std::string_view text) {
 
 // Entries, last used first, without titles; `left_behind` are files of writers that are gone.
 struct Listing {
-  std::vector<KernelCache::Entry> entries;
+  std::vector<CompileCache::Entry> entries;
   std::vector<fs::path> left_behind;
 };
 
@@ -202,7 +202,7 @@ bool remove_file(const fs::path& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<KernelCache>> KernelCache::open(fs::path folder, int64_t limit) {
+Result<std::unique_ptr<CompileCache>> CompileCache::open(fs::path folder, int64_t limit) {
   if (limit < 0) return bad_input("a cache of {} bytes", limit);
   struct stat info = {};
   if (::stat(folder.c_str(), &info) != 0) {
@@ -213,14 +213,14 @@ Result<std::unique_ptr<KernelCache>> KernelCache::open(fs::path folder, int64_t 
     return bad_input("cannot use '{}' as a cache: others may write to it", folder.native())
         .with_hint("its entries are code that hone runs; choose a folder of your own");
   }
-  return std::unique_ptr<KernelCache>(new KernelCache(std::move(folder), limit));
+  return std::unique_ptr<CompileCache>(new CompileCache(std::move(folder), limit));
 }
 
-fs::path KernelCache::path_of(std::string_view name) const {
+fs::path CompileCache::path_of(std::string_view name) const {
   return folder_ / fmt::format("{}{}", name, kExtension);
 }
 
-std::optional<std::string> KernelCache::find(std::string_view key) {
+std::optional<std::string> CompileCache::find(std::string_view key) {
   const fs::path path = path_of(name_of(make_file(key, "").header.key_hash));
   std::optional<Result<File>> file = read_entry(path);
   if (!file) return std::nullopt;
@@ -236,7 +236,7 @@ std::optional<std::string> KernelCache::find(std::string_view key) {
   return std::move(text);
 }
 
-Status KernelCache::put(std::string_view key, std::string_view bytes) {
+Status CompileCache::put(std::string_view key, std::string_view bytes) {
   const File file = make_file(key, bytes);
   const int64_t size = static_cast<int64_t>(file.text.size());
   if (size > std::min(limit_, kMaxEntry)) return {};
@@ -254,13 +254,13 @@ Status KernelCache::put(std::string_view key, std::string_view bytes) {
   return {};
 }
 
-std::vector<KernelCache::Entry> KernelCache::list() const {
+std::vector<CompileCache::Entry> CompileCache::list() const {
   std::vector<Entry> entries = list_folder(folder_).entries;
   for (Entry& entry : entries) entry.title = title_of(path_of(entry.name));
   return entries;
 }
 
-KernelCache::Verified KernelCache::verify() {
+CompileCache::Verified CompileCache::verify() {
   Verified result;
   for (const Entry& entry : list_folder(folder_).entries) {
     const fs::path path = path_of(entry.name);
@@ -274,7 +274,7 @@ KernelCache::Verified KernelCache::verify() {
   return result;
 }
 
-KernelCache::Collected KernelCache::collect(int64_t limit) {
+CompileCache::Collected CompileCache::collect(int64_t limit) {
   unseen_bytes_ = 0;
   const Listing listing = list_folder(folder_);
   Collected result;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "log/compile_cache.h"
+#include "plan/plan.h"
+
+namespace hone {
+
+// What complete() gives, made once: found in the cache, or made and kept there. What is found is
+// checked like a plan that a person wrote; one that does not fit counts as absent. null: no cache.
+Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
+                         CompileCache* cache);
+
+// The key in the cache: all that complete() looks at.
+std::string plan_key(const Graph& graph, const Plan& partial, const Target& target);
+
+}  // namespace hone
