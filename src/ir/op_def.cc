@@ -1,5 +1,6 @@
 #include "ir/op_def.h"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 
@@ -21,12 +22,12 @@ constexpr std::array<Level, kOpcodeCount> kLevels = {
 #include "ir/ops.def"
 };
 
-std::vector<std::string_view> listed_names(std::string_view text, bool strip_marks) {
+std::vector<std::string_view> listed_names(std::string_view text) {
   std::vector<std::string_view> names;
   if (text.empty()) return names;
   for (std::string_view name : split(text, ',')) {
     name = trim(name);
-    if (strip_marks && (name.back() == '?' || name.back() == '*')) name.remove_suffix(1);
+    if (name.back() == '?' || name.back() == '*') name.remove_suffix(1);
     names.push_back(name);
   }
   return names;
@@ -47,22 +48,22 @@ Level level(Opcode opcode) { return kLevels[static_cast<size_t>(opcode)]; }
 
 Arity operand_arity(const OpDef& def) {
   Arity arity;
-  for (std::string_view name : listed_names(def.operands, false)) {
-    if (name.back() == '*') {
+  // Every node that is made asks this, so the names are not listed.
+  for (std::string_view left = def.operands; !left.empty();) {
+    const size_t end = std::min(left.find(','), left.size());
+    const char mark = trim(left.substr(0, end)).back();
+    left.remove_prefix(std::min(end + 1, left.size()));
+    if (mark == '*') {
       arity.max = INT_MAX;
       return arity;
     }
     ++arity.max;
-    if (name.back() != '?') arity.min = arity.max;
+    if (mark != '?') arity.min = arity.max;
   }
   return arity;
 }
 
-std::vector<std::string_view> operand_names(const OpDef& def) {
-  return listed_names(def.operands, true);
-}
-std::vector<std::string_view> region_names(const OpDef& def) {
-  return listed_names(def.regions, true);
-}
+std::vector<std::string_view> operand_names(const OpDef& def) { return listed_names(def.operands); }
+std::vector<std::string_view> region_names(const OpDef& def) { return listed_names(def.regions); }
 
 }  // namespace hone

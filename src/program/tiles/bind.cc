@@ -28,43 +28,45 @@ struct DimAlgebra {
   }
 };
 
-// Passes every dim of statements to `change` and stores what it gives.
-template <class Change>
-class DimChanger {
- public:
-  explicit DimChanger(const Change& change) : change_(change) {}
-
-  void visit(Loop& loop) const {
-    for (Statement& statement : loop.body) std::visit([&](auto& s) { visit(s); }, statement.kind);
+// Shows every dim of an index expression to `read`.
+template <class Read>
+struct DimReader {
+  struct Nothing {};
+  const Read& read;
+  Nothing number(Dim dim) const {
+    read(dim);
+    return {};
   }
-
- private:
-  void visit(Number& /*s*/) const {}
-  void visit(Fma& /*s*/) const {}
-  void visit(Choose& /*s*/) const {}
-  void visit(Compute& /*s*/) const {}  // elementwise ops have no sizes
-  void visit(Position& s) const { visit(s.value); }
-  void visit(Load& s) const { access(s.index, s.guards); }
-  void visit(Store& s) const { access(s.index, s.guards); }
-  void access(std::vector<IndexExpr>& index, std::vector<Guard>& guards) const {
-    for (IndexExpr& expr : index) visit(expr);
-    for (Guard& guard : guards) {
-      visit(guard.value);
-      guard.lower = change_(guard.lower);
-      guard.upper = change_(guard.upper);
-    }
-  }
-  void visit(IndexExpr& expr) const {
-    DimAlgebra<Change> algebra{change_};
-    expr = expr.compute(algebra);
-  }
-
-  const Change& change_;
+  Nothing iter(int /*i*/) const { return {}; }
+  Nothing add(Nothing, Nothing) const { return {}; }
+  Nothing multiply(Nothing, Dim factor) const { return number(factor); }
+  Nothing floordiv(Nothing, Dim positive) const { return number(positive); }
+  Nothing mod(Nothing, Dim positive) const { return number(positive); }
 };
 
-template <class Change>
-void change_dims(std::vector<Loop>& phases, const Change& change) {
-  for (Loop& phase : phases) DimChanger<Change>(change).visit(phase);
+// Calls `expr` with each index expression of a loop's statements, `dim` with each dim outside of
+// them. Elementwise ops have no sizes.
+template <class AnyLoop, class OnExpr, class OnDim>
+void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
+  for (auto& statement : loop.body) {
+    std::visit(
+        [&](auto& s) {
+          using S = std::remove_cvref_t<decltype(s)>;
+          if constexpr (std::is_same_v<S, Loop>) {
+            each_size(s, expr, dim);
+          } else if constexpr (std::is_same_v<S, Position>) {
+            expr(s.value);
+          } else if constexpr (std::is_same_v<S, Load> || std::is_same_v<S, Store>) {
+            for (auto& each : s.index) expr(each);
+            for (auto& guard : s.guards) {
+              expr(guard.value);
+              dim(guard.lower);
+              dim(guard.upper);
+            }
+          }
+        },
+        statement.kind);
+  }
 }
 
 }  // namespace
@@ -75,15 +77,15 @@ std::vector<Symbol> symbols_of(const TileProgram& program) {
     if (!dim.is_static())
       for (Symbol symbol : dim.symbols())
         if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
-    return dim;
   };
   for (const TileBuffer& buffer : program.buffers) std::ranges::for_each(buffer.type.dims(), add);
   for (const TileIndex& index : program.indices) {
     add(index.low);
     add(index.high);
   }
-  std::vector<Loop> phases = program.phases;
-  change_dims(phases, add);
+  const DimReader<decltype(add)> reader{add};
+  for (const Loop& phase : program.phases)
+    each_size(phase, [&](const IndexExpr& expr) { expr.compute(reader); }, add);
   return symbols;
 }
 
@@ -98,7 +100,11 @@ Result<TileProgram> specialize(const TileProgram& program, const Bindings& bindi
     index.low = value(index.low);
     index.high = value(index.high);
   }
-  change_dims(bound.phases, value);
+  const DimAlgebra<decltype(value)> algebra{value};
+  for (Loop& phase : bound.phases)
+    each_size(
+        phase, [&](IndexExpr& expr) { expr = expr.compute(algebra); },
+        [&](Dim& dim) { dim = value(dim); });
   return bound;
 }
 
