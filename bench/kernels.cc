@@ -14,8 +14,8 @@
 #include "base/rng.h"
 #include "compile/compilation.h"
 #include "ir/functional.h"
+#include "ir/summary.h"
 #include "ir/text.h"
-#include "report/summary.h"
 #include "target/probe_kernels.h"
 #include "zoo/inputs.h"
 

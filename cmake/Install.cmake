@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS hone hone_runtime EXPORT hone_targets)
+install(TARGETS hone hone_program hone_runtime EXPORT hone_targets)
 # MLIR's library is found where it was linked from: it lies outside of the usual folders.
 set_target_properties(hone_binary PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hone_binary)

@@ -21,8 +21,8 @@
 #include "compile/compilation.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
+#include "ir/summary.h"
 #include "report/compare.h"
-#include "report/summary.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 

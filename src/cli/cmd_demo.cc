@@ -9,8 +9,8 @@
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "cli/timing.h"
+#include "ir/summary.h"
 #include "report/accuracy.h"
-#include "report/summary.h"
 #include "report/summary_text.h"
 #include "zoo/inputs.h"
 

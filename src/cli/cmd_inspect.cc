@@ -7,8 +7,8 @@
 #include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
+#include "ir/summary.h"
 #include "report/dot.h"
-#include "report/summary.h"
 #include "report/summary_text.h"
 
 namespace hone::cli {

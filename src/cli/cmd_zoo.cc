@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 
 namespace hone::cli {
 

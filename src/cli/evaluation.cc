@@ -2,7 +2,7 @@
 
 #include "cli/console.h"
 #include "ir/reference/evaluate_model.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 
 namespace hone::cli {
 

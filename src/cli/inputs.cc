@@ -7,7 +7,7 @@
 #include "io/npy.h"
 #include "io/npz.h"
 #include "io/onnx/tensor_file.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 #include "zoo/inputs.h"
 
 #include <algorithm>

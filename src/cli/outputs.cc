@@ -8,8 +8,8 @@
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
+#include "ir/summary.h"
 #include "report/compare.h"
-#include "report/summary.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "report/dot.h"
 
 #include "base/text.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 
 namespace hone {
 namespace {

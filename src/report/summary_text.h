@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ir/model.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 
 namespace hone {
 

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "io/onnx/onnx.h"
 #include "ir/reference/evaluate_model.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 #include "tests/fuzz/onnx_seeds.h"
 
 // Models that are almost right: messages are changed where they mean something, so that most inputs

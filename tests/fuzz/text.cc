@@ -4,7 +4,7 @@
 #include "ir/model_text.h"
 #include "ir/passes/passes.h"
 #include "ir/reference/evaluate.h"
-#include "report/summary.h"
+#include "ir/summary.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "report/summary.h"
+#include "ir/summary.h"
 
 #include "ir/functional.h"
 #include "report/dot.h"

@@ -1,4 +1,4 @@
-#include "report/summary.h"
+#include "ir/summary.h"
 
 #include "base/text.h"
 #include "ir/access.h"
