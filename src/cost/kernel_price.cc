@@ -22,8 +22,10 @@ constexpr double kApart = 4;
 constexpr double kSpill = 3;   // slots of storing and loading what has no register
 constexpr double kCode = 500;  // slots of code side by side that are read as fast as they run
 constexpr double kBranchSlots = 0.5;  // of asking whether there is padding
-constexpr double kCopySlots = 2;      // of a vector into a panel
-constexpr double kNotHidden = 0.2;    // of what is done at the same time as the largest term
+constexpr double kMaskSlots = 1;      // of finding out in which lanes there is
+constexpr double kApartCode = 4;    // instructions that take lanes one by one, where there are some
+constexpr double kCopySlots = 2;    // of a vector into a panel
+constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
 }  // namespace
 
@@ -46,12 +48,14 @@ struct KernelPrice::Nest {
   std::array<uint8_t, kMaxLoops> known;        // so many steps are open where its index is known
   int lanes = -1;                              // the loop; -1: none
   double lane_count = 1;
-  double divided = 1;  // trips that threads take
-  double copies = 0;   // slots of packing
-  std::array<bool, 2> is_packed = {};
+  double divided = 1;                   // trips that threads take
+  double copies = 0;                    // slots of packing
+  std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
+  std::array<Packing, 2> packings = {};
 
-  bool packs(const Access& access) const {
-    return access.side >= 0 && access.side < 2 && is_packed[static_cast<size_t>(access.side)];
+  Packing packing(const Access& access) const {
+    if (access.side < 0 || access.side > 1) return Packing::no;
+    return packings[static_cast<size_t>(access.side)];
   }
   void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
 };
@@ -146,58 +150,76 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   const auto extent = [&](int dim) {
     return std::max(loops_[static_cast<size_t>(dim)].extent, 1.0);
   };
-  const auto block = [&](int dim) {
-    const double count = static_cast<double>(tile_of(schedule.block, dim));
-    return count > 1 ? std::min(count, extent(dim)) : 0.0;
-  };
   // A result's dim without a block has one tile in it, a reduction's all.
-  const auto result_block = [&](int dim) {
-    return std::max(block(dim), nest.tile[static_cast<size_t>(dim)]);
-  };
-  for (int dim : schedule.order) nest.add(dim, extent(dim) / result_block(dim));
-  const size_t blocks = nest.count;
-  double depth = 1;
-  bool has_reduction_block = false;
-  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim) {
-    const double of_dim = block(dim) > 0 ? block(dim) : extent(dim);
-    depth *= extent(dim);
-    if (of_dim == extent(dim)) continue;
-    has_reduction_block = true;
-    nest.add(dim, extent(dim) / of_dim);
+  for (int dim = 0; dim < static_cast<int>(loops_.size()); ++dim) {
+    const auto d = static_cast<size_t>(dim);
+    const double count = static_cast<double>(tile_of(schedule.block, dim));
+    const double least = loops_[d].is_result ? nest.tile[d] : extent(dim);
+    nest.block[d] = count > 1 ? std::min(count, extent(dim)) : least;
+    if (loops_[d].is_result) nest.block[d] = std::max(nest.block[d], least);
   }
+  const auto block = [&](int dim) { return nest.block[static_cast<size_t>(dim)]; };
+  for (int dim : schedule.order) nest.add(dim, extent(dim) / block(dim));
+  size_t blocks = nest.count;
+  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
+    if (block(dim) != extent(dim)) nest.add(dim, extent(dim) / block(dim));
+  const bool blocks_reduction = nest.count != blocks;
+  blocks = nest.count;
   for (size_t i = schedule.order.size(); i-- > 0;) {
     const int dim = schedule.order[i];
-    nest.add(dim, result_block(dim) / nest.tile[static_cast<size_t>(dim)]);
+    nest.add(dim, block(dim) / nest.tile[static_cast<size_t>(dim)]);
   }
   for (int dim : schedule.order)
     nest.known[static_cast<size_t>(dim)] = static_cast<uint8_t>(nest.count);
-  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
-    nest.add(dim, block(dim) > 0 ? block(dim) : extent(dim));
+  for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim) nest.add(dim, block(dim));
 
-  nest.is_packed = {schedule.pack_lhs, schedule.pack_rhs};
+  nest.packings = {schedule.pack_lhs, schedule.pack_rhs};
   for (int side = 0; side < 2; ++side) {
-    if (!nest.is_packed[static_cast<size_t>(side)]) continue;
+    if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;
-    bool is_contiguous = false;
-    for (const Access& access : accesses_) {
-      if (access.side != side) continue;
-      needed |= access.loops;
-      if (nest.lanes >= 0)
-        is_contiguous =
-            access.stride[static_cast<size_t>(nest.lanes)] == 1 && nest.lane_count <= access.run;
-    }
+    for (const Access& access : accesses_)
+      if (access.side == side) needed |= access.loops;
     // Once per block of the dims outside of the last one that it depends on.
-    double copied = depth, outside = 1;
+    double times = 1, outside = 1;
     for (size_t i = 0; i < blocks; ++i) {
-      const int dim = nest.steps[i].loop;
       outside *= nest.steps[i].trips;
-      if ((needed >> dim & 1) != 0 || has_reduction_block) {
-        copied *= outside * ((needed >> dim & 1) != 0 ? result_block(dim) : 1);
-        outside = 1;
-      }
+      if ((needed >> nest.steps[i].loop & 1) == 0 && !blocks_reduction) continue;
+      times *= outside;
+      outside = 1;
     }
-    nest.copies += copied * (is_contiguous ? kCopySlots / vector_ : kCopySlots);
+    nest.copies += times * copied_by_block(schedule, nest, side);
   }
+}
+
+// Slots of copying what a block needs from an operand.
+double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, int side) const {
+  double slots = 0;
+  for (const Access& access : accesses_) {
+    if (access.side != side) continue;
+    double elements = 1;
+    bool is_vector = false;
+    if (nest.packings[static_cast<size_t>(side)] == Packing::window) {
+      for (const std::vector<std::pair<int, double>>& dim : access.steps) {
+        double extent = 1;
+        for (const auto& [loop, step] : dim)
+          extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
+        elements *= extent;
+      }
+      is_vector = access.contiguous != 0 && !schedule.lanes.empty();
+    } else {
+      for (size_t l = 0; l < loops_.size(); ++l)
+        if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
+      is_vector = nest.lanes >= 0 && access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
+                  nest.lane_count <= access.run;
+    }
+    slots += elements * (is_vector ? kCopySlots / vector_ : kCopySlots);
+    // It is written to where it stays, and read from there.
+    const double bytes = elements * access.element;
+    for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
+      if (bytes > static_cast<double>(target_.caches[c].bytes) / 2)
+        slots += bytes / target_.caches[c + 1].bytes_per_second / slot_;
+  }
+  return slots;
 }
 
 // ---- Instructions ------------------------------------------------------------------------------
@@ -207,11 +229,14 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
 double KernelPrice::runs(const Nest& nest, Loops loops) const {
   size_t depth = 0;
   double count = 1;
+  Loops needed = loops;
   for (Loops left = loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
-    depth = std::max<size_t>(depth, nest.known[l]);
     count *= nest.instructions[l];
+    needed |= loops_[l].around;  // A reduction's loop stands where its result is known.
   }
+  for (; needed != 0; needed &= needed - 1)
+    depth = std::max<size_t>(depth, nest.known[static_cast<size_t>(std::countr_zero(needed))]);
   for (size_t i = 0; i < nest.count; ++i) {
     const Nest::Step& step = nest.steps[i];
     const bool counts = loops_[step.loop].is_result ? i < depth : (loops >> step.loop & 1) != 0;
@@ -222,10 +247,11 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? 2 : 1;
-  if (!nest.packs(access)) {
+  const Packing packing = nest.packing(access);
+  if (packing != Packing::panels) {
     // Where lanes do not share a guard, it is a mask.
-    if (access.is_guarded && access.side == 0 && (access.loops >> nest.lanes & 1) == 0)
-      slots += kBranchSlots;
+    if (packing == Packing::no && access.is_guarded && access.side == 0)
+      slots += nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0 ? kMaskSlots : kBranchSlots;
     for (Loops left = access.loops; left != 0; left &= left - 1) {
       const auto l = static_cast<size_t>(std::countr_zero(left));
       // Lanes that lie apart are read and written one by one.
@@ -241,7 +267,7 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
 
 // Bytes of an array that so many points of each loop touch, in whole cache lines.
 double KernelPrice::footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
-                              bool is_packed) const {
+                              Packing packing) const {
   double elements = 1, in_line = 1, apart = 1;
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
@@ -250,7 +276,7 @@ double KernelPrice::footprint(const Access& access, const std::array<double, kMa
       in_line = std::max(in_line, std::min(inside[l], access.run));
     if ((access.by_page >> l & 1) != 0 && inside[l] > 4) apart = kApart;
   }
-  if (is_packed) {
+  if (packing == Packing::panels) {
     in_line = elements;
     apart = 1;
   }
@@ -265,14 +291,14 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
   std::array<double, 3 * kMaxLoops + 1> all = {};
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
-    const bool is_packed = nest.packs(access);
+    const Packing packing = nest.packing(access);
     std::array<double, kMaxLoops> inside = nest.tile;
-    all[nest.count] += touched[a][nest.count] = footprint(access, inside, is_packed);
+    all[nest.count] += touched[a][nest.count] = footprint(access, inside, packing);
     for (size_t i = nest.count; i-- > 0;) {
       const Nest::Step& step = nest.steps[i];
       inside[step.loop] *= step.trips;
       const bool is_more = step.trips != 1 && (access.loops >> step.loop & 1) != 0;
-      touched[a][i] = is_more ? footprint(access, inside, is_packed) : touched[a][i + 1];
+      touched[a][i] = is_more ? footprint(access, inside, packing) : touched[a][i + 1];
       all[i] += touched[a][i];
     }
   }
@@ -334,7 +360,8 @@ KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
   for (const Access& access : accesses_) {
     const double each = slots_of(nest, access);
     loaded += each * runs(nest, access.loops);
-    code += each * side_by_side(nest, access.loops);
+    const double instructions = target_.isa == Isa::avx512 ? std::min(each, kApartCode) : each;
+    code += instructions * side_by_side(nest, access.loops);
   }
   const double slower = 1 + std::max(code - kCode, 0.0) / kCode / 4;
   slots *= slower;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "plan/kernel_body.h"
@@ -69,6 +70,8 @@ class KernelPrice {
     bool is_guarded = false;                 // padding may stand where it reads
     Loops contiguous = 0;                    // where the stride is 1
     Loops by_page = 0;                       // where neighbours lie whole pages apart
+    // Per dim of an operand: how far each loop goes along it.
+    std::vector<std::vector<std::pair<int, double>>> steps = {};
   };
   struct Nest;
 
@@ -76,11 +79,12 @@ class KernelPrice {
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;
+  double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_of(const Nest& nest, const Access& access) const;
   double footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
-                   bool is_packed) const;
+                   Packing packing) const;
   double memory(const Nest& nest, double threads) const;
 
   const Target target_;

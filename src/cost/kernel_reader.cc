@@ -193,6 +193,15 @@ void KernelReader::access(ValueId value, const Layout& layout, const Visit& visi
   }
   if (!layout.parts.empty() && layout.parts.back().is_inner)
     access.run = static_cast<double>(layout.parts.back().block);
+  if (access.side >= 0) {
+    for (const IndexExpr& expr : visit.index) {
+      access.steps.emplace_back();
+      for (size_t l = 0; l < price_.loops_.size(); ++l)
+        if (const std::optional<int64_t> step = expr.coefficient(static_cast<int>(l));
+            step && *step != 0)
+          access.steps.back().emplace_back(static_cast<int>(l), static_cast<double>(*step));
+    }
+  }
   access.is_guarded = visit.guards != 0;
   for (size_t l = 0; l < price_.loops_.size(); ++l)
     if ((visit.data >> l & 1) != 0 && access.stride[l] == 0)

@@ -105,7 +105,8 @@ class ScheduleCheck {
   }
 
   Status nest() const {
-    if (!schedule_.block.empty() || schedule_.pack_lhs || schedule_.pack_rhs)
+    if (!schedule_.block.empty() || schedule_.pack_lhs != Packing::no ||
+        schedule_.pack_rhs != Packing::no)
       return bad_input("a nest has no blocks and packs nothing");
     if (schedule_.row < 0 || schedule_.row > space_.parallel)
       return bad_input("a row of {} of {} dims", schedule_.row, space_.parallel);
@@ -153,8 +154,16 @@ class ScheduleCheck {
     };
     const int64_t depth = block_depth(schedule_, space_);
     double all = 0;
-    if (schedule_.pack_lhs) all += bytes(contraction.sides[0], depth);
-    if (schedule_.pack_rhs) all += bytes(contraction.sides[1], depth);
+    for (size_t side = 0; side < 2; ++side) {
+      const Packing packing = side == 0 ? schedule_.pack_lhs : schedule_.pack_rhs;
+      if (packing == Packing::panels) all += bytes(contraction.sides[side], depth);
+      if (packing != Packing::window) continue;
+      double elements = kMaxBytes;
+      for (int64_t extent :
+           HONE_TRY(window_of(body_, space_, contraction, schedule_, side)).extents)
+        elements *= static_cast<double>(extent);
+      all += elements;
+    }
     if (blocks_reduction(schedule_, space_))
       all += bytes(std::vector<bool>(static_cast<size_t>(space_.parallel), true), 1);
     const double most =
@@ -162,7 +171,7 @@ class ScheduleCheck {
             ? kMinScratch
             : std::max(static_cast<double>(target_.caches.back().bytes), kMinScratch);
     if (all > most)
-      return over_limit("{:.3g} bytes of packed panels do not fit the largest cache", all);
+      return over_limit("{:.3g} bytes of packed operands do not fit the largest cache", all);
     return {};
   }
 

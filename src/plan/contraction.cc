@@ -153,6 +153,37 @@ int64_t block_depth(const Schedule& schedule, const KernelSpace& space) {
   return depth;
 }
 
+Result<Window> window_of(const KernelBody& body, const KernelSpace& space,
+                         const Contraction& contraction, const Schedule& schedule, size_t side) {
+  const Graph& graph = body.graph;
+  const std::vector<Type> operands = graph.operand_types(space.anchor);
+  const Access access =
+      access_of({graph.op(space.anchor), operands}, graph.result_types(space.anchor))
+          .operands[side]
+          .at(0);
+  Index iters = contraction.index;
+  for (int d = space.parallel; d < static_cast<int>(space.dims.size()); ++d)
+    iters.push_back(IndexExpr::iter(d));
+  // Padding is what lies outside: a guard that asks for more leaves holes.
+  for (const Guard& guard : access.guards) {
+    const auto dim = std::ranges::find(access.index, guard.value);
+    if (dim == access.index.end() || guard.lower != 0 ||
+        guard.upper != operands[side].dim(static_cast<int>(dim - access.index.begin())))
+      return unsupported("a window of an operand with holes");
+  }
+  Window window = {.index = composed(access.index, iters), .extents = {}};
+  for (const IndexExpr& expr : window.index) {
+    int64_t extent = 1;
+    for (int d = 0; d < static_cast<int>(space.dims.size()); ++d) {
+      const std::optional<int64_t> step = expr.coefficient(d);
+      if (!step || *step < 0) return unsupported("a window of an operand that is taken in jumps");
+      extent += *step * (cache_block(schedule, space, d) - 1);
+    }
+    window.extents.push_back(extent);
+  }
+  return window;
+}
+
 bool blocks_reduction(const Schedule& schedule, const KernelSpace& space) {
   return std::ranges::any_of(schedule.block, [&](const Tile& block) {
     return block.dim >= space.parallel &&

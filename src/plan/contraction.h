@@ -38,4 +38,13 @@ BlockShape block_shape(const Schedule& schedule, const KernelSpace& space,
 int64_t block_depth(const Schedule& schedule, const KernelSpace& space);  // of the reduction
 bool blocks_reduction(const Schedule& schedule, const KernelSpace& space);
 
+// The part of an operand that a block of a gemm needs, with what lies outside of the operand there.
+struct Window {
+  std::vector<IndexExpr> index;  // of the operand, by the space's dims: sums of whole steps
+  std::vector<int64_t> extents;  // per dim of the operand
+};
+// Or why there is none.
+Result<Window> window_of(const KernelBody& body, const KernelSpace& space,
+                         const Contraction& contraction, const Schedule& schedule, size_t side);
+
 }  // namespace hone

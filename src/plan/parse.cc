@@ -160,6 +160,16 @@ class PlanParser {
     return text_.expected("an algorithm");
   }
 
+  Status read(Packing& packing) {
+#define HONE_PACKING(member, doc) \
+  if (text_.eat(#member)) {       \
+    packing = Packing::member;    \
+    return {};                    \
+  }
+#include "plan/decisions.def"
+    return text_.expected("'no', 'panels' or 'window'");
+  }
+
   Status read(bool& flag) {
     flag = text_.peek().is("yes");
     if (!flag && !text_.peek().is("no")) return text_.expected("'yes' or 'no'");

@@ -16,6 +16,15 @@ std::string_view name(Algorithm algorithm) {
   return "";
 }
 
+std::string_view name(Packing packing) {
+  switch (packing) {
+#define HONE_PACKING(member, doc) \
+  case Packing::member: return #member;
+#include "plan/decisions.def"
+  }
+  return "";
+}
+
 std::span<const DecisionInfo> decisions() {
   static constexpr DecisionInfo rows[] = {
 #define HONE_DECISION(member, key, values, fallback, doc) {#member, key, values, fallback, doc},
@@ -43,6 +52,7 @@ std::string labelled(char sigil, std::string_view name) {
 // ---- Values ------------------------------------------------------------------------------------
 
 std::string text_of(Algorithm algorithm) { return std::string(name(algorithm)); }
+std::string text_of(Packing packing) { return std::string(name(packing)); }
 std::string text_of(bool flag) { return flag ? "yes" : "no"; }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(int number) { return fmt::format("{}", number); }

@@ -32,8 +32,8 @@ class ScheduleDraw {
       const int dim = static_cast<int>(rng_.between(space_.parallel, dims() - 1));
       schedule.block.push_back({dim, size(dim, 64)});
     }
-    schedule.pack_lhs = rng_.chance(0.5);
-    schedule.pack_rhs = rng_.chance(0.5);
+    schedule.pack_lhs = packing();
+    schedule.pack_rhs = packing();
     return schedule;
   }
 
@@ -66,6 +66,11 @@ class ScheduleDraw {
           std::ranges::find(schedule.unroll, d, &Tile::dim) == schedule.unroll.end())
         schedule.unroll.push_back({d, size(d, 8)});
     return schedule;
+  }
+
+  Packing packing() {
+    constexpr Packing kAll[] = {Packing::no, Packing::panels, Packing::window};
+    return kAll[rng_.below(std::size(kAll))];
   }
 
   int dim() { return static_cast<int>(rng_.between(0, dims() - 1)); }

@@ -14,6 +14,14 @@ enum class Algorithm : uint8_t {
 };
 std::string_view name(Algorithm algorithm);
 
+// How an operand gets into scratch before a block of a gemm.
+enum class Packing : uint8_t {
+  no,      // it is read where it lies
+  panels,  // what each register tile needs, in the order in which it does
+  window,  // the part that the block needs, each element once, with its padding
+};
+std::string_view name(Packing packing);
+
 // `count` points of a dim that are taken together.
 struct Tile {
   int dim = 0;
@@ -39,8 +47,8 @@ struct Schedule {
   // Points that stay in a cache: of a result's dim whole tiles (one, if it has no block), of the
   // reduction, along one dim at most, any number (all, if it has no block).
   std::vector<Tile> block = {};
-  bool pack_lhs = false;  // into scratch, panel by panel
-  bool pack_rhs = false;
+  Packing pack_lhs = Packing::no;
+  Packing pack_rhs = Packing::no;
 
   bool operator==(const Schedule&) const = default;
 };

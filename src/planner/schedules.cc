@@ -174,12 +174,32 @@ class Chooser {
     const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
     const double least = std::exchange(least_, std::numeric_limits<double>::infinity());
     start.algorithm = Algorithm::gemm;
-    start.pack_lhs = start.pack_rhs = true;
+    start.pack_lhs = start.pack_rhs = Packing::panels;
     consider(start);
     if (best_) improve_gemm(contraction);
+    if (reads_windows()) {
+      const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
+      const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
+      start.pack_lhs = Packing::window;
+      for (int dim = 0; dim < space_.parallel; ++dim)
+        if (contraction.sides[0][static_cast<size_t>(dim)])
+          start.block.push_back({dim, extent(dim)});
+      consider(start);
+      if (best_) improve_gemm(contraction);
+      if (!(least_ < least_panels)) best_ = panels, least_ = least_panels;
+    }
     if (least_ < least) return;
     best_ = before;
     least_ = least;
+  }
+
+  // Whether a point of the first operand is read for several points of the results.
+  bool reads_windows() const {
+    const NodeId anchor = space_.anchor;
+    if (body_.graph.opcode(anchor) != Opcode::conv) return false;
+    for (int dim = space_.parallel + 1; dim < dims(); ++dim)
+      if (extent(dim) > 1) return true;
+    return false;
   }
 
   void improve_gemm(const Contraction& contraction) {
@@ -208,8 +228,8 @@ class Chooser {
   }
 
   void try_packing() {
-    for (bool lhs : {false, true}) {
-      for (bool rhs : {false, true}) {
+    for (Packing lhs : {Packing::no, Packing::panels, Packing::window}) {
+      for (Packing rhs : {Packing::no, Packing::panels}) {
         Schedule next = *best_;
         next.pack_lhs = lhs;
         next.pack_rhs = rhs;

@@ -28,6 +28,7 @@ std::string size(int64_t n) {
 
 Values values_of(bool flag) { return {flag ? "yes" : "no"}; }
 Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
+Values values_of(Packing packing) { return {std::string(name(packing))}; }
 Values values_of(const std::optional<int64_t>& n) { return {count(*n, 9)}; }
 Values values_of(int n) { return {count(n, 3)}; }
 Values values_of(const Group& group) { return {count(std::ssize(group.nodes), 9)}; }
@@ -63,6 +64,12 @@ Values known(bool) { return {"yes", "no"}; }
 Values known(Algorithm) {
   return {
 #define HONE_ALGORITHM(member, doc) #member,
+#include "plan/decisions.def"
+  };
+}
+Values known(Packing) {
+  return {
+#define HONE_PACKING(member, doc) #member,
 #include "plan/decisions.def"
   };
 }

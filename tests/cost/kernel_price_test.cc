@@ -54,7 +54,7 @@ Schedule gemm(int64_t rows, int64_t lanes) {
   Schedule schedule = nest({0, 1}, {{1, lanes}}, {{0, rows}});
   schedule.algorithm = Algorithm::gemm;
   schedule.block = {{0, 8 * rows}, {1, 1024}, {2, 256}};
-  schedule.pack_lhs = schedule.pack_rhs = true;
+  schedule.pack_lhs = schedule.pack_rhs = Packing::panels;
   return schedule;
 }
 

@@ -60,7 +60,7 @@ void count(const Plan& plan, std::map<std::string, int>& counts) {
     ++counts[fmt::format("unroll {}", schedule.unroll.size())];
     ++counts[fmt::format("row {}", std::min(schedule.row, 3))];
     ++counts[fmt::format("block {}", std::min<size_t>(schedule.block.size(), 3))];
-    ++counts[fmt::format("pack {}{}", schedule.pack_lhs ? 1 : 0, schedule.pack_rhs ? 1 : 0)];
+    ++counts[fmt::format("pack {} {}", name(schedule.pack_lhs), name(schedule.pack_rhs))];
   }
   for (const auto& [name, offset] : plan.offset) ++counts[offset == 0 ? "offset 0" : "offset more"];
   for (const auto& [key, inner] : plan.region) {
@@ -76,8 +76,10 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
   std::vector<std::string> wanted = {
       "fuse one",     "fuse several",   "view yes",          "view no",        "layout plain",
       "layout order", "layout blocked", "order plain",       "order changed",  "offset 0",
-      "offset more",  "region",         "algorithm generic", "algorithm nest", "algorithm gemm",
-      "pack 00",      "pack 01",        "pack 10",           "pack 11"};
+      "offset more",  "region",         "algorithm generic", "algorithm nest", "algorithm gemm"};
+  for (std::string_view lhs : {"no", "panels", "window"})
+    for (std::string_view rhs : {"no", "panels", "window"})
+      wanted.push_back(fmt::format("pack {} {}", lhs, rhs));
   for (int i = 1; i <= 8; ++i) wanted.push_back(fmt::format("threads {}", i));
   for (int i = 0; i <= 3; ++i)
     for (std::string_view what : {"divided", "row", "block"})

@@ -86,8 +86,10 @@ class Mutator {
     mutate_tiles("lanes", &Schedule::lanes, schedule, change);
     mutate_tiles("unroll", &Schedule::unroll, schedule, change);
     mutate_tiles("block", &Schedule::block, schedule, change);
-    change("pack_lhs", [&](Schedule& s) { s.pack_lhs = !s.pack_lhs; });
-    change("pack_rhs", [&](Schedule& s) { s.pack_rhs = !s.pack_rhs; });
+    for (Packing packing : {Packing::no, Packing::panels, Packing::window}) {
+      change("pack_lhs", [&](Schedule& s) { s.pack_lhs = packing; });
+      change("pack_rhs", [&](Schedule& s) { s.pack_rhs = packing; });
+    }
   }
 
   template <class Change>

@@ -17,8 +17,9 @@ namespace {
 // opposite order, so that what the outermost blocks are of is taken again and again from the
 // nearest cache; the points of a tile.
 //
-// A panel has all that the tiles of a block need from one operand, tile by tile, each point of the
-// reduction in turn: [tiles, depth, points].
+// What a block needs from one operand may be copied. A panel has it tile by tile, each point of the
+// reduction in turn: [tiles, depth, points]. A window is a part of the operand, with zeros where
+// there is padding, so that a conv reads each number of it at many places and asks for none.
 class GemmBuilder {
  public:
   GemmBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
@@ -31,9 +32,16 @@ class GemmBuilder {
         points_(body, tiles_),
         dims_(space_.dims.size()) {
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
+    operands_[0].packing = schedule.pack_lhs;
+    operands_[1].packing = schedule.pack_rhs;
+    for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
-    make_scratch();
-    for (size_t side = 0; side < 2; ++side) pack_lanes_[side] = dim_to_pack_in_lanes(side);
+    make_sums();
+    tile_order_ = schedule.order;
+    for (const Tile& lanes : schedule.lanes) {
+      std::erase(tile_order_, lanes.dim);
+      tile_order_.push_back(lanes.dim);
+    }
     points_.pin(space_.anchor);
     points_.split_by([this](NodeId) { return splits(); });
     points_.take_factors_from(
@@ -60,59 +68,104 @@ class GemmBuilder {
     IndexExpr first() const { return block.point(block_trip, 0, 0); }
     IndexExpr within_tile() const { return u * tile.lanes + lane; }
   };
-  struct Panel {
-    tile::BufferId buffer = 0;
-    bool is_asked_for = false;
-    bool is_packed = false;  // by the loops that are open
+  struct Operand {
+    Packing packing = Packing::no;
+    tile::BufferId buffer = 0;  // what it is packed into
+    bool is_packed = false;     // by the loops that are open
+    // The dim whose points are copied side by side: of the space for panels, of the operand for
+    // windows.
+    std::optional<int> lanes = {};
+    Window window = {};
+    std::vector<size_t> order = {};  // the operand's dims in the window, from outside in
   };
 
   // ---- Setting up ------------------------------------------------------------------------------
 
-  // As the second operand lies in memory, so that it is read from one end to the other.
-  void order_reduction() {
-    for (int d = space_.parallel; d < dim_count(); ++d) reduction_.push_back(d);
-    const ValueId rhs = graph_.operands(space_.anchor)[1];
-    const auto input = std::ranges::find(graph_.inputs(), rhs);
-    if (input == graph_.inputs().end()) return;
-    const AccessRelation relation = relation_of(space_.anchor);
-    const Indices index =
-        stored_index(body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())],
-                     relation.operands[1].at(0).index);
-    auto first_place = [&](int dim) {
-      const int iter = static_cast<int>(contraction_.index.size()) + dim - space_.parallel;
-      return std::ranges::find_if(index, [&](const IndexExpr& e) { return e.mentions(iter); }) -
-             index.begin();
-    };
-    std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
+  void set_up(size_t side) {
+    Operand& operand = operands_[side];
+    if (operand.packing == Packing::panels) set_up_panels(side);
+    if (operand.packing == Packing::window) set_up_window(side);
   }
 
-  // The dim whose points are neighbours in the panel, if they are neighbours in memory, too.
-  std::optional<int> dim_to_pack_in_lanes(size_t side) const {
+  void set_up_panels(size_t side) {
+    const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
+    scratch(side, {shape.tiles, block_depth(schedule_, space_), shape.points});
     std::optional<int> last;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && tile_of(schedule_.unroll, dim) > 1)
         last = dim;
     for (const Tile& lanes : schedule_.lanes)
       if (contraction_.sides[side][static_cast<size_t>(lanes.dim)]) last = lanes.dim;
-    if (last && !lies_along(side, *last)) return std::nullopt;
-    return last;
+    if (last && lie_side_by_side(operand_value(side), operand_index(side), *last))
+      operands_[side].lanes = last;
   }
 
-  // Whether the dim's points are neighbours in the memory that the operand is made of.
-  bool lies_along(size_t side, int dim) const {
-    const AccessRelation relation = relation_of(space_.anchor);
+  // The dim whose points are neighbours in memory is the last one.
+  void set_up_window(size_t side) {
+    Operand& operand = operands_[side];
+    operand.window = window_of(body_, space_, contraction_, schedule_, side).value();
+    const int rank = graph_.type(operand_value(side)).rank();
+    for (int dim = rank; dim-- > 0 && !operand.lanes;)
+      if (lie_side_by_side(operand_value(side), identity_index(rank), dim)) operand.lanes = dim;
+    std::vector<Dim> extents;
+    for (int dim = 0; dim < rank; ++dim)
+      if (dim != operand.lanes) operand.order.push_back(static_cast<size_t>(dim));
+    if (operand.lanes) operand.order.push_back(static_cast<size_t>(*operand.lanes));
+    for (size_t dim : operand.order) extents.push_back(operand.window.extents[dim]);
+    scratch(side, extents);
+  }
+
+  void scratch(size_t side, const std::vector<Dim>& dims) {
+    operands_[side].buffer =
+        tiles_.buffer(side == 0 ? "lhs" : "rhs", Type::get(wide_, dims), BufferRole::scratch);
+  }
+
+  // As an operand lies in memory, so that it is read from one end to the other: the second one, or
+  // the window of the first, if panels make the second lie as it should.
+  void order_reduction() {
+    for (int d = space_.parallel; d < dim_count(); ++d) reduction_.push_back(d);
+    const Indices index = memory_index();
+    auto first_place = [&](int dim) {
+      return std::ranges::find_if(index, [&](const IndexExpr& e) { return e.mentions(dim); }) -
+             index.begin();
+    };
+    std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
+  }
+
+  // By the space's dims, from outside in.
+  Indices memory_index() const {
+    const Operand& lhs = operands_[0];
+    if (lhs.packing == Packing::window && operands_[1].packing == Packing::panels) {
+      Indices index;
+      for (size_t dim : lhs.order) index.push_back(lhs.window.index[dim]);
+      return index;
+    }
+    const auto input = std::ranges::find(graph_.inputs(), operand_value(1));
+    if (input == graph_.inputs().end()) return {};
+    return stored_index(body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())],
+                        operand_index(1));
+  }
+
+  ValueId operand_value(size_t side) const { return graph_.operands(space_.anchor)[side]; }
+
+  // Where the contraction reads the operand, by the space's dims.
+  Indices operand_index(size_t side) const {
     Indices iters = contraction_.index;
     for (int d = space_.parallel; d < dim_count(); ++d) iters.push_back(IndexExpr::iter(d));
-    Indices index = composed(relation.operands[side].at(0).index, iters);
-    ValueId value = graph_.operands(space_.anchor)[side];
+    return composed(relation_of(space_.anchor).operands[side].at(0).index, iters);
+  }
+
+  // Whether the points along an iter of the index are neighbours in the memory that the value is
+  // made of.
+  bool lie_side_by_side(ValueId value, Indices index, int iter) const {
     for (;;) {
       const NodeId node = graph_.producer(value);
       const auto input = std::ranges::find(graph_.inputs(), value);
       if (input != graph_.inputs().end()) {
         const auto at = static_cast<size_t>(input - graph_.inputs().begin());
         const Indices stored = stored_index(body_.inputs[at], index);
-        return !stored.empty() && stored.back().mentions(dim) &&
-               stored.back().coefficient(dim).value_or(1) == 1;
+        return !stored.empty() && stored.back().mentions(iter) &&
+               stored.back().coefficient(iter).value_or(1) == 1;
       }
       if (graph_.operands(node).empty()) return true;
       index = composed(relation_of(node).operands[0].at(0).index, index);
@@ -130,17 +183,7 @@ class GemmBuilder {
     return index;
   }
 
-  void make_scratch() {
-    const int64_t depth = block_depth(schedule_, space_);
-    panels_[0].is_asked_for = schedule_.pack_lhs;
-    panels_[1].is_asked_for = schedule_.pack_rhs;
-    for (size_t side = 0; side < 2; ++side) {
-      if (!panels_[side].is_asked_for) continue;
-      const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
-      panels_[side].buffer =
-          tiles_.buffer(side == 0 ? "lhs" : "rhs",
-                        Type::get(wide_, {shape.tiles, depth, shape.points}), BufferRole::scratch);
-    }
+  void make_sums() {
     if (!blocks_reduction(schedule_, space_)) return;
     const BlockShape shape = block_shape(schedule_, space_, all_results());
     sums_ =
@@ -178,7 +221,7 @@ class GemmBuilder {
   }
 
   void blocks(size_t at) {
-    const std::array<bool, 2> before = {panels_[0].is_packed, panels_[1].is_packed};
+    const std::array<bool, 2> before = {operands_[0].is_packed, operands_[1].is_packed};
     if (at >= static_cast<size_t>(schedule_.threads) && !sums_)
       for (size_t side = 0; side < 2; ++side)
         if (HONE_PLANT(panel_early, !depends_beyond(side, at), true)) pack(side);
@@ -199,7 +242,7 @@ class GemmBuilder {
         }
       }
     }
-    for (size_t side = 0; side < 2; ++side) panels_[side].is_packed = before[side];
+    for (size_t side = 0; side < 2; ++side) operands_[side].is_packed = before[side];
   }
 
   // Whether the operand depends on the block of a dim whose loop is not open yet.
@@ -254,7 +297,7 @@ class GemmBuilder {
       points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
       points_.store_outputs(point(), guards());
     });
-    for (Panel& panel : panels_) panel.is_packed = false;
+    for (Operand& operand : operands_) operand.is_packed = false;
   }
 
   // Of the blocks of the reduction before this one. Only one dim has several.
@@ -290,15 +333,17 @@ class GemmBuilder {
     }
   }
 
+  // The dim in lanes goes last: what one number is multiplied with stays in a few registers.
   void tile_points(Exec exec, size_t at, const std::function<void()>& body) {
     if (at == schedule_.order.size()) {
       if (exec == Exec::lanes) return body();
       return tile_points(Exec::lanes, 0, body);
     }
-    Place& here = place(schedule_.order[at]);
+    const int dim = tile_order_[at];
+    Place& here = place(dim);
     const bool is_lanes = exec == Exec::lanes;
-    open_loop(tiles_, exec, name(schedule_.order[at]),
-              is_lanes ? here.tile.lanes : here.tile.unroll, [&](const IndexExpr& i) {
+    open_loop(tiles_, exec, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
+              [&](const IndexExpr& i) {
                 (is_lanes ? here.lane : here.u) = i;
                 tile_points(exec, at + 1, body);
               });
@@ -351,6 +396,22 @@ class GemmBuilder {
     return {at[0], depth, at[1]};
   }
 
+  // Where the point at hand is in the window: how far it is from the block's first one.
+  Indices window_index(const Operand& operand) const {
+    const Indices none(dims_.size(), 0);
+    Indices from_first;
+    for (int dim = 0; dim < dim_count(); ++dim) {
+      const Place& at = place(dim);
+      from_first.push_back(dim < space_.parallel ? at.tile.point(at.trip, at.u, at.lane) : at.trip);
+    }
+    Indices index;
+    for (size_t dim : operand.order) {
+      const IndexExpr& expr = operand.window.index[dim];
+      index.push_back(expr.substitute(from_first) - expr.substitute(none));
+    }
+    return index;
+  }
+
   // The reduction's loops are over the block at hand.
   PointBuilder::Splits splits() const {
     PointBuilder::Splits splits;
@@ -362,9 +423,11 @@ class GemmBuilder {
   }
 
   std::optional<Scalar> packed(size_t side, const Indices& iters) {
-    if (!panels_[side].is_packed) return std::nullopt;
+    const Operand& operand = operands_[side];
+    if (!operand.is_packed) return std::nullopt;
     set_reduction(iters);
-    return tiles_.load(panels_[side].buffer, panel_index(side));
+    return tiles_.load(operand.buffer, operand.packing == Packing::window ? window_index(operand)
+                                                                          : panel_index(side));
   }
 
   void set_reduction(const Indices& iters) {
@@ -376,13 +439,18 @@ class GemmBuilder {
 
   // Packs what the block at hand needs from one operand, if this is asked for.
   void pack(size_t side) {
-    Panel& panel = panels_[side];
-    if (!panel.is_asked_for || panel.is_packed) return;
+    Operand& operand = operands_[side];
+    if (operand.packing == Packing::no || operand.is_packed) return;
     if (!sums_)
       for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
     for (Place& at : dims_) at.tile = {}, at.trip = at.u = at.lane = 0;
-    pack_tiles(side, 0);
-    panel.is_packed = true;
+    if (operand.packing == Packing::panels) {
+      pack_tiles(side, 0);
+    } else {
+      Indices point(operand.order.size(), 0);
+      pack_window(side, 0, point, {});
+    }
+    operand.is_packed = true;
   }
 
   void pack_tiles(size_t side, size_t at) {
@@ -418,7 +486,8 @@ class GemmBuilder {
     const bool is_lanes = exec == Exec::lanes;
     // Elements that lie apart go one by one: it takes longer to gather them in a vector.
     const bool has_lanes = tile_of(schedule_.lanes, dim) > 1;
-    const Exec how = dim == pack_lanes_[side] && is_lanes == has_lanes ? Exec::lanes : Exec::unroll;
+    const Exec how =
+        dim == operands_[side].lanes && is_lanes == has_lanes ? Exec::lanes : Exec::unroll;
     open_loop(tiles_, how, name(dim), is_lanes ? here.tile.lanes : here.tile.unroll,
               [&](const IndexExpr& i) {
                 (is_lanes ? here.lane : here.u) = i;
@@ -436,8 +505,44 @@ class GemmBuilder {
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
         gaps.push_back({index_of(dim), 0, extent(dim)});
-    tiles_.store(panels_[side].buffer, panel_index(side),
+    tiles_.store(operands_[side].buffer, panel_index(side),
                  points_.factor(space_.anchor, side, iters, {}, gaps));
+  }
+
+  // `point` is in the window, by the operand's dims; `gaps` hold where it is.
+  void pack_window(size_t side, size_t at, Indices& point, const Guards& gaps) {
+    const Operand& operand = operands_[side];
+    if (at == operand.order.size()) return pack_window_point(side, point, gaps);
+    const size_t dim = operand.order[at];
+    const int64_t extent = operand.window.extents[dim];
+    const bool has_lanes = operand.lanes == static_cast<int>(dim) && !schedule_.lanes.empty();
+    for (const TilePart& part : tile_parts(extent, 1, has_lanes ? schedule_.lanes[0].count : 1)) {
+      open_loop(tiles_, Exec::loop, "w", part.trips, [&](const IndexExpr& trip) {
+        open_loop(tiles_, Exec::lanes, "w", part.lanes, [&](const IndexExpr& lane) {
+          point[dim] = part.point(trip, 0, lane);
+          Guards more = gaps;
+          if (part.has_gaps) more.push_back({point[dim], 0, extent});
+          pack_window(side, at + 1, point, more);
+        });
+      });
+    }
+  }
+
+  void pack_window_point(size_t side, const Indices& point, const Guards& gaps) {
+    const Operand& operand = operands_[side];
+    const Type type = graph_.type(operand_value(side));
+    Indices first;
+    for (int dim = 0; dim < dim_count(); ++dim) first.push_back(place(dim).first());
+    Indices index, in_window;
+    Guards inside;
+    for (size_t dim = 0; dim < point.size(); ++dim) {
+      index.push_back(operand.window.index[dim].substitute(first) + point[dim]);
+      inside.push_back({index.back(), 0, type.dim(static_cast<int>(dim))});
+    }
+    for (size_t dim : operand.order) in_window.push_back(point[dim]);
+    const Scalar number =
+        points_.at_or(operand_value(side), index, gaps, inside, points_.zero(type.dtype()));
+    tiles_.store(operand.buffer, in_window, tiles_.cast(number, wide_), gaps);
   }
 
   const KernelBody& body_;
@@ -447,12 +552,12 @@ class GemmBuilder {
   const Contraction contraction_;
   TileBuilder tiles_;
   PointBuilder points_;
-  std::vector<Place> dims_;     // of the space; `trip` of a reduction dim counts within the block
-  std::vector<int> reduction_;  // dims, from outside in
-  DType wide_ = DType::f32;     // of sums and factors
-  std::array<Panel, 2> panels_;
-  std::array<std::optional<int>, 2> pack_lanes_;  // the dims that are packed side by side
-  std::optional<tile::BufferId> sums_;            // of the blocks of the reduction so far
+  std::vector<Place> dims_;      // of the space; `trip` of a reduction dim counts within the block
+  std::vector<int> reduction_;   // dims, from outside in
+  std::vector<int> tile_order_;  // of the results' dims: the loops over the points of a tile
+  DType wide_ = DType::f32;      // of sums and factors
+  std::array<Operand, 2> operands_;
+  std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
 };
 
 }  // namespace
