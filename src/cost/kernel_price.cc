@@ -19,12 +19,14 @@ constexpr double kLine = 64;    // bytes
 constexpr double kPage = 4096;  // bytes
 // Lines that lie whole pages apart compete for the same places of a cache.
 constexpr double kApart = 4;
-constexpr double kSpill = 3;   // slots of storing and loading what has no register
-constexpr double kCode = 500;  // slots of code side by side that are read as fast as they run
-constexpr double kBranchSlots = 0.5;  // of asking whether there is padding
-constexpr double kMaskSlots = 1;      // of finding out in which lanes there is
+constexpr double kSpill = 3;        // slots of storing and loading what has no register
+constexpr double kCode = 500;       // slots of code side by side that are read as fast as they run
+constexpr double kBranchSlots = 3;  // of asking whether there is padding
+constexpr double kMaskSlots = 1;    // of finding out in which lanes there is
 constexpr double kApartCode = 4;    // instructions that take lanes one by one, where there are some
 constexpr double kCopySlots = 2;    // of a vector into a panel
+constexpr double kRowSlots = 6;     // of beginning with a row of a window
+constexpr double kStartSlots = 6;   // of finding the first line of several neighbours
 constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
 }  // namespace
@@ -105,6 +107,7 @@ KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
     nest.instructions[l] =
         std::max(nest.tile[l] / lanes / filled, 1.0) * std::ceil(lanes / vector_);
   }
+  for (size_t l = 0; l < loops_.size(); ++l) nest.block[l] = std::max(loops_[l].extent, 1.0);
   if (schedule.algorithm == Algorithm::gemm)
     add_gemm(schedule, nest);
   else
@@ -197,27 +200,33 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
   for (const Access& access : accesses_) {
     if (access.side != side) continue;
     double elements = 1;
-    bool is_vector = false;
     if (nest.packings[static_cast<size_t>(side)] == Packing::window) {
+      double row = 1;  // neighbours in memory
       for (const std::vector<std::pair<int, double>>& dim : access.steps) {
         double extent = 1;
-        for (const auto& [loop, step] : dim)
+        bool is_row = false;
+        for (const auto& [loop, step] : dim) {
           extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
+          is_row = is_row || (access.contiguous >> loop & 1) != 0;
+        }
         elements *= extent;
+        if (is_row) row = extent;
       }
-      is_vector = access.contiguous != 0 && !schedule.lanes.empty();
+      const double vectors = std::ceil(row / (schedule.lanes.empty() ? 1 : vector_));
+      slots += elements / row * (vectors * (kCopySlots + kMaskSlots) + kRowSlots);
     } else {
       for (size_t l = 0; l < loops_.size(); ++l)
         if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
-      is_vector = nest.lanes >= 0 && access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
-                  nest.lane_count <= access.run;
+      const bool is_vector = nest.lanes >= 0 &&
+                             access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
+                             nest.lane_count <= access.run;
+      slots += elements * (is_vector ? kCopySlots / vector_ : kCopySlots);
     }
-    slots += elements * (is_vector ? kCopySlots / vector_ : kCopySlots);
-    // It is written to where it stays, and read from there.
+    // It is written and read where there is room for it beside all else.
     const double bytes = elements * access.element;
     for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
-      if (bytes > static_cast<double>(target_.caches[c].bytes) / 2)
-        slots += bytes / target_.caches[c + 1].bytes_per_second / slot_;
+      if (4 * bytes > static_cast<double>(target_.caches[c].bytes))
+        slots += 2 * bytes / target_.caches[c + 1].bytes_per_second / slot_;
   }
   return slots;
 }
@@ -261,6 +270,30 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     }
   }
   return slots;
+}
+
+// In how many places neighbours begin that a tile touches: there a cache does not know what comes
+// next.
+double KernelPrice::starts(const Nest& nest, const Access& access) const {
+  if (nest.packing(access) == Packing::panels) return 1;
+  double starts = 1, span = std::max(access.element, kLine);
+  Loops left = access.loops;
+  while (left != 0) {
+    size_t next = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (Loops rest = left; rest != 0; rest &= rest - 1) {
+      const auto l = static_cast<size_t>(std::countr_zero(rest));
+      const double stride = std::abs(access.stride[l]) * access.element;
+      if (stride < least || rest == left) next = l, least = stride;
+    }
+    left &= ~(1U << next);
+    const double count = loops_[next].is_result ? nest.tile[next] : nest.block[next];
+    if (least <= span)
+      span = std::max(span, least * count);
+    else
+      starts *= count;
+  }
+  return starts;
 }
 
 // ---- Memory ------------------------------------------------------------------------------------
@@ -363,12 +396,13 @@ KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
     const double instructions = target_.isa == Isa::avx512 ? std::min(each, kApartCode) : each;
     code += instructions * side_by_side(nest, access.loops);
   }
-  const double slower = 1 + std::max(code - kCode, 0.0) / kCode / 4;
-  slots *= slower;
-  loaded *= slower;
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
+  for (const Access& access : accesses_) loaded += results * starts(nest, access) * kStartSlots;
+  const double slower = 1 + std::max(code - kCode, 0.0) / kCode / 4;
+  slots *= slower;
+  loaded *= slower;
 
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double shares = is_divided ? std::ceil(nest.divided / threads_) : nest.divided;

@@ -83,6 +83,7 @@ class KernelPrice {
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_of(const Nest& nest, const Access& access) const;
+  double starts(const Nest& nest, const Access& access) const;
   double footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                    Packing packing) const;
   double memory(const Nest& nest, double threads) const;

@@ -159,8 +159,7 @@ class ScheduleCheck {
       if (packing == Packing::panels) all += bytes(contraction.sides[side], depth);
       if (packing != Packing::window) continue;
       double elements = kMaxBytes;
-      for (int64_t extent :
-           HONE_TRY(window_of(body_, space_, contraction, schedule_, side)).extents)
+      for (int64_t extent : HONE_TRY(window_of(contraction, space_, schedule_, side)))
         elements *= static_cast<double>(extent);
       all += elements;
     }

@@ -94,7 +94,8 @@ Result<Contraction> contraction_of(const KernelBody& body, const KernelSpace& sp
   if (graph.opcode(anchor) != Opcode::dot && graph.opcode(anchor) != Opcode::conv)
     return unsupported("gemm is for dot and conv, not for {}", graph.describe(anchor));
   HONE_TRY(check_sizes(space));
-  Contraction contraction = {.index = HONE_TRY(AnchorSearch(graph, anchor).run()), .sides = {}};
+  Contraction contraction;
+  contraction.index = HONE_TRY(AnchorSearch(graph, anchor).run());
   const std::vector<Type> operands = graph.operand_types(anchor);
   const AccessRelation relation =
       access_of({graph.op(anchor), operands}, graph.result_types(anchor));
@@ -102,7 +103,14 @@ Result<Contraction> contraction_of(const KernelBody& body, const KernelSpace& sp
   for (int d = space.parallel; d < static_cast<int>(space.dims.size()); ++d)
     iters.push_back(IndexExpr::iter(d));
   for (size_t side = 0; side < 2; ++side) {
-    const Index index = composed(relation.operands[side].at(0).index, iters);
+    const Access& access = relation.operands[side].at(0);
+    const Index& index = contraction.reads[side] = composed(access.index, iters);
+    for (const Guard& guard : access.guards) {
+      const auto dim = std::ranges::find(access.index, guard.value);
+      if (dim == access.index.end() || guard.lower != 0 ||
+          guard.upper != operands[side].dim(static_cast<int>(dim - access.index.begin())))
+        contraction.has_holes[side] = true;
+    }
     for (int d = 0; d < space.parallel; ++d)
       contraction.sides[side].push_back(
           std::ranges::any_of(index, [&](const IndexExpr& expr) { return expr.mentions(d); }));
@@ -153,35 +161,20 @@ int64_t block_depth(const Schedule& schedule, const KernelSpace& space) {
   return depth;
 }
 
-Result<Window> window_of(const KernelBody& body, const KernelSpace& space,
-                         const Contraction& contraction, const Schedule& schedule, size_t side) {
-  const Graph& graph = body.graph;
-  const std::vector<Type> operands = graph.operand_types(space.anchor);
-  const Access access =
-      access_of({graph.op(space.anchor), operands}, graph.result_types(space.anchor))
-          .operands[side]
-          .at(0);
-  Index iters = contraction.index;
-  for (int d = space.parallel; d < static_cast<int>(space.dims.size()); ++d)
-    iters.push_back(IndexExpr::iter(d));
-  // Padding is what lies outside: a guard that asks for more leaves holes.
-  for (const Guard& guard : access.guards) {
-    const auto dim = std::ranges::find(access.index, guard.value);
-    if (dim == access.index.end() || guard.lower != 0 ||
-        guard.upper != operands[side].dim(static_cast<int>(dim - access.index.begin())))
-      return unsupported("a window of an operand with holes");
-  }
-  Window window = {.index = composed(access.index, iters), .extents = {}};
-  for (const IndexExpr& expr : window.index) {
+Result<std::vector<int64_t>> window_of(const Contraction& contraction, const KernelSpace& space,
+                                       const Schedule& schedule, size_t side) {
+  if (contraction.has_holes[side]) return unsupported("a window of an operand with holes");
+  std::vector<int64_t> extents;
+  for (const IndexExpr& expr : contraction.reads[side]) {
     int64_t extent = 1;
     for (int d = 0; d < static_cast<int>(space.dims.size()); ++d) {
       const std::optional<int64_t> step = expr.coefficient(d);
       if (!step || *step < 0) return unsupported("a window of an operand that is taken in jumps");
       extent += *step * (cache_block(schedule, space, d) - 1);
     }
-    window.extents.push_back(extent);
+    extents.push_back(extent);
   }
-  return window;
+  return extents;
 }
 
 bool blocks_reduction(const Schedule& schedule, const KernelSpace& space) {

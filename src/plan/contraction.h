@@ -13,6 +13,8 @@ struct Contraction {
   // Per operand of the anchor: the results' dims that it depends on. Rows are those of the first
   // alone, columns those of the second alone.
   std::array<std::vector<bool>, 2> sides;
+  std::array<std::vector<IndexExpr>, 2> reads;  // per operand: where, by the space's dims
+  std::array<bool, 2> has_holes = {};  // more is left out of an operand than what lies outside
 };
 
 // Or why the gemm algorithm does not take the body: every point of the results needs one point of
@@ -38,13 +40,9 @@ BlockShape block_shape(const Schedule& schedule, const KernelSpace& space,
 int64_t block_depth(const Schedule& schedule, const KernelSpace& space);  // of the reduction
 bool blocks_reduction(const Schedule& schedule, const KernelSpace& space);
 
-// The part of an operand that a block of a gemm needs, with what lies outside of the operand there.
-struct Window {
-  std::vector<IndexExpr> index;  // of the operand, by the space's dims: sums of whole steps
-  std::vector<int64_t> extents;  // per dim of the operand
-};
-// Or why there is none.
-Result<Window> window_of(const KernelBody& body, const KernelSpace& space,
-                         const Contraction& contraction, const Schedule& schedule, size_t side);
+// The part of an operand that a block of a gemm needs, with what lies outside of the operand there:
+// points per dim of the operand, from the first one on that the block reads. Or why there is none.
+Result<std::vector<int64_t>> window_of(const Contraction& contraction, const KernelSpace& space,
+                                       const Schedule& schedule, size_t side);
 
 }  // namespace hone

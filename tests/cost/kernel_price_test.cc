@@ -53,7 +53,7 @@ Schedule nest(std::vector<int> order, std::vector<Tile> lanes = {}, std::vector<
 Schedule gemm(int64_t rows, int64_t lanes) {
   Schedule schedule = nest({0, 1}, {{1, lanes}}, {{0, rows}});
   schedule.algorithm = Algorithm::gemm;
-  schedule.block = {{0, 8 * rows}, {1, 1024}, {2, 256}};
+  schedule.block = {{0, 16 * rows}};
   schedule.pack_lhs = schedule.pack_rhs = Packing::panels;
   return schedule;
 }

@@ -19,7 +19,7 @@ constexpr std::string_view kSample = R"(plan @mlp hash 0x5e1f000000000001 on "av
   layout %h = [0, 1/16, 1%16]
   schedule 0x00000000000000ff = {algorithm = generic}
   schedule 0x5e1f00000000abcd = {algorithm = nest, order = [1, 0], threads = 1, row = 1}
-  schedule 0xfffffffffffffffe = {algorithm = gemm, block = [0:112], pack_lhs = panels, pack_rhs = window}
+  schedule 0xfffffffffffffffe = {algorithm = gemm, pack_lhs = panels, pack_rhs = window}
   schedule 0xffffffffffffffff = {algorithm = gemm, lanes = [1:16], unroll = [0:4, 1:2]}
   order = [@k0, %loop, @"k 1"]
   offset %y = 0

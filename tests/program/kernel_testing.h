@@ -70,7 +70,8 @@ inline std::string text_of(const Schedule& s) {
   };
   return fmt::format("algorithm {} order {} threads {} row {} lanes{} unroll{} block{} pack {} {}",
                      static_cast<int>(s.algorithm), fmt::join(s.order, ","), s.threads, s.row,
-                     tiles(s.lanes), tiles(s.unroll), tiles(s.block), name(s.pack_lhs), name(s.pack_rhs));
+                     tiles(s.lanes), tiles(s.unroll), tiles(s.block), name(s.pack_lhs),
+                     name(s.pack_rhs));
 }
 
 // Builds the kernel, and checks text, proof of bounds, and both orders of its points against the

@@ -37,11 +37,7 @@ class GemmBuilder {
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
     make_sums();
-    tile_order_ = schedule.order;
-    for (const Tile& lanes : schedule.lanes) {
-      std::erase(tile_order_, lanes.dim);
-      tile_order_.push_back(lanes.dim);
-    }
+    tile_order_ = tile_order(schedule.order, schedule.lanes);
     points_.pin(space_.anchor);
     points_.split_by([this](NodeId) { return splits(); });
     points_.take_factors_from(
@@ -75,8 +71,8 @@ class GemmBuilder {
     // The dim whose points are copied side by side: of the space for panels, of the operand for
     // windows.
     std::optional<int> lanes = {};
-    Window window = {};
-    std::vector<size_t> order = {};  // the operand's dims in the window, from outside in
+    std::vector<int64_t> window = {};  // points per dim of the operand
+    std::vector<size_t> order = {};    // the operand's dims in the window, from outside in
   };
 
   // ---- Setting up ------------------------------------------------------------------------------
@@ -96,14 +92,14 @@ class GemmBuilder {
         last = dim;
     for (const Tile& lanes : schedule_.lanes)
       if (contraction_.sides[side][static_cast<size_t>(lanes.dim)]) last = lanes.dim;
-    if (last && lie_side_by_side(operand_value(side), operand_index(side), *last))
+    if (last && lie_side_by_side(operand_value(side), contraction_.reads[side], *last))
       operands_[side].lanes = last;
   }
 
   // The dim whose points are neighbours in memory is the last one.
   void set_up_window(size_t side) {
     Operand& operand = operands_[side];
-    operand.window = window_of(body_, space_, contraction_, schedule_, side).value();
+    operand.window = window_of(contraction_, space_, schedule_, side).value();
     const int rank = graph_.type(operand_value(side)).rank();
     for (int dim = rank; dim-- > 0 && !operand.lanes;)
       if (lie_side_by_side(operand_value(side), identity_index(rank), dim)) operand.lanes = dim;
@@ -111,8 +107,15 @@ class GemmBuilder {
     for (int dim = 0; dim < rank; ++dim)
       if (dim != operand.lanes) operand.order.push_back(static_cast<size_t>(dim));
     if (operand.lanes) operand.order.push_back(static_cast<size_t>(*operand.lanes));
-    for (size_t dim : operand.order) extents.push_back(operand.window.extents[dim]);
+    for (size_t dim : operand.order) extents.push_back(operand.window[dim]);
+    if (!extents.empty()) extents.back() = apart(extents.back().value());
     scratch(side, extents);
+  }
+
+  // Rows that lie a power of two apart would compete for the same places of a cache.
+  int64_t apart(int64_t extent) const {
+    const int64_t line = 64 * 8 / bits(wide_);
+    return extent % (4 * line) == 0 ? extent + line : extent;
   }
 
   void scratch(size_t side, const std::vector<Dim>& dims) {
@@ -137,23 +140,16 @@ class GemmBuilder {
     const Operand& lhs = operands_[0];
     if (lhs.packing == Packing::window && operands_[1].packing == Packing::panels) {
       Indices index;
-      for (size_t dim : lhs.order) index.push_back(lhs.window.index[dim]);
+      for (size_t dim : lhs.order) index.push_back(contraction_.reads[0][dim]);
       return index;
     }
     const auto input = std::ranges::find(graph_.inputs(), operand_value(1));
     if (input == graph_.inputs().end()) return {};
     return stored_index(body_.inputs[static_cast<size_t>(input - graph_.inputs().begin())],
-                        operand_index(1));
+                        contraction_.reads[1]);
   }
 
   ValueId operand_value(size_t side) const { return graph_.operands(space_.anchor)[side]; }
-
-  // Where the contraction reads the operand, by the space's dims.
-  Indices operand_index(size_t side) const {
-    Indices iters = contraction_.index;
-    for (int d = space_.parallel; d < dim_count(); ++d) iters.push_back(IndexExpr::iter(d));
-    return composed(relation_of(space_.anchor).operands[side].at(0).index, iters);
-  }
 
   // Whether the points along an iter of the index are neighbours in the memory that the value is
   // made of.
@@ -333,7 +329,6 @@ class GemmBuilder {
     }
   }
 
-  // The dim in lanes goes last: what one number is multiplied with stays in a few registers.
   void tile_points(Exec exec, size_t at, const std::function<void()>& body) {
     if (at == schedule_.order.size()) {
       if (exec == Exec::lanes) return body();
@@ -397,7 +392,7 @@ class GemmBuilder {
   }
 
   // Where the point at hand is in the window: how far it is from the block's first one.
-  Indices window_index(const Operand& operand) const {
+  Indices window_index(size_t side) const {
     const Indices none(dims_.size(), 0);
     Indices from_first;
     for (int dim = 0; dim < dim_count(); ++dim) {
@@ -405,8 +400,8 @@ class GemmBuilder {
       from_first.push_back(dim < space_.parallel ? at.tile.point(at.trip, at.u, at.lane) : at.trip);
     }
     Indices index;
-    for (size_t dim : operand.order) {
-      const IndexExpr& expr = operand.window.index[dim];
+    for (size_t dim : operands_[side].order) {
+      const IndexExpr& expr = contraction_.reads[side][dim];
       index.push_back(expr.substitute(from_first) - expr.substitute(none));
     }
     return index;
@@ -426,8 +421,8 @@ class GemmBuilder {
     const Operand& operand = operands_[side];
     if (!operand.is_packed) return std::nullopt;
     set_reduction(iters);
-    return tiles_.load(operand.buffer, operand.packing == Packing::window ? window_index(operand)
-                                                                          : panel_index(side));
+    return tiles_.load(operand.buffer,
+                       operand.packing == Packing::window ? window_index(side) : panel_index(side));
   }
 
   void set_reduction(const Indices& iters) {
@@ -514,7 +509,7 @@ class GemmBuilder {
     const Operand& operand = operands_[side];
     if (at == operand.order.size()) return pack_window_point(side, point, gaps);
     const size_t dim = operand.order[at];
-    const int64_t extent = operand.window.extents[dim];
+    const int64_t extent = operand.window[dim];
     const bool has_lanes = operand.lanes == static_cast<int>(dim) && !schedule_.lanes.empty();
     for (const TilePart& part : tile_parts(extent, 1, has_lanes ? schedule_.lanes[0].count : 1)) {
       open_loop(tiles_, Exec::loop, "w", part.trips, [&](const IndexExpr& trip) {
@@ -536,7 +531,7 @@ class GemmBuilder {
     Indices index, in_window;
     Guards inside;
     for (size_t dim = 0; dim < point.size(); ++dim) {
-      index.push_back(operand.window.index[dim].substitute(first) + point[dim]);
+      index.push_back(contraction_.reads[side][dim].substitute(first) + point[dim]);
       inside.push_back({index.back(), 0, type.dim(static_cast<int>(dim))});
     }
     for (size_t dim : operand.order) in_window.push_back(point[dim]);

@@ -57,7 +57,7 @@ class NestBuilder {
       const bool is_divided = steps_.size() < static_cast<size_t>(schedule_.threads);
       steps_.push_back({Kind::trips, static_cast<size_t>(dim), is_divided});
     }
-    for (int dim : order)
+    for (int dim : tile_order(order, schedule_.lanes))
       if (tile_of(schedule_.unroll, dim) > 1)
         steps_.push_back({Kind::unroll, static_cast<size_t>(dim)});
     for (int dim : order)

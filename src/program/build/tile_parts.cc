@@ -24,6 +24,13 @@ std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes) {
   return parts;
 }
 
+std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> lanes) {
+  std::vector<int> dims(order.begin(), order.end());
+  for (const Tile& tile : lanes)
+    if (std::erase(dims, tile.dim) > 0) dims.push_back(tile.dim);
+  return dims;
+}
+
 void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
                const std::function<void(IndexExpr)>& body) {
   if (extent.is(1)) return body(0);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "plan/schedule.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {
@@ -22,6 +24,10 @@ struct TilePart {
 
 // At least one; that of a dim without points has no trips.
 std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes);
+
+// The dims in whose loops the points of a tile are taken, from outside in: the one in lanes last,
+// so that what one number is combined with stays in a few registers.
+std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> lanes);
 
 // Opens a loop, unless it has one trip.
 void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
