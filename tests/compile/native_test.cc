@@ -4,6 +4,7 @@
 
 #include "compile/native_engine.h"
 #include "report/accuracy.h"
+#include "tests/codegen/native.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -11,29 +12,54 @@
 namespace hone {
 namespace {
 
-// Compiles the graph and compares all outputs with the reference.
-void check(const Graph& graph, std::span<const Tensor> inputs, const Target& target,
-           std::optional<uint64_t> plan_seed = {}) {
-  NativeEngine engine(target, {.plan_seed = plan_seed});
-  const auto shared = std::make_shared<Graph>(graph);
-  Result<std::vector<Tensor>> actual = engine.run(shared, inputs);
-  ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-  auto reference = [&](Numerics numerics) {
-    return evaluate(graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true}).value();
+constexpr uint64_t kInputSeeds = 5;
+
+// A graph with inputs, and what the reference makes of them.
+struct Known {
+  struct Run {
+    std::vector<Tensor> inputs, wide, fp32;
   };
-  const std::vector<Tensor> wide = reference(Numerics::wide), fp32 = reference(Numerics::fp32);
-  for (size_t i = 0; i < wide.size(); ++i) {
-    Result<Accuracy> result = accuracy((*actual)[i], wide[i], fp32[i]);
-    ASSERT_TRUE(result.ok()) << result.error().to_string();
-    EXPECT_TRUE(result->passed()) << "output " << i << ": " << result->to_string();
+  std::shared_ptr<Graph> graph;
+  std::vector<Run> runs;
+};
+
+Known known(Graph graph, uint64_t seeds) {
+  Known known = {std::make_shared<Graph>(std::move(graph)), {}};
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    const std::vector<Tensor> inputs = random_inputs(*known.graph, seed).value();
+    auto reference = [&](Numerics numerics) {
+      return evaluate(*known.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
+          .value();
+    };
+    known.runs.push_back({inputs, reference(Numerics::wide), reference(Numerics::fp32)});
   }
+  return known;
+}
+
+// Compiles the graph once, and compares all outputs of all runs with the reference.
+void check(const Known& known, const Target& target, std::optional<uint64_t> plan_seed = {}) {
+  NativeEngine engine(target, {.plan_seed = plan_seed});
+  for (size_t run = 0; run < known.runs.size(); ++run) {
+    const auto& [inputs, wide, fp32] = known.runs[run];
+    Result<std::vector<Tensor>> actual = engine.run(known.graph, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    for (size_t i = 0; i < wide.size(); ++i) {
+      Result<Accuracy> result = accuracy((*actual)[i], wide[i], fp32[i]);
+      ASSERT_TRUE(result.ok()) << result.error().to_string();
+      EXPECT_TRUE(result->passed())
+          << "run " << run << ", output " << i << ": " << result->to_string();
+    }
+  }
+}
+
+Graph tiny(const std::string& name) {
+  return build_zoo_model(name, {.size = ZooSize::tiny}).value();
 }
 
 class NativeZoo : public testing::TestWithParam<std::string> {};
 
 TEST_P(NativeZoo, IsAsAccurateAsFp32) {
-  const Graph graph = build_zoo_model(GetParam(), {.size = ZooSize::tiny}).value();
-  check(graph, random_inputs(graph, 1).value(), host_target().value());
+  check(known(tiny(GetParam()), kInputSeeds), host_target().value());
 }
 
 // Other seeds every day.
@@ -43,12 +69,30 @@ uint64_t seed_of_today() {
 }
 
 TEST_P(NativeZoo, ComputesTheSameUnderRandomPlans) {
-  const Graph graph = build_zoo_model(GetParam(), {.size = ZooSize::tiny}).value();
+  const Known model = known(tiny(GetParam()), 1);
   const Target host = host_target().value();
   const Target target = restricted(host, std::min(host.isa, Isa::avx2));
   for (uint64_t seed : {2 * seed_of_today(), 2 * seed_of_today() + 1}) {
     SCOPED_TRACE(seed);
-    check(graph, random_inputs(graph, 1).value(), target, seed);
+    check(model, target, seed);
+  }
+}
+
+TEST_P(NativeZoo, DISABLED_SweepRandomPlans) {
+  const Known model = known(tiny(GetParam()), 1);
+  for (const Target& target : host_targets()) {
+    for (uint64_t seed = 100; seed < 120; ++seed) {
+      SCOPED_TRACE(fmt::format("{} seed {}", name(target.isa), seed));
+      check(model, target, seed);
+    }
+  }
+}
+
+TEST_P(NativeZoo, DISABLED_SweepFullSize) {
+  const Known model = known(build_zoo_model(GetParam()).value(), 1);
+  for (const Target& target : host_targets()) {
+    SCOPED_TRACE(name(target.isa));
+    check(model, target);
   }
 }
 
