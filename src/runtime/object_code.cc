@@ -20,7 +20,7 @@ std::span<const Import> default_imports() {
 }
 
 // Lays the sections out one after another, by what may be done with them:
-//   code      sections, then a stub for each import: jmp *[its slot]. Imports may be farther away
+//   code      sections, then a jump for each import: jmp *[its slot]. Imports may be farther away
 //             than the 31 bits of a call.
 //   constants sections, then a slot for each symbol whose address is asked for: the 8 bytes of it
 //   data      sections
@@ -46,14 +46,14 @@ class ObjectLoader {
  private:
   enum class Area : uint8_t { code, constants, data, none };
   static constexpr int64_t kBefore = 64;  // UBSan reads in front of a function that it calls
-  static constexpr int64_t kStub = 8;
+  static constexpr int64_t kJump = 8;
   static constexpr int64_t kSlot = 8;
   static constexpr int64_t kNowhere = -1;
 
   // What a symbol needs beside itself, as offsets in the memory.
   struct Extra {
-    bool has_stub = false;
-    int64_t stub = 0;
+    bool has_jump = false;
+    int64_t jump = 0;
     int64_t slot = 0;
   };
 
@@ -158,7 +158,7 @@ Status ObjectLoader::examine(const elf::Section& section, const elf::Relocation&
       return unsupported("'{}' is not among the functions that code may call", symbol.name);
     }
     if (width == 4) {  // by way of its slot
-      extras_[relocation.symbol].has_stub |= !needs_slot;
+      extras_[relocation.symbol].has_jump |= !needs_slot;
     }
     return {};
   }
@@ -195,7 +195,7 @@ Result<int64_t> ObjectLoader::lay_out(Area area, int64_t begin) {
     if (areas_[i] == area) places_[i] = HONE_TRY(take(section.size, section.alignment));
   }
   for (auto& [symbol, extra] : extras_) {
-    if (area == Area::code && extra.has_stub) extra.stub = HONE_TRY(take(kStub, kStub));
+    if (area == Area::code && extra.has_jump) extra.jump = HONE_TRY(take(kJump, kJump));
     if (area == Area::constants) extra.slot = HONE_TRY(take(kSlot, kSlot));
   }
   return end;
@@ -209,11 +209,11 @@ void ObjectLoader::copy() {
   }
   for (const auto& [symbol, extra] : extras_) {
     write(extra.slot, address(file_.symbols[symbol]));
-    if (!extra.has_stub) continue;
+    if (!extra.has_jump) continue;
     // ff 25 d32: jmp *[rip + d32], of 6 bytes; 0f 0b: ud2.
-    write(extra.stub, uint16_t{0x25ff});
-    write(extra.stub + 2, static_cast<int32_t>(extra.slot - (extra.stub + 6)));
-    write(extra.stub + 6, uint16_t{0x0b0f});
+    write(extra.jump, uint16_t{0x25ff});
+    write(extra.jump + 2, static_cast<int32_t>(extra.slot - (extra.jump + 6)));
+    write(extra.jump + 6, uint16_t{0x0b0f});
   }
 }
 
@@ -248,7 +248,7 @@ Status ObjectLoader::relocate(const elf::Section& section, const elf::Relocation
     case R_X86_64_PC64: write(place, address(symbol) + addend - address(place)); return {};
     case R_X86_64_PC32:
     case R_X86_64_PLT32:
-      value = symbol.section == SHN_UNDEF ? address(extras_.at(relocation.symbol).stub)
+      value = symbol.section == SHN_UNDEF ? address(extras_.at(relocation.symbol).jump)
                                           : address(symbol);
       break;
     default: value = address(extras_.at(relocation.symbol).slot); break;

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
 #include "plan/kernel_body.h"
 #include "program/build/kernel.h"
 #include "program/tiles/interpret.h"
 #include "report/compare.h"
+#include "zoo/random/random_graph.h"
 
 namespace hone {
 
@@ -74,12 +77,22 @@ inline std::string text_of(const Schedule& s) {
                      name(s.pack_rhs));
 }
 
-// Builds the kernel, and checks text, proof of bounds, and both orders of its points against the
-// reference. Results may differ by so many times the default tolerance.
-inline void check_kernel(const KernelBody& body, const Schedule& schedule,
-                         const std::vector<Tensor>& inputs, double slack = 1) {
-  SCOPED_TRACE(text_of(schedule));
-  Result<TileProgram> program = build_kernel(body, schedule, "k");
+// `slack`: so many times the default tolerance.
+inline void expect_close(std::span<const Tensor> actual, std::span<const Tensor> expected,
+                         double slack = 1) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Tolerance tolerance = default_tolerance(expected[i].dtype());
+    tolerance = {tolerance.relative * slack, tolerance.absolute * slack};
+    Result<Comparison> comparison = compare(actual[i], expected[i], tolerance);
+    ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
+    EXPECT_TRUE(comparison->passed()) << comparison->to_string();
+  }
+}
+
+// Checks text, proof of bounds, and both orders of points.
+inline void check_program(const Result<TileProgram>& program, std::span<const Tensor> inputs,
+                          std::span<const Tensor> expected, double slack = 1) {
   ASSERT_TRUE(program.ok()) << program.error().to_string();
   const std::string text = print(*program);
   SCOPED_TRACE(text);
@@ -88,22 +101,51 @@ inline void check_kernel(const KernelBody& body, const Schedule& schedule,
   Result<TileProgram> again = parse_tiles(text);
   ASSERT_TRUE(again.ok()) << again.error().to_string();
   EXPECT_EQ(print(*again), text);
+  for (bool backwards : {false, true}) {
+    Result<std::vector<Tensor>> actual = interpret(*again, inputs, {.backwards = backwards});
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    expect_close(*actual, expected, slack);
+  }
+}
 
-  const std::vector<Tensor> expected =
+// Builds the kernel, and holds it against the reference.
+inline void check_kernel(const KernelBody& body, const Schedule& schedule,
+                         const std::vector<Tensor>& inputs, double slack = 1) {
+  SCOPED_TRACE(text_of(schedule));
+  std::vector<Tensor> expected =
       evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = stored(expected[i], body.outputs[i]);
   std::vector<Tensor> memory;
   for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
-  for (bool backwards : {false, true}) {
-    Result<std::vector<Tensor>> actual = interpret(*again, memory, {.backwards = backwards});
-    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-    ASSERT_EQ(actual->size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i) {
-      Tolerance tolerance = default_tolerance(expected[i].dtype());
-      tolerance = {tolerance.relative * slack, tolerance.absolute * slack};
-      Result<Comparison> comparison =
-          compare((*actual)[i], stored(expected[i], body.outputs[i]), tolerance);
-      ASSERT_TRUE(comparison.ok()) << comparison.error().to_string();
-      EXPECT_TRUE(comparison->passed()) << comparison->to_string();
+  check_program(build_kernel(body, schedule, "k"), memory, expected, slack);
+}
+
+// A node of a random graph as a kernel of its own.
+struct NodeKernel {
+  Opcode opcode;
+  uint64_t seed;  // of its graph
+  Result<TileProgram> program;
+  std::vector<Tensor> inputs, expected;
+};
+
+// Calls check for each, until one fails.
+inline void each_node_kernel(uint64_t first, uint64_t count,
+                             const std::function<void(const NodeKernel&)>& check) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = random_graph({.seed = seed, .max_steps = 10, .max_elements = 64});
+    const std::vector<Tensor> values = all_values(graph, random_graph_inputs(graph, seed));
+    for (NodeId node : graph.nodes()) {
+      if (!is_kernel(graph.opcode(node))) continue;
+      SCOPED_TRACE(graph.describe(node) + " " + graph.op(node).attrs_to_string());
+      const std::vector<Type> operands = graph.operand_types(node);
+      NodeKernel kernel = {
+          graph.opcode(node), seed, build_generic({graph.op(node), operands}, "k"), {}, {}};
+      for (ValueId operand : graph.operands(node))
+        if (!operand.is_none()) kernel.inputs.push_back(values[operand.index]);
+      for (ValueId result : graph.results(node)) kernel.expected.push_back(values[result.index]);
+      check(kernel);
+      if (testing::Test::HasFailure()) return;
     }
   }
 }

@@ -60,7 +60,7 @@ class FoldLoops {
 
   // Whole tiles first, then what is left of each dim.
   tile::Scalar run(tile::Scalar so_far, size_t d = 0) {
-    if (d == dims_.size()) return unrolled(0, so_far);
+    if (d == dims_.size()) return nested(Exec::unroll, 0, so_far);
     for (const TilePart& part : dims_[d].parts) {
       dims_[d].part = part;
       so_far = run(so_far, d + 1);
@@ -69,31 +69,20 @@ class FoldLoops {
   }
 
  private:
-  tile::Scalar unrolled(size_t d, tile::Scalar so_far) {
-    if (d == dims_.size()) return lanes(0, so_far);
+  // From outside in: what is side by side in registers, in lanes, and one trip after another.
+  tile::Scalar nested(Exec exec, size_t d, tile::Scalar so_far) {
+    if (d == dims_.size()) {
+      if (exec == Exec::loop) return step_(so_far, dims_);
+      return nested(exec == Exec::unroll ? Exec::lanes : Exec::loop, 0, so_far);
+    }
     FoldDim& dim = dims_[d];
-    return open_carry(tiles_, Exec::unroll, dim.name, dim.part.unroll, so_far, combine_,
-                      [&](IndexExpr u, tile::Scalar inside) {
-                        dim.u = std::move(u);
-                        return unrolled(d + 1, inside);
-                      });
-  }
-  tile::Scalar lanes(size_t d, tile::Scalar so_far) {
-    if (d == dims_.size()) return trips(0, so_far);
-    FoldDim& dim = dims_[d];
-    return open_carry(tiles_, Exec::lanes, dim.name, dim.part.lanes, so_far, combine_,
-                      [&](IndexExpr lane, tile::Scalar inside) {
-                        dim.lane = std::move(lane);
-                        return lanes(d + 1, inside);
-                      });
-  }
-  tile::Scalar trips(size_t d, tile::Scalar so_far) {
-    if (d == dims_.size()) return step_(so_far, dims_);
-    FoldDim& dim = dims_[d];
-    return open_carry(tiles_, Exec::loop, dim.name, dim.part.trips, so_far, combine_,
-                      [&](IndexExpr trip, tile::Scalar inside) {
-                        dim.trip = std::move(trip);
-                        return trips(d + 1, inside);
+    const bool is_unroll = exec == Exec::unroll, is_lanes = exec == Exec::lanes;
+    const Dim extent = is_unroll ? dim.part.unroll : is_lanes ? dim.part.lanes : dim.part.trips;
+    IndexExpr& at = is_unroll ? dim.u : is_lanes ? dim.lane : dim.trip;
+    return open_carry(tiles_, exec, dim.name, extent, so_far, combine_,
+                      [&](IndexExpr index, tile::Scalar inside) {
+                        at = std::move(index);
+                        return nested(exec, d + 1, inside);
                       });
   }
 
