@@ -174,6 +174,7 @@ Result<Graph> named(const Graph& graph) {
 Result<Graph> prepare(const Graph& graph) {
   Graph spelled = HONE_TRY(expand_composites(HONE_TRY(widen_composites(graph))));
   Graph folded = HONE_TRY(fold_constants(spelled));
+  folded = HONE_TRY(fold_constants(HONE_TRY(sink_constants(folded))));
   Graph merged = HONE_TRY(merge_common_subexpressions(HONE_TRY(splats_as_broadcasts(folded))));
   // Named twice, so that the new nodes are called after their readers.
   return named(HONE_TRY(Unsharing(HONE_TRY(named(merged))).run()));
