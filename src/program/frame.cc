@@ -17,6 +17,21 @@ void append(std::vector<BufferId>& list, const std::vector<BufferId>& more) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
+void append(std::vector<BufferId>& list, const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    list.push_back(change.state);
+    list.push_back(change.next);
+  }
+}
+
+// Lists of different lengths, which verify() refuses, agree as far as they go.
+std::vector<Change> changes(const std::vector<BufferId>& state, const std::vector<BufferId>& next) {
+  std::vector<Change> list;
+  for (size_t i = 0; i < std::min(state.size(), next.size()); ++i)
+    if (state[i] != next[i]) list.push_back({state[i], next[i]});
+  return list;
+}
+
 template <class T>
 void sort_once(std::vector<T>& list) {
   std::ranges::sort(list);
@@ -47,14 +62,12 @@ struct Writes {
   std::vector<BufferId> operator()(const Branch& c) const { return c.outputs; }
   std::vector<BufferId> operator()(const Loop& c) const {
     std::vector<BufferId> list = {c.condition};
-    append(list, c.state);
-    append(list, c.next);
+    append(list, changes_of(c));
     return list;
   }
   std::vector<BufferId> operator()(const Scan& c) const {
-    std::vector<BufferId> list = c.state;
-    append(list, c.next);
-    append(list, c.ys);
+    std::vector<BufferId> list = c.ys;
+    append(list, changes_of(c));
     return list;
   }
 };
@@ -99,6 +112,20 @@ class Space {
 std::vector<BufferId> reads_of(const Command& command) { return std::visit(Reads(), command.kind); }
 std::vector<BufferId> writes_of(const Command& command) {
   return std::visit(Writes(), command.kind);
+}
+
+std::vector<Change> changes_of(const Loop& loop) { return changes(loop.state, loop.next); }
+std::vector<Change> changes_of(const Scan& scan) { return changes(scan.state, scan.next); }
+std::vector<Change> changes_of(const Command& command) {
+  if (const Loop* loop = std::get_if<Loop>(&command.kind)) return changes_of(*loop);
+  if (const Scan* scan = std::get_if<Scan>(&command.kind)) return changes_of(*scan);
+  return {};
+}
+
+std::vector<BufferId> next_of(std::span<const Change> changes) {
+  std::vector<BufferId> list;
+  for (const Change& change : changes) list.push_back(change.next);
+  return list;
 }
 
 BufferId base_of(const Frame& frame, BufferId buffer) {

@@ -19,6 +19,17 @@ Accesses accesses_of(const Frame& frame, const Command& command);
 std::vector<BufferId> reads_of(const Command& command);
 std::vector<BufferId> writes_of(const Command& command);
 
+// A state of a loop that changes, and where its next value comes.
+struct Change {
+  BufferId state = 0;
+  BufferId next = 0;
+};
+std::vector<Change> changes_of(const Loop& loop);
+std::vector<Change> changes_of(const Scan& scan);
+std::vector<Change> changes_of(const Command& command);  // of no loop: none
+// What the body writes, but for its part of stacks.
+std::vector<BufferId> next_of(std::span<const Change> changes);
+
 BufferId base_of(const Frame& frame, BufferId buffer);
 std::vector<BufferId> buffers_of(const Frame& frame, Role role);
 std::vector<FrameRef> frames_of(const Command& command);

@@ -182,18 +182,20 @@ class Instantiation {
 
   Status add(const Loop& c, const Places& places, int64_t top, image::Block& out) {
     const std::string name = name_;
-    const Places state = pick(places, c.state), next = pick(places, c.next);
+    const std::vector<Change> changes = changes_of(c);
+    const Places state = pick(places, c.state), next = pick(places, next_of(changes));
     image::While loop;
     loop.condition = places[c.condition];
     HONE_TRY(frame(*c.test, state, {loop.condition}, top, loop.test));
     HONE_TRY(frame(*c.body, state, next, top, loop.body));
-    HONE_TRY(advance(name, state, next, loop.body));
+    HONE_TRY(advance(name, changes, places, loop.body));
     return push(out, name, std::move(loop));
   }
 
   Status add(const Scan& c, const Places& places, int64_t top, image::Block& out) {
     const std::string name = name_;
-    const Places state = pick(places, c.state), next = pick(places, c.next);
+    const std::vector<Change> changes = changes_of(c);
+    const Places state = pick(places, c.state), next = pick(places, next_of(changes));
     image::Repeat repeat;
     repeat.loop = image_.loops++;
     repeat.trips = c.trips.value();
@@ -202,7 +204,7 @@ class Instantiation {
     add_steps(c.xs, *c.body, Role::input, places, repeat, inputs);
     add_steps(c.ys, *c.body, Role::output, places, repeat, outputs);
     HONE_TRY(frame(*c.body, inputs, outputs, top, repeat.body));
-    HONE_TRY(advance(name, state, next, repeat.body));
+    HONE_TRY(advance(name, changes, places, repeat.body));
     return push(out, name, std::move(repeat));
   }
 
@@ -217,10 +219,10 @@ class Instantiation {
     }
   }
 
-  Status advance(const std::string& name, const Places& state, const Places& next,
+  Status advance(const std::string& name, std::span<const Change> changes, const Places& places,
                  image::Block& out) {
-    for (size_t i = 0; i < state.size(); ++i)
-      HONE_TRY(push(out, name, image::Copy{next[i], state[i]}));
+    for (const auto& [state, next] : changes)
+      HONE_TRY(push(out, name, image::Copy{places[next], places[state]}));
     return {};
   }
 

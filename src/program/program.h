@@ -80,7 +80,8 @@ struct Branch {
 };
 
 // while (test(state)) { next = body(state); state = next; }
-// The state's buffers hold the first values before, the last ones after.
+// The state's buffers hold the first values before, the last ones after. A state that is its own
+// `next` stays as it is: it is only read, and the body has no output for it.
 struct Loop {
   FrameRef test;  // writes `condition`
   FrameRef body;
@@ -92,6 +93,7 @@ struct Loop {
 // for each of `trips` steps, from the last to the first if `reverse`:
 // (next, ys[step]) = body(state, xs[step]); state = next.
 // A step's part of xs and ys is one of `trips` equal runs of bytes, which the body takes in place.
+// A state that is its own `next` stays as it is, as in a Loop.
 struct Scan {
   FrameRef body;
   Dim trips = 0;

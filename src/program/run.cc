@@ -143,10 +143,9 @@ class Runner {
   static void copy(Place from, Place to, Type type) {
     std::memcpy(to.writable, from.data, static_cast<size_t>(size_of(type)));
   }
-  static void copy(const Frame& frame, const std::vector<BufferId>& from,
-                   const std::vector<BufferId>& to, const Places& places) {
-    for (size_t i = 0; i < from.size(); ++i)
-      copy(places[from[i]], places[to[i]], frame.buffers[from[i]].type);
+  static void advance(const Frame& frame, std::span<const Change> changes, const Places& places) {
+    for (const auto& [state, next] : changes)
+      copy(places[next], places[state], frame.buffers[next].type);
   }
 
   Status execute(const Frame& frame, const Launch& c, const Places& places, int64_t /*top*/) {
@@ -163,7 +162,7 @@ class Runner {
   }
 
   Status execute(const Frame& frame, const Copy& c, const Places& places, int64_t /*top*/) {
-    copy(frame, {c.from}, {c.to}, places);
+    copy(places[c.from], places[c.to], frame.buffers[c.from].type);
     return {};
   }
 
@@ -178,29 +177,31 @@ class Runner {
   static bool is_true(Place condition) { return *condition.data != std::byte{0}; }
 
   Status execute(const Frame& frame, const Loop& c, const Places& places, int64_t top) {
-    const Places state = pick(places, c.state), next = pick(places, c.next);
+    const std::vector<Change> changes = changes_of(c);
+    const Places state = pick(places, c.state), next = pick(places, next_of(changes));
     for (int64_t iteration = 0;; ++iteration) {
       HONE_TRY(execute(*c.test, state, {places[c.condition]}, top));
       if (!is_true(places[c.condition])) return {};
       if (iteration == options_.max_iterations)
         return over_limit("the loop did not end within {} iterations", iteration);
       HONE_TRY(execute(*c.body, state, next, top));
-      copy(frame, c.next, c.state, places);
+      advance(frame, changes, places);
     }
   }
 
   Status execute(const Frame& frame, const Scan& c, const Places& places, int64_t top) {
     const int64_t trips = c.trips.value();
+    const std::vector<Change> changes = changes_of(c);
     for (int64_t trip = 0; trip < trips; ++trip) {
       const int64_t step = c.reverse ? trips - 1 - trip : trip;
-      Places inputs = pick(places, c.state), outputs = pick(places, c.next);
+      Places inputs = pick(places, c.state), outputs = pick(places, next_of(changes));
       auto part = [&](BufferId b) {
         return places[b].behind(size_of(frame.buffers[b].type) / trips * step);
       };
       for (BufferId b : c.xs) inputs.push_back(part(b));
       for (BufferId b : c.ys) outputs.push_back(part(b));
       HONE_TRY(execute(*c.body, inputs, outputs, top));
-      copy(frame, c.next, c.state, places);
+      advance(frame, changes, places);
     }
     return {};
   }

@@ -175,16 +175,12 @@ class FrameVerifier {
         return bad_input("{} %{} is written", name(buffer(b).role), buffer(b).name);
       is_written_[b] = true;
     }
-    const std::vector<BufferId> state = state_of(command);
-    for (BufferId b : reads_of(command))
-      if (std::ranges::binary_search(writes, base_of(frame_, b)) &&
-          std::ranges::find(state, b) == state.end())
+    std::vector<BufferId> reads = reads_of(command);
+    for (const Change& change : changes_of(command))
+      reads.erase(std::ranges::find(reads, change.state));
+    for (BufferId b : reads)
+      if (std::ranges::binary_search(writes, base_of(frame_, b)))
         return bad_input("%{} is read and written", buffer(b).name);
-    return {};
-  }
-  static std::vector<BufferId> state_of(const Command& command) {
-    if (const Loop* loop = std::get_if<Loop>(&command.kind)) return loop->state;
-    if (const Scan* scan = std::get_if<Scan>(&command.kind)) return scan->state;
     return {};
   }
 
@@ -216,17 +212,22 @@ class FrameVerifier {
 
   Status check(const Loop& c) const {
     HONE_TRY(condition(c.condition));
+    HONE_TRY(state_count(c.state, c.next));
     HONE_TRY(ports(*c.test, c.state, {c.condition}));
-    return ports(*c.body, c.state, c.next);
+    return ports(*c.body, c.state, next_of(changes_of(c)));
   }
 
   Status check(const Scan& c) const {
     if (!provably_le(0, c.trips)) return bad_input("it makes {} steps", c.trips.to_string());
-    if (c.next.size() != c.state.size())
-      return bad_input("{} values become {}", c.state.size(), c.next.size());
+    HONE_TRY(state_count(c.state, c.next));
     HONE_TRY(same_types("outputs", c.body->name, types_of(c.state), c.next));
     HONE_TRY(steps(c, Role::input, c.state, c.xs));
-    return steps(c, Role::output, c.next, c.ys);
+    return steps(c, Role::output, next_of(changes_of(c)), c.ys);
+  }
+
+  static Status state_count(const std::vector<BufferId>& state, const std::vector<BufferId>& next) {
+    if (next.size() == state.size()) return {};
+    return bad_input("{} values become {}", state.size(), next.size());
   }
 
   // The frame's ports are the state, then one step's part of each stack.

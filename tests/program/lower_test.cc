@@ -130,6 +130,32 @@ TEST(Lower, LoopsOfNoSteps) {
       "}\n");
 }
 
+// It is copied for those behind the loop, if there are any.
+TEST(Lower, WhatALoopHandsOnIsReadInPlace) {
+  const Graph graph = parse_graph(
+                          "graph @g(%x: f32[3], %w: f32[3], %v: f32[3], %xs: f32[4, 3]) {\n"
+                          "  %f, %k, %u, %ys = scan %x, %w, %v, %xs {carried = 3, reverse = true}\n"
+                          "    body (%s: f32[3], %w: f32[3], %v: f32[3], %r: f32[3]) {\n"
+                          "      %p = mul %s, %w\n  %q = add %p, %r\n  %z = sub %q, %v\n"
+                          "      return %z, %w, %v, %w }\n"
+                          "  %i, %j, %m = while %f, %x, %k\n"
+                          "    condition (%a: f32[3], %b: f32[3], %c: f32[3]) {\n"
+                          "      %d = compare %a, %c {direction = lt}\n"
+                          "      %t = reduce %d {kind = and, axes = [0]}\n  return %t }\n"
+                          "    body (%a: f32[3], %b: f32[3], %c: f32[3]) {\n"
+                          "      %two = exp %b\n  %n = add %a, %two\n  return %n, %b, %c }\n"
+                          "  return %f, %i, %ys, %j\n"
+                          "}\n")
+                          .value();
+  const std::vector<Tensor> inputs = random_inputs(graph, 1).value();
+  check_lowered(graph, completed(graph), inputs);
+  const std::string text = print(lower(graph, completed(graph), two_cores()).value());
+  EXPECT_THAT(text, HasSubstr("(%f, %x1, %x2 over %x3) -> (%f.next, %x1, %x2 over %ys)"));
+  EXPECT_THAT(text, HasSubstr("call @main.f(%x, %w, %v, %xs) -> (%f, %k, %ys)"));
+  EXPECT_THAT(text, HasSubstr("(%i, %x1, %x2) -> (%i.next, %x1, %x2)"));
+  EXPECT_THAT(text, HasSubstr("call @main.i(%f, %x, %k) -> (%i, %j)"));
+}
+
 // Steps of three and of one half bytes do not begin with a byte.
 TEST(Lower, StepsWithinBytes) {
   const std::string_view text =

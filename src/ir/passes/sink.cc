@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
+#include "ir/loop_state.h"
 #include "ir/passes/passes.h"
 
 namespace hone {
@@ -18,21 +19,15 @@ struct Unchanged {
 Unchanged unchanged(const Graph& graph, NodeId n) {
   const size_t count = graph.operands(n).size();
   Unchanged found;
-  switch (graph.opcode(n)) {
-    case Opcode::if_: found.first_argument = 1; [[fallthrough]];
-    case Opcode::call:
-      found.operands.assign(count, true);
-      if (found.first_argument > 0) found.operands[0] = false;
-      break;
-    case Opcode::while_: found.states = count; break;
-    case Opcode::scan: found.states = static_cast<size_t>(graph.op(n).integer("carried")); break;
-    default: break;
+  found.operands = unchanged_state(graph, n);
+  found.states = found.operands.size();
+  const bool is_if = graph.opcode(n) == Opcode::if_;
+  if (is_if || graph.opcode(n) == Opcode::call) found.operands.assign(count, true);
+  if (is_if) {
+    found.operands[0] = false;
+    found.first_argument = 1;
   }
   found.operands.resize(count, false);
-  if (found.states == 0) return found;
-  const Graph& body = *graph.regions(n).back();
-  for (size_t i = 0; i < found.states; ++i)
-    found.operands[i] = body.outputs()[i] == body.inputs()[i];
   return found;
 }
 

@@ -29,8 +29,7 @@ class LoopFrame {
     loop.test = command_.regions[0];
     loop.body = command_.regions[1];
     loop.condition = inner_.add("condition", Type::scalar(DType::boolean), Role::temporary);
-    loop.state = outputs_;
-    loop.next = begin();
+    std::tie(loop.state, loop.next) = begin();
     inner_.command(command_.name, std::move(loop));
     return finish();
   }
@@ -43,8 +42,7 @@ class LoopFrame {
     scan.trips =
         inputs_.size() > carried_ ? inner_.type(inputs_[carried_]).dim(0) : op.dims("length")[0];
     scan.reverse = HONE_PLANT(scan_reverse, op.flag("reverse"), false);
-    scan.state.assign(outputs_.begin(), outputs_.begin() + static_cast<int64_t>(carried_));
-    scan.next = begin();
+    std::tie(scan.state, scan.next) = begin();
     for (size_t i = carried_; i < inputs_.size(); ++i)
       scan.xs.push_back(HONE_TRY(in_bytes(inputs_[i], scan.trips)));
     std::vector<std::pair<BufferId, BufferId>> padded;  // and the result
@@ -67,24 +65,38 @@ class LoopFrame {
     for (size_t i = 0; i < command_.inputs.size(); ++i)
       inputs_.push_back(
           inner_.add(fmt::format("x{}", i), outer_.type(command_.inputs[i]), Role::input));
-    for (BufferId output : command_.outputs)
-      outputs_.push_back(inner_.add(outer_.name(output), outer_.type(output), Role::output));
+    for (size_t i = 0; i < command_.outputs.size(); ++i) {
+      const BufferId output = command_.outputs[i];
+      outputs_.push_back(is_written(i)
+                             ? inner_.add(outer_.name(output), outer_.type(output), Role::output)
+                             : inputs_[i]);
+    }
+  }
+  // What the loop changes, or others ask of it.
+  bool is_written(size_t output) const {
+    return output >= carried_ || !command_.unchanged[output] || command_.is_read[output];
   }
 
-  // Copies the first state to where it changes; returns where the next one comes.
-  std::vector<BufferId> begin() {
-    std::vector<BufferId> next;
+  // Copies the first state to where it changes; returns the state and where the next one comes.
+  // What does not change is read where it was before, and copied for those behind the loop.
+  std::pair<std::vector<BufferId>, std::vector<BufferId>> begin() {
+    std::vector<BufferId> state, next;
     for (size_t i = 0; i < carried_; ++i) {
+      if (is_written(i)) inner_.copy(inputs_[i], outputs_[i]);
+      state.push_back(command_.unchanged[i] ? inputs_[i] : outputs_[i]);
       const std::string name = inner_.name(outputs_[i]) + ".next";
-      next.push_back(inner_.add(name, inner_.type(outputs_[i]), Role::temporary));
-      inner_.copy(inputs_[i], outputs_[i]);
+      next.push_back(command_.unchanged[i]
+                         ? inputs_[i]
+                         : inner_.add(name, inner_.type(outputs_[i]), Role::temporary));
     }
-    return next;
+    return {state, next};
   }
 
   Status finish() {
-    outer_.command(command_.name,
-                   Call{std::move(inner_).finish(), command_.inputs, command_.outputs});
+    std::vector<BufferId> written;
+    for (size_t i = 0; i < command_.outputs.size(); ++i)
+      if (is_written(i)) written.push_back(command_.outputs[i]);
+    outer_.command(command_.name, Call{std::move(inner_).finish(), command_.inputs, written});
     return {};
   }
 

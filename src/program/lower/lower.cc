@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loop_state.h"
 #include "plan/packed.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
@@ -104,12 +105,12 @@ class GraphLowering {
         frame_(whole, whole.frame_name(name)),
         buffers_(graph.value_count()) {}
 
-  Result<FrameRef> run() {
+  Result<FrameRef> run(const std::vector<bool>& left_out) {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (graph_.name(ValueId{i}).empty())
         return bad_input("{} has no name", graph_.label(ValueId{i}))
             .with_hint("prepare() names all values");
-    add_ports();
+    add_ports(left_out);
     for (uint32_t i = 0; i < graph_.value_count(); ++i) add_buffer(ValueId{i});
     for (uint32_t s : planned_.order) HONE_TRY(add_step(planned_.steps[s]));
     for (const auto& [value, output] : copies_) frame_.copy(buffer(value), output);
@@ -125,10 +126,12 @@ class GraphLowering {
   }
 
   // An output that something else gives, or another output, is copied at the end.
-  void add_ports() {
+  void add_ports(const std::vector<bool>& left_out) {
     for (ValueId v : graph_.inputs())
       buffers_[v.index] = frame_.add(graph_.name(v), graph_.type(v), Role::input);
-    for (ValueId v : graph_.outputs()) {
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      if (i < left_out.size() && left_out[i]) continue;
+      const ValueId v = graph_.outputs()[i];
       const bool is_written = planned_.home[v.index] == Home::output && !buffers_[v.index];
       const std::string name = fmt::format("{}{}", graph_.name(v), is_written ? "" : ".output");
       const BufferId output = frame_.add(name, graph_.type(v), Role::output);
@@ -177,13 +180,20 @@ class GraphLowering {
 
   Status add_node(const Step& step) {
     const NodeId n = step.nodes[0];
-    NodeCommand command = {graph_, n, step.name, buffers(graph_.operands(n)), {}, {}};
-    for (ValueId v : graph_.results(n)) command.outputs.push_back(buffer(v));
+    NodeCommand command = {graph_, n, step.name, buffers(graph_.operands(n)), {}, {}, {}, {}};
+    command.unchanged = unchanged_state(graph_, n);
+    for (ValueId v : graph_.results(n)) {
+      command.outputs.push_back(buffer(v));
+      command.is_read.push_back(!users_.of(v).empty() || users_.is_output(v));
+    }
     auto [region, end] = std::ranges::equal_range(regions_, n, {}, &RegionRef::node);
-    for (; region != end; ++region)
+    for (; region != end; ++region) {
+      const bool is_body = region->index + 1 == graph_.regions(n).size();
       command.regions.push_back(
           HONE_TRY(whole_.frame(*region->graph, plan_.region.at(region->key),
-                                fmt::format("{}.{}", frame_.name(), region->key))));
+                                fmt::format("{}.{}", frame_.name(), region->key),
+                                is_body ? command.unchanged : std::vector<bool>())));
+    }
     if (command.regions.empty()) return add_collective(frame_, command);
     return add_control(whole_, frame_, command);
   }
@@ -201,8 +211,9 @@ class GraphLowering {
 
 }  // namespace
 
-Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::string_view name) {
-  return GraphLowering(*this, graph, plan, HONE_TRY(planned(plan, graph)), name).run();
+Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::string_view name,
+                                 const std::vector<bool>& left_out) {
+  return GraphLowering(*this, graph, plan, HONE_TRY(planned(plan, graph)), name).run(left_out);
 }
 
 }  // namespace program

@@ -33,7 +33,9 @@ class Lowering {
   // The same for what the plan knows nothing of.
   Result<KernelId> kernel(Graph graph);
 
-  Result<FrameRef> frame(const Graph& graph, const Plan& plan, std::string_view name);
+  // Of the first outputs, those that are said are left out.
+  Result<FrameRef> frame(const Graph& graph, const Plan& plan, std::string_view name,
+                         const std::vector<bool>& left_out = {});
   std::string frame_name(std::string_view wanted) { return frame_names_.fresh(wanted); }
 
   std::span<const Kernel> kernels() const { return kernels_; }
@@ -84,6 +86,8 @@ struct NodeCommand {
   std::vector<BufferId> inputs;
   std::vector<BufferId> outputs;
   std::vector<FrameRef> regions;
+  std::vector<bool> unchanged;  // by state of a loop: its body has no output for it
+  std::vector<bool> is_read;    // by output: somebody needs it
 
   Op op() const { return graph.op(node); }
 };
