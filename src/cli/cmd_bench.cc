@@ -11,13 +11,10 @@ namespace hone::cli {
 namespace {
 
 // Where the time of a run goes, from runs until the time is over.
-Status print_profile(const Model& model, const RunInputs& inputs, const NativeOptions& options,
+Status print_profile(const Graph& graph, const RunInputs& inputs, const NativeOptions& options,
                      double seconds, Console& console) {
   constexpr size_t kRows = 20;
-  const Graph* graph = single_graph(model);
-  if (graph == nullptr)
-    return unsupported("the model has several segments; --profile takes a single graph");
-  Compilation compilation(HONE_TRY(specialize(*graph, inputs.bindings)), options.target,
+  Compilation compilation(HONE_TRY(specialize(graph, inputs.bindings)), options.target,
                           compile_options(options));
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
   HONE_TRY(executable->run(inputs.tensors));
@@ -44,6 +41,9 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   HONE_TRY(check_runs_here(options.target));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
+  const Graph* graph = single_graph(source.model);
+  const bool is_profiled = arguments.given("profile");
+  if (is_profiled && graph == nullptr) return no_single_graph(source.model, "--profile");
   const RunInputs inputs =
       HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
 
@@ -56,8 +56,8 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   const Timing timing = HONE_TRY(measure(arguments.real("seconds"), console.cancel(), run));
   console.print("{}\n", timing.to_string());
   console.note("compiled and run once in {}", format_seconds(first));
-  if (!arguments.given("profile")) return {};
-  return print_profile(source.model, inputs, options, arguments.real("seconds"), console);
+  if (!is_profiled) return {};
+  return print_profile(*graph, inputs, options, arguments.real("seconds"), console);
 }
 
 }  // namespace hone::cli

@@ -1,11 +1,13 @@
 #include "base/file.h"
 #include "base/text.h"
-#include "base/text_table.h"
+#include "base/thread_pool.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cli/stages.h"
+#include "ir/summary.h"
 
 #include <filesystem>
 
@@ -14,23 +16,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct StageTime {
-  Stage stage;
-  double seconds;
+// What of each graph is wanted.
+struct Request {
+  std::string form;  // of --emit; empty: a summary of the stages
+  std::string output;
+  std::optional<Stage> last;  // of the summary; empty: as far as the sizes allow
+  bool wants_times = false;
 };
 
-// The kernels' code in a form that is text, one after another.
-Result<std::string> text_of_kernels(const Program& program, const Target& target, CodeForm form) {
-  std::string text;
-  for (const program::Kernel& kernel : program.kernels) {
-    const std::string code = HONE_TRY(compile_tiles(kernel.tiles, target, "kernel", form));
-    text += fmt::format("{}// {}\n{}\n", text.empty() ? "" : "\n", kernel.tiles.name, code);
+Result<Request> request_of(const Arguments& arguments) {
+  Request request;
+  request.form = arguments.text("emit");
+  request.output = arguments.text("output");
+  request.wants_times = arguments.given("time-passes");
+  if (arguments.given("stop-after")) {
+    if (!request.form.empty())
+      return usage_error("--emit {} stops where that is made; --stop-after does not go with it",
+                         request.form);
+    request.last = stage_from_name(arguments.text("stop-after"));
   }
-  return text;
+  if (request.form == "object" && request.output == "-")
+    return usage_error("--emit object needs a folder: -o DIR");
+  return request;
+}
+
+// The kernels' code in a form that is text, one after another.
+Result<std::string> text_of_kernels(const Program& program, const Target& target, CodeForm form,
+                                    Console& console) {
+  const std::unique_ptr<Progress> progress = console.progress();
+  const auto count = static_cast<int64_t>(program.kernels.size());
+  progress->start(count, "kernels");
+  std::vector<std::string> texts(program.kernels.size());
+  std::vector<Status> states(program.kernels.size());
+  auto compile = [&](size_t i) -> Status {
+    HONE_TRY(console.cancel().check());
+    const TileProgram& tiles = program.kernels[i].tiles;
+    texts[i] = fmt::format("// {}\n{}\n", escape(tiles.name),
+                           HONE_TRY(compile_tiles(tiles, target, "kernel", form)));
+    progress->advance();
+    return {};
+  };
+  default_pool().parallel_for(0, count, 1, [&](int64_t from, int64_t to) {
+    for (auto i = static_cast<size_t>(from); i < static_cast<size_t>(to); ++i)
+      states[i] = compile(i);
+  });
+  progress->finish();
+  for (Status& state : states) HONE_TRY(std::move(state));
+  return join(texts, "\n");
 }
 
 // What --emit asks for; objects have a folder of their own.
-Result<std::string> emitted(Compilation& compilation, const Target& target, std::string_view form) {
+Result<std::string> emitted(Compilation& compilation, const Target& target, std::string_view form,
+                            Console& console) {
   if (form == "graph") return print(*HONE_TRY(compilation.graph()));
   if (form == "plan") return print(*HONE_TRY(compilation.plan()));
   const Program& program = *HONE_TRY(compilation.program());
@@ -40,99 +77,129 @@ Result<std::string> emitted(Compilation& compilation, const Target& target, std:
     for (const program::Kernel& kernel : program.kernels) text += print(kernel.tiles);
     return text;
   }
-  if (form == "mlir") return text_of_kernels(program, target, CodeForm::mlir);
-  if (form == "llvm") return text_of_kernels(program, target, CodeForm::llvm);
-  return text_of_kernels(program, target, CodeForm::assembly);
+  const CodeForm code = form == "mlir"   ? CodeForm::mlir
+                        : form == "llvm" ? CodeForm::llvm
+                                         : CodeForm::assembly;
+  return text_of_kernels(program, target, code, console);
 }
 
-Status write_objects(Compilation& compilation, const std::string& folder, Console& console) {
+Status write_objects(Compilation& compilation, const fs::path& folder, Console& console) {
   const std::span<const KernelCode> kernels = HONE_TRY(compilation.kernels());
   const Program& program = *HONE_TRY(compilation.program());
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return bad_input("cannot make the folder {}: {}", folder, error.message());
+  if (error) return bad_input("cannot make the folder {}: {}", folder.string(), error.message());
   for (size_t i = 0; i < kernels.size(); ++i) {
     // The names of kernels are names of values, which may have any character.
-    const std::string path = fmt::format("{}/kernel{}.o", folder, i);
+    const std::string path = folder / fmt::format("kernel{}.o", i);
     HONE_TRY(write_file_atomic(path, *kernels[i].object));
-    console.note("wrote {}, {}", path, program.kernels[i].tiles.name);
+    console.note("wrote {}, {}", path, escape(program.kernels[i].tiles.name));
   }
   return {};
 }
 
-Status run_until(Compilation& compilation, std::string_view last) {
-  if (last == "graph") return compilation.graph().ok() ? Status() : compilation.graph().error();
-  if (last == "plan") HONE_TRY(compilation.plan());
-  if (last == "program") HONE_TRY(compilation.program());
-  if (last == "kernels") HONE_TRY(compilation.kernels());
-  if (last == "image") HONE_TRY(compilation.image());
-  return {};
+Result<std::string> summary(Compilation& compilation, Stage last) {
+  std::string text;
+  for (Stage stage : kStages) {
+    if (stage > last) break;
+    text += fmt::format("{:8} {}\n", name(stage), HONE_TRY(made_by(stage, compilation)));
+  }
+  return text;
 }
 
-Result<std::string> summary(Compilation& compilation, std::string_view last) {
+// "--dim N=1": numbers for all that is open.
+std::string open_sizes_hint(const Graph& graph) {
+  std::vector<std::string> options;
+  for (const auto& [name, size] : smallest_bindings(graph, {}))
+    options.push_back(fmt::format("--dim {}={}", name, size.to_string()));
+  return join(options, " ");
+}
+
+// How far a graph can be taken: memory is laid out for sizes that are numbers.
+Result<Stage> last_stage(const Graph& graph, const Request& request, Console& console) {
+  const Stage last = request.last.value_or(Stage::image);
+  if (graph.is_static() || last < Stage::image) return last;
+  const std::string symbol(graph.symbols()[0].name());
+  if (request.last)
+    return usage_error("an image is for sizes that are numbers; {} is open", symbol)
+        .with_hint(open_sizes_hint(graph));
+  console.note("no image, as the size {} is open; to choose: {}", symbol, open_sizes_hint(graph));
+  return Stage::kernels;
+}
+
+// The text that is asked for; empty if it is objects, which go to the folder.
+Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
+                                const Request& request, const fs::path& folder, Console& console) {
+  std::vector<StageTime> times;
+  const std::unique_ptr<Progress> progress = console.progress();
+  CompileOptions compile = compile_options(options);
+  compile.progress = progress.get();
+  compile.cancel = &console.cancel();
+  compile.observer = noting(times);
+  Compilation compilation(graph, options.target, compile);
+  HONE_TRY(check_plan(options, *HONE_TRY(compilation.graph())));
+
   std::string text;
-  const Graph& graph = *HONE_TRY(compilation.graph());
-  text += fmt::format("graph    {} nodes of primitive ops\n", graph.node_count());
-  if (last == "graph") return text;
-  const Plan& plan = *HONE_TRY(compilation.plan());
-  text += fmt::format("plan     {} kernels to run, {} threads\n", plan.fuse.size(),
-                      plan.threads.value_or(1));
-  if (last == "plan") return text;
-  const Program& program = *HONE_TRY(compilation.program());
-  text += fmt::format("program  {} distinct kernels, {} commands\n", program.kernels.size(),
-                      program.main->commands.size());
-  if (last == "program") return text;
-  size_t bytes = 0;
-  for (const KernelCode& kernel : HONE_TRY(compilation.kernels())) bytes += kernel.object->size();
-  text += fmt::format("kernels  {} of objects\n", format_bytes(static_cast<int64_t>(bytes)));
-  if (last == "kernels") return text;
-  const Image& image = *HONE_TRY(compilation.image());
-  text += fmt::format("image    arena of {}\n", format_bytes(image.arena_bytes));
+  if (request.form == "object")
+    HONE_TRY(write_objects(compilation, folder, console));
+  else if (request.form.empty())
+    text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
+  else
+    text = HONE_TRY(emitted(compilation, options.target, request.form, console));
+  if (request.wants_times)
+    for (const StageTime& time : times)
+      console.note("{:8} {}", name(time.stage), format_seconds(time.seconds));
+  HONE_TRY(console.cancel().check());
+  return text;
+}
+
+// Each segment under a heading. One that needs numbers for its sizes gets them when the model runs.
+Result<std::string> compile_segments(const Model& model, const NativeOptions& options,
+                                     const Request& request, Console& console) {
+  const std::vector<const Graph*> graphs = graphs_of(model);
+  if (first_deferred(model) != nullptr)
+    console.note("left out: segments that are made from the data of a run");
+  std::string text;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const Graph& graph = *graphs[i];
+    text += fmt::format("{}# segment {} of {}: {}\n", i == 0 ? "" : "\n", i + 1, graphs.size(),
+                        escape(graph.name()));
+    const Result<std::string> one =
+        compile_one(graph, options, request,
+                    fs::path(request.output) / fmt::format("segment{}", i + 1), console);
+    if (one.ok())
+      text += *one;
+    else if (one.error().code == ErrorCode::unsupported && !graph.is_static())
+      text += fmt::format("# compiled for the sizes that it meets: {}\n", one.error().what);
+    else
+      return one.error();
+  }
   return text;
 }
 
 }  // namespace
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
+  const Request request = HONE_TRY(request_of(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Graph* graph = single_graph(source.model);
-  if (graph == nullptr)
-    return unsupported("the model has several segments; what each becomes depends on data")
-        .with_hint("'hone run' compiles them as it meets them");
-  const Bindings bindings = HONE_TRY(size_bindings(*graph, source.open, console));
-  const Graph bound = HONE_TRY(specialize(*graph, bindings));
-  if (!bound.is_static())
-    return usage_error("the size {} is open", bound.symbols()[0].name())
-        .with_hint(fmt::format("--dim {}=N", bound.symbols()[0].name()));
+  const Bindings sizes = HONE_TRY(size_bindings(face_of(source.model), source.open, console));
 
-  std::vector<StageTime> times;
-  const std::unique_ptr<Progress> progress = console.progress();
-  CompileOptions compile = compile_options(options);
-  compile.progress = progress.get();
-  compile.cancel = &console.cancel();
-  compile.observer = [&](Stage stage, double seconds) { times.push_back({stage, seconds}); };
-  Compilation compilation(bound, options.target, compile);
-
-  const std::string form = arguments.text("emit"), output = arguments.text("output");
-  if (form == "object") {
-    if (output == "-") return usage_error("--emit object needs a folder: -o DIR");
-    HONE_TRY(write_objects(compilation, output, console));
+  std::string text;
+  if (const Graph* given = single_graph(source.model)) {
+    const Graph graph = HONE_TRY(specialize(*given, sizes));
+    Result<std::string> one = compile_one(graph, options, request, request.output, console);
+    if (!one.ok() && one.error().code == ErrorCode::unsupported && !graph.is_static())
+      return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
+    text = HONE_TRY(std::move(one));
   } else {
-    const std::string last = arguments.text("stop-after");
-    if (form.empty()) HONE_TRY(run_until(compilation, last));
-    Result<std::string> result =
-        form.empty() ? summary(compilation, last) : emitted(compilation, options.target, form);
-    const std::string text = HONE_TRY(std::move(result));
-    if (output == "-")
-      console.write(text);
-    else
-      HONE_TRY(write_file_atomic(output, text));
+    const Model model = HONE_TRY(specialize(source.model, sizes));
+    text = HONE_TRY(compile_segments(model, options, request, console));
   }
-  if (arguments.given("time-passes"))
-    for (const StageTime& time : times)
-      console.note("{:8} {}", name(time.stage), format_seconds(time.seconds));
+  if (request.form == "object") return {};
+  if (request.output != "-") return write_file_atomic(request.output, text);
+  console.write(text);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "cli/stages.h"
 #include "cli/timing.h"
 #include "ir/summary.h"
 #include "report/accuracy.h"
@@ -28,38 +29,11 @@ uint64_t digest(std::span<const Tensor> tensors) {
   return hasher.value();
 }
 
-struct StageTime {
-  Stage stage;
-  double seconds;
-};
-
 // A row per stage: how long it took, and what it made.
 Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation) {
-  const Graph& graph = *HONE_TRY(compilation.graph());
-  const Plan& plan = *HONE_TRY(compilation.plan());
-  const Program& program = *HONE_TRY(compilation.program());
-  const Image& image = *HONE_TRY(compilation.image());
-  int64_t bytes = 0;
-  for (const KernelCode& kernel : HONE_TRY(compilation.kernels()))
-    bytes += static_cast<int64_t>(kernel.object->size());
   TextTable table("lrl", {"stage", "time", "made"});
   for (const StageTime& time : times) {
-    std::string made;
-    switch (time.stage) {
-      case Stage::graph: made = fmt::format("{} nodes of primitive ops", graph.node_count()); break;
-      case Stage::plan:
-        made = fmt::format("{} kernels to run on {} threads", plan.fuse.size(),
-                           plan.threads.value_or(1));
-        break;
-      case Stage::program:
-        made = fmt::format("{} different kernels", program.kernels.size());
-        break;
-      case Stage::kernels: made = fmt::format("{} of code", format_bytes(bytes)); break;
-      case Stage::image:
-        made = fmt::format("an arena of {}", format_bytes(image.arena_bytes));
-        break;
-      case Stage::executable: made = "in memory"; break;
-    }
+    const std::string made = HONE_TRY(made_by(time.stage, compilation));
     table.add_row({std::string(name(time.stage)), format_seconds(time.seconds), made});
   }
   return table.to_string();
@@ -92,21 +66,27 @@ Result<std::string> accuracy_table(const Graph& graph, std::span<const Tensor> i
 Status cmd_demo(const Arguments& arguments, Console& console) {
   const bool is_given = arguments.command().name == "demo" && arguments.given("MODEL");
   const std::string model = is_given ? arguments.text("MODEL") : std::string(kModel);
-  console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, model));
+  // Times are those of the work, unless a cache is asked for.
+  const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
+  HONE_TRY(check_runs_here(native.target));
+  const Source source = HONE_TRY(load_model_source(model, sizes_of(arguments), console));
+  const Graph* open = single_graph(source.model);
+  if (open == nullptr) return no_single_graph(source.model, "'hone demo'");
+  const Bindings sizes = HONE_TRY(all_size_bindings(*open, source.open, console));
+  const Graph graph = HONE_TRY(specialize(*open, sizes));
 
-  // Build and describe.
-  const Graph graph = HONE_TRY(load_source(model, console));
-  if (!graph.is_static())
-    return usage_error("the size {} is open", graph.symbols()[0].name())
-        .with_hint("'hone run' takes --dim and --shape");
+  std::vector<StageTime> times;
+  CompileOptions options = compile_options(native);
+  options.cancel = &console.cancel();
+  options.observer = noting(times);
+  Compilation compilation(graph, native.target, options);
+  HONE_TRY(check_plan(native, *HONE_TRY(compilation.graph())));
+
+  // Describe, once nothing can be wrong with the command line any more.
+  console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, model));
   console.print("{}\n", summary_text(HONE_TRY(summarize(graph))));
 
-  // Compile. The cache is left out, so that times are those of the work.
-  std::vector<StageTime> times;
-  CompileOptions options;
-  options.cancel = &console.cancel();
-  options.observer = [&](Stage stage, double seconds) { times.push_back({stage, seconds}); };
-  Compilation compilation(graph, HONE_TRY(host_target()), options);
+  // Compile.
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
   console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
 

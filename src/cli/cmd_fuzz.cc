@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <thread>
 
 #include "base/file.h"
@@ -39,6 +40,7 @@ struct Tally {
     ++verdicts[static_cast<size_t>(verdict)];
     if (is_failure(verdict)) failures.push_back({seed, verdict, std::move(reason)});
   }
+  int64_t cases() const { return std::accumulate(verdicts.begin(), verdicts.end(), int64_t{0}); }
   int64_t failed() const { return std::ssize(failures); }
 };
 
@@ -166,14 +168,19 @@ Status check_counts(const DecisionCounts& decisions, int64_t least) {
 Status cmd_fuzz(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
   Tally tally;
-  HONE_TRY(run_all(static_cast<uint64_t>(arguments.integer("seed")),
-                   static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console));
+  // Who interrupts it sees what is known until then.
+  const Status ended =
+      run_all(static_cast<uint64_t>(arguments.integer("seed")),
+              static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console);
+  if (!ended.ok() && ended.error().code != ErrorCode::interrupted) return ended;
   console.write(tally.decisions.to_string());
   std::vector<std::string> counts;
   for (Verdict verdict : kVerdicts)
     counts.push_back(
         fmt::format("{} {}", tally.verdicts[static_cast<size_t>(verdict)], name(verdict)));
-  console.print("\n{} cases: {}\n", arguments.integer("count"), join(counts, ", "));
+  const std::string of = ended.ok() ? "" : fmt::format(" of {}", arguments.integer("count"));
+  console.print("\n{}{} cases: {}\n", tally.cases(), of, join(counts, ", "));
+  HONE_TRY(ended);
   std::ranges::sort(tally.failures, {}, &Failure::seed);
   for (const Failure& failure : tally.failures)
     HONE_TRY(save_failure(failure, host, arguments, console));

@@ -22,9 +22,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   const Bindings bindings = HONE_TRY(size_bindings(face_of(model), source.open, console));
   const bool json = arguments.text("format") == "json";
   if (single_graph(model) == nullptr) {
-    if (arguments.given("dot"))
-      return unsupported("--dot draws single graphs, '{}' is a tree of {} segments",
-                         excerpt(model.name), model.segments.size());
+    if (arguments.given("dot")) return no_single_graph(model, "--dot");
     const Model bound = HONE_TRY(specialize(model, bindings));
     console.write(HONE_TRY(json ? model_json(bound) : model_text(bound)));
     return {};

@@ -18,7 +18,10 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
     return usage_error("--numerics is for --backend reference");
   NativeOptions native;
-  if (is_native) native = HONE_TRY(native_options(arguments, console));
+  if (is_native)
+    native = HONE_TRY(native_options(arguments, console));
+  else
+    HONE_TRY(refuse_native_options(arguments));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Graph face = face_of(source.model);

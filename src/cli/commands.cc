@@ -161,8 +161,9 @@ constexpr Command kCommands[] = {
      .summary = "Take a model the whole way: compile, check, measure",
      .text =
          "Describes the model, compiles it for this machine, holds its outputs for random inputs "
-         "against the reference, and measures it.",
+         "against the reference, and measures it. No cache is used unless --cache names one.",
      .positionals = kDemoModel,
+     .options = kDemo,
      .examples = kDemoExamples,
      .run = &cmd_demo},
     {.name = "zoo list",
@@ -236,7 +237,8 @@ constexpr Command kCommands[] = {
      .summary = "Make native code of a model, and show any stage of it",
      .text = "A model is prepared (primitive ops, constants folded), planned (every decision), "
              "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
-             "docs/program.md describe what is printed.",
+             "docs/program.md describe what is printed. Open sizes may stay open, up to the "
+             "kernels; what a model of several segments becomes is shown segment by segment.",
      .positionals = kModel,
      .options = kCompile,
      .examples = kCompileExamples,
@@ -424,6 +426,8 @@ std::vector<std::string> known_words(Take take, std::string_view words) {
 Error unknown_command(std::string_view name) {
   std::vector<std::string_view> names = command_names();
   std::string hint = did_you_mean(name, names);
+  if (name.ends_with(".hone") || name.ends_with(".onnx") || name.starts_with("zoo:"))
+    hint = fmt::format("to take a model the whole way: hone demo {}", excerpt(name));
   if (hint.empty()) hint = "'hone help' lists the commands";
   return usage_error("there is no command '{}'", excerpt(name)).with_hint(hint);
 }

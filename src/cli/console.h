@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Where a command talks: data goes to stdout, all else to stderr.
 
@@ -58,6 +60,15 @@ class Console {
   // What a crash report is to contain: makes the text of the graph at hand.
   void set_exhibit(std::function<std::string()> make) { exhibit_ = std::move(make); }
   std::string exhibit() const { return exhibit_ ? exhibit_() : ""; }
+  // A file that it is to contain besides.
+  struct Kept {
+    std::string name;
+    std::string text;
+  };
+  void keep_for_report(std::string name, std::string text) {
+    kept_.push_back({std::move(name), std::move(text)});
+  }
+  std::span<const Kept> kept() const { return kept_; }
 
   // Everything reached stdout, or an error: a full disk must not look like success.
   Status flush();
@@ -70,6 +81,7 @@ class Console {
   ProgressMode progress_mode_ = ProgressMode::automatic;
   CancelToken cancel_;
   std::function<std::string()> exhibit_;
+  std::vector<Kept> kept_;
   int write_error_ = 0;  // errno of the first failed write
 };
 

@@ -14,11 +14,14 @@ namespace fs = std::filesystem;
 
 // The same fault of the same command goes to the same folder.
 Result<fs::path> save_reproducer(std::span<const std::string> words, const std::string& message,
-                                 const std::string& graph, const fs::path& parent) {
+                                 const std::string& graph, std::span<const Console::Kept> files,
+                                 const fs::path& parent) {
   std::string command = "hone";
   for (const std::string& word : words) command += " " + shell_quoted(word);
-  const uint64_t id = Hasher().add(command).add(message).add(graph).value();
-  const fs::path folder = parent / fmt::format("hone-crash-{:08x}", id >> 32);
+  Hasher id;
+  id.add(command).add(message).add(graph);
+  for (const Console::Kept& file : files) id.add(file.text);
+  const fs::path folder = parent / fmt::format("hone-crash-{:08x}", id.value() >> 32);
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return bad_input("cannot create {}: {}", folder.string(), failed.message());
@@ -27,6 +30,8 @@ Result<fs::path> save_reproducer(std::span<const std::string> words, const std::
   HONE_TRY(write_file_atomic(folder / "report.txt", report));
   HONE_TRY(write_file_atomic(folder / "command.sh", command + "\n"));
   if (!graph.empty()) HONE_TRY(write_file_atomic(folder / "graph.hone", graph));
+  for (const Console::Kept& file : files)
+    HONE_TRY(write_file_atomic(folder / file.name, file.text));
   return folder;
 }
 
@@ -42,7 +47,7 @@ int report_fault(std::span<const std::string> words, Console& console, const fs:
   }
   // The working folder may be read-only.
   for (const fs::path& place : {parent, fs::temp_directory_path()}) {
-    const Result<fs::path> saved = save_reproducer(words, message, graph, place);
+    const Result<fs::path> saved = save_reproducer(words, message, graph, console.kept(), place);
     if (!saved.ok()) continue;
     error.hint = fmt::format(
         "this is a fault of hone, not yours; please report it with the folder {}", saved->string());

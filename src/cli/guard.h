@@ -12,7 +12,8 @@ namespace hone::cli {
 class Console;
 
 // Runs `body` and turns whatever comes out of it into an exit code: errors are printed, and a fault
-// of hone is saved below `folder` as hone-crash-ID/, with the command line and the graph at hand.
+// of hone is saved below `folder` as hone-crash-ID/, with the command line, the graph at hand and
+// the files that the console kept.
 int guarded(std::span<const std::string> words, Console& console,
             const std::filesystem::path& folder, const std::function<Status()>& body);
 

@@ -88,6 +88,12 @@ class Resolver {
     return bindings_;
   }
 
+  Result<Bindings> bind_all(const Sizes& sizes) {
+    HONE_TRY(bind(sizes));
+    HONE_TRY(bind_the_rest());
+    return bindings_;
+  }
+
   Result<RunInputs> resolve(const Sizes& sizes, const Arguments& arguments) {
     HONE_TRY(bind(sizes));
     if (arguments.given("inputs")) HONE_TRY(add_file(arguments.text("inputs")));
@@ -239,6 +245,10 @@ Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const A
 
 Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console) {
   return Resolver(graph, console).bind(sizes);
+}
+
+Result<Bindings> all_size_bindings(const Graph& graph, const Sizes& sizes, Console& console) {
+  return Resolver(graph, console).bind_all(sizes);
 }
 
 Result<OnnxImport> onnx_sizes(const Sizes& sizes) {

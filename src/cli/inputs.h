@@ -33,6 +33,8 @@ Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const A
 
 // What the sizes say about symbols of the graph, each checked.
 Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console);
+// And the smallest for those of which they say nothing, which is said on the console.
+Result<Bindings> all_size_bindings(const Graph& graph, const Sizes& sizes, Console& console);
 // The same for the import of an ONNX file, which checks them itself.
 Result<OnnxImport> onnx_sizes(const Sizes& sizes);
 

@@ -3,36 +3,52 @@
 #include "base/file.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "plan/prepare.h"
 
 namespace hone::cli {
 
 namespace {
 
-// A folder that cannot be used is an error if the user named it.
-Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Console& console) {
+// A folder that is not safe is an error if the user named it. One that cannot be written to costs
+// time, nothing else.
+Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, DefaultCache fallback,
+                                               Console& console) {
   const bool is_named = arguments.given("cache");
-  if (is_named && arguments.text("cache") == "none") return std::unique_ptr<CompileCache>();
+  if (is_named ? arguments.text("cache") == "none" : fallback == DefaultCache::none)
+    return std::unique_ptr<CompileCache>();
   Result<std::unique_ptr<CompileCache>> cache = open_cache(arguments);
-  if (cache.ok() || is_named) return cache;
-  console.note("what is compiled is not kept: {}", cache.error().what);
-  return std::unique_ptr<CompileCache>();
+  if (!cache.ok() && is_named) return cache;
+  const Status usable = cache.ok() ? check_entries_fit(**cache) : Status(cache.error());
+  if (!usable.ok()) console.note("what is compiled is not kept: {}", usable.error().what);
+  return cache.ok() ? std::move(cache) : std::unique_ptr<CompileCache>();
+}
+
+// The file of an option. A report of a fault holds it.
+Result<std::string> read_kept(const Arguments& arguments, std::string_view option, int64_t limit,
+                              Console& console) {
+  std::string text = HONE_TRY(read_file(arguments.text(option), limit));
+  console.keep_for_report(fmt::format("given.{}", option), text);
+  return text;
 }
 
 }  // namespace
 
-Result<NativeOptions> native_options(const Arguments& arguments, Console& console) {
+Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
+                                     DefaultCache cache) {
   NativeOptions options;
   if (arguments.given("target")) {
     const std::string& file = arguments.text("target");
-    options.target = HONE_TRY(parse_target(HONE_TRY(read_file(file, kMaxTargetText)), file));
+    options.target = HONE_TRY(
+        parse_target(HONE_TRY(read_kept(arguments, "target", kMaxTargetText, console)), file));
   } else {
     options.target = HONE_TRY(host_target());
   }
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
   if (arguments.given("plan")) {
-    const std::string& file = arguments.text("plan");
-    options.plan = HONE_TRY(parse_plan(HONE_TRY(read_file(file, kMaxPlanText)), file));
+    options.plan_file = arguments.text("plan");
+    options.plan = HONE_TRY(parse_plan(
+        HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), options.plan_file));
   }
   if (arguments.given("plan-seed")) {
     if (arguments.given("plan") || arguments.given("threads"))
@@ -42,12 +58,32 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   }
   if (arguments.given("threads")) {
     const int64_t threads = arguments.integer("threads");
+    if (threads > options.target.cores)
+      return usage_error("--threads: {} is outside of 1..{}, the target's cores", threads,
+                         options.target.cores);
     if (options.plan.threads.value_or(threads) != threads)
       return usage_error("--threads {}, but the plan says {}", threads, *options.plan.threads);
     options.plan.threads = threads;
   }
-  options.cache = HONE_TRY(cache_of(arguments, console));
+  options.cache = HONE_TRY(cache_of(arguments, cache, console));
   return options;
+}
+
+Status refuse_native_options(const Arguments& arguments) {
+  for (std::string_view option : {"target", "isa", "threads", "plan", "plan-seed", "cache"})
+    if (arguments.given(option))
+      return usage_error("--{} is for native code, the reference does not take it", option);
+  return {};
+}
+
+Status check_plan(const NativeOptions& options, const Graph& graph) {
+  if (options.plan_file.empty()) return {};
+  Status fits = check(options.plan, graph, options.target);
+  if (fits.ok()) return {};
+  Error error = std::move(fits).error().within(options.plan_file);
+  // Whatever the reason: the file asks for what cannot be.
+  if (error.code == ErrorCode::unsupported) error.code = ErrorCode::bad_input;
+  return error;
 }
 
 CompileOptions compile_options(const NativeOptions& options) {
@@ -79,11 +115,14 @@ Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  if (const Graph* graph = single_graph(model))
+  if (const Graph* graph = single_graph(model)) {
     native.graph_ = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
-  else
+    if (!options.plan_file.empty())
+      HONE_TRY(check_plan(options, HONE_TRY(prepare(*native.graph_))));
+  } else {
     native.runner_ =
         std::make_shared<ModelRunner>(HONE_TRY(specialize(model, inputs.bindings)), native.engine_);
+  }
   return native;
 }
 

@@ -18,13 +18,22 @@ class Console;
 struct NativeOptions {
   Target target;
   Plan plan;
+  std::string plan_file;  // empty: none
   std::optional<uint64_t> plan_seed;
   std::unique_ptr<CompileCache> cache;  // null: none
 };
+// Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
+enum class DefaultCache : uint8_t { user, none };
 // --target, --isa, --threads, --plan, --plan-seed, --cache.
-Result<NativeOptions> native_options(const Arguments& arguments, Console& console);
+Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
+                                     DefaultCache cache = DefaultCache::user);
+// For what is not compiled: an error if one of them is given.
+Status refuse_native_options(const Arguments& arguments);
 // What they say of a compilation. They outlive it.
 CompileOptions compile_options(const NativeOptions& options);
+
+// Whether the plan that the user gave fits the graph, which is prepared.
+Status check_plan(const NativeOptions& options, const Graph& graph);
 
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);

@@ -182,8 +182,10 @@ inline constexpr Example kRunExamples[] = {
 
 inline constexpr Positional kDemoModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
+inline constexpr auto kDemo = joined(kSizes, kNative);
 inline constexpr Example kDemoExamples[] = {
-    {"hone demo zoo:bert_base,size=tiny", "a built-in model"}};
+    {"hone demo zoo:bert_base,size=tiny", "a built-in model"},
+    {"hone demo zoo:mlp,symbolic-batch --dim N=8 --threads 1", "a size and the threads chosen"}};
 
 // ---- compile -----------------------------------------------------------------------------------
 
@@ -196,8 +198,7 @@ inline constexpr Option kCompileOwn[] = {
     {.name = "stop-after",
      .take = Take::word,
      .value = "STAGE",
-     .doc = "do no more than this",
-     .fallback = "image",
+     .doc = "do no more than this (default: image; kernels if sizes are open)",
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes", .doc = "say what each stage took"},
     {.name = "output",

@@ -147,8 +147,13 @@ Result<Source> load_model_source(const std::string& model, const Sizes& sizes, C
 Result<Graph> load_source(const std::string& source, Console& console) {
   const Model model = HONE_TRY(load_model_source(source, {}, console)).model;
   if (const Graph* graph = single_graph(model)) return *graph;
-  return unsupported("model '{}' is a tree of {} segments; this command takes a single graph",
-                     excerpt(model.name), model.segments.size());
+  return no_single_graph(model, "this command");
+}
+
+Error no_single_graph(const Model& model, std::string_view who) {
+  return unsupported("'{}' is a tree of segments; {} takes a single graph", excerpt(model.name),
+                     who)
+      .with_hint("'hone run', 'hone bench', 'hone check' and 'hone compile' take such models");
 }
 
 Graph face_of(const Model& model) {

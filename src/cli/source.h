@@ -27,6 +27,8 @@ struct Source {
 Result<Source> load_model_source(const std::string& model, const Sizes& sizes, Console& console);
 // The same for commands that take a single graph; unsupported for a model of several segments.
 Result<Graph> load_source(const std::string& model, Console& console);
+// The refusal of a model that is none.
+Error no_single_graph(const Model& model, std::string_view who);
 
 // A graph with the model's inputs: the graph itself if it is but one, otherwise one without nodes.
 Graph face_of(const Model& model);

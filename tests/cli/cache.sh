@@ -65,6 +65,13 @@ cmp first second
 compile >out
 [[ $(count "plan @mlp") == 2 && $(count "kernel ") == "$kernels" ]]
 
+# A folder that takes no entries costs time, and is said once.
+folder=/proc/cache
+"$HONE" run zoo:mlp,size=tiny --cache $folder >out 2>err
+[[ $(grep -c "what is compiled is not kept: .*$folder" err) == 1 && -s out ]]
+HOME=$folder XDG_CACHE_HOME='' "$HONE" compile zoo:mlp,size=tiny >out 2>err
+[[ $(grep -c "what is compiled is not kept: .*$folder" err) == 1 && -s out ]]
+
 chmod 777 here
 fails 3 "others may write to it" cache ls --cache here
 fails 3 "it is no folder" cache ls --cache err

@@ -24,6 +24,7 @@ class Guard : public testing::Test {
     {
       Console console({.out = out, .err = err});
       console.set_exhibit([] { return "graph @g() -> () {}\n"; });
+      console.keep_for_report("given.plan", "plan @g {\n}\n");
       code = guarded(words_, console, folder(), body);
     }
     std::fclose(out);
@@ -71,6 +72,7 @@ TEST_F(Guard, AFaultLeavesAReproducer) {
   EXPECT_THAT(said_, HasSubstr(crashes[0].string()));
   EXPECT_EQ(*read_file(crashes[0] / "command.sh", 1 << 20), "hone run 'it'\\''s' m.hone\n");
   EXPECT_EQ(*read_file(crashes[0] / "graph.hone", 1 << 20), "graph @g() -> () {}\n");
+  EXPECT_EQ(*read_file(crashes[0] / "given.plan", 1 << 20), "plan @g {\n}\n");
   EXPECT_THAT(*read_file(crashes[0] / "report.txt", 1 << 20), HasSubstr("arithmetic 42"));
 
   // The same fault again goes to the same folder.

@@ -1,18 +1,25 @@
 # Ctrl-C ends long work soon, with its own exit code.
-interrupt() { # interrupt ARGS...: once the work has begun
+interrupt() { # interrupt COMMAND ARGS...: once the work has begun
   local code=0 waited=0
-  "$HONE" run "$@" --progress json >out 2>err &
+  rm -f out err  # those of the one before
+  "$HONE" "$@" --progress json >out 2>err &
   until grep -qs '"start"' err; do
     sleep 0.05
-    ((++waited < 600)) || { echo "hone run $*: no progress"; cat err; return 1; }
+    ((++waited < 600)) || { echo "hone $*: no progress"; cat err; return 1; }
   done
   kill -INT $!
   wait $! || code=$?
-  [[ $code == 130 ]] || { echo "hone run $*: exit code $code"; cat err; return 1; }
+  [[ $code == 130 ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
   grep -q "^hone: error: " err
-  [[ ! -s out ]]
 }
-interrupt zoo:vgg19,batch=8
+interrupt run zoo:vgg19,batch=8
+[[ ! -s out ]]
+# Code that is only shown.
+interrupt compile zoo:resnet50 --cache none --emit asm
+[[ ! -s out ]]
+# What random cases have told until then is told.
+interrupt fuzz --count 5000
+grep -Eq "^[0-9]+ of 5000 cases: " out
 # Inside of a node that never ends.
 cat >endless.hone <<'END'
 graph @endless(%x: i32[]) {
@@ -22,9 +29,11 @@ graph @endless(%x: i32[]) {
       return %yes
     }
     body (%b: i32[]) {
-      return %b
+      %c = add %b, %b
+      return %c
     }
   return %y
 }
 END
-interrupt endless.hone --input x=i32=1
+interrupt run endless.hone --input x=i32=1
+[[ ! -s out ]]

@@ -41,7 +41,23 @@ for arguments in "inspect loop.hone --dot -" "opt loop.hone --pass cse"; do
   # shellcheck disable=SC2086
   "$HONE" $arguments >out 2>err || code=$?
   [[ $code == 4 && ! -s out ]]
-  grep -q "a tree of 2 segments" err
+  grep -q "a tree of segments" err
+done
+
+# Each segment is compiled under a heading; what cannot be measured or shown is said first.
+"$HONE" compile loop.hone --emit plan --cache none >out 2>/dev/null
+grep -qF "# segment 1 of 2: initial" out
+grep -qF "# segment 2 of 2: step" out
+[[ $(grep -c "^plan @" out) == 2 ]]
+"$HONE" compile loop.hone --emit object -o objects --cache none 2>/dev/null
+[[ -s objects/segment2/kernel0.o ]]
+"$HONE" compile loop.hone --stop-after plan | grep -c "^plan " | grep -qx 2
+for arguments in "demo loop.hone" "bench loop.hone --profile"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$HONE" $arguments >out 2>err || code=$?
+  [[ $code == 4 && ! -s out ]]
+  grep -q "a tree of segments" err
 done
 
 # A size that is known from the command line, and one that is not.

@@ -1,0 +1,54 @@
+#include "cli/stages.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace hone::cli {
+
+std::function<void(Stage, double)> noting(std::vector<StageTime>& times) {
+  return [&times](Stage stage, double seconds) { times.push_back({stage, seconds}); };
+}
+
+Result<std::string> made_by(Stage stage, Compilation& compilation) {
+  switch (stage) {
+    case Stage::graph: {
+      const Graph& graph = *HONE_TRY(compilation.graph());
+      return fmt::format("{} nodes of primitive ops", graph.node_count());
+    }
+    case Stage::plan: {
+      const Plan& plan = *HONE_TRY(compilation.plan());
+      return fmt::format("{} kernels to run on {} threads", plan.fuse.size(),
+                         plan.threads.value_or(1));
+    }
+    case Stage::program: {
+      const Program& program = *HONE_TRY(compilation.program());
+      return fmt::format("{} different kernels, {} commands", program.kernels.size(),
+                         program.main->commands.size());
+    }
+    case Stage::kernels: {
+      int64_t bytes = 0;
+      for (const KernelCode& kernel : HONE_TRY(compilation.kernels()))
+        bytes += static_cast<int64_t>(kernel.object->size());
+      return fmt::format("{} of code", format_bytes(bytes));
+    }
+    case Stage::image: {
+      const Image& image = *HONE_TRY(compilation.image());
+      return fmt::format("an arena of {}", format_bytes(image.arena_bytes));
+    }
+    case Stage::executable: {
+      HONE_TRY(compilation.executable());
+      return std::string("in memory");
+    }
+  }
+  HONE_CHECK(false, "a stage {}", static_cast<int>(stage));
+}
+
+Stage stage_from_name(std::string_view text) {
+  const auto* const found =
+      std::ranges::find_if(kStages, [&](Stage stage) { return name(stage) == text; });
+  HONE_CHECK(found != std::end(kStages), "no stage is called '{}'", text);
+  return *found;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "compile/compilation.h"
+
+#include <string>
+#include <vector>
+
+// Compiling as people follow it: what each stage took, and what it made.
+
+namespace hone::cli {
+
+struct StageTime {
+  Stage stage;
+  double seconds;
+};
+
+// An observer that notes the stages as they are done. The list outlives it.
+std::function<void(Stage, double)> noting(std::vector<StageTime>& times);
+
+// What the stage makes, which is made if it is not there: "3 kernels to run on 2 threads".
+Result<std::string> made_by(Stage stage, Compilation& compilation);
+
+Stage stage_from_name(std::string_view name);  // one of kStages
+
+}  // namespace hone::cli

@@ -1,0 +1,96 @@
+# hone compile shows each stage in each form, and takes plans and targets that fit.
+model=zoo:mlp,size=tiny
+compile() { "$HONE" compile --cache none "$@" 2>err; }
+fails() { # fails CODE WORDS ARGS...
+  local code=0 wanted=$1 words=$2
+  shift 2
+  "$HONE" "$@" --cache none >out 2>err || code=$?
+  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code, not $wanted"; cat err; return 1; }
+  [[ ! -s out ]] || { echo "hone $*: a failure wrote to stdout"; return 1; }
+  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
+}
+
+# The summary ends where it is asked to; the stages that were done have their times.
+for stage in graph plan program kernels image; do
+  compile "$model" --stop-after "$stage" --time-passes >out
+  [[ $(tail -n 1 out) == "$stage "* ]]
+  [[ $(grep -Ec "^(graph|plan|program|kernels|image) +[0-9.]+ [a-z]+$" err) == $(wc -l <out) ]]
+done
+compile "$model" | cmp - out
+
+# Every form.
+shows() { # shows FORM PATTERN
+  compile "$model" --isa x86-64-v2 --emit "$1" >shown."$1"
+  grep -Eq "$2" shown."$1" || { echo "--emit $1: no '$2' in:"; head shown."$1"; return 1; }
+}
+shows graph '^graph @mlp\('
+shows plan '^plan @mlp hash 0x'
+shows program '^program @mlp \{'
+shows tiles '^tiles @'
+shows mlir '^ *(llvm|func)\.func '
+shows llvm '^define '
+shows asm '^kernel.*:'
+[[ $(grep -c '^// ' shown.asm) == $(grep -c '^tiles @' shown.tiles) ]]
+compile "$model" --emit plan -o written && [[ -s written ]]
+compile "$model" --emit object -o objects
+[[ $(grep -c "^wrote objects/kernel" err) == $(find objects -name 'kernel*.o' -size +0 | wc -l) ]]
+fails 2 "-o DIR" compile "$model" --emit object
+fails 2 "--stop-after does not go with it" compile "$model" --emit plan --stop-after graph
+
+# A plan that was printed gives itself; an edited one is taken.
+compile "$model" --threads 1 --emit plan >whole.plan
+compile "$model" --plan whole.plan --emit plan | cmp - whole.plan
+printf 'plan @mlp {\n  threads = 1\n}\n' >part.plan
+compile "$model" --plan part.plan --emit plan | cmp - whole.plan
+"$HONE" run "$model" --plan whole.plan --cache none >out 2>err
+
+# What does not fit is a fault of the file, which is named.
+refused() { # refused WORDS FILE ARGS...: by all that take a plan
+  local words=$1 plan=$2
+  shift 2
+  for command in compile run demo; do
+    fails 3 "$words" "$command" "$model" --plan "$plan" "$@"
+    grep -qF "$plan" err || { echo "$command does not name $plan"; cat err; return 1; }
+  done
+}
+sed 's/algorithm = [a-z]*/algorithm = generic/' whole.plan >generic.plan
+refused "generic algorithm" generic.plan
+sed 's/threads = 1/threads = 5000/' whole.plan >threads.plan
+refused "5000 is outside of" threads.plan
+sed 's/order = \[@k0, @k1/order = [@k1, @k0/' whole.plan >order.plan
+refused "order" order.plan
+sed 's/^plan @mlp/plam @mlp/' whole.plan >bad.plan
+refused "bad.plan:1:1" bad.plan
+refused "missing.plan" missing.plan
+fails 3 "the plan is for another graph" compile "$model,depth=3" --plan whole.plan
+fails 2 "--threads 2, but the plan says 1" compile "$model" --plan whole.plan --threads 2
+
+# Another machine.
+"$HONE" target show --isa x86-64-v2 | sed 's/^target .*{/target "other" {/' >other.target
+compile "$model" --target other.target --emit plan >other.plan
+grep -q 'on "other"' other.plan
+fails 3 "other.plan" compile "$model" --plan other.plan
+fails 3 "missing.target" compile "$model" --target missing.target
+fails 2 "--isa" compile "$model" --isa avx1024
+fails 2 "the target's cores" run "$model" --threads 99
+fails 2 "--threads" run "$model" --threads 0
+# Code for more than this machine has is made, and not run.
+if ! grep -q "isa = avx512" <("$HONE" target show); then
+  sed 's/isa = .*/isa = avx512/' other.target >more.target
+  compile "$model" --target more.target >out
+  fails 4 "the target needs avx512" run "$model" --target more.target
+fi
+
+# Sizes may stay open until memory is laid out; the hint can be typed as it is.
+open=$model,symbolic-batch
+compile "$open" >out
+[[ $(tail -n 1 out) == kernels* ]] && grep -q -- "--dim N=1$" err
+fails 2 "--dim N=1" compile "$open" --stop-after image
+for form in plan program tiles asm; do compile "$open" --emit $form | grep >/dev/null .; done
+compile "$open" --dim N=1 | grep >/dev/null "^image"
+
+# Options that only native code takes.
+for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1; do
+  fails 2 "${option%%=*} is for native code" run "$model" --backend reference "$option"
+  fails 2 "${option%%=*} is for native code" run "$model" --numerics wide "$option"
+done
