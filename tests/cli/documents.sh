@@ -3,7 +3,24 @@
 "$HONE" ops --markdown | diff "$ROOT/docs/ops.md" -
 "$HONE" ops --onnx --markdown | diff "$ROOT/docs/onnx-ops.md" -
 "$HONE" help --markdown | diff "$ROOT/docs/cli.md" -
-# The commands that the README shows exist.
+# The README shows what is printed, but for times and what it leaves out as "...".
+export XDG_CACHE_HOME=$PWD/cache
+hone() { "$HONE" "$@"; }
+awk '/^```/ { is_code = !is_code; is_shown = 0; next }
+  is_code && /^\$ / { is_shown = 1 }
+  is_code && is_shown' "$ROOT/README.md" >transcript
+while IFS= read -r line; do
+  if [[ $line == '$ '* ]]; then
+    eval "${line#\$ }" >said 2>&1 </dev/null || { echo "README: $line"; cat said; exit 1; }
+    continue
+  fi
+  [[ -n $line ]] || continue
+  # shellcheck disable=SC2016  # what has a meaning in patterns
+  pattern=$(sed -E 's/[][\.|$(){}?+*^]/\\&/g; s/\\\.\\\.\\\./.*/g
+    s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/' <<<"$line")
+  grep -Eq -- "^$pattern$" said || { echo "README: nothing printed is '$line'"; cat said; exit 1; }
+done <transcript
+# The commands that it shows elsewhere exist.
 sed -nE 's/^\$ (\.\/run|hone) //p' "$ROOT/README.md" | while read -r command rest; do
   "$HONE" help "$command" >/dev/null || { echo "README: $command $rest"; exit 1; }
 done
