@@ -1,5 +1,5 @@
 # Output that could not be written is a failure.
-[[ -e /dev/full ]] || exit 0
+[[ -e /dev/full ]] || { echo "skipped: there is no /dev/full"; exit 77; }
 code=0
 "$HONE" help >/dev/full 2>err || code=$?
 [[ $code == 5 ]]

@@ -7,5 +7,7 @@ cmake -S "$ROOT/tests/install" -B consumer -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_PREFIX_PATH="$PWD/prefix" >configure.log
 cmake --build consumer
 ./consumer/consumer
-./consumer/runner
+printf 'graph @negated(%%x: f32[8]) {\n  %%y = neg %%x\n  return %%y\n}\n' >negated.hone
+./prefix/bin/hone compile negated.hone --cache none --emit object -o negated
+./consumer/runner negated/kernel0.o
 ./prefix/bin/hone --version
