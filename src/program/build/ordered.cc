@@ -1,5 +1,7 @@
 #include "program/build/ordered.h"
 
+#include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "base/planted.h"
@@ -9,6 +11,8 @@
 namespace hone {
 
 namespace {
+
+constexpr int64_t kMaxSorted = int64_t{1} << 40;  // elements that no memory holds
 
 class OrderedBuilder {
  public:
@@ -42,6 +46,15 @@ class OrderedBuilder {
   void accumulate();
   void scatter();
   void sort();
+  using Before = std::function<Scalar(Scalar, Scalar)>;  // by positions
+  void merge_runs(tile::BufferId order, const IndexExpr& pass, Scalar width, Dim length,
+                  const Before& before);
+  Scalar comes_before(Scalar a, Scalar b);
+  Scalar comes_before(const Indices& a, const Indices& b);
+  Scalar equals(Scalar a, Scalar b);
+  Scalar is_nan(Scalar x) { return tiles_.compute(Opcode::is_nan, {x}); }
+  Scalar both(Scalar a, Scalar b) { return compute(Opcode::and_, a, b); }
+  Scalar either(Scalar a, Scalar b) { return compute(Opcode::or_, a, b); }
 
   // Over all elements of a type but those along `but`; the loops of a phase of their own. The
   // innermost is within a thread.
@@ -141,51 +154,105 @@ void OrderedBuilder::scatter() {
   });
 }
 
-// An element's place is the number of elements that come before it.
+// NaN is above all numbers and equal to NaN.
+tile::Scalar OrderedBuilder::comes_before(Scalar a, Scalar b) {
+  const bool descends = op().flag("descending");
+  const Scalar numbers = points_.compare(descends ? "gt" : "lt", a, b);
+  if (!is_real(tiles_.dtype(a))) return numbers;
+  const Scalar above = is_nan(descends ? a : b), other = is_nan(descends ? b : a);
+  return either(numbers, both(above, tiles_.compute(Opcode::not_, {other})));
+}
+
+tile::Scalar OrderedBuilder::equals(Scalar a, Scalar b) {
+  const Scalar numbers = points_.compare("eq", a, b);
+  return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
+}
+
+// By the keys at two places, from the last key to the first: before in it, or equal in it and
+// before in the rest.
+tile::Scalar OrderedBuilder::comes_before(const Indices& a, const Indices& b) {
+  const auto keys = static_cast<size_t>(op().integer("keys"));
+  std::optional<Scalar> before;
+  for (size_t k = keys; k-- > 0;) {
+    const Scalar mine = load(k, a), theirs = load(k, b);
+    const Scalar here = comes_before(mine, theirs);
+    before = before ? either(here, both(equals(mine, theirs), *before)) : here;
+  }
+  return *before;
+}
+
+// Runs of sorted positions are merged, two by two, into runs of twice the width: from one row of
+// `order` to the other, and back.
 void OrderedBuilder::sort() {
   const auto axis = static_cast<size_t>(op().integer("axis"));
-  const int64_t keys = op().integer("keys");
-  const std::string before = op().flag("descending") ? "gt" : "lt";
   const Dim length = result().dim(static_cast<int>(axis));
-  auto is_nan = [&](Scalar x) { return tiles_.compute(Opcode::is_nan, {x}); };
-  auto both = [&](Scalar a, Scalar b) { return compute(Opcode::and_, a, b); };
-  auto either = [&](Scalar a, Scalar b) { return compute(Opcode::or_, a, b); };
-  // NaN is above all numbers and equal to NaN.
-  auto comes_before = [&](Scalar a, Scalar b) {
-    const Scalar numbers = points_.compare(before, a, b);
-    if (!is_real(tiles_.dtype(a))) return numbers;
-    const Scalar above = op().flag("descending") ? is_nan(a) : is_nan(b);
-    const Scalar other = op().flag("descending") ? is_nan(b) : is_nan(a);
-    return either(numbers, both(above, tiles_.compute(Opcode::not_, {other})));
+  const int64_t most = std::clamp<int64_t>(length.range().high, 1, kMaxSorted);
+  const auto passes = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(most - 1)));
+  const tile::BufferId order =
+      tiles_.buffer("order", Type::get(DType::i64, {2, length}), BufferRole::scratch);
+  auto place = [&](Indices at, Scalar position) {
+    at[axis] = tiles_.choose("at", 0, length, position);
+    return at;
   };
-  auto equals = [&](Scalar a, Scalar b) {
-    const Scalar numbers = points_.compare("eq", a, b);
-    return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
-  };
-  const size_t columns = graph_.operands(node_).size();
-  each_element(result(), false, [&](const Indices& at) {
-    std::vector<Scalar> mine;
-    for (size_t k = 0; k < columns; ++k) mine.push_back(load(k, at));
-    const Scalar my_place = tiles_.position(DType::i64, at[axis]);
-    const Scalar place = tiles_.carry(
-        Exec::loop, "other", length, points_.zero(DType::i64), Opcode::add,
-        [&](const IndexExpr& other, Scalar so_far) {
-          Indices there = at;
-          there[axis] = other;
-          // From the last key to the first: before in it, or equal in it and before in the rest.
-          Scalar first = points_.compare(HONE_PLANT(sort_stability, "lt", "gt"),
-                                         tiles_.position(DType::i64, other), my_place);
-          for (auto k = static_cast<size_t>(keys); k-- > 0;) {
-            const Scalar theirs = load(k, there);
-            first = either(comes_before(theirs, mine[k]), both(equals(theirs, mine[k]), first));
-          }
-          return compute(Opcode::add, so_far, tiles_.cast(first, DType::i64));
+  each_element(
+      result(), is_divisible(),
+      [&](const Indices& at) {
+        tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
+          tiles_.store(order, {0, i}, tiles_.position(DType::i64, i));
         });
-    Indices target = at;
-    target[axis] = tiles_.choose("place", 0, length, place);
-    for (size_t i = 0; i < graph_.outputs().size(); ++i)
-      points_.store(i, target, mine[graph_.result_index(graph_.outputs()[i])]);
-  });
+        tiles_.carry(Exec::loop, "pass", passes, tiles_.integer(DType::i64, 1), std::nullopt,
+                     [&](const IndexExpr& pass, Scalar width) {
+                       merge_runs(order, pass, width, length, [&](Scalar a, Scalar b) {
+                         return comes_before(place(at, a), place(at, b));
+                       });
+                       return compute(Opcode::add, width, width);
+                     });
+        tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
+          const Indices from = place(at, tiles_.load(order, {passes % 2, i}));
+          Indices to = at;
+          to[axis] = i;
+          for (size_t k = 0; k < graph_.outputs().size(); ++k)
+            points_.store(k, to, load(graph_.result_index(graph_.outputs()[k]), from));
+        });
+      },
+      static_cast<int>(axis));
+}
+
+// Of each two runs of `width` positions the first that is left of either goes next: `a` and `b`
+// count through them, which end where the next two begin. Of equals that of the first run.
+void OrderedBuilder::merge_runs(tile::BufferId order, const IndexExpr& pass, Scalar width,
+                                Dim length, const Before& before) {
+  const Scalar zero = points_.zero(DType::i64), one = points_.number(DType::i64, int64_t{1});
+  const Scalar end = points_.position(DType::i64, length);
+  auto add = [&](Scalar a, Scalar b) { return compute(Opcode::add, a, b); };
+  auto least = [&](Scalar a, Scalar b) { return compute(Opcode::min, a, b); };
+  auto select = [&](Scalar condition, Scalar a, Scalar b) {
+    return tiles_.compute(Opcode::select, {condition, a, b});
+  };
+  auto position = [&](Scalar at) {
+    return tiles_.load(order, {mod(pass, 2), tiles_.choose("run", 0, length, at)});
+  };
+  tiles_.carry("i", length, {zero, zero, zero},
+               [&](const IndexExpr& i, const std::vector<Scalar>& so_far) {
+                 const Scalar here = points_.position(DType::i64, i);
+                 const Scalar begins = points_.compare("ge", here, so_far[2]);
+                 const Scalar a = select(begins, here, so_far[0]);
+                 const Scalar middle = add(a, width);
+                 const Scalar b = select(begins, middle, so_far[1]);
+                 const Scalar next = select(begins, add(middle, width), so_far[2]);
+                 const Scalar a_end = least(compute(Opcode::sub, next, width), end);
+                 const Scalar has_a = points_.compare("lt", a, a_end);
+                 const Scalar has_b = points_.compare("lt", b, least(next, end));
+                 const Scalar first = position(a), second = position(b);
+                 const Scalar comes_first =
+                     HONE_PLANT(sort_stability, before(second, first),
+                                tiles_.compute(Opcode::not_, {before(first, second)}));
+                 const Scalar takes_b =
+                     both(has_b, either(tiles_.compute(Opcode::not_, {has_a}), comes_first));
+                 tiles_.store(order, {mod(pass + 1, 2), i}, select(takes_b, second, first));
+                 return std::vector<Scalar>{select(takes_b, a, add(a, one)),
+                                            select(takes_b, add(b, one), b), next};
+               });
 }
 
 }  // namespace
