@@ -24,6 +24,7 @@ constexpr double kCode = 500;       // slots of code side by side that are read 
 constexpr double kBranchSlots = 3;  // of asking whether there is padding
 constexpr double kMaskSlots = 1;    // of finding out in which lanes there is
 constexpr double kApartCode = 4;    // instructions that take lanes one by one, where there are some
+constexpr double kNearVectors = 4;  // that are read for lanes that lie apart, and no more
 constexpr double kCopySlots = 2;    // of a vector into a panel
 constexpr double kRowSlots = 6;     // of beginning with a row of a window
 constexpr double kStartSlots = 6;   // of finding the first line of several neighbours
@@ -75,6 +76,7 @@ KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t t
     for (size_t l = 0; l < loops_.size(); ++l) {
       const double stride = access.stride[l] * access.element;
       if (access.stride[l] == 1) access.contiguous |= 1U << l;
+      if (access.span[l] <= kNearVectors * vector_) access.near |= 1U << l;
       if (stride != 0 && std::fmod(stride, kPage) == 0) access.by_page |= 1U << l;
     }
   }
@@ -254,22 +256,46 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
   return count;
 }
 
+// Of a vector's lanes that lie apart: one by one, or a few vectors and a choice among each.
+double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l) const {
+  const bool is_masked = nest.packing(access) == Packing::no && access.side == 0 &&
+                         nest.lanes >= 0 && (access.guards >> nest.lanes & 1) != 0;
+  if (!access.is_store && !is_masked && (access.near >> l & 1) != 0)
+    return 2 * std::ceil(access.span[l] / vector_);
+  return 2 * (nest.tile[l] / nest.instructions[l]);
+}
+
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? 2 : 1;
   const Packing packing = nest.packing(access);
-  if (packing != Packing::panels) {
+  if (packing == Packing::panels) return slots;
+  if (packing == Packing::no && access.side == 0) {
     // Where lanes do not share a guard, it is a mask.
-    if (packing == Packing::no && access.is_guarded && access.side == 0)
-      slots += nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0 ? kMaskSlots : kBranchSlots;
-    for (Loops left = access.loops; left != 0; left &= left - 1) {
-      const auto l = static_cast<size_t>(std::countr_zero(left));
-      // Lanes that lie apart are read and written one by one.
-      const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
-      const bool is_vector = access.stride[l] == 1 && nest.lane_count <= access.run;
-      if (is_wide && !is_vector) slots *= 2 * (nest.tile[l] / nest.instructions[l]);
-    }
+    const Loops masks = nest.lanes < 0 ? 0 : access.guards & (1U << nest.lanes);
+    const Loops results = (1U << parallel_) - 1;
+    if (masks != 0) slots += kMaskSlots;
+    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) slots += kBranchSlots;
+  }
+  for (Loops left = access.loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
+    const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
+    const bool is_vector = access.stride[l] == 1 && nest.lane_count <= access.run;
+    if (is_wide && !is_vector) slots *= slots_apart(nest, access, l);
   }
   return slots;
+}
+
+// How many points of a tile share an element that is read for them: where tiles begin with others.
+double KernelPrice::repeats(const Nest& nest, const Access& access) const {
+  double repeats = 1;
+  for (Loops left = access.loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
+    if (static_cast<int>(l) == nest.lanes) continue;
+    const double tile = nest.tile[l], shared = access.repeat[l];
+    if (std::fmod(std::max(tile, shared), std::min(tile, shared)) == 0)
+      repeats *= std::min(tile, shared);
+  }
+  return repeats;
 }
 
 // In how many places neighbours begin that a tile touches: there a cache does not know what comes
@@ -301,19 +327,22 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
 // Bytes of an array that so many points of each loop touch, in whole cache lines.
 double KernelPrice::footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                               Packing packing) const {
-  double elements = 1, in_line = 1, apart = 1;
+  double elements = 1, each = kLine, apart = 1;  // bytes that are fetched for an element
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     elements *= inside[l];
-    if ((access.contiguous >> l & 1) != 0)
-      in_line = std::max(in_line, std::min(inside[l], access.run));
+    if ((access.near >> l & 1) != 0) {
+      const double count = std::min(inside[l], access.run);
+      const double bytes = count * access.element * access.span[l] / vector_;
+      each = std::min(each, std::max(bytes, kLine) / count);
+    }
     if ((access.by_page >> l & 1) != 0 && inside[l] > 4) apart = kApart;
   }
   if (packing == Packing::panels) {
-    in_line = elements;
+    each = std::max(access.element, kLine / elements);
     apart = 1;
   }
-  const double bytes = elements / in_line * std::max(in_line * access.element, kLine);
+  const double bytes = elements * each;
   return std::min(bytes, std::max(access.bytes, kLine)) * apart;
 }
 
@@ -381,9 +410,14 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
 KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
   const Nest nest = nest_of(schedule);
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
+  double shared = 1;  // registers of what sums side by side have in common
+  for (const Access& access : accesses_)
+    if (access.side >= 0 && nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0)
+      shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
     const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
-    const double spilled = std::max(wide - (registers_ - 3), 0.0) / wide;
+    const double room = registers_ - (work.is_sum ? shared : 3);
+    const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
     slots += count * (work.slots + kSpill * spilled);
     code += wide * work.slots;
     if (!work.is_sum) continue;
@@ -392,7 +426,7 @@ KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
   }
   for (const Access& access : accesses_) {
     const double each = slots_of(nest, access);
-    loaded += each * runs(nest, access.loops);
+    loaded += each * runs(nest, access.loops) / repeats(nest, access);
     const double instructions = target_.isa == Isa::avx512 ? std::min(each, kApartCode) : each;
     code += instructions * side_by_side(nest, access.loops);
   }

@@ -66,9 +66,12 @@ class KernelPrice {
     bool is_store = false;
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
+    std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
+    std::array<double, kMaxLoops> repeat{};  // so many points next to each other need the same one
     double run = 1e300;                      // so many neighbours lie side by side at most
-    bool is_guarded = false;                 // padding may stand where it reads
+    Loops guards = 0;                        // that decide whether it meets padding
     Loops contiguous = 0;                    // where the stride is 1
+    Loops near = 0;                          // where a vector lies within a few
     Loops by_page = 0;                       // where neighbours lie whole pages apart
     // Per dim of an operand: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};
@@ -82,7 +85,9 @@ class KernelPrice {
   double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
+  double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
   double slots_of(const Nest& nest, const Access& access) const;
+  double repeats(const Nest& nest, const Access& access) const;
   double starts(const Nest& nest, const Access& access) const;
   double footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                    Packing packing) const;

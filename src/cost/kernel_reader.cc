@@ -1,6 +1,7 @@
 #include "cost/kernel_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ir/op_def.h"
@@ -175,6 +176,34 @@ double KernelReader::steps(const Layout::Part& part, const IndexExpr& index, siz
   return is_by_block ? static_cast<double>(*factor / part.block) : 0;
 }
 
+// Where a vector's elements lie, at the loops' beginning.
+void KernelReader::look_along(size_t loop, const Layout& layout, Type stored, const Visit& visit,
+                              KernelPrice::Access& access) const {
+  const double count = std::min(price_.vector_, price_.loops_[loop].extent);
+  access.repeat[loop] = 1;
+  access.span[loop] = std::abs(access.stride[loop]) * (count - 1) + 1;
+  if (!std::isnan(access.stride[loop])) return;
+  access.span[loop] = std::numeric_limits<double>::infinity();
+  if (visit.data != 0) return;
+  std::vector<double> offsets;
+  std::vector<IndexExpr> point(price_.loops_.size(), 0);
+  const std::vector<IndexExpr> index = stored_index(layout, visit.index);
+  for (int64_t at = 0; static_cast<double>(at) < count; ++at) {
+    point[loop] = at;
+    offsets.push_back(0);
+    for (int d = 0; d < stored.rank(); ++d) {
+      const std::optional<Dim> place =
+          index[static_cast<size_t>(d)].substitute(point).as_constant();
+      if (!place || !place->is_static()) return;
+      offsets.back() = offsets.back() * size(stored.dim(d)) + static_cast<double>(place->value());
+    }
+  }
+  const auto [low, high] = std::ranges::minmax(offsets);
+  access.span[loop] = high - low + 1;
+  const auto other = std::ranges::find_if(offsets, [&](double at) { return at != offsets[0]; });
+  access.repeat[loop] = static_cast<double>(other - offsets.begin());
+}
+
 void KernelReader::access(ValueId value, const Layout& layout, const Visit& visit, bool is_store) {
   const Type type = graph_.type(value), stored = stored_type(layout, type);
   KernelPrice::Access access;
@@ -202,7 +231,8 @@ void KernelReader::access(ValueId value, const Layout& layout, const Visit& visi
           access.steps.back().emplace_back(static_cast<int>(l), static_cast<double>(*step));
     }
   }
-  access.is_guarded = visit.guards != 0;
+  for (size_t l = 0; l < price_.loops_.size(); ++l) look_along(l, layout, stored, visit, access);
+  access.guards = visit.guards;
   for (size_t l = 0; l < price_.loops_.size(); ++l)
     if ((visit.data >> l & 1) != 0 && access.stride[l] == 0)
       access.stride[l] = std::numeric_limits<double>::quiet_NaN();

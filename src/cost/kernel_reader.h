@@ -28,6 +28,8 @@ class KernelReader {
   void add(ValueId value, Visit visit);
   void node(NodeId n);
   void access(ValueId value, const Layout& layout, const Visit& visit, bool is_store);
+  void look_along(size_t loop, const Layout& layout, Type stored, const Visit& visit,
+                  KernelPrice::Access& access) const;
   static double steps(const Layout::Part& part, const IndexExpr& index, size_t loop);
   void work(uint32_t loops, double slots, bool is_sum);
   void keep_largest();

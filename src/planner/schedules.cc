@@ -108,6 +108,9 @@ class Chooser {
         Schedule next = start;
         set(next.unroll, dim, count);
         consider(whole_blocks(next));
+        next.unroll.clear();
+        set(next.unroll, dim, count);
+        consider(whole_blocks(next));
       }
     }
   }

@@ -130,6 +130,24 @@ TEST(Lockstep, IndicesFromData) {
   })");
 }
 
+// The last lane is the last element: nothing beyond it may be read.
+TEST(Lockstep, LanesThatLieInAFewVectors) {
+  for (const char* type : {"f32", "f64", "i8", "bf16"})
+    for (const char* at : {"2*j", "3*j", "4*j", "5*j", "45 - 3*j", "4*floordiv(j, 4) + k",
+                           "16*mod(j, 3)", "floordiv(j, 5) + 7*mod(j, 5)"})
+      check(fmt::format(R"(tiles @g(@x: {0}[3, 80]) -> (@y: {0}[3, 4, 16]) {{
+        for i in 3 {{
+          for k in 4 {{
+            lanes j in 16 {{
+              %x = load @x[i, {1}]
+              store @y[i, k, j] = %x
+            }}
+          }}
+        }}
+      }})",
+                        type, at));
+}
+
 TEST(Lockstep, GuardsOfLoopsAroundAndOfLanes) {
   check(R"(tiles @pad(@x: f32[5, 13]) -> (@y: f32[8, 16]) {
     threads i in 2 {

@@ -89,6 +89,11 @@ class Emitter {
   // For lanes that lie apart: a pointer each; all of one buffer's elements are whole bytes.
   Value pointers(const Place& place, const Trips& trips);
   Value load_scattered(const Place& place, const Trips& trips, Value otherwise);
+  // How far each lane's element is from that of lane 0, if that is known and a few vectors have all
+  // of them.
+  std::optional<llvm::SmallVector<int64_t>> near_lanes(const Place& place, const Trips& trips);
+  Value load_front(tile::BufferId buffer, Value offset, int64_t count);
+  Value load_near(const Place& place, const Trips& trips, llvm::ArrayRef<int64_t> distances);
   void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
   void store_vector(const Place& place, Value first, Value value);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "base/planted.h"
@@ -9,6 +10,9 @@ namespace hone::code {
 using namespace tile;
 
 namespace {
+
+// Vectors that are read for lanes that lie apart: more take longer than a gather.
+constexpr int64_t kNearVectors = 4;
 
 mlir::Type pointer_type(mlir::OpBuilder& builder) {
   return mlir::LLVM::LLVMPointerType::get(builder.getContext());
@@ -218,7 +222,78 @@ Value Emitter::pointers(const Place& place, const Trips& trips) {
   return from(pointer(place.buffer, index(here(place.offset, trips, 0), trips)), offsets);
 }
 
+std::optional<llvm::SmallVector<int64_t>> Emitter::near_lanes(const Place& place,
+                                                              const Trips& trips) {
+  llvm::SmallVector<int64_t> distances;
+  const IndexExpr first = bounds_.simplified(here(place.offset, trips, 0));
+  if (depends_on_lanes(first)) return std::nullopt;  // by data
+  for (int64_t lane = 0; lane < lanes(); ++lane) {
+    const IndexExpr offset = bounds_.simplified(here(place.offset, trips, lane));
+    const std::optional<Dim> distance = (offset - first).as_constant();
+    if (!distance || !distance->is_static()) return std::nullopt;
+    distances.push_back(distance->value());
+  }
+  const auto [low, high] = std::ranges::minmax_element(distances);
+  if (*high - *low >= kNearVectors * lanes()) return std::nullopt;
+  return distances;
+}
+
+// Every element between the first and the last lies inside of the buffer as they do. Beyond them
+// nothing is read.
+Value Emitter::load_near(const Place& place, const Trips& trips,
+                         llvm::ArrayRef<int64_t> distances) {
+  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const int64_t low = *std::ranges::min_element(distances);
+  const int64_t count = *std::ranges::max_element(distances) - low + 1;
+  const IndexExpr first = bounds_.simplified(here(place.offset, trips, 0)) + IndexExpr(low);
+  const Value from = index(first, trips);
+  Value result = {};
+  for (int64_t begin = 0; begin < count; begin += lanes()) {
+    const Value part = load_front(place.buffer, code_.add(from, code_.integer(begin, from)),
+                                  std::min(count - begin, lanes()));
+    // Lanes that have been found stay, those of this vector are taken from it.
+    llvm::SmallVector<int32_t> from_lane;
+    for (int64_t lane = 0; lane < lanes(); ++lane) {
+      const int64_t at = distances[static_cast<size_t>(lane)] - low - begin;
+      const bool is_here = at >= 0 && at < lanes();
+      from_lane.push_back(static_cast<int32_t>(!result   ? std::clamp<int64_t>(at, 0, lanes() - 1)
+                                               : is_here ? lanes() + at
+                                                         : lane));
+    }
+    result = b_.create<mlir::LLVM::ShuffleVectorOp>(result ? result : part, part, from_lane);
+  }
+  const auto type = mlir::VectorType::get({lanes()}, element);
+  HONE_CHECK(result.getType() == type, "a shuffle changed the type");
+  return numbers_.from_memory(dtype(place.buffer), result);
+}
+
+// So many elements from an offset on, in the first lanes of a vector.
+Value Emitter::load_front(BufferId buffer, Value offset, int64_t count) {
+  const mlir::Type element = numbers_.memory_type(dtype(buffer));
+  const auto type = mlir::VectorType::get({lanes()}, element);
+  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  const Value from = pointer(buffer, offset);
+  if (count == lanes()) return b_.create<mlir::LLVM::LoadOp>(type, from, alignment);
+  llvm::SmallVector<Value> parts;
+  const int64_t at_once = masked_lanes(element);
+  const auto part_type = mlir::VectorType::get({at_once}, element);
+  for (int64_t lane = 0; lane < lanes(); lane += at_once) {
+    llvm::SmallVector<bool> is_there;
+    for (int64_t i = lane; i < lane + at_once; ++i) is_there.push_back(i < count);
+    const Value mask = b_.create<mlir::arith::ConstantOp>(mlir::DenseElementsAttr::get(
+        mlir::VectorType::get({at_once}, b_.getI1Type()), llvm::ArrayRef<bool>(is_there)));
+    const Value here = b_.create<mlir::LLVM::GEPOp>(
+        pointer_type(b_), element, from,
+        llvm::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(lane)});
+    const Value nothing = code_.constant(b_.getZeroAttr(element), part_type);
+    parts.push_back(b_.create<mlir::LLVM::MaskedLoadOp>(part_type, here, mask, nothing, alignment));
+  }
+  return code_.joined(parts);
+}
+
 Value Emitter::load_scattered(const Place& place, const Trips& trips, Value otherwise) {
+  if (!place.mask)
+    if (const auto distances = near_lanes(place, trips)) return load_near(place, trips, *distances);
   const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
   const auto type = mlir::VectorType::get({lanes()}, element);
   const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
