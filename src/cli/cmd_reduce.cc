@@ -4,6 +4,8 @@
 #include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/native.h"
+#include "cli/source.h"
 #include "report/reduce.h"
 
 namespace hone::cli {
@@ -11,15 +13,42 @@ namespace {
 
 constexpr int64_t kMaxCaseText = int64_t{64} << 20;  // bytes
 
-Result<DifferentialCase> case_of(const Arguments& arguments) {
-  const std::string& file = arguments.text("CASE");
+Result<DifferentialCase> read_case(const std::string& file) {
   return parse_case(HONE_TRY(read_file(file, kMaxCaseText)), file);
+}
+
+bool names_model(std::string_view name) {
+  return name.starts_with("zoo:") || name.ends_with(".hone") || name.ends_with(".onnx");
+}
+
+// As `hone check` runs it.
+Result<DifferentialCase> case_of_model(const Arguments& arguments, Console& console) {
+  const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
+  const Source source =
+      HONE_TRY(load_model_source(arguments.text("CASE"), sizes_of(arguments), console));
+  const Graph* graph = single_graph(source.model);
+  if (graph == nullptr) return no_single_graph(source.model, "'hone reduce'");
+  RunInputs inputs = HONE_TRY(resolve_inputs(*graph, source.open, arguments, console));
+  return DifferentialCase{.graph = HONE_TRY(specialize(*graph, inputs.bindings)),
+                          .inputs = std::move(inputs.tensors),
+                          .plan = native.plan,
+                          .isa = native.target.isa,
+                          .judge = Judge::accurate};
+}
+
+Result<DifferentialCase> case_of(const Arguments& arguments, Console& console) {
+  const std::string name = arguments.text("CASE");
+  if (names_model(name)) return case_of_model(arguments, console);
+  for (std::string_view option : {"plan", "isa", "input", "inputs", "seed", "dim", "shape"})
+    if (arguments.given(option))
+      return usage_error("--{} is for models, a case says that itself", option);
+  return read_case(name);
 }
 
 }  // namespace
 
 Status cmd_reduce(const Arguments& arguments, Console& console) {
-  const DifferentialCase one = HONE_TRY(case_of(arguments));
+  const DifferentialCase one = HONE_TRY(case_of(arguments, console));
   const Target host = HONE_TRY(host_target());
   if (one.isa > host.isa)
     return unsupported("the case needs {}, this machine has {}", name(one.isa), name(host.isa));
@@ -46,7 +75,7 @@ Status cmd_reduce(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_reduce_case(const Arguments& arguments, Console& console) {
-  const DifferentialCase one = HONE_TRY(case_of(arguments));
+  const DifferentialCase one = HONE_TRY(read_case(arguments.text("CASE")));
   const Target host = HONE_TRY(host_target());
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
   const DifferentialOutcome outcome = run_case(one, host, team);

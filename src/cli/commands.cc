@@ -301,9 +301,12 @@ constexpr Command kCommands[] = {
      .run = &cmd_fuzz},
     {.name = "reduce",
      .summary = "Make a case that fails smaller",
-     .text = "Takes away outputs, nodes, sizes and decisions as long as the case fails in the same "
-             "way: other outputs, an error, a fault, or a crash.",
-     .positionals = kCase,
+     .text =
+         "Takes away outputs, nodes, sizes and decisions as long as the case fails in the same "
+         "way: other outputs, an error, a fault, or a crash. A model becomes a case with its "
+         "inputs, which are random where none are given, and is held to the accuracy that 'hone "
+         "check' asks for; --plan, --isa and options of inputs and sizes are for models.",
+     .positionals = kCaseOrModel,
      .options = kReduce,
      .examples = kReduceExamples,
      .run = &cmd_reduce},

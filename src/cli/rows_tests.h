@@ -148,14 +148,23 @@ inline constexpr Example kFuzzExamples[] = {
 
 inline constexpr Positional kCase[] = {
     {.name = "CASE", .take = Take::file, .doc = "a case as hone fuzz saves it"}};
-inline constexpr Option kReduce[] = {{.name = "output",
-                                      .letter = 'o',
-                                      .take = Take::file,
-                                      .value = "FILE",
-                                      .doc = "where the smaller case goes",
-                                      .fallback = "-"},
-                                     kCaseTime};
+inline constexpr Positional kCaseOrModel[] = {
+    {.name = "CASE",
+     .take = Take::model,
+     .doc = "a case as hone fuzz saves it; or a model: FILE.hone, FILE.onnx or zoo:NAME"}};
+inline constexpr Option kReduceOwn[] = {{.name = "output",
+                                         .letter = 'o',
+                                         .take = Take::file,
+                                         .value = "FILE",
+                                         .doc = "where the smaller case goes",
+                                         .fallback = "-"},
+                                        kCaseTime};
+// A case says these itself.
+inline constexpr Option kReduceModel[] = {kPlanOption, kIsaOption};
+inline constexpr auto kReduce = joined(kReduceOwn, kReduceModel, kInputOptions, kSizes);
 inline constexpr Example kReduceExamples[] = {
-    {"hone reduce hone-fuzz/1234.case -o small.case", "the least that still fails"}};
+    {"hone reduce hone-fuzz/1234.case -o small.case", "the least that still fails"},
+    {"hone reduce hone-crash-1234abcd/graph.hone --plan hone-crash-1234abcd/given.plan",
+     "the same from the reproducer of a fault"}};
 
 }  // namespace hone::cli::rows

@@ -34,6 +34,18 @@ grep -q "threads" err
 grep -q "threads = 100000" small.case
 [[ $(grep -c "exp" small.case) == 1 ]]
 
+# A model becomes a case: one that is right stays as it is, one whose plan does not fit is reduced.
+"$HONE" reduce zoo:mlp,size=tiny,symbolic-batch --dim N=2 >out 2>err
+[[ ! -s out ]] && grep -q "the case does not fail: passed" err
+printf 'plan @mlp {\n  threads = 100000\n}\n' >bad.plan
+"$HONE" reduce zoo:mlp,size=tiny --plan bad.plan --isa x86-64-v2 -o small.case 2>err
+grep -q "^case x86-64-v2 accurate" small.case
+grep -q "threads = 100000" small.case
+[[ $(wc -l <small.case) -lt 25 ]] || { cat small.case; exit 1; }
+code=0
+"$HONE" reduce bad.case --plan bad.plan >out 2>err || code=$?
+[[ $code == 2 ]] && grep -q -- "--plan is for models" err
+
 code=0
 echo "graph" >no.case
 "$HONE" reduce no.case >out 2>err || code=$?
