@@ -43,18 +43,42 @@ void check_plan(benchmark::State& state) {
 }
 BENCHMARK(check_plan<unrolled>)->Unit(benchmark::kMillisecond);
 
-// Random schedules of a convolution with its epilogue, one thread.
-void price_schedule(benchmark::State& state) {
-  const Graph graph = parse_graph(R"(
-graph @g(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3], %b: f32[64]) -> f32[1, 64, 56, 56] {
+constexpr std::string_view kBodies[] = {
+    R"(graph @conv(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3], %b: f32[64])
+    -> f32[1, 64, 56, 56] {
   %c = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
   %e = broadcast %b {dims = [1, 64, 56, 56], map = [1]}
   %a = add %c, %e
   %y = tanh %a
   return %y
-})")
-                          .value();
-  const NodeId nodes[] = {NodeId{3}, NodeId{4}, NodeId{5}, NodeId{6}};
+})",
+    R"(graph @product(%x: f32[1008, 1024], %w: f32[1024, 1024]) -> f32[1008, 1024] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})",
+    R"(graph @softmax(%x: f32[512, 1024]) -> f32[512, 1024] {
+  %y = softmax %x {axis = 1}
+  return %y
+})",
+    R"(graph @pool(%x: f32[1, 64, 112, 112]) -> f32[1, 64, 56, 56] {
+  %y = window_reduce %x {kind = max, window = [1, 1, 2, 2], stride = [1, 1, 2, 2]}
+  return %y
+})",
+    R"(graph @transposed(%x: f32[1024, 512]) -> f32[512, 1024] {
+  %t = transpose %x {permutation = [1, 0]}
+  %y = exp %t
+  return %y
+})"};
+
+// Random schedules of one body, on one thread. Bodies are what graphs are made of, each as one
+// kernel; the slowest to price is what a search can count on.
+void price_schedule(benchmark::State& state) {
+  const Graph graph =
+      prepare(parse_graph(kBodies[static_cast<size_t>(state.range(0))]).value()).value();
+  std::vector<NodeId> nodes;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
+      nodes.push_back(n);
   const KernelBody body = body_of(graph, nodes, {});
   const Target target = host_target().value();
   const KernelPrice price(body, target, target.cores);
@@ -64,8 +88,9 @@ graph @g(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3], %b: f32[64]) -> f32[1, 6
   size_t next = 0;
   for (auto _ : state) benchmark::DoNotOptimize(price.seconds(schedules[next++ % 256]));
   state.SetItemsProcessed(state.iterations());
+  state.SetLabel(graph.name());
 }
-BENCHMARK(price_schedule);
+BENCHMARK(price_schedule)->DenseRange(0, std::size(kBodies) - 1);
 
 }  // namespace
 }  // namespace hone

@@ -15,11 +15,15 @@ function(hone_glob result)
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
-# Tells a source the version of folders of src/: one macro, a hash of all that is in them.
+# Tells a source the version of folders and files of src/: one macro, a hash of all that is in them.
 function(hone_version source macro)
   set(hashes)
-  foreach(folder IN LISTS ARGN)
-    hone_glob(files src/${folder}/*.cc src/${folder}/*.h src/${folder}/*.def)
+  foreach(part IN LISTS ARGN)
+    if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${part})
+      hone_glob(files src/${part}/*.cc src/${part}/*.h src/${part}/*.def)
+    else()
+      set(files ${PROJECT_SOURCE_DIR}/src/${part})  # One that is gone stops the configuration.
+    endif()
     foreach(file IN LISTS files)
       file(SHA256 ${file} hash)
       string(APPEND hashes ${hash})

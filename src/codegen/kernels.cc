@@ -1,26 +1,18 @@
 #include "codegen/kernels.h"
 
+#include <llvm/Config/llvm-config.h>
+
 namespace hone {
 
 namespace {
 
 constexpr std::string_view kSymbol = "kernel";
 
-// All that the object depends on. Names of kernels are not among it.
-std::string cache_key(const program::Kernel& kernel, const Target& target) {
-  TileProgram nameless = kernel.tiles;
-  nameless.name = kSymbol;
-  std::string key = fmt::format("kernel {:016x} {}", kernel.hash, name(target.isa));
-  for (Extension extension : kExtensions)
-    if (target.extensions.contains(extension)) key += fmt::format(" {}", name(extension));
-  return key + fmt::format("\ncompiler {}\n", HONE_CODEGEN_VERSION) + print(nameless);
-}
-
 Result<std::string> object_of(const program::Kernel& kernel, const Target& target,
                               CompileCache* cache) {
   std::string key;
   if (cache != nullptr) {
-    key = cache_key(kernel, target);
+    key = kernel_key(kernel, target);
     if (std::optional<std::string> known = cache->find(key)) return *std::move(known);
   }
   std::string object = HONE_TRY(compile_tiles(kernel.tiles, target, kSymbol));
@@ -30,6 +22,16 @@ Result<std::string> object_of(const program::Kernel& kernel, const Target& targe
 }
 
 }  // namespace
+
+std::string kernel_key(const program::Kernel& kernel, const Target& target) {
+  TileProgram nameless = kernel.tiles;
+  nameless.name = kSymbol;
+  std::string key = fmt::format("kernel {:016x} {}", kernel.hash, name(target.isa));
+  for (Extension extension : kExtensions)
+    if (target.extensions.contains(extension)) key += fmt::format(" {}", name(extension));
+  key += fmt::format("\ncompiler {} llvm {}\n", HONE_CODEGEN_VERSION, LLVM_VERSION_STRING);
+  return key + print(nameless);
+}
 
 Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel> kernels,
                                                 const Target& target, ThreadPool& pool,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/progress.h"
@@ -21,5 +22,9 @@ struct KernelOptions {
 Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel> kernels,
                                                 const Target& target, ThreadPool& pool,
                                                 const KernelOptions& options = {});
+
+// The key of a kernel's object in the cache: all that the object depends on, the compiler and its
+// LLVM too. Names of kernels are not among it.
+std::string kernel_key(const program::Kernel& kernel, const Target& target);
 
 }  // namespace hone

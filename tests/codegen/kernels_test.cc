@@ -1,5 +1,7 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/kernels.h"
 #include "ir/text.h"
 #include "plan/random_plan.h"
 #include "tests/codegen/native.h"
@@ -77,6 +79,28 @@ void check_groups(uint64_t first, uint64_t count) {
 
 TEST(NativeKernels, FusedGroupsComputeWhatTheReferenceDoes) { check_groups(0, 60); }
 TEST(NativeKernels, ContractionsComputeWhatTheReferenceDoes) { check_contractions(0, 40); }
+// What is taken from the cache must be what would be made.
+TEST(NativeKernels, KeysNameAllThatTheCodeDependsOn) {
+  const auto kernel = [](std::string_view name, std::string_view op) {
+    const Graph graph = parse_graph(fmt::format("graph @g(%x: f32[8]) -> f32[8] {{ "
+                                                "%y = {} %x return %y }}",
+                                                op))
+                            .value();
+    const KernelBody body = body_of_all(graph);
+    TileProgram tiles = build_kernel(body, {}, std::string(name)).value();
+    return program::Kernel{.hash = 7, .tiles = std::move(tiles)};
+  };
+  Target target = host_target().value();
+  target.isa = Isa::avx512;
+  target.extensions = {};
+  const std::string key = kernel_key(kernel("k", "abs"), target);
+  EXPECT_EQ(kernel_key(kernel("other", "abs"), target), key);
+  EXPECT_NE(kernel_key(kernel("k", "neg"), target), key);
+  EXPECT_NE(kernel_key(kernel("k", "abs"), restricted(target, Isa::avx2)), key);
+  target.extensions.insert(Extension::avx512_bf16);
+  EXPECT_NE(kernel_key(kernel("k", "abs"), target), key);
+  EXPECT_THAT(key, testing::ContainsRegex("compiler [0-9.]+-[0-9a-f]+ llvm 19\\."));
+}
 TEST(NativeKernels, DISABLED_SweepGroups) { check_groups(1'000'000, 5'000); }
 TEST(NativeKernels, DISABLED_SweepContractions) { check_contractions(1'000'000, 5'000); }
 

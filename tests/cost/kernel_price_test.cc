@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "base/rng.h"
 #include "ir/text.h"
 #include "plan/prepare.h"
@@ -137,23 +135,6 @@ TEST(KernelPrice, EverySchedulePricesToANumber) {
       }
     }
   }
-}
-
-TEST(KernelPrice, TwoHundredThousandSchedulesASecond) {
-  const KernelPrice price(product(1008, 1024, 1024), target(), 2);
-  constexpr int kCount = 2000;
-  double sum = 0, fastest = 1;  // of some rounds: other work on the machine only slows them down
-  for (int round = 0; round < 20; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCount; ++i) sum += price.seconds(gemm(1 + i % 14, 32));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    fastest = std::min(fastest, seconds.count());
-  }
-  EXPECT_GT(sum, 0);
-#ifdef NDEBUG
-  EXPECT_GT(kCount / fastest, 2e5);
-#endif
-  RecordProperty("schedules_per_second", static_cast<int>(kCount / fastest));
 }
 
 }  // namespace
