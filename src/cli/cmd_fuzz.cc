@@ -18,7 +18,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr int64_t kSeedsPerProcess = 50;
+constexpr int64_t kSeedsPerProcess = 10;
 constexpr double kSecondsPerSeed = 60;  // at most, on average
 
 Isa highest_isa(const Arguments& arguments) {

@@ -96,7 +96,7 @@ constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
 constexpr Example kZooExportExamples[] = {
     {"hone zoo export resnet18 -o resnet18.hone", "writes resnet18.hone and resnet18.npz"},
     {"hone zoo export resnet18 --opset 17 -o resnet18.onnx", "the same as an ONNX file"},
-    {"hone zoo export lstm_lm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
+    {"hone zoo export lstm --unroll --length 64 -o lstm.hone", "a recurrence, written out"}};
 
 // ---- opt, ops and the rest ---------------------------------------------------------------------
 

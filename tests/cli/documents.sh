@@ -24,3 +24,11 @@ done <transcript
 sed -nE 's/^\$ (\.\/run|hone) //p' "$ROOT/README.md" | while read -r command rest; do
   "$HONE" help "$command" >/dev/null || { echo "README: $command $rest"; exit 1; }
 done
+# So do the models of the zoo that examples name.
+"$HONE" zoo list >listed
+grep -Eho "(^hone zoo export |zoo:)[a-z0-9_]+" "$ROOT/README.md" "$ROOT/docs/cli.md" |
+  sed 's/.*[ :]//' | sort -u >models
+[[ -s models ]]
+while read -r model; do
+  grep -q "^$model " listed || { echo "docs: there is no model $model"; exit 1; }
+done <models
