@@ -1,5 +1,10 @@
 #include "codegen/module.h"
 
+#include <llvm/Support/ErrorHandling.h>
+
+#include <mutex>
+#include <new>
+
 #include "codegen/emit/emitter.h"
 #include "program/tiles/bind.h"
 #include "runtime/kernel_abi.h"
@@ -105,6 +110,11 @@ class PhaseWriter {
 }  // namespace
 
 std::unique_ptr<mlir::MLIRContext> make_context() {
+  // LLVM aborts where there is no memory, unless it is told better.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+  });
   auto context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
   context->loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
                        mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
