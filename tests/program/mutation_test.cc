@@ -110,16 +110,38 @@ class Mutator {
   std::vector<Mutant> mutants_;
 };
 
+// A conv as a gemm in blocks: each field of its schedule has something to say.
+constexpr std::string_view kConv = R"(
+graph @conv(%x: f32[1, 8, 12, 12], %w: f32[16, 8, 3, 3]) -> f32[1, 16, 12, 12] {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})";
+
+Plan gemm_plan(const Graph& graph) {
+  Plan plan = random_plan(graph, two_cores(), 0);
+  for (auto& [hash, schedule] : plan.schedule)
+    schedule = {.algorithm = Algorithm::gemm,
+                .order = {0, 1, 2, 3},
+                .threads = 2,
+                .lanes = {{1, 8}},
+                .unroll = {{3, 4}},
+                .block = {{1, 16}, {2, 4}, {3, 12}},
+                .pack_lhs = Packing::window,
+                .pack_rhs = Packing::panels};
+  return plan;
+}
+
 // Another schedule may be another spelling of the same loops (generic, or a nest of one order), so
 // of these only some must count; of the others all.
 TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
-  for (uint64_t seed = 0; seed < 5; ++seed) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
     const Graph graph =
-        seed == 0
-            ? prepared(kControl)
+        seed == 0 ? prepared(kControl)
+        : seed == 1
+            ? prepared(kConv)
             : prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64}));
-    const Plan plan = random_plan(graph, two_cores(), seed);
+    const Plan plan = seed == 1 ? gemm_plan(graph) : random_plan(graph, two_cores(), seed);
     Result<Program> program = lower(graph, plan, two_cores());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     const std::string text = print(*program);
@@ -138,7 +160,8 @@ TEST(Mutation, EveryDecisionCounts) {
   }
   for (const std::string_view decision :
        {"threads", "order", "offset", "order of a region", "offset of a region", "schedule order",
-        "schedule threads", "schedule row", "schedule lanes", "schedule unroll"})
+        "schedule algorithm", "schedule threads", "schedule row", "schedule lanes",
+        "schedule unroll", "schedule block", "schedule pack_lhs", "schedule pack_rhs"})
     EXPECT_TRUE(counted.contains(std::string(decision))) << decision;
   for (const std::string_view decision : {"fuse", "view", "layout", "region", "order", "offset"})
     EXPECT_TRUE(refused.contains(std::string(decision))) << decision;
