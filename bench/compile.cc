@@ -28,7 +28,7 @@ void compile(benchmark::State& state) {
     };
     Compilation compilation(graph, target, options);
     const Result<const Image*> image = compilation.image();
-    if (!image.ok()) state.SkipWithError(image.error().what.c_str());
+    if (!image.ok()) state.SkipWithError(image.error().what().c_str());
     return image.ok() ? (*image)->kernels.size() : 0;
   };
   if (is_warm) compile_with(cache.get());

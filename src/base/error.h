@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 // Two sorts of failure, never mixed:
 //   * The user's (a bad file, an ill-typed node, a limit): an Error, returned in a Result<T>.
@@ -28,35 +28,85 @@ enum class ErrorCode : int {
 
 std::string_view error_code_name(ErrorCode code);
 
-struct [[nodiscard]] Error {
-  ErrorCode code = ErrorCode::bad_input;
-  std::string what;   // What went wrong and why, with both numbers: "axis 4 is outside rank 3".
-  std::string where;  // "mlp.hone:3:12", "node 'h' (dot)"; empty if there is no place.
-  std::string hint;   // What the user can do; empty if there is nothing to say.
+// What went wrong. One word, so that what returns a Result costs little where all goes well.
+class [[nodiscard]] Error {
+ public:
+  Error(ErrorCode code, std::string what);
+  Error(const Error& other);
+  Error(Error&& other) noexcept = default;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept = default;
 
+  ErrorCode code() const { return fields_->code; }
+  // What went wrong and why, with both numbers: "axis 4 is outside rank 3".
+  const std::string& what() const { return fields_->what; }
+  // "mlp.hone:3:12", "node 'h' (dot)"; empty if there is no place.
+  const std::string& where() const { return fields_->where; }
+  // What the user can do; empty if there is nothing to say.
+  const std::string& hint() const { return fields_->hint; }
+
+  Error as(ErrorCode code) &&;
+  // Names what it is about: e.about("dot") gives what = "dot: axis 4 is outside rank 3".
+  Error about(std::string_view subject) &&;
+  Error at(std::string place) &&;
   // Prefixes a wider place: e.within("graph 'mlp'") gives where = "graph 'mlp', node 'h'".
   Error within(std::string_view outer) &&;
   Error with_hint(std::string_view text) &&;
 
   // "hone: error: dot: ... (mlp.hone:3:12)\nhint: ..." without the leading program name.
   std::string to_string() const;
+
+ private:
+  template <class T>
+  friend class Result;
+  friend class Status;
+
+  struct Fields {
+    ErrorCode code;
+    std::string what;
+    std::string where;
+    std::string hint;
+  };
+
+  Error() = default;  // none: of a success
+  explicit operator bool() const { return fields_ != nullptr; }
+
+  // Out of line, like all that only failures need: what returns a Result stays small.
+  struct Drop {
+    void operator()(Fields* fields) const;
+  };
+
+  std::unique_ptr<Fields, Drop> fields_;
 };
 
+namespace detail {
+// Out of line: errors are rare, and every caller would carry their text's making.
+Error make_error(ErrorCode code, fmt::string_view text, fmt::format_args args);
+}  // namespace detail
+
 template <class... Args>
-Error bad_input(fmt::format_string<Args...> text, Args&&... args) {
-  return {ErrorCode::bad_input, fmt::format(text, std::forward<Args>(args)...), "", ""};
+Error bad_input(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::bad_input, text, fmt::make_format_args(args...));
 }
 template <class... Args>
-Error usage_error(fmt::format_string<Args...> text, Args&&... args) {
-  return {ErrorCode::usage, fmt::format(text, std::forward<Args>(args)...), "", ""};
+Error check_failed(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::mismatch, text, fmt::make_format_args(args...));
 }
 template <class... Args>
-Error unsupported(fmt::format_string<Args...> text, Args&&... args) {
-  return {ErrorCode::unsupported, fmt::format(text, std::forward<Args>(args)...), "", ""};
+Error usage_error(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::usage, text, fmt::make_format_args(args...));
 }
 template <class... Args>
-Error over_limit(fmt::format_string<Args...> text, Args&&... args) {
-  return {ErrorCode::limit, fmt::format(text, std::forward<Args>(args)...), "", ""};
+Error unsupported(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::unsupported, text, fmt::make_format_args(args...));
+}
+template <class... Args>
+Error over_limit(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::limit, text, fmt::make_format_args(args...));
+}
+template <class... Args>
+Error fault(fmt::format_string<Args...> text, const Args&... args) {
+  return detail::make_error(ErrorCode::internal, text, fmt::make_format_args(args...));
 }
 
 namespace detail {
@@ -69,23 +119,23 @@ namespace detail {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
 
   T& value() & {
     need_value();
-    return *std::get_if<0>(&state_);
+    return *value_;
   }
   const T& value() const& {
     need_value();
-    return *std::get_if<0>(&state_);
+    return *value_;
   }
   T&& value() && {
     need_value();
-    return std::move(*std::get_if<0>(&state_));
+    return *std::move(value_);
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -95,18 +145,19 @@ class [[nodiscard]] Result {
 
   const Error& error() const& {
     if (ok()) detail::throw_no_error();
-    return *std::get_if<1>(&state_);
+    return error_;
   }
   Error&& error() && {
     if (ok()) detail::throw_no_error();
-    return std::move(*std::get_if<1>(&state_));
+    return std::move(error_);
   }
 
  private:
   void need_value() const {
-    if (!ok()) detail::throw_no_value(*std::get_if<1>(&state_));
+    if (!ok()) detail::throw_no_value(error_);
   }
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  Error error_;
 };
 
 // Success without a value, or an Error.
@@ -115,19 +166,25 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Error error) : error_(std::move(error)) {}  // NOLINT: implicit
 
-  bool ok() const { return !error_.has_value(); }
+  bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return std::move(*error_); }
+  const Error& error() const& {
+    if (ok()) detail::throw_no_error();
+    return error_;
+  }
+  Error&& error() && {
+    if (ok()) detail::throw_no_error();
+    return std::move(error_);
+  }
 
  private:
-  std::optional<Error> error_;
+  Error error_;
 };
 
 // A broken promise of hone itself. Thrown by HONE_CHECK, caught by main() alone.
 class InternalError : public std::exception {
  public:
-  InternalError(const char* file, int line, const char* condition, std::string message);
+  explicit InternalError(std::string text) : text_(std::move(text)) {}
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
@@ -146,11 +203,10 @@ class InternalError : public std::exception {
   })
 
 // HONE_CHECK(condition, "format {}", args...): an invariant of hone; failing it is a bug of ours.
-#define HONE_CHECK(condition, ...)                                   \
-  (static_cast<bool>(condition)                                      \
-       ? void(0)                                                     \
-       : throw ::hone::InternalError(__FILE__, __LINE__, #condition, \
-                                     ::hone::detail::check_message(__VA_ARGS__)))
+#define HONE_CHECK(condition, ...) \
+  (static_cast<bool>(condition)    \
+       ? void(0)                   \
+       : ::hone::detail::broken({__FILE__, __LINE__, #condition} __VA_OPT__(, ) __VA_ARGS__))
 
 namespace hone::detail {
 template <class T>
@@ -159,9 +215,17 @@ T take(Result<T>&& result) {
 }
 inline void take(Status&&) {}
 
-inline std::string check_message() { return {}; }
+// Where a condition stands that does not hold.
+struct Place {
+  const char* file;
+  int line;
+  const char* condition;
+};
+[[noreturn]] void broken(const Place& place);
+[[noreturn]] void broken_with(const Place& place, fmt::string_view text, fmt::format_args args);
 template <class... Args>
-std::string check_message(fmt::format_string<Args...> text, Args&&... args) {
-  return fmt::format(text, std::forward<Args>(args)...);
+[[noreturn]] void broken(const Place& place, fmt::format_string<Args...> text,
+                         const Args&... args) {
+  broken_with(place, text, fmt::make_format_args(args...));
 }
 }  // namespace hone::detail

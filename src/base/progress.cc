@@ -61,7 +61,13 @@ class Reporter final : public Progress {
  public:
   Reporter(Style style, std::function<void(std::string_view)> write, std::function<double()> clock)
       : style_(style), write_(std::move(write)), clock_(std::move(clock)) {}
-  ~Reporter() override { Reporter::finish(); }
+  ~Reporter() override {
+    try {
+      Reporter::finish();
+    } catch (const std::bad_alloc&) {
+      // Whoever ran out of memory says so.
+    }
+  }
 
   void start(int64_t total, std::string_view label) override {
     finish();
@@ -199,7 +205,7 @@ std::string progress_line(const ProgressState& state) {
 
 Status CancelToken::check() const {
   if (!cancelled()) return {};
-  return Error{ErrorCode::interrupted, "stopped by the user", "", ""};
+  return Error(ErrorCode::interrupted, "stopped by the user");
 }
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 
 namespace hone {
 
@@ -44,7 +45,12 @@ struct ThreadPool::Loop {
 
 ThreadPool::ThreadPool(int threads) {
   HONE_CHECK(threads >= 1, "a pool of {} threads", threads);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  workers_.reserve(static_cast<size_t>(threads - 1));
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // Loops do with those that there are.
+  }
 }
 
 ThreadPool::~ThreadPool() {

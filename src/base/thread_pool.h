@@ -14,7 +14,8 @@ namespace hone {
 // with its own rules about spinning and locks.
 class ThreadPool {
  public:
-  // The number of threads that work on a loop, the calling one included: 1 makes no worker.
+  // The number of threads that work on a loop, the calling one included: 1 makes no worker. Fewer
+  // where the system grants no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

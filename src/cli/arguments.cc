@@ -206,8 +206,7 @@ std::string Arguments::text(std::string_view name) const {
     if (option.name == name) return std::string(option.fallback);
   for (const Positional& positional : command_->positionals)
     if (positional.name == name) return "";
-  throw InternalError(__FILE__, __LINE__, "the row has the option",
-                      fmt::format("'{}' of '{}'", name, command_->name));
+  HONE_CHECK(false, "the row of '{}' has no option '{}'", command_->name, name);
 }
 
 int64_t Arguments::integer(std::string_view name) const {

@@ -40,8 +40,7 @@ Status cmd_cache_verify(const Arguments& arguments, Console& console) {
     console.print("removed {}: {}\n", damage.name, damage.reason);
   console.note("{} entries in {} are good", verified.good, cache->folder().native());
   if (verified.removed.empty()) return {};
-  return Error{ErrorCode::mismatch, fmt::format("{} entries were damaged", verified.removed.size()),
-               "", ""};
+  return check_failed("{} entries were damaged", verified.removed.size());
 }
 
 Status cmd_cache_gc(const Arguments& arguments, Console& console) {

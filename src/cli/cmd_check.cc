@@ -91,8 +91,7 @@ Status compare_all(std::span<const std::string> names, std::span<const Evaluated
     if (!agrees.ok()) bad.push_back(one.way);
   }
   if (bad.empty()) return {};
-  return Error{ErrorCode::mismatch,
-               fmt::format("the outputs of {} are not as expected", join(bad, ", ")), "", ""};
+  return check_failed("the outputs of {} are not as expected", join(bad, ", "));
 }
 
 }  // namespace
@@ -121,10 +120,8 @@ Status cmd_check(const Arguments& arguments, Console& console) {
     HONE_TRY(compare_all(names, all, dtypes, expected, arguments, console));
   }
   if (inaccurate == 0) return {};
-  return Error{ErrorCode::mismatch,
-               fmt::format("native code is less accurate than allowed in {} of {} outputs",
-                           inaccurate, names.size()),
-               "", ""};
+  return check_failed("native code is less accurate than allowed in {} of {} outputs", inaccurate,
+                      names.size());
 }
 
 }  // namespace hone::cli

@@ -169,8 +169,8 @@ Result<std::string> compile_segments(const Model& model, const NativeOptions& op
                     fs::path(request.output) / fmt::format("segment{}", i + 1), console);
     if (one.ok())
       text += *one;
-    else if (one.error().code == ErrorCode::unsupported && !graph.is_static())
-      text += fmt::format("# compiled for the sizes that it meets: {}\n", one.error().what);
+    else if (one.error().code() == ErrorCode::unsupported && !graph.is_static())
+      text += fmt::format("# compiled for the sizes that it meets: {}\n", one.error().what());
     else
       return one.error();
   }
@@ -190,7 +190,7 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   if (const Graph* given = single_graph(source.model)) {
     const Graph graph = HONE_TRY(specialize(*given, sizes));
     Result<std::string> one = compile_one(graph, options, request, request.output, console);
-    if (!one.ok() && one.error().code == ErrorCode::unsupported && !graph.is_static())
+    if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
   } else {

@@ -87,7 +87,7 @@ class Runner {
     words.insert(words.end(), options_.begin(), options_.end());
     words.insert(words.end(), {"--", one.folder.string()});
     const Result<ProcessResult> process = run_process("/proc/self/exe", words, limits_, &cancel_);
-    if (!process.ok()) return crash(process.error().what);
+    if (!process.ok()) return crash(process.error().what());
     CaseOutcome outcome = outcome_of(*process);
     outcome.seconds = process->seconds;
     outcome.max_rss = process->max_rss;
@@ -174,10 +174,8 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
   const int64_t wrong = counts[static_cast<size_t>(CaseClass::wrong)];
   const int64_t crashed = counts[static_cast<size_t>(CaseClass::crashed)];
   if (wrong + crashed == 0) return {};
-  return Error{
-      ErrorCode::mismatch,
-      fmt::format("of {} cases {} are wrong and {} crashed", report.rows.size(), wrong, crashed),
-      "", ""};
+  return check_failed("of {} cases {} are wrong and {} crashed", report.rows.size(), wrong,
+                      crashed);
 }
 
 Status cmd_conformance_case(const Arguments& arguments, Console& console) {

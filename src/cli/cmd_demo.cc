@@ -111,7 +111,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
       "  hone compile zoo:mlp --emit plan  every decision, as text to edit\n"
       "  hone help                         all commands\n");
   if (is_good) return {};
-  return Error{ErrorCode::mismatch, "native code is less accurate than allowed", "", ""};
+  return Error(ErrorCode::mismatch, "native code is less accurate than allowed");
 }
 
 }  // namespace hone::cli

@@ -96,8 +96,7 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
     ChildReport report(tally);
     for (std::string_view line : split_lines(process.out)) report.read(line);
     if (!report.open() && process.exit_code != 0)
-      return Error{ErrorCode::internal, "the process for some cases failed: " + process.err, "",
-                   ""};
+      return fault("the process for some cases failed: {}", process.err);
     const uint64_t next = report.open() ? *report.open() + 1 : last;
     if (report.open()) tally.add(*report.open(), Verdict::crashed, how_it_ended(process));
     for (const Failure& failure : std::span(tally.failures).subspan(known))
@@ -156,10 +155,8 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
 Status check_counts(const DecisionCounts& decisions, int64_t least) {
   for (const DecisionCounts::Row& row : decisions.rows())
     if (row.times < least)
-      return Error{ErrorCode::mismatch,
-                   fmt::format("{} = {} came up {} times, fewer than {} times", row.decision,
-                               row.value, row.times, least),
-                   "", ""};
+      return check_failed("{} = {} came up {} times, fewer than {} times", row.decision, row.value,
+                          row.times, least);
   return {};
 }
 
@@ -172,7 +169,7 @@ Status cmd_fuzz(const Arguments& arguments, Console& console) {
   const Status ended =
       run_all(static_cast<uint64_t>(arguments.integer("seed")),
               static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console);
-  if (!ended.ok() && ended.error().code != ErrorCode::interrupted) return ended;
+  if (!ended.ok() && ended.error().code() != ErrorCode::interrupted) return ended;
   console.write(tally.decisions.to_string());
   std::vector<std::string> counts;
   for (Verdict verdict : kVerdicts)
@@ -185,9 +182,7 @@ Status cmd_fuzz(const Arguments& arguments, Console& console) {
   for (const Failure& failure : tally.failures)
     HONE_TRY(save_failure(failure, host, arguments, console));
   if (tally.failed() > 0)
-    return Error{ErrorCode::mismatch,
-                 fmt::format("{} of {} cases failed", tally.failed(), arguments.integer("count")),
-                 "", ""};
+    return check_failed("{} of {} cases failed", tally.failed(), arguments.integer("count"));
   return check_counts(tally.decisions, arguments.integer("at-least"));
 }
 

@@ -72,10 +72,8 @@ std::unique_ptr<Progress> Console::progress() {
 Status Console::flush() {
   if (std::fflush(options_.out) != 0 && write_error_ == 0) write_error_ = errno;
   if (write_error_ == 0) return {};
-  return Error{ErrorCode::limit,
-               fmt::format("cannot write to the standard output: {}",
-                           std::generic_category().message(write_error_)),
-               "", ""};
+  return over_limit("cannot write to the standard output: {}",
+                    std::generic_category().message(write_error_));
 }
 
 }  // namespace hone::cli

@@ -37,7 +37,7 @@ Result<fs::path> save_reproducer(std::span<const std::string> words, const std::
 
 int report_fault(std::span<const std::string> words, Console& console, const fs::path& parent,
                  const std::string& message) {
-  Error error{ErrorCode::internal, message, "", ""};
+  Error error(ErrorCode::internal, message);
   // A broken graph may not even print.
   std::string graph;
   try {
@@ -49,12 +49,13 @@ int report_fault(std::span<const std::string> words, Console& console, const fs:
   for (const fs::path& place : {parent, fs::temp_directory_path()}) {
     const Result<fs::path> saved = save_reproducer(words, message, graph, console.kept(), place);
     if (!saved.ok()) continue;
-    error.hint = fmt::format(
-        "this is a fault of hone, not yours; please report it with the folder {}", saved->string());
+    error = std::move(error).with_hint(
+        fmt::format("this is a fault of hone, not yours; please report it with the folder {}",
+                    saved->string()));
     break;
   }
   console.error(error);
-  return static_cast<int>(error.code);
+  return static_cast<int>(error.code());
 }
 
 }  // namespace
@@ -66,13 +67,13 @@ int guarded(std::span<const std::string> words, Console& console, const fs::path
     if (done.ok()) done = console.flush();
     if (done.ok()) return 0;
     (void)console.flush();
-    if (done.error().code == ErrorCode::internal)
+    if (done.error().code() == ErrorCode::internal)
       return report_fault(words, console, folder,
-                          fmt::format("{} ({})", done.error().what, done.error().where));
+                          fmt::format("{} ({})", done.error().what(), done.error().where()));
     console.error(done.error());
-    return static_cast<int>(done.error().code);
+    return static_cast<int>(done.error().code());
   } catch (const std::bad_alloc&) {
-    console.error({ErrorCode::limit, "out of memory", "", "try a smaller size or batch"});
+    console.error(over_limit("out of memory").with_hint("try a smaller size or batch"));
     return static_cast<int>(ErrorCode::limit);
   } catch (const std::exception& fault) {
     return report_fault(words, console, folder, fault.what());

@@ -68,7 +68,7 @@ Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>
     if (!number.ok())
       return usage_error("--dim {}: '{}' is not an integer", excerpt(text), excerpt(value));
     const Status fits = check_binding(*symbol, *number);
-    if (!fits.ok()) return usage_error("--dim {}: {}", excerpt(text), fits.error().what);
+    if (!fits.ok()) return usage_error("--dim {}: {}", excerpt(text), fits.error().what());
     if (!bindings.emplace(name, *number).second)
       return usage_error("--dim: '{}' is given twice", name);
   }
@@ -129,7 +129,7 @@ class Resolver {
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       const Dim wanted = type.dim(static_cast<int>(axis));
       Status fits = match_dim(wanted.bind(bindings_), dims[axis], bindings_);
-      if (!fits.ok()) return wrong(fmt::format(": axis {}: {}", axis, fits.error().what));
+      if (!fits.ok()) return wrong(fmt::format(": axis {}: {}", axis, fits.error().what()));
     }
     shapes_[i] = std::move(shape);
     return {};

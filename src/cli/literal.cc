@@ -60,7 +60,7 @@ Result<Type> parse_literal_type(std::string_view text) {
     dims.emplace_back(*dim);
   }
   Result<Type> type = Type::make(*dtype, dims);
-  if (!type.ok()) return usage_error("{}", type.error().what);
+  if (!type.ok()) return usage_error("{}", type.error().what());
   return type;
 }
 

@@ -19,7 +19,7 @@ Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Defau
   Result<std::unique_ptr<CompileCache>> cache = open_cache(arguments);
   if (!cache.ok() && is_named) return cache;
   const Status usable = cache.ok() ? check_entries_fit(**cache) : Status(cache.error());
-  if (!usable.ok()) console.note("what is compiled is not kept: {}", usable.error().what);
+  if (!usable.ok()) console.note("what is compiled is not kept: {}", usable.error().what());
   return cache.ok() ? std::move(cache) : std::unique_ptr<CompileCache>();
 }
 
@@ -82,7 +82,7 @@ Status check_plan(const NativeOptions& options, const Graph& graph) {
   if (fits.ok()) return {};
   Error error = std::move(fits).error().within(options.plan_file);
   // Whatever the reason: the file asks for what cannot be.
-  if (error.code == ErrorCode::unsupported) error.code = ErrorCode::bad_input;
+  if (error.code() == ErrorCode::unsupported) return std::move(error).as(ErrorCode::bad_input);
   return error;
 }
 
@@ -95,14 +95,10 @@ CompileOptions compile_options(const NativeOptions& options) {
 }
 
 Status check_runs_here(const Target& target) {
-  const Target host = HONE_TRY(host_target());
-  if (target.isa > host.isa)
-    return unsupported("the target needs {}, this machine has {}", name(target.isa), name(host.isa))
-        .with_hint("'hone compile' makes code for other machines without running it");
-  for (Extension extension : kExtensions)
-    if (target.extensions.contains(extension) && !host.extensions.contains(extension))
-      return unsupported("the target needs {}, which this machine lacks", name(extension));
-  return {};
+  Status has = check_has(HONE_TRY(host_instructions()), target.instructions(), "the target");
+  if (has.ok()) return {};
+  return std::move(has).error().with_hint(
+      "'hone compile' makes code for other machines without running it");
 }
 
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,

@@ -129,14 +129,13 @@ Status compare_outputs(std::span<const std::string> names, std::span<const Tenso
     console.print("{} {} against {}: {}\n",
                   passed ? console.styled(Style::green, "ok") : console.styled(Style::red, "BAD"),
                   escape(names[one.index]), escape(one.from),
-                  result.ok() ? result->to_string() : result.error().what);
+                  result.ok() ? result->to_string() : result.error().what());
   }
   if (expected.size() < names.size())
     console.note("{} of {} outputs were not compared", names.size() - expected.size(),
                  names.size());
   if (failed == 0) return {};
-  return Error{ErrorCode::mismatch,
-               fmt::format("{} of {} comparisons failed", failed, expected.size()), "", ""};
+  return check_failed("{} of {} comparisons failed", failed, expected.size());
 }
 
 }  // namespace hone::cli

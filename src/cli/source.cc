@@ -139,7 +139,7 @@ Result<Source> load_model_source(const std::string& model, const Sizes& sizes, C
   if (!good.ok()) return std::move(good).error().within(model);
   console.set_exhibit([shown = source.model] {
     const Result<std::string> text = text_alone(shown);
-    return text.ok() ? *text : fmt::format("# {}\n", text.error().what);
+    return text.ok() ? *text : fmt::format("# {}\n", text.error().what());
   });
   return source;
 }

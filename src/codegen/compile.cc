@@ -1,5 +1,6 @@
 #include "codegen/codegen.h"
 #include "codegen/emit/variance.h"
+#include "codegen/llvm_object.h"
 #include "codegen/machine_code.h"
 #include "codegen/module.h"
 
@@ -16,16 +17,20 @@ Result<std::string> compile_tiles(const TileProgram& program, const Target& targ
                                   std::string_view symbol, CodeForm form) {
   HONE_TRY(verify(program));
   HONE_TRY(code::check_lockstep(program));
-  const std::unique_ptr<mlir::MLIRContext> context = code::make_context();
-  const auto module = code::emit_module(*context, program, target, phase_symbols(program, symbol));
+  code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
+  code::load_dialects(*context);
+  code::LlvmObject<mlir::OwningOpRef<mlir::ModuleOp>> owner(
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&*context)));
+  mlir::ModuleOp module = owner->get();
+  code::emit_kernel(module, program, target, phase_symbols(program, symbol));
   if (form == CodeForm::mlir) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    module.get()->print(stream);
+    module.print(stream);
     return text;
   }
-  HONE_TRY(code::lower_module(*module));
-  Result<std::string> text = code::machine_code(*module, target, form);
+  HONE_TRY(code::lower_module(module));
+  Result<std::string> text = code::machine_code(module, target, form);
   if (!text.ok()) return std::move(text).error().within(fmt::format("kernel '{}'", program.name));
   return text;
 }

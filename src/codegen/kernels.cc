@@ -44,7 +44,7 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
     std::string object = HONE_TRY(object_of(kernels[i], target, options.cache));
     objects[i] = {std::make_shared<const std::string>(std::move(object)),
-                  phase_symbols(kernels[i].tiles, kSymbol)};
+                  phase_symbols(kernels[i].tiles, kSymbol), target.instructions()};
     progress.advance();
     return {};
   };

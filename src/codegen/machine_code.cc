@@ -14,7 +14,7 @@
 
 #include <mutex>
 
-#include "codegen/code_fault.h"
+#include "codegen/llvm_object.h"
 
 namespace hone::code {
 
@@ -55,13 +55,13 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   });
   std::string complaint;
   const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(std::string(kTriple), complaint);
-  if (backend == nullptr) return code_fault("LLVM has no back end for x86-64: {}", complaint);
+  if (backend == nullptr) return fault("LLVM has no back end for x86-64: {}", complaint);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
       kTriple, cpu_name(target.isa), features(target), options, llvm::Reloc::PIC_,
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-  if (!machine) return code_fault("LLVM makes no code for {}", target.name);
+  if (!machine) return fault("LLVM makes no code for {}", target.name);
   return machine;
 }
 
@@ -70,27 +70,29 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  LlvmObject<llvm::LoopAnalysisManager> loops;
+  LlvmObject<llvm::FunctionAnalysisManager> functions;
+  LlvmObject<llvm::CGSCCAnalysisManager> graphs;
+  LlvmObject<llvm::ModuleAnalysisManager> modules;
+  LlvmObject<llvm::PassBuilder> builder(&machine, tuning);
+  builder->registerModuleAnalyses(*modules);
+  builder->registerCGSCCAnalyses(*graphs);
+  builder->registerFunctionAnalyses(*functions);
+  builder->registerLoopAnalyses(*loops);
+  builder->crossRegisterProxies(*loops, *functions, *graphs, *modules);
+  LlvmObject<llvm::ModulePassManager> passes(
+      builder->buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2));
+  passes->run(module, *modules);
 }
 
 Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
                              llvm::CodeGenFileType type) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return code_fault("LLVM cannot write this kind of file");
-  passes.run(module);
+  LlvmObject<llvm::legacy::PassManager> passes;
+  if (machine.addPassesToEmitFile(*passes, stream, nullptr, type))
+    return fault("LLVM cannot write this kind of file");
+  passes->run(module);
   return std::string(bytes.str());
 }
 
@@ -99,23 +101,24 @@ Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
 Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form) {
   mlir::registerBuiltinDialectTranslation(*module.getContext());
   mlir::registerLLVMDialectTranslation(*module.getContext());
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context);
-  if (!code) return code_fault("the kernel does not translate to LLVM");
-  const std::unique_ptr<llvm::TargetMachine> machine = HONE_TRY(machine_for(target));
-  code->setTargetTriple(kTriple);
-  code->setDataLayout(machine->createDataLayout());
+  LlvmObject<llvm::LLVMContext> context;
+  LlvmObject<std::unique_ptr<llvm::Module>> owner(mlir::translateModuleToLLVMIR(module, *context));
+  if (!*owner) return fault("the kernel does not translate to LLVM");
+  llvm::Module& code = **owner;
+  LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(HONE_TRY(machine_for(target)));
+  code.setTargetTriple(kTriple);
+  code.setDataLayout((*machine)->createDataLayout());
   std::string complaint;
   llvm::raw_string_ostream complaints(complaint);
-  if (llvm::verifyModule(*code, &complaints))
-    return code_fault("the kernel is no valid LLVM module: {}", complaint);
-  optimize(*code, *machine);
+  if (llvm::verifyModule(code, &complaints))
+    return fault("the kernel is no valid LLVM module: {}", complaint);
+  optimize(code, **machine);
   if (form == CodeForm::llvm) {
     std::string text;
-    llvm::raw_string_ostream(text) << *code;
+    llvm::raw_string_ostream(text) << code;
     return text;
   }
-  return generate(*code, *machine,
+  return generate(code, **machine,
                   form == CodeForm::object ? llvm::CodeGenFileType::ObjectFile
                                            : llvm::CodeGenFileType::AssemblyFile);
 }

@@ -1,6 +1,7 @@
 #include "codegen/module.h"
 
 #include <llvm/Support/ErrorHandling.h>
+#include <mlir/Dialect/ControlFlow/IR/ControlFlow.h>
 
 #include <mutex>
 #include <new>
@@ -109,26 +110,21 @@ class PhaseWriter {
 
 }  // namespace
 
-std::unique_ptr<mlir::MLIRContext> make_context() {
+void load_dialects(mlir::MLIRContext& context) {
   // LLVM aborts where there is no memory, unless it is told better.
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
   });
-  auto context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
-  context->loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                       mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
-  return context;
+  context.loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                      mlir::cf::ControlFlowDialect, mlir::vector::VectorDialect,
+                      mlir::LLVM::LLVMDialect>();
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> emit_module(mlir::MLIRContext& context,
-                                              const TileProgram& program, const Target& target,
-                                              std::span<const std::string> symbols) {
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
-  PhaseWriter writer(context, *module, program, target);
+void emit_kernel(mlir::ModuleOp module, const TileProgram& program, const Target& target,
+                 std::span<const std::string> symbols) {
+  PhaseWriter writer(*module.getContext(), module, program, target);
   for (size_t i = 0; i < program.phases.size(); ++i) writer.write(program.phases[i], symbols[i]);
-  return module;
 }
 
 }  // namespace hone::code

@@ -9,13 +9,13 @@
 
 namespace hone::code {
 
-// A context with the dialects that the emitter writes, single-threaded.
-std::unique_ptr<mlir::MLIRContext> make_context();
+// Loads the dialects that the emitter and the passes write.
+void load_dialects(mlir::MLIRContext& context);
 
-// The kernel in the dialects arith, math, scf, vector and llvm: a function per phase.
-mlir::OwningOpRef<mlir::ModuleOp> emit_module(mlir::MLIRContext& context,
-                                              const TileProgram& program, const Target& target,
-                                              std::span<const std::string> symbols);
+// Adds the kernel to an empty module, in the dialects arith, math, scf, vector and llvm: a function
+// per phase.
+void emit_kernel(mlir::ModuleOp module, const TileProgram& program, const Target& target,
+                 std::span<const std::string> symbols);
 
 // To the llvm dialect alone.
 Status lower_module(mlir::ModuleOp module);

@@ -51,7 +51,7 @@ Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
   if (open.compilation != nullptr || open.is_refused) return open.compilation.get();
   auto compilation = std::make_unique<Compilation>(*graph, target_, options_);
   if (const auto kernels = compilation->kernels(); !kernels.ok()) {
-    if (kernels.error().code != ErrorCode::unsupported) return kernels.error();
+    if (kernels.error().code() != ErrorCode::unsupported) return kernels.error();
     open.is_refused = true;
     return nullptr;
   }

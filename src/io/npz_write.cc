@@ -165,7 +165,7 @@ Status write_npz(const std::filesystem::path& path, std::span<const NamedTensor>
   if (!status.ok()) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    return bad_input("cannot write '{}': {}", path.native(), status.error().what);
+    return bad_input("cannot write '{}': {}", path.native(), status.error().what());
   }
   return publish_file(temporary, path);
 }

@@ -28,7 +28,7 @@ Dim bound(const DimAtom* atom, const Bindings& bindings) {
   auto found = bindings.find(atom->symbol->name);
   if (found == bindings.end()) return DimExpr::of(*atom);
   Status status = check_binding(DimExpr::wrap(atom->symbol), found->second);
-  HONE_CHECK(status.ok(), "{}", status.error().what);
+  HONE_CHECK(status.ok(), "{}", status.error().what());
   return *found->second.divided_by(atom->symbol->multiple_of);
 }
 

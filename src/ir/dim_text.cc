@@ -131,7 +131,7 @@ class Parser {
     if (word.empty()) return wrong("expected a number, a symbol or '('");
     Result<Dim> result = starts_name(word[0]) ? symbol(word) : number(word);
     if (!result.ok()) at_ = begin;
-    return result.ok() ? result : wrong(result.error().what);
+    return result.ok() ? result : wrong(result.error().what());
   }
 
   Result<Dim> number(std::string_view word) {

@@ -97,7 +97,7 @@ Result<Bindings> bind_inputs(const Graph& graph, std::span<const Type> actual) {
       return mismatch("");
     for (int axis = 0; axis < wanted.rank(); ++axis) {
       Status match = match_dim(wanted.dim(axis), actual[i].dim(axis).value(), bindings);
-      if (!match.ok()) return mismatch(fmt::format(" (dim {}: {})", axis, match.error().what));
+      if (!match.ok()) return mismatch(fmt::format(" (dim {}: {})", axis, match.error().what()));
     }
   }
   return bindings;

@@ -75,11 +75,7 @@ Result<std::vector<Type>> infer(const Application& app) {
     return def.infer != nullptr ? def.infer(app) : infer_by_expansion(app);
   };
   Result<std::vector<Type>> types = checked();
-  if (!types.ok()) {
-    Error error = std::move(types).error();
-    error.what = fmt::format("{}: {}", app.op.name(), error.what);
-    return error;
-  }
+  if (!types.ok()) return std::move(types).error().about(app.op.name());
   return types;
 }
 

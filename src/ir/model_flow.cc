@@ -104,7 +104,7 @@ Status match_type(Type wanted, const KnownType& known, Bindings& bindings) {
   for (size_t i = 0; i < known.dims.size(); ++i) {
     if (known.dims[i] < 0) continue;
     Status match = match_dim(wanted.dims()[i], known.dims[i], bindings);
-    if (!match.ok()) return mismatch(fmt::format(" (dim {}: {})", i, match.error().what));
+    if (!match.ok()) return mismatch(fmt::format(" (dim {}: {})", i, match.error().what()));
   }
   return {};
 }

@@ -95,7 +95,7 @@ struct Defaults {
       }
       Result<AttrValue> value = parse_attr(spec.kind, spec.default_text);
       HONE_CHECK(value.ok(), "default of {}.{}: {}", name(def.opcode), spec.name,
-                 value.error().what);
+                 value.error().what());
       values.emplace_back(std::move(*value));
     }
   }
@@ -251,7 +251,7 @@ Result<Op> Op::make(Opcode opcode, Attrs attrs) {
 
 Op Op::get(Opcode opcode, Attrs attrs) {
   Result<Op> op = make(opcode, std::move(attrs));
-  HONE_CHECK(op.ok(), "{}", op.error().what);
+  HONE_CHECK(op.ok(), "{}", op.error().what());
   return *op;
 }
 

@@ -310,11 +310,8 @@ Result<Attrs> TextParser::attributes(Opcode opcode, std::string_view text) {
     for (const auto& [known, value] : attrs)
       if (known == word) return at(offset, bad_input("attribute '{}' is given twice", word));
     Result<AttrValue> value = parse_attr(spec->kind, piece.substr(equals + 1), symbols_);
-    if (!value.ok()) {
-      Error error = std::move(value).error();
-      error.what = fmt::format("attribute '{}': {}", word, error.what);
-      return at(offset, std::move(error));
-    }
+    if (!value.ok())
+      return at(offset, std::move(value).error().about(fmt::format("attribute '{}'", word)));
     attrs.emplace_back(spec->name, std::move(*value));
   }
   return attrs;

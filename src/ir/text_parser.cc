@@ -62,8 +62,8 @@ std::string LabelTable::hint(std::string_view name) const {
 }
 
 Error TextParser::at(size_t offset, Error error) const {
-  error.where = fmt::format("{}:{}", options_.file, line_and_column(lexer_.source(), offset));
-  return error;
+  return std::move(error).at(
+      fmt::format("{}:{}", options_.file, line_and_column(lexer_.source(), offset)));
 }
 
 Error TextParser::expected(std::string_view what) const {
@@ -175,7 +175,7 @@ Result<Type> TextParser::uncached_type(const TypeText& text) {
       Result<Dim> dim = parse_dim(trim(piece), symbols_);
       if (!dim.ok()) {
         size_t offset = static_cast<size_t>(piece.data() - lexer_.source().data());
-        bool is_unknown = dim.error().what.find("is not declared") != std::string::npos;
+        bool is_unknown = dim.error().what().find("is not declared") != std::string::npos;
         return at(offset, std::move(dim).error().with_hint(is_unknown ? kSymbolHint : ""));
       }
       dims.push_back(*dim);

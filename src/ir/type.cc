@@ -104,7 +104,7 @@ Result<Type> Type::make(DType dtype, std::span<const Dim> dims) {
 
 Type Type::get(DType dtype, std::span<const Dim> dims) {
   Result<Type> type = make(dtype, dims);
-  HONE_CHECK(type.ok(), "{}", type.error().what);
+  HONE_CHECK(type.ok(), "{}", type.error().what());
   return *type;
 }
 

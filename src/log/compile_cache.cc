@@ -268,7 +268,7 @@ CompileCache::Verified CompileCache::verify() {
     if (file && file->ok()) {
       ++result.good;
     } else if (remove_file(path)) {  // unless somebody else did
-      result.removed.push_back({entry.name, file ? file->error().what : "it is no plain file"});
+      result.removed.push_back({entry.name, file ? file->error().what() : "it is no plain file"});
     }
   }
   return result;

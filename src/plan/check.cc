@@ -210,7 +210,7 @@ class FrameCheck {
     return frame_.order.size() == frame_.steps.size() ? no_overlap(offset) : Status{};
   }
 
-  Error unknown_offset() const {
+  Status unknown_offset() const {
     for (const auto& [name, offset] : plan_.offset) {
       bool is_known = false;
       for (uint32_t i = 0; i < graph_.value_count(); ++i)

@@ -51,6 +51,7 @@ class Instantiation {
       image::Kernel& kernel = image_.kernels.emplace_back();
       kernel.name = tiles.name;
       kernel.object = code[k].object;
+      kernel.needs = code[k].needs;
       kernel.scratch_bytes = scratch_layout(tiles).bytes.value();
       for (size_t p = 0; p < tiles.phases.size(); ++p)
         kernel.phases.push_back({code[k].phases[p], trips_of(tiles.phases[p], tiles).value(),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/instructions.h"
 #include "program/program.h"
 #include "runtime/image.h"
 
@@ -14,6 +15,7 @@ namespace hone {
 struct KernelCode {
   std::shared_ptr<const std::string> object;  // an ELF relocatable
   std::vector<std::string> phases;            // the functions' names, in order
+  Instructions needs = {};
 };
 
 inline constexpr int64_t kMaxImageCommands = int64_t{1} << 20;

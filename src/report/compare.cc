@@ -100,10 +100,7 @@ Result<Comparison> compare(const Tensor& actual, const Tensor& expected, Toleran
   const Type type = expected.type();
   if (actual.type().static_dims() != type.static_dims() ||
       is_real(actual.dtype()) != is_real(type.dtype())) {
-    return Error{
-        ErrorCode::mismatch,
-        fmt::format("the type is {}, expected {}", actual.type().to_string(), type.to_string()), "",
-        ""};
+    return check_failed("the type is {}, expected {}", actual.type().to_string(), type.to_string());
   }
   Comparison result;
   result.type = type;

@@ -20,20 +20,20 @@ constexpr std::string_view kPasses = "fold,dce";
 CaseOutcome outcome(CaseClass result, const Error& error) {
   CaseOutcome made;
   made.result = result;
-  made.reason = error.what;
-  made.where = error.where;
+  made.reason = error.what();
+  made.where = error.where();
   return made;
 }
 
 // What hone calls bad in a standard case is not: the standard is right.
 CaseOutcome refusal(const Error& error) {
-  return outcome(error.code == ErrorCode::unsupported ? CaseClass::unsupported : CaseClass::wrong,
+  return outcome(error.code() == ErrorCode::unsupported ? CaseClass::unsupported : CaseClass::wrong,
                  error);
 }
 
 // While it runs, a limit is one of memory or of iterations: the model was good.
 CaseOutcome failure(const Error& error) {
-  const bool is_crash = error.code == ErrorCode::limit || error.code == ErrorCode::internal;
+  const bool is_crash = error.code() == ErrorCode::limit || error.code() == ErrorCode::internal;
   return is_crash ? outcome(CaseClass::crashed, error) : refusal(error);
 }
 
@@ -187,7 +187,7 @@ std::optional<std::string> difference(const Tensor& actual, const Tensor& expect
                        expected.type().to_string());
   const Result<Comparison> comparison =
       compare(actual, expected, tolerance_for(expected.dtype(), tolerance));
-  if (!comparison.ok()) return comparison.error().what;
+  if (!comparison.ok()) return comparison.error().what();
   return comparison->passed() ? std::nullopt : std::optional(difference_text(*comparison));
 }
 

@@ -142,7 +142,7 @@ Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target
   Compilation compilation(one.graph, restricted(host, one.isa), {.plan = one.plan, .team = team});
   Result<Image> image = image_of(compilation, one);
   // Open sizes may be refused: a bound may not be provable for all of them.
-  if (!image.ok() && !one.graph.is_static() && image.error().code == ErrorCode::unsupported)
+  if (!image.ok() && !one.graph.is_static() && image.error().code() == ErrorCode::unsupported)
     return DifferentialOutcome{Verdict::unproved, image.error().to_string()};
   const Image code = HONE_TRY(std::move(image));
   const std::shared_ptr<const Executable> executable =

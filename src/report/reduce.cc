@@ -17,8 +17,7 @@ namespace {
 
 constexpr int kMaxRounds = 8;
 
-// ---- Plans for smaller graphs
-// ---------------------------------------------------------------------
+// ---- Plans for smaller graphs -------------------------------------------------------------------
 
 // What a plan says of kernels that are still there, by name: hashes change with the graph around.
 using Schedules = std::map<std::string, Schedule>;

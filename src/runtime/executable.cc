@@ -137,6 +137,9 @@ Result<std::shared_ptr<const Executable>> Executable::load(const Image& image,
 }
 
 Status Executable::set_up(const Image& image, const LoadOptions& options) {
+  const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
+  for (const image::Kernel& kernel : image.kernels)
+    HONE_TRY(check_has(machine, kernel.needs, fmt::format("kernel '{}'", kernel.name)));
   script_ = HONE_TRY(resolve(image, options.imports));
   inputs_ = image.inputs;
   outputs_ = image.outputs;

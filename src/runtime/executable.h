@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ namespace hone {
 struct LoadOptions {
   std::shared_ptr<Team> team = nullptr;  // null: one of its own, of the image's threads
   std::span<const Import> imports = default_imports();
+  // What the machine has; not given: this one. Code that needs more is refused.
+  std::optional<Instructions> machine = std::nullopt;
   // Bytes of arenas and scratch of all runs at once. A run that would need more fails.
   int64_t memory_limit = INT64_MAX;
 };

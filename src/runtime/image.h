@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/instructions.h"
 #include "ir/tensor.h"
 
 // What the runtime executes: a Program for one set of sizes, flattened, with machine code. Plain
@@ -42,6 +43,7 @@ struct Kernel {
   std::shared_ptr<const std::string> object;  // an ELF relocatable; kernels may share one
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;  // per thread
+  Instructions needs = {};
 };
 
 struct Command;

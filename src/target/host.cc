@@ -1,3 +1,4 @@
+#include "base/cpuid.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "target/cgroup.h"
@@ -9,95 +10,13 @@
 
 #include <algorithm>
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace hone {
 
 #if defined(__x86_64__)
 
 namespace {
 
-enum Register : uint8_t { eax, ebx, ecx, edx };
-using Registers = std::array<uint32_t, 4>;
-
-// Zeros for a leaf that the processor does not have.
-Registers cpuid(uint32_t leaf, uint32_t subleaf = 0) {
-  Registers r = {};
-  if (__get_cpuid_max(leaf & 0x80000000, nullptr) < leaf) return r;
-  __cpuid_count(leaf, subleaf, r[eax], r[ebx], r[ecx], r[edx]);
-  return r;
-}
-
-// ---- Instructions ------------------------------------------------------------------------------
-
-struct Feature {
-  uint32_t leaf;
-  uint32_t subleaf;
-  Register where;
-  int bit;
-};
-
-// Intel SDM volume 2, CPUID; the levels are those of the x86-64 psABI.
-constexpr Feature kV2[] = {{1, 0, ecx, 0},             // SSE3
-                           {1, 0, ecx, 9},             // SSSE3
-                           {1, 0, ecx, 13},            // CMPXCHG16B
-                           {1, 0, ecx, 19},            // SSE4.1
-                           {1, 0, ecx, 20},            // SSE4.2
-                           {1, 0, ecx, 23},            // POPCNT
-                           {0x80000001, 0, ecx, 0}};   // LAHF
-constexpr Feature kAvx2[] = {{1, 0, ecx, 12},          // FMA
-                             {1, 0, ecx, 22},          // MOVBE
-                             {1, 0, ecx, 27},          // OSXSAVE
-                             {1, 0, ecx, 28},          // AVX
-                             {1, 0, ecx, 29},          // F16C
-                             {0x80000001, 0, ecx, 5},  // LZCNT
-                             {7, 0, ebx, 3},           // BMI1
-                             {7, 0, ebx, 5},           // AVX2
-                             {7, 0, ebx, 8}};          // BMI2
-constexpr Feature kAvx512[] = {{7, 0, ebx, 16},        // F
-                               {7, 0, ebx, 17},        // DQ
-                               {7, 0, ebx, 28},        // CD
-                               {7, 0, ebx, 30},        // BW
-                               {7, 0, ebx, 31}};       // VL
-constexpr Feature kAmxTile = {7, 0, edx, 24};
-
-// Of an Extension, by its number.
-constexpr Feature kExtensionBits[] = {
-    {7, 1, eax, 5}, {7, 0, ecx, 11}, {7, 0, edx, 23}, {7, 0, edx, 22}, {7, 0, edx, 25}};
-static_assert(std::size(kExtensionBits) == kExtensions.size());
-
-// Registers that the operating system saves, as bits of XCR0.
-constexpr uint64_t kYmm = 0b110, kZmm = 0b1110'0110, kTiles = 0b11 << 17;
-
-bool has(const Feature& f) { return (cpuid(f.leaf, f.subleaf)[f.where] >> f.bit & 1) != 0; }
-template <size_t n>
-bool has(const Feature (&all)[n]) {
-  return std::all_of(std::begin(all), std::end(all), [](const Feature& f) { return has(f); });
-}
-
-uint64_t saved_registers() {
-  if (!has({1, 0, ecx, 27})) return 0;  // OSXSAVE: XGETBV exists
-  uint32_t low = 0, high = 0;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return uint64_t{high} << 32 | low;
-}
-
-void detect_instructions(Target& target) {
-  const uint64_t saved = saved_registers();
-  const auto saves = [saved](uint64_t mask) { return (saved & mask) == mask; };
-  target.isa = Isa::v2;
-  if (!saves(kYmm) || !has(kAvx2)) return;
-  target.isa = Isa::avx2;
-  if (!saves(kZmm) || !has(kAvx512)) return;
-  target.isa = Isa::avx512;
-  for (Extension e : kExtensions) {
-    const bool tiles = e == Extension::amx_bf16 || e == Extension::amx_int8;
-    if (has(kExtensionBits[static_cast<size_t>(e)]) && (!tiles || (saves(kTiles) && has(kAmxTile))))
-      target.extensions.insert(e);
-  }
-}
+using namespace cpu;
 
 std::string cpu_name() {
   std::string text;
@@ -141,11 +60,11 @@ std::vector<CacheLevel> detect_caches(int64_t cores) {
 }  // namespace
 
 Result<Target> host_target() {
-  if (!has(kV2))
-    return unsupported("this processor lacks instructions of the level {}", name(Isa::v2));
+  const Instructions instructions = HONE_TRY( host_instructions());
   Target target;
   target.cpu = cpu_name();
-  detect_instructions(target);
+  target.isa = instructions.isa;
+  target.extensions = instructions.extensions;
 
   const Result<std::string> groups = read_file("/proc/self/cgroup", 1 << 16);
   const std::string membership = groups.ok() ? *groups : "";
@@ -168,9 +87,7 @@ Result<Target> host_target() {
 
 #else
 
-Result<Target> host_target() {
-  return unsupported("hone makes code for x86-64 alone, and this is another processor");
-}
+Result<Target> host_target() { return host_instructions().error(); }
 
 #endif
 

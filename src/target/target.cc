@@ -9,18 +9,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kExtensionNames[] = {"avx512_bf16", "avx512_vnni", "avx512_fp16",
-                                                "amx_bf16", "amx_int8"};
-static_assert(std::size(kExtensionNames) == kExtensions.size());
-
 constexpr double kClock = 3e9;  // Hz; within a factor of 1.5 of any server of today
-
-template <class T, size_t n>
-std::optional<T> from_name(std::string_view text, const std::array<T, n>& all) {
-  for (T each : all)
-    if (name(each) == text) return each;
-  return std::nullopt;
-}
 
 Status check_text(std::string_view what, std::string_view text) {
   if (text.size() <= kMaxTargetName) return {};
@@ -69,16 +58,6 @@ Status check_peaks(const Target& target) {
 }
 
 }  // namespace
-
-std::string_view name(Isa isa) { return split(kIsaWords, '|')[static_cast<size_t>(isa)]; }
-std::optional<Isa> isa_from_name(std::string_view text) { return from_name(text, kIsas); }
-
-std::string_view name(Extension extension) {
-  return kExtensionNames[static_cast<size_t>(extension)];
-}
-std::optional<Extension> extension_from_name(std::string_view text) {
-  return from_name(text, kExtensions);
-}
 
 std::string default_name(const Target& target) {
   return fmt::format("{}-{}c", name(target.isa), target.cores);

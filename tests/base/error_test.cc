@@ -17,13 +17,26 @@ Result<int> quarter(int n) {
 
 TEST(Error, TryPassesValuesAndErrorsOn) {
   EXPECT_EQ(*quarter(8), 2);
-  EXPECT_EQ(quarter(7).error().what, "7 is odd");
-  EXPECT_EQ(quarter(6).error().what, "3 is odd");
+  EXPECT_EQ(quarter(7).error().what(), "7 is odd");
+  EXPECT_EQ(quarter(6).error().what(), "3 is odd");
 }
 
 TEST(Error, WithinPrefixesThePlace) {
   Error error = bad_input("no").within("node 'h'").within("graph 'mlp'");
-  EXPECT_EQ(error.where, "graph 'mlp', node 'h'");
+  EXPECT_EQ(error.where(), "graph 'mlp', node 'h'");
+}
+
+TEST(Error, IsCopiedWhole) {
+  const Error error = bad_input("no").about("dot").at("a.hone:1:2").with_hint("yes");
+  Error copy = error;
+  EXPECT_EQ(copy.to_string(), "error: dot: no (a.hone:1:2)\nhint: yes");
+  copy = unsupported("other");
+  EXPECT_EQ(copy.code(), ErrorCode::unsupported);
+  EXPECT_EQ(std::move(copy).as(ErrorCode::limit).code(), ErrorCode::limit);
+  EXPECT_EQ(error.code(), ErrorCode::bad_input);
+  const Status good, bad = error;
+  EXPECT_TRUE(Status(good).ok());
+  EXPECT_EQ(Status(bad).error().what(), "dot: no");
 }
 
 TEST(Error, TextHasTheHintOnItsOwnLine) {

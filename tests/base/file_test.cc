@@ -33,10 +33,10 @@ TEST_F(FileTest, ReadsTheWholeFileUpToTheLimit) {
   EXPECT_EQ(read_file(path, 3).value(), std::string("x\0y", 3));
   EXPECT_EQ(read_file(put("empty", ""), 0).value(), "");
   const Result<std::string> longer = read_file(path, 2);
-  EXPECT_EQ(longer.error().code, ErrorCode::limit);
-  EXPECT_EQ(longer.error().what, fmt::format("cannot read '{}': its 3 bytes are more than the "
-                                             "limit of 2",
-                                             path.native()));
+  EXPECT_EQ(longer.error().code(), ErrorCode::limit);
+  EXPECT_EQ(longer.error().what(), fmt::format("cannot read '{}': its 3 bytes are more than the "
+                                               "limit of 2",
+                                               path.native()));
 }
 
 TEST_F(FileTest, PipesCountTheirBytesWhileReading) {
@@ -50,9 +50,9 @@ TEST_F(FileTest, PipesCountTheirBytesWhileReading) {
 
 TEST_F(FileTest, ReadErrorsNameTheFile) {
   const fs::path path = dir.path() / "none";
-  EXPECT_EQ(read_file(path, 1).error().what,
+  EXPECT_EQ(read_file(path, 1).error().what(),
             fmt::format("cannot read '{}': No such file or directory", path.native()));
-  EXPECT_EQ(read_file(dir.path(), 1 << 20).error().what,
+  EXPECT_EQ(read_file(dir.path(), 1 << 20).error().what(),
             fmt::format("cannot read '{}': Is a directory", dir.path().native()));
 }
 
@@ -82,7 +82,7 @@ TEST_F(FileTest, AtomicWriteReplacesALinkNotItsTarget) {
 
 TEST_F(FileTest, AFailedAtomicWriteKeepsTheOldContent) {
   fs::create_directory(dir.path() / "folder");
-  EXPECT_EQ(write_file_atomic(dir.path() / "folder", "x").error().what,
+  EXPECT_EQ(write_file_atomic(dir.path() / "folder", "x").error().what(),
             fmt::format("cannot write '{}/folder': Is a directory", dir.path().native()));
   EXPECT_FALSE(write_file_atomic(dir.path() / "no" / "a", "x").ok());
   EXPECT_FALSE(write_file_atomic("", "x").ok());
@@ -106,11 +106,11 @@ TEST_F(FileTest, ReadersOfAnAtomicWriteSeeOneOfTheContents) {
 TEST_F(FileTest, MapsRegularFilesOnly) {
   EXPECT_EQ(MappedFile::open(put("a", "text")).value().text(), "text");
   EXPECT_TRUE(MappedFile::open(put("empty", "")).value().bytes().empty());
-  EXPECT_EQ(MappedFile::open(dir.path()).error().what,
+  EXPECT_EQ(MappedFile::open(dir.path()).error().what(),
             fmt::format("cannot open '{}': it is a folder", dir.path().native()));
   const fs::path pipe = dir.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(MappedFile::open(pipe).error().what,
+  EXPECT_EQ(MappedFile::open(pipe).error().what(),
             fmt::format("cannot open '{}': it is not a regular file", pipe.native()));
 }
 

@@ -25,7 +25,7 @@ class OpenContained : public testing::TestWithParam<Open> {
     const FileDescriptor file = HONE_TRY(GetParam()(root, path));
     return MappedFile::map(file, path);
   }
-  std::string error(std::string_view path) { return map(path).error().what; }
+  std::string error(std::string_view path) { return map(path).error().what(); }
 
   TempDir top = TempDir::create(testing::TempDir()).value();
   fs::path root = top.path() / "model";

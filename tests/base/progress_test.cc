@@ -137,8 +137,8 @@ TEST(Progress, AdvancesOfSeveralThreadsAddUp) {
 TEST(Progress, UnknownModesAreUsageErrors) {
   EXPECT_EQ(parse_progress_mode("auto").value(), ProgressMode::automatic);
   const Result<ProgressMode> mode = parse_progress_mode("fancy");
-  EXPECT_EQ(mode.error().code, ErrorCode::usage);
-  EXPECT_EQ(mode.error().what, "progress mode 'fancy' is not one of auto, plain, json, none");
+  EXPECT_EQ(mode.error().code(), ErrorCode::usage);
+  EXPECT_EQ(mode.error().what(), "progress mode 'fancy' is not one of auto, plain, json, none");
 }
 
 TEST(CancelToken, IsSetOnceAndBecomesAnError) {
@@ -146,7 +146,7 @@ TEST(CancelToken, IsSetOnceAndBecomesAnError) {
   EXPECT_TRUE(token.check().ok());
   std::thread([&] { token.cancel(); }).join();
   EXPECT_TRUE(token.cancelled());
-  EXPECT_EQ(token.check().error().code, ErrorCode::interrupted);
+  EXPECT_EQ(token.check().error().code(), ErrorCode::interrupted);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(Subprocess, TellsTheSignal) {
 TEST(Subprocess, RefusesWhatIsNoProgram) {
   const Result<ProcessResult> result = run_process("/no/such/program", {});
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().what, HasSubstr("/no/such/program: No such file"));
+  EXPECT_THAT(result.error().what(), HasSubstr("/no/such/program: No such file"));
 }
 
 TEST(Subprocess, StopsAtTheWallLimit) {
@@ -118,7 +118,7 @@ TEST(Subprocess, StopsWhenCancelled) {
   const Result<ProcessResult> result = run_process("/bin/sleep", {"100"}, {}, &token);
   later.join();
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(result.error().code(), ErrorCode::interrupted);
 }
 
 TEST(Subprocess, RunsFromManyThreads) {

@@ -38,22 +38,22 @@ TEST(Text, TrimJoinAndPrefix) {
 TEST(Text, ParseIntTakesTheWholeTextOrSaysWhy) {
   EXPECT_EQ(parse_int("-42").value(), -42);
   EXPECT_EQ(parse_int("9223372036854775807").value(), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ(parse_int("9223372036854775808").error().what,
+  EXPECT_EQ(parse_int("9223372036854775808").error().what(),
             "'9223372036854775808' does not fit in 64 bits");
   for (std::string_view text : {"", " 1", "1 ", "+1", "1x", "0x10", "1.0", "-"}) {
-    EXPECT_EQ(parse_int(text).error().what, fmt::format("'{}' is not an integer", text));
+    EXPECT_EQ(parse_int(text).error().what(), fmt::format("'{}' is not an integer", text));
   }
-  EXPECT_EQ(parse_int("a\nb").error().what, "'a\\nb' is not an integer");
-  EXPECT_LT(parse_int(std::string(10000, 'z')).error().what.size(), 100u);
+  EXPECT_EQ(parse_int("a\nb").error().what(), "'a\\nb' is not an integer");
+  EXPECT_LT(parse_int(std::string(10000, 'z')).error().what().size(), 100u);
 }
 
 TEST(Text, ParseDoubleTakesTheWholeTextOrSaysWhy) {
   EXPECT_EQ(parse_double("1e-3").value(), 1e-3);
   EXPECT_EQ(parse_double("-inf").value(), -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(parse_double("nan").value()));
-  EXPECT_EQ(parse_double("1e999").error().what, "'1e999' is outside of the range of f64");
+  EXPECT_EQ(parse_double("1e999").error().what(), "'1e999' is outside of the range of f64");
   for (std::string_view text : {"", " 1", "1 ", "+1", "1x", "infinity", "INF", "nan(2)", "0x1p3"}) {
-    EXPECT_EQ(parse_double(text).error().what, fmt::format("'{}' is not a number", text));
+    EXPECT_EQ(parse_double(text).error().what(), fmt::format("'{}' is not a number", text));
   }
 }
 
@@ -77,10 +77,10 @@ TEST(Text, EscapesAreUndone) {
 }
 
 TEST(Text, BrokenEscapesAreErrors) {
-  EXPECT_EQ(unescape("a\\").error().what, "the text ends within an escape");
-  EXPECT_EQ(unescape("\\q").error().what, "unknown escape '\\q'");
-  EXPECT_EQ(unescape("\\x4").error().what, "\\x needs two hexadecimal digits");
-  EXPECT_EQ(unescape("\\xg0").error().what, "\\x needs two hexadecimal digits");
+  EXPECT_EQ(unescape("a\\").error().what(), "the text ends within an escape");
+  EXPECT_EQ(unescape("\\q").error().what(), "unknown escape '\\q'");
+  EXPECT_EQ(unescape("\\x4").error().what(), "\\x needs two hexadecimal digits");
+  EXPECT_EQ(unescape("\\xg0").error().what(), "\\x needs two hexadecimal digits");
 }
 
 TEST(Text, EditDistanceCountsSwapsAsOne) {

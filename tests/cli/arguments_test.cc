@@ -15,7 +15,7 @@ Result<Arguments> parse(std::vector<std::string> words) { return parse_arguments
 void expect_error(std::vector<std::string> words, std::string_view text) {
   const Result<Arguments> result = parse(std::move(words));
   ASSERT_FALSE(result.ok()) << text;
-  EXPECT_EQ(result.error().code, ErrorCode::usage);
+  EXPECT_EQ(result.error().code(), ErrorCode::usage);
   EXPECT_THAT(result.error().to_string(), HasSubstr(std::string(text)));
 }
 

@@ -46,7 +46,7 @@ TEST_F(Guard, SuccessIsZero) {
 
 TEST_F(Guard, ErrorsArePrintedAndGiveTheirCode) {
   EXPECT_EQ(run([]() -> Status {
-              return Error{ErrorCode::unsupported, "no such thing", "m.hone:3", "try another"};
+              return unsupported("no such thing").at("m.hone:3").with_hint("try another");
             }),
             4);
   EXPECT_EQ(said_, "hone: error: no such thing (m.hone:3)\nhint: try another\n");
@@ -81,8 +81,7 @@ TEST_F(Guard, AFaultLeavesAReproducer) {
 }
 
 TEST_F(Guard, AFaultThatIsAnErrorLeavesAReproducer) {
-  EXPECT_EQ(
-      run([]() -> Status { return Error{ErrorCode::internal, "no code", "kernel 'k0'", ""}; }), 6);
+  EXPECT_EQ(run([]() -> Status { return fault("no code").at("kernel 'k0'"); }), 6);
   EXPECT_THAT(said_, HasSubstr("hone: error: no code (kernel 'k0')"));
   EXPECT_THAT(said_, HasSubstr("hone-crash-"));
 }

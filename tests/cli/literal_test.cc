@@ -57,14 +57,14 @@ TEST(Literal, SaysWhatIsWrong) {
     const Result<Tensor> tensor = parse_literal(text);
     ASSERT_FALSE(tensor.ok()) << text;
     EXPECT_THAT(tensor.error().to_string(), HasSubstr(words)) << text;
-    EXPECT_EQ(tensor.error().code, ErrorCode::usage) << text;
+    EXPECT_EQ(tensor.error().code(), ErrorCode::usage) << text;
   }
 }
 
 TEST(Literal, AllocatesNothingHuge) {
   const Result<Tensor> tensor = parse_literal("1099511627776xf64=1");
   ASSERT_FALSE(tensor.ok());
-  EXPECT_EQ(tensor.error().code, ErrorCode::limit);
+  EXPECT_EQ(tensor.error().code(), ErrorCode::limit);
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST(Lockstep, ScratchAndPositions) {
 TEST(Lockstep, WhatCodeCannotDoIsRefused) {
   const Target host = host_target().value();
   auto complaint = [&](std::string_view text) {
-    return compile_tiles(parse_tiles(text).value(), host, "kernel").error().what;
+    return compile_tiles(parse_tiles(text).value(), host, "kernel").error().what();
   };
   EXPECT_EQ(complaint(R"(tiles @k(@x: f32[4, 4]) -> (@y: f32[4, 4]) {
     lanes i in 4 { lanes j in 4 {

@@ -96,6 +96,22 @@ TEST_P(NativeZoo, DISABLED_SweepFullSize) {
   }
 }
 
+// Made for one machine and loaded on another.
+TEST(Native, CodeSaysWhatItNeeds) {
+  const Graph graph = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
+  for (const Target& target : host_targets()) {
+    Compilation compilation(graph, target);
+    const Image& image = *compilation.image().value();
+    for (const image::Kernel& kernel : image.kernels)
+      EXPECT_EQ(kernel.needs, target.instructions());
+    EXPECT_TRUE(Executable::load(image, {.machine = target.instructions()}).ok());
+    if (target.isa == Isa::v2) continue;
+    const auto refused = Executable::load(image, {.machine = Instructions{}});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  }
+}
+
 TEST(Native, RunsGiveTheSameBits) {
   const Graph graph = build_zoo_model("squeezenet", {.size = ZooSize::tiny}).value();
   const std::vector<Tensor> inputs = random_inputs(graph, 1).value();

@@ -59,7 +59,7 @@ void check_random(uint64_t first, uint64_t count) {
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(graph)));
     Result<Program> program = lower(graph, random_plan(graph, target, seed), target);
     if (!program.ok()) {
-      EXPECT_EQ(program.error().code, ErrorCode::unsupported) << program.error().to_string();
+      EXPECT_EQ(program.error().code(), ErrorCode::unsupported) << program.error().to_string();
       continue;
     }
     ++lowered;

@@ -118,10 +118,10 @@ inline Error error_of(const std::string& text, const OnnxImport& options = {}) {
   for (const ModelValue& input : model->inputs)
     if (input.type.is_static() && input.type.static_bytes() < 1 << 20)
       inputs.push_back(Tensor::zeros(input.type));
-  if (inputs.size() < model->inputs.size()) return {ErrorCode::mismatch, "imported", "", ""};
+  if (inputs.size() < model->inputs.size()) return {ErrorCode::mismatch, "imported"};
   EvalOptions small = {.max_bytes = int64_t{1} << 28, .max_iterations = 1000};
   Result<std::vector<Tensor>> outputs = evaluate_model(*model, inputs, small);
-  return outputs.ok() ? Error{ErrorCode::mismatch, "evaluated", "", ""} : outputs.error();
+  return outputs.ok() ? Error(ErrorCode::mismatch, "evaluated") : outputs.error();
 }
 
 inline void expect_error(const std::string& text, ErrorCode code, std::string_view words,
@@ -129,7 +129,7 @@ inline void expect_error(const std::string& text, ErrorCode code, std::string_vi
   ExpectQuick quick;
   Error error = error_of(text, options);
   SCOPED_TRACE(error.to_string());
-  EXPECT_EQ(static_cast<int>(error.code), static_cast<int>(code));
+  EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code));
   EXPECT_THAT(error.to_string(), testing::HasSubstr(std::string(words)));
 }
 
@@ -161,7 +161,7 @@ inline void expect_op_errors(const std::string& inputs, const std::vector<OpCase
         model_text(inputs + output_text("y") + node_text(c.op, c.operands, "y", more), "", c.opset);
     ExpectQuick quick;
     Error error = error_of(text);
-    EXPECT_EQ(static_cast<int>(error.code), static_cast<int>(c.code)) << error.to_string();
+    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(c.code)) << error.to_string();
     EXPECT_THAT(error.to_string(), testing::HasSubstr(fmt::format("node 'y' ({})", c.op)));
     EXPECT_THAT(error.to_string(), testing::HasSubstr(c.words));
   }

@@ -34,8 +34,8 @@ Result<Tensor> parse(std::string_view file) {
 std::string error(std::string_view file) {
   Result<Tensor> tensor = parse(file);
   if (tensor.ok()) return "parsed as " + tensor->type().to_string();
-  EXPECT_EQ(tensor.error().where, "a.npy");
-  return tensor.error().what;
+  EXPECT_EQ(tensor.error().where(), "a.npy");
+  return tensor.error().what();
 }
 
 std::vector<double> reals(const Tensor& tensor) {
@@ -132,7 +132,7 @@ TEST(Npy, ErrorsNameTheFile) {
   std::ofstream(path) << "junk";
   EXPECT_EQ(read_npy(path).error().to_string(),
             "error: not a .npy file: the magic number is missing (" + path + ")");
-  EXPECT_EQ(read_npy(folder.path() / "none").error().code, ErrorCode::bad_input);
+  EXPECT_EQ(read_npy(folder.path() / "none").error().code(), ErrorCode::bad_input);
 }
 
 TEST(NpyHostile, Frames) {
@@ -175,7 +175,7 @@ TEST(NpyHostile, ElementTypes) {
   }
   EXPECT_EQ(error(npy("{'descr': [('x', '<f4')], 'shape': ()}", "")),
             "records (structured element types) are not tensors");
-  EXPECT_THAT(parse(npy(dict("|V2", "(1,)"), "12")).error().hint, testing::HasSubstr("bf16"));
+  EXPECT_THAT(parse(npy(dict("|V2", "(1,)"), "12")).error().hint(), testing::HasSubstr("bf16"));
 }
 
 TEST(NpyHostile, Shapes) {

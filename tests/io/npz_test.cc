@@ -159,12 +159,13 @@ TEST_F(NpzTest, WritingRefusesNamesThatReadingWould) {
   Tensor tensor = counting(Type::get(DType::u8, {1}));
   for (std::string name : {"", "/a", "../a", "a/./b", "a\nb", "a\\b"}) {
     std::vector<NamedTensor> tensors = {{name, tensor}};
-    EXPECT_THAT(write_npz(path, tensors).error().what, testing::HasSubstr("no name for a tensor"));
+    EXPECT_THAT(write_npz(path, tensors).error().what(),
+                testing::HasSubstr("no name for a tensor"));
   }
   std::vector<NamedTensor> twice = {{"a", tensor}, {"a", tensor}};
-  EXPECT_EQ(write_npz(path, twice).error().what, "two tensors are named 'a'");
+  EXPECT_EQ(write_npz(path, twice).error().what(), "two tensors are named 'a'");
   std::vector<NamedTensor> good = {{"a", tensor}};
-  EXPECT_THAT(write_npz(folder.path() / "no" / "t", good).error().what,
+  EXPECT_THAT(write_npz(folder.path() / "no" / "t", good).error().what(),
               testing::StartsWith("cannot write '"));
 }
 

@@ -398,7 +398,7 @@ TEST(OnnxExportSegments, AxesThatAreAnInput) {
 std::string export_error(const Model& model) {
   Result<Model> again = written_and_read(model, {});
   if (again.ok()) return "";
-  EXPECT_EQ(again.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(again.error().code(), ErrorCode::unsupported);
   return again.error().to_string();
 }
 

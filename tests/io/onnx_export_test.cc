@@ -248,7 +248,7 @@ void check_random(uint64_t first, uint64_t count, bool symbolic) {
     const std::filesystem::path path = file_for_test();
     Result<std::vector<std::filesystem::path>> saved = save_onnx(path, model_of(graph));
     if (!saved.ok()) {
-      ASSERT_EQ(saved.error().code, ErrorCode::unsupported) << saved.error().to_string();
+      ASSERT_EQ(saved.error().code(), ErrorCode::unsupported) << saved.error().to_string();
       ++refused[refused_op(saved.error())];
       continue;
     }
@@ -550,7 +550,7 @@ TEST(OnnxExport, SaysWhatOnnxCannot) {
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
   auto saved = save_onnx(file_for_test(), model_of(*graph));
   ASSERT_FALSE(saved.ok());
-  EXPECT_EQ(saved.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(saved.error().code(), ErrorCode::unsupported);
   EXPECT_THAT(saved.error().to_string(), HasSubstr("random"));
 }
 

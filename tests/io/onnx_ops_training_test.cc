@@ -138,7 +138,7 @@ TEST(OnnxTraining, GradientsAgreeWithDifferences) {
 TEST(OnnxTraining, GradientsThatCannotBeTaken) {
   auto error = [](const std::vector<Step>& steps, const std::vector<std::string>& zs = {}) {
     Result<std::vector<Tensor>> d = gradient(steps, Numbers(4), Numbers(2), zs);
-    return d.ok() ? "" : d.error().what;
+    return d.ok() ? "" : d.error().what();
   };
   EXPECT_THAT(error({{"Erf", {"x"}, "y"}}), HasSubstr("the derivative of 'erf' is not known here"));
   EXPECT_EQ(error({{"Erf", {"w"}, "a"}, {"Add", {"x", "a"}, "y"}}, {"w"}), "");

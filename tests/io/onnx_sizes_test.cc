@@ -17,7 +17,7 @@ Result<Model> sum(bool symbolic, const OnnxImport& import) {
 }
 
 std::string types(const Result<Model>& model) {
-  if (!model.ok()) return model.error().what;
+  if (!model.ok()) return model.error().what();
   std::string text;
   for (const ModelValue& input : model->inputs)
     text += fmt::format("{}: {}, ", input.name, input.type.to_string());

@@ -188,7 +188,7 @@ inline std::string import_error(std::string_view op, int version,
                                 const Attributes& attributes = {},
                                 const NodeOptions& options = {}) {
   Result<std::vector<Tensor>> results = try_node(op, version, operands, attributes, options);
-  return results.ok() ? "" : results.error().what;
+  return results.ok() ? "" : results.error().what();
 }
 
 }  // namespace hone::onnx_testing

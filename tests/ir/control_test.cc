@@ -12,8 +12,7 @@ using ::testing::HasSubstr;
 using testing::run;
 using testing::tensor_of;
 
-// ---- if
-// ------------------------------------------------------------------------------------------
+// ---- if -----------------------------------------------------------------------------------------
 
 constexpr std::string_view kAbs =
     "graph @g(%p: bool[], %x: f32[2]) { %y, %n = if %p, %x"
@@ -40,8 +39,7 @@ TEST(If, EvaluatesOnlyTheChosenRegion) {
   EXPECT_THAT(error, HasSubstr("node '%y' (if), region 'else', node '%b' (while)"));
 }
 
-// ---- while
-// ---------------------------------------------------------------------------------------
+// ---- while --------------------------------------------------------------------------------------
 
 // Greatest common divisor
 constexpr std::string_view kGcd =
@@ -83,8 +81,7 @@ TEST(While, RunsManyIterationsInBoundedMemory) {
   EXPECT_LT(stats.peak_bytes, 10 * 800);
 }
 
-// ---- scan
-// ----------------------------------------------------------------------------------------
+// ---- scan ---------------------------------------------------------------------------------------
 
 TEST(Scan, CarriesAStateAndStacksResults) {
   std::string_view graph =
@@ -141,8 +138,7 @@ TEST(Scan, LengthMayBeSymbolic) {
       "");
 }
 
-// ---- call, depth, rounding
-// -----------------------------------------------------------------------
+// ---- call, depth, rounding ----------------------------------------------------------------------
 
 TEST(Call, GivesTheRegionsResults) {
   EXPECT_EQ(run("graph @g(%x: f32[2]) { %y, %z = call %x callee @twice(%a: f32[2]) {"
@@ -166,7 +162,7 @@ TEST(Call, DepthIsBounded) {
   EXPECT_TRUE(evaluate(nested(64), {&input, 1}).ok());
   Result<std::vector<Tensor>> result = evaluate(nested(65), {&input, 1});
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().what, HasSubstr("nested more than 64 deep"));
+  EXPECT_THAT(result.error().what(), HasSubstr("nested more than 64 deep"));
 }
 
 TEST(Scan, RoundsInsideRegions) {
@@ -177,15 +173,14 @@ TEST(Scan, RoundsInsideRegions) {
   EXPECT_EQ(run(graph, {"f16[] 2048"}, {"f16[] 2052"}), "");  // 2051 is a tie, to even
 }
 
-// ---- Inference
-// -----------------------------------------------------------------------------------
+// ---- Inference ----------------------------------------------------------------------------------
 
 GraphRef region(std::string_view text) { return std::make_shared<const Graph>(parse_ok(text)); }
 
 std::string infer_error(std::string_view op, std::vector<Type> operands,
                         std::vector<GraphRef> regions) {
   Result<Graph> graph = testing::graph_of(testing::op_of(op), operands, std::move(regions));
-  return graph.ok() ? "no error" : graph.error().what;
+  return graph.ok() ? "no error" : graph.error().what();
 }
 
 TEST(ControlInference, RegionsMustFit) {
@@ -242,8 +237,7 @@ TEST(ControlInference, ScansMustFit) {
               HasSubstr("region 'body' gives 0 values (), not the 1 values (f32[2])"));
 }
 
-// ---- Several devices
-// -----------------------------------------------------------------------------
+// ---- Several devices ----------------------------------------------------------------------------
 
 using testing::run_spmd;
 

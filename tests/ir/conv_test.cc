@@ -64,8 +64,7 @@ TEST(Conv, OfIntegersIsExactModuloTheResultType) {
   expect_eval("conv {accumulate = f64}", {"f32[1,1,1] 3", "f32[1,1,1] 2"}, {"f64[1,1,1] 6"});
 }
 
-// ---- Against loops
-// -------------------------------------------------------------------------------
+// ---- Against loops ------------------------------------------------------------------------------
 
 struct Axis {
   int64_t in, window, stride, low, high, in_dilation, window_dilation;
@@ -330,8 +329,7 @@ TEST(Conv, ReadsWhatItsAccessRelationSays) {
   }
 }
 
-// ---- Inference
-// -----------------------------------------------------------------------------------
+// ---- Inference ----------------------------------------------------------------------------------
 
 TEST(Conv, InfersItsType) {
   expect_infer("conv {pad_low = [1, 1], pad_high = [1, 1]}", {"f32[N,3,K,M]", "f32[8,3,3,3]"},

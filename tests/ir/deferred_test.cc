@@ -197,9 +197,9 @@ TEST(Deferred, SpecializePutsTheBodyInItsPlace) {
   EXPECT_TRUE(graphs_of(model).empty());
   Result<std::string> text = print(model);
   ASSERT_FALSE(text.ok());
-  EXPECT_EQ(text.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(text.error().what, "segment 'fake' is typed when its input sizes are known");
-  EXPECT_EQ(text.error().hint, "bind them with --dim or --shape");
+  EXPECT_EQ(text.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(text.error().what(), "segment 'fake' is typed when its input sizes are known");
+  EXPECT_EQ(text.error().hint(), "bind them with --dim or --shape");
 
   Result<Model> special = specialize(model, {{"N", 6}});
   ASSERT_TRUE(special.ok()) << special.error().to_string();
@@ -268,10 +268,10 @@ TEST(Deferred, BodiesThatNeverEndAreRefused) {
   model.segments.push_back({DeferredSegment{std::make_shared<Endless>(), {"x"}, {"y"}}});
   ModelRunner runner(model);
   EXPECT_THAT(run(runner, {"f32[2] 1 2"}, {}), HasSubstr("nested more than 128 deep"));
-  EXPECT_EQ(specialize(model, {{"N", 2}}).error().what,
+  EXPECT_EQ(specialize(model, {{"N", 2}}).error().what(),
             "more than 4096 deferred segments became known");
   model.segments[0] = {DeferredSegment{nullptr, {"x"}, {"y"}}};
-  EXPECT_EQ(verify(model).error().what, "a deferred segment has no source");
+  EXPECT_EQ(verify(model).error().what(), "a deferred segment has no source");
 }
 
 TEST(Deferred, WhatItGivesIsCheckedWhereItIsUsed) {

@@ -22,7 +22,7 @@ Dim parse(std::string_view text) {
 
 std::string parse_error(std::string_view text) {
   Result<Dim> dim = parse_dim(text, scope);
-  return dim.ok() ? "parsed as " + dim->to_string() : dim.error().what;
+  return dim.ok() ? "parsed as " + dim->to_string() : dim.error().what();
 }
 
 TEST(Dim, NumbersAreStaticAndSaturate) {
@@ -124,20 +124,20 @@ TEST(Dim, MatchSolvesForOneSymbol) {
   EXPECT_EQ(found.at("M"), Dim(4));
   EXPECT_TRUE(match_dim(k + 1, 17, found).ok());
   EXPECT_EQ(found.at("K"), Dim(16));
-  EXPECT_EQ(match_dim(n, 4, found).error().what, "size 4 is not N, which is 3 here");
-  EXPECT_EQ(match_dim(Dim(5), 4, found).error().what, "size 4 is not 5");
+  EXPECT_EQ(match_dim(n, 4, found).error().what(), "size 4 is not N, which is 3 here");
+  EXPECT_EQ(match_dim(Dim(5), 4, found).error().what(), "size 4 is not 5");
 }
 
 TEST(Dim, MatchChecksTheLimitsOfTheSymbol) {
   Bindings found;
-  EXPECT_EQ(match_dim(n, 65, found).error().what, "size 65 is outside of 1..64, the bounds of N");
-  EXPECT_EQ(match_dim(2 * n, 7, found).error().what, "size 7 is not 2*N for any N");
-  EXPECT_EQ(match_dim(k, 12, found).error().what,
+  EXPECT_EQ(match_dim(n, 65, found).error().what(), "size 65 is outside of 1..64, the bounds of N");
+  EXPECT_EQ(match_dim(2 * n, 7, found).error().what(), "size 7 is not 2*N for any N");
+  EXPECT_EQ(match_dim(k, 12, found).error().what(),
             "size 12 is not K for any K that is a multiple of 8");
   EXPECT_TRUE(match_dim(n * m, 12, found).ok());
   EXPECT_TRUE(found.empty());
-  EXPECT_EQ(check_binding(k_symbol, 12).error().what, "K = 12 is not a multiple of 8");
-  EXPECT_EQ(check_binding(n_symbol, 0).error().what, "N = 0 is outside of 1..64");
+  EXPECT_EQ(check_binding(k_symbol, 12).error().what(), "K = 12 is not a multiple of 8");
+  EXPECT_EQ(check_binding(n_symbol, 0).error().what(), "N = 0 is outside of 1..64");
 }
 
 TEST(Dim, BindReplacesAnySubset) {

@@ -18,8 +18,7 @@ using testing::run;
 using testing::tensor_of;
 using testing::tensors;
 
-// ---- Numerics
-// ------------------------------------------------------------------------------------
+// ---- Numerics -----------------------------------------------------------------------------------
 
 // 2049 is no f16; 1e-8 + 1 is no f32.
 constexpr std::string_view kRoundTrip =
@@ -72,8 +71,7 @@ TEST(Numerics, OutputsMayStayWide) {
       run(graph, {"f32[] 3", "i32[] 7"}, {"f64[] 0.33333333333333333333", "i32[] 7"}, options), "");
 }
 
-// ---- Symbols
-// ----------------------------------------------------------------------------------------
+// ---- Symbols ------------------------------------------------------------------------------------
 
 TEST(Symbols, AGraphRunsAtAnySize) {
   std::string_view graph =
@@ -113,17 +111,16 @@ TEST(Symbols, ATypeThatIsTooLargeNamesItsNode) {
   EXPECT_THAT(error, HasSubstr("node '%c' (broadcast)"));
   Result<Graph> special = specialize(parse_ok(graph), {{"N", 16384}});
   ASSERT_FALSE(special.ok());
-  EXPECT_EQ(special.error().code, ErrorCode::limit);
+  EXPECT_EQ(special.error().code(), ErrorCode::limit);
   EXPECT_THAT(special.error().to_string(), HasSubstr("node '%c' (broadcast)"));
 }
 
 TEST(Symbols, BindingsMustFit) {
   Graph graph = parse_ok("graph @g(%x: f32[N]) where N in 1..8 { return %x }");
-  EXPECT_EQ(specialize(graph, {{"N", 9}}).error().what, "N = 9 is outside of 1..8");
+  EXPECT_EQ(specialize(graph, {{"N", 9}}).error().what(), "N = 9 is outside of 1..8");
 }
 
-// ---- The driver
-// ----------------------------------------------------------------------------------
+// ---- The driver ---------------------------------------------------------------------------------
 
 TEST(Evaluate, ReturnsInputsAndConstantsThatAreOutputs) {
   EXPECT_EQ(run("graph @g(%x: i4[3], %unused: f32[9]) { %c = constant [1, 2] : f32[2] return %x, "
@@ -212,7 +209,7 @@ TEST(Evaluate, StopsWhenCancelled) {
       evaluate(parse_ok("graph @g(%x: f32[]) { %y = neg %x return %y }"), tensors({"f32[] 1"}),
                {.cancel = &cancel});
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(result.error().code(), ErrorCode::interrupted);
 }
 
 class CountingProgress : public Progress {
@@ -245,8 +242,7 @@ TEST(Evaluate, ExpandsCompositesWithAbsentOperands) {
             "");
 }
 
-// ---- Other domains
-// -------------------------------------------------------------------------------
+// ---- Other domains ------------------------------------------------------------------------------
 
 constexpr uint64_t kPrime = FieldElement::kPrime;
 
@@ -304,13 +300,13 @@ TEST(Field, RefusesWhatIsNoRingOperation) {
     Graph graph = parse_ok(fmt::format("graph @g(%x: f32[1]) {{ %y = {} return %y }}", op));
     Result<std::vector<std::vector<uint64_t>>> result = evaluate_in_field(graph, inputs);
     ASSERT_FALSE(result.ok()) << op;
-    EXPECT_EQ(result.error().code, ErrorCode::unsupported);
-    EXPECT_THAT(result.error().what, HasSubstr("no meaning"));
+    EXPECT_EQ(result.error().code(), ErrorCode::unsupported);
+    EXPECT_THAT(result.error().what(), HasSubstr("no meaning"));
   }
   Graph infinite = parse_ok("graph @g(%x: f32[1]) { %y = mul %x, inf return %y }");
-  EXPECT_THAT(evaluate_in_field(infinite, inputs).error().what, HasSubstr("infinity"));
+  EXPECT_THAT(evaluate_in_field(infinite, inputs).error().what(), HasSubstr("infinity"));
   Graph fine = parse_ok("graph @g(%x: f32[2]) { return %x }");
-  EXPECT_THAT(evaluate_in_field(fine, inputs).error().what,
+  EXPECT_THAT(evaluate_in_field(fine, inputs).error().what(),
               HasSubstr("input 0 ('x') has 1 residues, but f32[2] has 2"));
 }
 

@@ -33,12 +33,12 @@ TEST(Graph, AppendChecksOperandsAndInfers) {
   EXPECT_EQ(g.describe(sum), "node '%1' (add)");
 
   ValueId missing[] = {x, ValueId{9}};
-  EXPECT_EQ(g.append(Op::get(Opcode::add), missing).error().what,
+  EXPECT_EQ(g.append(Op::get(Opcode::add), missing).error().what(),
             "add: operand 1 refers to value 9 of 2");
-  EXPECT_EQ(g.append(Op::get(Opcode::add), {operands, 1}).error().what,
+  EXPECT_EQ(g.append(Op::get(Opcode::add), {operands, 1}).error().what(),
             "add: takes 2 operands (lhs, rhs), has 1");
   ValueId absent[] = {x, ValueId::none()};
-  EXPECT_EQ(g.append(Op::get(Opcode::add), absent).error().what, "add: operand 'rhs' is absent");
+  EXPECT_EQ(g.append(Op::get(Opcode::add), absent).error().what(), "add: operand 'rhs' is absent");
   EXPECT_EQ(g.node_count(), 2u) << "a refused op leaves no trace";
 }
 
@@ -221,11 +221,11 @@ TEST(BindInputs, SolvesForSymbolsAndNamesWhatDoesNotFit) {
   EXPECT_EQ(bind_inputs(g, good).value().at("N"), Dim(5));
 
   Type wrong_size[] = {f32({5, 7})};
-  EXPECT_NE(bind_inputs(g, wrong_size).error().what.find("input '%x' is f32[5, 7]"),
+  EXPECT_NE(bind_inputs(g, wrong_size).error().what().find("input '%x' is f32[5, 7]"),
             std::string::npos);
   Type out_of_range[] = {f32({9, 6})};
   EXPECT_FALSE(bind_inputs(g, out_of_range).ok());
-  EXPECT_EQ(bind_inputs(g, {}).error().what, "graph 'main' takes 1 inputs, 0 are given");
+  EXPECT_EQ(bind_inputs(g, {}).error().what(), "graph 'main' takes 1 inputs, 0 are given");
 }
 
 TEST(ExtractSubgraph, OutsideValuesBecomeParameters) {
@@ -250,8 +250,9 @@ TEST(Builder, TheFirstErrorSticksAndSaysWhere) {
   for (int i = 0; i < 3; ++i) z = softmax(z + x, 7);  // goes on without harm
   Result<Graph> g = b.finish({z});
   ASSERT_FALSE(g.ok());
-  EXPECT_NE(g.error().where.find("graph 'broken', layer1"), std::string::npos) << g.error().where;
-  EXPECT_EQ(g.error().what.rfind("dot: ", 0), 0u) << g.error().what;
+  EXPECT_NE(g.error().where().find("graph 'broken', layer1"), std::string::npos)
+      << g.error().where();
+  EXPECT_EQ(g.error().what().rfind("dot: ", 0), 0u) << g.error().what();
 }
 
 TEST(Builder, ScopesPrefixNames) {
@@ -276,7 +277,7 @@ TEST(Functional, BroadcastsAsNumpyDoes) {
   EXPECT_EQ((x * 2).type(), f32({5, 1, 3}));
   EXPECT_TRUE(b.ok());
   (void)(x + b.parameter("z", f32({2})));
-  EXPECT_EQ(b.status().error().what, "dims [5, 1, 3] and [2] do not broadcast");
+  EXPECT_EQ(b.status().error().what(), "dims [5, 1, 3] and [2] do not broadcast");
 }
 
 TEST(Functional, MatmulFollowsNumpy) {

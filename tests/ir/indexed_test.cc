@@ -244,7 +244,7 @@ TEST(ScatterTest, InThePrimeField) {
   EXPECT_EQ((*run("replace"))[0], (std::vector<uint64_t>{5, 3}));
   Result<std::vector<std::vector<uint64_t>>> max = run("max");
   ASSERT_FALSE(max.ok());
-  EXPECT_EQ(max.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(max.error().code(), ErrorCode::unsupported);
 }
 
 TEST(ScatterTest, Errors) {

@@ -23,12 +23,13 @@ std::string verify_error(std::string_view text) {
   EXPECT_TRUE(model.ok()) << model.error().to_string();
   if (!model.ok()) return "does not parse";
   Status status = verify(*model);
-  return status.ok() ? "no error" : status.error().what;
+  return status.ok() ? "no error" : status.error().what();
 }
 
 std::string parse_error(std::string_view text) {
   Result<Model> model = parse_model(text);
-  return model.ok() ? "no error" : fmt::format("{}: {}", model.error().where, model.error().what);
+  return model.ok() ? "no error"
+                    : fmt::format("{}: {}", model.error().where(), model.error().what());
 }
 
 Tensor f32(std::vector<double> values, Dims dims) {
@@ -130,7 +131,7 @@ TEST(Model, ALoopEndsAtTheLimit) {
   Model model = parse_ok(kLoop);
   auto outputs = evaluate_model(model, std::vector{i64(1000), f32({0}, {})}, {.max_iterations = 9});
   ASSERT_FALSE(outputs.ok());
-  EXPECT_EQ(outputs.error().code, ErrorCode::limit);
+  EXPECT_EQ(outputs.error().code(), ErrorCode::limit);
 }
 
 // A carried value that gets longer: its graph runs at another size in each iteration.
@@ -302,18 +303,18 @@ TEST(ModelError, ACountMustBeWithinTheSize) {
     return evaluate_model(model, std::vector{f32({1, 2, 3}, {3}), i64(count)});
   };
   EXPECT_EQ(numbers((*run(2))[0]), (std::vector<double>{1, 2}));
-  EXPECT_EQ(run(4).error().what, "output '%y' is cut to 4 along axis 0, which has 3");
-  EXPECT_EQ(run(-1).error().what, "output '%y' is cut to -1 along axis 0, which has 3");
+  EXPECT_EQ(run(4).error().what(), "output '%y' is cut to 4 along axis 0, which has 3");
+  EXPECT_EQ(run(-1).error().what(), "output '%y' is cut to -1 along axis 0, which has 3");
 }
 
 TEST(ModelError, InputsAndOutputsMustBeAsDeclared) {
   Model model = parse_ok(kPositives);
-  EXPECT_EQ(evaluate_model(model, {}).error().what,
+  EXPECT_EQ(evaluate_model(model, {}).error().what(),
             "model 'positives' takes 1 inputs, 0 are given");
-  EXPECT_EQ(evaluate_model(model, std::vector{f32({1, 2}, {2})}).error().what,
+  EXPECT_EQ(evaluate_model(model, std::vector{f32({1, 2}, {2})}).error().what(),
             "input '%x' is f32[2], must be f32[6] (dim 0: size 2 is not 6)");
   model = parse_ok(kGrowingState);
-  EXPECT_EQ(evaluate_model(model, std::vector{i64(9), f32({1, 2}, {2})}).error().what,
+  EXPECT_EQ(evaluate_model(model, std::vector{i64(9), f32({1, 2}, {2})}).error().what(),
             "output '%y' is f32[1024], must be f32[L] (dim 0: size 1024 is outside of 1..1000, the "
             "bounds of L)");
 }

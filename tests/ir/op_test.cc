@@ -79,10 +79,10 @@ TEST(Op, BadAttributesAreRefusedByName) {
   for (const BadOp& bad : cases) {
     Result<Op> op = parse_op(bad.text);
     ASSERT_FALSE(op.ok()) << bad.text;
-    EXPECT_TRUE(op.error().code == ErrorCode::bad_input || op.error().code == ErrorCode::limit);
-    EXPECT_NE(op.error().what.find(bad.what), std::string::npos)
-        << bad.text << ": " << op.error().what;
-    if (*bad.hint != 0) EXPECT_EQ(op.error().hint, bad.hint) << bad.text;
+    EXPECT_TRUE(op.error().code() == ErrorCode::bad_input || op.error().code() == ErrorCode::limit);
+    EXPECT_NE(op.error().what().find(bad.what), std::string::npos)
+        << bad.text << ": " << op.error().what();
+    if (*bad.hint != 0) EXPECT_EQ(op.error().hint(), bad.hint) << bad.text;
   }
 }
 

@@ -178,8 +178,8 @@ void expect_infer_error(std::string_view op, std::initializer_list<std::string_v
   std::vector<Type> types = types_of(operands);
   Result<std::vector<Type>> results = infer({.op = op_of(op), .operands = types});
   ASSERT_FALSE(results.ok()) << "infers " << results->at(0).to_string();
-  EXPECT_TRUE(results.error().what.find(text) != std::string::npos)
-      << "'" << results.error().what << "' lacks '" << text << "'";
+  EXPECT_TRUE(results.error().what().find(text) != std::string::npos)
+      << "'" << results.error().what() << "' lacks '" << text << "'";
 }
 
 void expect_eval_error(std::string_view op, std::initializer_list<std::string_view> operands,
@@ -188,8 +188,8 @@ void expect_eval_error(std::string_view op, std::initializer_list<std::string_vi
                                fmt::format("{} of {}", op, join(operands, ", ")));
   Result<std::vector<Tensor>> results = eval_op(op, operands);
   ASSERT_FALSE(results.ok());
-  EXPECT_TRUE(results.error().what.find(text) != std::string::npos)
-      << "'" << results.error().what << "' lacks '" << text << "'";
+  EXPECT_TRUE(results.error().what().find(text) != std::string::npos)
+      << "'" << results.error().what() << "' lacks '" << text << "'";
 }
 
 }  // namespace hone::testing

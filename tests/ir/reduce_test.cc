@@ -12,8 +12,7 @@
 namespace hone::testing {
 namespace {
 
-// ---- reduce
-// --------------------------------------------------------------------------------------
+// ---- reduce -------------------------------------------------------------------------------------
 
 TEST(Reduce, CombinesAlongAxes) {
   expect_eval("reduce {kind = sum, axes = [1]}", {"f32[2,3] 1 2 3 4 5 6"}, {"f32[2] 6 15"});
@@ -161,8 +160,8 @@ TEST(Reduce, InTheFieldHasNoOrder) {
   };
   EXPECT_EQ((*in_field("sum"))[0], std::vector<uint64_t>{2});
   EXPECT_EQ((*in_field("product"))[0], std::vector<uint64_t>{FieldElement::kPrime - 2});
-  EXPECT_EQ(in_field("max").error().code, ErrorCode::unsupported);
-  EXPECT_EQ(in_field("min").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(in_field("max").error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(in_field("min").error().code(), ErrorCode::unsupported);
 }
 
 TEST(Reduce, ReadsWhatItsAccessRelationSays) {
@@ -192,8 +191,7 @@ TEST(Reduce, InfersItsType) {
   expect_infer_error("reduce {kind = sum, axes = [0]}", {"f8e5m2[2]"}, "element type f8e5m2");
 }
 
-// ---- arg_reduce
-// ----------------------------------------------------------------------------------
+// ---- arg_reduce ---------------------------------------------------------------------------------
 
 TEST(ArgReduce, FindsTheExtreme) {
   expect_eval("arg_reduce {kind = max, axis = 1}", {"f32[2,3] 1 3 2 6 4 5"}, {"i64[2] 1 0"});
@@ -280,8 +278,7 @@ TEST(ArgReduce, InfersItsType) {
   expect_infer_error("arg_reduce {kind = max, axis = 0}", {"bool[2]"}, "element type bool");
 }
 
-// ---- cumulative
-// ----------------------------------------------------------------------------------
+// ---- cumulative ---------------------------------------------------------------------------------
 
 TEST(Cumulative, RunsAlongTheAxis) {
   expect_eval("cumulative {kind = sum, axis = 0}", {"f32[4] 1 2 3 4"}, {"f32[4] 1 3 6 10"});

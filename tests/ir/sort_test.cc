@@ -106,7 +106,7 @@ TEST(Sort, DependsOnAllKeysOfItsLine) {
 TEST(Sort, OfFieldElementsNeedsIntegerKeys) {
   Graph by_reals = *graph_of(op_of("sort {axis = 0}"), {type_of("f32[2]")});
   std::vector<FieldInput> reals = {{{1, 2}, {}}};
-  EXPECT_EQ(evaluate_in_field(by_reals, reals).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(evaluate_in_field(by_reals, reals).error().code(), ErrorCode::unsupported);
   Graph by_integers = *graph_of(op_of("sort {axis = 0}"), {type_of("i8[2]"), type_of("f32[2]")});
   std::vector<FieldInput> both = {{{}, tensor_of("i8[2] 1 0")}, {{10, 20}, {}}};
   EXPECT_EQ((*evaluate_in_field(by_integers, both))[1], (std::vector<uint64_t>{20, 10}));

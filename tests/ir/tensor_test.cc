@@ -113,7 +113,7 @@ TEST(Tensor, SharedBytesLiveAsLongAsTheTensorAndMayBeUnaligned) {
   EXPECT_EQ(reals(tensor), (std::vector<double>{1.5, -2}));
   EXPECT_EQ(tensor.content_hash(), from(DType::f32, {1.5, -2}).content_hash());
   EXPECT_THROW(tensor.mutable_bytes(), InternalError);
-  EXPECT_EQ(Tensor::shared(type, owner, *owner).error().what, "f32[2]: 9 bytes given, 8 needed");
+  EXPECT_EQ(Tensor::shared(type, owner, *owner).error().what(), "f32[2]: 9 bytes given, 8 needed");
 }
 
 TEST(Tensor, MappedFilesAreCheckedForLength) {
@@ -124,7 +124,7 @@ TEST(Tensor, MappedFilesAreCheckedForLength) {
   Type type = Type::get(DType::u8, {4});
   EXPECT_EQ(Tensor::mapped(type, file, 6)->integer_at(3), '9');
   for (int64_t offset : {int64_t{7}, int64_t{-1}, INT64_MAX}) {
-    EXPECT_EQ(Tensor::mapped(type, file, offset).error().what,
+    EXPECT_EQ(Tensor::mapped(type, file, offset).error().what(),
               fmt::format("u8[4]: needs 4 bytes at offset {} of a file of 10 bytes", offset));
   }
 }

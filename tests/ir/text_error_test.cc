@@ -113,7 +113,7 @@ TEST(TextError, WeightsMustBeThere) {
     return parse_graph(fmt::format("graph @f() {{ %c = constant {} return %c }}", rest),
                        {.weights = &table})
         .error()
-        .what;
+        .what();
   };
   EXPECT_EQ(error("@w2 : f32[3]"), "there is no weight 'w2'");
   EXPECT_EQ(error("@w1 : f32[4]"), "weight 'w1' is f32[3], the text says f32[4]");
@@ -156,14 +156,14 @@ TEST(TextHostile, AShortTextDoesNotAllocateMuch) {
   Result<Graph> graph =
       parse_graph("graph @f() { %c = constant 0 : f32[1000, 1000, 1000, 1000] return %c }");
   ASSERT_FALSE(graph.ok());
-  EXPECT_EQ(graph.error().code, ErrorCode::limit);
+  EXPECT_EQ(graph.error().code(), ErrorCode::limit);
   // Many that are each within the limit are not within it together.
   std::string text = "graph @f() {\n";
   for (int i = 0; i < 3; ++i) text += fmt::format("%{} = constant 1 : u8[30000000]\n", i);
   graph = parse_graph(text + "return }");
   ASSERT_FALSE(graph.ok());
-  EXPECT_EQ(graph.error().code, ErrorCode::limit);
-  EXPECT_EQ(graph.error().where, "<text>:4:15");
+  EXPECT_EQ(graph.error().code(), ErrorCode::limit);
+  EXPECT_EQ(graph.error().where(), "<text>:4:15");
 }
 
 TEST(TextHostile, DeepRegionsAreRefused) {
@@ -179,8 +179,8 @@ TEST(TextHostile, DeepRegionsAreRefused) {
   for (int depth : {65, 100000}) {
     Result<Graph> graph = parse_graph(nested(depth));
     ASSERT_FALSE(graph.ok());
-    EXPECT_EQ(graph.error().code, ErrorCode::limit);
-    EXPECT_EQ(graph.error().what, "regions are nested more than 64 deep");
+    EXPECT_EQ(graph.error().code(), ErrorCode::limit);
+    EXPECT_EQ(graph.error().what(), "regions are nested more than 64 deep");
   }
 }
 

@@ -43,10 +43,11 @@ std::string parse_error(std::string_view text) {
   Result<Graph> graph = parse_graph(text);
   if (graph.ok()) return "no error";
   const Error& error = graph.error();
-  std::string_view where = error.where;
+  std::string_view where = error.where();
   EXPECT_TRUE(where.starts_with("<text>:")) << error.to_string();
   where.remove_prefix(std::min<size_t>(where.size(), 7));
-  return fmt::format("{}: {}{}{}", where, error.what, error.hint.empty() ? "" : "; ", error.hint);
+  return fmt::format("{}: {}{}{}", where, error.what(), error.hint().empty() ? "" : "; ",
+                     error.hint());
 }
 
 }  // namespace hone

@@ -9,7 +9,7 @@ const Dim n = Symbol::get("N", 1, 64);
 
 std::string make_error(DType dtype, const Dims& dims) {
   Result<Type> type = Type::make(dtype, dims);
-  return type.ok() ? "made " + type->to_string() : type.error().what;
+  return type.ok() ? "made " + type->to_string() : type.error().what();
 }
 
 TEST(Type, EqualTypesAreTheSame) {
@@ -59,7 +59,7 @@ TEST(Type, SymbolicTypesMayBeLargerUntilTheyAreBound) {
   Type image = Type::get(DType::f32, {h, 3, h, w});
   EXPECT_EQ(*image.bind({{"H", 224}, {"W", 224}}), Type::get(DType::f32, {224, 3, 224, 224}));
   EXPECT_EQ(
-      image.bind({{"H", 65536}, {"W", 65536}}).error().what,
+      image.bind({{"H", 65536}, {"W", 65536}}).error().what(),
       "type f32[65536, 3, 65536, 65536]: up to 844424930131968 elements, above the limit of 2^40");
   EXPECT_EQ(make_error(DType::f32, {h, h, h, w}),
             "type f32[H, H, H, W]: up to 4611686018427387904 or more elements, above the limit of "
@@ -73,7 +73,7 @@ TEST(Type, SymbolicTypesMayBeLargerUntilTheyAreBound) {
 TEST(Type, MakeBoundsTheWorkOfMultiplying) {
   Dim sum = 1;
   for (char c = 'a'; c <= 'z'; ++c) sum += Symbol::get(std::string(1, c), 0, 1);
-  EXPECT_EQ(Type::make(DType::u8, Dims(4, sum)).error().code, ErrorCode::limit);
+  EXPECT_EQ(Type::make(DType::u8, Dims(4, sum)).error().code(), ErrorCode::limit);
 }
 
 }  // namespace

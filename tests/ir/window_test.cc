@@ -145,7 +145,7 @@ TEST(WindowReduce, InTheFieldHasNoOrder) {
     return evaluate_in_field(graph, inputs);
   };
   EXPECT_EQ((*in_field("sum"))[0], (std::vector<uint64_t>{3, 1}));
-  EXPECT_EQ(in_field("max").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(in_field("max").error().code(), ErrorCode::unsupported);
 }
 
 TEST(WindowReduce, InfersItsType) {

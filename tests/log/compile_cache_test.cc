@@ -84,9 +84,9 @@ TEST_F(CompileCacheTest, ItsFolderIsForItsOwnerAlone) {
   ASSERT_EQ(::stat(folder_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   fs::permissions(folder_, fs::perms::all);
-  EXPECT_THAT(CompileCache::open(folder_).error().what, HasSubstr("others may write to it"));
+  EXPECT_THAT(CompileCache::open(folder_).error().what(), HasSubstr("others may write to it"));
   std::ofstream(parent_.path() / "file") << "x";
-  EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what, HasSubstr("no folder"));
+  EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what(), HasSubstr("no folder"));
 }
 
 // ---- Damage ------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ TEST(Instantiate, BoundsWhatIsWrittenOut) {
         i, i - 1);
   Result<Image> image = instantiate(parsed(text + "}\n"), {}, {});
   ASSERT_FALSE(image.ok());
-  EXPECT_EQ(image.error().code, ErrorCode::limit);
+  EXPECT_EQ(image.error().code(), ErrorCode::limit);
 }
 
 // Scans within a scan, over views of constants and temporaries.

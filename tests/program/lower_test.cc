@@ -225,7 +225,7 @@ TEST(Lower, RefusesExchangesWithOthers) {
     Result<Program> program = lower(graph, completed(graph), two_cores());
     EXPECT_FALSE(program.ok());
     if (program.ok()) return std::string();
-    EXPECT_EQ(program.error().code, ErrorCode::unsupported);
+    EXPECT_EQ(program.error().code(), ErrorCode::unsupported);
     return program.error().to_string();
   };
   EXPECT_THAT(error("%y = all_reduce %x {kind = sum, group_size = 2}"),
@@ -243,7 +243,7 @@ TEST(Lower, RefusesPlansThatDoNotFit) {
     Result<Program> program = lower(graph, plan, two_cores());
     EXPECT_FALSE(program.ok());
     if (program.ok()) return std::string();
-    EXPECT_EQ(program.error().code, ErrorCode::bad_input);
+    EXPECT_EQ(program.error().code(), ErrorCode::bad_input);
     return program.error().to_string();
   };
   EXPECT_THAT(error(prepared("graph @g(%x: f32[4]) { %y = neg %x return %y }"), plan),
@@ -289,7 +289,7 @@ void check_symbolic(uint64_t first, uint64_t count) {
     const Graph graph = prepared(source);
     Result<Program> program = lower(graph, random_plan(graph, two_cores(), seed), two_cores());
     if (!program.ok()) {
-      EXPECT_EQ(program.error().code, ErrorCode::unsupported) << program.error().to_string();
+      EXPECT_EQ(program.error().code(), ErrorCode::unsupported) << program.error().to_string();
       continue;
     }
     ++lowered;

@@ -148,7 +148,7 @@ TEST(Mutation, EveryDecisionCounts) {
     for (const Mutant& mutant : Mutator(plan).run()) {
       Result<Program> other = lower(graph, mutant.plan, two_cores());
       if (!other.ok()) {
-        EXPECT_NE(other.error().code, ErrorCode::internal) << other.error().to_string();
+        EXPECT_NE(other.error().code(), ErrorCode::internal) << other.error().to_string();
         refused.insert(mutant.decision);
         continue;
       }

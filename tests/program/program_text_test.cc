@@ -150,7 +150,7 @@ TEST(ProgramText, ErrorsHaveTheirPlace) {
         i, i - 1);
   Result<Program> program = parse_program(deep + "}\n");
   ASSERT_FALSE(program.ok());
-  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().code(), ErrorCode::limit);
 }
 
 TEST(ProgramVerify, AcceptsAllKinds) {

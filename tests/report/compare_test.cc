@@ -87,8 +87,8 @@ TEST(Compare, UnsignedImagesAreLarge) {
 TEST(Compare, ShapesMustAgreeAndRealsMeetReals) {
   const Result<Comparison> shapes = compare(f64({1, 2}), f64({1}), {});
   ASSERT_FALSE(shapes.ok());
-  EXPECT_EQ(shapes.error().code, ErrorCode::mismatch);
-  EXPECT_EQ(shapes.error().what, "the type is f64[2], expected f64[1]");
+  EXPECT_EQ(shapes.error().code(), ErrorCode::mismatch);
+  EXPECT_EQ(shapes.error().what(), "the type is f64[2], expected f64[1]");
   EXPECT_FALSE(
       compare(f64({1}), Tensor::from_integers(Type::get(DType::i32, {1}), Ints{1}), {}).ok());
   // A bf16 result is compared with the f32 that a .npy file holds.

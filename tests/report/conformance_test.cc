@@ -73,7 +73,7 @@ TEST(ConformanceCases, FoldersMustExist) {
     const fs::path folders[] = {folder.path() / name};
     const auto cases = find_conformance_cases(folders);
     ASSERT_FALSE(cases.ok());
-    EXPECT_THAT(cases.error().what, HasSubstr(words));
+    EXPECT_THAT(cases.error().what(), HasSubstr(words));
   }
 }
 
@@ -101,7 +101,7 @@ TEST(DataSets, GapsAreRefused) {
   folder.add("input_2.npy");
   const auto sets = data_sets_of(folder.path());
   ASSERT_FALSE(sets.ok());
-  EXPECT_THAT(sets.error().what, HasSubstr("has input_2.npy, but no input_1"));
+  EXPECT_THAT(sets.error().what(), HasSubstr("has input_2.npy, but no input_1"));
 }
 
 TEST(DataSets, NamesGiveTheOrder) {
@@ -122,7 +122,7 @@ TEST(DataSets, NamesGiveTheOrder) {
     folder.add("names.json", content);
     const auto bad = data_sets_of(folder.path());
     ASSERT_FALSE(bad.ok()) << content;
-    EXPECT_THAT(bad.error().what, HasSubstr(words));
+    EXPECT_THAT(bad.error().what(), HasSubstr(words));
   }
 }
 

@@ -235,7 +235,7 @@ TEST(Executable, StopsWhenItIsCancelled) {
   const auto result = executable->run({{Tensor::scalar(DType::i64, 0)}}, {.cancel = &cancel});
   canceller.join();
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(result.error().code(), ErrorCode::interrupted);
 }
 
 TEST(Executable, ConstantsAreUsedInPlaceOrAligned) {
@@ -292,7 +292,7 @@ TEST(Executable, ProfilesCountRunsAndTime) {
   EXPECT_EQ(profile[1].runs, 12);
 
   const std::shared_ptr<const Executable> other = load(image_of(4, 4));
-  EXPECT_THAT(other->run({{filled(4, 1)}}, {.profile = &profile}).error().what,
+  EXPECT_THAT(other->run({{filled(4, 1)}}, {.profile = &profile}).error().what(),
               HasSubstr("the profile has 2 commands"));
 }
 
@@ -300,17 +300,18 @@ TEST(Executable, ProfilesCountRunsAndTime) {
 
 TEST(Executable, ChecksWhatItIsRunOn) {
   const std::shared_ptr<const Executable> executable = load(affine(4, filled(4, 1)));
-  EXPECT_THAT(executable->run({}).error().what, HasSubstr("0 inputs are given, 1 needed"));
-  EXPECT_THAT(executable->run({{filled(5, 1)}}).error().what,
+  EXPECT_THAT(executable->run({}).error().what(), HasSubstr("0 inputs are given, 1 needed"));
+  EXPECT_THAT(executable->run({{filled(5, 1)}}).error().what(),
               HasSubstr("input 'x' is f32[5]; f32[4] is needed"));
   alignas(64) float x[5], y[4];
   const void* none[] = {nullptr};
   const void* odd[] = {reinterpret_cast<char*>(x) + 2};
   const void* good[] = {x};
   void* outputs[] = {y};
-  EXPECT_THAT(executable->run(none, outputs).error().what, HasSubstr("'x' has no memory"));
-  EXPECT_THAT(executable->run(odd, outputs).error().what, HasSubstr("not aligned to the 4 bytes"));
-  EXPECT_THAT(executable->run(good, {}).error().what, HasSubstr("0 outputs are given, 1 needed"));
+  EXPECT_THAT(executable->run(none, outputs).error().what(), HasSubstr("'x' has no memory"));
+  EXPECT_THAT(executable->run(odd, outputs).error().what(),
+              HasSubstr("not aligned to the 4 bytes"));
+  EXPECT_THAT(executable->run(good, {}).error().what(), HasSubstr("0 outputs are given, 1 needed"));
 }
 
 TEST(Executable, MemoryHasALimit) {
@@ -318,16 +319,31 @@ TEST(Executable, MemoryHasALimit) {
   const auto limited = load(image, {.memory_limit = 4096 - 1});
   const auto status = limited->run({{filled(4, 1)}});
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::limit);
+  EXPECT_EQ(status.error().code(), ErrorCode::limit);
   EXPECT_THAT(status.error().to_string(), HasSubstr("the limit is 4095 together (image 'affine')"));
   EXPECT_TRUE(load(image, {.memory_limit = 4096})->run({{filled(4, 1)}}).ok());
 
   image.arena_bytes = int64_t{1} << 60;  // more than addresses
   const auto huge = load(image)->run({{filled(4, 1)}});
   ASSERT_FALSE(huge.ok());
-  EXPECT_EQ(huge.error().code, ErrorCode::limit);
+  EXPECT_EQ(huge.error().code(), ErrorCode::limit);
   image.arena_bytes = INT64_MAX;
-  EXPECT_EQ(Executable::load(image).error().code, ErrorCode::limit);
+  EXPECT_EQ(Executable::load(image).error().code(), ErrorCode::limit);
+}
+
+TEST(Executable, RefusesCodeThatThisMachineLacksInstructionsFor) {
+  Image image = affine(4, filled(4, 1));
+  image.kernels[0].needs = {Isa::avx512, {Extension::amx_int8}};
+  const auto refusal = [&](const Instructions& machine) {
+    const auto loaded = Executable::load(image, {.machine = machine});
+    return loaded.ok() ? "" : loaded.error().to_string();
+  };
+  EXPECT_EQ(refusal({Isa::avx512, {Extension::amx_int8, Extension::amx_bf16}}), "");
+  EXPECT_THAT(refusal({Isa::avx2, {}}), HasSubstr("needs avx512, this machine has avx2"));
+  EXPECT_THAT(refusal({Isa::avx512, {Extension::amx_bf16}}),
+              HasSubstr("needs amx_int8, which this machine lacks"));
+  EXPECT_EQ(Executable::load(image, {.machine = Instructions{}}).error().code(),
+            ErrorCode::unsupported);
 }
 
 // Each case breaks a good image in one way.

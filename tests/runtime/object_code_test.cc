@@ -92,8 +92,8 @@ TEST(ObjectCode, CallsOnlyWhatIsAllowed) {
       "extern \"C\" int twice(int); extern \"C\" int f(int x) { return twice(x) + 1; }";
   const auto refused = load(kSource);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().what, HasSubstr("'twice' is not among the functions"));
+  EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().what(), HasSubstr("'twice' is not among the functions"));
 
   const Import imports[] = {{"twice", reinterpret_cast<const void*>(&twice)}};
   EXPECT_EQ(function<int(int)>(*load(kSource, "", imports).value(), "f")(4), 9);
@@ -179,7 +179,7 @@ class Edited {
 TEST(HostileObject, UnchangedLoads) { EXPECT_EQ(Edited().refusal(), "loaded"); }
 
 TEST(HostileObject, HeaderIsChecked) {
-  EXPECT_THAT(ObjectCode::load({}).error().what, HasSubstr("0 bytes are no ELF file"));
+  EXPECT_THAT(ObjectCode::load({}).error().what(), HasSubstr("0 bytes are no ELF file"));
   EXPECT_REFUSED("no ELF file", o.bytes()[1] = 'X');
   EXPECT_REFUSED("another machine", o.header([](auto& h) { h.e_machine = EM_AARCH64; }));
   EXPECT_REFUSED("another machine", o.header([](auto& h) { h.e_ident[EI_CLASS] = 1; }));

@@ -116,7 +116,8 @@ TEST(Team, ComesAndGoes) {
 }
 
 TEST(Team, OptionsAreChecked) {
-  EXPECT_THAT(Team::create({.threads = 0}).error().what, HasSubstr("0 threads; it has 1 to 1024"));
+  EXPECT_THAT(Team::create({.threads = 0}).error().what(),
+              HasSubstr("0 threads; it has 1 to 1024"));
   EXPECT_FALSE(Team::create({.threads = 5000}).ok());
   EXPECT_FALSE(Team::create({.threads = 1, .spin = std::chrono::microseconds(-1)}).ok());
 }

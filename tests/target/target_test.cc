@@ -192,12 +192,12 @@ TEST(Probe, StopsWhenItIsCancelled) {
   cancel.cancel();
   const Result<Target> target = probe_target({.cancel = &cancel});
   ASSERT_FALSE(target.ok());
-  EXPECT_EQ(target.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(target.error().code(), ErrorCode::interrupted);
 }
 
 TEST(Probe, TakesNoMoreThanAMinute) {
-  EXPECT_EQ(probe_target({.seconds = 61}).error().code, ErrorCode::usage);
-  EXPECT_EQ(probe_target({.seconds = -1}).error().code, ErrorCode::usage);
+  EXPECT_EQ(probe_target({.seconds = 61}).error().code(), ErrorCode::usage);
+  EXPECT_EQ(probe_target({.seconds = -1}).error().code(), ErrorCode::usage);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_P(ZooModel, WithASymbolForTheLengthIsTheSameModel) {
   if (GetParam().tiny.length == 0) {
     Result<Graph> graph = build_zoo_model(GetParam().name, {.symbolic_length = true});
     ASSERT_FALSE(graph.ok());
-    EXPECT_EQ(graph.error().what, fmt::format("model '{}' has no length", GetParam().name));
+    EXPECT_EQ(graph.error().what(), fmt::format("model '{}' has no length", GetParam().name));
     return;
   }
   Graph symbolic = build({.symbolic_batch = true, .symbolic_length = true});
@@ -129,8 +129,7 @@ INSTANTIATE_TEST_SUITE_P(All, ZooModel,
                          testing::ValuesIn(zoo_entries().begin(), zoo_entries().end()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// ---- Errors
-// --------------------------------------------------------------------------------------
+// ---- Errors -------------------------------------------------------------------------------------
 
 std::string error_of(std::string_view name, const ZooOptions& options) {
   Result<Graph> graph = build_zoo_model(name, options);

@@ -191,7 +191,7 @@ void check_symbols(uint64_t first, uint64_t count) {
     // So does running it as it is, if the inputs say what the symbols are.
     Result<std::vector<Tensor>> as_it_is = evaluate(g, inputs);
     if (!as_it_is.ok()) {
-      ASSERT_THAT(as_it_is.error().what, ::testing::HasSubstr("is not determined")) << print(g);
+      ASSERT_THAT(as_it_is.error().what(), ::testing::HasSubstr("is not determined")) << print(g);
       continue;
     }
     for (size_t i = 0; i < outputs.size(); ++i)

@@ -277,7 +277,7 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
       for (size_t i = 0; i < types.size(); ++i)
         types[i] = result_type(flow, *outputs[i], types[i], samples, i);
     } catch (Failure& failure) {
-      if (!failure.error.hint.empty()) throw;
+      if (!failure.error.hint().empty()) throw;
       throw Failure{
           std::move(failure.error).with_hint("bind sizes that are open: --dim or --shape")};
     }

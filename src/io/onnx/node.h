@@ -54,8 +54,7 @@ class Node {
   Builder& builder();
   std::string describe() const;  // "node 'conv1' (Conv)"
 
-  // ---- Operands
-  // ----------------------------------------------------------------------------------
+  // ---- Operands ---------------------------------------------------------------------------------
   // Those behind the last one that a mapping asks for are refused after it, so none is ignored
   // unseen.
   size_t inputs() const { return static_cast<size_t>(proto_.input_size()); }
@@ -113,8 +112,7 @@ class Node {
   int axis_in(int64_t axis, int rank);  // the same for a number
   Ints axes_in(Ints axes, int rank);    // sorted; repeated ones are the file's fault
 
-  // ---- Results
-  // -----------------------------------------------------------------------------------
+  // ---- Results ----------------------------------------------------------------------------------
   size_t outputs() const { return static_cast<size_t>(proto_.output_size()); }
   bool wants(size_t i) const;
   void out(Value value) { out(0, value); }
@@ -125,8 +123,7 @@ class Node {
   // `count` (an integer scalar) are real. The segment ends after the node.
   void out_cut(size_t i, Value value, int axis, Value count);
 
-  // ---- Refusals
-  // ----------------------------------------------------------------------------------
+  // ---- Refusals ---------------------------------------------------------------------------------
   template <class... Args>
   [[noreturn]] void bad(fmt::format_string<Args...> text, Args&&... args) {
     throw Failure{bad_input("{}", fmt::format(text, std::forward<Args>(args)...))};
@@ -145,8 +142,7 @@ class Node {
   }
   void require_rank(Value v, std::string_view what, int least, int most = kMaxRank);
 
-  // ---- For import
-  // --------------------------------------------------------------------------------
+  // ---- For import -------------------------------------------------------------------------------
   struct Cut {
     size_t output;
     int axis;

@@ -76,7 +76,7 @@ void scatter(const Tensor& values, const Positions& positions, std::span<std::by
 
 Result<Tensor> TensorSource::sparse(const onnx::SparseTensorProto& proto) const {
   Result<Tensor> tensor = scattered(proto);
-  if (tensor.ok() || !tensor.error().where.empty()) return tensor;
+  if (tensor.ok() || !tensor.error().where().empty()) return tensor;
   return std::move(tensor).error().within(
       fmt::format("sparse tensor '{}'", escape(proto.values().name())));
 }

@@ -152,7 +152,7 @@ class ModelRun {
 Status check_type(const ModelValue& value, std::string_view kind, Type actual, Bindings& bindings) {
   Status match = match_type(value.type, KnownType::of(actual), bindings);
   if (match.ok()) return {};
-  return bad_input("{} '%{}' {}", kind, value.name, match.error().what);
+  return bad_input("{} '%{}' {}", kind, value.name, match.error().what());
 }
 
 Result<std::vector<Tensor>> ModelRun::run(const Model& model, std::span<const Tensor> inputs) {

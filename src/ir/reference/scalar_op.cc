@@ -38,7 +38,7 @@ ScalarNumber ScalarOp::operator()(std::span<const ScalarNumber> operands) {
   }
   EvalCall<WideDomain> call{s.op, s.pointers, s.results, {}, s.context};
   Status status = s.op.def().eval->entry<WideDomain>().local(call);
-  HONE_CHECK(status.ok(), "{} of numbers: {}", s.op.name(), status.error().what);
+  HONE_CHECK(status.ok(), "{} of numbers: {}", s.op.name(), status.error().what());
   const Buffer<WideDomain>& result = s.results[0];
   if (result.holds_reals()) return {round_to(s.result_type, result.reals()[0]), 0};
   return {0, result.ints()[0]};

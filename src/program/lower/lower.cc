@@ -229,8 +229,8 @@ Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target
   const Status proof = verify(program);
   if (proof.ok()) return program;
   HONE_CHECK(!graph.is_static(), "{}", proof.error().to_string());
-  return unsupported("it is not proved for all sizes: {}", proof.error().what)
-      .within(proof.error().where)
+  return unsupported("it is not proved for all sizes: {}", proof.error().what())
+      .within(proof.error().where())
       .with_hint("give the symbols that need not vary a value");
 }
 

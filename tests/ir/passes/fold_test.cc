@@ -66,8 +66,8 @@ TEST(RunPasses, ReportsEveryPassInOrder) {
   EXPECT_EQ(seen, (std::vector<std::string>{"dce:true", "fold:true", "cse:false"}));
 
   Result<std::vector<Pass>> unknown = parse_passes("dce,flod");
-  EXPECT_EQ(unknown.error().what, "there is no pass 'flod'");
-  EXPECT_EQ(unknown.error().code, ErrorCode::usage);
+  EXPECT_EQ(unknown.error().what(), "there is no pass 'flod'");
+  EXPECT_EQ(unknown.error().code(), ErrorCode::usage);
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ void read_scale(Node& n, Heads& h) {
   if (scale != 0) h.scale = scale;
 }
 
-// ---- Masks
-// --------------------------------------------------------------------------------------
+// ---- Masks --------------------------------------------------------------------------------------
 
 // Which keys a mask lets be seen, broadcastable to [batch, heads, queries, keys]:
 //   [batch]: keys before an end; [2 * batch]: and from a start on, all starts after all ends;
@@ -65,8 +64,7 @@ Value filter(Node& n, Value mask, const Heads& h, Dim past) {
   return as_bias(visible_by(n, mask, h, past), h.query.dtype(), hidden);
 }
 
-// ---- Attention
-// ----------------------------------------------------------------------------------
+// ---- Attention ----------------------------------------------------------------------------------
 
 // One of the two halves of a tensor [2, ...].
 Value half(Value both, int64_t which) { return squeeze(slice(both, 0, which, which + 1), 0); }
@@ -137,8 +135,7 @@ void map_quantized_attention(Node& n) {
   packed_attention(n, product, packed_widths(n, product), n.optional(5), n.optional(8), Value());
 }
 
-// ---- MultiHeadAttention
-// -------------------------------------------------------------------------
+// ---- MultiHeadAttention -------------------------------------------------------------------------
 
 namespace {
 
@@ -207,8 +204,7 @@ void map_multi_head_attention(Node& n) {
   if (n.wants(2)) n.out(2, h.value);
 }
 
-// ---- RotaryEmbedding
-// ----------------------------------------------------------------------------
+// ---- RotaryEmbedding ----------------------------------------------------------------------------
 
 void map_contributed_rotary_embedding(Node& n) {
   Value x = n.in(0), positions = n.in(1), cos = n.in(2), sin = n.in(3);

@@ -8,8 +8,7 @@
 
 namespace hone::onnx_io {
 
-// ---- Activations
-// --------------------------------------------------------------------------------
+// ---- Activations --------------------------------------------------------------------------------
 
 void map_contributed_gelu(Node& n) { n.out(gelu(n.in())); }
 
@@ -101,8 +100,7 @@ Activation named_activation(Node& n) {
   return a;
 }
 
-// ---- Products
-// -----------------------------------------------------------------------------------
+// ---- Products -----------------------------------------------------------------------------------
 
 // First dim 0 moves behind the batch dims, where the rows stand; then the last two change places.
 Value arranged(Value x, bool batch, bool swapped) {
@@ -150,8 +148,7 @@ void map_fused_gemm(Node& n) {
   n.out(named_activation(n).apply(n, y));
 }
 
-// ---- Convolutions
-// -------------------------------------------------------------------------------
+// ---- Convolutions -------------------------------------------------------------------------------
 
 namespace {
 

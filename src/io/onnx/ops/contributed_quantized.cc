@@ -7,8 +7,7 @@
 
 namespace hone::onnx_io {
 
-// ---- QuantizeLinear, DequantizeLinear
-// -----------------------------------------------------------
+// ---- QuantizeLinear, DequantizeLinear -----------------------------------------------------------
 
 namespace {
 
@@ -35,8 +34,7 @@ void map_contributed_dequantize_linear(Node& n) {
   n.out(dequantized(n, x, scale, n.optional(2), g));
 }
 
-// ---- Elementwise
-// --------------------------------------------------------------------------------
+// ---- Elementwise --------------------------------------------------------------------------------
 
 void map_qlinear_add(Node& n) {
   Value sum = dequantized_at(n, 0) + dequantized_at(n, 3);
@@ -77,8 +75,7 @@ void map_qlinear_softmax(Node& n) {
   n.out(quantized_at(n, y, 3, n.in(0).dtype()));
 }
 
-// ---- Joins and reductions
-// -----------------------------------------------------------------------
+// ---- Joins and reductions -----------------------------------------------------------------------
 
 void map_qlinear_concat(Node& n) {
   if (n.inputs() < 5 || n.inputs() % 3 != 2) {
@@ -123,8 +120,7 @@ void map_nhwc_max_pool(Node& n) {
   n.out(channels_last(max_pool_dilated(n, channels_first(x))));
 }
 
-// ---- Products
-// -----------------------------------------------------------------------------------
+// ---- Products -----------------------------------------------------------------------------------
 
 namespace {
 

@@ -17,8 +17,7 @@ void map_transpose_with_dynamic_pads(Node& n) {
   n.unsupported("paddings that depend on data: no size of the result is known before");
 }
 
-// ---- Inverse
-// ------------------------------------------------------------------------------------
+// ---- Inverse ------------------------------------------------------------------------------------
 
 namespace {
 

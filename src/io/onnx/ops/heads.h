@@ -28,8 +28,7 @@ Value capped(Value scores, double softcap);
 Value masked(Value scores, Value mask);
 Value weighted(Value probabilities, Value value);
 
-// ---- Masks
-// --------------------------------------------------------------------------------------
+// ---- Masks --------------------------------------------------------------------------------------
 // x with a size along an axis that is its own by the file's promise: no proof is needed where
 // symbols stand. Other numbers stay for the caller to refuse.
 Value as_promised(Value x, int axis, Dim size);

@@ -129,7 +129,7 @@ std::string padded_input(Emit& e, const std::string& x, Type type, const Ints& l
   ValueId zero = graph.add_constant(Tensor::scalar(type.dtype(), 0));
   Op pad = Op::get(Opcode::pad, {{"low", lows}, {"high", highs}, {"interior", interior}});
   Result<NodeId> node = graph.append(pad, std::vector{input, zero});
-  if (!node.ok()) e.unsupported("{}", node.error().what);
+  if (!node.ok()) e.unsupported("{}", node.error().what());
   graph.set_outputs({graph.result(*node)});
   return e.inlined(graph, {x})[0];
 }
@@ -151,7 +151,7 @@ std::string transposed_weights(Emit& e, const std::string& w, Type type, int64_t
   std::swap(permutation[1], permutation[2]);
   Value y = reshape(transpose(reshape(x, split), permutation), joined);
   Result<Graph> graph = b.finish({reverse(y, counting(2, type.rank()))});
-  if (!graph.ok()) e.unsupported("{}", graph.error().what);
+  if (!graph.ok()) e.unsupported("{}", graph.error().what());
   return e.inlined(*graph, {w})[0];
 }
 

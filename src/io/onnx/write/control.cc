@@ -23,7 +23,7 @@ bool export_while(Emit& e) {
   auto call = [&](const Graph& callee, std::span<const ValueId> arguments) {
     GraphRef region = std::make_shared<const Graph>(callee);
     Result<NodeId> node = step.append(Op::get(Opcode::call), arguments, {region});
-    if (!node.ok()) e.unsupported("{}", node.error().what);
+    if (!node.ok()) e.unsupported("{}", node.error().what());
     std::vector<ValueId> results;
     for (ValueId v : step.results(*node)) results.push_back(v);
     return results;
@@ -54,7 +54,7 @@ bool export_scan(Emit& e) {
     for (Type type : body.input_types()) state.push_back(step.add_parameter(type));
     GraphRef region = e.regions()[0];
     Result<NodeId> node = step.append(Op::get(Opcode::call), state, {region});
-    if (!node.ok()) e.unsupported("{}", node.error().what);
+    if (!node.ok()) e.unsupported("{}", node.error().what());
     std::vector<ValueId> outputs = {goes_on};
     for (ValueId v : step.results(*node)) outputs.push_back(v);
     step.set_outputs(outputs);

@@ -1,0 +1,26 @@
+# Where there is not enough memory, the command says so and ends with its exit code: never with a
+# signal, and never as a fault.
+limited() { # limited KB ARGS...
+  local code=0 limit=$1
+  shift
+  (ulimit -c 0 && ulimit -v "$limit" && exec "$HONE" "$@") >out 2>err || code=$?
+  echo "$code"
+}
+
+start=32000  # what starting takes
+while [[ $(limited $start help) != 0 ]]; do
+  start=$((start + 1000))
+  ((start < 1000000))
+done
+
+# With fewer threads less is enough, so there is no limit from which on it succeeds.
+refused=0
+for ((limit = start; limit < start + 60000; limit += 3000)); do
+  code=$(limited $limit compile zoo:resnet18,size=tiny --cache none --emit asm)
+  [[ $code == 0 ]] && continue
+  [[ $code == 5 ]] || { echo "exit code $code at $limit KB"; cat err; exit 1; }
+  grep -q "out of memory" err
+  refused=$((refused + 1))
+done
+[[ $code == 0 ]]
+((refused > 0))
