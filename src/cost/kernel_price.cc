@@ -19,7 +19,8 @@ constexpr double kLine = 64;    // bytes
 constexpr double kPage = 4096;  // bytes
 // Lines that lie whole pages apart compete for the same places of a cache.
 constexpr double kApart = 4;
-constexpr double kSpill = 3;        // slots of storing and loading what has no register
+constexpr double kDisplacedSlots = 10;  // of fetching a line again from the cache behind
+constexpr double kSpill = 3;            // slots of storing and loading what has no register
 constexpr double kCode = 500;       // slots of code side by side that are read as fast as they run
 constexpr double kBranchSlots = 3;  // of asking whether there is padding
 constexpr double kMaskSlots = 1;    // of finding out in which lanes there is
@@ -222,7 +223,12 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
       const bool is_vector = nest.lanes >= 0 &&
                              access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
                              nest.lane_count <= access.run;
-      slots += elements * (is_vector ? kCopySlots / vector_ : kCopySlots);
+      double each = is_vector ? kCopySlots / vector_ : kCopySlots;
+      if (!is_vector && nest.lanes >= 0) {
+        const auto l = static_cast<size_t>(nest.lanes);
+        each += displaced(access, l, nest.block[l]);
+      }
+      slots += elements * each;
     }
     // It is written and read where there is room for it beside all else.
     const double bytes = elements * access.element;
@@ -260,9 +266,19 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
 double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l) const {
   const bool is_masked = nest.packing(access) == Packing::no && access.side == 0 &&
                          nest.lanes >= 0 && (access.guards >> nest.lanes & 1) != 0;
-  if (!access.is_store && !is_masked && (access.near >> l & 1) != 0)
+  // Of more lanes than lie side by side, the others are far away.
+  const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
+  if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
     return 2 * std::ceil(access.span[l] / vector_);
-  return 2 * (nest.tile[l] / nest.instructions[l]);
+  const double lanes = nest.tile[l] / nest.instructions[l];
+  return lanes * (2 + displaced(access, l, nest.tile[l]));
+}
+
+// Slots of taking an element whose line others have displaced from the nearest cache: where so many
+// points of the loop are taken in turn, whole pages apart.
+double KernelPrice::displaced(const Access& access, size_t l, double points) const {
+  const double places = static_cast<double>(target_.caches.front().bytes) / kPage;
+  return (access.by_page >> l & 1) != 0 && points > places ? kDisplacedSlots : 0;
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
@@ -324,9 +340,10 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
-// Bytes of an array that so many points of each loop touch, in whole cache lines.
-double KernelPrice::footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
-                              Packing packing) const {
+// What so many points of each loop touch.
+KernelPrice::Footprint KernelPrice::footprint(const Access& access,
+                                              const std::array<double, kMaxLoops>& inside,
+                                              Packing packing) const {
   double elements = 1, each = kLine, apart = 1;  // bytes that are fetched for an element
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
@@ -336,53 +353,60 @@ double KernelPrice::footprint(const Access& access, const std::array<double, kMa
       const double bytes = count * access.element * access.span[l] / vector_;
       each = std::min(each, std::max(bytes, kLine) / count);
     }
-    if ((access.by_page >> l & 1) != 0 && inside[l] > 4) apart = kApart;
+    if ((access.by_page >> l & 1) != 0) apart *= inside[l];
   }
   if (packing == Packing::panels) {
     each = std::max(access.element, kLine / elements);
     apart = 1;
   }
-  const double bytes = elements * each;
-  return std::min(bytes, std::max(access.bytes, kLine)) * apart;
+  return {std::min(elements * each, std::max(access.bytes, kLine)), apart};
 }
 
 double KernelPrice::memory(const Nest& nest, double threads) const {
-  const size_t levels = nest.count + 1;
+  constexpr size_t kLevels = 3 * kMaxLoops + 1;
   // What the steps from a level on touch, by access and level.
-  std::array<std::array<double, 3 * kMaxLoops + 1>, kMaxAccesses> touched;
-  std::array<double, 3 * kMaxLoops + 1> all = {};
+  std::array<std::array<Footprint, kLevels>, kMaxAccesses> touched;
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
     const Packing packing = nest.packing(access);
     std::array<double, kMaxLoops> inside = nest.tile;
-    all[nest.count] += touched[a][nest.count] = footprint(access, inside, packing);
+    touched[a][nest.count] = footprint(access, inside, packing);
     for (size_t i = nest.count; i-- > 0;) {
       const Nest::Step& step = nest.steps[i];
       inside[step.loop] *= step.trips;
       const bool is_more = step.trips != 1 && (access.loops >> step.loop & 1) != 0;
       touched[a][i] = is_more ? footprint(access, inside, packing) : touched[a][i + 1];
-      all[i] += touched[a][i];
     }
   }
   double slowest = 0;
   for (size_t c = 0; c < target_.caches.size(); ++c) {
     const CacheLevel& cache = target_.caches[c];
     const bool is_last = c + 1 == target_.caches.size();
+    const double bytes_of_cache = static_cast<double>(cache.bytes);
     const double capacity =
-        static_cast<double>(cache.bytes) / std::min(threads, static_cast<double>(cache.cores)) / 2;
+        bytes_of_cache / std::min(threads, static_cast<double>(cache.cores)) / 2;
+    // Bytes that have no room beside each other.
+    const auto taken = [&](size_t a, size_t level) {
+      const Footprint& part = touched[a][level];
+      return part.bytes * (part.apart > bytes_of_cache / kPage ? kApart : 1);
+    };
     size_t level = 0;
-    while (level + 1 < levels && all[level] > capacity) ++level;
+    for (; level < nest.count; ++level) {
+      double all = 0;
+      for (size_t a = 0; a < accesses_.size(); ++a) all += taken(a, level);
+      if (all <= capacity) break;
+    }
     // What fits the last cache has been left there.
     if (is_last && level == 0) continue;
     double bytes = 0;
     for (size_t a = 0; a < accesses_.size(); ++a) {
-      double fetched = touched[a][level];
+      double fetched = taken(a, level);
       bool is_kept = true;  // so far, what the inner steps touch is touched again
       for (size_t i = level; i-- > 0;) {
         is_kept = is_kept && (accesses_[a].loops >> nest.steps[i].loop & 1) == 0;
         if (!is_kept) fetched *= nest.steps[i].trips;
         // One trip after the other finds the rest of the lines that those before have fetched.
-        if (!is_kept && i + 1 == level) fetched = std::min(fetched, touched[a][i]);
+        if (!is_kept && i + 1 == level) fetched = std::min(fetched, taken(a, i));
       }
       bytes += fetched;
     }

@@ -86,11 +86,17 @@ class KernelPrice {
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
+  double displaced(const Access& access, size_t l, double points) const;
   double slots_of(const Nest& nest, const Access& access) const;
   double repeats(const Nest& nest, const Access& access) const;
   double starts(const Nest& nest, const Access& access) const;
-  double footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
-                   Packing packing) const;
+  // Of an array.
+  struct Footprint {
+    double bytes = 0;  // in whole cache lines
+    double apart = 1;  // lines that lie whole pages apart
+  };
+  Footprint footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
+                      Packing packing) const;
   double memory(const Nest& nest, double threads) const;
 
   const Target target_;

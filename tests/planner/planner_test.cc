@@ -147,19 +147,20 @@ TEST(Planner, SchedulesFollowThePrice) {
 }
 
 // Channels of 64 and more, in vectors of 16 lanes.
-TEST(Planner, ImagesBetweenConvsLieInBlocksOfChannels) {
+// Blocks of channels or channels last: what they cost differs little.
+TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
   const Graph graph = prepare(build_zoo_model("resnet18", {}).value()).value();
   const Plan plan = complete(graph, {}, target()).value();
-  int blocked = 0, packed = 0;
+  int beside = 0, packed = 0;
   for (uint32_t i = 0; i < graph.value_count(); ++i) {
     const auto layout = plan.layout.find(std::string(graph.name(ValueId{i})));
     if (layout == plan.layout.end() || graph.type(ValueId{i}).rank() != 4) continue;
     const bool is_constant = graph.opcode(graph.producer(ValueId{i})) == Opcode::constant;
     if (is_constant && !layout->second.is_row_major()) ++packed;
-    if (!is_constant && print(layout->second) == "[0, 1/16, 2, 3, 1%16]") ++blocked;
+    if (!is_constant && layout->second.parts.back().dim == 1) ++beside;
   }
   EXPECT_GE(packed, 15);
-  EXPECT_GE(blocked, 15);
+  EXPECT_GE(beside, 15);
 }
 
 TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
