@@ -4,8 +4,8 @@
 
 namespace hone {
 
-NativeEngine::NativeEngine(Target target, CompileOptions options)
-    : target_(std::move(target)), options_(std::move(options)) {}
+NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
+    : target_(std::move(target)), options_(std::move(options)), room_(room) {}
 
 Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
                                               std::span<const Tensor> inputs) {
@@ -22,7 +22,7 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
   } else {
     const Bindings sizes = HONE_TRY(bind_inputs(*graph, types));
     sized_.push_front({graph, std::move(types), HONE_TRY(make(graph, sizes))});
-    if (sized_.size() > kMaxSizes) sized_.pop_back();
+    if (sized_.size() > room_.executables) sized_.pop_back();
   }
   return sized_.front().executable->run(inputs, {.cancel = options_.cancel});
 }
@@ -43,7 +43,7 @@ Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
   auto met = std::ranges::find(open_, graph, &Open::graph);
   if (met == open_.end()) {
     open_.push_front({graph, nullptr});
-    if (open_.size() > kMaxGraphs) open_.pop_back();
+    if (open_.size() > room_.graphs) open_.pop_back();
     return nullptr;
   }
   open_.splice(open_.begin(), open_, met);

@@ -15,18 +15,22 @@ namespace hone {
 // it comes back with others it is compiled once more with its sizes left open, and that code serves
 // all sizes from then on. A graph that cannot be compiled so is compiled for each size.
 //
-// What is made is kept: kMaxGraphs open graphs and kMaxSizes executables, the least recently used
-// ones go first.
+// What is made is kept, as far as there is room: the least recently used goes first.
 class NativeEngine : public GraphEngine {
  public:
-  static constexpr size_t kMaxGraphs = 128;
-  static constexpr size_t kMaxSizes = 256;
+  struct Room {
+    size_t graphs = 128;       // that are open
+    size_t executables = 256;  // for sizes
+  };
 
-  explicit NativeEngine(Target target, CompileOptions options = {});
+  explicit NativeEngine(Target target, CompileOptions options = {})
+      : NativeEngine(std::move(target), std::move(options), Room()) {}
+  NativeEngine(Target target, CompileOptions options, Room room);
 
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
   // How often code was made so far.
   int64_t compiled() const { return compiled_; }
+  size_t executables() const { return sized_.size(); }  // that are kept
 
  private:
   struct Sized {
@@ -46,6 +50,7 @@ class NativeEngine : public GraphEngine {
 
   const Target target_;
   CompileOptions options_;
+  const Room room_;
   std::list<Sized> sized_;
   std::list<Open> open_;
   int64_t compiled_ = 0;

@@ -94,3 +94,13 @@ for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-s
   fails 2 "${option%%=*} is for native code" run "$model" --backend reference "$option"
   fails 2 "${option%%=*} is for native code" run "$model" --numerics wide "$option"
 done
+
+# Each process computes the same bits, from the cache too.
+for name in one two; do
+  "$HONE" run zoo:squeezenet,size=tiny --cache none -o "$name.npz" >/dev/null
+done
+cmp one.npz two.npz
+for time in 1 2; do
+  "$HONE" run zoo:squeezenet,size=tiny --cache kept -o two.npz >/dev/null
+  cmp one.npz two.npz
+done

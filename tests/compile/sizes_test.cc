@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "compile/native_engine.h"
+#include "ir/reference/evaluate.h"
+#include "ir/text.h"
 #include "report/compare.h"
 #include "tests/io/onnx_file.h"
 
@@ -61,6 +63,39 @@ TEST(NativeSizes, NothingIsCompiledAfterTheTenthCountOfDetections) {
     if (count == 10) after_ten = engine->compiled();
   }
   EXPECT_EQ(engine->compiled(), after_ten);
+}
+
+GraphRef open_graph(std::string_view op) {
+  return std::make_shared<Graph>(parse_graph(fmt::format(R"(
+graph @g(%x: f32[N]) -> f32[N] where N in 1..64 {{
+  %y = {} %x
+  return %y
+}})",
+                                                         op))
+                                     .value());
+}
+
+void run_with(NativeEngine& engine, const GraphRef& graph, int64_t size) {
+  const std::vector<Tensor> inputs = {
+      reals({size}, std::vector<double>(static_cast<size_t>(size), 0.5))};
+  const Result<std::vector<Tensor>> out = engine.run(graph, inputs);
+  ASSERT_TRUE(out.ok()) << out.error().to_string();
+  expect_equal(*out, evaluate(*graph, inputs).value());
+}
+
+TEST(NativeSizes, ThoseUsedLastAreKept) {
+  NativeEngine engine(host_target().value(), {}, {.graphs = 1, .executables = 2});
+  const GraphRef first = open_graph("exp"), second = open_graph("tanh");
+  for (int64_t size = 1; size <= 20; ++size) run_with(engine, first, size);
+  EXPECT_EQ(engine.executables(), 2);
+  EXPECT_EQ(engine.compiled(), 2);  // for the first size, then for all
+  run_with(engine, first, 1);
+  EXPECT_EQ(engine.compiled(), 2);  // its sizes are bound anew, no code is made
+  run_with(engine, second, 1);
+  EXPECT_EQ(engine.compiled(), 3);
+  run_with(engine, first, 2);  // forgotten for the second
+  EXPECT_EQ(engine.compiled(), 4);
+  EXPECT_EQ(engine.executables(), 2);
 }
 
 }  // namespace
