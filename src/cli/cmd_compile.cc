@@ -137,7 +137,6 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
   compile.cancel = &console.cancel();
   compile.observer = noting(times);
   Compilation compilation(graph, options.target, compile);
-  HONE_TRY(check_plan(options, *HONE_TRY(compilation.graph())));
 
   std::string text;
   if (request.form == "object")

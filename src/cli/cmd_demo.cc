@@ -80,7 +80,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   options.cancel = &console.cancel();
   options.observer = noting(times);
   Compilation compilation(graph, native.target, options);
-  HONE_TRY(check_plan(native, *HONE_TRY(compilation.graph())));
+  HONE_TRY(compilation.plan());
 
   // Describe, once nothing can be wrong with the command line any more.
   console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, model));

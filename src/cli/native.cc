@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "cli/cache.h"
 #include "cli/console.h"
-#include "plan/prepare.h"
 
 namespace hone::cli {
 
@@ -76,19 +75,10 @@ Status refuse_native_options(const Arguments& arguments) {
   return {};
 }
 
-Status check_plan(const NativeOptions& options, const Graph& graph) {
-  if (options.plan_file.empty()) return {};
-  Status fits = check(options.plan, graph, options.target);
-  if (fits.ok()) return {};
-  Error error = std::move(fits).error().within(options.plan_file);
-  // Whatever the reason: the file asks for what cannot be.
-  if (error.code() == ErrorCode::unsupported) return std::move(error).as(ErrorCode::bad_input);
-  return error;
-}
-
 CompileOptions compile_options(const NativeOptions& options) {
   CompileOptions compile;
   compile.plan = options.plan;
+  compile.plan_file = options.plan_file;
   compile.plan_seed = options.plan_seed;
   compile.cache = options.cache.get();
   return compile;
@@ -113,8 +103,6 @@ Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
   if (const Graph* graph = single_graph(model)) {
     native.graph_ = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
-    if (!options.plan_file.empty())
-      HONE_TRY(check_plan(options, HONE_TRY(prepare(*native.graph_))));
   } else {
     native.runner_ =
         std::make_shared<ModelRunner>(HONE_TRY(specialize(model, inputs.bindings)), native.engine_);

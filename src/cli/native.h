@@ -32,9 +32,6 @@ Status refuse_native_options(const Arguments& arguments);
 // What they say of a compilation. They outlive it.
 CompileOptions compile_options(const NativeOptions& options);
 
-// Whether the plan that the user gave fits the graph, which is prepared.
-Status check_plan(const NativeOptions& options, const Graph& graph);
-
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);
 

@@ -40,10 +40,20 @@ Result<const Graph*> Compilation::graph() {
   return at(Stage::graph, graph_, [&] { return prepare(given_); });
 }
 
+Status Compilation::check_given_plan() const {
+  Status fits = check(options_.plan, *graph_, target_);
+  if (fits.ok() || options_.plan_file.empty()) return fits;
+  Error error = std::move(fits).error().within(options_.plan_file);
+  // Whatever the reason: the file asks for what cannot be.
+  if (error.code() == ErrorCode::unsupported) return std::move(error).as(ErrorCode::bad_input);
+  return error;
+}
+
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
   return at(Stage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
+    HONE_TRY(check_given_plan());
     return cached_plan(*graph, options_.plan, target_, options_.cache);
   });
 }

@@ -27,6 +27,7 @@ struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
   Plan plan = {};                        // what is decided already
+  std::string plan_file = {};            // that it is from; errors name it
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   Progress* progress = nullptr;
@@ -52,6 +53,7 @@ class Compilation {
   Result<Image> image_for(const Bindings& sizes);
 
  private:
+  Status check_given_plan() const;
   // The stage's result, made by `make` if it is not there.
   template <class T, class Make>
   Result<const T*> at(Stage stage, std::optional<T>& slot, const Make& make);

@@ -10,8 +10,10 @@ NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
 Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
                                               std::span<const Tensor> inputs) {
   if (options_.team == nullptr) {
+    // Whether a plan's number fits is for those to say who check it.
     const int64_t threads = options_.plan.threads.value_or(target_.cores);
-    options_.team = HONE_TRY(Team::create({.threads = threads}));
+    options_.team =
+        HONE_TRY(Team::create({.threads = std::clamp<int64_t>(threads, 1, target_.cores)}));
   }
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());

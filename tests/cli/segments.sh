@@ -27,6 +27,11 @@ grep -Eq "^history +f32\[3\] +5 .* 5, 10, 20$" out
   exit 1
 grep -q "^BAD end " out
 
+# A plan that does not fit a segment is named.
+printf 'plan @initial {\n  threads = 5000\n}\n' >bad.plan
+"$HONE" run loop.hone --plan bad.plan --cache none >out 2>err && exit 1
+grep -q "bad.plan" err
+
 "$HONE" inspect loop.hone >out
 grep -qF 'model loop\x1b' out
 grep -Eq "^outputs +end +f32\[\]$" out
