@@ -31,6 +31,15 @@ constexpr double kRowSlots = 6;     // of beginning with a row of a window
 constexpr double kStartSlots = 6;   // of finding the first line of several neighbours
 constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
+// In how many places of their pages lie lines that are so many bytes apart, a page or more.
+// Infinite: they are nearer.
+double places_in_pages(double stride) {
+  if (!(std::abs(stride) >= kPage)) return std::numeric_limits<double>::infinity();
+  double places = 1;
+  while (places < kPage / kLine && std::fmod(stride * places, kPage) != 0) places *= 2;
+  return places;
+}
+
 }  // namespace
 
 double KernelTerms::total() const {
@@ -78,7 +87,7 @@ KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t t
       const double stride = access.stride[l] * access.element;
       if (access.stride[l] == 1) access.contiguous |= 1U << l;
       if (access.span[l] <= kNearVectors * vector_) access.near |= 1U << l;
-      if (stride != 0 && std::fmod(stride, kPage) == 0) access.by_page |= 1U << l;
+      access.places[l] = places_in_pages(stride);
     }
   }
 }
@@ -274,11 +283,11 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
   return lanes * (2 + displaced(access, l, nest.tile[l]));
 }
 
-// Slots of taking an element whose line others have displaced from the nearest cache: where so many
-// points of the loop are taken in turn, whole pages apart.
+// Slots of taking an element whose line others have displaced from the nearest cache: where more
+// points of the loop are taken in turn, pages apart, than it has places for.
 double KernelPrice::displaced(const Access& access, size_t l, double points) const {
   const double places = static_cast<double>(target_.caches.front().bytes) / kPage;
-  return (access.by_page >> l & 1) != 0 && points > places ? kDisplacedSlots : 0;
+  return points > places * access.places[l] ? kDisplacedSlots : 0;
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
@@ -353,7 +362,7 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
       const double bytes = count * access.element * access.span[l] / vector_;
       each = std::min(each, std::max(bytes, kLine) / count);
     }
-    if ((access.by_page >> l & 1) != 0) apart *= inside[l];
+    if (access.places[l] == 1) apart *= inside[l];
   }
   if (packing == Packing::panels) {
     each = std::max(access.element, kLine / elements);

@@ -72,7 +72,9 @@ class KernelPrice {
     Loops guards = 0;                        // that decide whether it meets padding
     Loops contiguous = 0;                    // where the stride is 1
     Loops near = 0;                          // where a vector lies within a few
-    Loops by_page = 0;                       // where neighbours lie whole pages apart
+    // In so many places of their pages neighbours lie, where they are a page or more apart; 1: they
+    // compete for the same places of a cache.
+    std::array<double, kMaxLoops> places{};
     // Per dim of an operand: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};
   };
