@@ -23,5 +23,5 @@ for ((limit = start; limit < start + 60000; limit += 3000)); do
   grep -q "out of memory" err || { echo "at $limit KB:"; cat err; exit 1; }
   refused=$((refused + 1))
 done
-[[ $code == 0 ]]
 ((refused > 0))
+[[ $(limited $((start + 1000000)) compile zoo:resnet18,size=tiny --cache none --emit asm) == 0 ]]
