@@ -60,8 +60,8 @@ Result<std::string> distance_table(std::span<const std::string> names,
       }
       table.add_row(std::move(row));
     }
-    const Accuracy result =
-        HONE_TRY(accuracy(native.outputs[i], wide, find(all, "fp32").outputs[i]));
+    const AccuracyRun run = {native.outputs[i], wide, find(all, "fp32").outputs[i]};
+    const Accuracy result = HONE_TRY(accuracy({&run, 1}));
     inaccurate += result.passed() ? 0 : 1;
     table.add_row({excerpt(names[i]), type, "native", fmt::format("{:.3g}", result.error),
                    fmt::format("{:.3g}", result.allowed),

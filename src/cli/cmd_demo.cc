@@ -52,7 +52,8 @@ Result<std::string> accuracy_table(const Graph& graph, std::span<const Tensor> i
   TextTable table("llrrl", {"output", "type", "error", "allowed", ""});
   const std::vector<std::string> names = output_names(graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Accuracy result = HONE_TRY(accuracy(outputs[i], reference[0][i], reference[1][i]));
+    const AccuracyRun run = {outputs[i], reference[0][i], reference[1][i]};
+    const Accuracy result = HONE_TRY(accuracy({&run, 1}));
     is_good = is_good && result.passed();
     table.add_row({names[i], outputs[i].type().to_string(), fmt::format("{:.3g}", result.error),
                    fmt::format("{:.3g}", result.allowed), result.passed() ? "ok" : "WRONG"});

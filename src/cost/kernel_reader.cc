@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/op_def.h"
+#include "plan/in_place.h"
 
 namespace hone {
 namespace {
@@ -61,12 +62,22 @@ void KernelReader::run() {
         {size(space_.dims[d].extent), d < static_cast<size_t>(space_.parallel), 0});
   for (size_t i = 0; i < graph_.outputs().size(); ++i) {
     const ValueId output = graph_.outputs()[i];
-    const Visit visit{identity_index(graph_.type(output).rank())};
-    access(output, body_.outputs[i], visit, true);
-    add(output, visit);
+    const ValueId points = body_.in_place ? updates_of(graph_, graph_.producer(output)) : output;
+    const Visit visit{identity_index(graph_.type(points).rank())};
+    access(output, body_.outputs[i], body_.in_place ? updated(output, visit) : visit, true);
+    add(points, visit);
   }
   for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) node(NodeId{i});
   keep_largest();
+}
+
+// Where the element of an update goes. A window lies as well as if it began at 0; what a scatter
+// looks up may be anywhere.
+KernelReader::Visit KernelReader::updated(ValueId output, Visit visit) const {
+  if (graph_.opcode(graph_.producer(output)) != Opcode::scatter) return visit;
+  visit.data = loops_of(visit);
+  visit.index.assign(static_cast<size_t>(graph_.type(output).rank()), 0);
+  return visit;
 }
 
 void KernelReader::keep_largest() {

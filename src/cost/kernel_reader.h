@@ -25,6 +25,7 @@ class KernelReader {
     }
   };
 
+  Visit updated(ValueId output, Visit visit) const;
   void add(ValueId value, Visit visit);
   void node(NodeId n);
   void access(ValueId value, const Layout& layout, const Visit& visit, bool is_store);

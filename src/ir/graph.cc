@@ -92,6 +92,11 @@ void Graph::set_outputs(std::vector<ValueId> outputs) {
 }
 
 // names_ holds each name behind its length in two bytes.
+void Graph::add_donation(uint32_t input, uint32_t output) {
+  const auto behind = std::ranges::upper_bound(donations_, input, {}, &Donation::input);
+  donations_.insert(behind, {input, output});
+}
+
 void Graph::set_name(ValueId value, std::string_view name) {
   if (name.empty()) {
     values_[value.index].name = 0;

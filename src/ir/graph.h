@@ -80,7 +80,7 @@ class Graph {
   void set_name(std::string_view name) { name_ = name; }
   // Names need not be unique while building; the verifier wants them unique. "" removes.
   void set_name(ValueId value, std::string_view name);
-  void add_donation(uint32_t input, uint32_t output) { donations_.push_back({input, output}); }
+  void add_donation(uint32_t input, uint32_t output);  // kept in the order of inputs
   void reserve(size_t nodes);
 
   // ---- Reading -------------------------------------------------------------------------------

@@ -170,6 +170,10 @@ std::span<const std::byte> Tensor::bytes_once(std::vector<std::byte>& scratch) c
   return scratch;
 }
 
+bool Tensor::is_writable() const {
+  return storage_ != nullptr && storage_->is_owned() && storage_.use_count() == 1;
+}
+
 std::span<std::byte> Tensor::mutable_bytes() {
   HONE_CHECK(storage_ != nullptr && storage_->is_owned(), "the tensor does not own its bytes");
   HONE_CHECK(storage_.use_count() == 1, "the bytes have {} owners", storage_.use_count());

@@ -55,7 +55,8 @@ class Tensor {
   // The same, for reading them once: a lazy tensor that nobody has read is filled into `scratch`
   // and stays unread.
   std::span<const std::byte> bytes_once(std::vector<std::byte>& scratch) const;
-  std::span<std::byte> mutable_bytes();  // HONE_CHECK: owned, and this is the only handle
+  bool is_writable() const;              // its bytes are its own, and this is the only handle
+  std::span<std::byte> mutable_bytes();  // HONE_CHECK: is_writable()
   template <class T>
   std::span<const T> as() const {  // unaligned bytes are copied, once per storage
     return {static_cast<const T*>(aligned_data(alignof(T))), bytes().size() / sizeof(T)};

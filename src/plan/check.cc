@@ -96,14 +96,21 @@ class FrameCheck {
     return cycle(waits);
   }
 
+  bool needs_as_it_was(uint32_t reader, uint32_t update) const {
+    const std::vector<uint32_t>& readers = frame_.steps[update].after;
+    return std::ranges::find(readers, reader) != readers.end();
+  }
+
   Error cycle(const std::vector<uint32_t>& waits) const {
     std::vector<size_t> place(frame_.steps.size(), frame_.order.size());  // in the order
     for (size_t i = 0; i < frame_.order.size(); ++i) place[frame_.order[i]] = i;
     for (uint32_t step : frame_.order)
       for (uint32_t needed : frame_.needs(step))
         if (place[needed] < frame_.order.size() && place[needed] > place[step])
-          return bad_input("{} stands before {}, which it reads", label(frame_.steps[step]),
-                           label(frame_.steps[needed]))
+          return bad_input(
+                     "{} stands before {}, which {}", label(frame_.steps[step]),
+                     label(frame_.steps[needed]),
+                     needs_as_it_was(needed, step) ? "needs what it changes in place" : "it reads")
               .within("order");
     // Each step that waits has one that it waits for; going back must come round.
     uint32_t step = 0;
@@ -123,7 +130,7 @@ class FrameCheck {
     path.erase(path.begin(), std::ranges::find(path, step));
     std::vector<std::string> names;
     for (uint32_t s : path) names.push_back(label(frame_.steps[s]));
-    return bad_input("each of {} reads the next, and the last the first", join(names, ", "))
+    return bad_input("each of {} waits for the next, and the last for the first", join(names, ", "))
         .within("fuse");
   }
 
@@ -163,6 +170,8 @@ class FrameCheck {
     const uint32_t writer = frame_.step_of[graph_.producer(v).index];
     if (writer != kNoStep && !frame_.steps[writer].is_kernel)
       return fmt::format("{} writes it row-major", label(frame_.steps[writer]));
+    if (writer != kNoStep && frame_.steps[writer].in_place)
+      return "it is changed in place, where it is row-major";
     for (NodeId reader : users_.of(v)) {
       const uint32_t step = frame_.step_of[reader.index];
       if (step == kNoStep)
@@ -170,6 +179,9 @@ class FrameCheck {
                            graph_.label(graph_.result(reader)));
       if (!frame_.steps[step].is_kernel)
         return fmt::format("{} reads it row-major", label(frame_.steps[step]));
+      if (frame_.steps[step].in_place && graph_.operands(reader)[0] == v)
+        return fmt::format("{} changes it in place, for which it must be row-major",
+                           label(frame_.steps[step]));
     }
     return "it is row-major";
   }
@@ -284,7 +296,7 @@ class FrameCheck {
                      (!frame_.has_layout(v) || plan_.layout.contains(std::string(graph_.name(v))));
       kernels_.all_known = kernels_.all_known && is_known;
       if (!is_known) continue;
-      KernelBody body = body_of(graph_, users_, step.nodes, frame_.layout);
+      KernelBody body = body_of(frame_, users_, step);
       const uint64_t hash = kernel_hash(body);
       kernels_.by_hash.try_emplace(hash, KnownKernel{step.name, std::move(body)});
     }

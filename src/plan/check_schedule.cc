@@ -28,7 +28,7 @@ class ScheduleCheck {
   Status run() const {
     if (schedule_.algorithm == Algorithm::generic) return generic();
     for (NodeId node : facts_.nodes)
-      if (!is_fusible(graph_.opcode(node)))
+      if (!has_points(graph_.opcode(node)))
         return unsupported("{} is built by the generic algorithm only", graph_.describe(node));
     HONE_TRY(order());
     HONE_TRY(tiles());
@@ -205,7 +205,7 @@ ScheduleFacts::ScheduleFacts(const KernelBody& body)
     : nodes(computing_nodes(body.graph)),
       space(space_of(body)),
       contraction(contraction_of(body, space)) {
-  if (std::ranges::all_of(nodes, [&](NodeId n) { return is_fusible(body.graph.opcode(n)); }))
+  if (std::ranges::all_of(nodes, [&](NodeId n) { return has_points(body.graph.opcode(n)); }))
     statements = work_of(body.graph, nodes, body.graph.outputs()).statements;
 }
 

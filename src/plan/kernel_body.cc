@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "ir/op_def.h"
+#include "plan/in_place.h"
 
 namespace hone {
 
@@ -35,6 +36,7 @@ uint64_t kernel_hash(const KernelBody& body) {
   Hasher hasher(structural_hash(body.graph));
   for (const std::vector<Layout>* layouts : {&body.inputs, &body.outputs})
     for (const Layout& layout : *layouts) hasher.add(print(layout));
+  if (body.in_place) hasher.add("in place");
   return hasher.value();
 }
 
@@ -48,7 +50,11 @@ KernelSpace space_of(const KernelBody& body) {
     ++reducing;
   }
   if (reducing != 1) space.anchor = {};
-  if (!graph.outputs().empty()) space.dims = parallel_dims(graph.type(graph.outputs()[0]));
+  if (!graph.outputs().empty()) {
+    const ValueId output = graph.outputs()[0];
+    const ValueId points = body.in_place ? updates_of(graph, graph.producer(output)) : output;
+    space.dims = parallel_dims(graph.type(points));
+  }
   space.parallel = static_cast<int>(space.dims.size());
   if (!space.has_anchor()) return space;
   const std::vector<Type> operands = graph.operand_types(space.anchor);
@@ -75,6 +81,8 @@ bool is_fusible(Opcode opcode) {
     default: return reduces(opcode) || (!is_composite(opcode) && op_def(opcode).traits.elementwise);
   }
 }
+
+bool has_points(Opcode opcode) { return is_fusible(opcode) || opcode == Opcode::dynamic_update; }
 
 GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
   auto is_inside = [&](NodeId node) { return std::ranges::binary_search(nodes, node); };

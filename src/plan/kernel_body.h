@@ -18,14 +18,17 @@ struct KernelBody {
   Graph graph;                  // primitive ops; parameters are what the kernel reads
   std::vector<Layout> inputs;   // per parameter: how it lies in memory
   std::vector<Layout> outputs;  // per output
+  // The only op, an update (in_place.h), changes its first operand, which lies where the output
+  // does. The kernel does not read that parameter, and its points are those of the updates.
+  bool in_place = false;
 };
 
 // Of ops, types, layouts; names do not count.
 uint64_t kernel_hash(const KernelBody& body);
 
-// The dims that a Schedule speaks of: those of the results, then the reduction dims of the anchor,
-// which is the only op of the body that reduces (contraction, reduction or window), if there is
-// exactly one.
+// The dims that a Schedule speaks of: those of the results (in place: of the updates), then the
+// reduction dims of the anchor, which is the only op of the body that reduces (contraction,
+// reduction or window), if there is exactly one.
 struct KernelSpace {
   std::vector<IterDim> dims;
   int parallel = 0;    // so many of them are the results'
@@ -33,6 +36,9 @@ struct KernelSpace {
   bool has_anchor() const { return anchor != NodeId{}; }
 };
 KernelSpace space_of(const KernelBody& body);
+
+// Whether loops of any schedule can go over the op's points: fusible ops, and dynamic updates.
+bool has_points(Opcode opcode);
 
 // What a group reads: values from outside but constants of one element, in order of first use. And
 // what it writes: all results of a single node, of several nodes those that are read outside or are

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "plan/kernel_body.h"
+#include "plan/in_place.h"
 #include "plan/view.h"
 
 namespace hone {
@@ -42,6 +42,7 @@ class Resolver {
     HONE_TRY(groups());
     other_steps();
     for (Step& step : result_.steps) find_ports(step);
+    HONE_TRY(updates());
     find_homes();
     HONE_TRY(layouts());
     HONE_TRY(order());
@@ -91,7 +92,58 @@ class Resolver {
       result_.base.push_back(is_view ? result_.base[graph_.operands(n)[0].index] : ValueId{i});
       if (is_view) result_.home[i] = Home::view;
     }
+    result_.version = result_.base;
     return {};
+  }
+
+  // ---- Updates in place -------------------------------------------------------------------------
+
+  Status updates() {
+    std::vector<uint32_t> update(graph_.value_count(), kNoStep);  // the step that changes a value
+    for (const auto& [name, is_in_place] : plan_.in_place) {
+      auto refuse = [&](Error error) { return std::move(error).within("in_place %" + name); };
+      const Result<NodeId> n = node(name);
+      if (!n.ok()) return refuse(n.error());
+      if (Status good = check_in_place(graph_, users_, *n); !good.ok()) return refuse(good.error());
+      if (!is_in_place) continue;
+      const ValueId x = graph_.operands(*n)[0];
+      const uint32_t step = result_.step_of[n->index];
+      if (is_view_[graph_.producer(x).index])
+        return refuse(bad_input("'%{}' is a view", graph_.name(x)));
+      for (ValueId v : result_.steps[step].reads)
+        if (v != x && result_.version[v.index] == x)
+          return refuse(bad_input("it reads '%{}', which lies in '%{}', too", graph_.name(v),
+                                  graph_.name(x)));
+      if (result_.steps[step].nodes.size() > 1)
+        return refuse(bad_input("@{} computes other nodes, too", result_.steps[step].name));
+      if (update[x.index] != kNoStep)
+        return refuse(bad_input("'%{}' changes '%{}' in place, too",
+                                graph_.name(graph_.result(result_.steps[update[x.index]].nodes[0])),
+                                graph_.name(x)));
+      update[x.index] = step;
+      result_.steps[step].in_place = true;
+    }
+    if (!plan_.in_place.empty()) follow_updates(update);
+    return {};
+  }
+
+  // Where values lie then, and what must be read before.
+  void follow_updates(const std::vector<uint32_t>& update) {
+    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
+      const NodeId n = graph_.producer(ValueId{i});
+      const uint32_t step = result_.step_of[n.index];
+      if (step == kNoStep ? !is_view_[n.index] : !result_.steps[step].in_place) continue;
+      const ValueId x = graph_.operands(n)[0];
+      // An input is copied to the output that may lie in its place.
+      const bool is_donated = graph_.opcode(graph_.producer(x)) == Opcode::parameter;
+      if (step == kNoStep || !is_donated) result_.base[i] = result_.base[x.index];
+    }
+    for (uint32_t s = 0; s < result_.steps.size(); ++s) {
+      for (ValueId v : result_.steps[s].reads) {
+        const uint32_t changed_by = update[result_.version[v.index].index];
+        if (changed_by != kNoStep && changed_by != s) result_.steps[changed_by].after.push_back(s);
+      }
+    }
   }
 
   Status groups() {
@@ -100,7 +152,7 @@ class Resolver {
       auto refuse = [&](Error error) { return std::move(error).within("fuse @" + group.kernel); };
       if (!kernels.insert(group.kernel).second) return refuse(bad_input("it is decided twice"));
       if (group.nodes.empty()) return refuse(bad_input("it has no nodes"));
-      Step step{group.kernel, true, {}, {}, {}};
+      Step step{.name = group.kernel};
       for (const std::string& name : group.nodes) {
         const Result<NodeId> n = node(name);
         if (!n.ok()) return refuse(n.error());
@@ -139,7 +191,8 @@ class Resolver {
             is_command(graph_, n) != commands)
           continue;
         result_.step_of[n.index] = static_cast<uint32_t>(result_.steps.size());
-        result_.steps.push_back({commands ? step_name(graph_, n) : "", !commands, {n}, {}, {}});
+        result_.steps.push_back(
+            {.name = commands ? step_name(graph_, n) : "", .is_kernel = !commands, .nodes = {n}});
       }
     }
   }
@@ -166,6 +219,7 @@ class Resolver {
         read[v.index] = true;
         if (!step.is_kernel) bound[v.index] = true;
       }
+      if (step.in_place) bound[step.reads[0].index] = true;
     }
     for (uint32_t i = 0; i < graph_.value_count(); ++i) {
       if (result_.home[i] != Home::view) continue;
@@ -182,9 +236,16 @@ class Resolver {
     for (const Step& step : result_.steps) {
       for (ValueId v : step.writes) {
         result_.home[v.index] = users_.is_output(v) ? Home::output : Home::temporary;
-        result_.free_layout[v.index] =
-            step.is_kernel && !users_.is_output(v) && !bound[v.index] && graph_.type(v).rank() > 0;
+        result_.free_layout[v.index] = step.is_kernel && !step.in_place && !users_.is_output(v) &&
+                                       !bound[v.index] && graph_.type(v).rank() > 0;
       }
+    }
+    // Memory that becomes an output is the output's from the start.
+    for (const Step& step : result_.steps) {
+      if (!step.in_place || result_.base[step.writes[0].index] == step.writes[0]) continue;
+      const ValueId v = step.writes[0], base = result_.base[v.index];
+      if (result_.home[v.index] == Home::output) result_.home[base.index] = Home::output;
+      result_.home[v.index] = Home::view;
     }
   }
 
@@ -250,12 +311,19 @@ Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
 std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
   std::vector<uint32_t> needed;
   for (ValueId v : steps[step].reads) {
-    const uint32_t producer = step_of[graph->producer(base[v.index]).index];
+    const uint32_t producer = step_of[graph->producer(version[v.index]).index];
     if (producer != kNoStep) needed.push_back(producer);
   }
+  needed.insert(needed.end(), steps[step].after.begin(), steps[step].after.end());
   std::ranges::sort(needed);
   needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
   return needed;
+}
+
+KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step) {
+  KernelBody body = body_of(*graph.graph, users, step.nodes, graph.layout);
+  body.in_place = step.in_place;
+  return body;
 }
 
 std::vector<RegionRef> regions_of(const Graph& graph) {
@@ -274,7 +342,11 @@ std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint3
   std::vector<uint32_t> first(graph.home.size()), last(graph.home.size());
   for (uint32_t position = 0; position < order.size(); ++position) {
     const Step& step = graph.steps[order[position]];
-    for (ValueId v : step.writes) first[v.index] = last[v.index] = position;
+    for (ValueId v : step.writes) {
+      const ValueId base = graph.base[v.index];
+      if (base == v) first[v.index] = position;
+      last[base.index] = position;
+    }
     for (ValueId v : step.reads) last[graph.base[v.index].index] = position;
   }
   std::vector<Lifetime> result;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/kernel_body.h"
 #include "plan/plan.h"
 
 // A graph as a plan carries it out: its steps, and where each value lies. What legality, planner
@@ -19,16 +20,18 @@ enum class Home : uint8_t {
   output,
   constant,   // of one element: only those that a command reads or that are outputs
   temporary,  // in the arena
-  view,       // in the memory of its node's operand
+  view,       // in the memory of its node's operand, a part of it or changed in place
 };
 
 // Something that is done at once: a kernel, or a node that is a command of its own.
 struct Step {
   std::string name;  // of the kernel or the node; empty: the node is in no group yet
   bool is_kernel = true;
-  std::vector<NodeId> nodes;    // in the graph's order
-  std::vector<ValueId> reads;   // what it needs from memory, each once, in order of first use
-  std::vector<ValueId> writes;  // what it leaves in memory, in the graph's order
+  std::vector<NodeId> nodes = {};    // in the graph's order
+  std::vector<ValueId> reads = {};   // what it needs from memory, each once, in order of first use
+  std::vector<ValueId> writes = {};  // what it leaves in memory, in the graph's order
+  bool in_place = false;             // it changes the first of what it reads where that lies
+  std::vector<uint32_t> after = {};  // steps that need what it changes as it was
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
@@ -38,17 +41,22 @@ struct PlannedGraph {
   std::vector<Step> steps;  // kernels as in Plan::fuse, then commands, then nodes without a group
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
-  std::vector<ValueId> base;      // by value: whose memory it lies in; itself unless it is a view
-  std::vector<Layout> layout;     // by value: row-major where the plan says nothing
-  std::vector<uint32_t> order;    // steps, as far as the plan says
+  std::vector<ValueId> base;      // by value: whose memory it lies in
+  // By value: what has to be written for it to be read; itself, of a view its operand's.
+  std::vector<ValueId> version;
+  std::vector<Layout> layout;   // by value: row-major where the plan says nothing
+  std::vector<uint32_t> order;  // steps, as far as the plan says
 
-  // Steps whose results the step reads, each once.
+  // Steps that must come before: those whose results it reads, and Step::after. Each once.
   std::vector<uint32_t> needs(uint32_t step) const;
   // Whether the memory of a value may have any layout: a kernel writes it or it is a constant, only
   // kernels read it, and nothing else lies in it.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
   std::vector<bool> free_layout;  // by value
 };
+
+// The step's kernel.
+KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step);
 
 // Whether a node is a step of its own by nature: it has regions, or talks to other devices.
 bool is_command(const Graph& graph, NodeId node);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "ir/graph_copy.h"
+#include "ir/loop_state.h"
 #include "ir/passes/passes.h"
 
 namespace hone {
@@ -169,6 +170,31 @@ Result<Graph> named(const Graph& graph) {
   return result;
 }
 
+// ---- Loops --------------------------------------------------------------------------------------
+
+bool is_donated(const Graph& body, uint32_t state) {
+  return std::ranges::any_of(body.donations(), [&](const Donation& donation) {
+    return donation.input == state || donation.output == state;
+  });
+}
+
+// The bodies of loops may store each new state where the old one is.
+Result<Graph> donated(const Graph& graph) {
+  GraphCopy copy(graph);
+  for (NodeId n : graph.nodes()) {
+    std::vector<GraphRef> regions = HONE_TRY(transform_regions(graph, n, donated));
+    const std::vector<bool> unchanged = unchanged_state(graph, n);
+    if (!unchanged.empty()) {
+      Graph body = *regions.back();
+      for (uint32_t i = 0; i < unchanged.size(); ++i)
+        if (!unchanged[i] && !is_donated(body, i)) body.add_donation(i, i);
+      regions.back() = std::make_shared<const Graph>(std::move(body));
+    }
+    HONE_TRY(copy.node(n, graph.op(n), std::move(regions)));
+  }
+  return copy.finish();
+}
+
 }  // namespace
 
 Result<Graph> prepare(const Graph& graph) {
@@ -177,7 +203,7 @@ Result<Graph> prepare(const Graph& graph) {
   folded = HONE_TRY(fold_constants(HONE_TRY(sink_constants(folded))));
   Graph merged = HONE_TRY(merge_common_subexpressions(HONE_TRY(splats_as_broadcasts(folded))));
   // Named twice, so that the new nodes are called after their readers.
-  return named(HONE_TRY(Unsharing(HONE_TRY(named(merged))).run()));
+  return donated(HONE_TRY(named(HONE_TRY(Unsharing(HONE_TRY(named(merged))).run()))));
 }
 
 }  // namespace hone

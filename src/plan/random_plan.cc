@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "plan/in_place.h"
 #include "plan/planned.h"
 #include "plan/view.h"
 
@@ -108,6 +109,8 @@ class RandomFrame {
     views();
     groups();
     frame_ = planned(plan_, graph_).value();
+    updates();
+    frame_ = planned(plan_, graph_).value();
     layouts();
     frame_ = planned(plan_, graph_).value();
     schedules();
@@ -148,6 +151,12 @@ class RandomFrame {
     }
   }
 
+  void updates() {
+    const auto wants = [&](NodeId) { return rng_.chance(0.7); };
+    for (NodeId n : more_in_place(frame_, users_, wants))
+      plan_.in_place[name(graph_.result(n))] = rng_.chance(0.7);
+  }
+
   void layouts() {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
@@ -174,7 +183,7 @@ class RandomFrame {
   void schedules() {
     for (const Step& step : frame_.steps) {
       if (!step.is_kernel) continue;
-      const KernelBody body = body_of(graph_, users_, step.nodes, frame_.layout);
+      const KernelBody body = body_of(frame_, users_, step);
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
       if (is_new) at->second = random_schedule(body, target_, rng_);
     }

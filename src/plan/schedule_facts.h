@@ -10,7 +10,7 @@ struct ScheduleFacts {
 
   std::vector<NodeId> nodes;  // that compute
   KernelSpace space;
-  int64_t statements = 0;  // of the code for one point; 0: not all nodes are fusible
+  int64_t statements = 0;  // of the code for one point; 0: not all nodes have points
   Result<Contraction> contraction;
 };
 

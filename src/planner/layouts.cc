@@ -168,7 +168,7 @@ class LayoutChooser {
   }
 
   double seconds(const Step& step) {
-    return chooser_.choose(body_of(graph_, users_, step.nodes, frame_.layout)).seconds;
+    return chooser_.choose(body_of(frame_, users_, step)).seconds;
   }
 
   // A constant operand of the step's contraction that nothing else reads.

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "alloc/arena.h"
-#include "plan/kernel_body.h"
+#include "plan/in_place.h"
 #include "plan/planned.h"
 #include "planner/fusion.h"
 #include "planner/layouts.h"
@@ -23,6 +23,7 @@ class FramePlanner {
     frame_ = HONE_TRY(planned(plan_, graph_));
     groups();
     frame_ = HONE_TRY(planned(plan_, graph_));
+    HONE_TRY(updates());
     layouts();
     schedules();
     order();
@@ -57,7 +58,9 @@ class FramePlanner {
   }
 
   void groups() {
-    const Fusion fusion = fuse(graph_, users_, freedom());
+    const FusionFreedom freedom = this->freedom();
+    is_free_ = freedom.is_free;
+    const Fusion fusion = fuse(graph_, users_, freedom);
     for (NodeId n : fusion.views) plan_.view[name(graph_.result(n))] = true;
     std::set<std::string> taken;
     for (const Step& step : frame_.steps) taken.insert(step.name);
@@ -70,6 +73,20 @@ class FramePlanner {
     }
   }
 
+  // Of nodes whose group was open: the others may have schedules. What the plan says of operand or
+  // result may not fit either.
+  Status updates() {
+    const std::vector<NodeId> found = more_in_place(frame_, users_, [&](NodeId n) {
+      if (!is_free_[n.index]) return false;
+      const std::string result = name(graph_.result(n)), operand = name(graph_.operands(n)[0]);
+      return !plan_.in_place.contains(result) && !plan_.layout.contains(result) &&
+             !plan_.layout.contains(operand) && !plan_.offset.contains(result);
+    });
+    for (NodeId n : found) plan_.in_place[name(graph_.result(n))] = true;
+    if (!found.empty()) frame_ = HONE_TRY(planned(plan_, graph_));
+    return {};
+  }
+
   void layouts() {
     choose_layouts(users_, plan_.layout, chooser_, frame_);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
@@ -80,7 +97,7 @@ class FramePlanner {
   void schedules() {
     for (const Step& step : frame_.steps) {
       if (!step.is_kernel) continue;
-      const KernelBody body = body_of(graph_, users_, step.nodes, frame_.layout);
+      const KernelBody body = body_of(frame_, users_, step);
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
       if (is_new) at->second = chooser_.choose(body).schedule;
     }
@@ -112,6 +129,7 @@ class FramePlanner {
   Plan& whole_;
   ScheduleChooser& chooser_;
   PlannedGraph frame_;
+  std::vector<bool> is_free_;  // by node: the plan had no group for it
 };
 
 }  // namespace

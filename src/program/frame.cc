@@ -20,15 +20,18 @@ void append(std::vector<BufferId>& list, const std::vector<BufferId>& more) {
 void append(std::vector<BufferId>& list, const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     list.push_back(change.state);
-    list.push_back(change.next);
+    if (change.next != change.state) list.push_back(change.next);
   }
 }
 
-// Lists of different lengths, which verify() refuses, agree as far as they go.
-std::vector<Change> changes(const std::vector<BufferId>& state, const std::vector<BufferId>& next) {
+// Lists of different lengths, and bodies that are missing, which verify() refuses, agree as far as
+// they go.
+std::vector<Change> changes(const std::vector<BufferId>& state, const std::vector<BufferId>& next,
+                            const FrameRef& body) {
   std::vector<Change> list;
   for (size_t i = 0; i < std::min(state.size(), next.size()); ++i)
-    if (state[i] != next[i]) list.push_back({state[i], next[i]});
+    if (state[i] != next[i] || (body != nullptr && is_in_place(*body, i, list.size())))
+      list.push_back({state[i], next[i]});
   return list;
 }
 
@@ -114,8 +117,12 @@ std::vector<BufferId> writes_of(const Command& command) {
   return std::visit(Writes(), command.kind);
 }
 
-std::vector<Change> changes_of(const Loop& loop) { return changes(loop.state, loop.next); }
-std::vector<Change> changes_of(const Scan& scan) { return changes(scan.state, scan.next); }
+std::vector<Change> changes_of(const Loop& loop) {
+  return changes(loop.state, loop.next, loop.body);
+}
+std::vector<Change> changes_of(const Scan& scan) {
+  return changes(scan.state, scan.next, scan.body);
+}
 std::vector<Change> changes_of(const Command& command) {
   if (const Loop* loop = std::get_if<Loop>(&command.kind)) return changes_of(*loop);
   if (const Scan* scan = std::get_if<Scan>(&command.kind)) return changes_of(*scan);
@@ -132,10 +139,22 @@ BufferId base_of(const Frame& frame, BufferId buffer) {
   return frame.buffers[buffer].role == Role::view ? frame.buffers[buffer].view.of : buffer;
 }
 
+BufferId place_of(const Frame& frame, BufferId buffer) {
+  const BufferId base = base_of(frame, buffer);
+  return frame.buffers[base].donor.value_or(base);
+}
+
+bool is_in_place(const Frame& body, size_t input, size_t output) {
+  const std::vector<BufferId> inputs = buffers_of(body, Role::input);
+  const std::vector<BufferId> outputs = buffers_of(body, Role::output);
+  return input < inputs.size() && output < outputs.size() &&
+         body.buffers[outputs[output]].donor == inputs[input];
+}
+
 Accesses accesses_of(const Frame& frame, const Command& command) {
   Accesses accesses = {reads_of(command), writes_of(command)};
   for (std::vector<BufferId>* list : {&accesses.reads, &accesses.writes}) {
-    for (BufferId& buffer : *list) buffer = base_of(frame, buffer);
+    for (BufferId& buffer : *list) buffer = place_of(frame, buffer);
     sort_once(*list);
   }
   return accesses;

@@ -9,7 +9,7 @@
 
 namespace hone::program {
 
-// Buffers with memory: a view counts as its base. In order, none twice in a list.
+// Memory: a view counts as its base, an output as its donor. In order, none twice in a list.
 struct Accesses {
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
@@ -19,7 +19,7 @@ Accesses accesses_of(const Frame& frame, const Command& command);
 std::vector<BufferId> reads_of(const Command& command);
 std::vector<BufferId> writes_of(const Command& command);
 
-// A state of a loop that changes, and where its next value comes.
+// A state of a loop that changes, and where its next value comes: in place, if it is the state.
 struct Change {
   BufferId state = 0;
   BufferId next = 0;
@@ -31,7 +31,11 @@ std::vector<Change> changes_of(const Command& command);  // of no loop: none
 std::vector<BufferId> next_of(std::span<const Change> changes);
 
 BufferId base_of(const Frame& frame, BufferId buffer);
+// The base; of an output that may lie in an input's memory the input.
+BufferId place_of(const Frame& frame, BufferId buffer);
 std::vector<BufferId> buffers_of(const Frame& frame, Role role);
+// Whether the frame's output may lie in this input.
+bool is_in_place(const Frame& frame, size_t input, size_t output);
 std::vector<FrameRef> frames_of(const Command& command);
 // All frames below, each once, those that others run before them; `main` last.
 std::vector<FrameRef> all_frames(const FrameRef& main);

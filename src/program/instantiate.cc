@@ -1,5 +1,6 @@
 #include "program/instantiate.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/planted.h"
@@ -32,6 +33,7 @@ class Instantiation {
     HONE_TRY(kernels(code));
     const Places inputs = ports(main, Role::input, Place::Region::input, image_.inputs);
     const Places outputs = ports(main, Role::output, Place::Region::output, image_.outputs);
+    donations(main);
     HONE_TRY(frame(main, inputs, outputs, 0, image_.commands));
     image_.arena_bytes = arena_.bytes(main);
     return std::move(image_);
@@ -74,6 +76,17 @@ class Instantiation {
       out.push_back({buffer.name, buffer.type});
     }
     return places;
+  }
+
+  void donations(const Frame& main) {
+    const std::vector<BufferId> inputs = buffers_of(main, Role::input);
+    const std::vector<BufferId> outputs = buffers_of(main, Role::output);
+    for (uint32_t i = 0; i < outputs.size(); ++i) {
+      const std::optional<BufferId> donor = main.buffers[outputs[i]].donor;
+      if (!donor) continue;
+      const auto at = std::ranges::find(inputs, *donor) - inputs.begin();
+      image_.donations.push_back({static_cast<uint32_t>(at), i});
+    }
   }
 
   // ---- Places ----------------------------------------------------------------------------------
@@ -164,7 +177,12 @@ class Instantiation {
   }
 
   Status add(const Copy& c, const Places& places, int64_t /*top*/, image::Block& out) {
-    return push(out, name_, image::Copy{places[c.from], places[c.to]});
+    return copy(out, name_, places[c.from], places[c.to]);
+  }
+  // What is changed in place is there.
+  Status copy(image::Block& out, const std::string& name, const Place& from, const Place& to) {
+    if (from == to) return {};
+    return push(out, name, image::Copy{from, to});
   }
 
   Status add(const Call& c, const Places& places, int64_t top, image::Block& out) {
@@ -223,7 +241,7 @@ class Instantiation {
   Status advance(const std::string& name, std::span<const Change> changes, const Places& places,
                  image::Block& out) {
     for (const auto& [state, next] : changes)
-      HONE_TRY(push(out, name, image::Copy{places[next], places[state]}));
+      HONE_TRY(copy(out, name, places[next], places[state]));
     return {};
   }
 

@@ -94,6 +94,7 @@ class ProgramParser {
       buffer.role = role;
       HONE_TRY(text_.expect(":"));
       types.push_back(HONE_TRY(text_.type_text()));
+      if (role == Role::output && text_.eat("in")) buffer.donor = HONE_TRY(use(scope));
     } while (text_.eat(","));
     return text_.expect(")");
   }

@@ -52,6 +52,9 @@ class FramePrinter {
       if (buffer.role != role) continue;
       out_ += std::exchange(separator, ", ");
       declared(buffer);
+      if (!buffer.donor) continue;
+      out_ += " in ";
+      label(*buffer.donor);
     }
     out_ += separator == "(" ? "()" : ")";
   }

@@ -46,9 +46,13 @@ struct Buffer {
   Tensor value = {};                   // of constants
   View view = {};                      // of views
   std::optional<int64_t> offset = {};  // of temporaries: bytes into the frame's memory, if decided
+  // Of outputs: an input of this type that may lie in the same memory, as whoever runs the frame
+  // likes. A copy brings it here; nothing reads it once the output was written otherwise.
+  std::optional<BufferId> donor = {};
 };
 
-// Runs a kernel on buffers for its inputs and outputs, in the order of TileProgram::buffers.
+// Runs a kernel on buffers for its inputs and outputs, in the order of TileProgram::buffers. What
+// it updates was written before.
 struct Launch {
   KernelId kernel = 0;
   std::vector<BufferId> inputs;
@@ -81,7 +85,8 @@ struct Branch {
 
 // while (test(state)) { next = body(state); state = next; }
 // The state's buffers hold the first values before, the last ones after. A state that is its own
-// `next` stays as it is: it is only read, and the body has no output for it.
+// `next` is changed where it lies, if the body has an output that may lie in it; otherwise it stays
+// as it is: it is only read, and the body has no output for it.
 struct Loop {
   FrameRef test;  // writes `condition`
   FrameRef body;
@@ -93,7 +98,7 @@ struct Loop {
 // for each of `trips` steps, from the last to the first if `reverse`:
 // (next, ys[step]) = body(state, xs[step]); state = next.
 // A step's part of xs and ys is one of `trips` equal runs of bytes, which the body takes in place.
-// A state that is its own `next` stays as it is, as in a Loop.
+// A state may be its own `next`, as in a Loop.
 struct Scan {
   FrameRef body;
   Dim trips = 0;

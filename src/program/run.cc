@@ -141,6 +141,7 @@ class Runner {
   }
 
   static void copy(Place from, Place to, Type type) {
+    if (from.data == to.data) return;  // what is changed in place
     std::memcpy(to.writable, from.data, static_cast<size_t>(size_of(type)));
   }
   static void advance(const Frame& frame, std::span<const Change> changes, const Places& places) {
@@ -150,9 +151,15 @@ class Runner {
 
   Status execute(const Frame& frame, const Launch& c, const Places& places, int64_t /*top*/) {
     std::vector<Tensor> inputs;
+    const TileProgram& tiles = program_.kernels[c.kernel].tiles;
     for (BufferId b : c.inputs) inputs.push_back(tensor(frame.buffers[b].type, places[b]));
-    const std::vector<Tensor> outputs =
-        HONE_TRY(interpret(program_.kernels[c.kernel].tiles, inputs));
+    size_t result = 0;
+    for (const TileBuffer& buffer : tiles.buffers) {
+      if (!is_result(buffer.role)) continue;
+      const BufferId b = c.outputs[result++];
+      if (buffer.role == BufferRole::update) inputs.push_back(tensor(buffer.type, places[b]));
+    }
+    const std::vector<Tensor> outputs = HONE_TRY(interpret(tiles, inputs));
     for (size_t i = 0; i < outputs.size(); ++i)
       copy({outputs[i].bytes().data(), nullptr}, places[c.outputs[i]], outputs[i].type());
     return {};

@@ -20,6 +20,7 @@ class FrameVerifier {
     HONE_TRY(buffers());
     HONE_TRY(offsets());
     is_written_.resize(frame_.buffers.size());
+    is_given_away_.resize(frame_.buffers.size());
     for (CommandId c = 0; c < frame_.commands.size(); ++c) {
       Status status = command(c);
       if (!status.ok())
@@ -50,6 +51,23 @@ class FrameVerifier {
       if (b.role == Role::constant && (!b.value || b.value.type() != b.type))
         return bad_input("constant %{} has no value of its type", b.name);
       if (b.role == Role::view) HONE_TRY(view(b));
+    }
+    return donors();
+  }
+
+  Status donors() const {
+    std::set<BufferId> seen;
+    for (const Buffer& b : frame_.buffers) {
+      if (!b.donor) continue;
+      if (b.role != Role::output)
+        return bad_input("{} %{} lies in other memory", name(b.role), b.name);
+      if (*b.donor >= frame_.buffers.size() || buffer(*b.donor).role != Role::input)
+        return bad_input("output %{} lies in what is no input", b.name);
+      if (type(*b.donor) != b.type)
+        return bad_input("output %{} is {}, the input that it lies in {}", b.name,
+                         b.type.to_string(), type(*b.donor).to_string());
+      if (!seen.insert(*b.donor).second)
+        return bad_input("two outputs lie in input %{}", buffer(*b.donor).name);
     }
     return {};
   }
@@ -158,13 +176,15 @@ class FrameVerifier {
     return memory(command);
   }
 
-  // Only what may be written is, once, and nothing is read before.
+  // Only what may be written is, once, and nothing is read before, nor what was given away behind.
   Status memory(const Command& command) {
     for (BufferId b : reads_of(command)) {
-      const Buffer& base = buffer(base_of(frame_, b));
-      const bool has_value = base.role == Role::input || base.role == Role::constant;
-      if (!has_value && !is_written_[base_of(frame_, b)])
+      const BufferId base = base_of(frame_, b);
+      const Role role = buffer(base).role;
+      if (role != Role::input && role != Role::constant && !is_written_[base])
         return bad_input("%{} is read before it is written", buffer(b).name);
+      if (is_given_away_[base])
+        return bad_input("%{} is read when an output that lies in it has changed", buffer(b).name);
     }
     std::vector<BufferId> writes = writes_of(command);
     std::ranges::sort(writes);
@@ -175,13 +195,24 @@ class FrameVerifier {
         return bad_input("{} %{} is written", name(buffer(b).role), buffer(b).name);
       is_written_[b] = true;
     }
+    if (is_from_donor(command)) return {};
+    for (BufferId& b : writes) {
+      b = place_of(frame_, b);
+      is_given_away_[b] = buffer(b).role == Role::input;
+    }
+    std::ranges::sort(writes);
     std::vector<BufferId> reads = reads_of(command);
     for (const Change& change : changes_of(command))
       reads.erase(std::ranges::find(reads, change.state));
     for (BufferId b : reads)
-      if (std::ranges::binary_search(writes, base_of(frame_, b)))
+      if (std::ranges::binary_search(writes, place_of(frame_, b)))
         return bad_input("%{} is read and written", buffer(b).name);
     return {};
+  }
+
+  bool is_from_donor(const Command& command) const {
+    const Copy* copy = std::get_if<Copy>(&command.kind);
+    return copy != nullptr && buffer(copy->to).donor == copy->from;
   }
 
   Status check(const Launch& c) const {
@@ -190,7 +221,12 @@ class FrameVerifier {
     std::vector<Type> inputs, outputs;
     for (const TileBuffer& b : tiles.buffers) {
       if (b.role == BufferRole::input) inputs.push_back(b.type);
-      if (b.role == BufferRole::output) outputs.push_back(b.type);
+      if (!is_result(b.role)) continue;
+      const size_t result = outputs.size();
+      outputs.push_back(b.type);
+      if (b.role == BufferRole::update && result < c.outputs.size() &&
+          !is_written_[c.outputs[result]])
+        return bad_input("%{} is updated before it is written", buffer(c.outputs[result]).name);
     }
     HONE_TRY(same_types("inputs", tiles.name, inputs, c.inputs));
     return same_types("outputs", tiles.name, outputs, c.outputs);
@@ -288,6 +324,7 @@ class FrameVerifier {
   const Program& program_;
   const Frame& frame_;
   std::vector<bool> is_written_;
+  std::vector<bool> is_given_away_;  // inputs: an output that may lie in it has changed
 };
 
 // `frames` has those that others run before them.

@@ -26,68 +26,98 @@ double unit_in_the_last_place(DType dtype, double size) {
 // Of two numbers of which at least one is not finite.
 bool agree(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-Result<Accuracy> exactly(const Tensor& actual, const Tensor& wide) {
-  Accuracy result;
-  for (int64_t i = 0; i < actual.elements(); ++i) {
-    const int64_t a = actual.integer_at(i), b = wide.integer_at(i);
-    if (a == b) continue;
-    ++result.wrong;
-    const double difference = std::fabs(static_cast<double>(a) - static_cast<double>(b));
-    if (result.worst && difference <= result.error) continue;
-    result.error = difference;
-    result.worst = i;
-  }
-  return result;
+std::vector<double> reals(const Tensor& tensor) {
+  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
+  tensor.read_reals(0, std::span<double>(numbers));
+  return numbers;
 }
+
+class Judge {
+ public:
+  explicit Judge(std::span<const AccuracyRun> runs) : runs_(runs) {}
+
+  Accuracy exactly() {
+    for (run_ = 0; run_ < runs_.size(); ++run_) {
+      for (int64_t i = 0; i < runs_[run_].actual.elements(); ++i) {
+        const int64_t a = runs_[run_].actual.integer_at(i), b = runs_[run_].wide.integer_at(i);
+        if (a == b) continue;
+        ++result_.wrong;
+        note(i, std::fabs(static_cast<double>(a) - static_cast<double>(b)));
+      }
+    }
+    return result_;
+  }
+
+  Accuracy of_reals() {
+    const DType dtype = runs_[0].actual.dtype();
+    const double highest = highest_finite(dtype);
+    double scale = 0, plain_error = 0;
+    for (const AccuracyRun& run : runs_) {
+      const std::vector<double> truth = reals(run.wide), plain = reals(run.fp32);
+      for (size_t i = 0; i < truth.size(); ++i) {
+        if (!std::isfinite(truth[i])) continue;
+        scale = std::max(scale, std::fabs(truth[i]));
+        if (std::isfinite(plain[i]))
+          plain_error = std::max(plain_error, std::fabs(plain[i] - truth[i]));
+      }
+    }
+    result_.allowed = std::max(kFactor * plain_error,
+                               kFactor * unit_in_the_last_place(dtype, std::min(scale, highest)));
+    for (run_ = 0; run_ < runs_.size(); ++run_) compare(runs_[run_], highest);
+    return result_;
+  }
+
+ private:
+  void compare(const AccuracyRun& run, double highest) {
+    const std::vector<double> numbers = reals(run.actual), truth = reals(run.wide),
+                              plain = reals(run.fp32);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!std::isfinite(numbers[i]) || !std::isfinite(truth[i])) {
+        // What is too large for the type is infinite in it.
+        const bool overflows = std::isinf(numbers[i]) && std::fabs(truth[i]) > highest &&
+                               std::signbit(numbers[i]) == std::signbit(truth[i]);
+        if (!agree(numbers[i], truth[i]) && !agree(numbers[i], plain[i]) && !overflows)
+          ++result_.wrong;
+        continue;
+      }
+      const double difference = std::fabs(numbers[i] - truth[i]);
+      if (difference > result_.allowed) ++result_.wrong;
+      note(static_cast<int64_t>(i), difference);
+    }
+  }
+
+  void note(int64_t element, double difference) {
+    if (result_.worst && difference <= result_.error) return;
+    result_.error = difference;
+    result_.run = run_;
+    result_.worst = element;
+  }
+
+  const std::span<const AccuracyRun> runs_;
+  size_t run_ = 0;
+  Accuracy result_;
+};
 
 }  // namespace
 
-Result<Accuracy> accuracy(const Tensor& actual, const Tensor& wide, const Tensor& fp32) {
-  const DType dtype = actual.dtype();
-  const Type expected = is_real(dtype) ? actual.type().with_dtype(DType::f64) : actual.type();
-  for (const Tensor* reference : {&wide, &fp32})
-    if (reference->type() != expected)
-      return bad_input("the output is {}, the reference's {}", actual.type().to_string(),
-                       reference->type().to_string());
-  if (!is_real(dtype)) return exactly(actual, wide);
-
-  const auto count = static_cast<size_t>(actual.elements());
-  std::vector<double> numbers(count), truth(count), plain(count);
-  actual.read_reals(0, std::span<double>(numbers));
-  wide.read_reals(0, std::span<double>(truth));
-  fp32.read_reals(0, std::span<double>(plain));
-  double scale = 0, plain_error = 0;
-  const double highest = highest_finite(dtype);
-  for (size_t i = 0; i < count; ++i) {
-    if (std::isfinite(truth[i])) scale = std::max(scale, std::fabs(truth[i]));
-    if (std::isfinite(truth[i]) && std::isfinite(plain[i]))
-      plain_error = std::max(plain_error, std::fabs(plain[i] - truth[i]));
+Result<Accuracy> accuracy(std::span<const AccuracyRun> runs) {
+  for (const auto& [actual, wide, fp32] : runs) {
+    const DType dtype = actual.dtype();
+    const Type expected = is_real(dtype) ? actual.type().with_dtype(DType::f64) : actual.type();
+    for (const Tensor* reference : {&wide, &fp32})
+      if (reference->type() != expected || dtype != runs[0].actual.dtype())
+        return bad_input("the output is {}, the reference's {}", actual.type().to_string(),
+                         reference->type().to_string());
   }
-  Accuracy result;
-  result.allowed = std::max(kFactor * plain_error,
-                            kFactor * unit_in_the_last_place(dtype, std::min(scale, highest)));
-  for (size_t i = 0; i < count; ++i) {
-    if (!std::isfinite(numbers[i]) || !std::isfinite(truth[i])) {
-      // What is too large for the type is infinite in it.
-      const bool overflows = std::isinf(numbers[i]) && std::fabs(truth[i]) > highest &&
-                             std::signbit(numbers[i]) == std::signbit(truth[i]);
-      const bool is_right = agree(numbers[i], truth[i]) || agree(numbers[i], plain[i]) || overflows;
-      if (!is_right) ++result.wrong;
-      continue;
-    }
-    const double difference = std::fabs(numbers[i] - truth[i]);
-    if (difference > result.allowed) ++result.wrong;
-    if (result.worst && difference <= result.error) continue;
-    result.error = difference;
-    result.worst = static_cast<int64_t>(i);
-  }
-  return result;
+  if (runs.empty()) return Accuracy();
+  return is_real(runs[0].actual.dtype()) ? Judge(runs).of_reals() : Judge(runs).exactly();
 }
 
 std::string Accuracy::to_string() const {
   if (passed()) return fmt::format("off by {:.3g} at most, {:.3g} allowed", error, allowed);
-  return fmt::format("{} elements wrong; off by {:.3g} at element {}, {:.3g} allowed", wrong, error,
-                     worst.value_or(0), allowed);
+  return fmt::format("{} elements wrong; off by {:.3g} at element {}{}, {:.3g} allowed", wrong,
+                     error, worst.value_or(0), run == 0 ? "" : fmt::format(" of run {}", run),
+                     allowed);
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/error.h"
@@ -13,15 +14,23 @@ struct Accuracy {
   double error = 0;                   // the largest difference from wide, of finite elements
   double allowed = 0;                 // for real types; others must be equal
   int64_t wrong = 0;                  // elements: too far off, or finite in only one of the two
-  std::optional<int64_t> worst = {};  // the element with the largest difference
+  size_t run = 0;                     // the one with the largest difference,
+  std::optional<int64_t> worst = {};  // and its element
 
   bool passed() const { return wrong == 0; }
   std::string to_string() const;
 };
 
-// The default numerics' promise: an error of at most 4 times that of plain fp32, or of 4 units in
-// the last place of the output's largest number. `wide` and `fp32` are what the reference gives in
-// these modes with real outputs as f64. An error: the types do not fit.
-Result<Accuracy> accuracy(const Tensor& actual, const Tensor& wide, const Tensor& fp32);
+// An output of a run. `wide` and `fp32` are what the reference gives in these modes with real
+// outputs as f64.
+struct AccuracyRun {
+  Tensor actual, wide, fp32;
+};
+
+// The default numerics' promise: over runs on at least kAccuracyRuns different inputs, an error of
+// at most 4 times that of plain fp32, or of 4 units in the last place of the output's largest
+// number. Over fewer, plain fp32 may just have been lucky. An error: types do not fit.
+inline constexpr int kAccuracyRuns = 5;
+Result<Accuracy> accuracy(std::span<const AccuracyRun> runs);
 
 }  // namespace hone

@@ -44,7 +44,7 @@ class PlannedCommands {
       const auto [entry, is_new] = by_name_.try_emplace(step.name);
       if (!is_new) entry->second.reset();
       if (!is_new || !step.is_kernel || step.writes.empty()) continue;
-      const uint64_t hash = kernel_hash(body_of(graph, users, step.nodes, planned.layout));
+      const uint64_t hash = kernel_hash(body_of(planned, users, step));
       const auto schedule = schedules.find(hash);
       if (schedule == schedules.end()) continue;
       entry->second = {work_of(graph, step.nodes, step.writes).inherent, graph.type(step.writes[0]),

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/reference/evaluate.h"
+#include "plan/in_place.h"
 #include "plan/kernel_body.h"
 #include "plan/planned.h"
 #include "plan/prepare.h"
@@ -43,7 +44,7 @@ class PlanCarrier {
     const Users users(graph);
     for (const Step& step : frame->steps) {
       if (!step.is_kernel || step.name.empty()) continue;
-      const KernelBody body = body_of(graph, users, step.nodes, frame->layout);
+      const KernelBody body = body_of(*frame, users, step);
       const auto known = before_.schedule.find(kernel_hash(body));
       if (known != before_.schedule.end()) schedules_[place + step.name] = known->second;
     }
@@ -59,7 +60,7 @@ class PlanCarrier {
     for (const Step& step : frame->steps) {
       const auto known = schedules_.find(place + step.name);
       if (!step.is_kernel || known == schedules_.end()) continue;
-      const KernelBody body = body_of(graph, users, step.nodes, frame->layout);
+      const KernelBody body = body_of(*frame, users, step);
       whole.schedule.try_emplace(kernel_hash(body), known->second);
     }
     for (const RegionRef& region : regions_of(graph))
@@ -85,6 +86,10 @@ class PlanCarrier {
       if (const auto at = nodes.find(value);
           at != nodes.end() && check_view(graph, users, at->second).ok())
         plan.view.emplace(value, flag);
+    for (const auto& [value, flag] : before.in_place)
+      if (const auto at = nodes.find(value);
+          at != nodes.end() && check_in_place(graph, users, at->second).ok())
+        plan.in_place.emplace(value, flag);
     for (const RegionRef& region : regions_of(graph))
       if (const auto inner = before.region.find(region.key); inner != before.region.end())
         plan.region.emplace(region.key, frame(*region.graph, inner->second));

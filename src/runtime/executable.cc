@@ -86,12 +86,21 @@ class Stopwatch {
 
 }  // namespace
 
+// The memory of a port.
+struct Executable::Extent {
+  const std::byte* begin;
+  const std::byte* end;
+  bool is_output;
+  uint32_t port;
+};
+
 // What one run at a time has: memory, and where everything is in it.
 struct Executable::Frame {
   Memory memory;
   std::vector<std::byte*> bases;  // of Script::bases
   std::vector<void*> pointers;    // of Script::pointers
   std::vector<int64_t> trips;     // of each loop
+  std::vector<Extent> extents;    // of the ports: room for check_overlaps()
 };
 
 // A frame for the time of a run.
@@ -196,6 +205,7 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
   frame->bases[0] = frame->memory.data();
   for (size_t i = 0; i < constants_.size(); ++i)  // kernels do not write to them
     frame->bases[1 + i] = const_cast<std::byte*>(constants_[i].bytes().data());
+  frame->extents.reserve(inputs_.size() + outputs_.size());
   frame->pointers.resize(script_.pointers.size());
   for (size_t i = 0; i < script_.pointers.size(); ++i) {
     const Script::Pointer& pointer = script_.pointers[i];
@@ -218,26 +228,49 @@ void* Executable::address(const Frame& frame, const Script::Pointer& pointer) co
 
 // ---- Running -----------------------------------------------------------------------------------
 
-Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> inputs,
-                                            const RunOptions& options) const {
+Status Executable::check_types(std::span<const Tensor> inputs) const {
   if (inputs.size() != inputs_.size()) {
     return bad_input("{} inputs are given, {} needed", inputs.size(), inputs_.size());
   }
-  std::vector<const void*> from;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].type() != inputs_[i].type) {
       return bad_input("input '{}' is {}; {} is needed", inputs_[i].name,
                        inputs[i].type().to_string(), inputs_[i].type.to_string());
     }
-    from.push_back(aligned_data(inputs[i]));
   }
-  std::vector<Tensor> outputs;
+  return {};
+}
+
+Result<std::vector<Tensor>> Executable::run(std::span<const Tensor> inputs,
+                                            const RunOptions& options) const {
+  HONE_TRY(check_types(inputs));
+  std::vector<const void*> from;
+  for (const Tensor& input : inputs) from.push_back(aligned_data(input));
+  return run_to_tensors(from, std::vector<Tensor>(outputs_.size()), options);
+}
+
+Result<std::vector<Tensor>> Executable::run_donating(std::vector<Tensor> inputs,
+                                                     const RunOptions& options) const {
+  HONE_TRY(check_types(inputs));
+  std::vector<const void*> from;
+  for (const Tensor& input : inputs) from.push_back(aligned_data(input));
+  std::vector<Tensor> outputs(outputs_.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (const std::optional<uint32_t> donor = script_.donors[i];
+        donor && inputs[*donor].is_writable())
+      outputs[i] = std::move(inputs[*donor]);
+  return run_to_tensors(from, std::move(outputs), options);
+}
+
+Result<std::vector<Tensor>> Executable::run_to_tensors(std::span<const void* const> inputs,
+                                                       std::vector<Tensor> outputs,
+                                                       const RunOptions& options) const {
   std::vector<void*> to;
-  for (const image::Port& port : outputs_) {
-    outputs.push_back(Tensor::zeros(port.type));
-    to.push_back(outputs.back().mutable_bytes().data());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i]) outputs[i] = Tensor::zeros(outputs_[i].type);
+    to.push_back(outputs[i].mutable_bytes().data());
   }
-  HONE_TRY(run(from, to, options));
+  HONE_TRY(run(inputs, to, options));
   return outputs;
 }
 
@@ -252,8 +285,48 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
   std::byte** base = frame.bases.data() + script_.first_port;
   for (const void* input : inputs) *base++ = static_cast<std::byte*>(const_cast<void*>(input));
   for (void* output : outputs) *base++ = static_cast<std::byte*>(output);
+  if (Status good = check_overlaps(frame); !good.ok())
+    return std::move(good).error().within(place_);
   for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
   return execute(frame, options);
+}
+
+// By place: each must begin where what stands before ends, but inputs may overlap inputs.
+Status Executable::check_overlaps(Frame& frame) const {
+  std::byte* const* inputs = frame.bases.data() + script_.first_port;
+  std::byte* const* outputs = inputs + inputs_.size();
+  std::vector<Extent>& extents = frame.extents;
+  extents.clear();
+  for (uint32_t i = 0; i < inputs_.size(); ++i)
+    extents.push_back({inputs[i], inputs[i] + inputs_[i].type.static_bytes(), false, i});
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    const std::optional<uint32_t> donor = script_.donors[i];
+    const bool is_donated = donor && inputs[*donor] == outputs[i];
+    if (is_donated) extents[*donor].end = extents[*donor].begin;  // the output stands for it
+    extents.push_back({outputs[i], outputs[i] + outputs_[i].type.static_bytes(), true, i});
+  }
+  std::erase_if(extents, [](const Extent& extent) { return extent.begin == extent.end; });
+  std::ranges::sort(extents, {}, &Extent::begin);
+  const Extent* last[2] = {};  // of inputs and of outputs: that ends last
+  for (const Extent& extent : extents) {
+    for (const Extent* other : {last[1], extent.is_output ? last[0] : nullptr})
+      if (other != nullptr && other->end > extent.begin) return overlap(extent, *other);
+    const Extent*& same = last[extent.is_output ? 1 : 0];
+    if (same == nullptr || same->end < extent.end) same = &extent;
+  }
+  return {};
+}
+
+Error Executable::overlap(const Extent& a, const Extent& b) const {
+  const Extent& output = a.is_output ? a : b;
+  const Extent& other = a.is_output ? b : a;
+  Error error = bad_input("output '{}' overlaps {} '{}'", outputs_[output.port].name,
+                          other.is_output ? "output" : "input",
+                          (other.is_output ? outputs_ : inputs_)[other.port].name);
+  const std::optional<uint32_t> donor = script_.donors[output.port];
+  if (!donor) return error;
+  return std::move(error).with_hint(fmt::format(
+      "it may lie where input '{}' does, from its first byte on", inputs_[*donor].name));
 }
 
 Status Executable::prepare(Profile& profile) const {
@@ -282,7 +355,7 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
     switch (now.kind) {
       case Kind::launch: launch(frame, now); break;
       case Kind::copy:
-        if (now.count > 0)
+        if (now.count > 0 && pointers[now.pointer + 1] != pointers[now.pointer])
           std::memmove(pointers[now.pointer + 1], pointers[now.pointer],
                        static_cast<size_t>(now.count));
         break;

@@ -61,17 +61,25 @@ class Executable {
 
   std::span<const image::Port> inputs() const { return inputs_; }
   std::span<const image::Port> outputs() const { return outputs_; }
+  // By output: the input in whose memory it may lie.
+  std::span<const std::optional<uint32_t>> donors() const { return script_.donors; }
 
   // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
                                   const RunOptions& options = {}) const;
+  // The same with inputs that the caller gives up: outputs lie in their donors where nobody else
+  // has these. After an error the inputs' contents are undefined.
+  Result<std::vector<Tensor>> run_donating(std::vector<Tensor> inputs,
+                                           const RunOptions& options = {}) const;
   // Reads and writes the caller's memory, of the ports' sizes, aligned to their elements. Outputs
-  // overlap nothing else. After an error their contents are undefined.
+  // overlap nothing else, but that one may be all of the input that is its donor: what changes in
+  // place is not copied then. After an error their contents are undefined.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
              const RunOptions& options = {}) const;
 
  private:
   struct Frame;
+  struct Extent;
   class Lease;
 
   Executable() = default;
@@ -79,6 +87,13 @@ class Executable {
   Status lay_out_frame();
   Result<std::unique_ptr<Frame>> make_frame() const;
   void* address(const Frame& frame, const Script::Pointer& pointer) const;
+  Status check_types(std::span<const Tensor> inputs) const;
+  // Outputs that are there are used, the others made.
+  Result<std::vector<Tensor>> run_to_tensors(std::span<const void* const> inputs,
+                                             std::vector<Tensor> outputs,
+                                             const RunOptions& options) const;
+  Status check_overlaps(Frame& frame) const;
+  Error overlap(const Extent& a, const Extent& b) const;
   Status prepare(Profile& profile) const;
   Status execute(Frame& frame, const RunOptions& options) const;
   void launch(const Frame& frame, const Script::Instruction& instruction) const;

@@ -20,6 +20,7 @@ namespace image {
 struct Step {
   uint32_t loop = 0;  // Repeat::loop
   int64_t stride = 0;
+  bool operator==(const Step&) const = default;
 };
 
 // Where the bytes of a buffer lie.
@@ -30,6 +31,7 @@ struct Place {
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
   std::vector<Step> steps = {};
+  bool operator==(const Place&) const = default;
 };
 
 struct Phase {
@@ -85,6 +87,13 @@ struct Port {
   Type type;  // static
 };
 
+// The caller may give an output the memory of this input: a copy, which is none then, comes before
+// the output changes, and nothing reads the input behind.
+struct Donation {
+  uint32_t input = 0;
+  uint32_t output = 0;
+};
+
 }  // namespace image
 
 struct Image {
@@ -92,6 +101,7 @@ struct Image {
   int64_t threads = 1;
   std::vector<image::Port> inputs = {};
   std::vector<image::Port> outputs = {};
+  std::vector<image::Donation> donations = {};
   std::vector<Tensor> constants = {};
   std::vector<image::Kernel> kernels = {};
   image::Block commands = {};  // one after another

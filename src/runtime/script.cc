@@ -29,6 +29,7 @@ class Resolver {
   Result<Script> resolve() {
     if (image_.threads < 1) return bad_input("runs on {} threads", image_.threads);
     HONE_TRY(resolve_memory());
+    HONE_TRY(resolve_donations());
     for (const image::Kernel& kernel : image_.kernels) {
       Status status = resolve_kernel(kernel);
       if (!status.ok()) return named("kernel", kernel.name, std::move(status));
@@ -57,6 +58,7 @@ class Resolver {
   }
 
   Status resolve_memory();
+  Status resolve_donations();
   Status resolve_kernel(const image::Kernel& kernel);
   Result<const ObjectCode*> load(const std::shared_ptr<const std::string>& object);
   Status resolve(const Block& block);
@@ -108,6 +110,24 @@ Status Resolver::resolve_memory() {
       }
       script_.bases.push_back({region, i, port.type.static_bytes()});
     }
+  }
+  return {};
+}
+
+Status Resolver::resolve_donations() {
+  script_.donors.resize(image_.outputs.size());
+  std::vector<bool> is_donor(image_.inputs.size());
+  for (const auto& [input, output] : image_.donations) {
+    if (input >= image_.inputs.size() || output >= image_.outputs.size())
+      return bad_input("there is no input {} or no output {}", input, output);
+    if (is_donor[input] || script_.donors[output])
+      return bad_input("input {} or output {} is donated twice", input, output);
+    const Type from = image_.inputs[input].type, to = image_.outputs[output].type;
+    if (from != to)
+      return bad_input("output '{}' is {}, the input that is donated to it {}",
+                       image_.outputs[output].name, to.to_string(), from.to_string());
+    is_donor[input] = true;
+    script_.donors[output] = input;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,7 +73,8 @@ struct Script {
   };
 
   std::vector<Base> bases;
-  uint32_t first_port = 0;  // the base of the first input
+  uint32_t first_port = 0;                      // the base of the first input
+  std::vector<std::optional<uint32_t>> donors;  // by output: the input that it may lie in
   std::vector<Pointer> pointers;
   std::vector<image::Step> steps;
   std::vector<Instruction> instructions;

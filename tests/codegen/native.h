@@ -42,9 +42,10 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   for (const TileBuffer& buffer : program.buffers) {
     if (buffer.role == BufferRole::scratch) continue;
     std::byte* memory = allocate(buffer.type.static_bytes());
-    if (buffer.role == BufferRole::input && buffer.type.static_bytes() > 0)
+    const bool has_value = buffer.role == BufferRole::input || buffer.role == BufferRole::update;
+    if (has_value && buffer.type.static_bytes() > 0)
       std::memcpy(memory, inputs[next].bytes().data(), inputs[next].bytes().size());
-    if (buffer.role == BufferRole::input) ++next;
+    if (has_value) ++next;
     buffers.push_back(memory);
   }
   std::byte* scratch = allocate(scratch_bytes.value());
@@ -61,7 +62,7 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   for (const TileBuffer& buffer : program.buffers) {
     if (buffer.role == BufferRole::scratch) continue;
     const auto* memory = static_cast<const std::byte*>(buffers[position++]);
-    if (buffer.role == BufferRole::output)
+    if (is_result(buffer.role))
       outputs.push_back(
           Tensor::copy_of(buffer.type, {memory, static_cast<size_t>(buffer.type.static_bytes())}));
   }

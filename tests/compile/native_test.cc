@@ -12,8 +12,6 @@
 namespace hone {
 namespace {
 
-constexpr uint64_t kInputSeeds = 5;
-
 // A graph with inputs, and what the reference makes of them.
 struct Known {
   struct Run {
@@ -23,7 +21,7 @@ struct Known {
   std::vector<Run> runs;
 };
 
-Known known(Graph graph, uint64_t seeds) {
+Known known(Graph graph, uint64_t seeds = kAccuracyRuns) {
   Known known = {std::make_shared<Graph>(std::move(graph)), {}};
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const std::vector<Tensor> inputs = random_inputs(*known.graph, seed).value();
@@ -36,19 +34,19 @@ Known known(Graph graph, uint64_t seeds) {
   return known;
 }
 
-// Compiles the graph once, and compares all outputs of all runs with the reference.
+// Compiles the graph once, and holds all outputs of all runs against the reference.
 void check(const Known& known, const Target& target, std::optional<uint64_t> plan_seed = {}) {
   NativeEngine engine(target, {.plan_seed = plan_seed});
-  for (size_t run = 0; run < known.runs.size(); ++run) {
-    const auto& [inputs, wide, fp32] = known.runs[run];
+  std::vector<std::vector<AccuracyRun>> outputs(known.graph->outputs().size());
+  for (const auto& [inputs, wide, fp32] : known.runs) {
     Result<std::vector<Tensor>> actual = engine.run(known.graph, inputs);
     ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-    for (size_t i = 0; i < wide.size(); ++i) {
-      Result<Accuracy> result = accuracy((*actual)[i], wide[i], fp32[i]);
-      ASSERT_TRUE(result.ok()) << result.error().to_string();
-      EXPECT_TRUE(result->passed())
-          << "run " << run << ", output " << i << ": " << result->to_string();
-    }
+    for (size_t i = 0; i < wide.size(); ++i) outputs[i].push_back({(*actual)[i], wide[i], fp32[i]});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Result<Accuracy> result = accuracy(outputs[i]);
+    ASSERT_TRUE(result.ok()) << result.error().to_string();
+    EXPECT_TRUE(result->passed()) << "output " << i << ": " << result->to_string();
   }
 }
 
@@ -58,9 +56,7 @@ Graph tiny(const std::string& name) {
 
 class NativeZoo : public testing::TestWithParam<std::string> {};
 
-TEST_P(NativeZoo, IsAsAccurateAsFp32) {
-  check(known(tiny(GetParam()), kInputSeeds), host_target().value());
-}
+TEST_P(NativeZoo, IsAsAccurateAsFp32) { check(known(tiny(GetParam())), host_target().value()); }
 
 // Other seeds every day.
 uint64_t seed_of_today() {
@@ -69,7 +65,7 @@ uint64_t seed_of_today() {
 }
 
 TEST_P(NativeZoo, ComputesTheSameUnderRandomPlans) {
-  const Known model = known(tiny(GetParam()), 1);
+  const Known model = known(tiny(GetParam()));
   const Target host = host_target().value();
   const Target target = restricted(host, std::min(host.isa, Isa::avx2));
   for (uint64_t seed : {2 * seed_of_today(), 2 * seed_of_today() + 1}) {
@@ -79,7 +75,7 @@ TEST_P(NativeZoo, ComputesTheSameUnderRandomPlans) {
 }
 
 TEST_P(NativeZoo, DISABLED_SweepRandomPlans) {
-  const Known model = known(tiny(GetParam()), 1);
+  const Known model = known(tiny(GetParam()));
   for (const Target& target : host_targets()) {
     for (uint64_t seed = 100; seed < 120; ++seed) {
       SCOPED_TRACE(fmt::format("{} seed {}", name(target.isa), seed));

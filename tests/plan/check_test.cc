@@ -122,8 +122,9 @@ TEST(PlanCheck, GroupsThatWaitForEachOther) {
   })")
                         .value();
   const Plan plan = parse_plan("plan @g { fuse @k = {%a, %e} fuse @l = {%b, %f} }").value();
-  EXPECT_THAT(check(plan, two, target()).error().to_string(),
-              HasSubstr("each of @k, %c, @l, %d reads the next, and the last the first (fuse)"));
+  EXPECT_THAT(
+      check(plan, two, target()).error().to_string(),
+      HasSubstr("each of @k, %c, @l, %d waits for the next, and the last for the first (fuse)"));
 }
 
 TEST(PlanCheck, Views) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "program/instantiate.h"
@@ -17,7 +18,10 @@ class ImageRunner {
   ImageRunner(const Image& image, const std::vector<program::Kernel>& kernels)
       : image_(image), kernels_(kernels), trips_(image.loops) {}
 
-  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) {
+  // Outputs may lie in the inputs that are donated to them.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, bool in_place = false) {
+    if (in_place)
+      for (const auto& [input, output] : image_.donations) donors_.emplace(output, input);
     arena_.assign(static_cast<size_t>(image_.arena_bytes), kGarbage);
     for (const Tensor& input : inputs) inputs_.push_back(bytes_of_tensor(input));
     for (const Tensor& constant : image_.constants) constants_.push_back(bytes_of_tensor(constant));
@@ -26,7 +30,7 @@ class ImageRunner {
     HONE_TRY(execute(image_.commands));
     std::vector<Tensor> results;
     for (size_t i = 0; i < outputs_.size(); ++i)
-      results.push_back(Tensor::copy_of(image_.outputs[i].type, outputs_[i]));
+      results.push_back(Tensor::copy_of(image_.outputs[i].type, output(i)));
     return results;
   }
 
@@ -38,11 +42,16 @@ class ImageRunner {
     return {tensor.bytes().begin(), tensor.bytes().end()};
   }
 
+  Bytes& output(size_t index) {
+    const auto donor = donors_.find(static_cast<uint32_t>(index));
+    return donor == donors_.end() ? outputs_.at(index) : inputs_.at(donor->second);
+  }
+
   Result<std::span<std::byte>> at(const image::Place& place) {
     Bytes* region = nullptr;
     switch (place.region) {
       case image::Place::Region::input: region = &inputs_.at(place.index); break;
-      case image::Place::Region::output: region = &outputs_.at(place.index); break;
+      case image::Place::Region::output: region = &output(place.index); break;
       case image::Place::Region::constant: region = &constants_.at(place.index); break;
       case image::Place::Region::arena: region = &arena_; break;
     }
@@ -64,9 +73,13 @@ class ImageRunner {
     const TileProgram& tiles = kernels_[c.kernel].tiles;
     std::vector<Tensor> inputs;
     size_t next = 0;
-    for (const TileBuffer& buffer : tiles.buffers)
-      if (buffer.role == BufferRole::input)
-        inputs.push_back(Tensor::copy_of(buffer.type, HONE_TRY(at(c.buffers.at(next++)))));
+    size_t behind = 0;
+    for (const TileBuffer& buffer : tiles.buffers) {
+      if (buffer.role == BufferRole::input) next = behind + 1;
+      if (buffer.role == BufferRole::input || buffer.role == BufferRole::update)
+        inputs.push_back(Tensor::copy_of(buffer.type, HONE_TRY(at(c.buffers.at(behind)))));
+      ++behind;
+    }
     for (const Tensor& output : HONE_TRY(interpret(tiles, inputs))) {
       const std::span<std::byte> to = HONE_TRY(at(c.buffers.at(next++)));
       if (to.size() != output.bytes().size()) return bad_input("an output of another size");
@@ -107,6 +120,7 @@ class ImageRunner {
   }
 
   const Image& image_;
+  std::map<uint32_t, uint32_t> donors_;  // by output
   const std::vector<program::Kernel>& kernels_;
   std::vector<int64_t> trips_;  // of the loops that run
   Bytes arena_;

@@ -4,6 +4,7 @@
 
 #include "plan/random_plan.h"
 #include "planner/planner.h"
+#include "program/frame.h"
 #include "program/run.h"
 #include "tests/program/lower_testing.h"
 #include "zoo/inputs.h"
@@ -154,6 +155,99 @@ TEST(Lower, WhatALoopHandsOnIsReadInPlace) {
   EXPECT_THAT(text, HasSubstr("call @main.f(%x, %w, %v, %xs) -> (%f, %k, %ys)"));
   EXPECT_THAT(text, HasSubstr("(%i, %x1, %x2) -> (%i.next, %x1, %x2)"));
   EXPECT_THAT(text, HasSubstr("call @main.i(%f, %x, %k) -> (%i, %j)"));
+}
+
+// What is copied within loops, and at all.
+std::string copies_of(std::string_view text) {
+  const Program program = lowered(text);
+  std::string copies;
+  for (const program::FrameRef& frame : program::all_frames(program.main))
+    for (const program::Command& command : frame->commands)
+      if (const auto* copy = std::get_if<program::Copy>(&command.kind))
+        copies += fmt::format("{}: {} to {}\n", frame->name, frame->buffers[copy->from].name,
+                              frame->buffers[copy->to].name);
+  return copies;
+}
+
+TEST(Lower, UpdatesChangeTheirOperandInPlace) {
+  const std::string_view text =
+      "graph @g(%x: f32[8], %p: f32[2], %at: i32[], %i: i32[3, 1], %q: f32[3]) {\n"
+      "  %a = exp %x\n"
+      "  %n = neg %a\n"
+      "  %u = dynamic_update %a, %p, %at\n"
+      "  %w = scatter %u, %i, %q {window_dims = [], inserted_dims = [0], index_map = [0], "
+      "index_vector_dim = 1, combine = add}\n"
+      "  %s = sort %w {axis = 0}\n"
+      "  return %n, %s\n"
+      "}\n";
+  check_text(text);
+  const std::string program = print(lowered(text));
+  EXPECT_THAT(program, HasSubstr("-> (update @y0: f32[8])"));
+  EXPECT_THAT(program, HasSubstr("launch @dynamic_update(%p, %at) -> (%a) after 0, 1"));
+  EXPECT_THAT(program, HasSubstr("launch @scatter(%i, %q) -> (%a) after 2"));
+  EXPECT_THAT(program, HasSubstr("launch @sort(%a) -> (%s) after 3"));
+}
+
+TEST(Lower, AnInputThatIsGivenUpIsItsOutput) {
+  const std::string_view text =
+      "graph @g(%x: f32[8] donate 1, %p: f32[2], %at: i32[]) {\n"
+      "  %n = neg %x\n"
+      "  %u = dynamic_update %x, %p, %at\n"
+      "  return %n, %u, %u, %at\n"
+      "}\n";
+  check_text(text);
+  EXPECT_THAT(print(lowered(text)), HasSubstr("%u: f32[8] in %x"));
+  EXPECT_EQ(copies_of(text), "main: x to u\nmain: u to u.output\nmain: at to at.output\n");
+}
+
+// Of the state only what changes is written in each step.
+TEST(Lower, LoopsChangeTheirStateInPlace) {
+  const std::string_view text =
+      "graph @g(%x: f32[8], %y: f32[8], %p: f32[4, 2], %n: i32[]) {\n"
+      "  %zero = constant 0 : i32[]\n"
+      "  %f, %h, %last, %ys = scan %x, %y, %zero, %p {carried = 3}\n"
+      "    body (%s: f32[8], %t: f32[8], %k: i32[], %r: f32[2]) {\n"
+      "      %one = constant 1 : i32[]\n"
+      "      %before = slice %s {start = [0], limit = [2]}\n"
+      "      %u = dynamic_update %s, %r, %k\n"
+      "      %v = add %s, %t\n"
+      "      %next = add %k, %one\n"
+      "      return %u, %v, %next, %before }\n"
+      "  %i, %j = while %f, %n\n"
+      "    condition (%a: f32[8], %b: i32[]) {\n"
+      "      %ten = constant 10 : i32[]\n"
+      "      %d = compare %b, %ten {direction = lt}\n  return %d }\n"
+      "    body (%a: f32[8], %b: i32[]) {\n"
+      "      %two = constant [2, 2] : f32[2]\n  %three = constant 3 : i32[]\n"
+      "      %m = dynamic_update %a, %two, %b\n  %next = add %b, %three\n"
+      "      return %m, %next }\n"
+      "  return %f, %h, %ys, %i\n"
+      "}\n";
+  check_text(text);
+  const std::string program = print(lowered(text));
+  EXPECT_THAT(program, HasSubstr("(%f, %h, %last over %x3) -> (%f, %h.next, %last.next over %ys)"));
+  EXPECT_THAT(program, HasSubstr("(%i, %j) -> (%i, %j.next)"));
+}
+
+// One state becomes the other, which is changed: nothing may lie where it did.
+TEST(Lower, LoopsThatSwapTheirState) {
+  check_text(
+      "graph @g(%x: f32[8], %y: f32[8], %p: f32[4, 2], %at: i32[]) {\n"
+      "  %f, %h = scan %x, %y, %p {carried = 2} body (%s: f32[8], %t: f32[8], %r: f32[2]) {\n"
+      "    %k = constant 3 : i32[]\n"
+      "    %u = dynamic_update %s, %r, %k\n"
+      "    return %t, %u }\n"
+      "  %g, %m = scan %x, %y, %p {carried = 2} body (%s: f32[8], %t: f32[8], %r: f32[2]) {\n"
+      "    %k = constant 3 : i32[]\n"
+      "    %u = dynamic_update %s, %r, %k\n"
+      "    return %u, %u }\n"
+      "  %o = scan %x, %p {carried = 1} body (%s: f32[8], %r: f32[2]) {\n"
+      "    %k = constant 3 : i32[]\n"
+      "    %u = dynamic_update %s, %r, %k\n"
+      "    %v = dynamic_update %u, %r, %k\n"
+      "    return %v }\n"
+      "  return %f, %h, %g, %m, %o\n"
+      "}\n");
 }
 
 // Steps of three and of one half bytes do not begin with a byte.

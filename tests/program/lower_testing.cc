@@ -41,9 +41,12 @@ void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tenso
   }
   Result<Image> image = instantiate(*program, {}, nameless_code(*program));
   ASSERT_TRUE(image.ok()) << image.error().to_string();
-  Result<std::vector<Tensor>> actual = ImageRunner(*image, program->kernels).run(inputs);
-  ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-  expect_same(*actual, expected);
+  for (bool in_place : {false, true}) {
+    Result<std::vector<Tensor>> actual =
+        ImageRunner(*image, program->kernels).run(inputs, in_place);
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    expect_same(*actual, expected);
+  }
 }
 
 }  // namespace hone

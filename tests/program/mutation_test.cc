@@ -3,6 +3,7 @@
 #include <set>
 
 #include "plan/random_plan.h"
+#include "planner/planner.h"
 #include "tests/program/lower_testing.h"
 #include "zoo/random/random_graph.h"
 
@@ -48,6 +49,8 @@ class Mutator {
     }
     for (const auto& entry : frame.view)
       in_frame("view", [&](Plan& p) { p.view[entry.first] = !entry.second; });
+    for (const auto& entry : frame.in_place)
+      in_frame("in_place", [&](Plan& p) { p.in_place[entry.first] = !entry.second; });
     for (const auto& entry : frame.layout) {
       in_frame("layout", [&](Plan& p) { p.layout.erase(entry.first); });
       in_frame("layout", [&](Plan& p) {
@@ -111,6 +114,17 @@ class Mutator {
 };
 
 // A conv as a gemm in blocks: each field of its schedule has something to say.
+constexpr std::string_view kUpdates = R"(
+graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %at: i32[]) {
+  %zero = constant 0 : i32[]
+  %a = exp %x
+  %u = dynamic_update %a, %p, %at
+  %s = sort %u {axis = 0}
+  %next = dynamic_update %cache, %row, %at, %zero
+  return %s, %next
+}
+)";
+
 constexpr std::string_view kConv = R"(
 graph @conv(%x: f32[1, 8, 12, 12], %w: f32[16, 8, 3, 3]) -> f32[1, 16, 12, 12] {
   %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
@@ -137,11 +151,14 @@ TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
   for (uint64_t seed = 0; seed < 6; ++seed) {
     const Graph graph =
-        seed == 0 ? prepared(kControl)
-        : seed == 1
-            ? prepared(kConv)
+        seed == 0   ? prepared(kControl)
+        : seed == 1 ? prepared(kConv)
+        : seed == 2
+            ? prepared(kUpdates)
             : prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64}));
-    const Plan plan = seed == 1 ? gemm_plan(graph) : random_plan(graph, two_cores(), seed);
+    const Plan plan = seed == 1   ? gemm_plan(graph)
+                      : seed == 2 ? complete(graph, {}, two_cores()).value()
+                                  : random_plan(graph, two_cores(), seed);
     Result<Program> program = lower(graph, plan, two_cores());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     const std::string text = print(*program);
@@ -163,7 +180,8 @@ TEST(Mutation, EveryDecisionCounts) {
         "schedule algorithm", "schedule threads", "schedule row", "schedule lanes",
         "schedule unroll", "schedule block", "schedule pack_lhs", "schedule pack_rhs"})
     EXPECT_TRUE(counted.contains(std::string(decision))) << decision;
-  for (const std::string_view decision : {"fuse", "view", "layout", "region", "order", "offset"})
+  for (const std::string_view decision :
+       {"fuse", "view", "in_place", "layout", "region", "order", "offset"})
     EXPECT_TRUE(refused.contains(std::string(decision))) << decision;
 }
 

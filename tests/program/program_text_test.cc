@@ -211,6 +211,49 @@ TEST(ProgramVerify, RefusesWhatCannotRun) {
   EXPECT_EQ(error("after 0, 1, 2", "after 1, 2"), "verified");
 }
 
+// An output that may lie in an input.
+constexpr std::string_view kDonated =
+    "program @p {\n  threads 1\n"
+    "  tiles @set(@v: f32[]) -> (update @y: f32[4]) {\n"
+    "    for once in 1 {\n"
+    "      %0 = load @v[]\n"
+    "      store @y[1] = %0\n"
+    "    }\n"
+    "  }\n"
+    "  frame @main(%x: f32[4], %v: f32[], %w: f32[5]) -> (%y: f32[4] in %x, %z: f32[4]) {\n"
+    "    0 @y = copy (%x) -> (%y)\n"
+    "    1 @z = copy (%x) -> (%z) after 0\n"
+    "    2 @k0 = launch @set(%v) -> (%y) after 0, 1\n"
+    "  }\n"
+    "}\n";
+
+TEST(ProgramVerify, WhatIsGivenAwayIsNotReadAgain) {
+  auto error = [](std::string_view from, std::string_view to) {
+    Status status = verify(parsed(replaced(std::string(kDonated), from, to)));
+    return status.ok() ? "verified" : status.error().to_string();
+  };
+  EXPECT_EQ(error("", ""), "verified");
+  EXPECT_EQ(print(parsed(kDonated)), kDonated);
+  EXPECT_THAT(error("in %x", "in %w"), HasSubstr("output %y is f32[4], the input that it lies in"));
+  EXPECT_THAT(error("in %x", "in %y"), HasSubstr("output %y lies in what is no input"));
+  EXPECT_THAT(error("%z: f32[4])", "%z: f32[4] in %x)"), HasSubstr("two outputs lie in input %x"));
+  EXPECT_THAT(error("(%y) after 0, 1", "(%y) after 0"), HasSubstr("does not wait for command 1"));
+  EXPECT_THAT(error("copy (%x) -> (%y)", "copy (%x) -> (%z)"),
+              HasSubstr("%y is updated before it is written"));
+  EXPECT_THAT(error("(%y) after 0, 1\n", "(%y) after 0, 1\n    3 @x = copy (%x) -> (%z)\n"),
+              HasSubstr("%x is read when an output that lies in it has changed"));
+}
+
+TEST(ProgramRun, UpdatesKeepWhatTheyDoNotWrite) {
+  const auto x = Tensor::from_reals(Type::get(DType::f32, {4}), std::vector<double>{1, 2, 3, 4});
+  const auto w = Tensor::zeros(Type::get(DType::f32, {5}));
+  const std::vector<Tensor> outputs =
+      run(parsed(kDonated), std::vector{x, Tensor::scalar(DType::f32, 9), w}).value();
+  EXPECT_EQ(outputs[0].real_at(0), 1);
+  EXPECT_EQ(outputs[0].real_at(1), 9);
+  EXPECT_TRUE(outputs[1].same_bytes(x));
+}
+
 Tensor reals(const Dims& dims, std::vector<double> values) {
   return Tensor::from_reals(Type::get(DType::f32, dims), values);
 }

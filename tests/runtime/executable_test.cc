@@ -260,6 +260,86 @@ TEST(Executable, InputsNeedNotBeAlignedWhenTheyAreTensors) {
   EXPECT_THAT(run(affine(4, filled(4, 2)), {x}), Each(6));
 }
 
+// ---- Donation ----------------------------------------------------------------------------------
+
+// y = x, then y += w, in place.
+Image accumulating(int64_t n, const Tensor& w) {
+  Image image = image_of(n, n);
+  image.donations = {{0, 0}};
+  image.constants = {w};
+  image.commands.push_back({"y", image::Copy{input(0, 4 * n), output(0, 4 * n)}});
+  image.commands.push_back(
+      launch(image, "add", n, {output(0, 4 * n), constant(0, 4 * n), output(0, 4 * n)}));
+  return image;
+}
+
+TEST(Executable, AnOutputMayLieInItsDonor) {
+  const std::shared_ptr<const Executable> executable = load(accumulating(4, filled(4, 2)));
+  EXPECT_EQ(executable->donors()[0], 0u);
+  alignas(64) float x[4] = {1, 2, 3, 4}, y[4] = {};
+  const void* inputs[] = {x};
+  void* outputs[] = {y};
+  ASSERT_TRUE(executable->run(inputs, outputs).ok());
+  EXPECT_THAT(x, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(y, ElementsAre(3, 4, 5, 6));
+  outputs[0] = x;
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(executable->run(inputs, outputs).ok());
+  EXPECT_THAT(x, ElementsAre(5, 6, 7, 8));
+}
+
+TEST(Executable, TensorsThatAreGivenUpBecomeOutputs) {
+  const std::shared_ptr<const Executable> executable = load(accumulating(4, filled(4, 2)));
+  std::vector<Tensor> state = {floats({1, 2, 3, 4})};
+  const std::byte* memory = state[0].bytes().data();
+  state = executable->run_donating(std::move(state)).value();
+  EXPECT_THAT(values(state[0]), ElementsAre(3, 4, 5, 6));
+  EXPECT_EQ(state[0].bytes().data(), memory);
+  // Not those that somebody else has.
+  const Tensor kept = state[0];
+  state = executable->run_donating(std::move(state)).value();
+  EXPECT_THAT(values(kept), ElementsAre(3, 4, 5, 6));
+  EXPECT_THAT(values(state[0]), ElementsAre(5, 6, 7, 8));
+}
+
+TEST(Executable, OutputsThatOverlapAreRefused) {
+  const auto error = [](const Executable& executable, const float* x, float* y) {
+    const void* inputs[] = {x};
+    void* outputs[] = {y};
+    const Status status = executable.run(inputs, outputs);
+    return status.ok() ? "" : status.error().to_string();
+  };
+  alignas(64) float memory[8] = {};
+  const std::shared_ptr<const Executable> given = load(accumulating(4, filled(4, 2)));
+  const std::shared_ptr<const Executable> other = load(affine(4, filled(4, 2)));
+  EXPECT_THAT(error(*other, memory, memory), HasSubstr("output 'y' overlaps input 'x'"));
+  EXPECT_THAT(error(*other, memory, memory + 3), HasSubstr("output 'y' overlaps input 'x'"));
+  EXPECT_EQ(error(*other, memory, memory + 4), "");
+  EXPECT_EQ(error(*other, memory + 4, memory), "");
+  EXPECT_THAT(error(*given, memory, memory + 1), HasSubstr("it may lie where input 'x' does"));
+
+  Image two = image_of(4, 4);
+  two.outputs.push_back({"z", f32({4})});
+  for (uint32_t i = 0; i < 2; ++i)
+    two.commands.push_back({"copy", image::Copy{input(0, 16), output(i, 16)}});
+  const std::shared_ptr<const Executable> copies = load(two);
+  const void* inputs[] = {memory};
+  void* outputs[] = {memory + 4, memory + 4};
+  EXPECT_THAT(copies->run(inputs, outputs).error().to_string(), HasSubstr("overlaps output"));
+}
+
+TEST(Executable, DonationsThatDoNotFitAreRefused) {
+  const auto error = [](std::vector<image::Donation> donations, int64_t m) {
+    Image image = image_of(4, m);
+    image.donations = std::move(donations);
+    const auto loaded = Executable::load(image);
+    return loaded.ok() ? "" : loaded.error().to_string();
+  };
+  EXPECT_THAT(error({{1, 0}}, 4), HasSubstr("there is no input 1 or no output 0"));
+  EXPECT_THAT(error({{0, 1}}, 4), HasSubstr("there is no input 0 or no output 1"));
+  EXPECT_THAT(error({{0, 0}, {0, 0}}, 4), HasSubstr("donated twice"));
+  EXPECT_THAT(error({{0, 0}}, 5), HasSubstr("output 'y' is f32[5]"));
+}
+
 TEST(Executable, EmptyTensorsNeedNoMemory) {
   const std::shared_ptr<const Executable> executable = load(affine(0, filled(0, 0)));
   EXPECT_EQ(executable->run({{filled(0, 0)}}).value()[0].elements(), 0);

@@ -17,7 +17,11 @@ constexpr int64_t kMaxSorted = int64_t{1} << 40;  // elements that no memory hol
 class OrderedBuilder {
  public:
   OrderedBuilder(const KernelBody& body, std::string_view name)
-      : graph_(body.graph), node_(node_of(body.graph)), tiles_(name), points_(body, tiles_) {}
+      : graph_(body.graph),
+        node_(node_of(body.graph)),
+        is_in_place_(body.in_place),
+        tiles_(name),
+        points_(body, tiles_) {}
 
   TileProgram build() && {
     switch (op().opcode()) {
@@ -69,6 +73,7 @@ class OrderedBuilder {
 
   const Graph& graph_;
   const NodeId node_;
+  const bool is_in_place_;
   TileBuilder tiles_;
   PointBuilder points_;
 };
@@ -120,11 +125,12 @@ void OrderedBuilder::accumulate() {
       static_cast<int>(axis));
 }
 
-// First a copy, then update after update by one thread: their order counts.
+// First a copy, but in place, then update after update by one thread: their order counts.
 void OrderedBuilder::scatter() {
   const Type x = operand(0), updates = operand(2);
   const IndexedDims dims(op(), op().ints("window_dims"), op().ints("inserted_dims"), x, operand(1));
-  each_element(x, is_divisible(), [&](const Indices& at) { points_.store(0, at, load(0, at)); });
+  if (!is_in_place_)
+    each_element(x, is_divisible(), [&](const Indices& at) { points_.store(0, at, load(0, at)); });
   each_element(updates, false, [&](const Indices& at) {
     Indices target(static_cast<size_t>(x.rank()), 0);
     for (size_t i = 0; i < dims.window_dims.size(); ++i)

@@ -45,13 +45,16 @@ PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
   for (size_t i = 0; i < graph_.inputs().size(); ++i) {
     const ValueId input = graph_.inputs()[i];
     parameters_[input.index] = i;
-    inputs_.push_back(tiles_.buffer(
-        fmt::format("x{}", i), stored_type(body.inputs[i], graph_.type(input)), BufferRole::input));
+    const Type type = stored_type(body.inputs[i], graph_.type(input));
+    inputs_.push_back(
+        body.in_place && i == 0
+            ? std::nullopt
+            : std::optional(tiles_.buffer(fmt::format("x{}", i), type, BufferRole::input)));
   }
   for (size_t i = 0; i < graph_.outputs().size(); ++i)
     outputs_.push_back(tiles_.buffer(fmt::format("y{}", i),
                                      stored_type(body.outputs[i], graph_.type(graph_.outputs()[i])),
-                                     BufferRole::output));
+                                     body.in_place ? BufferRole::update : BufferRole::output));
 }
 
 // ---- Values -------------------------------------------------------------------------------------
@@ -136,7 +139,7 @@ PointBuilder::Point PointBuilder::point(NodeId node, const Indices& index, const
 tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const Guards& guards,
                                 const Guards& own, std::optional<Scalar> other) {
   const size_t at = parameters_[parameter.index];
-  const tile::BufferId buffer = inputs_[at];
+  const tile::BufferId buffer = inputs_[at].value();
   const Type type = tiles_.program().buffers[buffer].type;
   auto otherwise = [&] { return other ? *other : zero(type.dtype()); };
   if (type.elements().is(0)) return otherwise();  // no element is ever needed
@@ -236,6 +239,7 @@ void PointBuilder::store(size_t output, const Indices& index, Scalar value, cons
 }
 
 void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
+  if (body_.in_place) return store_update(index, guards);
   for (size_t i = 0; i < outputs_.size(); ++i)
     store(i, index, at(graph_.outputs()[i], index, guards), guards);
 }

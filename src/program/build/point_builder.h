@@ -35,7 +35,7 @@ class PointBuilder {
   };
   using Splits = std::vector<Split>;
 
-  // Makes the buffers of the parameters, "x0", ..., and of the outputs, "y0", ....
+  // Makes the buffers of the parameters that it reads, "x0", ..., and of the outputs, "y0", ....
   PointBuilder(const KernelBody& body, TileBuilder& tiles);
 
   // The number of a value at an index. Where not all guards hold it is any number.
@@ -48,7 +48,7 @@ class PointBuilder {
   // Lets the number stand for a value that is pinned, at all indices.
   void bind(ValueId value, Scalar scalar) { bound_ = {value, scalar}; }
   void store(size_t output, const Indices& index, Scalar value, const Guards& guards = {});
-  // Stores all outputs at the index, where all guards hold.
+  // Stores all outputs at the index, where all guards hold; in place, the update that is there.
   void store_outputs(const Indices& index, const Guards& guards);
 
   tile::BufferId output(size_t i) const { return outputs_[i]; }
@@ -111,6 +111,9 @@ class PointBuilder {
   Scalar iota(const Point& point);
   Scalar dynamic_slice(const Point& point);
   Scalar dynamic_update(const Point& point);
+  void store_update(const Indices& index, const Guards& guards);
+  // How far the window of a dynamic_update is moved along a dim.
+  IndexExpr window_start(const Point& point, int dim);
   Scalar gather(const Point& point);
   Scalar rng_bits(const Point& point);  // point_random.cc
   // The nearest index in [low, high) to what the operand holds.
@@ -161,7 +164,8 @@ class PointBuilder {
   const KernelBody& body_;
   const Graph& graph_;
   TileBuilder& tiles_;
-  std::vector<tile::BufferId> inputs_, outputs_;
+  std::vector<std::optional<tile::BufferId>> inputs_;  // none: it is changed in place
+  std::vector<tile::BufferId> outputs_;
   std::vector<size_t> parameters_;  // per value: its position among the parameters
   std::vector<std::optional<AccessRelation>> relations_;  // per node, once it was needed
   std::vector<std::vector<Known>> known_;                 // per value

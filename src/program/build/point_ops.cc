@@ -72,14 +72,29 @@ tile::Scalar PointBuilder::dynamic_update(const Point& point) {
   for (int i = 0; i < x.rank(); ++i) {
     if (!read.is_data_dependent(i)) continue;
     const auto at = static_cast<size_t>(i);
-    const Dim size = update.dim(i);
-    index[at] = index[at] -
-                start(point, 2 + i, point.relation.operands[at + 2].at(0), 0, x.dim(i) - size + 1);
-    guards.push_back({index[at], 0, size});
+    index[at] = index[at] - window_start(point, i);
+    guards.push_back({index[at], 0, update.dim(i)});
   }
   if (guards.empty()) return at(point.operands[1], std::move(index), point.guards);
   return at_or(point.operands[1], std::move(index), point.guards, guards,
                at(point.operands[0], point.iters, point.guards));
+}
+
+IndexExpr PointBuilder::window_start(const Point& point, int dim) {
+  const Dim whole = graph_.type(point.operands[0]).dim(dim);
+  const Dim size = graph_.type(point.operands[1]).dim(dim);
+  const Access& read = point.relation.operands[static_cast<size_t>(dim) + 2].at(0);
+  return start(point, 2 + dim, read, 0, whole - size + 1);
+}
+
+void PointBuilder::store_update(const Indices& index, const Guards& guards) {
+  const Point point = this->point(graph_.producer(graph_.outputs()[0]), index, guards);
+  const Access& read = point.relation.operands[1].at(0);
+  Indices target = index;
+  for (size_t i = 0; i < target.size(); ++i)
+    if (read.is_data_dependent(static_cast<int>(i)))
+      target[i] = target[i] + window_start(point, static_cast<int>(i));
+  store(0, target, at(point.operands[1], index, guards), guards);
 }
 
 tile::Scalar PointBuilder::gather(const Point& point) {

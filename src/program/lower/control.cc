@@ -1,6 +1,7 @@
 #include "program/lower/lowering.h"
 
 #include "base/planted.h"
+#include "program/frame.h"
 
 namespace hone::program {
 
@@ -81,13 +82,15 @@ class LoopFrame {
   // What does not change is read where it was before, and copied for those behind the loop.
   std::pair<std::vector<BufferId>, std::vector<BufferId>> begin() {
     std::vector<BufferId> state, next;
+    size_t output = 0;  // of the body
     for (size_t i = 0; i < carried_; ++i) {
       if (is_written(i)) inner_.copy(inputs_[i], outputs_[i]);
       state.push_back(command_.unchanged[i] ? inputs_[i] : outputs_[i]);
       const std::string name = inner_.name(outputs_[i]) + ".next";
-      next.push_back(command_.unchanged[i]
-                         ? inputs_[i]
-                         : inner_.add(name, inner_.type(outputs_[i]), Role::temporary));
+      const bool stays =
+          command_.unchanged[i] || is_in_place(*command_.regions.back(), i, output++);
+      next.push_back(stays ? state.back()
+                           : inner_.add(name, inner_.type(outputs_[i]), Role::temporary));
     }
     return {state, next};
   }

@@ -132,14 +132,24 @@ class GraphLowering {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       if (i < left_out.size() && left_out[i]) continue;
       const ValueId v = graph_.outputs()[i];
-      const bool is_written = planned_.home[v.index] == Home::output && !buffers_[v.index];
+      const ValueId base = planned_.base[v.index];
+      const bool is_written = planned_.home[base.index] == Home::output && !buffers_[base.index];
       const std::string name = fmt::format("{}{}", graph_.name(v), is_written ? "" : ".output");
       const BufferId output = frame_.add(name, graph_.type(v), Role::output);
       if (is_written)
-        buffers_[v.index] = output;
+        buffers_[base.index] = output;
       else
         copies_.emplace_back(v, output);
     }
+    for (const Step& step : planned_.steps)
+      if (step.in_place) take_donor(step.reads[0], step.writes[0]);
+  }
+
+  // An input that is changed in place is copied to where the output may have its memory anyway.
+  void take_donor(ValueId operand, ValueId result) {
+    if (planned_.home[operand.index] != Home::input) return;
+    frame_.set_donor(buffer(result), buffer(operand));
+    frame_.copy(buffer(operand), buffer(result));
   }
 
   void add_buffer(ValueId v) {
@@ -162,6 +172,10 @@ class GraphLowering {
       }
       case Home::view: {
         const NodeId n = graph_.producer(v);
+        if (planned_.step_of[n.index] != kNoStep) {
+          buffers_[v.index] = buffer(planned_.base[v.index]);
+          return;
+        }
         buffers_[v.index] = frame_.add_view(name, graph_.type(v), buffer(graph_.operands(n)[0]),
                                             view_offset(graph_, n));
         return;
@@ -171,10 +185,11 @@ class GraphLowering {
 
   Status add_step(const Step& step) {
     if (!step.is_kernel) return add_node(step);
-    const KernelBody body = body_of(graph_, users_, step.nodes, planned_.layout);
+    const KernelBody body = body_of(planned_, users_, step);
     Result<KernelId> kernel = whole_.kernel(body);
     if (!kernel.ok()) return std::move(kernel).error().within("kernel @" + step.name);
-    frame_.command(step.name, Launch{*kernel, buffers(step.reads), buffers(step.writes)});
+    const auto read = std::span(step.reads).subspan(step.in_place ? 1 : 0);
+    frame_.command(step.name, Launch{*kernel, buffers(read), buffers(step.writes)});
     return {};
   }
 

@@ -59,6 +59,7 @@ class FrameBuilder {
   BufferId add(std::string_view name, Type type, Role role);
   BufferId add_constant(std::string_view name, Tensor value);
   BufferId add_view(std::string_view name, Type type, BufferId of, Dim offset);
+  void set_donor(BufferId output, BufferId input) { frame_.buffers[output].donor = input; }
   void set_offset(BufferId buffer, int64_t offset) { frame_.buffers[buffer].offset = offset; }
 
   template <class Kind>

@@ -75,7 +75,7 @@ class Interpreter {
     size_t next = 0;
     for (size_t i = 0; i < memories_.size(); ++i) {
       const TileBuffer& buffer = program_.buffers[i];
-      if (buffer.role != BufferRole::input) continue;
+      if (buffer.role != BufferRole::input && buffer.role != BufferRole::update) continue;
       if (next == inputs.size()) return bad_input("there is no tensor for @{}", buffer.name);
       const Tensor& tensor = inputs[next++];
       if (tensor.type() != buffer.type)
@@ -99,7 +99,7 @@ class Interpreter {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < memories_.size(); ++i) {
       const TileBuffer& buffer = program_.buffers[i];
-      if (buffer.role != BufferRole::output) continue;
+      if (!is_result(buffer.role)) continue;
       const Memory& memory = memories_[i];
       if (auto gap = std::ranges::find(memory.is_known, false); gap != memory.is_known.end())
         return bad_input("element {} of @{} is never written", gap - memory.is_known.begin(),

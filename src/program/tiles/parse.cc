@@ -44,8 +44,10 @@ class TileParser {
   Status parameters(BufferRole role) {
     HONE_TRY(text_.expect("("));
     if (text_.eat(")")) return {};
-    do HONE_TRY(buffer(role));
-    while (text_.eat(","));
+    do {
+      const bool is_update = role == BufferRole::output && text_.eat("update");
+      HONE_TRY(buffer(is_update ? BufferRole::update : role));
+    } while (text_.eat(","));
     return text_.expect(")");
   }
 

@@ -47,17 +47,18 @@ class TilePrinter {
 
  private:
   void signature() {
-    parameters(BufferRole::input);
+    parameters([](BufferRole role) { return role == BufferRole::input; });
     out_ += " -> ";
-    parameters(BufferRole::output);
+    parameters(is_result);
     TextPrinter(out_, {}).symbols(symbols_of(program_));
   }
 
-  void parameters(BufferRole role) {
+  void parameters(bool (*belongs)(BufferRole)) {
     std::string_view separator = "(";
     for (const TileBuffer& buffer : program_.buffers) {
-      if (buffer.role != role) continue;
+      if (!belongs(buffer.role)) continue;
       out_ += std::exchange(separator, ", ");
+      if (buffer.role == BufferRole::update) out_ += "update ";
       declared(buffer);
     }
     out_ += separator == "(" ? "()" : ")";

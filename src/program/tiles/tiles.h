@@ -46,9 +46,15 @@ std::string_view name(Exec exec);
 enum class BufferRole : uint8_t {
   input,    // never written
   output,   // written, and may be read back
+  update,   // an output that keeps what it held before where nothing is written
   shared,   // one for all threads: from phase to phase
   scratch,  // one per thread; its contents are unknown at the start of each phase
 };
+
+// The kernel leaves something in it.
+constexpr bool is_result(BufferRole role) {
+  return role == BufferRole::output || role == BufferRole::update;
+}
 
 // Row-major. Layouts are dims: channels in blocks of 16 are two dims.
 struct TileBuffer {

@@ -51,6 +51,12 @@ class Verifier {
   // Where a statement stands: at the top of the program, right below a threads loop, or deeper.
   enum class Place : uint8_t { top, threads, inside };
 
+  // Inputs, results, the others.
+  static int place(BufferRole role) {
+    if (role == BufferRole::input) return 0;
+    return is_result(role) ? 1 : 2;
+  }
+
   Status buffers() const {
     std::vector<std::string_view> names;
     BufferRole last = BufferRole::input;
@@ -59,7 +65,7 @@ class Verifier {
       if (std::ranges::find(names, buffer.name) != names.end())
         return bad_input("two buffers are called @{}", buffer.name);
       names.push_back(buffer.name);
-      if (std::min(buffer.role, BufferRole::shared) < std::min(last, BufferRole::shared))
+      if (place(buffer.role) < place(last))
         return bad_input("buffer @{} stands behind later ones", buffer.name);
       last = buffer.role;
     }

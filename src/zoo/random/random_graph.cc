@@ -49,6 +49,26 @@ Tensor random_tensor(Type type, Rng& rng) {
   return Tensor::from_integers(type, values);
 }
 
+namespace {
+
+// Inputs, to outputs that begin with them.
+void donate_some(Builder& builder, std::span<const Value> outputs, Rng& rng) {
+  const Graph& graph = builder.graph();
+  std::vector<bool> is_donated(graph.value_count());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const NodeId node = graph.producer(outputs[i].id());
+    if (graph.operands(node).empty() || !rng.chance(0.7)) continue;
+    const ValueId x = graph.operands(node)[0];
+    if (x.is_none() || graph.opcode(graph.producer(x)) != Opcode::parameter ||
+        graph.type(x) != outputs[i].type() || is_donated[x.index])
+      continue;
+    is_donated[x.index] = true;
+    builder.donate({&builder, x}, static_cast<int>(i));
+  }
+}
+
+}  // namespace
+
 Graph random_graph(const RandomGraphOptions& options) {
   Builder builder("random");
   Generator g(builder, Rng(options.seed * 0x9e3779b97f4a7c15 + 1), options);
@@ -59,7 +79,9 @@ Graph random_graph(const RandomGraphOptions& options) {
   if (!options.continuous || recipe_of(first.opcode).continuous) g.step(first);
   int64_t steps = g.number(options.min_steps, options.max_steps);
   for (int64_t i = 1; i < steps; ++i) g.random_step();
-  Result<Graph> graph = builder.finish(g.unread());
+  const std::vector<Value> outputs = g.unread();
+  donate_some(builder, outputs, g.rng());
+  Result<Graph> graph = builder.finish(outputs);
   HONE_CHECK(graph.ok(), "random graph {}: {}", options.seed, graph.error().to_string());
   return std::move(*graph);
 }

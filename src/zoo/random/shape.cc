@@ -130,8 +130,16 @@ void dynamic_sliced(Generator& g, Opcode opcode, DType dtype) {
   g.keep_like(g.builder().op(opcode, operands, {{"sizes", part_sizes(g, x)}}), x);
 }
 
+// What an update changes: half of the time something that was just computed for it.
+Value changed(Generator& g, Value x) {
+  if (x.rank() == 0 || g.rng().chance(0.5)) return x;
+  Value y = g.builder().op(Opcode::reverse, {x}, {{"axes", Ints{g.axis(x)}}});
+  g.set_bound(y, g.bound(x));
+  return y;
+}
+
 void dynamic_updated(Generator& g, Opcode opcode, DType dtype) {
-  Value x = g.pick_ranked(dtype, 0, 3);
+  Value x = changed(g, g.pick_ranked(dtype, 0, 3));
   Value update = g.pick(dtype, part_sizes(g, x));
   std::vector<Value> operands = {x, update};
   for (Value start : start_operands(g, x.rank())) operands.push_back(start);
@@ -191,7 +199,7 @@ void scattered(Generator& g, Opcode opcode, DType dtype) {
   std::vector<std::string> combines = {"replace"};
   if (kNumber.contains(dtype)) combines = {"replace", "add", "min", "max"};
   double bound = 40 * std::max(g.bound(r.x), g.bound(updates));  // at most 36 updates of one place
-  g.keep(g.builder().op(opcode, {g.within(r.x, 8), r.indices, g.within(updates, 8)},
+  g.keep(g.builder().op(opcode, {changed(g, g.within(r.x, 8)), r.indices, g.within(updates, 8)},
                         {{"window_dims", range(batch, static_cast<int64_t>(update_dims.size()))},
                          {"inserted_dims", range(0, r.indexed)},
                          {"index_map", range(0, r.indexed)},

@@ -1,0 +1,129 @@
+#include "plan/in_place.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "plan/planned.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kMaxSearch = 2000;  // steps behind an update that are looked at
+
+bool is_update(Opcode opcode) {
+  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
+}
+
+// Whether the graph lets the result lie in the memory of this input. Of an output that stands
+// twice, the second is a copy.
+bool is_donated(const Graph& graph, ValueId input, ValueId result) {
+  const std::span<const ValueId> outputs = graph.outputs();
+  const auto first = std::ranges::find(outputs, result) - outputs.begin();
+  return std::ranges::any_of(graph.donations(), [&](const Donation& donation) {
+    return graph.inputs()[donation.input] == input && donation.output == first;
+  });
+}
+
+class Finder {
+ public:
+  Finder(const PlannedGraph& planned, const Users& users)
+      : planned_(planned), graph_(*planned.graph), users_(users) {}
+
+  std::vector<NodeId> run(const std::function<bool(NodeId)>& wants) {
+    std::vector<NodeId> found;
+    for (NodeId n : graph_.nodes()) {
+      if (!is_update(graph_.opcode(n)) || !is_possible(n) || !wants(n)) continue;
+      if (readers_.empty()) look();
+      if (add(n)) found.push_back(n);
+    }
+    return found;
+  }
+
+ private:
+  bool is_possible(NodeId n) const {
+    const uint32_t step = planned_.step_of[n.index];
+    if (step == kNoStep || planned_.steps[step].in_place) return false;
+    if (planned_.steps[step].nodes.size() > 1 || !check_in_place(graph_, users_, n).ok())
+      return false;
+    const ValueId x = graph_.operands(n)[0];
+    const std::vector<ValueId>& reads = planned_.steps[step].reads;
+    return planned_.version[x.index] == x &&
+           std::ranges::count(reads, x, [&](ValueId v) { return planned_.version[v.index]; }) == 1;
+  }
+
+  // Who reads what, and which steps wait for a step.
+  void look() {
+    readers_.resize(graph_.value_count());
+    followers_.resize(planned_.steps.size());
+    is_changed_.resize(graph_.value_count());
+    for (uint32_t s = 0; s < planned_.steps.size(); ++s) {
+      for (ValueId v : planned_.steps[s].reads)
+        readers_[planned_.version[v.index].index].push_back(s);
+      for (uint32_t needed : planned_.needs(s)) followers_[needed].push_back(s);
+      if (planned_.steps[s].in_place) is_changed_[planned_.steps[s].reads[0].index] = true;
+    }
+    for (size_t i = 1; i < planned_.order.size(); ++i)
+      followers_[planned_.order[i - 1]].push_back(planned_.order[i]);
+  }
+
+  bool add(NodeId n) {
+    const ValueId x = graph_.operands(n)[0];
+    const uint32_t step = planned_.step_of[n.index];
+    std::vector<uint32_t> others = readers_[x.index];
+    std::erase(others, step);
+    if (is_changed_[x.index] || (!others.empty() && reaches(step, others))) return false;
+    is_changed_[x.index] = true;
+    for (uint32_t reader : others) followers_[reader].push_back(step);
+    return true;
+  }
+
+  // Whether one of them waits for the step; yes, if that is not found out soon.
+  bool reaches(uint32_t step, const std::vector<uint32_t>& others) const {
+    std::vector<uint32_t> reached = {step};
+    std::unordered_set<uint32_t> seen = {step};
+    for (size_t i = 0; i < reached.size(); ++i) {
+      if (i > kMaxSearch || std::ranges::find(others, reached[i]) != others.end()) return true;
+      for (uint32_t next : followers_[reached[i]])
+        if (seen.insert(next).second) reached.push_back(next);
+    }
+    return false;
+  }
+
+  const PlannedGraph& planned_;
+  const Graph& graph_;
+  const Users& users_;
+  std::vector<std::vector<uint32_t>> readers_;    // by version
+  std::vector<std::vector<uint32_t>> followers_;  // by step
+  std::vector<bool> is_changed_;                  // by value: in place
+};
+
+}  // namespace
+
+ValueId updates_of(const Graph& graph, NodeId update) {
+  return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
+}
+
+Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
+  if (!is_update(graph.opcode(node)))
+    return bad_input("a {} changes nothing in place; dynamic_update and scatter do",
+                     graph.op(node).name());
+  const std::span<const ValueId> operands = graph.operands(node);
+  const ValueId x = operands[0];
+  const std::string_view name = graph.name(x);
+  if (std::ranges::find(operands.subspan(1), x) != operands.end())
+    return bad_input("it reads '%{}' for something else, too", name);
+  if (users.is_output(x)) return bad_input("'%{}' is an output of the graph", name);
+  const Opcode opcode = graph.opcode(graph.producer(x));
+  if (opcode == Opcode::constant) return bad_input("'%{}' is a constant", name);
+  if (opcode == Opcode::parameter && !is_donated(graph, x, graph.result(node)))
+    return bad_input("'%{}' is an input of the graph", name)
+        .with_hint("an input that is donated to this result may lie in its memory");
+  return {};
+}
+
+std::vector<NodeId> more_in_place(const PlannedGraph& graph, const Users& users,
+                                  const std::function<bool(NodeId)>& wants) {
+  return Finder(graph, users).run(wants);
+}
+
+}  // namespace hone

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace hone {
+
+struct PlannedGraph;
+
+// An update is a dynamic_update or a scatter: its result is its first operand with some elements
+// changed. In place it writes those alone.
+
+// Whether the node is an update that may work in place whatever else a plan decides, and why not:
+// its operand is no constant and no output, and an input only if it is donated to this result.
+// A plan may still have its operand read too late, or make a view of it.
+Status check_in_place(const Graph& graph, const Users& users, NodeId node);
+
+// The operand of an update whose elements are written.
+ValueId updates_of(const Graph& graph, NodeId update);
+
+// Updates that may work in place, too, when all groups are decided: one after another, in the
+// graph's order, those that the caller wants. One whose operand is read behind it is left out, or
+// for which that is not found out soon.
+std::vector<NodeId> more_in_place(const PlannedGraph& graph, const Users& users,
+                                  const std::function<bool(NodeId)>& wants);
+
+}  // namespace hone

@@ -1,0 +1,176 @@
+#include "plan/in_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "plan/planned.h"
+#include "plan/prepare.h"
+#include "planner/planner.h"
+#include "tests/target/target_testing.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+// %u, %w and %v change something computed, an input that is given up, and one that is not.
+constexpr std::string_view kGraph = R"(
+graph @g(%x: f32[8], %cache: f32[8] donate 1, %kept: f32[8], %p: f32[2], %at: i32[], %i: i32[3, 1],
+         %q: f32[3]) -> (f32[8], f32[8], f32[8], f32[8], f32[8]) {
+  %c = constant [1, 2, 3, 4, 5, 6, 7, 8] : f32[8]
+  %a = exp %x
+  %u = dynamic_update %a, %p, %at
+  %n = neg %a
+  %s = add %n, %u
+  %w = scatter %cache, %i, %q
+    {window_dims = [], inserted_dims = [0], index_map = [0], index_vector_dim = 1}
+  %v = dynamic_update %kept, %p, %at
+  %k = dynamic_update %c, %p, %at
+  %m = dynamic_update %w, %p, %at
+  return %s, %w, %v, %k, %m
+}
+)";
+
+std::string error_of(std::string_view entries, std::string_view graph = kGraph) {
+  const std::string text = fmt::format("plan @g {{ {} }}", entries);
+  const Status status = check(parse_plan(text).value(), parse_graph(graph).value(), target());
+  return status.ok() ? "" : status.error().to_string();
+}
+
+TEST(InPlace, IsForUpdatesOfWhatNobodyElseHas) {
+  EXPECT_EQ(error_of("in_place %u = yes in_place %w = yes"), "");
+  EXPECT_EQ(error_of("in_place %u = no"), "");
+  EXPECT_THAT(error_of("in_place %n = yes"), HasSubstr("a neg changes nothing in place"));
+  EXPECT_THAT(error_of("in_place %v = yes"), HasSubstr("'%kept' is an input of the graph"));
+  EXPECT_THAT(error_of("in_place %k = yes"), HasSubstr("'%c' is a constant"));
+  EXPECT_THAT(error_of("in_place %m = yes"), HasSubstr("'%w' is an output of the graph"));
+  EXPECT_THAT(error_of("in_place %z = yes"), HasSubstr("the graph has no value '%z'"));
+}
+
+TEST(InPlace, ComesBehindWhatNeedsTheOldValue) {
+  constexpr std::string_view others = "in_place %u = yes fuse @u = {%u} fuse @n = {%n} ";
+  EXPECT_EQ(error_of(fmt::format("{} order = [@n, @u]", others)), "");
+  EXPECT_THAT(error_of(fmt::format("{} order = [@u, @n]", others)),
+              HasSubstr("@u stands before @n, which needs what it changes in place (order)"));
+  constexpr std::string_view late = R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
+    %a = exp %x
+    %u = dynamic_update %a, %p, %at
+    %s = add %a, %u
+    return %s
+  })";
+  EXPECT_THAT(error_of("in_place %u = yes fuse @u = {%u} fuse @s = {%s}", late),
+              HasSubstr("each of @u, @s waits for the next"));
+}
+
+TEST(InPlace, RefusesWhatLiesElsewhere) {
+  constexpr std::string_view text = R"(
+    graph @g(%x: f32[2, 4], %p: f32[2], %at: i32[]) -> (f32[8], f32[8]) {
+      %a = exp %x
+      %r = reshape %a {dims = [8]}
+      %u = dynamic_update %r, %p, %at
+      %b = neg %x
+      %t = reshape %b {dims = [8]}
+      %l = slice %t {start = [2], limit = [4]}
+      %v = dynamic_update %t, %l, %at
+      %w = dynamic_update %u, %p, %at
+      %s = sort %w {axis = 0}
+      return %s, %v
+    })";
+  EXPECT_THAT(error_of("in_place %u = yes view %r = yes", text), HasSubstr("'%r' is a view"));
+  EXPECT_EQ(error_of("in_place %u = yes", text), "");
+  EXPECT_THAT(error_of("in_place %v = yes view %l = yes", text),
+              HasSubstr("it reads '%l', which lies in '%t', too"));
+  EXPECT_THAT(error_of("in_place %v = yes layout %v = [0]", text),
+              HasSubstr("it lies in other memory, which is row-major"));
+  EXPECT_THAT(error_of("in_place %w = yes layout %u = [0]", text),
+              HasSubstr("changes it in place, for which it must be row-major"));
+  constexpr std::string_view twice = R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
+    %a = exp %x
+    %u = dynamic_update %a, %p, %at
+    %v = dynamic_update %a, %p, %at
+    %s = add %u, %v
+    return %s
+  })";
+  EXPECT_THAT(error_of("in_place %u = yes in_place %v = yes", twice),
+              HasSubstr("'%u' changes '%a' in place, too"));
+}
+
+// The plan of a chain of updates: all lie in the memory of the first, which is the output's.
+TEST(InPlace, AChainLiesInOnePlace) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
+    %a = exp %x
+    %u = dynamic_update %a, %p, %at
+    %v = dynamic_update %u, %p, %at
+    %r = reshape %v {dims = [2, 4]}
+    %s = neg %r
+    return %v
+  })")
+                          .value();
+  const Plan plan =
+      parse_plan("plan @g { in_place %u = yes in_place %v = yes view %r = yes }").value();
+  const PlannedGraph planned = hone::planned(plan, graph).value();
+  std::map<std::string_view, ValueId> values;
+  for (uint32_t i = 0; i < graph.value_count(); ++i)
+    values.emplace(graph.name(ValueId{i}), ValueId{i});
+  for (const char* name : {"u", "v", "r"}) {
+    EXPECT_EQ(planned.base[values.at(name).index], values.at("a")) << name;
+    EXPECT_EQ(planned.home[values.at(name).index], Home::view) << name;
+  }
+  EXPECT_EQ(planned.version[values.at("r").index], values.at("v"));
+  EXPECT_EQ(planned.home[values.at("a").index], Home::output);
+}
+
+std::string planned_in_place(std::string_view text, std::string_view entries = "") {
+  const Graph graph = prepare(parse_graph(text).value()).value();
+  const Plan partial = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
+  const Result<Plan> plan = complete(graph, partial, target());
+  if (!plan.ok()) return plan.error().to_string();
+  std::string result;
+  for (const auto& [value, is_in_place] : plan->in_place)
+    result += fmt::format("{}{} ", is_in_place ? "" : "not ", value);
+  for (const auto& [key, region] : plan->region)
+    for (const auto& [value, is_in_place] : region.in_place)
+      result += fmt::format("{}: {}{} ", key, is_in_place ? "" : "not ", value);
+  return result;
+}
+
+TEST(InPlace, ThePlannerDoesWhatItCan) {
+  constexpr std::string_view text = R"(
+    graph @g(%x: f32[8], %cache: f32[8] donate 1, %p: f32[2], %at: i32[]) {
+      %a = sort %x {axis = 0}
+      %n = neg %a
+      %u = dynamic_update %a, %p, %at
+      %s = sort %u {axis = 0}
+      %w = dynamic_update %cache, %p, %at
+      return %s, %w, %n
+    })";
+  EXPECT_EQ(planned_in_place(text), "u w ");
+  EXPECT_EQ(planned_in_place(text, "in_place %u = no"), "not u w ");
+  EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
+    %a = exp %x
+    %u = dynamic_update %a, %p, %at
+    %t = sort %u {axis = 0}
+    %s = add %a, %t
+    return %s
+  })"),
+            "");
+  // The state of a loop, and one that is needed when it has changed.
+  EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %y: f32[8], %p: f32[4, 2], %at: i32[]) {
+    %f, %h, %ys = scan %x, %y, %p {carried = 2} body (%s: f32[8], %t: f32[8], %r: f32[2]) {
+      %k = constant 3 : i32[]
+      %u = dynamic_update %s, %r, %k
+      %v = dynamic_update %t, %r, %k
+      %w = sort %v {axis = 0}
+      %z = add %w, %t
+      return %u, %v, %z
+    }
+    return %f, %h, %ys
+  })"),
+            "f.body: u ");
+}
+
+}  // namespace
+}  // namespace hone
