@@ -7,26 +7,78 @@
 #include "cli/timing.h"
 #include "report/profile.h"
 
+#include <algorithm>
+
 namespace hone::cli {
 namespace {
 
-// Where the time of a run goes, from runs until the time is over.
-Status print_profile(const Graph& graph, const RunInputs& inputs, const NativeOptions& options,
-                     double seconds, Console& console) {
+// A caller of the compiled graph.
+class Caller {
+ public:
+  Caller(std::shared_ptr<const Executable> executable, std::span<const Tensor> inputs)
+      : executable_(std::move(executable)), inputs_(inputs.begin(), inputs.end()) {}
+
+  // From now on inputs are given up where outputs may lie in them, and these are the next inputs.
+  Status give_up() {
+    is_given_up_.resize(inputs_.size());
+    for (const std::optional<uint32_t>& donor : executable_->donors())
+      if (donor) is_given_up_[*donor] = true;
+    if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
+      return usage_error("--donate: the model changes no input in place")
+          .with_hint("a graph says 'donate' behind inputs that an update may change");
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
+    return {};
+  }
+
+  Status run(const RunOptions& options = {}) {
+    if (is_given_up_.empty()) {
+      HONE_TRY(executable_->run(inputs_, options));
+      return {};
+    }
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
+    std::vector<Tensor> outputs = HONE_TRY(executable_->run_donating(std::move(given), options));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (const std::optional<uint32_t> donor = executable_->donors()[i])
+        inputs_[*donor] = std::move(outputs[i]);
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<const Executable> executable_;
+  std::vector<Tensor> inputs_;
+  std::vector<bool> is_given_up_;  // by input; empty: none
+};
+
+struct Request {
+  double seconds;
+  bool donates, is_profiled;
+};
+
+// One graph for one set of sizes, run by its executable.
+Status bench_graph(const Graph& graph, const RunInputs& inputs, const NativeOptions& options,
+                   const Request& request, Console& console) {
   constexpr size_t kRows = 20;
-  Compilation compilation(HONE_TRY(specialize(graph, inputs.bindings)), options.target,
-                          compile_options(options));
-  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
-  HONE_TRY(executable->run(inputs.tensors));
+  const std::unique_ptr<Progress> progress = console.progress();
+  CompileOptions compile = compile_options(options);
+  compile.progress = progress.get();
+  compile.cancel = &console.cancel();
+  Compilation compilation(HONE_TRY(specialize(graph, inputs.bindings)), options.target, compile);
+  Caller caller(HONE_TRY(compilation.executable()), inputs.tensors);
+  if (request.donates) HONE_TRY(caller.give_up());
+  HONE_TRY(caller.run());
+  const Timing timing =
+      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller.run(); }));
+  console.print("{}\n", timing.to_string());
+  if (!request.is_profiled) return {};
+
   Profile profile;
   const RunOptions run = {.cancel = &console.cancel(), .profile = &profile};
-  const Timing timing = HONE_TRY(measure(
-      seconds, console.cancel(),
-      [&]() -> Status {
-        HONE_TRY(executable->run(inputs.tensors, run));
-        return {};
-      }));
-  const auto runs = static_cast<int64_t>(timing.seconds.size());
+  const Timing profiled =
+      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller.run(run); }));
+  const auto runs = static_cast<int64_t>(profiled.seconds.size());
   const std::string table =
       HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),
                              *HONE_TRY(compilation.plan()), options.target, kRows));
@@ -42,10 +94,14 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Graph* graph = single_graph(source.model);
-  const bool is_profiled = arguments.given("profile");
-  if (is_profiled && graph == nullptr) return no_single_graph(source.model, "--profile");
+  const Request request = {arguments.real("seconds"), arguments.given("donate"),
+                           arguments.given("profile")};
+  if (graph == nullptr && (request.donates || request.is_profiled))
+    return no_single_graph(source.model, request.donates ? "--donate" : "--profile");
   const RunInputs inputs =
       HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
+  if (request.donates || request.is_profiled)
+    return bench_graph(*graph, inputs, options, request, console);
 
   NativeModel model = HONE_TRY(native_model(source.model, inputs, options, console));
   auto run = [&]() -> Status {
@@ -53,11 +109,10 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
     return {};
   };
   const double first = HONE_TRY(measure_once(run));
-  const Timing timing = HONE_TRY(measure(arguments.real("seconds"), console.cancel(), run));
+  const Timing timing = HONE_TRY(measure(request.seconds, console.cancel(), run));
   console.print("{}\n", timing.to_string());
   console.note("compiled and run once in {}", format_seconds(first));
-  if (!is_profiled) return {};
-  return print_profile(*graph, inputs, options, arguments.real("seconds"), console);
+  return {};
 }
 
 }  // namespace hone::cli

@@ -98,11 +98,11 @@ Status write_objects(Compilation& compilation, const fs::path& folder, Console& 
   return {};
 }
 
-Result<std::string> summary(Compilation& compilation, Stage last) {
+Result<std::string> summary(Compilation& compilation, const Target& target, Stage last) {
   std::string text;
   for (Stage stage : kStages) {
     if (stage > last) break;
-    text += fmt::format("{:8} {}\n", name(stage), HONE_TRY(made_by(stage, compilation)));
+    text += fmt::format("{:8} {}\n", name(stage), HONE_TRY(made_by(stage, compilation, target)));
   }
   return text;
 }
@@ -142,7 +142,8 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
   if (request.form == "object")
     HONE_TRY(write_objects(compilation, folder, console));
   else if (request.form.empty())
-    text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
+    text = HONE_TRY(
+        summary(compilation, options.target, HONE_TRY(last_stage(graph, request, console))));
   else
     text = HONE_TRY(emitted(compilation, options.target, request.form, console));
   if (request.wants_times)

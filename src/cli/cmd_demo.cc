@@ -30,10 +30,11 @@ uint64_t digest(std::span<const Tensor> tensors) {
 }
 
 // A row per stage: how long it took, and what it made.
-Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation) {
+Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation,
+                                const Target& target) {
   TextTable table("lrl", {"stage", "time", "made"});
   for (const StageTime& time : times) {
-    const std::string made = HONE_TRY(made_by(time.stage, compilation));
+    const std::string made = HONE_TRY(made_by(time.stage, compilation, target));
     table.add_row({std::string(name(time.stage)), format_seconds(time.seconds), made});
   }
   return table.to_string();
@@ -89,7 +90,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
 
   // Compile.
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
-  console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
+  console.print("{}\n", HONE_TRY(stage_table(times, compilation, native.target)));
 
   // Check.
   const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 0));

@@ -221,6 +221,9 @@ inline constexpr Option kBenchOwn[] = {
      .value = "S",
      .doc = "how long to measure",
      .fallback = "3"},
+    {.name = "donate",
+     .doc = "give up the inputs that the model may change in place, as a decoder does with its "
+            "caches: an output in their memory is the next run's input"},
     {.name = "profile",
      .doc = "measure as long again, and tell the kernels that take "
             "longest"}};
@@ -228,6 +231,7 @@ inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kBenchOwn)
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
+    {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "cli/stages.h"
 
 #include "base/text.h"
+#include "cost/program_price.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ std::function<void(Stage, double)> noting(std::vector<StageTime>& times) {
   return [&times](Stage stage, double seconds) { times.push_back({stage, seconds}); };
 }
 
-Result<std::string> made_by(Stage stage, Compilation& compilation) {
+Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& target) {
   switch (stage) {
     case Stage::graph: {
       const Graph& graph = *HONE_TRY(compilation.graph());
@@ -23,8 +24,9 @@ Result<std::string> made_by(Stage stage, Compilation& compilation) {
     }
     case Stage::program: {
       const Program& program = *HONE_TRY(compilation.program());
-      return fmt::format("{} different kernels, {} commands", program.kernels.size(),
-                         program.main->commands.size());
+      const ProgramPrice price = HONE_TRY(hone::price(program, AnalyticCost(target)));
+      return fmt::format("{} different kernels, {} commands, priced at {}", program.kernels.size(),
+                         program.main->commands.size(), format_seconds(price.total()));
     }
     case Stage::kernels: {
       int64_t bytes = 0;

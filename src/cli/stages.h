@@ -18,7 +18,7 @@ struct StageTime {
 std::function<void(Stage, double)> noting(std::vector<StageTime>& times);
 
 // What the stage makes, which is made if it is not there: "3 kernels to run on 2 threads".
-Result<std::string> made_by(Stage stage, Compilation& compilation);
+Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& target);
 
 Stage stage_from_name(std::string_view name);  // one of kStages
 

@@ -55,7 +55,7 @@ class ProgramParser {
     if (!kernels_.emplace(tiles.name, id).second)
       return text_.at(token, bad_input("two kernels are called '{}'", excerpt(tiles.name)));
     const uint64_t hash = tiles_hash(tiles);
-    program_.kernels.push_back({hash, std::move(tiles)});
+    program_.kernels.push_back({.hash = hash, .tiles = std::move(tiles)});
     return {};
   }
 

@@ -10,6 +10,7 @@
 
 #include "ir/tensor.h"
 #include "ir/text.h"
+#include "plan/kernel_body.h"
 #include "program/tiles/tiles.h"
 
 // The consequence of a Plan: kernels, buffers, and commands with dependencies. It holds everything
@@ -125,9 +126,17 @@ struct Frame {
   std::vector<Command> commands;
 };
 
+// What a kernel was built from: what prices look at.
+struct KernelSource {
+  KernelBody body;
+  Schedule schedule;
+};
+
 struct Kernel {
   uint64_t hash = 0;  // of what it computes: tiles_hash()
   TileProgram tiles;  // their names differ within a program
+  // Null: unknown, as in a program that was read from text. Symbols stay in it.
+  std::shared_ptr<const KernelSource> source = nullptr;
 };
 
 }  // namespace program

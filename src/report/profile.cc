@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "cost/cost.h"
 #include "plan/group_work.h"
-#include "plan/kernel_body.h"
 #include "plan/planned.h"
 
 namespace hone {
@@ -20,14 +20,15 @@ struct Planned {
   Type result;
   uint64_t hash = 0;
   std::string_view algorithm;
+  double price = 0;  // seconds of a launch
 };
 
 // By name of the command; names that several regions use are left out.
 class PlannedCommands {
  public:
-  static Result<PlannedCommands> of(const Graph& graph, const Plan& plan) {
-    PlannedCommands commands;
-    HONE_TRY(commands.add(graph, plan, plan.schedule));
+  static Result<PlannedCommands> of(const Graph& graph, const Plan& plan, const Cost& cost) {
+    PlannedCommands commands(plan, cost);
+    HONE_TRY(commands.add(graph, plan));
     return commands;
   }
 
@@ -37,24 +38,30 @@ class PlannedCommands {
   }
 
  private:
-  Status add(const Graph& graph, const Plan& plan, const std::map<uint64_t, Schedule>& schedules) {
+  PlannedCommands(const Plan& whole, const Cost& cost) : whole_(whole), cost_(cost) {}
+
+  Status add(const Graph& graph, const Plan& plan) {
     const PlannedGraph planned = HONE_TRY(hone::planned(plan, graph));
     const Users users(graph);
     for (const Step& step : planned.steps) {
       const auto [entry, is_new] = by_name_.try_emplace(step.name);
       if (!is_new) entry->second.reset();
       if (!is_new || !step.is_kernel || step.writes.empty()) continue;
-      const uint64_t hash = kernel_hash(body_of(planned, users, step));
-      const auto schedule = schedules.find(hash);
-      if (schedule == schedules.end()) continue;
+      const KernelBody body = body_of(planned, users, step);
+      const uint64_t hash = kernel_hash(body);
+      const auto schedule = whole_.schedule.find(hash);
+      if (schedule == whole_.schedule.end()) continue;
       entry->second = {work_of(graph, step.nodes, step.writes).inherent, graph.type(step.writes[0]),
-                       hash, name(schedule->second.algorithm)};
+                       hash, name(schedule->second.algorithm),
+                       cost_.launch(body, schedule->second, whole_.threads.value_or(1))};
     }
     for (const RegionRef& region : regions_of(graph))
-      HONE_TRY(add(*region.graph, plan.region.at(region.key), schedules));
+      HONE_TRY(add(*region.graph, plan.region.at(region.key)));
     return {};
   }
 
+  const Plan& whole_;
+  const Cost& cost_;
   std::map<std::string, std::optional<Planned>> by_name_;
 };
 
@@ -86,7 +93,8 @@ std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   size_t most) {
-  const PlannedCommands commands = HONE_TRY(PlannedCommands::of(graph, plan));
+  const AnalyticCost cost(target);
+  const PlannedCommands commands = HONE_TRY(PlannedCommands::of(graph, plan, cost));
   const double peak = target.peak(DType::f32) * static_cast<double>(plan.threads.value_or(1));
   const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
   const std::vector<Row> rows = rows_of(times);
@@ -94,13 +102,13 @@ Result<std::string> profile_table(std::span<const CommandTime> times, int64_t ru
   for (const Row& row : rows) total += row.seconds;
   const auto time_of = [&](double seconds) { return format_seconds(seconds * a_run); };
 
-  TextTable table("llrlllrrrr", {"kernel", "first", "launches", "writes", "algorithm", "schedule",
-                                 "time", "share", "Gop/s", "of peak"});
+  TextTable table("llrlllrrrrr", {"kernel", "first", "launches", "writes", "algorithm", "schedule",
+                                  "time", "share", "priced", "Gop/s", "of peak"});
   double rest = total;
   for (const Row& row : std::span(rows).first(std::min(most, rows.size()))) {
     rest -= row.seconds;
     const bool is_copy = row.first->kernel.empty();
-    std::vector<std::string> cells(10);
+    std::vector<std::string> cells(11);
     cells[0] = is_copy ? "(copies)" : row.first->kernel;
     cells[1] = row.first->command;
     cells[2] = fmt::format("{:.4g}", static_cast<double>(row.runs) * a_run);
@@ -111,15 +119,16 @@ Result<std::string> profile_table(std::span<const CommandTime> times, int64_t ru
       cells[3] = planned->result.to_string();
       cells[4] = planned->algorithm;
       cells[5] = fmt::format("0x{:016x}", planned->hash);
-      cells[8] = fmt::format("{:.1f}", rate / 1e9);
-      if (peak > 0) cells[9] = percent(rate / peak);
+      cells[8] = time_of(planned->price * static_cast<double>(row.runs));
+      cells[9] = fmt::format("{:.1f}", rate / 1e9);
+      if (peak > 0) cells[10] = percent(rate / peak);
     }
     table.add_row(std::move(cells));
   }
   if (rows.size() > most)
     table.add_row({fmt::format("{} others", rows.size() - most), "", "", "", "", "", time_of(rest),
-                   percent(rest / total), "", ""});
-  table.add_row({"all", "", "", "", "", "", time_of(total), "", "", ""});
+                   percent(rest / total), "", "", ""});
+  table.add_row({"all", "", "", "", "", "", time_of(total), "", "", "", ""});
   return table.to_string();
 }
 

@@ -13,8 +13,9 @@ namespace hone {
 
 // A table of the `most` kernels that take longest: the first command of the plan that launches it,
 // and how often a run does; what it writes; algorithm and key of its schedule; the time in a run,
-// which counts the fastest of each command, and its share of all; and operations per second, also
-// as a share of the f32 peak that the target states for the plan's threads. `times` are of `runs`
+// which counts the fastest of each command, and its share of all; what its analytic price had told;
+// and operations per second, also as a share of the f32 peak that the target states for the plan's
+// threads. `times` are of `runs`
 // runs of the static, prepared graph under the complete plan.
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,

@@ -11,3 +11,11 @@ grep -Eq "^all +[0-9.]+ [a-z]+$" profile
 "$HONE" compile zoo:mlp,size=tiny --threads 1 --cache none --emit plan >plan
 for key in $(grep -Eo "0x[0-9a-f]{16}" profile); do grep -q "schedule $key = " plan; done
 [[ $(grep -Ec "0x[0-9a-f]{16}" profile) -gt 0 ]]
+
+# Inputs that are given up are changed in place.
+"$HONE" bench zoo:gpt2_decode,size=tiny --seconds 0.01 --cache none --donate --profile >donated
+grep -q "^dynamic_update " donated
+code=0
+"$HONE" bench zoo:mlp,size=tiny --seconds 0.01 --cache none --donate 2>err || code=$?
+[[ $code == 2 ]]
+grep -q "the model changes no input in place" err

@@ -50,7 +50,8 @@ Result<KernelId> Lowering::kernel(const KernelBody& body, const Schedule& schedu
   of_body->second = of_tiles->second;
   if (!is_new) return of_tiles->second;
   tiles.name = kernel_names_.fresh(tiles.name);
-  kernels_.push_back({hash, std::move(tiles)});
+  kernels_.push_back(
+      {hash, std::move(tiles), std::make_shared<const KernelSource>(body, schedule)});
   return next;
 }
 
