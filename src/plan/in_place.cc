@@ -14,16 +14,6 @@ bool is_update(Opcode opcode) {
   return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
 }
 
-// Whether the graph lets the result lie in the memory of this input. Of an output that stands
-// twice, the second is a copy.
-bool is_donated(const Graph& graph, ValueId input, ValueId result) {
-  const std::span<const ValueId> outputs = graph.outputs();
-  const auto first = std::ranges::find(outputs, result) - outputs.begin();
-  return std::ranges::any_of(graph.donations(), [&](const Donation& donation) {
-    return graph.inputs()[donation.input] == input && donation.output == first;
-  });
-}
-
 class Finder {
  public:
   Finder(const PlannedGraph& planned, const Users& users)
@@ -31,7 +21,8 @@ class Finder {
 
   std::vector<NodeId> run(const std::function<bool(NodeId)>& wants) {
     std::vector<NodeId> found;
-    for (NodeId n : graph_.nodes()) {
+    for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) {
+      const NodeId n{i};
       if (!is_update(graph_.opcode(n)) || !is_possible(n) || !wants(n)) continue;
       if (readers_.empty()) look();
       if (add(n)) found.push_back(n);
@@ -68,6 +59,9 @@ class Finder {
 
   bool add(NodeId n) {
     const ValueId x = graph_.operands(n)[0];
+    if (const auto behind = updates_of_input(graph_, n))
+      for (NodeId update : *behind)
+        if (!is_changed_[graph_.operands(update)[0].index]) return false;
     const uint32_t step = planned_.step_of[n.index];
     std::vector<uint32_t> others = readers_[x.index];
     std::erase(others, step);
@@ -103,6 +97,23 @@ ValueId updates_of(const Graph& graph, NodeId update) {
   return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
 }
 
+std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId update) {
+  const ValueId x = graph.operands(update)[0], result = graph.result(update);
+  const std::span<const ValueId> outputs = graph.outputs();
+  for (const Donation& donation : graph.donations()) {
+    if (graph.inputs()[donation.input] != x) continue;
+    ValueId v = outputs[donation.output];
+    // Of an output that stands twice, the second is a copy.
+    if (std::ranges::find(outputs, v) - outputs.begin() != donation.output) continue;
+    std::vector<NodeId> behind;
+    for (; v != result && is_update(graph.opcode(graph.producer(v)));
+         v = graph.operands(behind.back())[0])
+      behind.push_back(graph.producer(v));
+    if (v == result) return behind;
+  }
+  return std::nullopt;
+}
+
 Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
   if (!is_update(graph.opcode(node)))
     return bad_input("a {} changes nothing in place; dynamic_update and scatter do",
@@ -115,9 +126,9 @@ Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
   if (users.is_output(x)) return bad_input("'%{}' is an output of the graph", name);
   const Opcode opcode = graph.opcode(graph.producer(x));
   if (opcode == Opcode::constant) return bad_input("'%{}' is a constant", name);
-  if (opcode == Opcode::parameter && !is_donated(graph, x, graph.result(node)))
+  if (opcode == Opcode::parameter && !updates_of_input(graph, node))
     return bad_input("'%{}' is an input of the graph", name)
-        .with_hint("an input that is donated to this result may lie in its memory");
+        .with_hint("an input that is donated to an output may become it by updates alone");
   return {};
 }
 

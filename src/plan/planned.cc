@@ -123,7 +123,23 @@ class Resolver {
       update[x.index] = step;
       result_.steps[step].in_place = true;
     }
-    if (!plan_.in_place.empty()) follow_updates(update);
+    if (plan_.in_place.empty()) return {};
+    HONE_TRY(inputs_become_outputs());
+    follow_updates(update);
+    return {};
+  }
+
+  Status inputs_become_outputs() const {
+    for (const Step& step : result_.steps) {
+      if (!step.in_place) continue;
+      const auto behind = updates_of_input(graph_, step.nodes[0]);
+      if (!behind) continue;
+      for (NodeId n : *behind)
+        if (!result_.steps[result_.step_of[n.index]].in_place)
+          return bad_input("'%{}' is not in place, through which input '%{}' becomes an output",
+                           graph_.name(graph_.result(n)), graph_.name(step.reads[0]))
+              .within(fmt::format("in_place %{}", graph_.name(step.writes[0])));
+    }
     return {};
   }
 

@@ -152,9 +152,13 @@ class RandomFrame {
   }
 
   void updates() {
-    const auto wants = [&](NodeId) { return rng_.chance(0.7); };
+    const auto wants = [&](NodeId n) {
+      if (rng_.chance(0.6)) return true;
+      if (rng_.chance(0.6)) plan_.in_place[name(graph_.result(n))] = false;
+      return false;
+    };
     for (NodeId n : more_in_place(frame_, users_, wants))
-      plan_.in_place[name(graph_.result(n))] = rng_.chance(0.7);
+      plan_.in_place[name(graph_.result(n))] = true;
   }
 
   void layouts() {

@@ -248,10 +248,12 @@ class Reducer {
     without(&Plan::layout);
     without(&Plan::schedule);
     without(&Plan::fuse);
+    without(&Plan::in_place);
     without(&Plan::view);
     without(&Plan::threads);
     each_entry(&Plan::offset);
     each_entry(&Plan::layout);
+    each_entry(&Plan::in_place);
     each_entry(&Plan::view);
     groups();
     if (best_.plan.threads && *best_.plan.threads > 1) {

@@ -137,6 +137,23 @@ std::string planned_in_place(std::string_view text, std::string_view entries = "
   return result;
 }
 
+// An input becomes an output by all updates in between, or by none.
+TEST(InPlace, AnInputIsChangedAllTheWay) {
+  constexpr std::string_view text = R"(
+    graph @g(%x: f32[8] donate 0, %p: f32[2], %at: i32[]) -> f32[8] {
+      %u = dynamic_update %x, %p, %at
+      %v = dynamic_update %u, %p, %at
+      return %v
+    })";
+  EXPECT_EQ(error_of("in_place %u = yes in_place %v = yes", text), "");
+  EXPECT_EQ(error_of("in_place %v = yes", text), "");
+  EXPECT_THAT(error_of("in_place %u = yes", text),
+              HasSubstr("'%v' is not in place, through which input '%x' becomes an output"));
+  EXPECT_EQ(planned_in_place(text), "u v ");
+  EXPECT_EQ(planned_in_place(text, "in_place %v = no"), "not v ");
+  EXPECT_EQ(planned_in_place(text, "in_place %u = no"), "not u v ");
+}
+
 TEST(InPlace, ThePlannerDoesWhatItCan) {
   constexpr std::string_view text = R"(
     graph @g(%x: f32[8], %cache: f32[8] donate 1, %p: f32[2], %at: i32[]) {

@@ -200,6 +200,22 @@ TEST(Lower, AnInputThatIsGivenUpIsItsOutput) {
   EXPECT_EQ(copies_of(text), "main: x to u\nmain: u to u.output\nmain: at to at.output\n");
 }
 
+TEST(Lower, AnInputMayBecomeItsOutputInSteps) {
+  const std::string_view text =
+      "graph @g(%x: f32[8] donate 0, %y: f32[3, 2], %p: f32[2], %at: i32[]) {\n"
+      "  %u = dynamic_update %x, %p, %at\n"
+      "  %s = sort %u {axis = 0}\n"
+      "  %v = dynamic_update %u, %p, %at\n"
+      "  %f = scan %s, %y {carried = 1} body (%a: f32[8], %r: f32[2]) {\n"
+      "    %one = constant 1 : i32[] %four = constant 4 : i32[]\n"
+      "    %b = dynamic_update %a, %r, %one %c = dynamic_update %b, %r, %four return %c }\n"
+      "  return %v, %f\n"
+      "}\n";
+  check_text(text);
+  // The body's is one of the state to itself.
+  EXPECT_EQ(copies_of(text), "main.f.body: a to c\nmain.f: x0 to f\nmain: x to v\n");
+}
+
 // Of the state only what changes is written in each step.
 TEST(Lower, LoopsChangeTheirStateInPlace) {
   const std::string_view text =
