@@ -8,7 +8,8 @@
 namespace hone {
 namespace {
 
-constexpr size_t kMaxSearch = 2000;  // steps behind an update that are looked at
+constexpr size_t kMaxSearch = 2000;         // steps behind an update that are looked at,
+constexpr size_t kMaxSearches = 1'000'000;  // and behind all of them
 
 bool is_update(Opcode opcode) {
   return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
@@ -53,6 +54,7 @@ class Finder {
       for (uint32_t needed : planned_.needs(s)) followers_[needed].push_back(s);
       if (planned_.steps[s].in_place) is_changed_[planned_.steps[s].reads[0].index] = true;
     }
+    is_tried_ = is_changed_;
     for (size_t i = 1; i < planned_.order.size(); ++i)
       followers_[planned_.order[i - 1]].push_back(planned_.order[i]);
   }
@@ -62,21 +64,24 @@ class Finder {
     if (const auto behind = updates_of_input(graph_, n))
       for (NodeId update : *behind)
         if (!is_changed_[graph_.operands(update)[0].index]) return false;
+    if (is_tried_[x.index]) return false;  // what reads it behind the last update does so for all
+    is_tried_[x.index] = true;
     const uint32_t step = planned_.step_of[n.index];
-    std::vector<uint32_t> others = readers_[x.index];
-    std::erase(others, step);
-    if (is_changed_[x.index] || (!others.empty() && reaches(step, others))) return false;
+    if (readers_[x.index].size() > 1 && is_read_behind(step, x)) return false;
     is_changed_[x.index] = true;
-    for (uint32_t reader : others) followers_[reader].push_back(step);
+    for (uint32_t reader : readers_[x.index])
+      if (reader != step) followers_[reader].push_back(step);
     return true;
   }
 
-  // Whether one of them waits for the step; yes, if that is not found out soon.
-  bool reaches(uint32_t step, const std::vector<uint32_t>& others) const {
+  // Whether a reader of the value waits for the step; yes, if that is not found out soon.
+  bool is_read_behind(uint32_t step, ValueId x) {
+    const std::unordered_set<uint32_t> readers(readers_[x.index].begin(), readers_[x.index].end());
     std::vector<uint32_t> reached = {step};
     std::unordered_set<uint32_t> seen = {step};
     for (size_t i = 0; i < reached.size(); ++i) {
-      if (i > kMaxSearch || std::ranges::find(others, reached[i]) != others.end()) return true;
+      if (i > kMaxSearch || ++searched_ > kMaxSearches) return true;
+      if (i > 0 && readers.contains(reached[i])) return true;
       for (uint32_t next : followers_[reached[i]])
         if (seen.insert(next).second) reached.push_back(next);
     }
@@ -89,6 +94,8 @@ class Finder {
   std::vector<std::vector<uint32_t>> readers_;    // by version
   std::vector<std::vector<uint32_t>> followers_;  // by step
   std::vector<bool> is_changed_;                  // by value: in place
+  std::vector<bool> is_tried_;                    // by value
+  size_t searched_ = 0;                           // steps
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ ValueId updates_of(const Graph& graph, NodeId update);
 
 // Updates that may work in place, too, when all groups are decided: one after another, from the
 // last on, those that the caller wants. One whose operand is read behind it is left out, or
-// for which that is not found out soon.
+// for which that is not found out soon, and so are others of the same operand.
 std::vector<NodeId> more_in_place(const PlannedGraph& graph, const Users& users,
                                   const std::function<bool(NodeId)>& wants);
 

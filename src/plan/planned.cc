@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/planted.h"
 #include "base/text.h"
 #include "plan/in_place.h"
 #include "plan/view.h"
@@ -157,7 +158,8 @@ class Resolver {
     for (uint32_t s = 0; s < result_.steps.size(); ++s) {
       for (ValueId v : result_.steps[s].reads) {
         const uint32_t changed_by = update[result_.version[v.index].index];
-        if (changed_by != kNoStep && changed_by != s) result_.steps[changed_by].after.push_back(s);
+        if (changed_by != kNoStep && HONE_PLANT(update_waits, changed_by != s, false))
+          result_.steps[changed_by].after.push_back(s);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -172,12 +173,6 @@ Result<Graph> named(const Graph& graph) {
 
 // ---- Loops --------------------------------------------------------------------------------------
 
-bool is_donated(const Graph& body, uint32_t state) {
-  return std::ranges::any_of(body.donations(), [&](const Donation& donation) {
-    return donation.input == state || donation.output == state;
-  });
-}
-
 // The bodies of loops may store each new state where the old one is.
 Result<Graph> donated(const Graph& graph) {
   GraphCopy copy(graph);
@@ -186,8 +181,13 @@ Result<Graph> donated(const Graph& graph) {
     const std::vector<bool> unchanged = unchanged_state(graph, n);
     if (!unchanged.empty()) {
       Graph body = *regions.back();
+      std::set<uint32_t> inputs, outputs;
+      for (const Donation& donation : body.donations()) {
+        inputs.insert(donation.input);
+        outputs.insert(donation.output);
+      }
       for (uint32_t i = 0; i < unchanged.size(); ++i)
-        if (!unchanged[i] && !is_donated(body, i)) body.add_donation(i, i);
+        if (!unchanged[i] && !inputs.contains(i) && !outputs.contains(i)) body.add_donation(i, i);
       regions.back() = std::make_shared<const Graph>(std::move(body));
     }
     HONE_TRY(copy.node(n, graph.op(n), std::move(regions)));

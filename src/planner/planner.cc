@@ -1,5 +1,6 @@
 #include "planner/planner.h"
 
+#include <algorithm>
 #include <set>
 
 #include "alloc/arena.h"
@@ -21,8 +22,7 @@ class FramePlanner {
 
   Status run() {
     frame_ = HONE_TRY(planned(plan_, graph_));
-    groups();
-    frame_ = HONE_TRY(planned(plan_, graph_));
+    HONE_TRY(groups());
     HONE_TRY(updates());
     layouts();
     schedules();
@@ -54,13 +54,34 @@ class FramePlanner {
                                      !operands.empty() && !operands[0].is_none() &&
                                      !plan_.layout.contains(name(operands[0]));
     }
+    // What changes in place lies in memory of its own.
+    for (const Step& step : frame_.steps)
+      if (step.in_place)
+        for (ValueId v : graph_.operands(step.nodes[0]))
+          if (!v.is_none()) freedom.may_be_view[graph_.producer(v).index] = false;
     return freedom;
   }
 
-  void groups() {
+  Status groups() {
     const FusionFreedom freedom = this->freedom();
     is_free_ = freedom.is_free;
-    const Fusion fusion = fuse(graph_, users_, freedom);
+    const Plan before = plan_;
+    form(fuse(graph_, users_, freedom));
+    const bool has_updates = std::ranges::any_of(frame_.steps, &Step::in_place);
+    frame_ = HONE_TRY(planned(plan_, graph_));
+    if (!has_updates || order_steps(frame_).size() == frame_.steps.size()) return {};
+    // A group reads what an update, which was said to be in place, changes, and its result, too.
+    plan_ = before;
+    frame_ = HONE_TRY(planned(plan_, graph_));
+    Fusion alone;
+    for (NodeId n : graph_.nodes())
+      if (is_free_[n.index]) alone.groups.push_back({n});
+    form(alone);
+    frame_ = HONE_TRY(planned(plan_, graph_));
+    return {};
+  }
+
+  void form(const Fusion& fusion) {
     for (NodeId n : fusion.views) plan_.view[name(graph_.result(n))] = true;
     std::set<std::string> taken;
     for (const Step& step : frame_.steps) taken.insert(step.name);
@@ -73,14 +94,15 @@ class FramePlanner {
     }
   }
 
-  // Of nodes whose group was open: the others may have schedules. What the plan says of operand or
-  // result may not fit either.
+  // Of nodes whose group was open: the others may have schedules. What the plan says of operand,
+  // result or memory may not fit either.
   Status updates() {
     const std::vector<NodeId> found = more_in_place(frame_, users_, [&](NodeId n) {
       if (!is_free_[n.index]) return false;
       const std::string result = name(graph_.result(n)), operand = name(graph_.operands(n)[0]);
       return !plan_.in_place.contains(result) && !plan_.layout.contains(result) &&
-             !plan_.layout.contains(operand) && !plan_.offset.contains(result);
+             !plan_.layout.contains(operand) && !plan_.offset.contains(result) &&
+             !plan_.offset.contains(name(frame_.base[graph_.operands(n)[0].index]));
     });
     for (NodeId n : found) plan_.in_place[name(graph_.result(n))] = true;
     if (!found.empty()) frame_ = HONE_TRY(planned(plan_, graph_));
@@ -105,6 +127,7 @@ class FramePlanner {
 
   void order() {
     frame_.order = order_steps(frame_);
+    HONE_CHECK(frame_.order.size() == frame_.steps.size(), "steps that wait for each other");
     plan_.order.clear();
     for (uint32_t step : frame_.order) plan_.order.push_back(frame_.steps[step].name);
   }

@@ -28,10 +28,12 @@ void append(std::vector<BufferId>& list, const std::vector<Change>& changes) {
 // they go.
 std::vector<Change> changes(const std::vector<BufferId>& state, const std::vector<BufferId>& next,
                             const FrameRef& body) {
+  std::vector<std::optional<size_t>> in_place;
+  if (body != nullptr) in_place = outputs_in_inputs(*body);
+  in_place.resize(std::max(in_place.size(), state.size()));
   std::vector<Change> list;
   for (size_t i = 0; i < std::min(state.size(), next.size()); ++i)
-    if (state[i] != next[i] || (body != nullptr && is_in_place(*body, i, list.size())))
-      list.push_back({state[i], next[i]});
+    if (state[i] != next[i] || in_place[i] == list.size()) list.push_back({state[i], next[i]});
   return list;
 }
 
@@ -144,11 +146,16 @@ BufferId place_of(const Frame& frame, BufferId buffer) {
   return frame.buffers[base].donor.value_or(base);
 }
 
-bool is_in_place(const Frame& body, size_t input, size_t output) {
-  const std::vector<BufferId> inputs = buffers_of(body, Role::input);
-  const std::vector<BufferId> outputs = buffers_of(body, Role::output);
-  return input < inputs.size() && output < outputs.size() &&
-         body.buffers[outputs[output]].donor == inputs[input];
+std::vector<std::optional<size_t>> outputs_in_inputs(const Frame& frame) {
+  std::vector<std::optional<size_t>> by_buffer(frame.buffers.size()), by_input;
+  size_t output = 0;
+  for (const Buffer& buffer : frame.buffers) {
+    if (buffer.role != Role::output) continue;
+    if (buffer.donor && *buffer.donor < by_buffer.size()) by_buffer[*buffer.donor] = output;
+    ++output;
+  }
+  for (BufferId b : buffers_of(frame, Role::input)) by_input.push_back(by_buffer[b]);
+  return by_input;
 }
 
 Accesses accesses_of(const Frame& frame, const Command& command) {

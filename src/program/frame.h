@@ -34,8 +34,8 @@ BufferId base_of(const Frame& frame, BufferId buffer);
 // The base; of an output that may lie in an input's memory the input.
 BufferId place_of(const Frame& frame, BufferId buffer);
 std::vector<BufferId> buffers_of(const Frame& frame, Role role);
-// Whether the frame's output may lie in this input.
-bool is_in_place(const Frame& frame, size_t input, size_t output);
+// Per input: the output that may lie in it, by its position among the outputs.
+std::vector<std::optional<size_t>> outputs_in_inputs(const Frame& frame);
 std::vector<FrameRef> frames_of(const Command& command);
 // All frames below, each once, those that others run before them; `main` last.
 std::vector<FrameRef> all_frames(const FrameRef& main);

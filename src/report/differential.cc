@@ -58,7 +58,7 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
   constexpr Opcode kContractions[] = {Opcode::dot, Opcode::conv};
   constexpr Opcode kUpdates[] = {Opcode::dynamic_update, Opcode::scatter};
   std::optional<Opcode> first;
-  if (rng.chance(0.15))
+  if (rng.chance(0.2))
     first = rng.pick(kContractions);
   else if (rng.chance(0.05))
     first = rng.pick(kUpdates);

@@ -21,9 +21,9 @@ struct Known {
   std::vector<Run> runs;
 };
 
-Known known(Graph graph, uint64_t seeds = kAccuracyRuns) {
+Known known(Graph graph) {
   Known known = {std::make_shared<Graph>(std::move(graph)), {}};
-  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (uint64_t seed = 1; seed <= kAccuracyRuns; ++seed) {
     const std::vector<Tensor> inputs = random_inputs(*known.graph, seed).value();
     auto reference = [&](Numerics numerics) {
       return evaluate(*known.graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true})
@@ -85,7 +85,7 @@ TEST_P(NativeZoo, DISABLED_SweepRandomPlans) {
 }
 
 TEST_P(NativeZoo, DISABLED_SweepFullSize) {
-  const Known model = known(build_zoo_model(GetParam()).value(), 1);
+  const Known model = known(build_zoo_model(GetParam()).value());
   for (const Target& target : host_targets()) {
     SCOPED_TRACE(name(target.isa));
     check(model, target);

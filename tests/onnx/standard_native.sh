@@ -1,5 +1,5 @@
 # The ONNX standard's own cases as native code: under the planner's plan, and under random plans for
-# AVX2 that differ from commit to commit.
+# AVX2 that differ from commit to commit. ./dev sweep asks for so many random plans on each level.
 data=/usr/share/libonnx-testdata/data
 if [[ ! -d $data ]]; then
   echo "skipped: there is no $data (package libonnx-testdata)"
@@ -9,7 +9,11 @@ sets=("$data"/{node,simple,pytorch-converted,pytorch-operator})
 grep -v "^#" "$ROOT/tests/onnx/known_faults.txt" >known_faults
 
 seed=$((16#$(git -C "$ROOT" rev-parse --short=7 HEAD 2>/dev/null || echo 1)))
-for plan in "" "--plan-seed $seed --isa avx2" "--plan-seed $((seed + 1)) --isa avx2"; do
+plans=("" "--plan-seed $seed --isa avx2" "--plan-seed $((seed + 1)) --isa avx2")
+for ((i = 0; i < ${HONE_SWEEP:-0}; ++i)); do
+  for isa in x86-64-v2 avx2 avx512; do plans+=("--plan-seed $((seed + i)) --isa $isa"); done
+done
+for plan in "${plans[@]}"; do
   code=0
   # shellcheck disable=SC2086  # the plan is words
   "$HONE" conformance "${sets[@]}" --backend native --cache none $plan --progress none --verbose \

@@ -174,6 +174,25 @@ TEST(InPlace, ThePlannerDoesWhatItCan) {
     return %s
   })"),
             "");
+  // What is said is done, whatever else would be decided.
+  constexpr std::string_view said = R"(
+    graph @g(%x: f32[2, 4], %p: f32[2], %at: i32[]) -> f32[8] {
+      %a = exp %x
+      %r = reshape %a {dims = [8]}
+      %u = dynamic_update %r, %p, %at
+      %n = neg %r
+      %b = add %n, %u
+      return %b
+    })";
+  EXPECT_EQ(planned_in_place(said), "");
+  EXPECT_EQ(planned_in_place(said, "in_place %u = yes"), "u ");
+  EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
+    %a = exp %x
+    %u = dynamic_update %a, %p, %at
+    return %u
+  })",
+                             "offset %a = 64"),
+            "");
   // The state of a loop, and one that is needed when it has changed.
   EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %y: f32[8], %p: f32[4, 2], %at: i32[]) {
     %f, %h, %ys = scan %x, %y, %p {carried = 2} body (%s: f32[8], %t: f32[8], %r: f32[2]) {

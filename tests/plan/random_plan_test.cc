@@ -44,6 +44,8 @@ void count(const Plan& plan, std::map<std::string, int>& counts) {
   for (const Group& group : plan.fuse)
     ++counts[group.nodes.size() == 1 ? "fuse one" : "fuse several"];
   for (const auto& [name, is_view] : plan.view) ++counts[is_view ? "view yes" : "view no"];
+  for (const auto& [name, is_in_place] : plan.in_place)
+    ++counts[is_in_place ? "in place yes" : "in place no"];
   for (const auto& [name, layout] : plan.layout) {
     const bool has_block =
         std::ranges::any_of(layout.parts, [](const Layout::Part& part) { return part.block > 1; });
@@ -73,10 +75,16 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
   std::map<std::string, int> counts;
   for (uint64_t seed = 0; seed < 400; ++seed)
     count(random_plan(prepare(random_graph({.seed = seed})).value(), target(), seed), counts);
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph updates =
+        prepare(random_graph({.seed = seed, .first = Opcode::dynamic_update})).value();
+    count(random_plan(updates, target(), seed), counts);
+  }
   std::vector<std::string> wanted = {
-      "fuse one",     "fuse several",   "view yes",          "view no",        "layout plain",
-      "layout order", "layout blocked", "order plain",       "order changed",  "offset 0",
-      "offset more",  "region",         "algorithm generic", "algorithm nest", "algorithm gemm"};
+      "in place yes",   "in place no",   "fuse one",     "fuse several",   "view yes",
+      "view no",        "layout plain",  "layout order", "layout blocked", "order plain",
+      "order changed",  "offset 0",      "offset more",  "region",         "algorithm generic",
+      "algorithm nest", "algorithm gemm"};
   for (std::string_view lhs : {"no", "panels", "window"})
     for (std::string_view rhs : {"no", "panels", "window"})
       wanted.push_back(fmt::format("pack {} {}", lhs, rhs));

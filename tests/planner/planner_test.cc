@@ -163,10 +163,13 @@ TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
   EXPECT_GE(beside, 15);
 }
 
+// Some with updates, which may be in place.
 TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  constexpr std::optional<Opcode> kFirst[] = {{}, Opcode::dynamic_update, Opcode::scatter};
+  for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    const Graph graph =
+        prepare(random_graph({.seed = seed, .first = kFirst[seed % std::size(kFirst)]})).value();
     Plan plan = random_plan(graph, target(), seed);
     Rng rng(seed);
     // Schedules are for kernels that the plan forms, offsets for the order that it states.
@@ -175,7 +178,10 @@ TEST(Planner, CompletesWhatRandomPlansLeaveOut) {
     plan.layout.clear();
     plan.region.clear();
     if (rng.chance(0.5)) plan.order.clear();
-    if (plan.order.empty()) std::erase_if(plan.fuse, [&](const Group&) { return rng.chance(0.5); });
+    const double dropped = rng.chance(0.5) ? 1 : 0.5;
+    if (plan.order.empty())
+      std::erase_if(plan.fuse, [&](const Group&) { return rng.chance(dropped); });
+    if (rng.chance(0.5)) plan.view.clear();
     const Result<Plan> completed = complete(graph, plan, target());
     ASSERT_TRUE(completed.ok()) << completed.error().to_string() << print(graph) << print(plan);
     EXPECT_TRUE(check_complete(*completed, graph, target()).ok());

@@ -113,7 +113,6 @@ class Mutator {
   std::vector<Mutant> mutants_;
 };
 
-// A conv as a gemm in blocks: each field of its schedule has something to say.
 constexpr std::string_view kUpdates = R"(
 graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %at: i32[]) {
   %zero = constant 0 : i32[]
@@ -125,6 +124,7 @@ graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %a
 }
 )";
 
+// A conv as a gemm in blocks: each field of its schedule has something to say.
 constexpr std::string_view kConv = R"(
 graph @conv(%x: f32[1, 8, 12, 12], %w: f32[16, 8, 3, 3]) -> f32[1, 16, 12, 12] {
   %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}

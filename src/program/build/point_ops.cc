@@ -1,3 +1,4 @@
+#include "base/planted.h"
 #include "program/build/point_builder.h"
 
 // What an op computes at a point, but reductions.
@@ -93,7 +94,8 @@ void PointBuilder::store_update(const Indices& index, const Guards& guards) {
   Indices target = index;
   for (size_t i = 0; i < target.size(); ++i)
     if (read.is_data_dependent(static_cast<int>(i)))
-      target[i] = target[i] + window_start(point, static_cast<int>(i));
+      target[i] = HONE_PLANT(update_start, target[i] + window_start(point, static_cast<int>(i)),
+                             target[i]);
   store(0, target, at(point.operands[1], index, guards), guards);
 }
 

@@ -82,13 +82,13 @@ class LoopFrame {
   // What does not change is read where it was before, and copied for those behind the loop.
   std::pair<std::vector<BufferId>, std::vector<BufferId>> begin() {
     std::vector<BufferId> state, next;
+    const auto in_place = outputs_in_inputs(*command_.regions.back());
     size_t output = 0;  // of the body
     for (size_t i = 0; i < carried_; ++i) {
       if (is_written(i)) inner_.copy(inputs_[i], outputs_[i]);
       state.push_back(command_.unchanged[i] ? inputs_[i] : outputs_[i]);
       const std::string name = inner_.name(outputs_[i]) + ".next";
-      const bool stays =
-          command_.unchanged[i] || is_in_place(*command_.regions.back(), i, output++);
+      const bool stays = command_.unchanged[i] || in_place[i] == output++;
       next.push_back(stays ? state.back()
                            : inner_.add(name, inner_.type(outputs_[i]), Role::temporary));
     }
