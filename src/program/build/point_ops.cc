@@ -94,8 +94,8 @@ void PointBuilder::store_update(const Indices& index, const Guards& guards) {
   Indices target = index;
   for (size_t i = 0; i < target.size(); ++i)
     if (read.is_data_dependent(static_cast<int>(i)))
-      target[i] = HONE_PLANT(update_start, target[i] + window_start(point, static_cast<int>(i)),
-                             target[i]);
+      target[i] =
+          HONE_PLANT(update_start, target[i] + window_start(point, static_cast<int>(i)), target[i]);
   store(0, target, at(point.operands[1], index, guards), guards);
 }
 
