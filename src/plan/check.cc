@@ -172,6 +172,7 @@ class FrameCheck {
       return fmt::format("{} writes it row-major", label(frame_.steps[writer]));
     if (writer != kNoStep && frame_.steps[writer].in_place)
       return "it is changed in place, where it is row-major";
+    if (writer == kNoStep) return "its parts lie side by side in it, row-major";
     for (NodeId reader : users_.of(v)) {
       const uint32_t step = frame_.step_of[reader.index];
       if (step == kNoStep)

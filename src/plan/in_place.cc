@@ -38,8 +38,13 @@ class Finder {
     if (planned_.steps[step].nodes.size() > 1 || !check_in_place(graph_, users_, n).ok())
       return false;
     const ValueId x = graph_.operands(n)[0];
+    if (planned_.concat[x.index] != NodeId{} || planned_.concat[graph_.result(n).index] != NodeId{})
+      return false;
     const std::vector<ValueId>& reads = planned_.steps[step].reads;
-    return planned_.version[x.index] == x &&
+    const NodeId producer = graph_.producer(x);
+    const bool is_view =
+        planned_.step_of[producer.index] == kNoStep && graph_.opcode(producer) != Opcode::parameter;
+    return !is_view &&
            std::ranges::count(reads, x, [&](ValueId v) { return planned_.version[v.index]; }) == 1;
   }
 

@@ -86,14 +86,37 @@ class Resolver {
       if (Status good = check_view(graph_, users_, *n); !good.ok()) return refuse(good.error());
       is_view_[n->index] = is_view;
     }
-    result_.base.reserve(graph_.value_count());
+    HONE_TRY(concats());
     for (uint32_t i = 0; i < graph_.value_count(); ++i) {
-      const NodeId n = graph_.producer(ValueId{i});
-      const bool is_view = is_view_[n.index];
-      result_.base.push_back(is_view ? result_.base[graph_.operands(n)[0].index] : ValueId{i});
-      if (is_view) result_.home[i] = Home::view;
+      const ValueId v{i};
+      const NodeId n = graph_.producer(v);
+      const bool is_view = is_view_[n.index] && graph_.opcode(n) != Opcode::concat;
+      const bool is_part = result_.concat[i] != NodeId{};
+      const ValueId x = is_view ? graph_.operands(n)[0] : v;
+      result_.version.push_back(is_view ? result_.version[x.index] : v);
+      result_.base.push_back(is_view   ? result_.base[x.index]
+                             : is_part ? graph_.result(result_.concat[i])
+                                       : v);
+      if (is_view || is_part) result_.home[i] = Home::view;
     }
-    result_.version = result_.base;
+    return {};
+  }
+
+  // A value lies in one place.
+  Status concats() {
+    result_.concat.assign(graph_.value_count(), NodeId{});
+    for (NodeId n : graph_.nodes()) {
+      if (!is_view_[n.index] || graph_.opcode(n) != Opcode::concat) continue;
+      const std::string_view result = graph_.name(graph_.result(n));
+      for (ValueId v : graph_.operands(n)) {
+        auto refuse = [&](std::string_view why) {
+          return bad_input("'%{}' {}", graph_.name(v), why).within(fmt::format("view %{}", result));
+        };
+        if (is_view_[graph_.producer(v).index]) return refuse("is a view");
+        if (result_.concat[v.index] != NodeId{}) return refuse("lies in another concat");
+        result_.concat[v.index] = n;
+      }
+    }
     return {};
   }
 
@@ -111,6 +134,9 @@ class Resolver {
       const uint32_t step = result_.step_of[n->index];
       if (is_view_[graph_.producer(x).index])
         return refuse(bad_input("'%{}' is a view", graph_.name(x)));
+      for (ValueId v : {x, graph_.result(*n)})
+        if (result_.concat[v.index] != NodeId{})
+          return refuse(bad_input("'%{}' lies in a concat", graph_.name(v)));
       for (ValueId v : result_.steps[step].reads)
         if (v != x && result_.version[v.index] == x)
           return refuse(bad_input("it reads '%{}', which lies in '%{}', too", graph_.name(v),
@@ -150,6 +176,7 @@ class Resolver {
       const NodeId n = graph_.producer(ValueId{i});
       const uint32_t step = result_.step_of[n.index];
       if (step == kNoStep ? !is_view_[n.index] : !result_.steps[step].in_place) continue;
+      if (graph_.opcode(n) == Opcode::concat) continue;
       const ValueId x = graph_.operands(n)[0];
       // An input is copied to the output that may lie in its place.
       const bool is_donated = graph_.opcode(graph_.producer(x)) == Opcode::parameter;
@@ -239,10 +266,9 @@ class Resolver {
       }
       if (step.in_place) bound[step.reads[0].index] = true;
     }
-    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
-      if (result_.home[i] != Home::view) continue;
-      const ValueId operand = graph_.operands(graph_.producer(ValueId{i}))[0];
-      read[operand.index] = bound[operand.index] = true;
+    for (NodeId n : graph_.nodes()) {
+      if (!is_view_[n.index]) continue;
+      for (ValueId operand : graph_.operands(n)) read[operand.index] = bound[operand.index] = true;
     }
     for (ValueId v : graph_.inputs()) result_.home[v.index] = Home::input;
     for (NodeId n : graph_.nodes()) {
@@ -251,8 +277,13 @@ class Resolver {
           (!is_number(graph_, v) || read[v.index] || users_.is_output(v)))
         take_constant(v, bound[v.index]);
     }
+    for (NodeId n : graph_.nodes())
+      if (is_view_[n.index] && graph_.opcode(n) == Opcode::concat)
+        result_.home[graph_.result(n).index] =
+            users_.is_output(graph_.result(n)) ? Home::output : Home::temporary;
     for (const Step& step : result_.steps) {
       for (ValueId v : step.writes) {
+        if (result_.concat[v.index] != NodeId{}) continue;
         result_.home[v.index] = users_.is_output(v) ? Home::output : Home::temporary;
         result_.free_layout[v.index] = step.is_kernel && !step.in_place && !users_.is_output(v) &&
                                        !bound[v.index] && graph_.type(v).rank() > 0;
@@ -328,9 +359,15 @@ Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
 
 std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
   std::vector<uint32_t> needed;
+  const auto add_writer = [&](ValueId v) {
+    const uint32_t writer = step_of[graph->producer(v).index];
+    if (writer != kNoStep) needed.push_back(writer);
+    return writer != kNoStep;
+  };
   for (ValueId v : steps[step].reads) {
-    const uint32_t producer = step_of[graph->producer(version[v.index]).index];
-    if (producer != kNoStep) needed.push_back(producer);
+    const NodeId producer = graph->producer(version[v.index]);
+    if (!add_writer(version[v.index]) && graph->opcode(producer) == Opcode::concat)
+      std::ranges::for_each(graph->operands(producer), add_writer);
   }
   needed.insert(needed.end(), steps[step].after.begin(), steps[step].after.end());
   std::ranges::sort(needed);
@@ -358,11 +395,13 @@ std::vector<RegionRef> regions_of(const Graph& graph) {
 
 std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order) {
   std::vector<uint32_t> first(graph.home.size()), last(graph.home.size());
+  std::vector<bool> is_written(graph.home.size());
   for (uint32_t position = 0; position < order.size(); ++position) {
     const Step& step = graph.steps[order[position]];
     for (ValueId v : step.writes) {
       const ValueId base = graph.base[v.index];
-      if (base == v) first[v.index] = position;
+      if (!is_written[base.index]) first[base.index] = position;
+      is_written[base.index] = true;
       last[base.index] = position;
     }
     for (ValueId v : step.reads) last[graph.base[v.index].index] = position;

@@ -20,7 +20,8 @@ enum class Home : uint8_t {
   output,
   constant,   // of one element: only those that a command reads or that are outputs
   temporary,  // in the arena
-  view,       // in the memory of its node's operand, a part of it or changed in place
+  view,       // in the memory of its node's operand, a part of it or changed in place; or of a
+              // concat that joins it with others
 };
 
 // Something that is done at once: a kernel, or a node that is a command of its own.
@@ -42,8 +43,11 @@ struct PlannedGraph {
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
   std::vector<ValueId> base;      // by value: whose memory it lies in
-  // By value: what has to be written for it to be read; itself, of a view its operand's.
+  // By value: what has to be written for it to be read; itself, of a view its operand's. A concat
+  // that is a view stands for its operands.
   std::vector<ValueId> version;
+  // By value: the concat that joins it with others and is a view; kNoNode: there is none.
+  std::vector<NodeId> concat;
   std::vector<Layout> layout;   // by value: row-major where the plan says nothing
   std::vector<uint32_t> order;  // steps, as far as the plan says
 

@@ -126,8 +126,21 @@ class RandomFrame {
   void views() {
     for (NodeId n : graph_.nodes()) {
       if (!check_view(graph_, users_, n).ok() || rng_.chance(0.4)) continue;
-      plan_.view[name(graph_.result(n))] = rng_.chance(0.8);
+      if (!lies_nowhere_else(n)) continue;
+      const bool is_view = rng_.chance(0.8);
+      plan_.view[name(graph_.result(n))] = is_view;
+      if (is_view && graph_.opcode(n) == Opcode::concat)
+        for (ValueId v : graph_.operands(n)) is_part_.insert(v.index);
     }
+  }
+
+  // Of what a concat would join, nothing is a view or joined by another one.
+  bool lies_nowhere_else(NodeId n) const {
+    if (graph_.opcode(n) != Opcode::concat) return true;
+    return std::ranges::none_of(graph_.operands(n), [&](ValueId v) {
+      const auto view = plan_.view.find(name(graph_.result(graph_.producer(v))));
+      return is_part_.contains(v.index) || (view != plan_.view.end() && view->second);
+    });
   }
 
   void groups() {
@@ -254,6 +267,7 @@ class RandomFrame {
   const Target& target_;
   Rng& rng_;
   PlannedGraph frame_;
+  std::unordered_set<uint32_t> is_part_;  // values that a concat joins in memory
 };
 
 }  // namespace

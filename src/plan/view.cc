@@ -37,8 +37,29 @@ Status check_slice(Op slice, Type operand, Type result) {
 Status check_opcode(const Graph& graph, NodeId node) {
   const Opcode opcode = graph.opcode(node);
   if (opcode == Opcode::reshape || opcode == Opcode::bitcast || opcode == Opcode::slice) return {};
-  return bad_input("a {} has memory of its own; views are reshapes, bitcasts and slices",
+  return bad_input("a {} has memory of its own; views are reshapes, bitcasts, slices and concats",
                    name(opcode));
+}
+
+Status check_concat(const Graph& graph, const Users& users, NodeId node) {
+  const int64_t axis = graph.op(node).integer("axis");
+  if (first_long_dim(graph.type(graph.result(node))) < axis)
+    return bad_input("its operands do not lie side by side in it");
+  const std::span<const ValueId> operands = graph.operands(node);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Opcode opcode = graph.opcode(graph.producer(operands[i]));
+    const std::string_view name = graph.name(operands[i]);
+    if (opcode == Opcode::parameter || opcode == Opcode::constant)
+      return bad_input("'%{}' is {}, which lies elsewhere", name,
+                       opcode == Opcode::constant ? "a constant" : "an input of the graph");
+    if (users.is_output(operands[i])) return bad_input("'%{}' is an output of the graph", name);
+    if (std::ranges::find(operands.subspan(i + 1), operands[i]) != operands.end())
+      return bad_input("'%{}' stands in it twice", name);
+    const Type type = graph.type(operands[i]);
+    if (!(type.elements() * bits(type.dtype())).divisible_by(8))
+      return bad_input("'%{}' ends within a byte", name);
+  }
+  return {};
 }
 
 }  // namespace
@@ -50,6 +71,7 @@ bool is_number(const Graph& graph, ValueId value) {
 
 Status check_view(const Graph& graph, const Users& users, NodeId node) {
   const Op op = graph.op(node);
+  if (op.opcode() == Opcode::concat) return check_concat(graph, users, node);
   HONE_TRY(check_opcode(graph, node));
   if (users.is_output(graph.result(node)))
     return bad_input("an output of the graph has memory of its own");
@@ -65,6 +87,15 @@ Dim view_offset(const Graph& graph, NodeId node) {
   return HONE_PLANT(view_offset,
                     floordiv(first_element(graph.op(node), operand) * bits(operand.dtype()), 8),
                     Dim(0));
+}
+
+Dim part_offset(const Graph& graph, NodeId concat, size_t operand) {
+  Dim offset = 0;
+  for (ValueId before : graph.operands(concat).first(operand)) {
+    const Type type = graph.type(before);
+    offset = offset + floordiv(type.elements() * bits(type.dtype()), 8);
+  }
+  return offset;
 }
 
 }  // namespace hone

@@ -40,6 +40,7 @@ class Fuser {
   Fusion run() {
     group_of_.assign(graph_.node_count(), kNoGroup);
     feeds_contraction_.assign(graph_.node_count(), false);
+    has_memory_.assign(graph_.node_count(), false);
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;)
       if (const NodeId n{i}; freedom_.is_free[i] && !join(n)) found(n);
     Fusion fusion;
@@ -55,13 +56,27 @@ class Fuser {
 
  private:
   bool can_be_view(NodeId n) const {
-    return freedom_.may_be_view[n.index] && check_view(graph_, users_, n).ok();
+    return freedom_.may_be_view[n.index] && !has_memory_[n.index] &&
+           check_view(graph_, users_, n).ok();
+  }
+
+  // What it joins is written where it lies in the result.
+  bool can_join_in_memory(NodeId concat) const {
+    if (!can_be_view(concat)) return false;
+    return std::ranges::all_of(graph_.operands(concat), [&](ValueId v) {
+      const NodeId producer = graph_.producer(v);
+      return freedom_.is_free[producer.index] && !freedom_.has_memory[v.index] &&
+             !has_memory_[producer.index];
+    });
   }
 
   // A group of its own, or a view.
   void found(NodeId n) {
-    if (can_be_view(n)) {
+    const bool is_concat = graph_.opcode(n) == Opcode::concat;
+    if (is_concat ? can_join_in_memory(n) : can_be_view(n)) {
       views_.push_back(n);
+      if (is_concat)
+        for (ValueId v : graph_.operands(n)) has_memory_[graph_.producer(v).index] = true;
       return;
     }
     group_of_[n.index] = static_cast<uint32_t>(groups_.size());
@@ -72,7 +87,7 @@ class Fuser {
   void take_views(std::vector<NodeId>& nodes, std::vector<NodeId>& views) {
     if (nodes.size() < 2) return;
     std::erase_if(nodes, [&](NodeId n) {
-      if (!can_be_view(n)) return false;
+      if (graph_.opcode(n) == Opcode::concat || !can_be_view(n)) return false;
       const NodeId source = graph_.producer(graph_.operands(n)[0]);
       if (group_of_[source.index] == group_of_[n.index]) return false;
       group_of_[n.index] = kNoGroup;
@@ -217,6 +232,7 @@ class Fuser {
   std::vector<uint32_t> group_of_;           // by node
   std::vector<bool> feeds_contraction_;      // by node: in the group of the contraction
   std::vector<NodeId> views_;
+  std::vector<bool> has_memory_;  // by node: a part of a concat
   std::unordered_map<uint64_t, Cost> costs_;
 };
 

@@ -44,6 +44,8 @@ class FramePlanner {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       freedom.has_memory[i] =
           plan_.layout.contains(name(ValueId{i})) || plan_.offset.contains(name(ValueId{i}));
+    bool has_conv = false;
+    for (NodeId n : graph_.nodes()) has_conv = has_conv || graph_.opcode(n) == Opcode::conv;
     for (const Step& step : frame_.steps) {
       if (!step.name.empty()) continue;
       const NodeId n = step.nodes[0];
@@ -53,12 +55,21 @@ class FramePlanner {
                                      !freedom.has_memory[graph_.result(n).index] &&
                                      !operands.empty() && !operands[0].is_none() &&
                                      !plan_.layout.contains(name(operands[0]));
+      // Images of convs lie as these want them.
+      if (graph_.opcode(n) == Opcode::concat && graph_.type(graph_.result(n)).rank() > 2)
+        freedom.may_be_view[n.index] = freedom.may_be_view[n.index] && !has_conv;
     }
-    // What changes in place lies in memory of its own.
+    // What changes in place, or is joined in memory, is no view.
+    const auto keep = [&](NodeId n) {
+      for (ValueId v : graph_.operands(n))
+        if (!v.is_none()) freedom.may_be_view[graph_.producer(v).index] = false;
+    };
     for (const Step& step : frame_.steps)
-      if (step.in_place)
-        for (ValueId v : graph_.operands(step.nodes[0]))
-          if (!v.is_none()) freedom.may_be_view[graph_.producer(v).index] = false;
+      if (step.in_place) keep(step.nodes[0]);
+    for (NodeId n : frame_.concat)
+      if (n != NodeId{}) keep(n);
+    for (uint32_t i = 0; i < graph_.value_count(); ++i)
+      if (frame_.concat[i] != NodeId{}) freedom.has_memory[i] = true;
     return freedom;
   }
 

@@ -30,7 +30,7 @@ enum class Role : uint8_t {
   output,     // written, and may be read back
   constant,   // only read
   temporary,  // memory of the frame
-  view,       // a part of another buffer; only read
+  view,       // a part of another buffer, written if that may be
 };
 std::string_view name(Role role);
 

@@ -21,6 +21,7 @@ class FrameVerifier {
     HONE_TRY(offsets());
     is_written_.resize(frame_.buffers.size());
     is_given_away_.resize(frame_.buffers.size());
+    parts_.resize(frame_.buffers.size());
     for (CommandId c = 0; c < frame_.commands.size(); ++c) {
       Status status = command(c);
       if (!status.ok())
@@ -28,7 +29,7 @@ class FrameVerifier {
             fmt::format("command {} '{}'", c, frame_.commands[c].name));
     }
     for (BufferId b : buffers_of(frame_, Role::output))
-      if (!is_written_[b]) return bad_input("output %{} is never written", buffer(b).name);
+      if (!is_known(b)) return bad_input("output %{} is never written", buffer(b).name);
     HONE_TRY(places());
     return order();
   }
@@ -179,35 +180,81 @@ class FrameVerifier {
   // Only what may be written is, once, and nothing is read before, nor what was given away behind.
   Status memory(const Command& command) {
     for (BufferId b : reads_of(command)) {
-      const BufferId base = base_of(frame_, b);
-      const Role role = buffer(base).role;
-      if (role != Role::input && role != Role::constant && !is_written_[base])
-        return bad_input("%{} is read before it is written", buffer(b).name);
-      if (is_given_away_[base])
+      if (!is_known(b)) return bad_input("%{} is read before it is written", buffer(b).name);
+      if (is_given_away_[base_of(frame_, b)])
         return bad_input("%{} is read when an output that lies in it has changed", buffer(b).name);
     }
-    std::vector<BufferId> writes = writes_of(command);
-    std::ranges::sort(writes);
-    if (auto twice = std::ranges::adjacent_find(writes); twice != writes.end())
-      return bad_input("%{} is written twice", buffer(*twice).name);
+    const std::vector<BufferId> writes = writes_of(command);
     for (BufferId b : writes) {
-      if (buffer(b).role != Role::output && buffer(b).role != Role::temporary)
-        return bad_input("{} %{} is written", name(buffer(b).role), buffer(b).name);
+      const BufferId base = base_of(frame_, b);
+      if (buffer(base).role != Role::output && buffer(base).role != Role::temporary)
+        return bad_input("{} %{} is written", name(buffer(base).role), buffer(b).name);
+    }
+    HONE_TRY(apart(command, writes));
+    for (BufferId b : writes) {
+      if (b != base_of(frame_, b) && !is_written_[b]) parts_[base_of(frame_, b)].push_back(b);
       is_written_[b] = true;
     }
-    if (is_from_donor(command)) return {};
-    for (BufferId& b : writes) {
-      b = place_of(frame_, b);
-      is_given_away_[b] = buffer(b).role == Role::input;
+    return {};
+  }
+
+  // Whether its contents are there: it was written, or what it lies in, or parts that it consists
+  // of.
+  bool is_known(BufferId b) {
+    const BufferId base = base_of(frame_, b);
+    const Role role = buffer(base).role;
+    if (role == Role::input || role == Role::constant || is_written_[b] || is_written_[base])
+      return true;
+    const Dim end = begin(b) + bytes_of(type(b));
+    Dim at = begin(b);
+    for (bool goes_on = true; goes_on && !provably_le(end, at);) {
+      goes_on = false;
+      for (BufferId part : parts_[base]) {
+        const Dim behind = begin(part) + bytes_of(type(part));
+        if (!provably_le(begin(part), at) || !provably_lt(at, behind)) continue;
+        at = behind;
+        goes_on = true;
+      }
     }
-    std::ranges::sort(writes);
+    is_written_[b] = provably_le(end, at);
+    return is_written_[b];
+  }
+  Dim begin(BufferId b) const {
+    return buffer(b).role == Role::view ? buffer(b).view.offset : Dim(0);
+  }
+
+  // What a command writes overlaps nothing else that it writes or reads; but for states of loops,
+  // and for inputs on their way to outputs that may lie in them.
+  Status apart(const Command& command, const std::vector<BufferId>& writes) {
+    if (is_from_donor(command)) return {};
+    std::multimap<BufferId, BufferId> written;  // by place
+    for (BufferId b : writes) {
+      const BufferId place = place_of(frame_, b);
+      if (std::optional<BufferId> other = overlapping(b, place, written))
+        return bad_input("%{} is written twice",
+                         buffer(b).role == Role::view ? buffer(*other).name : buffer(b).name);
+      written.emplace(place, b);
+      is_given_away_[place] = buffer(place).role == Role::input;
+    }
     std::vector<BufferId> reads = reads_of(command);
     for (const Change& change : changes_of(command))
       reads.erase(std::ranges::find(reads, change.state));
     for (BufferId b : reads)
-      if (std::ranges::binary_search(writes, place_of(frame_, b)))
+      if (overlapping(b, place_of(frame_, b), written))
         return bad_input("%{} is read and written", buffer(b).name);
     return {};
+  }
+
+  std::optional<BufferId> overlapping(BufferId b, BufferId place,
+                                      const std::multimap<BufferId, BufferId>& written) const {
+    const auto [first, last] = written.equal_range(place);
+    for (auto other = first; other != last; ++other) {
+      const BufferId o = other->second;
+      const bool is_apart = provably_le(begin(b) + bytes_of(type(b)), begin(o)) ||
+                            provably_le(begin(o) + bytes_of(type(o)), begin(b));
+      if (!is_apart || b == o) return o;
+    }
+    return std::nullopt;
   }
 
   bool is_from_donor(const Command& command) const {
@@ -215,7 +262,7 @@ class FrameVerifier {
     return copy != nullptr && buffer(copy->to).donor == copy->from;
   }
 
-  Status check(const Launch& c) const {
+  Status check(const Launch& c) {
     if (c.kernel >= program_.kernels.size()) return bad_input("there is no kernel {}", c.kernel);
     const TileProgram& tiles = program_.kernels[c.kernel].tiles;
     std::vector<Type> inputs, outputs;
@@ -224,8 +271,7 @@ class FrameVerifier {
       if (!is_result(b.role)) continue;
       const size_t result = outputs.size();
       outputs.push_back(b.type);
-      if (b.role == BufferRole::update && result < c.outputs.size() &&
-          !is_written_[c.outputs[result]])
+      if (b.role == BufferRole::update && result < c.outputs.size() && !is_known(c.outputs[result]))
         return bad_input("%{} is updated before it is written", buffer(c.outputs[result]).name);
     }
     HONE_TRY(same_types("inputs", tiles.name, inputs, c.inputs));
@@ -324,7 +370,8 @@ class FrameVerifier {
   const Program& program_;
   const Frame& frame_;
   std::vector<bool> is_written_;
-  std::vector<bool> is_given_away_;  // inputs: an output that may lie in it has changed
+  std::vector<std::vector<BufferId>> parts_;  // by base: views that were written
+  std::vector<bool> is_given_away_;           // inputs: an output that may lie in it has changed
 };
 
 // `frames` has those that others run before them.

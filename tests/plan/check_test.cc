@@ -129,8 +129,9 @@ TEST(PlanCheck, GroupsThatWaitForEachOther) {
 
 TEST(PlanCheck, Views) {
   EXPECT_THAT(error_of("view %zz = yes"), HasSubstr("the graph has no value '%zz' (view %zz)"));
-  EXPECT_THAT(error_of("view %e = yes"),
-              HasSubstr("a exp has memory of its own; views are reshapes, bitcasts and slices"));
+  EXPECT_THAT(
+      error_of("view %e = yes"),
+      HasSubstr("a exp has memory of its own; views are reshapes, bitcasts, slices and concats"));
   EXPECT_THAT(error_of("view %odd = yes"),
               HasSubstr("its elements are apart: it takes 2 of 8 in dim 1 (view %odd)"));
   EXPECT_THAT(error_of("view %places = yes"), HasSubstr("'%places' is result 1 of a node"));
@@ -154,6 +155,38 @@ TEST(PlanCheck, Views) {
                     "stride = [2]} %z = neg %y return %z }",
                     "plan @g { view %y = yes }"),
               HasSubstr("it takes one of 2 elements in dim 0 (view %y)"));
+}
+
+TEST(PlanCheck, ConcatsThatAreViews) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%x: f32[4, 6]) -> (f32[9, 6], f32[4, 12], f32[8, 6], f32[8, 6], f32[8, 6], f32[4, 6]) {
+      %a = exp %x
+      %b = neg %x
+      %o = sin %x
+      %r = reshape %a {dims = [4, 6]}
+      %s = slice %b {start = [1, 0], limit = [2, 6]}
+      %rows = concat %a, %b, %s {axis = 0}
+      %columns = concat %a, %b {axis = 1}
+      %again = concat %b, %b {axis = 0}
+      %given = concat %x, %b {axis = 0}
+      %out = concat %b, %o {axis = 0}
+      return %rows, %columns, %again, %given, %out, %o
+    })")
+                          .value();
+  const auto error = [&](std::string_view entries) {
+    const Plan plan = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
+    const Status status = check(plan, graph, target());
+    return status.ok() ? "" : status.error().to_string();
+  };
+  EXPECT_EQ(error("view %rows = yes"), "");
+  EXPECT_THAT(error("view %rows = yes view %s = yes"), HasSubstr("'%s' is a view (view %rows)"));
+  EXPECT_THAT(error("view %columns = yes"), HasSubstr("do not lie side by side"));
+  EXPECT_THAT(error("view %again = yes"), HasSubstr("'%b' stands in it twice"));
+  EXPECT_THAT(error("view %given = yes"), HasSubstr("'%x' is an input of the graph"));
+  EXPECT_THAT(error("view %out = yes"), HasSubstr("'%o' is an output of the graph"));
+  EXPECT_THAT(error("view %rows = yes fuse @k = {%rows}"), HasSubstr("'%rows' is a view"));
+  EXPECT_THAT(error("view %rows = yes layout %a = [1, 0]"), HasSubstr("it lies in other memory"));
+  EXPECT_THAT(error("view %rows = yes offset %a = 0"), HasSubstr("it lies in the memory of %rows"));
 }
 
 TEST(PlanCheck, Layouts) {

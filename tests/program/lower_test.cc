@@ -111,6 +111,35 @@ TEST(Lower, ViewsAreViewsOfViews) {
   EXPECT_THAT(print(*program), HasSubstr("view %d: f32[3, 2] = %a [40]"));
 }
 
+// What a concat joins is written where it lies in the result, or in the output.
+TEST(Lower, ConcatsAreMemory) {
+  const std::string_view text =
+      "graph @g(%x: f32[4, 6], %z: f32[4, 6], %p: f32[2], %at: i32[]) {\n"
+      "  %a = sort %x {axis = 1}\n"
+      "  %b = sort %z {axis = 1}\n"
+      "  %c = concat %a, %b {axis = 0}\n"
+      "  %d = sort %c {axis = 0}\n"
+      "  %e = cumulative %b {kind = sum, axis = 0}\n"
+      "  %r = reshape %a {dims = [24]}\n"
+      "  %s = slice %r {start = [3], limit = [9]}\n"
+      "  %t = sort %s {axis = 0}\n"
+      "  %f = concat %d, %e {axis = 0}\n"
+      "  return %f, %t\n"
+      "}\n";
+  check_text(text);
+  const Graph graph = prepared(text);
+  Plan plan;
+  for (const char* view : {"c", "f", "r", "s"}) plan.view[view] = true;
+  plan = complete(graph, plan, two_cores()).value();
+  check_lowered(graph, plan, random_inputs(graph, 1).value());
+  const std::string program = print(lower(graph, plan, two_cores()).value());
+  EXPECT_THAT(program, HasSubstr("view %b: f32[4, 6] = %c [96]"));
+  EXPECT_THAT(program, HasSubstr("view %s: f32[6] = %c [12]"));
+  EXPECT_THAT(program, HasSubstr("view %e: f32[4, 6] = %f [192]"));
+  EXPECT_THAT(program, Not(HasSubstr("tiles @concat")));
+  EXPECT_THAT(print(lowered(text)), Not(HasSubstr("tiles @concat")));
+}
+
 TEST(Lower, EqualKernelsAreBuiltOnce) {
   const Program program = lowered(
       "graph @g(%x: f32[8], %z: f32[8]) {\n"

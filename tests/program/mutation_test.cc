@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "plan/planned.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "tests/program/lower_testing.h"
@@ -145,20 +146,53 @@ Plan gemm_plan(const Graph& graph) {
   return plan;
 }
 
+// Weights that lie with their channels last: a gemm takes its reduction in that order, a nest does
+// not.
+constexpr std::string_view kTurned = R"(
+graph @conv(%x: f32[1, 8, 12, 12], %v: f32[16, 8, 3, 3]) -> f32[1, 16, 12, 12] {
+  %w = exp %v
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})";
+
+Plan turned_plan(const Graph& graph) {
+  const Plan partial =
+      parse_plan("plan @conv { fuse @w = {%w} fuse @y = {%y} layout %w = [0, 2, 3, 1] }").value();
+  Plan plan = complete(graph, partial, two_cores()).value();
+  const PlannedGraph planned = hone::planned(plan, graph).value();
+  for (const Step& step : planned.steps)
+    if (step.name == "y")
+      plan.schedule[kernel_hash(body_of(planned, Users(graph), step))] = {
+          .algorithm = Algorithm::gemm, .order = {0, 1, 2, 3}, .lanes = {{3, 4}}};
+  return plan;
+}
+
+// Of a graph.
+std::pair<Graph, Plan> plan_of(uint64_t seed) {
+  const auto with = [](Graph graph, const auto& plan) {
+    Plan made = plan(graph);
+    return std::pair(std::move(graph), std::move(made));
+  };
+  const auto random = [&](const Graph& graph) { return random_plan(graph, two_cores(), seed); };
+  switch (seed) {
+    case 0: return with(prepared(kControl), random);
+    case 1: return with(prepared(kConv), gemm_plan);
+    case 2: return with(prepared(kTurned), turned_plan);
+    case 3:
+      return with(prepared(kUpdates),
+                  [](const Graph& graph) { return complete(graph, {}, two_cores()).value(); });
+    default:
+      return with(prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64})),
+                  random);
+  }
+}
+
 // Another schedule may be another spelling of the same loops (generic, or a nest of one order), so
 // of these only some must count; of the others all.
 TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    const Graph graph =
-        seed == 0   ? prepared(kControl)
-        : seed == 1 ? prepared(kConv)
-        : seed == 2
-            ? prepared(kUpdates)
-            : prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64}));
-    const Plan plan = seed == 1   ? gemm_plan(graph)
-                      : seed == 2 ? complete(graph, {}, two_cores()).value()
-                                  : random_plan(graph, two_cores(), seed);
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    const auto [graph, plan] = plan_of(seed);
     Result<Program> program = lower(graph, plan, two_cores());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     const std::string text = print(*program);

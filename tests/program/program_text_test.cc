@@ -211,6 +211,36 @@ TEST(ProgramVerify, RefusesWhatCannotRun) {
   EXPECT_EQ(error("after 0, 1, 2", "after 1, 2"), "verified");
 }
 
+// Memory that is written in parts.
+TEST(ProgramVerify, PartsAreWrittenBeforeTheWholeIsRead) {
+  const std::string text = "program @p {\n  threads 1\n" + std::string(kKernels) +
+                           "  frame @main(%x: f32[4]) -> (%y: f32[8]) {\n"
+                           "    temporary %t: f32[8]\n"
+                           "    view %a: f32[4] = %t [0]\n"
+                           "    view %b: f32[4] = %t [16]\n"
+                           "    view %m: f32[4] = %t [8]\n"
+                           "    view %c: f32[4] = %y [0]\n"
+                           "    view %d: f32[4] = %y [16]\n"
+                           "    0 @a = launch @negate(%x) -> (%a)\n"
+                           "    1 @b = launch @add(%a, %x) -> (%b) after 0\n"
+                           "    2 @c = launch @negate(%m) -> (%c) after 0, 1\n"
+                           "    3 @d = launch @add(%c, %m) -> (%d) after 0, 1, 2\n"
+                           "  }\n}\n";
+  auto error = [&](std::string_view from, std::string_view to) {
+    Status status = verify(parsed(replaced(text, from, to)));
+    return status.ok() ? "verified" : status.error().to_string();
+  };
+  EXPECT_EQ(error("", ""), "verified");
+  EXPECT_THAT(error("(%a, %x) -> (%b)", "(%m, %x) -> (%b)"),
+              HasSubstr("%m is read before it is written"));
+  EXPECT_THAT(error("(%a, %x) -> (%b)", "(%a, %x) -> (%m)"), HasSubstr("%a is read and written"));
+  EXPECT_THAT(error("add(%c, %m) -> (%d)", "negate(%m) -> (%c)"),
+              HasSubstr("output %y is never written"));
+  EXPECT_THAT(error("%c: f32[4] = %y [0]", "%c: f32[4] = %x [0]"),
+              HasSubstr("input %c is written"));
+  EXPECT_THAT(error("(%c) after 0, 1", "(%c) after 0"), HasSubstr("does not wait for command 1"));
+}
+
 // An output that may lie in an input.
 constexpr std::string_view kDonated =
     "program @p {\n  threads 1\n"

@@ -154,6 +154,7 @@ class GraphLowering {
   }
 
   void add_buffer(ValueId v) {
+    if (buffers_[v.index]) return;
     const std::string_view name = graph_.name(v);
     switch (planned_.home[v.index]) {
       case Home::none:
@@ -172,6 +173,14 @@ class GraphLowering {
         return;
       }
       case Home::view: {
+        if (const NodeId concat = planned_.concat[v.index]; concat != NodeId{}) {
+          const std::span<const ValueId> parts = graph_.operands(concat);
+          const auto at = static_cast<size_t>(std::ranges::find(parts, v) - parts.begin());
+          add_buffer(graph_.result(concat));
+          buffers_[v.index] = frame_.add_view(name, graph_.type(v), buffer(graph_.result(concat)),
+                                              part_offset(graph_, concat, at));
+          return;
+        }
         const NodeId n = graph_.producer(v);
         if (planned_.step_of[n.index] != kNoStep) {
           buffers_[v.index] = buffer(planned_.base[v.index]);
