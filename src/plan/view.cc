@@ -1,5 +1,7 @@
 #include "plan/view.h"
 
+#include <algorithm>
+
 #include "base/planted.h"
 
 namespace hone {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/rng.h"
+#include "base/text.h"
 #include "compile/compilation.h"
 
 #include "ir/reference/evaluate.h"

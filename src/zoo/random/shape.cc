@@ -130,11 +130,14 @@ void dynamic_sliced(Generator& g, Opcode opcode, DType dtype) {
   g.keep_like(g.builder().op(opcode, operands, {{"sizes", part_sizes(g, x)}}), x);
 }
 
-// What an update changes: half of the time something that was just computed for it.
+// What an update changes: half of the time something that was just computed for it, and for whoever
+// comes later; sometimes another node has read it before.
 Value changed(Generator& g, Value x) {
   if (x.rank() == 0 || g.rng().chance(0.5)) return x;
   Value y = g.builder().op(Opcode::reverse, {x}, {{"axes", Ints{g.axis(x)}}});
-  g.set_bound(y, g.bound(x));
+  g.keep_like(y, x);
+  if (g.rng().chance(0.3))
+    g.keep_like(g.builder().op(Opcode::reverse, {y}, {{"axes", Ints{g.axis(y)}}}), x);
   return y;
 }
 
