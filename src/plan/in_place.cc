@@ -52,14 +52,15 @@ class Finder {
   void look() {
     readers_.resize(graph_.value_count());
     followers_.resize(planned_.steps.size());
-    is_changed_.resize(graph_.value_count());
+    is_in_place_.resize(planned_.steps.size());
+    is_tried_.resize(graph_.value_count());
     for (uint32_t s = 0; s < planned_.steps.size(); ++s) {
       for (ValueId v : planned_.steps[s].reads)
         readers_[planned_.version[v.index].index].push_back(s);
       for (uint32_t needed : planned_.needs(s)) followers_[needed].push_back(s);
-      if (planned_.steps[s].in_place) is_changed_[planned_.steps[s].reads[0].index] = true;
+      is_in_place_[s] = planned_.steps[s].in_place;
+      if (is_in_place_[s]) is_tried_[planned_.steps[s].reads[0].index] = true;
     }
-    is_tried_ = is_changed_;
     for (size_t i = 1; i < planned_.order.size(); ++i)
       followers_[planned_.order[i - 1]].push_back(planned_.order[i]);
   }
@@ -68,12 +69,12 @@ class Finder {
     const ValueId x = graph_.operands(n)[0];
     if (const auto behind = updates_of_input(graph_, n))
       for (NodeId update : *behind)
-        if (!is_changed_[graph_.operands(update)[0].index]) return false;
-    if (is_tried_[x.index]) return false;  // what reads it behind the last update does so for all
+        if (!is_in_place_[planned_.step_of[update.index]]) return false;
+    if (is_tried_[x.index]) return false;  // one may be; what is behind the last is behind all
     is_tried_[x.index] = true;
     const uint32_t step = planned_.step_of[n.index];
     if (readers_[x.index].size() > 1 && is_read_behind(step, x)) return false;
-    is_changed_[x.index] = true;
+    is_in_place_[step] = true;
     for (uint32_t reader : readers_[x.index])
       if (reader != step) followers_[reader].push_back(step);
     return true;
@@ -98,8 +99,8 @@ class Finder {
   const Users& users_;
   std::vector<std::vector<uint32_t>> readers_;    // by version
   std::vector<std::vector<uint32_t>> followers_;  // by step
-  std::vector<bool> is_changed_;                  // by value: in place
-  std::vector<bool> is_tried_;                    // by value
+  std::vector<bool> is_in_place_;                 // by step
+  std::vector<bool> is_tried_;                    // by value: whether an update of it is in place
   size_t searched_ = 0;                           // steps
 };
 

@@ -64,8 +64,11 @@ class FramePlanner {
       for (ValueId v : graph_.operands(n))
         if (!v.is_none()) freedom.may_be_view[graph_.producer(v).index] = false;
     };
-    for (const Step& step : frame_.steps)
-      if (step.in_place) keep(step.nodes[0]);
+    for (const Step& step : frame_.steps) {
+      if (!step.in_place) continue;
+      keep(step.nodes[0]);
+      for (ValueId v : {step.reads[0], step.writes[0]}) freedom.has_memory[v.index] = true;
+    }
     for (NodeId n : frame_.concat)
       if (n != NodeId{}) keep(n);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)

@@ -152,6 +152,16 @@ TEST(InPlace, AnInputIsChangedAllTheWay) {
   EXPECT_EQ(planned_in_place(text), "u v ");
   EXPECT_EQ(planned_in_place(text, "in_place %v = no"), "not v ");
   EXPECT_EQ(planned_in_place(text, "in_place %u = no"), "not u v ");
+  // Of two updates of one value at most one is in place, and not the one that leads to the output.
+  EXPECT_EQ(planned_in_place(R"(
+    graph @g(%x: f32[8] donate 0, %p: f32[2], %at: i32[], %b: i32[]) -> (f32[8], f32[8]) {
+      %u = dynamic_update %x, %p, %at
+      %v = dynamic_update %u, %p, %at
+      %w = dynamic_update %u, %p, %b
+      %s = sort %w {axis = 0}
+      return %v, %s
+    })"),
+            "w ");
 }
 
 TEST(InPlace, ThePlannerDoesWhatItCan) {
@@ -193,6 +203,18 @@ TEST(InPlace, ThePlannerDoesWhatItCan) {
   })",
                              "offset %a = 64"),
             "");
+  constexpr std::string_view joined = R"(
+    graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> (f32[16], f32[8]) {
+      %a = sort %x {axis = 0}
+      %b = cumulative %a {kind = sum, axis = 0}
+      %r = concat %a, %b {axis = 0}
+      %u = dynamic_update %a, %p, %at
+      %t = sort %r {axis = 0}
+      %s = sort %u {axis = 0}
+      return %t, %s
+    })";
+  EXPECT_EQ(planned_in_place(joined), "");
+  EXPECT_EQ(planned_in_place(joined, "in_place %u = yes"), "u ");
   // The state of a loop, and one that is needed when it has changed.
   EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %y: f32[8], %p: f32[4, 2], %at: i32[]) {
     %f, %h, %ys = scan %x, %y, %p {carried = 2} body (%s: f32[8], %t: f32[8], %r: f32[2]) {
