@@ -262,7 +262,9 @@ constexpr Command kCommands[] = {
              "rounded and fp32, see 'hone help run', and compiles and runs it. The distance of "
              "rounded and fp32 from wide says how much of a difference rounding explains; native "
              "code may be four times as far from wide as fp32 is, or four units in the last place "
-             "of the largest number. With --expect, all four are compared with that, too.",
+             "of the largest number. That is meant over several inputs: over one, and few outputs, "
+             "fp32 may have been lucky; --seed gives others. With --expect, all four are compared "
+             "with that, too.",
      .positionals = kModel,
      .options = kCheck,
      .examples = kCheckExamples,
