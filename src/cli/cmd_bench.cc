@@ -8,6 +8,7 @@
 #include "report/profile.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace hone::cli {
 namespace {
@@ -66,18 +67,22 @@ Status bench_graph(const Graph& graph, const RunInputs& inputs, const NativeOpti
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
   Compilation compilation(HONE_TRY(specialize(graph, inputs.bindings)), options.target, compile);
-  Caller caller(HONE_TRY(compilation.executable()), inputs.tensors);
-  if (request.donates) HONE_TRY(caller.give_up());
-  HONE_TRY(caller.run());
+  std::optional<Caller> caller;
+  const double first = HONE_TRY(measure_once([&]() -> Status {
+    caller.emplace(HONE_TRY(compilation.executable()), inputs.tensors);
+    if (request.donates) HONE_TRY(caller->give_up());
+    return caller->run();
+  }));
   const Timing timing =
-      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller.run(); }));
+      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller->run(); }));
   console.print("{}\n", timing.to_string());
+  console.note("compiled and run once in {}", format_seconds(first));
   if (!request.is_profiled) return {};
 
   Profile profile;
   const RunOptions run = {.cancel = &console.cancel(), .profile = &profile};
   const Timing profiled =
-      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller.run(run); }));
+      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller->run(run); }));
   const auto runs = static_cast<int64_t>(profiled.seconds.size());
   const std::string table =
       HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),

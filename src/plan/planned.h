@@ -46,7 +46,7 @@ struct PlannedGraph {
   // By value: what has to be written for it to be read; itself, of a view its operand's. A concat
   // that is a view stands for its operands.
   std::vector<ValueId> version;
-  // By value: the concat that joins it with others and is a view; kNoNode: there is none.
+  // By value: the concat that joins it with others and is a view; NodeId{}: there is none.
   std::vector<NodeId> concat;
   std::vector<Layout> layout;   // by value: row-major where the plan says nothing
   std::vector<uint32_t> order;  // steps, as far as the plan says

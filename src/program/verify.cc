@@ -230,9 +230,7 @@ class FrameVerifier {
     std::multimap<BufferId, BufferId> written;  // by place
     for (BufferId b : writes) {
       const BufferId place = place_of(frame_, b);
-      if (std::optional<BufferId> other = overlapping(b, place, written))
-        return bad_input("%{} is written twice",
-                         buffer(b).role == Role::view ? buffer(*other).name : buffer(b).name);
+      if (overlaps(b, place, written)) return bad_input("%{} is written twice", buffer(b).name);
       written.emplace(place, b);
       is_given_away_[place] = buffer(place).role == Role::input;
     }
@@ -240,21 +238,20 @@ class FrameVerifier {
     for (const Change& change : changes_of(command))
       reads.erase(std::ranges::find(reads, change.state));
     for (BufferId b : reads)
-      if (overlapping(b, place_of(frame_, b), written))
+      if (overlaps(b, place_of(frame_, b), written))
         return bad_input("%{} is read and written", buffer(b).name);
     return {};
   }
 
-  std::optional<BufferId> overlapping(BufferId b, BufferId place,
-                                      const std::multimap<BufferId, BufferId>& written) const {
+  bool overlaps(BufferId b, BufferId place,
+                const std::multimap<BufferId, BufferId>& written) const {
     const auto [first, last] = written.equal_range(place);
-    for (auto other = first; other != last; ++other) {
-      const BufferId o = other->second;
-      const bool is_apart = provably_le(begin(b) + bytes_of(type(b)), begin(o)) ||
-                            provably_le(begin(o) + bytes_of(type(o)), begin(b));
-      if (!is_apart || b == o) return o;
-    }
-    return std::nullopt;
+    return std::any_of(first, last, [&](const auto& entry) {
+      const BufferId other = entry.second;
+      const bool is_apart = provably_le(begin(b) + bytes_of(type(b)), begin(other)) ||
+                            provably_le(begin(other) + bytes_of(type(other)), begin(b));
+      return b == other || !is_apart;
+    });
   }
 
   bool is_from_donor(const Command& command) const {

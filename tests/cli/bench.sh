@@ -7,6 +7,7 @@ grep -q "compiled and run once in" err
 "$HONE" bench zoo:mlp,size=tiny --seconds 0.01 --cache none --threads 1 --profile >profile 2>err
 grep -Eq "^kernel +first +launches +writes +algorithm +schedule +time +share" profile
 grep -Eq "^all +[0-9.]+ [a-z]+$" profile
+grep -q "compiled and run once in" err
 # Its keys are those of the plan.
 "$HONE" compile zoo:mlp,size=tiny --threads 1 --cache none --emit plan >plan
 for key in $(grep -Eo "0x[0-9a-f]{16}" profile); do grep -q "schedule $key = " plan; done
