@@ -5,6 +5,7 @@
 #include "plan/kernel_body.h"
 #include "plan/plan.h"
 #include "plan/planned.h"
+#include "tests/plan/plan_testing.h"
 #include "tests/target/target_testing.h"
 
 namespace hone {
@@ -48,14 +49,7 @@ graph @g(%x: f32[4, 8], %k: i32[8], %p: bool[]) -> (f32[4, 8], f32[8], f32[32], 
 Graph graph() { return parse_graph(kGraph).value(); }
 Target target() { return parse_target(kSampleTarget, "t").value(); }
 
-Status status_of(std::string_view entries) {
-  const std::string text = fmt::format("plan @g {{ {} }}", entries);
-  return check(parse_plan(text).value(), graph(), target());
-}
-std::string error_of(std::string_view entries) {
-  const Status status = status_of(entries);
-  return status.ok() ? "" : status.error().to_string();
-}
+std::string error_of(std::string_view entries) { return check_error(graph(), entries); }
 
 TEST(PlanCheck, AcceptsWhatFits) {
   EXPECT_EQ(error_of(""), "");
@@ -173,11 +167,7 @@ TEST(PlanCheck, ConcatsThatAreViews) {
       return %rows, %columns, %again, %given, %out, %o
     })")
                           .value();
-  const auto error = [&](std::string_view entries) {
-    const Plan plan = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
-    const Status status = check(plan, graph, target());
-    return status.ok() ? "" : status.error().to_string();
-  };
+  const auto error = [&](std::string_view entries) { return check_error(graph, entries); };
   EXPECT_EQ(error("view %rows = yes"), "");
   EXPECT_THAT(error("view %rows = yes view %s = yes"), HasSubstr("'%s' is a view (view %rows)"));
   EXPECT_THAT(error("view %columns = yes"), HasSubstr("do not lie side by side"));

@@ -7,7 +7,7 @@
 #include "plan/planned.h"
 #include "plan/prepare.h"
 #include "planner/planner.h"
-#include "tests/target/target_testing.h"
+#include "tests/plan/plan_testing.h"
 
 namespace hone {
 namespace {
@@ -35,9 +35,7 @@ graph @g(%x: f32[8], %cache: f32[8] donate 1, %kept: f32[8], %p: f32[2], %at: i3
 )";
 
 std::string error_of(std::string_view entries, std::string_view graph = kGraph) {
-  const std::string text = fmt::format("plan @g {{ {} }}", entries);
-  const Status status = check(parse_plan(text).value(), parse_graph(graph).value(), target());
-  return status.ok() ? "" : status.error().to_string();
+  return check_error(parse_graph(graph).value(), entries);
 }
 
 TEST(InPlace, IsForUpdatesOfWhatNobodyElseHas) {
@@ -109,8 +107,7 @@ TEST(InPlace, AChainLiesInOnePlace) {
     return %v
   })")
                           .value();
-  const Plan plan =
-      parse_plan("plan @g { in_place %u = yes in_place %v = yes view %r = yes }").value();
+  const Plan plan = plan_of("in_place %u = yes in_place %v = yes view %r = yes");
   const PlannedGraph planned = hone::planned(plan, graph).value();
   std::map<std::string_view, ValueId> values;
   for (uint32_t i = 0; i < graph.value_count(); ++i)
@@ -125,8 +122,7 @@ TEST(InPlace, AChainLiesInOnePlace) {
 
 std::string planned_in_place(std::string_view text, std::string_view entries = "") {
   const Graph graph = prepare(parse_graph(text).value()).value();
-  const Plan partial = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
-  const Result<Plan> plan = complete(graph, partial, target());
+  const Result<Plan> plan = complete(graph, plan_of(entries), target());
   if (!plan.ok()) return plan.error().to_string();
   std::string result;
   for (const auto& [value, is_in_place] : plan->in_place)
