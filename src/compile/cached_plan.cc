@@ -17,14 +17,14 @@ std::string plan_key(const Graph& graph, const Plan& partial, const Target& targ
 }
 
 Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
-                         CompileCache* cache) {
-  if (cache == nullptr) return complete(graph, partial, target);
+                         CompileCache* cache, const CancelToken* cancel) {
+  if (cache == nullptr) return complete(graph, partial, target, cancel);
   const std::string key = plan_key(graph, partial, target);
   if (const std::optional<std::string> text = cache->find(key)) {
     Result<Plan> known = parse_plan(*text);
     if (known.ok() && check_complete(*known, graph, target).ok()) return known;
   }
-  Plan plan = HONE_TRY(complete(graph, partial, target));
+  Plan plan = HONE_TRY(complete(graph, partial, target, cancel));
   // A cache that cannot be written to costs time, nothing else.
   (void)cache->put(key, print(plan)).ok();
   return plan;

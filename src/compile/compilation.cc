@@ -54,13 +54,14 @@ Result<const Plan*> Compilation::plan() {
   return at(Stage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     HONE_TRY(check_given_plan());
-    return cached_plan(*graph, options_.plan, target_, options_.cache);
+    return cached_plan(*graph, options_.plan, target_, options_.cache, options_.cancel);
   });
 }
 
 Result<const Program*> Compilation::program() {
   const Plan* plan = HONE_TRY(this->plan());
-  return at(Stage::program, program_, [&] { return lower(*graph_, *plan, target_); });
+  return at(Stage::program, program_,
+            [&] { return lower(*graph_, *plan, target_, options_.cancel); });
 }
 
 Result<std::span<const KernelCode>> Compilation::kernels() {

@@ -31,7 +31,7 @@ struct CompileOptions {
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   Progress* progress = nullptr;
-  const CancelToken* cancel = nullptr;
+  const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.
   std::function<void(Stage, double seconds)> observer = {};
 };

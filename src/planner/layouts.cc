@@ -36,11 +36,12 @@ class LayoutChooser {
         has_conv_(frame.steps.size()),
         readers_(frame.steps.size()) {}
 
-  void run() {
+  Status run() {
     grow_regions();
-    for (std::vector<uint32_t>& steps : regions()) choose(steps);
+    for (std::vector<uint32_t>& steps : regions()) HONE_TRY(choose(steps));
     for (uint32_t s = 0; s < frame_.steps.size(); ++s)
-      if (frame_.steps[s].is_kernel) price(s);
+      if (frame_.steps[s].is_kernel) HONE_TRY(price(s));
+    return {};
   }
 
  private:
@@ -109,7 +110,7 @@ class LayoutChooser {
     return regions;
   }
 
-  void choose(const std::vector<uint32_t>& steps) {
+  Status choose(const std::vector<uint32_t>& steps) {
     std::vector<uint32_t> priced = steps;
     for (uint32_t s : steps) priced.insert(priced.end(), readers_[s].begin(), readers_[s].end());
     std::ranges::sort(priced);
@@ -119,13 +120,14 @@ class LayoutChooser {
     for (const Channels channels : {Channels::second, Channels::in_blocks, Channels::last}) {
       lay(steps, channels);
       double seconds = 0;
-      for (uint32_t s : priced) seconds += price(s);
+      for (uint32_t s : priced) seconds += HONE_TRY(price(s));
       if (seconds < least) {
         least = seconds;
         best = channels;
       }
     }
     lay(steps, best);
+    return {};
   }
 
   void lay(const std::vector<uint32_t>& steps, Channels channels) {
@@ -149,7 +151,7 @@ class LayoutChooser {
   // ---- Weights ----------------------------------------------------------------------------------
 
   // Of the step, with the best layout of its weights, which is left in the frame.
-  double price(uint32_t s) {
+  Result<double> price(uint32_t s) {
     const Step& step = frame_.steps[s];
     if (!step.is_kernel) return 0;
     const ValueId weights = weights_of(step);
@@ -158,7 +160,7 @@ class LayoutChooser {
     double least = std::numeric_limits<double>::infinity();
     for (const Layout& layout : layouts_of_weights(weights)) {
       frame_.layout[weights.index] = layout;
-      const double cost = seconds(step);
+      const double cost = HONE_TRY(seconds(step));
       if (!(cost < least)) continue;
       least = cost;
       best = layout;
@@ -167,8 +169,8 @@ class LayoutChooser {
     return least;
   }
 
-  double seconds(const Step& step) {
-    return chooser_.choose(body_of(frame_, users_, step)).seconds;
+  Result<double> seconds(const Step& step) {
+    return HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
   }
 
   // A constant operand of the step's contraction that nothing else reads.
@@ -225,9 +227,9 @@ class LayoutChooser {
 
 }  // namespace
 
-void choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
-                    ScheduleChooser& chooser, PlannedGraph& frame) {
-  LayoutChooser(users, decided, chooser, frame).run();
+Status choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
+                      ScheduleChooser& chooser, PlannedGraph& frame) {
+  return LayoutChooser(users, decided, chooser, frame).run();
 }
 
 }  // namespace hone

@@ -13,8 +13,8 @@ namespace hone {
 //     time;
 //   * what convs, and pools and pointwise kernels next to them, pass to each other: with channels
 //     in blocks of a vector, or last. All of a region lie alike, or nothing changes; what reads a
-//     region from outside is part of its price.
-void choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
-                    ScheduleChooser& chooser, PlannedGraph& frame);
+//     region from outside is part of its price. Errors are those of the chooser.
+Status choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
+                      ScheduleChooser& chooser, PlannedGraph& frame);
 
 }  // namespace hone

@@ -24,8 +24,8 @@ class FramePlanner {
     frame_ = HONE_TRY(planned(plan_, graph_));
     HONE_TRY(groups());
     HONE_TRY(updates());
-    layouts();
-    schedules();
+    HONE_TRY(layouts());
+    HONE_TRY(schedules());
     order();
     offsets();
     for (const RegionRef& region : regions_of(graph_))
@@ -123,20 +123,22 @@ class FramePlanner {
     return {};
   }
 
-  void layouts() {
-    choose_layouts(users_, plan_.layout, chooser_, frame_);
+  Status layouts() {
+    HONE_TRY(choose_layouts(users_, plan_.layout, chooser_, frame_));
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
         plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
+    return {};
   }
 
-  void schedules() {
+  Status schedules() {
     for (const Step& step : frame_.steps) {
       if (!step.is_kernel) continue;
       const KernelBody body = body_of(frame_, users_, step);
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
-      if (is_new) at->second = chooser_.choose(body).schedule;
+      if (is_new) at->second = HONE_TRY(chooser_.choose(body))->schedule;
     }
+    return {};
   }
 
   void order() {
@@ -171,14 +173,15 @@ class FramePlanner {
 
 }  // namespace
 
-Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
+                      const CancelToken* cancel) {
   HONE_TRY(check(partial, graph, target));
   Plan plan = partial;
   if (!graph.name().empty()) plan.graph = graph.name();
   plan.graph_hash = structural_hash(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  ScheduleChooser chooser(target, *plan.threads);
+  ScheduleChooser chooser(target, *plan.threads, cancel);
   HONE_TRY(FramePlanner(graph, plan, plan, chooser).run());
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.

@@ -276,10 +276,11 @@ class Chooser {
 
 }  // namespace
 
-const PricedSchedule& ScheduleChooser::choose(const KernelBody& body) {
+Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
+  if (cancel_ != nullptr) HONE_TRY(cancel_->check());
   const auto [at, is_new] = known_.try_emplace(kernel_hash(body));
   if (is_new) at->second = Chooser(body, target_, threads_).run();
-  return at->second;
+  return &at->second;
 }
 
 }  // namespace hone

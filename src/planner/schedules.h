@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "base/progress.h"
 #include "plan/kernel_body.h"
 
 namespace hone {
@@ -11,16 +12,20 @@ struct PricedSchedule {
   double seconds = 0;
 };
 
-// The cheapest of a few schedules that can be carried out on a body, looked for once.
+// The cheapest of a few schedules that can be carried out on a body, looked for once. Planning
+// spends its time here, so this is where it stops when it is cancelled.
 class ScheduleChooser {
  public:
-  ScheduleChooser(const Target& target, int64_t threads) : target_(target), threads_(threads) {}
-  const PricedSchedule& choose(const KernelBody& body);
+  ScheduleChooser(const Target& target, int64_t threads, const CancelToken* cancel = nullptr)
+      : target_(target), threads_(threads), cancel_(cancel) {}
+  // The pointer stays good. Errors: interrupted.
+  Result<const PricedSchedule*> choose(const KernelBody& body);
   const Target& target() const { return target_; }
 
  private:
   const Target& target_;
   int64_t threads_;
+  const CancelToken* cancel_;
   std::unordered_map<uint64_t, PricedSchedule> known_;  // by kernel hash
 };
 

@@ -119,6 +119,15 @@ TEST_F(CachedPlan, IsNotKeptAfterAnError) {
   EXPECT_THAT(cache_->list(), IsEmpty());
 }
 
+TEST_F(CachedPlan, IsNotKeptIfItWasCancelled) {
+  CancelToken cancel;
+  cancel.cancel();
+  const Result<Plan> plan = cached_plan(graph_, {}, target_, cache_.get(), &cancel);
+  EXPECT_EQ(plan.error().code(), ErrorCode::interrupted);
+  EXPECT_THAT(cache_->list(), IsEmpty());
+  EXPECT_EQ(taken(), planned());
+}
+
 TEST_F(CachedPlan, CompilationsKeepPlansThatAreNotDrawn) {
   EXPECT_TRUE(Compilation(graph_, target_, {.plan_seed = 1, .cache = cache_.get()}).plan().ok());
   EXPECT_THAT(cache_->list(), IsEmpty());

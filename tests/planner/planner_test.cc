@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "plan/random_plan.h"
+#include "planner/schedules.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
@@ -161,6 +162,33 @@ TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
   }
   EXPECT_GE(packed, 15);
   EXPECT_GE(beside, 15);
+}
+
+TEST(Planner, StopsWhenItIsCancelled) {
+  const Graph graph =
+      prepare(parse_graph("graph @g(%x: f32[64]) -> f32[64] { %y = exp %x return %y }").value())
+          .value();
+  CancelToken cancel;
+  const Plan plan = complete(graph, {}, target(), &cancel).value();
+  cancel.cancel();
+  EXPECT_EQ(complete(graph, {}, target(), &cancel).error().code(), ErrorCode::interrupted);
+  EXPECT_EQ(complete(graph, plan, target(), &cancel).error().code(), ErrorCode::interrupted);
+}
+
+TEST(Planner, StopsBeforeTheNextKernel) {
+  const auto body = [](std::string_view op) {
+    const Graph graph =
+        parse_graph(fmt::format("graph @g(%x: f32[64]) -> f32[64] {{ %y = {} %x return %y }}", op))
+            .value();
+    const NodeId node = graph.producer(graph.outputs()[0]);
+    return body_of(graph, std::span(&node, 1), {});
+  };
+  CancelToken cancel;
+  const Target target = hone::target();
+  ScheduleChooser chooser(target, 1, &cancel);
+  EXPECT_TRUE(chooser.choose(body("exp")).ok());
+  cancel.cancel();
+  EXPECT_EQ(chooser.choose(body("neg")).error().code(), ErrorCode::interrupted);
 }
 
 // Some with updates, which may be in place.

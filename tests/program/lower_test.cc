@@ -399,6 +399,15 @@ TEST(Lower, RefusesPlansThatDoNotFit) {
   EXPECT_THAT(error(graph, changed), HasSubstr("schedule"));
 }
 
+TEST(Lower, StopsWhenItIsCancelled) {
+  const Graph graph = prepared("graph @g(%x: f32[4]) { %y = neg %x return %y }");
+  CancelToken cancel;
+  ASSERT_TRUE(lower(graph, completed(graph), two_cores(), &cancel).ok());
+  cancel.cancel();
+  EXPECT_EQ(lower(graph, completed(graph), two_cores(), &cancel).error().code(),
+            ErrorCode::interrupted);
+}
+
 TEST(Lower, RefusesGraphsThatAreNotPrepared) {
   const Graph graph = parse_graph("graph @g(%0: f32[4], %x: f32[4]) { return %x }").value();
   Result<Program> program = lower(graph, completed(graph), two_cores());

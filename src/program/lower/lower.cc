@@ -194,6 +194,7 @@ class GraphLowering {
   }
 
   Status add_step(const Step& step) {
+    HONE_TRY(whole_.check_cancelled());
     if (!step.is_kernel) return add_node(step);
     const KernelBody body = body_of(planned_, users_, step);
     Result<KernelId> kernel = whole_.kernel(body);
@@ -243,9 +244,10 @@ Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::stri
 
 }  // namespace program
 
-Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target) {
+Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target,
+                      const CancelToken* cancel) {
   HONE_TRY(check_complete(plan, graph, target));
-  program::Lowering lowering(plan);
+  program::Lowering lowering(plan, cancel);
   Program program;
   program.name = graph.name();
   program.threads = *plan.threads;

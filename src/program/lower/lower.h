@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/progress.h"
 #include "plan/plan.h"
 #include "program/program.h"
 
@@ -7,7 +8,8 @@ namespace hone {
 
 // The consequence of a complete plan. Every plan that check_complete() accepts lowers, but for
 // graphs that exchange data with other devices; others are refused with its reason. Nothing is
-// decided here.
-Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target);
+// decided here. Once cancelled it stops before the next step.
+Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target,
+                      const CancelToken* cancel = nullptr);
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/progress.h"
 #include "plan/kernel_body.h"
 #include "plan/planned.h"
 #include "program/program.h"
@@ -24,7 +25,7 @@ class Names {
 // What a program has once: kernels, and the names of frames.
 class Lowering {
  public:
-  explicit Lowering(const Plan& plan) : plan_(plan) {}
+  Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
 
   // The kernel of a group; equal ones are built once.
   Result<KernelId> kernel(const KernelBody& body) {
@@ -36,6 +37,7 @@ class Lowering {
   // Of the first outputs, those that are said are left out.
   Result<FrameRef> frame(const Graph& graph, const Plan& plan, std::string_view name,
                          const std::vector<bool>& left_out = {});
+  Status check_cancelled() const { return cancel_ == nullptr ? Status{} : cancel_->check(); }
   std::string frame_name(std::string_view wanted) { return frame_names_.fresh(wanted); }
 
   std::span<const Kernel> kernels() const { return kernels_; }
@@ -45,6 +47,7 @@ class Lowering {
   Result<KernelId> kernel(const KernelBody& body, const Schedule& schedule);
 
   const Plan& plan_;  // of the whole graph
+  const CancelToken* cancel_;
   std::vector<Kernel> kernels_;
   Names kernel_names_, frame_names_;
   std::unordered_map<uint64_t, KernelId> by_body_, by_tiles_;
