@@ -40,6 +40,11 @@ double places_in_pages(double stride) {
   return places;
 }
 
+// That a core takes for a vector multiply-add of numbers of a type that has a peak.
+double seconds_of_vector(const Target& target, DType type) {
+  return 2 * (vector_bytes(target.isa) * 8 / bits(type)) / target.peak(type);
+}
+
 }  // namespace
 
 double KernelTerms::total() const {
@@ -80,7 +85,7 @@ KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t t
     widest = std::max(widest, bits(body.graph.type(ValueId{v}).dtype()) / 8);
   vector_ = vector_bytes(target.isa) / widest;
   registers_ = target.isa == Isa::avx512 ? 32 : 16;
-  slot_ = 2 * (vector_bytes(target.isa) / 4) / target.peak(DType::f32);
+  slot_ = seconds_of_vector(target, DType::f32);
   KernelReader(body, *this).run();
   for (Access& access : accesses_) {
     for (size_t l = 0; l < loops_.size(); ++l) {
@@ -90,6 +95,11 @@ KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t t
       access.places[l] = places_in_pages(stride);
     }
   }
+}
+
+double KernelPrice::slots_in(DType type) const {
+  const bool is_computed_in_it = bits(type) >= 32 && target_.peak(type) > 0;
+  return is_computed_in_it ? seconds_of_vector(target_, type) / slot_ : 1;
 }
 
 double KernelPrice::contiguity(int dim) const {

@@ -80,6 +80,9 @@ class KernelPrice {
   };
   struct Nest;
 
+  // Of a vector multiply-add of numbers of the type, as its peak says; 1: it has none. Peaks of
+  // types below 32 bits are those of instructions that no code has, so they say nothing here.
+  double slots_in(DType type) const;
   KernelTerms terms(const Schedule& schedule, double limit) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
@@ -103,7 +106,7 @@ class KernelPrice {
 
   const Target target_;
   double threads_ = 1;
-  double slot_ = 0;     // seconds: a core starts a vector multiply-add, or a load
+  double slot_ = 0;     // seconds: a core starts a vector multiply-add of f32, or a load
   double vector_ = 16;  // numbers of the widest type in a register
   double registers_ = 32;
   std::vector<Loop> loops_;  // the kernel's space, then other reductions

@@ -140,7 +140,8 @@ void KernelReader::node(NodeId n) {
   if (op.opcode() == Opcode::constant) return;
   const std::vector<Type> operands = graph_.operand_types(n);
   const AccessRelation relation = access_of({op, operands}, graph_.result_types(n));
-  const double slots = slots_of(op, graph_.type(graph_.result(n)).dtype());
+  const DType dtype = graph_.type(graph_.result(n)).dtype();
+  const double slots = slots_of(op, dtype) * price_.slots_in(dtype);
   for (ValueId result : graph_.results(n)) {
     const std::vector<Visit> visits = visits_[result.index];
     for (const Visit& visit : visits) {

@@ -24,11 +24,11 @@ KernelBody body(std::string_view text) {
   return body_of(graph, nodes, {});
 }
 
-KernelBody product(int64_t rows, int64_t columns, int64_t depth) {
+KernelBody product(int64_t rows, int64_t columns, int64_t depth, DType type = DType::f32) {
   return body(
-      fmt::format("graph @g(%x: f32[{0}, {2}], %w: f32[{2}, {1}]) -> f32[{0}, {1}] {{ "
+      fmt::format("graph @g(%x: {3}[{0}, {2}], %w: {3}[{2}, {1}]) -> {3}[{0}, {1}] {{ "
                   "%y = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}} return %y }}",
-                  rows, columns, depth));
+                  rows, columns, depth, name(type)));
 }
 
 constexpr std::string_view kExp =
@@ -94,6 +94,27 @@ TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
   EXPECT_GT(efficiency(gemm(14, 32)), 1.5 * efficiency(gemm(1, 16)));
   EXPECT_GT(efficiency(gemm(14, 32)), 1.1 * efficiency(gemm(28, 64)));  // too many registers
   EXPECT_LT(efficiency(nest({0, 1})), 0.05);
+}
+
+TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
+  // With peaks so many times as high as the sample's, or as those of f32 where it has none.
+  const auto terms = [](DType type, DType changed, double times) {
+    Target target = hone::target();
+    const double other = target.peak(DType::f32) * 32 / bits(changed);
+    target.peak(changed) = times * (target.peak(changed) > 0 ? target.peak(changed) : other);
+    return KernelPrice(product(256, 256, 256, type), target, 1).terms(gemm(8, 16));
+  };
+  for (DType type : {DType::f64, DType::i32, DType::i64}) {
+    const KernelTerms slow = terms(type, type, 0.25), fast = terms(type, type, 1);
+    EXPECT_NEAR(slow.arithmetic, 4 * fast.arithmetic, 1e-9 * slow.arithmetic) << name(type);
+    EXPECT_EQ(slow.access, fast.access) << name(type);
+    EXPECT_EQ(fast.arithmetic, terms(type, DType::f16, 1).arithmetic) << name(type);
+  }
+  // No code reaches these.
+  for (DType type : {DType::f16, DType::bf16, DType::i8}) {
+    EXPECT_EQ(terms(type, type, 0.25).arithmetic, terms(type, type, 1).arithmetic) << name(type);
+    EXPECT_EQ(terms(type, type, 1).arithmetic, terms(DType::f32, type, 1).arithmetic);
+  }
 }
 
 TEST(KernelPrice, SumsOfARowAreTakenOnce) {
