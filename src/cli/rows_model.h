@@ -223,7 +223,8 @@ inline constexpr Option kBenchOwn[] = {
      .fallback = "3"},
     {.name = "donate",
      .doc = "give up the inputs that the model may change in place, as a decoder does with its "
-            "caches: an output in their memory is the next run's input"},
+            "caches, an optimizer with its states: an output in their memory is the next run's "
+            "input"},
     {.name = "profile",
      .doc = "measure as long again, and tell the kernels that take "
             "longest"}};

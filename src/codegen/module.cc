@@ -3,6 +3,7 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <mlir/Dialect/ControlFlow/IR/ControlFlow.h>
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -17,7 +18,8 @@ namespace {
 namespace ml = mlir::LLVM;
 
 // A phase is two functions: one that takes the buffers as parameters, which are known not to
-// overlap, and the one that callers see, which takes them out of their array.
+// overlap but where an output may lie in an input, and the one that callers see, which takes them
+// out of their array.
 class PhaseWriter {
  public:
   PhaseWriter(mlir::MLIRContext& context, mlir::ModuleOp module, const TileProgram& program,
@@ -42,6 +44,13 @@ class PhaseWriter {
     return count;
   }
 
+  // Whether the buffer is an output that may lie in an input, or such an input.
+  bool may_share(tile::BufferId id) const {
+    return program_.buffers[id].donor ||
+           std::ranges::any_of(program_.buffers,
+                               [&](const TileBuffer& buffer) { return buffer.donor == id; });
+  }
+
   ml::LLVMFuncOp function(const std::string& name, llvm::ArrayRef<mlir::Type> parameters,
                           ml::Linkage linkage) {
     b_.setInsertionPointToEnd(module_.getBody());
@@ -61,14 +70,18 @@ class PhaseWriter {
     llvm::SmallVector<mlir::Type> parameters(buffers + 1, pointer_);  // and the scratch memory
     parameters.append(symbols_.size() + 2, i64);
     ml::LLVMFuncOp body = function(name, parameters, ml::Linkage::Internal);
-    for (size_t i = 0; i <= buffers; ++i)
-      body.setArgAttr(static_cast<unsigned>(i), "llvm.noalias", b_.getUnitAttr());
-
     Emitter::Surroundings around;
     size_t next = 0;
+    const auto apart = [&] {
+      body.setArgAttr(static_cast<unsigned>(next), "llvm.noalias", b_.getUnitAttr());
+    };
     auto argument = [&] { return body.getArgument(static_cast<unsigned>(next++)); };
-    for (const TileBuffer& buffer : program_.buffers)
-      around.buffers.push_back(buffer.role == BufferRole::scratch ? Value() : argument());
+    for (tile::BufferId id = 0; id < program_.buffers.size(); ++id) {
+      const bool is_passed = program_.buffers[id].role != BufferRole::scratch;
+      if (is_passed && !may_share(id)) apart();
+      around.buffers.push_back(is_passed ? argument() : Value());
+    }
+    apart();
     around.scratch = argument();
     for (const Symbol& symbol : symbols_) around.symbols[symbol.name()] = argument();
     around.begin = argument();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/planted.h"
+#include "ir/op_def.h"
 #include "plan/planned.h"
 
 namespace hone {
@@ -10,10 +12,6 @@ namespace {
 
 constexpr size_t kMaxSearch = 2000;         // steps behind an update that are looked at,
 constexpr size_t kMaxSearches = 1'000'000;  // and behind all of them
-
-bool is_update(Opcode opcode) {
-  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
-}
 
 class Finder {
  public:
@@ -24,7 +22,7 @@ class Finder {
     std::vector<NodeId> found;
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) {
       const NodeId n{i};
-      if (!is_update(graph_.opcode(n)) || !is_possible(n) || !wants(n)) continue;
+      if (!is_possible(n) || !wants(n)) continue;
       if (readers_.empty()) look();
       if (add(n)) found.push_back(n);
     }
@@ -33,19 +31,13 @@ class Finder {
 
  private:
   bool is_possible(NodeId n) const {
-    const uint32_t step = planned_.step_of[n.index];
-    if (step == kNoStep || planned_.steps[step].in_place) return false;
-    if (planned_.steps[step].nodes.size() > 1 || !check_in_place(graph_, users_, n).ok())
-      return false;
-    const ValueId x = graph_.operands(n)[0];
-    if (planned_.concat[x.index] != NodeId{} || planned_.concat[graph_.result(n).index] != NodeId{})
-      return false;
-    const std::vector<ValueId>& reads = planned_.steps[step].reads;
-    const NodeId producer = graph_.producer(x);
-    const bool is_view =
-        planned_.step_of[producer.index] == kNoStep && graph_.opcode(producer) != Opcode::parameter;
-    return !is_view &&
-           std::ranges::count(reads, x, [&](ValueId v) { return planned_.version[v.index]; }) == 1;
+    // Most nodes are neither, which is found out soon.
+    const bool is_output = graph_.results(n).size() > 0 && users_.is_output(graph_.result(n));
+    if (!is_update(graph_.opcode(n)) && !is_output) return false;
+    if (!check_in_place(graph_, users_, n).ok() || !check_in_place(planned_, n).ok()) return false;
+    const Step& step = planned_.steps[planned_.step_of[n.index]];
+    return !step.in_place &&
+           std::ranges::find(step.donors, graph_.result(n), &Donor::output) == step.donors.end();
   }
 
   // Who reads what, and which steps wait for a step.
@@ -60,34 +52,36 @@ class Finder {
       for (uint32_t needed : planned_.needs(s)) followers_[needed].push_back(s);
       is_in_place_[s] = planned_.steps[s].in_place;
       if (is_in_place_[s]) is_tried_[planned_.steps[s].reads[0].index] = true;
+      for (const Donor& donor : planned_.steps[s].donors) is_tried_[donor.input.index] = true;
     }
     for (size_t i = 1; i < planned_.order.size(); ++i)
       followers_[planned_.order[i - 1]].push_back(planned_.order[i]);
   }
 
   bool add(NodeId n) {
-    const ValueId x = graph_.operands(n)[0];
+    const ValueId x = changed_by(graph_, n);
     if (const auto behind = updates_of_input(graph_, n))
       for (NodeId update : *behind)
         if (!is_in_place_[planned_.step_of[update.index]]) return false;
     if (is_tried_[x.index]) return false;  // one may be; what is behind the last is behind all
     is_tried_[x.index] = true;
     const uint32_t step = planned_.step_of[n.index];
-    if (readers_[x.index].size() > 1 && is_read_behind(step, x)) return false;
+    std::vector<uint32_t> others = readers_[x.index];
+    std::erase(others, step);
+    if (!others.empty() && is_read_behind(step, others)) return false;
     is_in_place_[step] = true;
-    for (uint32_t reader : readers_[x.index])
-      if (reader != step) followers_[reader].push_back(step);
+    for (uint32_t reader : others) followers_[reader].push_back(step);
     return true;
   }
 
-  // Whether a reader of the value waits for the step; yes, if that is not found out soon.
-  bool is_read_behind(uint32_t step, ValueId x) {
-    const std::unordered_set<uint32_t> readers(readers_[x.index].begin(), readers_[x.index].end());
+  // Whether one of the others waits for the step; yes, if that is not found out soon.
+  bool is_read_behind(uint32_t step, const std::vector<uint32_t>& others) {
+    const std::unordered_set<uint32_t> readers(others.begin(), others.end());
     std::vector<uint32_t> reached = {step};
     std::unordered_set<uint32_t> seen = {step};
     for (size_t i = 0; i < reached.size(); ++i) {
       if (i > kMaxSearch || ++searched_ > kMaxSearches) return true;
-      if (i > 0 && readers.contains(reached[i])) return true;
+      if (readers.contains(reached[i])) return true;
       for (uint32_t next : followers_[reached[i]])
         if (seen.insert(next).second) reached.push_back(next);
     }
@@ -106,11 +100,39 @@ class Finder {
 
 }  // namespace
 
+bool is_update(Opcode opcode) {
+  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
+}
+
+ValueId changed_by(const Graph& graph, NodeId node) {
+  if (is_update(graph.opcode(node))) return graph.operands(node)[0];
+  if (graph.results(node).size() == 0) return {};
+  const ValueId result = graph.result(node);
+  const auto first = std::ranges::find(graph.outputs(), result) - graph.outputs().begin();
+  const auto donation = std::ranges::find(graph.donations(), first, &Donation::output);
+  return donation == graph.donations().end() ? ValueId() : graph.inputs()[donation->input];
+}
+
+Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x) {
+  std::unordered_set<uint32_t> made = {x.index};  // of x
+  for (NodeId n : nodes) {
+    const bool reads = std::ranges::any_of(
+        graph.operands(n), [&](ValueId v) { return !v.is_none() && made.contains(v.index); });
+    if (!reads) continue;
+    if (!HONE_PLANT(donor_elementwise, graph.op(n).def().traits.elementwise, true))
+      return bad_input("{} reads '%{}' elsewhere than where it writes", graph.describe(n),
+                       graph.name(x));
+    for (ValueId v : graph.results(n)) made.insert(v.index);
+  }
+  return {};
+}
+
 ValueId updates_of(const Graph& graph, NodeId update) {
   return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
 }
 
 std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId update) {
+  if (!is_update(graph.opcode(update))) return std::nullopt;
   const ValueId x = graph.operands(update)[0], result = graph.result(update);
   const std::span<const ValueId> outputs = graph.outputs();
   for (const Donation& donation : graph.donations()) {
@@ -128,20 +150,45 @@ std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId u
 }
 
 Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
-  if (!is_update(graph.opcode(node)))
-    return bad_input("a {} changes nothing in place; dynamic_update and scatter do",
-                     graph.op(node).name());
-  const std::span<const ValueId> operands = graph.operands(node);
-  const ValueId x = operands[0];
+  const bool updates = is_update(graph.opcode(node));
+  const ValueId x = changed_by(graph, node);
+  if (x.is_none() || graph.opcode(node) == Opcode::parameter)
+    return bad_input("a {} changes nothing in place", graph.op(node).name())
+        .with_hint(
+            "dynamic_update and scatter do, and what gives an output that an input is "
+            "donated to");
   const std::string_view name = graph.name(x);
+  if (users.is_output(x)) return bad_input("'%{}' is an output of the graph", name);
+  if (!updates) return check_elementwise(graph, std::span(&node, 1), x);
+  const std::span<const ValueId> operands = graph.operands(node);
   if (std::ranges::find(operands.subspan(1), x) != operands.end())
     return bad_input("it reads '%{}' for something else, too", name);
-  if (users.is_output(x)) return bad_input("'%{}' is an output of the graph", name);
   const Opcode opcode = graph.opcode(graph.producer(x));
   if (opcode == Opcode::constant) return bad_input("'%{}' is a constant", name);
   if (opcode == Opcode::parameter && !updates_of_input(graph, node))
     return bad_input("'%{}' is an input of the graph", name)
         .with_hint("an input that is donated to an output may become it by updates alone");
+  return {};
+}
+
+Status check_in_place(const PlannedGraph& planned, NodeId node) {
+  const Graph& graph = *planned.graph;
+  const ValueId x = changed_by(graph, node), result = graph.result(node);
+  const uint32_t s = planned.step_of[node.index];
+  if (s == kNoStep || !planned.steps[s].is_kernel)
+    return bad_input("no kernel computes '%{}'", graph.name(result));
+  const Step& step = planned.steps[s];
+  const NodeId producer = graph.producer(x);
+  if (planned.step_of[producer.index] == kNoStep && graph.opcode(producer) != Opcode::parameter)
+    return bad_input("'%{}' is a view", graph.name(x));
+  for (ValueId v : {x, result})
+    if (planned.concat[v.index] != NodeId{})
+      return bad_input("'%{}' lies in a concat", graph.name(v));
+  for (ValueId v : step.reads)
+    if (v != x && planned.version[v.index] == x)
+      return bad_input("it reads '%{}', which lies in '%{}', too", graph.name(v), graph.name(x));
+  if (!is_update(graph.opcode(node))) return check_elementwise(graph, step.nodes, x);
+  if (step.nodes.size() > 1) return bad_input("@{} computes other nodes, too", step.name);
   return {};
 }
 

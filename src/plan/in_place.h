@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
@@ -12,11 +13,26 @@ struct PlannedGraph;
 
 // An update is a dynamic_update or a scatter: its result is its first operand with some elements
 // changed. In place it writes those alone.
+//
+// Any other node is in place if its result, an output of the graph, lies in the memory of an input
+// that is donated to it. Its kernel still writes all of it, and may read the input only where it
+// writes, point by point; so memory of its own serves as well.
+bool is_update(Opcode opcode);
 
-// Whether the node is an update that may work in place whatever else a plan decides, and why not:
-// its operand is no constant and no output, and an input only if updates_of_input() has a value.
-// A plan may still have its operand read too late, or make a view of it.
+// What the node changes if it is in place: the first operand of an update, the input that is
+// donated to the result of another node. None: there is nothing.
+ValueId changed_by(const Graph& graph, NodeId node);
+
+// Whether the node may work in place whatever else a plan decides, and why not. What it changes is
+// no constant and no output; an update's operand is an input only if updates_of_input() has a
+// value. A plan may still have what it changes read too late, or make a view of it.
 Status check_in_place(const Graph& graph, const Users& users, NodeId node);
+// The same of a node that passes it, in the groups and views of a plan: no other memory is changed,
+// and what the kernel computes from an input that it changes is elementwise.
+Status check_in_place(const PlannedGraph& graph, NodeId node);
+
+// Whether all that the nodes compute from the value is elementwise.
+Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x);
 
 // The update changes an input that is donated to its result, or to that of updates behind it:
 // these, from the last on. If all of them work in place, the input's memory is the output's.
@@ -25,9 +41,9 @@ std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId u
 // The operand of an update whose elements are written.
 ValueId updates_of(const Graph& graph, NodeId update);
 
-// Updates that may work in place, too, when all groups are decided: one after another, from the
-// last on, those that the caller wants. One whose operand is read behind it is left out, or
-// for which that is not found out soon, and so are others of the same operand.
+// Nodes that may work in place, too, when all groups are decided: one after another, from the last
+// on, those that the caller wants. One that changes what is read behind it is left out, or for
+// which that is not found out soon, and so are others that change the same.
 std::vector<NodeId> more_in_place(const PlannedGraph& graph, const Users& users,
                                   const std::function<bool(NodeId)>& wants);
 

@@ -15,7 +15,9 @@
 namespace hone {
 
 struct KernelBody {
-  Graph graph;                  // primitive ops; parameters are what the kernel reads
+  // Primitive ops; parameters are what the kernel reads. One that is donated to an output may have
+  // it in its memory: both are row-major, and what is computed from it is elementwise.
+  Graph graph;
   std::vector<Layout> inputs;   // per parameter: how it lies in memory
   std::vector<Layout> outputs;  // per output
   // The only op, an update (in_place.h), changes its first operand, which lies where the output

@@ -38,7 +38,7 @@ struct Plan {
   std::optional<int64_t> threads;         // that run a kernel
   std::vector<Group> fuse;                // nodes in no group and no view have none yet
   std::map<std::string, bool> view;       // a value that may share its operand's memory does so
-  std::map<std::string, bool> in_place;   // an update changes its operand where it lies
+  std::map<std::string, bool> in_place;   // a node changes an operand or an input where it lies
   std::map<std::string, Layout> layout;   // of the memory that holds a value
   std::map<uint64_t, Schedule> schedule;  // by kernel hash, those of regions too
   std::vector<std::string> order;         // of kernels and of nodes that are commands

@@ -130,25 +130,18 @@ class Resolver {
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_in_place(graph_, users_, *n); !good.ok()) return refuse(good.error());
       if (!is_in_place) continue;
-      const ValueId x = graph_.operands(*n)[0];
+      if (Status good = check_in_place(result_, *n); !good.ok()) return refuse(good.error());
+      const ValueId x = changed_by(graph_, *n), result = graph_.result(*n);
       const uint32_t step = result_.step_of[n->index];
-      if (is_view_[graph_.producer(x).index])
-        return refuse(bad_input("'%{}' is a view", graph_.name(x)));
-      for (ValueId v : {x, graph_.result(*n)})
-        if (result_.concat[v.index] != NodeId{})
-          return refuse(bad_input("'%{}' lies in a concat", graph_.name(v)));
-      for (ValueId v : result_.steps[step].reads)
-        if (v != x && result_.version[v.index] == x)
-          return refuse(bad_input("it reads '%{}', which lies in '%{}', too", graph_.name(v),
-                                  graph_.name(x)));
-      if (result_.steps[step].nodes.size() > 1)
-        return refuse(bad_input("@{} computes other nodes, too", result_.steps[step].name));
       if (update[x.index] != kNoStep)
         return refuse(bad_input("'%{}' changes '%{}' in place, too",
                                 graph_.name(graph_.result(result_.steps[update[x.index]].nodes[0])),
                                 graph_.name(x)));
       update[x.index] = step;
-      result_.steps[step].in_place = true;
+      if (is_update(graph_.opcode(*n)))
+        result_.steps[step].in_place = true;
+      else
+        result_.steps[step].donors.push_back({x, result});
     }
     if (plan_.in_place.empty()) return {};
     HONE_TRY(inputs_become_outputs());
@@ -378,6 +371,13 @@ std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
 KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step) {
   KernelBody body = body_of(*graph.graph, users, step.nodes, graph.layout);
   body.in_place = step.in_place;
+  for (const Donor& donor : step.donors) {
+    const auto input = std::ranges::find(step.reads, donor.input);
+    if (input == step.reads.end()) continue;
+    const auto output = std::ranges::find(step.writes, donor.output);
+    body.graph.add_donation(static_cast<uint32_t>(input - step.reads.begin()),
+                            static_cast<uint32_t>(output - step.writes.begin()));
+  }
   return body;
 }
 

@@ -24,6 +24,12 @@ enum class Home : uint8_t {
               // concat that joins it with others
 };
 
+// An output of the graph that may lie in the memory of an input that is donated to it.
+struct Donor {
+  ValueId input;
+  ValueId output;
+};
+
 // Something that is done at once: a kernel, or a node that is a command of its own.
 struct Step {
   std::string name;  // of the kernel or the node; empty: the node is in no group yet
@@ -32,6 +38,7 @@ struct Step {
   std::vector<ValueId> reads = {};   // what it needs from memory, each once, in order of first use
   std::vector<ValueId> writes = {};  // what it leaves in memory, in the graph's order
   bool in_place = false;             // it changes the first of what it reads where that lies
+  std::vector<Donor> donors = {};    // of kernels: what they write so, which are no updates
   std::vector<uint32_t> after = {};  // steps that need what it changes as it was
 };
 

@@ -81,10 +81,16 @@ class FramePlanner {
     is_free_ = freedom.is_free;
     const Plan before = plan_;
     form(fuse(graph_, users_, freedom));
-    const bool has_updates = std::ranges::any_of(frame_.steps, &Step::in_place);
-    frame_ = HONE_TRY(planned(plan_, graph_));
-    if (!has_updates || order_steps(frame_).size() == frame_.steps.size()) return {};
-    // A group reads what an update, which was said to be in place, changes, and its result, too.
+    Result<PlannedGraph> formed = planned(plan_, graph_);
+    const bool is_free_of_updates = std::ranges::none_of(
+        frame_.steps, [](const Step& step) { return step.in_place || !step.donors.empty(); });
+    if (is_free_of_updates ||
+        (formed.ok() && order_steps(*formed).size() == formed->steps.size())) {
+      frame_ = HONE_TRY(std::move(formed));
+      return {};
+    }
+    // A group reads what a node that was said to be in place changes, and its result, or reads an
+    // input elsewhere than where it writes.
     plan_ = before;
     frame_ = HONE_TRY(planned(plan_, graph_));
     Fusion alone;
@@ -108,15 +114,16 @@ class FramePlanner {
     }
   }
 
-  // Of nodes whose group was open: the others may have schedules. What the plan says of operand,
-  // result or memory may not fit either.
+  // Of nodes whose group was open: the others may have schedules. What the plan says of what they
+  // change, of the result or of memory may not fit either.
   Status updates() {
     const std::vector<NodeId> found = more_in_place(frame_, users_, [&](NodeId n) {
       if (!is_free_[n.index]) return false;
-      const std::string result = name(graph_.result(n)), operand = name(graph_.operands(n)[0]);
+      const ValueId changed = changed_by(graph_, n);
+      const std::string result = name(graph_.result(n)), operand = name(changed);
       return !plan_.in_place.contains(result) && !plan_.layout.contains(result) &&
              !plan_.layout.contains(operand) && !plan_.offset.contains(result) &&
-             !plan_.offset.contains(name(frame_.base[graph_.operands(n)[0].index]));
+             !plan_.offset.contains(name(frame_.base[changed.index]));
     });
     for (NodeId n : found) plan_.in_place[name(graph_.result(n))] = true;
     if (!found.empty()) frame_ = HONE_TRY(planned(plan_, graph_));

@@ -48,7 +48,8 @@ struct Buffer {
   View view = {};                      // of views
   std::optional<int64_t> offset = {};  // of temporaries: bytes into the frame's memory, if decided
   // Of outputs: an input of this type that may lie in the same memory, as whoever runs the frame
-  // likes. A copy brings it here; nothing reads it once the output was written otherwise.
+  // likes. A copy brings it here, or a kernel whose output may lie in that input reads it where it
+  // writes; nothing reads it once the output was written otherwise.
   std::optional<BufferId> donor = {};
 };
 

@@ -224,7 +224,7 @@ class FrameVerifier {
   }
 
   // What a command writes overlaps nothing else that it writes or reads; but for states of loops,
-  // and for inputs on their way to outputs that may lie in them.
+  // and for inputs on their way to outputs that may lie in them, by a copy or a kernel.
   Status apart(const Command& command, const std::vector<BufferId>& writes) {
     if (is_from_donor(command)) return {};
     std::multimap<BufferId, BufferId> written;  // by place
@@ -237,6 +237,7 @@ class FrameVerifier {
     std::vector<BufferId> reads = reads_of(command);
     for (const Change& change : changes_of(command))
       reads.erase(std::ranges::find(reads, change.state));
+    for (BufferId b : donors_of(command)) reads.erase(std::ranges::find(reads, b));
     for (BufferId b : reads)
       if (overlaps(b, place_of(frame_, b), written))
         return bad_input("%{} is read and written", buffer(b).name);
@@ -252,6 +253,20 @@ class FrameVerifier {
                             provably_le(begin(other) + bytes_of(type(other)), begin(b));
       return b == other || !is_apart;
     });
+  }
+
+  // Inputs of a kernel whose output lies there, if the kernel lets it.
+  std::vector<BufferId> donors_of(const Command& command) const {
+    const Launch* launch = std::get_if<Launch>(&command.kind);
+    if (launch == nullptr) return {};
+    std::vector<BufferId> list;
+    size_t result = 0;
+    for (const TileBuffer& b : program_.kernels[launch->kernel].tiles.buffers) {
+      if (!is_result(b.role)) continue;
+      const Buffer& output = buffer(launch->outputs[result++]);
+      if (b.donor && output.donor == launch->inputs[*b.donor]) list.push_back(*output.donor);
+    }
+    return list;
   }
 
   bool is_from_donor(const Command& command) const {

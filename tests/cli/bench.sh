@@ -16,6 +16,14 @@ for key in $(grep -Eo "0x[0-9a-f]{16}" profile); do grep -q "schedule $key = " p
 # Inputs that are given up are changed in place.
 "$HONE" bench zoo:gpt2_decode,size=tiny --seconds 0.01 --cache none --donate --profile >donated
 grep -q "^dynamic_update " donated
+cat >step.hone <<'END'
+graph @step(%w: f32[64] donate 0, %g: f32[64]) -> f32[64] {
+  %v = sub %w, %g
+  return %v
+}
+END
+"$HONE" bench step.hone --seconds 0.01 --cache none --donate >stepped
+grep -q "^median " stepped
 code=0
 "$HONE" bench zoo:mlp,size=tiny --seconds 0.01 --cache none --donate 2>err || code=$?
 [[ $code == 2 ]]

@@ -48,6 +48,7 @@ void check_contractions(uint64_t first, uint64_t count) {
     Rng rng(seed);
     KernelBody body = body_of_all(RandomGemm(rng).graph());
     random_layouts(body, rng);
+    donate_some(body, rng);
     const Target& target = targets[seed % targets.size()];
     const Schedule schedule = random_schedule(body, target, rng);
     check_native(body, schedule, random_inputs(body.graph, rng), target);
@@ -68,6 +69,7 @@ void check_groups(uint64_t first, uint64_t count) {
     if (nodes.empty()) continue;
     KernelBody body = body_of(graph, users, nodes, {});
     random_layouts(body, rng);
+    donate_some(body, rng);
     std::vector<Tensor> inputs;
     for (ValueId input : ports_of(graph, users, nodes).inputs)
       inputs.push_back(values[input.index]);

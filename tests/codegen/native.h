@@ -41,7 +41,9 @@ inline Result<std::vector<Tensor>> run_native(const TileProgram& program,
   size_t next = 0;
   for (const TileBuffer& buffer : program.buffers) {
     if (buffer.role == BufferRole::scratch) continue;
-    std::byte* memory = allocate(buffer.type.static_bytes());
+    // An output that may lie in an input does; inputs come first.
+    std::byte* memory = buffer.donor ? static_cast<std::byte*>(buffers[*buffer.donor])
+                                     : allocate(buffer.type.static_bytes());
     const bool has_value = buffer.role == BufferRole::input || buffer.role == BufferRole::update;
     if (has_value && buffer.type.static_bytes() > 0)
       std::memcpy(memory, inputs[next].bytes().data(), inputs[next].bytes().size());

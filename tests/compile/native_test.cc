@@ -1,8 +1,10 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
 #include "compile/native_engine.h"
+#include "ir/text.h"
 #include "report/accuracy.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
@@ -11,6 +13,8 @@
 
 namespace hone {
 namespace {
+
+using testing::ElementsAre;
 
 // A graph with inputs, and what the reference makes of them.
 struct Known {
@@ -105,6 +109,44 @@ TEST(Native, CodeSaysWhatItNeeds) {
     const auto refused = Executable::load(image, {.machine = Instructions{}});
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  }
+}
+
+// A step of an optimizer, and an output that is not made of the input where it lies.
+TEST(Native, OutputsLieInWhatIsGivenUp) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%w: f32[70, 9] donate 1, %m: f32[70, 9] donate 0, %g: f32[70, 9],
+             %old: f32[9, 70] donate 2) {
+      %rate = constant 0.5 : f32[]
+      %b = broadcast %rate {dims = [70, 9], map = []}
+      %p = mul %m, %b
+      %n = add %p, %g
+      %s = mul %n, %b
+      %v = sub %w, %s
+      %t = transpose %g {permutation = [1, 0]}
+      return %n, %v, %t
+    })")
+                          .value();
+  for (const Target& target : host_targets()) {
+    const auto executable = Compilation(graph, target).executable().value();
+    EXPECT_THAT(executable->donors(), ElementsAre(1, 0, 3));
+    std::vector<Tensor> inputs = random_inputs(graph, 1).value();
+    const Tensor gradient = inputs[2];
+    for (int step = 0; step < 3; ++step) {
+      const std::vector<Tensor> expected = executable->run(inputs).value();
+      std::vector<Tensor> given;
+      std::vector<const std::byte*> places;
+      for (const Tensor& input : inputs) {
+        given.push_back(Tensor::copy_of(input.type(), input.bytes()));
+        places.push_back(given.back().bytes().data());
+      }
+      const std::vector<Tensor> actual = executable->run_donating(std::move(given)).value();
+      for (size_t i = 0; i < actual.size(); ++i) {
+        EXPECT_EQ(actual[i].bytes().data(), places[*executable->donors()[i]]);
+        EXPECT_TRUE(actual[i].same_bytes(expected[i])) << "output " << i;
+      }
+      inputs = {actual[1], actual[0], gradient, actual[2]};
+    }
   }
 }
 

@@ -42,6 +42,7 @@ TEST(InPlace, IsForUpdatesOfWhatNobodyElseHas) {
   EXPECT_EQ(error_of("in_place %u = yes in_place %w = yes"), "");
   EXPECT_EQ(error_of("in_place %u = no"), "");
   EXPECT_THAT(error_of("in_place %n = yes"), HasSubstr("a neg changes nothing in place"));
+  EXPECT_THAT(error_of("in_place %x = yes"), HasSubstr("a parameter changes nothing in place"));
   EXPECT_THAT(error_of("in_place %v = yes"), HasSubstr("'%kept' is an input of the graph"));
   EXPECT_THAT(error_of("in_place %k = yes"), HasSubstr("'%c' is a constant"));
   EXPECT_THAT(error_of("in_place %m = yes"), HasSubstr("'%w' is an output of the graph"));
@@ -96,6 +97,84 @@ TEST(InPlace, RefusesWhatLiesElsewhere) {
               HasSubstr("'%u' changes '%a' in place, too"));
 }
 
+// %v and %n are made of inputs that are given up, element by element; %o is not made of its own.
+constexpr std::string_view kGivenUp = R"(
+graph @g(%w: f32[8] donate 0, %m: f32[8] donate 1, %old: f32[8] donate 2, %c: f32[8] donate 3,
+         %e: f32[8] donate 5, %k: f32[8]) -> (f32[8], f32[8], f32[8], f32[8], f32[8], f32[8]) {
+  %n = mul %m, %k
+  %v = sub %w, %n
+  %o = sort %k {axis = 0}
+  %s = cumulative %c {kind = sum, axis = 0}
+  %t = exp %e
+  return %v, %n, %o, %s, %t, %t
+}
+)";
+
+TEST(InPlace, OutputsLieInWhatTheyAreMadeOf) {
+  EXPECT_EQ(error_of("in_place %v = yes in_place %n = yes in_place %o = yes", kGivenUp), "");
+  EXPECT_EQ(error_of("in_place %v = yes in_place %n = yes fuse @k = {%n, %v}", kGivenUp), "");
+  EXPECT_THAT(error_of("in_place %s = yes", kGivenUp),
+              HasSubstr("reads '%c' elsewhere than where it writes (in_place %s)"));
+  EXPECT_THAT(error_of("in_place %s = no", kGivenUp), HasSubstr("elsewhere"));
+  // Of an output that stands twice the second is a copy.
+  EXPECT_THAT(error_of("in_place %t = yes", kGivenUp), HasSubstr("a exp changes nothing in place"));
+  const Graph graph = parse_graph(kGivenUp).value();
+  const PlannedGraph planned =
+      hone::planned(plan_of("in_place %v = yes in_place %o = yes fuse @k = {%n, %v}"), graph)
+          .value();
+  const KernelBody body = body_of(planned, Users(graph), planned.steps[0]);
+  EXPECT_THAT(body.graph.donations(), testing::ElementsAre(Donation{2, 1}));
+  EXPECT_NE(kernel_hash(body), kernel_hash(body_of(graph, planned.steps[0].nodes, {})));
+}
+
+TEST(InPlace, RefusesOutputsThatAreMadeOfOtherElements) {
+  constexpr std::string_view others = R"(
+    graph @g(%w: f32[8] donate 0, %k: f32[8]) -> (f32[8], f32[8]) {
+      %n = neg %k
+      %v = add %w, %n
+      %z = exp %w
+      return %v, %z
+    })";
+  constexpr std::string_view said = "in_place %v = yes fuse @v = {%n, %v} fuse @z = {%z}";
+  EXPECT_EQ(error_of(fmt::format("{} order = [@z, @v]", said), others), "");
+  EXPECT_THAT(error_of(fmt::format("{} order = [@v, @z]", said), others),
+              HasSubstr("@v stands before @z, which needs what it changes in place (order)"));
+  EXPECT_EQ(error_of("in_place %v = yes fuse @k = {%n, %v, %z} ", others), "");
+  constexpr std::string_view rows = R"(
+    graph @g(%w: f32[8] donate 0) -> f32[8] {
+      %m = reduce %w {kind = max, axes = [0]}
+      %b = broadcast %m {dims = [8], map = []}
+      %v = sub %w, %b
+      return %v
+    })";
+  EXPECT_EQ(error_of("in_place %v = yes", rows), "");
+  EXPECT_THAT(error_of("in_place %v = yes fuse @k = {%m, %b, %v}", rows),
+              HasSubstr("node '%m' (reduce) reads '%w' elsewhere than where it writes"));
+  constexpr std::string_view view = R"(
+    graph @g(%w: f32[8] donate 0) -> f32[8] {
+      %r = reshape %w {dims = [2, 4]}
+      %q = exp %r
+      %b = reshape %q {dims = [8]}
+      %v = add %w, %b
+      return %v
+    })";
+  EXPECT_THAT(error_of("in_place %v = yes view %r = yes fuse @k = {%q, %b, %v}", view),
+              HasSubstr("it reads '%r', which lies in '%w', too"));
+  EXPECT_THAT(error_of("in_place %v = yes", R"(graph @g(%w: f32[8] donate 0) -> (f32[8], f32[8]) {
+    %v = neg %w
+    return %v, %w
+  })"),
+              HasSubstr("'%w' is an output of the graph"));
+  EXPECT_THAT(error_of("in_place %v = yes view %v = yes", R"(
+    graph @g(%w: f32[8] donate 0, %k: f32[4]) -> f32[8] {
+      %a = exp %k
+      %b = neg %k
+      %v = concat %a, %b {axis = 0}
+      return %v
+    })"),
+              HasSubstr("no kernel computes '%v'"));
+}
+
 // The plan of a chain of updates: all lie in the memory of the first, which is the output's.
 TEST(InPlace, AChainLiesInOnePlace) {
   const Graph graph = parse_graph(R"(graph @g(%x: f32[8], %p: f32[2], %at: i32[]) -> f32[8] {
@@ -131,6 +210,37 @@ std::string planned_in_place(std::string_view text, std::string_view entries = "
     for (const auto& [value, is_in_place] : region.in_place)
       result += fmt::format("{}: {}{} ", key, is_in_place ? "" : "not ", value);
   return result;
+}
+
+TEST(InPlace, ThePlannerTakesWhatIsGivenUp) {
+  EXPECT_EQ(planned_in_place(kGivenUp), "n o v ");
+  EXPECT_EQ(planned_in_place(kGivenUp, "in_place %v = no"), "n o not v ");
+  // Not where the input is needed when the output is there, nor elsewhere in the same kernel.
+  EXPECT_EQ(planned_in_place(R"(graph @g(%w: f32[8] donate 0, %k: f32[8]) -> (f32[8], f32[8]) {
+    %v = add %w, %k
+    %s = sort %v {axis = 0}
+    %z = mul %s, %w
+    return %v, %z
+  })"),
+            "");
+  constexpr std::string_view rows = R"(
+    graph @g(%w: f32[8, 16] donate 0) -> f32[8, 16] {
+      %m = reduce %w {kind = max, axes = [1]}
+      %b = broadcast %m {dims = [8, 16], map = [0]}
+      %v = sub %w, %b
+      return %v
+    })";
+  EXPECT_EQ(planned_in_place(rows), "");
+  EXPECT_EQ(planned_in_place(rows, "in_place %v = yes"), "v ");
+  // The state of a loop.
+  EXPECT_EQ(planned_in_place(R"(graph @g(%x: f32[8], %p: f32[4, 8]) -> f32[8] {
+    %f = scan %x, %p {carried = 1} body (%s: f32[8], %r: f32[8]) {
+      %n = add %s, %r
+      return %n
+    }
+    return %f
+  })"),
+            "f.body: n ");
 }
 
 // An input becomes an output by all updates in between, or by none.

@@ -9,7 +9,7 @@ namespace hone {
 namespace {
 
 struct Seen {
-  int gemms = 0, panels = 0, windows = 0, blocked_sums = 0, lanes = 0;
+  int gemms = 0, panels = 0, windows = 0, blocked_sums = 0, lanes = 0, donations = 0;
 };
 
 void check_random(uint64_t first, uint64_t count, Seen& seen) {
@@ -24,6 +24,7 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
     for (size_t i = 0; i < body.inputs.size(); ++i)
       body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
     body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    donate_some(body, rng);
     Schedule schedule = random_schedule(body, target, rng);
     for (int i = 0; i < 60 && schedule.algorithm != Algorithm::gemm; ++i)
       schedule = random_schedule(body, target, rng);
@@ -32,6 +33,7 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
     if (testing::Test::HasFailure()) return;
     if (schedule.algorithm != Algorithm::gemm) continue;
     ++seen.gemms;
+    seen.donations += body.graph.donations().empty() ? 0 : 1;
     for (Packing packing : {schedule.pack_lhs, schedule.pack_rhs}) {
       seen.panels += packing == Packing::panels ? 1 : 0;
       seen.windows += packing == Packing::window ? 1 : 0;
@@ -50,6 +52,7 @@ TEST(Gemms, RandomContractionsComputeWhatTheReferenceDoes) {
   EXPECT_GT(seen.windows, 100);
   EXPECT_GT(seen.blocked_sums, 100);
   EXPECT_GT(seen.lanes, 100);
+  EXPECT_GT(seen.donations, 10);
 }
 
 std::string gemm_text(const KernelBody& body, const Schedule& schedule) {

@@ -255,7 +255,7 @@ TEST(Lower, LoopsChangeTheirStateInPlace) {
       "      %one = constant 1 : i32[]\n"
       "      %before = slice %s {start = [0], limit = [2]}\n"
       "      %u = dynamic_update %s, %r, %k\n"
-      "      %v = add %s, %t\n"
+      "      %v = reverse %t {axes = [0]}\n"
       "      %next = add %k, %one\n"
       "      return %u, %v, %next, %before }\n"
       "  %i, %j = while %f, %n\n"
@@ -270,8 +270,32 @@ TEST(Lower, LoopsChangeTheirStateInPlace) {
       "}\n";
   check_text(text);
   const std::string program = print(lowered(text));
-  EXPECT_THAT(program, HasSubstr("(%f, %h, %last over %x3) -> (%f, %h.next, %last.next over %ys)"));
-  EXPECT_THAT(program, HasSubstr("(%i, %j) -> (%i, %j.next)"));
+  EXPECT_THAT(program, HasSubstr("(%f, %h, %last over %x3) -> (%f, %h.next, %last over %ys)"));
+  EXPECT_THAT(program, HasSubstr("(%i, %j) -> (%i, %j)"));
+}
+
+// A step of an optimizer: what was given up is read where the result is written.
+TEST(Lower, AnOutputLiesInWhatItIsMadeOf) {
+  const std::string_view text =
+      "graph @g(%w: f32[8, 6] donate 0, %m: f32[8, 6] donate 1, %g: f32[8, 6], %old: f32[8, 6] "
+      "donate 2, %r: f32[6, 8]) {\n"
+      "  %rate = constant 0.5 : f32[]\n"
+      "  %b = broadcast %rate {dims = [8, 6], map = []}\n"
+      "  %p = mul %m, %b\n"
+      "  %n = add %p, %g\n"
+      "  %s = mul %n, %b\n"
+      "  %v = sub %w, %s\n"
+      "  %t = transpose %r {permutation = [1, 0]}\n"
+      "  %k = exp %old\n"
+      "  return %v, %n, %t, %k\n"
+      "}\n";
+  check_text(text);
+  const std::string program = print(lowered(text));
+  EXPECT_THAT(program, HasSubstr("%v: f32[8, 6] in %w, %n: f32[8, 6] in %m, "
+                                 "%t: f32[8, 6] in %old, %k: f32[8, 6])"));
+  EXPECT_THAT(program, HasSubstr("@y1: f32[8, 6] in @"));
+  EXPECT_THAT(program, HasSubstr("tiles @transpose(@x0: f32[6, 8]) -> (@y0: f32[8, 6])"));
+  EXPECT_EQ(copies_of(text), "");
 }
 
 // One state becomes the other, which is changed: nothing may lie where it did.

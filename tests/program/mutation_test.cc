@@ -115,13 +115,15 @@ class Mutator {
 };
 
 constexpr std::string_view kUpdates = R"(
-graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %at: i32[]) {
+graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %at: i32[],
+         %w: f32[4, 4] donate 2) {
   %zero = constant 0 : i32[]
   %a = exp %x
   %u = dynamic_update %a, %p, %at
   %s = sort %u {axis = 0}
   %next = dynamic_update %cache, %row, %at, %zero
-  return %s, %next
+  %v = neg %w
+  return %s, %next, %v
 }
 )";
 

@@ -17,6 +17,7 @@ struct Seen {
   std::map<size_t, int> group_sizes;
   std::set<Opcode> fused;
   int kernels = 0;
+  size_t donations = 0;
 };
 
 void check_random(uint64_t first, uint64_t count, Seen& seen) {
@@ -34,7 +35,8 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
       std::vector<Layout> layouts;
       for (uint32_t v = 0; v < graph.value_count(); ++v)
         layouts.push_back(random_layout(graph.type(ValueId{v}), rng));
-      const KernelBody body = body_of(graph, users, nodes, layouts);
+      KernelBody body = body_of(graph, users, nodes, layouts);
+      donate_some(body, rng);
       if (nodes.size() > 1 && !continuous && sums_reals(body.graph)) continue;
       std::vector<Tensor> inputs;
       for (ValueId input : ports_of(graph, users, nodes).inputs)
@@ -46,6 +48,7 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
       check_kernel(body, schedule, inputs, nodes.size() == 1 ? 1 : 16);
       if (testing::Test::HasFailure()) return;
       ++seen.kernels;
+      seen.donations += body.graph.donations().size();
       ++seen.group_sizes[nodes.size()];
       if (nodes.size() > 1)
         for (NodeId node : nodes) seen.fused.insert(graph.opcode(node));
@@ -60,6 +63,7 @@ TEST(Nests, FusedGroupsOfRandomGraphsComputeWhatTheReferenceDoes) {
     const auto opcode = static_cast<Opcode>(i);
     if (is_fusible(opcode)) EXPECT_TRUE(seen.fused.contains(opcode)) << name(opcode);
   }
+  EXPECT_GT(seen.donations, 100u);
   for (size_t nodes = 1; nodes <= 6; ++nodes) EXPECT_GT(seen.group_sizes[nodes], 0) << nodes;
 }
 

@@ -274,6 +274,40 @@ TEST(ProgramVerify, WhatIsGivenAwayIsNotReadAgain) {
               HasSubstr("%x is read when an output that lies in it has changed"));
 }
 
+// A kernel that reads an input where it writes.
+TEST(ProgramVerify, AKernelMayReadWhatItsOutputLiesIn) {
+  constexpr std::string_view text =
+      "program @p {\n  threads 1\n"
+      "  tiles @add(@a: f32[4], @b: f32[4]) -> (@y: f32[4] in @a) {\n"
+      "    for i in 4 {\n"
+      "      %0 = load @a[i]\n"
+      "      %1 = load @b[i]\n"
+      "      %2 = add %0, %1\n"
+      "      store @y[i] = %2\n"
+      "    }\n"
+      "  }\n"
+      "  frame @main(%x: f32[4], %v: f32[4]) -> (%y: f32[4] in %x, %z: f32[4]) {\n"
+      "    0 @z = copy (%x) -> (%z)\n"
+      "    1 @k0 = launch @add(%x, %v) -> (%y) after 0\n"
+      "  }\n"
+      "}\n";
+  auto error = [&](std::string_view from, std::string_view to) {
+    Status status = verify(parsed(replaced(std::string(text), from, to)));
+    return status.ok() ? "verified" : status.error().to_string();
+  };
+  EXPECT_EQ(error("", ""), "verified");
+  EXPECT_EQ(print(parsed(text)), text);
+  EXPECT_EQ(error("%y: f32[4] in %x", "%y: f32[4]"), "verified");
+  EXPECT_THAT(error("%y: f32[4] in %x", "%y: f32[4] in %v"), HasSubstr("%v is read and written"));
+  EXPECT_THAT(error("@y: f32[4] in @a", "@y: f32[4]"), HasSubstr("%x is read and written"));
+  EXPECT_THAT(error("@add(%x, %v)", "@add(%x, %x)"), HasSubstr("%x is read and written"));
+  EXPECT_THAT(error("(%y) after 0", "(%y)"), HasSubstr("does not wait for command 0"));
+  EXPECT_THAT(error("after 0\n", "after 0\n    2 @w = copy (%x) -> (%z) after 1\n"),
+              HasSubstr("%x is read when an output that lies in it has changed"));
+  const auto x = Tensor::from_reals(Type::get(DType::f32, {4}), std::vector<double>{1, 2, 3, 4});
+  EXPECT_EQ(run(parsed(text), std::vector{x, x}).value()[0].real_at(3), 8);
+}
+
 TEST(ProgramRun, UpdatesKeepWhatTheyDoNotWrite) {
   const auto x = Tensor::from_reals(Type::get(DType::f32, {4}), std::vector<double>{1, 2, 3, 4});
   const auto w = Tensor::zeros(Type::get(DType::f32, {5}));

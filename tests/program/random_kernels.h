@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "ir/functional.h"
+#include "plan/in_place.h"
 #include "plan/kernel_body.h"
 #include "tests/program/kernel_testing.h"
 
@@ -60,6 +61,24 @@ inline bool sums_reals(const Graph& graph) {
   return false;
 }
 
+// Donates parameters to outputs that may lie in them.
+inline void donate_some(KernelBody& body, Rng& rng) {
+  Graph& graph = body.graph;
+  const std::vector<NodeId> nodes = op_nodes(graph);
+  std::set<uint32_t> taken;
+  for (uint32_t o = 0; o < graph.outputs().size(); ++o) {
+    for (uint32_t i = 0; i < graph.inputs().size(); ++i) {
+      const ValueId x = graph.inputs()[i], y = graph.outputs()[o];
+      if (graph.type(x) != graph.type(y) || !body.inputs[i].is_row_major() ||
+          !body.outputs[o].is_row_major() || !check_elementwise(graph, nodes, x).ok() ||
+          rng.chance(0.3) || !taken.insert(i).second)
+        continue;
+      graph.add_donation(i, o);
+      break;
+    }
+  }
+}
+
 // A contraction of any kind with something before and after it.
 class RandomGemm {
  public:
@@ -81,6 +100,7 @@ class RandomGemm {
       y = transpose(y, permutation);
     }
     if (rng_.chance(0.2)) y = reshape(y, {-1});
+    if (rng_.chance(0.3)) y = parameter(y.dims()) - y;
     return b_.finish({y}).value();
   }
 

@@ -213,6 +213,61 @@ TEST(Tiles, InterpretationFindsRacesAndUnwrittenMemory) {
 }
 
 // What is put before a loop is known in all of it, also where others were named before.
+// It is not proved that only one point stores to an element.
+TEST(Tiles, InterpretationFindsWhatHasChanged) {
+  const auto error = [](std::string_view loop) {
+    return interpret_error(
+        fmt::format("tiles @k(@x: f32[4]) -> (@y: f32[4] in @x) {{\n  {} {{\n"
+                    "    for i in 4 {{\n      %0 = load @x[i]\n"
+                    "      store @y[i] = %0\n    }}\n  }}\n}}\n",
+                    loop));
+  };
+  EXPECT_EQ(error("for once in 1"), "");
+  for (std::string_view loop : {"for again in 2", "threads both in 2"})
+    EXPECT_THAT(error(loop), HasSubstr("element 0 of @x is read when @y, which may lie there, has "
+                                       "changed"));
+}
+
+constexpr std::string_view kDonor =
+    "tiles @k(@x: f32[4], @g: f32[4]) -> (@y: f32[4] in @x, @z: f32[4]) {\n"
+    "  threads i in 2 {\n"
+    "    %0 = load @g[2*i]\n"
+    "    lanes j in 2 {\n"
+    "      %1 = load @x[2*i + j]\n"
+    "      %2 = add %0, %1\n"
+    "      store @y[2*i + j] = %2\n"
+    "      store @z[2*i + j] = %1\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+TEST(Tiles, VerifyProvesWhatIsLoadedWhereAnOutputMayLie) {
+  EXPECT_EQ(print(parsed(kDonor)), kDonor);
+  const auto error = [](std::string_view from, std::string_view to) {
+    std::string text(kDonor);
+    text.replace(text.find(from), from.size(), to);
+    const Result<TileProgram> program = parse_tiles(text);
+    const Status status = program.ok() ? verify(*program) : program.error();
+    return status.ok() ? std::string() : status.error().to_string();
+  };
+  EXPECT_EQ(error("", ""), "");
+  EXPECT_EQ(error("%1 = load @x[2*i + j]", "%1 = load @x[2*i + j] if 0 <= j < 1 else %0"), "");
+  EXPECT_EQ(error("store @y[2*i + j] = %2", "store @y[2*i + j] = %2 if 0 <= j < 1"), "");
+  EXPECT_THAT(error("load @x[2*i + j]", "load @x[2*i]"),
+              HasSubstr("@x is loaded, and the element not stored to @y then"));
+  EXPECT_THAT(error("load @g[2*i]", "load @x[2*i]"), HasSubstr("the element not stored to @y"));
+  EXPECT_THAT(
+      error("store @z[2*i + j] = %1", "%3 = load @x[2*i + j]\n      store @z[2*i + j] = %3"),
+      HasSubstr("@x is loaded when @y, which may lie there, has changed"));
+  EXPECT_THAT(error("@y: f32[4] in @x", "@y: f32[4] in @z"), HasSubstr("there is no buffer @z"));
+  EXPECT_THAT(error("@y: f32[4] in @x", "@y: f32[4] in @y"),
+              HasSubstr("output @y lies in what is no input"));
+  EXPECT_THAT(error("@y: f32[4] in @x", "update @y: f32[4] in @x"),
+              HasSubstr("@y lies in other memory and is no output"));
+  EXPECT_THAT(error("@z: f32[4]", "@z: f32[4] in @x"), HasSubstr("two outputs lie in input @x"));
+  EXPECT_THAT(error("@x: f32[4]", "@x: f32[5]"), HasSubstr("output @y is f32[4], the input"));
+}
+
 TEST(Tiles, BuilderNamesWhatItPutsBefore) {
   TileBuilder b("k");
   const tile::BufferId x = b.buffer("x", Type::scalar(DType::i64), BufferRole::input);

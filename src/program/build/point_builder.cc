@@ -55,6 +55,8 @@ PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
     outputs_.push_back(tiles_.buffer(fmt::format("y{}", i),
                                      stored_type(body.outputs[i], graph_.type(graph_.outputs()[i])),
                                      body.in_place ? BufferRole::update : BufferRole::output));
+  for (const Donation& donation : graph_.donations())
+    tiles_.set_donor(outputs_[donation.output], *inputs_[donation.input]);
 }
 
 // ---- Values -------------------------------------------------------------------------------------
@@ -240,8 +242,10 @@ void PointBuilder::store(size_t output, const Indices& index, Scalar value, cons
 
 void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
   if (body_.in_place) return store_update(index, guards);
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    store(i, index, at(graph_.outputs()[i], index, guards), guards);
+  // All before the first is stored, which may lie where another one is computed from.
+  std::vector<Scalar> scalars;
+  for (ValueId output : graph_.outputs()) scalars.push_back(at(output, index, guards));
+  for (size_t i = 0; i < outputs_.size(); ++i) store(i, index, scalars[i], guards);
 }
 
 // ---- Numbers ------------------------------------------------------------------------------------

@@ -144,6 +144,9 @@ class GraphLowering {
     }
     for (const Step& step : planned_.steps)
       if (step.in_place) take_donor(step.reads[0], step.writes[0]);
+    for (const Step& step : planned_.steps)
+      for (const Donor& donor : step.donors)
+        frame_.set_donor(buffer(donor.output), buffer(donor.input));
   }
 
   // An input that is changed in place is copied to where the output may have its memory anyway.

@@ -40,7 +40,11 @@ class Interpreter {
       : program_(program),
         options_(options),
         scalars_(program.scalars.size()),
-        indices_(program.indices.size()) {}
+        indices_(program.indices.size()),
+        output_in_(program.buffers.size()) {
+    for (BufferId b = 0; b < program.buffers.size(); ++b)
+      if (program.buffers[b].donor) output_in_[*program.buffers[b].donor] = b;
+  }
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) {
     for (const TileBuffer& buffer : program_.buffers) {
@@ -207,6 +211,10 @@ class Interpreter {
       return bad_input("element {} of @{} is read before it is written", *at,
                        program_.buffers[s.buffer].name);
     if (is_contended(s.buffer, memory.writer[*at])) return contention(s.buffer, *at);
+    if (const std::optional<BufferId> output = output_in_[s.buffer];
+        output && memories_[*output].is_known[*at])
+      return bad_input("element {} of @{} is read when @{}, which may lie there, has changed", *at,
+                       program_.buffers[s.buffer].name, program_.buffers[*output].name);
     memory.reader[*at] = trip_;
     scalars_[s.result] = memory.elements[*at];
     return {};
@@ -257,6 +265,7 @@ class Interpreter {
   std::vector<Memory> memories_;
   std::vector<ScalarNumber> scalars_;
   std::vector<int64_t> indices_;
+  std::vector<std::optional<BufferId>> output_in_;  // by input: the output that may lie in it
   std::map<const Compute*, ScalarOp> ops_;
   std::vector<ScalarNumber> operands_;
   uint32_t trip_ = 0;  // of the threads loops of the phase, counted over all of them

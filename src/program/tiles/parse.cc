@@ -47,6 +47,8 @@ class TileParser {
     do {
       const bool is_update = role == BufferRole::output && text_.eat("update");
       HONE_TRY(buffer(is_update ? BufferRole::update : role));
+      if (role == BufferRole::output && text_.eat("in"))
+        program_.buffers.back().donor = HONE_TRY(known_buffer());
     } while (text_.eat(","));
     return text_.expect(")");
   }
@@ -275,13 +277,17 @@ class TileParser {
     return text_.at(token, bad_input("there is no element type '{}'", excerpt(token.text)));
   }
 
-  Status access(BufferId& buffer, std::vector<IndexExpr>& index) {
+  Result<BufferId> known_buffer() {
     const TextParser::Label label = HONE_TRY(text_.label(TokenKind::global, "a buffer, like @x"));
     const std::optional<uint32_t> found = buffers_.find(label.name, false);
-    if (!found)
-      return text_.at(label.token, bad_input("there is no buffer {}", label.token.text)
-                                       .with_hint(buffers_.hint(label.name)));
-    buffer = *found;
+    if (found) return *found;
+    return text_.at(
+        label.token,
+        bad_input("there is no buffer {}", label.token.text).with_hint(buffers_.hint(label.name)));
+  }
+
+  Status access(BufferId& buffer, std::vector<IndexExpr>& index) {
+    buffer = HONE_TRY(known_buffer());
     HONE_TRY(text_.expect("["));
     if (text_.eat("]")) return {};
     do index.push_back(HONE_TRY(expr()));

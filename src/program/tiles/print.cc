@@ -60,6 +60,9 @@ class TilePrinter {
       out_ += std::exchange(separator, ", ");
       if (buffer.role == BufferRole::update) out_ += "update ";
       declared(buffer);
+      if (!buffer.donor) continue;
+      out_ += " in ";
+      append_label(out_, '@', program_.buffers[*buffer.donor].name);
     }
     out_ += separator == "(" ? "()" : ")";
   }

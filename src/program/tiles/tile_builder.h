@@ -34,6 +34,9 @@ class TileBuilder {
 
   // Inputs come first, then outputs, then the others.
   tile::BufferId buffer(std::string_view name, Type type, BufferRole role);
+  void set_donor(tile::BufferId output, tile::BufferId input) {
+    program_.buffers[output].donor = input;
+  }
 
   void loop(Exec exec, std::string_view name, Dim extent,
             const std::function<void(IndexExpr)>& body);

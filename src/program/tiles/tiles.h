@@ -61,6 +61,9 @@ struct TileBuffer {
   std::string name;
   Type type;
   BufferRole role;
+  // Of an output: the input of this type that may lie in the same memory, as the caller likes. Of
+  // it a point loads only the element that it stores to the output, before it does.
+  std::optional<uint32_t> donor = {};
   bool operator==(const TileBuffer&) const = default;
 };
 

@@ -57,7 +57,7 @@ class Verifier {
     return is_result(role) ? 1 : 2;
   }
 
-  Status buffers() const {
+  Status buffers() {
     std::vector<std::string_view> names;
     BufferRole last = BufferRole::input;
     for (const TileBuffer& buffer : program_.buffers) {
@@ -69,17 +69,46 @@ class Verifier {
         return bad_input("buffer @{} stands behind later ones", buffer.name);
       last = buffer.role;
     }
+    return donors();
+  }
+
+  Status donors() {
+    output_in_.resize(program_.buffers.size());
+    for (BufferId id = 0; id < program_.buffers.size(); ++id) {
+      const TileBuffer& buffer = program_.buffers[id];
+      if (!buffer.donor) continue;
+      if (buffer.role != BufferRole::output)
+        return bad_input("@{} lies in other memory and is no output", buffer.name);
+      if (*buffer.donor >= program_.buffers.size() ||
+          program_.buffers[*buffer.donor].role != BufferRole::input)
+        return bad_input("output @{} lies in what is no input", buffer.name);
+      const TileBuffer& donor = program_.buffers[*buffer.donor];
+      if (donor.type != buffer.type)
+        return bad_input("output @{} is {}, the input that it lies in {}", buffer.name,
+                         buffer.type.to_string(), donor.type.to_string());
+      if (output_in_[*buffer.donor]) return bad_input("two outputs lie in input @{}", donor.name);
+      output_in_[*buffer.donor] = id;
+    }
     return {};
   }
 
   Status body(const Block& statements, Place place) {
+    const size_t stores = stored_.size();
+    ++depth_;
     for (const Statement& statement : statements) {
       // So that nested threads loops are one range of trips, to be divided as one.
       if (place == Place::threads && is_threads_loop(statement) && statements.size() > 1)
         return bad_input("a threads loop is not all that stands in another one");
       HONE_TRY(std::visit([&](const auto& s) { return check(s, place); }, statement.kind));
     }
-    return {};
+    --depth_;
+    stored_.erase(stored_.begin() + static_cast<int64_t>(stores), stored_.end());
+    const auto left = std::ranges::find_if(
+        to_be_stored_, [&](const Element& element) { return element.depth > depth_; });
+    if (left == to_be_stored_.end()) return {};
+    const TileBuffer& output = program_.buffers[left->output];
+    return bad_input("@{} is loaded, and the element not stored to @{} then, which may lie there",
+                     program_.buffers[*output.donor].name, output.name);
   }
   // What the body defined is not seen behind it.
   void leave(const Block& statements) {
@@ -164,7 +193,20 @@ class Verifier {
                          name(type(*s.otherwise)));
     }
     HONE_TRY(define(s.result));
+    HONE_TRY(from_donor(s));
     return same_type(s.buffer, s.result);
+  }
+
+  // A load of what an output may lie in: the element is stored to the output behind it, and not
+  // before. Whether other points store to that element is not proved; interpret() finds it.
+  Status from_donor(const Load& s) {
+    if (!output_in_[s.buffer]) return {};
+    const Element element = {*output_in_[s.buffer], s.index, depth_};
+    if (std::ranges::any_of(stored_, [&](const Element& e) { return e.is(element); }))
+      return bad_input("@{} is loaded when @{}, which may lie there, has changed",
+                       program_.buffers[s.buffer].name, program_.buffers[element.output].name);
+    to_be_stored_.push_back(element);
+    return {};
   }
 
   Status check(const Store& s, Place /*place*/) {
@@ -172,6 +214,10 @@ class Verifier {
     HONE_TRY(access(s.buffer, s.index, s.guards));
     if (program_.buffers[s.buffer].role == BufferRole::input)
       return bad_input("@{} is an input and is stored to", program_.buffers[s.buffer].name);
+    if (program_.buffers[s.buffer].donor) {
+      stored_.push_back({s.buffer, s.index, depth_});
+      std::erase_if(to_be_stored_, [&](const Element& e) { return e.is(stored_.back()); });
+    }
     return same_type(s.buffer, s.value);
   }
 
@@ -328,8 +374,18 @@ class Verifier {
     return {};
   }
 
+  struct Element {
+    BufferId output;
+    std::vector<IndexExpr> index;
+    int depth;  // of the body
+    bool is(const Element& other) const { return output == other.output && index == other.index; }
+  };
+
   const TileProgram& program_;
   const TileBounds bounds_;
+  std::vector<std::optional<BufferId>> output_in_;  // by input: the output that may lie in it
+  std::vector<Element> to_be_stored_, stored_;      // in the bodies at hand
+  int depth_ = 0;
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
   int unreachable_ = 0;  // loops without trips around the statement at hand

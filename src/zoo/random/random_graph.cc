@@ -51,18 +51,20 @@ Tensor random_tensor(Type type, Rng& rng) {
 
 namespace {
 
-// Inputs, to outputs that begin with them.
+// Inputs, to outputs of their type: mostly to those that begin with them.
 void donate_some(Builder& builder, std::span<const Value> outputs, Rng& rng) {
   const Graph& graph = builder.graph();
-  std::vector<bool> is_donated(graph.value_count());
+  std::vector<ValueId> left(graph.inputs().begin(), graph.inputs().end());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const NodeId node = graph.producer(outputs[i].id());
-    if (graph.operands(node).empty() || !rng.chance(0.7)) continue;
-    const ValueId x = graph.operands(node)[0];
-    if (x.is_none() || graph.opcode(graph.producer(x)) != Opcode::parameter ||
-        graph.type(x) != outputs[i].type() || is_donated[x.index])
-      continue;
-    is_donated[x.index] = true;
+    const std::span<const ValueId> operands = graph.operands(graph.producer(outputs[i].id()));
+    if (operands.empty() || !rng.chance(0.7)) continue;
+    std::vector<ValueId> fitting;
+    for (ValueId x : left)
+      if (graph.type(x) == outputs[i].type()) fitting.push_back(x);
+    if (fitting.empty()) continue;
+    const bool is_first = std::ranges::find(fitting, operands[0]) != fitting.end();
+    const ValueId x = is_first && rng.chance(0.7) ? operands[0] : rng.pick(fitting);
+    std::erase(left, x);
     builder.donate({&builder, x}, static_cast<int>(i));
   }
 }
