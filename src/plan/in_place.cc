@@ -106,7 +106,7 @@ bool is_update(Opcode opcode) {
 
 ValueId changed_by(const Graph& graph, NodeId node) {
   if (is_update(graph.opcode(node))) return graph.operands(node)[0];
-  if (graph.results(node).size() == 0) return {};
+  if (graph.donations().empty() || graph.results(node).size() == 0) return {};
   const ValueId result = graph.result(node);
   const auto first = std::ranges::find(graph.outputs(), result) - graph.outputs().begin();
   const auto donation = std::ranges::find(graph.donations(), first, &Donation::output);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ir/text.h"
+#include "plan/planned.h"
 #include "plan/prepare.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
@@ -71,20 +72,36 @@ void count(const Plan& plan, std::map<std::string, int>& counts) {
   }
 }
 
+// Outputs that may lie in inputs.
+void count_donors(const Plan& plan, const Graph& graph, std::map<std::string, int>& counts) {
+  for (const Step& step : planned(plan, graph).value().steps) {
+    for (const Donor& donor : step.donors) {
+      const bool is_read = std::ranges::find(step.reads, donor.input) != step.reads.end();
+      ++counts[is_read ? "donor read" : "donor not read"];
+      ++counts[step.nodes.size() > 1 ? "donor of several" : "donor of one"];
+    }
+  }
+}
+
 TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
   std::map<std::string, int> counts;
-  for (uint64_t seed = 0; seed < 400; ++seed)
-    count(random_plan(prepare(random_graph({.seed = seed})).value(), target(), seed), counts);
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    const Plan plan = random_plan(graph, target(), seed);
+    count(plan, counts);
+    count_donors(plan, graph, counts);
+  }
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph updates =
         prepare(random_graph({.seed = seed, .first = Opcode::dynamic_update})).value();
     count(random_plan(updates, target(), seed), counts);
   }
   std::vector<std::string> wanted = {
-      "in place yes",   "in place no",   "fuse one",     "fuse several",   "view yes",
-      "view no",        "layout plain",  "layout order", "layout blocked", "order plain",
-      "order changed",  "offset 0",      "offset more",  "region",         "algorithm generic",
-      "algorithm nest", "algorithm gemm"};
+      "in place yes",   "in place no",    "fuse one",     "fuse several",   "view yes",
+      "view no",        "layout plain",   "layout order", "layout blocked", "order plain",
+      "order changed",  "offset 0",       "offset more",  "region",         "algorithm generic",
+      "algorithm nest", "algorithm gemm", "donor read",   "donor not read", "donor of several",
+      "donor of one"};
   for (std::string_view lhs : {"no", "panels", "window"})
     for (std::string_view rhs : {"no", "panels", "window"})
       wanted.push_back(fmt::format("pack {} {}", lhs, rhs));
