@@ -6,7 +6,7 @@ namespace hone {
 
 double AnalyticCost::launch(const KernelBody& body, const Schedule& schedule,
                             int64_t threads) const {
-  return KernelPrice(body, target_, threads).seconds(schedule);
+  return kernel_seconds(body, schedule, target_, threads);
 }
 
 // One thread reads and writes, where both fit.

@@ -4,13 +4,11 @@
 #include "ir/op_def.h"
 #include "plan/group_work.h"
 #include "plan/kernel_body.h"
+#include "plan/stages.h"
 
 namespace hone {
 
 namespace {
-
-// Fused code may do so many times the operations of its ops on their own.
-constexpr double kMaxRepetition = 16;
 
 Status check_node(const Graph& graph, NodeId node, bool is_alone) {
   const Opcode opcode = graph.opcode(node);
@@ -77,12 +75,9 @@ Status check_group(const Graph& graph, const Users& users, std::span<const NodeI
   const GroupPorts ports = ports_of(graph, users, nodes);
   HONE_TRY(check_outputs(graph, ports.outputs));
   HONE_TRY(check_no_way_back(graph, nodes));
-  const GroupWork work = work_of(graph, nodes, ports.outputs);
-  if (work.statements > kMaxStatements)
-    return over_limit("one point takes more than {} statements", kMaxStatements);
-  if (work.operations > kMaxRepetition * work.inherent)
-    return over_limit("{:.3g} operations, {:.3g} on their own", work.operations, work.inherent);
-  return {};
+  Status alone = check_work(work_of(graph, nodes, ports.outputs));
+  if (alone.ok() || simplest_chain(body_of(graph, users, nodes, {})).ok()) return {};
+  return alone;
 }
 
 Status check_group(const Graph& graph, std::span<const NodeId> nodes) {

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "ir/op_def.h"
-#include "plan/group_work.h"
 #include "plan/schedule_facts.h"
+#include "plan/stages.h"
 
 namespace hone {
 
@@ -19,7 +20,8 @@ class ScheduleCheck {
  public:
   ScheduleCheck(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
                 const Target& target)
-      : graph_(body.graph),
+      : body_(body),
+        graph_(body.graph),
         facts_(facts),
         space_(facts.space),
         schedule_(schedule),
@@ -30,6 +32,11 @@ class ScheduleCheck {
     for (NodeId node : facts_.nodes)
       if (!has_points(graph_.opcode(node)))
         return unsupported("{} is built by the generic algorithm only", graph_.describe(node));
+    if (schedule_.threads > 0 && has_sub_byte_output())
+      return unsupported("threads would share bytes of an output");
+    if (schedule_.algorithm == Algorithm::chain) return chain();
+    if (!schedule_.keep.empty() || !schedule_.stages.empty())
+      return bad_input("only a chain has stages");
     HONE_TRY(order());
     HONE_TRY(tiles());
     HONE_TRY(code());
@@ -54,8 +61,6 @@ class ScheduleCheck {
       return bad_input("the order has {} dims, the results {}", sorted.size(), space_.parallel);
     if (schedule_.threads < 0 || schedule_.threads > space_.parallel)
       return bad_input("threads divide {} of {} loops", schedule_.threads, space_.parallel);
-    if (schedule_.threads > 0 && has_sub_byte_output())
-      return unsupported("threads would share bytes of an output");
     return {};
   }
 
@@ -92,19 +97,26 @@ class ScheduleCheck {
     return {};
   }
 
-  // Each tile or block of a dim may have a smaller one at the end, with code of its own.
-  Status code() const {
-    double statements = static_cast<double>(facts_.statements);
+  // Statements. Each tile or block of a dim may have a smaller one at the end, with code of its
+  // own.
+  double unrolled() const {
+    double statements = static_cast<double>(facts_.work.statements);
     for (const Tile& unroll : schedule_.unroll) statements *= 2 * static_cast<double>(unroll.count);
     for (const Tile& lanes : schedule_.lanes)
       statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
     for (size_t i = 0; i < schedule_.block.size(); ++i) statements *= 2;
+    return statements;
+  }
+
+  Status code() const {
+    const double statements = unrolled();
     if (statements > kMaxCode)
       return over_limit("{} statements when unrolled, more than {}", statements, kMaxCode);
     return {};
   }
 
   Status nest() const {
+    HONE_TRY(check_work(facts_.work));
     if (!schedule_.block.empty() || schedule_.pack_lhs != Packing::no ||
         schedule_.pack_rhs != Packing::no)
       return bad_input("a nest has no blocks and packs nothing");
@@ -165,13 +177,71 @@ class ScheduleCheck {
     }
     if (blocks_reduction(schedule_, space_))
       all += bytes(std::vector<bool>(static_cast<size_t>(space_.parallel), true), 1);
+    return fits(all, "packed operands");
+  }
+
+  Status fits(double bytes, std::string_view what) const {
     const double most =
         target_.caches.empty()
             ? kMinScratch
             : std::max(static_cast<double>(target_.caches.back().bytes), kMinScratch);
-    if (all > most)
-      return over_limit("{:.3g} bytes of packed operands do not fit the largest cache", all);
-    return {};
+    if (bytes <= most) return {};
+    return over_limit("{:.3g} bytes of {} do not fit the largest cache", bytes, what);
+  }
+
+  Status chain() const {
+    const Schedule plain;
+    if (schedule_.lanes != plain.lanes || schedule_.unroll != plain.unroll ||
+        schedule_.row != plain.row || schedule_.pack_lhs != plain.pack_lhs ||
+        schedule_.pack_rhs != plain.pack_rhs)
+      return bad_input("a chain has tiles, rows and packing in its stages only");
+    if (body_.in_place) return unsupported("an update in place is no chain");
+    if (!graph_.donations().empty())
+      return unsupported("a chain whose result lies in what it reads");
+    if (schedule_.keep.empty()) return bad_input("a chain that keeps nothing");
+    if (schedule_.stages.size() != schedule_.keep.size() + 1)
+      return bad_input("{} stages, where {} values are kept", schedule_.stages.size(),
+                       schedule_.keep.size());
+    if (schedule_.threads < 0 || schedule_.threads > std::ssize(schedule_.order))
+      return bad_input("threads divide {} of {} loops", schedule_.threads, schedule_.order.size());
+    const std::vector<Stage> stages = HONE_TRY(stages_of(body_, schedule_));
+    double bytes = 0, statements = 0;
+    for (size_t i = 0; i < stages.size(); ++i) {
+      Status good = repetition(stages[i]);
+      if (good.ok()) good = stage(stages[i], schedule_.stages[i], statements);
+      if (!good.ok()) return std::move(good).error().within(fmt::format("stage {}", i));
+      double kept = i + 1 < stages.size() ? kMaxBytes : 0;
+      for (int64_t points : stages[i].body.window) kept *= static_cast<double>(points);
+      bytes += kept;
+    }
+    for (int dim : schedule_.order)
+      if (!graph_.type(graph_.outputs()[0])
+               .dim(dim)
+               .divisible_by(block_points(body_, schedule_, dim)))
+        statements *= 2;
+    if (statements > kMaxCode)
+      return over_limit("{} statements in all stages, more than {}", statements, kMaxCode);
+    return fits(bytes, "what is kept");
+  }
+
+  // Along dims that a stage does not go along, it is done again for each block.
+  Status repetition(const Stage& stage) const {
+    double times = 1;
+    for (int dim : schedule_.order)
+      if (std::ranges::find(stage.along, dim) == stage.along.end())
+        times *= std::ceil(static_cast<double>(graph_.type(graph_.outputs()[0]).dim(dim).value()) /
+                           static_cast<double>(block_points(body_, schedule_, dim)));
+    if (times <= kMaxRepetition) return {};
+    return over_limit("it is done {} times, more than {}", times, kMaxRepetition);
+  }
+
+  Status stage(const Stage& stage, const Schedule& schedule, double& statements) const {
+    if (schedule.algorithm != Algorithm::nest && schedule.algorithm != Algorithm::gemm)
+      return unsupported("a stage is a nest or a gemm");
+    if (schedule.threads != 0) return unsupported("a stage runs on one thread");
+    const ScheduleFacts facts(stage.body);
+    statements += ScheduleCheck(stage.body, facts, schedule, target_).unrolled();
+    return check_schedule(stage.body, facts, schedule, target_);
   }
 
   bool has_sub_byte_output() const {
@@ -184,20 +254,13 @@ class ScheduleCheck {
     return false;
   }
 
+  const KernelBody& body_;
   const Graph& graph_;
   const ScheduleFacts& facts_;
   const KernelSpace& space_;
   const Schedule& schedule_;
   const Target& target_;
 };
-
-std::vector<NodeId> computing_nodes(const Graph& graph) {
-  std::vector<NodeId> nodes;
-  for (NodeId node : graph.nodes())
-    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
-      nodes.push_back(node);
-  return nodes;
-}
 
 }  // namespace
 
@@ -206,7 +269,7 @@ ScheduleFacts::ScheduleFacts(const KernelBody& body)
       space(space_of(body)),
       contraction(contraction_of(body, space)) {
   if (std::ranges::all_of(nodes, [&](NodeId n) { return has_points(body.graph.opcode(n)); }))
-    statements = work_of(body.graph, nodes, body.graph.outputs()).statements;
+    work = work_of(body.graph, nodes, body.graph.outputs());
 }
 
 Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,

@@ -154,6 +154,14 @@ class Counter {
 
 }  // namespace
 
+Status check_work(const GroupWork& work) {
+  if (work.statements > kMaxStatements)
+    return over_limit("one point takes more than {} statements", kMaxStatements);
+  if (work.operations > kMaxRepetition * work.inherent)
+    return over_limit("{:.3g} operations, {:.3g} on their own", work.operations, work.inherent);
+  return {};
+}
+
 GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,
                   std::span<const ValueId> outputs) {
   return Counter(graph).run(nodes, outputs);

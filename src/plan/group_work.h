@@ -17,6 +17,11 @@ struct GroupWork {
 };
 
 inline constexpr int64_t kMaxStatements = 512;
+// A kernel may do so many times the operations of its ops on their own.
+inline constexpr double kMaxRepetition = 16;
+
+// Whether one kernel may do as much, where it keeps nothing; and why not.
+Status check_work(const GroupWork& work);
 
 // Stops at kMaxStatements + 1 statements. Symbols count as their largest values.
 GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,

@@ -5,6 +5,7 @@
 
 #include "base/planted.h"
 #include "ir/op_def.h"
+#include "plan/group_work.h"
 #include "plan/planned.h"
 
 namespace hone {
@@ -187,7 +188,10 @@ Status check_in_place(const PlannedGraph& planned, NodeId node) {
   for (ValueId v : step.reads)
     if (v != x && planned.version[v.index] == x)
       return bad_input("it reads '%{}', which lies in '%{}', too", graph.name(v), graph.name(x));
-  if (!is_update(graph.opcode(node))) return check_elementwise(graph, step.nodes, x);
+  if (!is_update(graph.opcode(node))) {
+    HONE_TRY(check_elementwise(graph, step.nodes, x));
+    return check_work(work_of(graph, step.nodes, step.writes));  // a chain is not in place
+  }
   if (step.nodes.size() > 1) return bad_input("@{} computes other nodes, too", step.name);
   return {};
 }

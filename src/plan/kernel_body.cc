@@ -1,6 +1,7 @@
 #include "plan/kernel_body.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/hash.h"
 #include "ir/op_def.h"
@@ -37,7 +38,16 @@ uint64_t kernel_hash(const KernelBody& body) {
   for (const std::vector<Layout>* layouts : {&body.inputs, &body.outputs})
     for (const Layout& layout : *layouts) hasher.add(print(layout));
   if (body.in_place) hasher.add("in place");
+  for (int64_t points : body.window) hasher.add(static_cast<uint64_t>(points));
   return hasher.value();
+}
+
+std::vector<NodeId> computing_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : graph.nodes())
+    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+      nodes.push_back(node);
+  return nodes;
 }
 
 KernelSpace space_of(const KernelBody& body) {
@@ -55,6 +65,7 @@ KernelSpace space_of(const KernelBody& body) {
     const ValueId points = body.in_place ? updates_of(graph, graph.producer(output)) : output;
     space.dims = parallel_dims(graph.type(points));
   }
+  for (size_t d = 0; d < body.window.size(); ++d) space.dims[d].extent = body.window[d];
   space.parallel = static_cast<int>(space.dims.size());
   if (!space.has_anchor()) return space;
   const std::vector<Type> operands = graph.operand_types(space.anchor);
@@ -101,44 +112,89 @@ GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const Node
   return ports;
 }
 
+namespace {
+
+class BodyCopy {
+ public:
+  BodyCopy(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports)
+      : graph_(graph), nodes_(nodes) {
+    for (ValueId input : ports.inputs)
+      copies_.emplace(input.index, target_.add_parameter(graph.type(input), graph.name(input)));
+    std::vector<ValueId> outputs;
+    for (ValueId output : ports.outputs) {
+      add(graph.producer(output));
+      outputs.push_back(copies_.at(output.index));
+    }
+    target_.set_outputs(std::move(outputs));
+  }
+  Graph take() && { return std::move(target_); }
+
+ private:
+  // What the node needs comes before it, operand by operand.
+  void add(NodeId last) {
+    std::vector<std::pair<NodeId, size_t>> open{{last, 0}};  // nodes, and operands that are done
+    while (!open.empty()) {
+      auto& [node, done] = open.back();
+      const std::span<const ValueId> operands = graph_.operands(node);
+      if (copies_.contains(graph_.result(node).index)) {
+        open.pop_back();
+      } else if (done == operands.size()) {
+        copy(node);
+        open.pop_back();
+      } else if (const ValueId operand = operands[done++]; !operand.is_none()) {
+        const NodeId producer = graph_.producer(operand);
+        if (std::ranges::binary_search(nodes_, producer))
+          open.emplace_back(producer, 0);
+        else if (!copies_.contains(operand.index))
+          copies_.emplace(operand.index,
+                          target_.add_constant(graph_.constant(producer), graph_.name(operand)));
+      }
+    }
+  }
+
+  void copy(NodeId node) {
+    std::vector<ValueId> operands;
+    for (ValueId operand : graph_.operands(node))
+      operands.push_back(operand.is_none() ? operand : copies_.at(operand.index));
+    NodeId copy = equal_node(graph_.op(node), operands);
+    const bool is_new = copy == NodeId{};
+    if (is_new) {
+      copy = target_.append(graph_.op(node), operands).value();
+      copied_.push_back(copy);
+    }
+    for (size_t i = 0; i < graph_.results(node).size(); ++i) {
+      copies_.emplace(graph_.result(node, i).index, target_.result(copy, i));
+      if (is_new) target_.set_name(target_.result(copy, i), graph_.name(graph_.result(node, i)));
+    }
+  }
+
+  NodeId equal_node(Op op, std::span<const ValueId> operands) const {
+    for (NodeId node : copied_)
+      if (target_.op(node) == op && std::ranges::equal(target_.operands(node), operands))
+        return node;
+    return {};
+  }
+
+  const Graph& graph_;
+  const std::span<const NodeId> nodes_;
+  Graph target_;
+  std::unordered_map<uint32_t, ValueId> copies_;  // by value of the graph
+  std::vector<NodeId> copied_;                    // of the target
+};
+
+}  // namespace
+
 KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts) {
   const GroupPorts ports = ports_of(graph, users, nodes);
-  auto layout_of = [&](ValueId value) {
+  const auto layout_of = [&](ValueId value) {
     const bool is_known = value.index < layouts.size() && !layouts[value.index].parts.empty();
     return is_known ? layouts[value.index] : Layout::row_major(graph.type(value).rank());
   };
   KernelBody body;
-  std::vector<std::pair<ValueId, ValueId>> copies;  // of the graph, of the body
-  auto copy_of = [&](ValueId value) {
-    auto known = std::ranges::find(copies, value, &std::pair<ValueId, ValueId>::first);
-    return known == copies.end() ? ValueId::none() : known->second;
-  };
-  for (ValueId input : ports.inputs) {
-    copies.emplace_back(input, body.graph.add_parameter(graph.type(input), graph.name(input)));
-    body.inputs.push_back(layout_of(input));
-  }
-  for (NodeId node : nodes) {
-    std::vector<ValueId> operands;
-    for (ValueId operand : graph.operands(node)) {
-      if (!operand.is_none() && copy_of(operand).is_none())
-        copies.emplace_back(
-            operand,
-            body.graph.add_constant(graph.constant(graph.producer(operand)), graph.name(operand)));
-      operands.push_back(operand.is_none() ? operand : copy_of(operand));
-    }
-    const NodeId copy = body.graph.append(graph.op(node), operands).value();
-    for (size_t i = 0; i < graph.results(node).size(); ++i) {
-      copies.emplace_back(graph.result(node, i), body.graph.result(copy, i));
-      body.graph.set_name(body.graph.result(copy, i), graph.name(graph.result(node, i)));
-    }
-  }
-  std::vector<ValueId> outputs;
-  for (ValueId output : ports.outputs) {
-    outputs.push_back(copy_of(output));
-    body.outputs.push_back(layout_of(output));
-  }
-  body.graph.set_outputs(std::move(outputs));
+  body.graph = BodyCopy(graph, nodes, ports).take();
+  for (ValueId input : ports.inputs) body.inputs.push_back(layout_of(input));
+  for (ValueId output : ports.outputs) body.outputs.push_back(layout_of(output));
   return body;
 }
 

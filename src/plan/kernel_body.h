@@ -23,14 +23,19 @@ struct KernelBody {
   // The only op, an update (in_place.h), changes its first operand, which lies where the output
   // does. The kernel does not read that parameter, and its points are those of the updates.
   bool in_place = false;
+  // Of a stage (stages.h): so many points per dim of the results are computed at once. Empty: all.
+  std::vector<int64_t> window = {};
 };
 
-// Of ops, types, layouts; names do not count.
+// Of ops, types, layouts; names do not count. Bodies that body_of() makes of equal hash have the
+// same nodes in the same order.
 uint64_t kernel_hash(const KernelBody& body);
+// Neither parameters nor constants.
+std::vector<NodeId> computing_nodes(const Graph& graph);
 
-// The dims that a Schedule speaks of: those of the results (in place: of the updates), then the
-// reduction dims of the anchor, which is the only op of the body that reduces (contraction,
-// reduction or window), if there is exactly one.
+// The dims that a Schedule speaks of: those of the results (in place: of the updates; of a stage:
+// of its window), then the reduction dims of the anchor, which is the only op of the body that
+// reduces (contraction, reduction or window), if there is exactly one.
 struct KernelSpace {
   std::vector<IterDim> dims;
   int parallel = 0;    // so many of them are the results'
@@ -58,12 +63,13 @@ bool is_fusible(Opcode opcode);
 
 // Whether these nodes may be one kernel, and why not. A single node with an access relation always
 // may. Several: all are fusible, all that they write has the same dims, code and work for a point
-// stay bounded, and no path leaves the group and comes back.
+// stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
 
-// The group as a graph of its own, with the values' names. `layouts` has one per value of the
-// graph; where it is shorter, and for those without parts, memory is row-major.
+// The group as a graph of its own, with the values' names: what the first result needs, then what
+// the others need, equal nodes once. `layouts` has one per value of the graph; where it is shorter,
+// and for those without parts, memory is row-major.
 KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts);
 KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,

@@ -121,7 +121,7 @@ class PlanParser {
     return schedule(at->second);
   }
 
-  Status schedule(Schedule& schedule) {
+  Status schedule(Schedule& schedule, bool is_stage = false) {
     HONE_TRY(text_.expect("{"));
     std::set<std::string_view> seen;
     do {
@@ -129,6 +129,8 @@ class PlanParser {
       if (word.kind != TokenKind::word) return text_.expected("a field of a schedule");
       text_.take();
       if (!seen.insert(word.text).second) return twice(word);
+      if (is_stage && word.is("stages"))
+        return text_.at(word, bad_input("a stage has no stages of its own"));
       HONE_TRY(field(schedule, word));
     } while (text_.eat(","));
     if (!seen.contains("algorithm")) return text_.expected("the field 'algorithm'");
@@ -187,6 +189,8 @@ class PlanParser {
     return {};
   }
 
+  Status read(Schedule& stage) { return schedule(stage, true); }
+
   Status read(Tile& tile) {
     HONE_TRY(read(tile.dim));
     HONE_TRY(text_.expect(":"));
@@ -203,7 +207,7 @@ class PlanParser {
         return text_.at(text_.peek(), over_limit("more than {} entries", kMaxScheduleList));
       T each = {};
       HONE_TRY(read(each));
-      list.push_back(each);
+      list.push_back(std::move(each));
     } while (text_.eat(","));
     return text_.expect("]");
   }

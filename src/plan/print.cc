@@ -59,6 +59,8 @@ std::string text_of(int number) { return fmt::format("{}", number); }
 std::string text_of(const Tile& tile) { return fmt::format("{}:{}", tile.dim, tile.count); }
 std::string text_of(const Layout& layout) { return print(layout); }
 
+std::string text_of(const Schedule& schedule);
+
 template <class T>
 std::string text_of(const std::vector<T>& list) {
   std::string text = "[";

@@ -3,11 +3,13 @@
 
 #include "plan/random_plan.h"
 #include "plan/schedule_facts.h"
+#include "plan/stages.h"
 
 namespace hone {
 namespace {
 
 constexpr int kMaxTries = 16;
+constexpr int64_t kMaxKept = 3;  // values, that are drawn without need
 
 class ScheduleDraw {
  public:
@@ -79,18 +81,67 @@ class ScheduleDraw {
   Rng& rng_;
 };
 
+// Of a stage; the simplest nest, if it comes to nothing else.
+Schedule random_stage(const KernelBody& body, const Target& target, Rng& rng) {
+  const ScheduleFacts facts(body);
+  ScheduleDraw draw(facts.space, rng);
+  for (int i = 0; i < kMaxTries; ++i) {
+    Schedule schedule = rng.chance(0.5) ? draw.gemm() : draw.nest();
+    schedule.threads = 0;
+    if (check_schedule(body, facts, schedule, target).ok()) return schedule;
+  }
+  return draw.plain();
+}
+
+// Nodes that some chain of the body may keep, ascending.
+std::vector<int64_t> random_keep(const KernelBody& body, std::vector<int64_t> keep, Rng& rng) {
+  const int64_t nodes = std::ssize(computing_nodes(body.graph));
+  if (keep.empty() || rng.chance(0.3))
+    for (int64_t i = rng.between(1, kMaxKept); i > 0; --i)
+      keep.push_back(rng.between(0, nodes - 1));
+  std::ranges::sort(keep);
+  keep.erase(std::unique(keep.begin(), keep.end()), keep.end());
+  return keep;
+}
+
+// It may not fit the body.
+Schedule random_chain(const KernelBody& body, const Target& target, Rng& rng) {
+  const Result<Schedule> simplest = simplest_chain(body);
+  Schedule chain = simplest.ok() ? *simplest : Schedule{.algorithm = Algorithm::chain};
+  chain.keep = random_keep(body, std::move(chain.keep), rng);
+  if (!simplest.ok())
+    for (int dim = 0; dim < body.graph.type(body.graph.outputs()[0]).rank(); ++dim)
+      chain.order.push_back(dim);
+  rng.shuffle(chain.order);
+  std::erase_if(chain.order, [&](int) { return rng.chance(0.3); });
+  chain.block.clear();
+  for (int dim : chain.order) chain.block.push_back({dim, rng.between(1, 8)});
+  chain.threads = static_cast<int>(rng.between(0, std::ssize(chain.order)));
+  chain.stages.clear();
+  const Result<std::vector<Stage>> stages = stages_of(body, chain);
+  if (!stages.ok()) return chain;
+  for (const Stage& stage : *stages) chain.stages.push_back(random_stage(stage.body, target, rng));
+  return chain;
+}
+
 }  // namespace
 
 Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng) {
   const ScheduleFacts facts(body);
+  const bool has_several = facts.nodes.size() > 1;
   ScheduleDraw draw(facts.space, rng);
   for (int i = 0; i < kMaxTries; ++i) {
     const uint64_t kind = rng.below(8);
-    const Schedule schedule = kind == 0 ? Schedule{} : kind < 3 ? draw.gemm() : draw.nest();
+    const Schedule schedule = kind == 0                  ? Schedule{}
+                              : kind < 3                 ? draw.gemm()
+                              : kind == 3 && has_several ? random_chain(body, target, rng)
+                                                         : draw.nest();
     if (check_schedule(body, facts, schedule, target).ok()) return schedule;
   }
   const Schedule plain = draw.plain();
-  return check_schedule(body, facts, plain, target).ok() ? plain : Schedule{};
+  if (check_schedule(body, facts, plain, target).ok()) return plain;
+  const Result<Schedule> chain = simplest_chain(body);
+  return chain.ok() ? *chain : Schedule{};
 }
 
 }  // namespace hone

@@ -11,6 +11,7 @@ enum class Algorithm : uint8_t {
   generic,  // of a single op, one point after another: serves every op
   nest,     // of a fused group: loops over the results' elements, everything else computed there
   gemm,     // of a group around one contraction: packed panels, a register tile, an epilogue
+  chain,    // of a group in stages, block by block: what they pass on stays in scratch
 };
 std::string_view name(Algorithm algorithm);
 
@@ -49,6 +50,11 @@ struct Schedule {
   std::vector<Tile> block = {};
   Packing pack_lhs = Packing::no;
   Packing pack_rhs = Packing::no;
+  // ---- chain (stages.h): `order` and `block` have the dims that it takes in blocks.
+  // The nodes whose results stages leave in scratch for later ones, counted among those of the body
+  // that compute, in ascending order. The last stage computes the results.
+  std::vector<int64_t> keep = {};
+  std::vector<Schedule> stages = {};  // one per stage: nests and gemms on one thread
 
   bool operator==(const Schedule&) const = default;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "plan/contraction.h"
+#include "plan/group_work.h"
 
 namespace hone {
 
@@ -10,7 +11,7 @@ struct ScheduleFacts {
 
   std::vector<NodeId> nodes;  // that compute
   KernelSpace space;
-  int64_t statements = 0;  // of the code for one point; 0: not all nodes have points
+  GroupWork work;  // of a nest; none, if not all nodes have points
   Result<Contraction> contraction;
 };
 

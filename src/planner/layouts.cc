@@ -154,18 +154,19 @@ class LayoutChooser {
   Result<double> price(uint32_t s) {
     const Step& step = frame_.steps[s];
     if (!step.is_kernel) return 0;
-    const ValueId weights = weights_of(step);
-    if (weights.is_none()) return seconds(step);
-    Layout best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Layout& layout : layouts_of_weights(weights)) {
-      frame_.layout[weights.index] = layout;
-      const double cost = HONE_TRY(seconds(step));
-      if (!(cost < least)) continue;
-      least = cost;
-      best = layout;
+    double least = HONE_TRY(seconds(step));
+    for (ValueId weights : weights_of(step)) {
+      Layout best = Layout::row_major(graph_.type(weights).rank());
+      least = std::numeric_limits<double>::infinity();
+      for (const Layout& layout : layouts_of_weights(weights)) {
+        frame_.layout[weights.index] = layout;
+        const double cost = HONE_TRY(seconds(step));
+        if (!(cost < least)) continue;
+        least = cost;
+        best = layout;
+      }
+      frame_.layout[weights.index] = best;
     }
-    frame_.layout[weights.index] = best;
     return least;
   }
 
@@ -173,15 +174,16 @@ class LayoutChooser {
     return HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
   }
 
-  // A constant operand of the step's contraction that nothing else reads.
-  ValueId weights_of(const Step& step) const {
+  // Constant operands of the step's contractions that nothing else reads.
+  std::vector<ValueId> weights_of(const Step& step) const {
+    std::vector<ValueId> weights;
     for (NodeId n : step.nodes) {
       if (graph_.opcode(n) != Opcode::dot && graph_.opcode(n) != Opcode::conv) continue;
       const ValueId v = graph_.operands(n)[1];
       if (frame_.home[v.index] == Home::constant && is_free(v) && users_.of(v).size() == 1)
-        return v;
+        weights.push_back(v);
     }
-    return {};
+    return weights;
   }
 
   // As it is; what becomes a dim of the results last, or in blocks. Then neighbours in lanes are

@@ -6,6 +6,7 @@
 #include "alloc/arena.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
+#include "planner/chains.h"
 #include "planner/fusion.h"
 #include "planner/layouts.h"
 #include "planner/order.h"
@@ -80,7 +81,9 @@ class FramePlanner {
     const FusionFreedom freedom = this->freedom();
     is_free_ = freedom.is_free;
     const Plan before = plan_;
-    form(fuse(graph_, users_, freedom));
+    Fusion fusion = fuse(graph_, users_, freedom);
+    HONE_TRY(join_chains(graph_, users_, freedom, chooser_, fusion));
+    form(fusion);
     Result<PlannedGraph> formed = planned(plan_, graph_);
     const bool is_free_of_updates = std::ranges::none_of(
         frame_.steps, [](const Step& step) { return step.in_place || !step.donors.empty(); });

@@ -8,6 +8,7 @@
 
 #include "cost/kernel_price.h"
 #include "plan/schedule_facts.h"
+#include "planner/chains.h"
 #include "target/estimate.h"
 
 namespace hone {
@@ -33,7 +34,8 @@ class Chooser {
     vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
   }
 
-  PricedSchedule run() {
+  // None, if only a chain can be carried out.
+  std::optional<PricedSchedule> run() {
     Schedule nest;
     nest.algorithm = Algorithm::nest;
     nest.order.resize(static_cast<size_t>(space_.parallel));
@@ -42,8 +44,8 @@ class Chooser {
     if (best_) improve_nest();
     if (facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
     consider({});
-    HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
-    return {*best_, least_};
+    if (!best_) return {};
+    return PricedSchedule{*best_, least_};
   }
 
  private:
@@ -278,9 +280,15 @@ class Chooser {
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   if (cancel_ != nullptr) HONE_TRY(cancel_->check());
-  const auto [at, is_new] = known_.try_emplace(kernel_hash(body));
-  if (is_new) at->second = Chooser(body, target_, threads_).run();
-  return &at->second;
+  const uint64_t hash = kernel_hash(body);
+  if (const auto known = known_.find(hash); known != known_.end()) return &known->second;
+  const bool is_stage = !body.window.empty();
+  std::optional<PricedSchedule> best = Chooser(body, target_, is_stage ? 1 : threads_).run();
+  if (!is_stage)
+    if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(body, *this)))
+      if (!best || chain->seconds < best->seconds) best = std::move(chain);
+  HONE_CHECK(best, "no schedule fits a kernel of {} nodes", body.graph.node_count());
+  return &known_.emplace(hash, std::move(*best)).first->second;
 }
 
 }  // namespace hone

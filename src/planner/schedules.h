@@ -12,8 +12,9 @@ struct PricedSchedule {
   double seconds = 0;
 };
 
-// The cheapest of a few schedules that can be carried out on a body, looked for once. Planning
-// spends its time here, so this is where it stops when it is cancelled.
+// The cheapest of a few schedules that can be carried out on a body, looked for once; a stage of a
+// chain has one thread. Planning spends its time here, so this is where it stops when it is
+// cancelled.
 class ScheduleChooser {
  public:
   ScheduleChooser(const Target& target, int64_t threads, const CancelToken* cancel = nullptr)
@@ -21,6 +22,7 @@ class ScheduleChooser {
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
   const Target& target() const { return target_; }
+  int64_t threads() const { return threads_; }
 
  private:
   const Target& target_;

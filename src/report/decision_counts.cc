@@ -46,6 +46,13 @@ Values values_of(const std::vector<Tile>& tiles) {
   return values;
 }
 
+Values values_of(const std::vector<int64_t>& kept) {
+  return {kept.empty() ? "none" : kept.size() == 1 ? "one" : "several"};
+}
+Values values_of(const std::vector<Schedule>& stages) {
+  return {stages.empty() ? "none" : count(std::ssize(stages), 3)};
+}
+
 Values values_of(const Layout& layout) {
   bool is_blocked = false;
   for (const Layout::Part& part : layout.parts) is_blocked = is_blocked || part.block > 1;
@@ -78,6 +85,8 @@ Values known(const std::optional<int64_t>&) { return {"1"}; }
 Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"}; }
 Values known(const std::vector<int>&) { return {"none", "in order", "permuted"}; }
 Values known(const std::vector<Tile>&) { return {"none"}; }
+Values known(const std::vector<int64_t>&) { return {"none", "one", "several"}; }
+Values known(const std::vector<Schedule>&) { return {"none", "2", "3 and more"}; }
 Values known(const Layout&) { return {"row-major", "permuted", "blocked"}; }
 Values known(int64_t) { return {"0", "above 0"}; }
 Values known(const Plan&) { return {"planned"}; }
@@ -118,9 +127,13 @@ void DecisionCounts::add(const Plan& plan) {
   const auto add_values = [&](std::string_view decision, const auto& value) {
     for (const std::string& one : values_of(value)) add(decision, one);
   };
-  const auto add_schedule = [&](const Schedule& schedule) {
+  const auto add_fields = [&](const Schedule& schedule) {
 #define HONE_SCHEDULE_FIELD(member, ...) add_values(in_schedule(#member), schedule.member);
 #include "plan/decisions.def"
+  };
+  const auto add_schedule = [&](const Schedule& schedule) {
+    add_fields(schedule);
+    for (const Schedule& stage : schedule.stages) add_fields(stage);
   };
   const auto add_decision = [&]<class T>(std::string_view what, const T& member) {
     if constexpr (std::is_same_v<T, std::vector<Group>>) {

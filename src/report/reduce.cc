@@ -326,6 +326,10 @@ class Reducer {
           is_smaller = i < (now().*tiles).size() && (now().*tiles)[i].count < before;
         }
       }
+    for (size_t i = 0; i < now().stages.size(); ++i)
+      change([&](Schedule& s) {
+        s.stages[i] = {.algorithm = Algorithm::nest, .order = s.stages[i].order};
+      });
     for (auto count : {&Schedule::threads, &Schedule::row})
       if (now().*count > 1) change([&](Schedule& s) { s.*count = 1; });
   }

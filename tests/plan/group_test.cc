@@ -87,17 +87,22 @@ graph @g(%x: f32[8, 16], %w: f32[16]) -> (f32[8, 16], f32[8, 16]) {
 
 TEST(Groups, RefusesWhatIsAloneOrGrowsTooMuch) {
   const Graph graph = graph_of(R"(
-graph @g(%x: f32[64, 64], %w: f32[64, 64]) -> (f32[64, 64], f32[64, 64]) {
+graph @g(%x: f32[64, 64], %w: f32[64, 64], %long: f32[2048, 64], %wide: f32[64, 2048])
+    -> (f32[64, 64], f32[64, 64], f32[2048, 2048]) {
   %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
   %y = dot %h, %w {lhs_contract = [1], rhs_contract = [0]}
   %s = sort %x {axis = 0}
   %n = neg %s
-  return %y, %n
+  %p = dot %long, %wide {lhs_contract = [1], rhs_contract = [0]}
+  %q = dot %p, %p {lhs_contract = [1], rhs_contract = [0]}
+  return %y, %n, %q
 }
 )");
   EXPECT_EQ(refusal(graph, {"h"}), "");
   EXPECT_EQ(refusal(graph, {"s"}), "");
-  EXPECT_EQ(refusal(graph, {"h", "y"}), "error: 3.41e+07 operations, 1.05e+06 on their own");
+  EXPECT_EQ(refusal(graph, {"h", "y"}), "");  // a chain computes h once
+  // All of p is needed at once.
+  EXPECT_EQ(refusal(graph, {"p", "q"}), "error: 2.22e+12 operations, 1.77e+10 on their own");
   EXPECT_EQ(refusal(graph, {"s", "n"}), "error: sort is a kernel of its own (node '%s' (sort))");
   EXPECT_EQ(refusal(graph, {"x"}), "error: parameter is no kernel (node '%x' (parameter))");
   EXPECT_EQ(refusal(graph, {}), "error: a group of no nodes");

@@ -150,6 +150,18 @@ TEST(InPlace, RefusesOutputsThatAreMadeOfOtherElements) {
   EXPECT_EQ(error_of("in_place %v = yes", rows), "");
   EXPECT_THAT(error_of("in_place %v = yes fuse @k = {%m, %b, %v}", rows),
               HasSubstr("node '%m' (reduce) reads '%w' elsewhere than where it writes"));
+  // Only a chain computes both products at once.
+  constexpr std::string_view products = R"(
+    graph @g(%w: f32[40, 40] donate 0, %x: f32[40, 40]) -> f32[40, 40] {
+      %a = dot %x, %x {lhs_contract = [1], rhs_contract = [0]}
+      %b = dot %a, %x {lhs_contract = [1], rhs_contract = [0]}
+      %v = sub %w, %b
+      return %v
+    })";
+  EXPECT_EQ(error_of("fuse @k = {%a, %b, %v}", products), "");
+  EXPECT_EQ(error_of("in_place %v = yes fuse @k = {%b, %v}", products), "");
+  EXPECT_THAT(error_of("in_place %v = yes fuse @k = {%a, %b, %v}", products),
+              HasSubstr("operations, 2.58e+05 on their own (in_place %v)"));
   constexpr std::string_view view = R"(
     graph @g(%w: f32[8] donate 0) -> f32[8] {
       %r = reshape %w {dims = [2, 4]}

@@ -80,6 +80,11 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(entry("view %x = maybe"), HasSubstr("expected 'yes' or 'no', found 'maybe'"));
   EXPECT_THAT(entry("view %x = yes view %x = no"), HasSubstr("%x is decided twice"));
   EXPECT_THAT(entry("layout %x = 0"), HasSubstr("expected a layout, like [0, 1]"));
+  EXPECT_THAT(error("plan @m { schedule 0x0123456789abcdef = {algorithm = chain, stages = "
+                    "[{algorithm = nest, stages = []}]} }"),
+              HasSubstr("a stage has no stages of its own"));
+  EXPECT_THAT(error("plan @m { schedule 0x0123456789abcdef = {algorithm = chain, keep = [-1]} }"),
+              HasSubstr("-1 is outside of 0.."));
   EXPECT_THAT(error("plan @m { layout %x = [0"), HasSubstr("this layout has no ']' (p:1:23)"));
   EXPECT_THAT(entry("layout %x = [0, z]"), HasSubstr("(p:2:15)"));
   EXPECT_THAT(entry("offset %x = -64"), HasSubstr("-64 is outside of 0.."));

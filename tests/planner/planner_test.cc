@@ -80,14 +80,35 @@ TEST(Planner, FusesEpiloguesOntoContractions) {
 }
 
 TEST(Planner, ComputesNothingManyTimesOver) {
-  // exp would be computed for each of the 16 columns; two products are two kernels.
-  EXPECT_EQ(groups_of(R"(graph @g(%x: f32[64, 32], %w: f32[32, 16], %v: f32[16, 8]) -> f32[64, 8] {
+  // exp would be computed for each of the 16 columns.
+  EXPECT_EQ(groups_of(R"(graph @g(%x: f32[64, 32], %w: f32[32, 16]) -> f32[64, 16] {
     %e = exp %x
-    %d = dot %e, %w {lhs_contract = [1], rhs_contract = [0]}
-    %y = dot %d, %v {lhs_contract = [1], rhs_contract = [0]}
+    %y = dot %e, %w {lhs_contract = [1], rhs_contract = [0]}
     return %y
   })"),
-            "{e} {d} {y}");
+            "{e} {y}");
+}
+
+// Of 8 heads and 512 positions: the scores of one head take a megabyte.
+TEST(Planner, ScoresOfAnAttentionStayInACache) {
+  const Graph graph =
+      prepare(parse_graph(R"(graph @g(%q: f32[8, 512, 64], %k: f32[8, 512, 64], %v: f32[8, 512, 64])
+                                -> f32[8, 512, 64] {
+    %s = dot %q, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [2]}
+    %p = softmax %s {axis = 2}
+    %o = dot %p, %v {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+    return %o
+  })")
+                  .value())
+          .value();
+  const Plan plan = complete(graph, {}, target()).value();
+  ASSERT_EQ(plan.schedule.size(), 1U) << print(plan);
+  const Schedule& schedule = plan.schedule.begin()->second;
+  EXPECT_EQ(schedule.algorithm, Algorithm::chain);
+  ASSERT_EQ(schedule.stages.size(), 3U) << print(plan);
+  EXPECT_EQ(schedule.stages[1].algorithm, Algorithm::nest);
+  EXPECT_EQ(schedule.stages[2].algorithm, Algorithm::gemm);
+  EXPECT_TRUE(check_complete(plan, graph, target()).ok());
 }
 
 TEST(Planner, ReshapesAreViewsAtTheEdgesOfGroups) {

@@ -78,7 +78,7 @@ class Mutator {
     auto change = [&](std::string_view field, const auto& change_it) {
       add(fmt::format("schedule {}", field), [&](Plan& p) { change_it(p.schedule[hash]); });
     };
-    for (Algorithm other : {Algorithm::generic, Algorithm::nest, Algorithm::gemm})
+    for (Algorithm other : {Algorithm::generic, Algorithm::nest, Algorithm::gemm, Algorithm::chain})
       change("algorithm", [&](Schedule& s) { s.algorithm = other; });
     for (size_t i = 0; i + 1 < schedule.order.size(); ++i)
       change("order", [&](Schedule& s) { std::swap(s.order[i], s.order[i + 1]); });
@@ -90,6 +90,17 @@ class Mutator {
     mutate_tiles("lanes", &Schedule::lanes, schedule, change);
     mutate_tiles("unroll", &Schedule::unroll, schedule, change);
     mutate_tiles("block", &Schedule::block, schedule, change);
+    for (size_t i = 0; i < schedule.keep.size(); ++i) {
+      change("keep", [&](Schedule& s) { ++s.keep[i]; });
+      change("keep", [&](Schedule& s) { s.keep.erase(s.keep.begin() + static_cast<int64_t>(i)); });
+    }
+    for (size_t i = 0; i < schedule.stages.size(); ++i) {
+      change("stages",
+             [&](Schedule& s) { s.stages.erase(s.stages.begin() + static_cast<int64_t>(i)); });
+      change("stages", [&](Schedule& s) { std::swap(s.stages[i], s.stages[0]); });
+      change("stages", [&](Schedule& s) { std::ranges::reverse(s.stages[i].order); });
+      change("stages", [&](Schedule& s) { s.stages[i].threads = 1; });
+    }
     for (Packing packing : {Packing::no, Packing::panels, Packing::window}) {
       change("pack_lhs", [&](Schedule& s) { s.pack_lhs = packing; });
       change("pack_rhs", [&](Schedule& s) { s.pack_rhs = packing; });
@@ -169,6 +180,29 @@ Plan turned_plan(const Graph& graph) {
   return plan;
 }
 
+// Two products, one after the other in blocks of rows.
+constexpr std::string_view kProducts = R"(
+graph @g(%x: f32[12, 8], %w: f32[8, 16], %v: f32[16, 4]) -> f32[12, 4] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %a = tanh %h
+  %y = dot %a, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})";
+
+Plan chain_plan(const Graph& graph) {
+  const Plan partial = parse_plan("plan @g { threads = 2 fuse @k = {%h, %a, %y} }").value();
+  Plan plan = complete(graph, partial, two_cores()).value();
+  for (auto& [hash, schedule] : plan.schedule)
+    schedule = {.algorithm = Algorithm::chain,
+                .order = {0, 1},
+                .threads = 1,
+                .block = {{0, 5}, {1, 2}},
+                .keep = {1},
+                .stages = {{.algorithm = Algorithm::nest, .order = {0, 1}, .lanes = {{1, 8}}},
+                           {.algorithm = Algorithm::gemm, .order = {1, 0}, .lanes = {{1, 2}}}}};
+  return plan;
+}
+
 // Of a graph.
 std::pair<Graph, Plan> plan_of(uint64_t seed) {
   const auto with = [](Graph graph, const auto& plan) {
@@ -183,6 +217,7 @@ std::pair<Graph, Plan> plan_of(uint64_t seed) {
     case 3:
       return with(prepared(kUpdates),
                   [](const Graph& graph) { return complete(graph, {}, two_cores()).value(); });
+    case 4: return with(prepared(kProducts), chain_plan);
     default:
       return with(prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64})),
                   random);
@@ -193,7 +228,7 @@ std::pair<Graph, Plan> plan_of(uint64_t seed) {
 // of these only some must count; of the others all.
 TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  for (uint64_t seed = 0; seed < 9; ++seed) {
     const auto [graph, plan] = plan_of(seed);
     Result<Program> program = lower(graph, plan, two_cores());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
@@ -214,7 +249,8 @@ TEST(Mutation, EveryDecisionCounts) {
   for (const std::string_view decision :
        {"threads", "order", "offset", "order of a region", "offset of a region", "schedule order",
         "schedule algorithm", "schedule threads", "schedule row", "schedule lanes",
-        "schedule unroll", "schedule block", "schedule pack_lhs", "schedule pack_rhs"})
+        "schedule unroll", "schedule block", "schedule pack_lhs", "schedule pack_rhs",
+        "schedule keep", "schedule stages"})
     EXPECT_TRUE(counted.contains(std::string(decision))) << decision;
   for (const std::string_view decision :
        {"fuse", "view", "in_place", "layout", "region", "order", "offset"})

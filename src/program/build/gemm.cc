@@ -22,15 +22,17 @@ namespace {
 // there is padding, so that a conv reads each number of it at many places and asks for none.
 class GemmBuilder {
  public:
-  GemmBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
+  GemmBuilder(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+              TileBuilder& tiles)
       : body_(body),
         graph_(body.graph),
         schedule_(schedule),
         space_(space_of(body)),
         contraction_(contraction_of(body, space_).value()),
-        tiles_(name),
-        points_(body, tiles_),
+        tiles_(tiles),
+        points_(body, tiles, place),
         dims_(space_.dims.size()) {
+    for (size_t d = 0; d < place.first.size(); ++d) dims_[d].origin = place.first[d];
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
     operands_[0].packing = schedule.pack_lhs;
     operands_[1].packing = schedule.pack_rhs;
@@ -44,10 +46,8 @@ class GemmBuilder {
         [this](size_t side, const Indices& iters) { return packed(side, iters); });
   }
 
-  TileProgram build() && {
-    phases(0);
-    return std::move(tiles_).finish();
-  }
+  void kernel() { phases(0); }
+  void stage() { blocks(0); }
 
  private:
   using Scalar = tile::Scalar;
@@ -56,12 +56,13 @@ class GemmBuilder {
 
   // Where the loops are in a dim.
   struct Place {
-    TilePart block = {};  // its `unroll` is the block's extent
+    IndexExpr origin = 0;  // the first point that is computed
+    TilePart block = {};   // its `unroll` is the block's extent
     IndexExpr block_trip = 0;
     TilePart tile = {};
     IndexExpr trip = 0, u = 0, lane = 0;
 
-    IndexExpr first() const { return block.point(block_trip, 0, 0); }
+    IndexExpr first() const { return origin + block.point(block_trip, 0, 0); }
     IndexExpr within_tile() const { return u * tile.lanes + lane; }
   };
   struct Operand {
@@ -356,9 +357,10 @@ class GemmBuilder {
   Guards guards() const {
     Guards guards;
     for (int dim = 0; dim < space_.parallel; ++dim)
-      if (place(dim).tile.has_gaps) guards.push_back({index_of(dim), 0, extent(dim)});
+      if (place(dim).tile.has_gaps) guards.push_back(guard(dim));
     return guards;
   }
+  Guard guard(int dim) const { return {index_of(dim) - place(dim).origin, 0, extent(dim)}; }
   Indices anchor_index() const { return composed(contraction_.index, point()); }
 
   // ---- Scratch ---------------------------------------------------------------------------------
@@ -499,7 +501,7 @@ class GemmBuilder {
     Guards gaps;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
-        gaps.push_back({index_of(dim), 0, extent(dim)});
+        gaps.push_back(guard(dim));
     tiles_.store(operands_[side].buffer, panel_index(side),
                  points_.factor(space_.anchor, side, iters, {}, gaps));
   }
@@ -545,7 +547,7 @@ class GemmBuilder {
   const Schedule& schedule_;
   const KernelSpace space_;
   const Contraction contraction_;
-  TileBuilder tiles_;
+  TileBuilder& tiles_;
   PointBuilder points_;
   std::vector<Place> dims_;      // of the space; `trip` of a reduction dim counts within the block
   std::vector<int> reduction_;   // dims, from outside in
@@ -558,7 +560,14 @@ class GemmBuilder {
 }  // namespace
 
 TileProgram build_gemm(const KernelBody& body, const Schedule& schedule, std::string_view name) {
-  return GemmBuilder(body, schedule, name).build();
+  TileBuilder tiles(name);
+  GemmBuilder(body, schedule, kernel_place(body, tiles), tiles).kernel();
+  return std::move(tiles).finish();
+}
+
+void build_gemm(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                TileBuilder& tiles) {
+  GemmBuilder(body, schedule, place, tiles).stage();
 }
 
 }  // namespace hone

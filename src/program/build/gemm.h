@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "plan/kernel_body.h"
+#include "program/build/point_builder.h"
 #include "program/tiles/tiles.h"
 
 namespace hone {
@@ -10,5 +11,8 @@ namespace hone {
 // A group around one contraction, in blocks that stay in a cache and tiles that stay in registers.
 // The schedule fits.
 TileProgram build_gemm(const KernelBody& body, const Schedule& schedule, std::string_view name);
+// The same as a stage of a chain.
+void build_gemm(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                TileBuilder& tiles);
 
 }  // namespace hone

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/op_def.h"
+#include "program/build/chain.h"
 #include "program/build/gemm.h"
 #include "program/build/nest.h"
 #include "program/build/ordered.h"
@@ -31,6 +32,7 @@ Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedul
                                  std::string_view name) {
   if (schedule.algorithm == Algorithm::gemm) return build_gemm(body, schedule, name);
   if (schedule.algorithm == Algorithm::nest) return build_nest(body, schedule, name);
+  if (schedule.algorithm == Algorithm::chain) return build_chain(body, schedule, name);
   const Graph& graph = body.graph;
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");
   if (is_ordered(graph.opcode(graph.producer(graph.outputs()[0]))))

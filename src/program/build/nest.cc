@@ -12,22 +12,22 @@ namespace {
 
 class NestBuilder {
  public:
-  NestBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
+  NestBuilder(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+              TileBuilder& tiles)
       : schedule_(schedule),
         space_(space_of(body)),
         graph_(body.graph),
-        tiles_(name),
-        points_(body, tiles_),
+        tiles_(tiles),
+        points_(body, tiles, place),
         dims_(static_cast<size_t>(space_.parallel)) {
+    for (size_t d = 0; d < place.first.size(); ++d) dims_[d].first = place.first[d];
     points_.split_by([this](NodeId node) { return splits_of(node); });
     if (schedule.algorithm == Algorithm::generic) points_.skip_padding();
     plan_steps();
   }
 
-  TileProgram build() && {
-    phases(0);
-    return std::move(tiles_).finish();
-  }
+  void kernel() { phases(0); }
+  void stage() { loops(0); }
 
  private:
   enum class Kind : uint8_t { trips, unroll, lanes, row };
@@ -38,6 +38,7 @@ class NestBuilder {
   };
   // Where the loops are in a dim.
   struct Place {
+    IndexExpr first = 0;
     TilePart part = {};
     IndexExpr trip = 0, u = 0, lane = 0;
   };
@@ -128,8 +129,9 @@ class NestBuilder {
     PointBuilder::Guards guards;
     for (size_t d = 0; d < dims_.size(); ++d) {
       const Place& place = dims_[d];
-      index.push_back(place.part.point(place.trip, place.u, place.lane));
-      if (place.part.has_gaps) guards.push_back({index.back(), 0, space_.dims[d].extent});
+      const IndexExpr point = place.part.point(place.trip, place.u, place.lane);
+      index.push_back(place.first + point);
+      if (place.part.has_gaps) guards.push_back({point, 0, space_.dims[d].extent});
     }
     points_.store_outputs(index, guards);
   }
@@ -171,7 +173,7 @@ class NestBuilder {
   const Schedule& schedule_;
   const KernelSpace space_;
   const Graph& graph_;
-  TileBuilder tiles_;
+  TileBuilder& tiles_;
   PointBuilder points_;
   std::vector<Step> steps_;
   std::vector<Place> dims_;
@@ -181,7 +183,14 @@ class NestBuilder {
 }  // namespace
 
 TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name) {
-  return NestBuilder(body, schedule, name).build();
+  TileBuilder tiles(name);
+  NestBuilder(body, schedule, kernel_place(body, tiles), tiles).kernel();
+  return std::move(tiles).finish();
+}
+
+void build_nest(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                TileBuilder& tiles) {
+  NestBuilder(body, schedule, place, tiles).stage();
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "plan/kernel_body.h"
+#include "program/build/point_builder.h"
 #include "program/tiles/tiles.h"
 
 namespace hone {
@@ -10,5 +11,8 @@ namespace hone {
 // Loops over the results' elements; everything else is computed at their points (PointBuilder).
 // The schedule fits.
 TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name);
+// The same as a stage of a chain.
+void build_nest(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
+                TileBuilder& tiles);
 
 }  // namespace hone

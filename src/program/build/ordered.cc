@@ -21,7 +21,7 @@ class OrderedBuilder {
         node_(node_of(body.graph)),
         is_in_place_(body.in_place),
         tiles_(name),
-        points_(body, tiles_) {}
+        points_(body, tiles_, kernel_place(body, tiles_)) {}
 
   TileProgram build() && {
     switch (op().opcode()) {

@@ -34,29 +34,35 @@ bool same(const PointBuilder::Value& a, const PointBuilder::Value& b) {
 
 }  // namespace
 
-PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles)
+StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles) {
+  const Graph& graph = body.graph;
+  StagePlace place;
+  for (size_t i = body.in_place ? 1 : 0; i < graph.inputs().size(); ++i)
+    place.inputs.push_back({tiles.buffer(fmt::format("x{}", i),
+                                         stored_type(body.inputs[i], graph.type(graph.inputs()[i])),
+                                         BufferRole::input)});
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    place.outputs.push_back({tiles.buffer(
+        fmt::format("y{}", i), stored_type(body.outputs[i], graph.type(graph.outputs()[i])),
+        body.in_place ? BufferRole::update : BufferRole::output)});
+  for (const Donation& donation : graph.donations())
+    tiles.set_donor(place.outputs[donation.output].buffer, place.inputs[donation.input].buffer);
+  return place;
+}
+
+PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles, const StagePlace& place)
     : body_(body),
       graph_(body.graph),
       tiles_(tiles),
+      outputs_(place.outputs),
+      outermost_(tiles.depth()),
       parameters_(graph_.value_count()),
       relations_(graph_.node_count()),
       known_(graph_.value_count()),
       is_pinned_(graph_.value_count()) {
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-    const ValueId input = graph_.inputs()[i];
-    parameters_[input.index] = i;
-    const Type type = stored_type(body.inputs[i], graph_.type(input));
-    inputs_.push_back(
-        body.in_place && i == 0
-            ? std::nullopt
-            : std::optional(tiles_.buffer(fmt::format("x{}", i), type, BufferRole::input)));
-  }
-  for (size_t i = 0; i < graph_.outputs().size(); ++i)
-    outputs_.push_back(tiles_.buffer(fmt::format("y{}", i),
-                                     stored_type(body.outputs[i], graph_.type(graph_.outputs()[i])),
-                                     body.in_place ? BufferRole::update : BufferRole::output));
-  for (const Donation& donation : graph_.donations())
-    tiles_.set_donor(outputs_[donation.output], *inputs_[donation.input]);
+  for (size_t i = 0; i < graph_.inputs().size(); ++i) parameters_[graph_.inputs()[i].index] = i;
+  if (body.in_place) inputs_.push_back(std::nullopt);
+  inputs_.insert(inputs_.end(), place.inputs.begin(), place.inputs.end());
 }
 
 // ---- Values -------------------------------------------------------------------------------------
@@ -141,13 +147,13 @@ PointBuilder::Point PointBuilder::point(NodeId node, const Indices& index, const
 tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const Guards& guards,
                                 const Guards& own, std::optional<Scalar> other) {
   const size_t at = parameters_[parameter.index];
-  const tile::BufferId buffer = inputs_[at].value();
+  const tile::BufferId buffer = inputs_[at].value().buffer;
   const Type type = tiles_.program().buffers[buffer].type;
   auto otherwise = [&] { return other ? *other : zero(type.dtype()); };
   if (type.elements().is(0)) return otherwise();  // no element is ever needed
   const Guards all = both(own, relevant(guards, index));
   const TileBounds bounds(tiles_.program());
-  Indices stored = HONE_PLANT(input_layout, stored_index(body_.inputs[at], index), index);
+  Indices stored = stored_input(at, index);
   for (IndexExpr& expr : stored) expr = bounds.simplified(expr, all);
   // Guards that decide nothing are only there so that the load stays inside.
   const bool is_inside = !bounds.outside(stored, own, type);
@@ -157,9 +163,19 @@ tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const G
     IndexExpr& expr = stored[static_cast<size_t>(*axis)];
     expr = tiles_.choose("at", 0, type.dim(*axis), position(DType::i64, expr));
   }
-  const Guards& kept = is_inside ? own : all;
+  // What a stage has kept ends where its block does.
+  const Guards& kept = is_inside && inputs_[at]->first.empty() ? own : all;
   if (kept.empty()) return tiles_.load(buffer, std::move(stored));
   return tiles_.load(buffer, std::move(stored), kept, otherwise());
+}
+
+TileBuilder::Indices PointBuilder::stored_input(size_t parameter, const Indices& index) const {
+  const Indices& first = inputs_[parameter]->first;
+  if (first.empty())
+    return HONE_PLANT(input_layout, stored_index(body_.inputs[parameter], index), index);
+  Indices held;
+  for (size_t d = 0; d < index.size(); ++d) held.push_back(index[d] - first[d]);
+  return held;
 }
 
 tile::Scalar PointBuilder::operand(const Point& point, int i) {
@@ -231,13 +247,15 @@ PointBuilder::Guards PointBuilder::Point::guards_here(const Access& access) cons
 
 TileBuilder::Indices PointBuilder::stored(size_t output, const Indices& index) const {
   const TileBounds bounds(tiles_.program());
-  Indices stored = stored_index(body_.outputs[output], index);
+  const Indices& first = outputs_[output].first;
+  Indices stored = first.empty() ? stored_index(body_.outputs[output], index) : index;
+  for (size_t d = 0; d < first.size(); ++d) stored[d] = stored[d] - first[d];
   for (IndexExpr& expr : stored) expr = bounds.simplified(expr);
   return stored;
 }
 
 void PointBuilder::store(size_t output, const Indices& index, Scalar value, const Guards& guards) {
-  tiles_.store(outputs_[output], stored(output, index), value, guards);
+  tiles_.store(outputs_[output].buffer, stored(output, index), value, guards);
 }
 
 void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
@@ -306,7 +324,7 @@ PointBuilder::Guards PointBuilder::relevant(const Guards& guards, const Indices&
 
 int PointBuilder::home(ValueId value, const Indices& index, const Guards& guards) const {
   if (is_pinned_[value.index]) return tiles_.depth();
-  int depth = tiles_.outermost();
+  int depth = std::max(tiles_.outermost(), outermost_);
   for (const IndexExpr& expr : index) depth = std::max(depth, tiles_.depth_of(expr));
   for (const Guard& guard : guards) depth = std::max(depth, tiles_.depth_of(guard.value));
   return depth;

@@ -12,6 +12,21 @@
 
 namespace hone {
 
+// Where a stage of a chain stands: in loops that are open, with buffers that it shares with others.
+struct StagePlace {
+  struct Port {
+    tile::BufferId buffer;
+    // Of the value's points that it holds. Empty: it holds all, as they lie in memory.
+    std::vector<IndexExpr> first = {};
+  };
+  std::vector<Port> inputs, outputs;
+  std::vector<IndexExpr> first;  // of the points of the results that are computed
+};
+
+// That of a kernel: makes the buffers of the parameters that it reads, "x0", ..., and of the
+// outputs, "y0", ....
+StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles);
+
 // Writes what computes a body's values at points, into the loops that are open: the recursion that
 // all builders share. A parameter is a load, an elementwise op computes on its operands at the same
 // index, data movement asks its operand at another index, a reduction opens loops that carry.
@@ -35,8 +50,8 @@ class PointBuilder {
   };
   using Splits = std::vector<Split>;
 
-  // Makes the buffers of the parameters that it reads, "x0", ..., and of the outputs, "y0", ....
-  PointBuilder(const KernelBody& body, TileBuilder& tiles);
+  // Nothing goes further outside than the loops that are open.
+  PointBuilder(const KernelBody& body, TileBuilder& tiles, const StagePlace& place);
 
   // The number of a value at an index. Where not all guards hold it is any number.
   Scalar at(ValueId value, Indices index, Guards guards = {});
@@ -51,7 +66,7 @@ class PointBuilder {
   // Stores all outputs at the index, where all guards hold; in place, the update that is there.
   void store_outputs(const Indices& index, const Guards& guards);
 
-  tile::BufferId output(size_t i) const { return outputs_[i]; }
+  tile::BufferId output(size_t i) const { return outputs_[i].buffer; }
   Indices stored(size_t output, const Indices& index) const;
 
   // Called when a reduction opens its loops.
@@ -161,11 +176,14 @@ class PointBuilder {
   };
   const Known* find(ValueId value, const Indices& index, const Guards& guards) const;
 
+  Indices stored_input(size_t parameter, const Indices& index) const;
+
   const KernelBody& body_;
   const Graph& graph_;
   TileBuilder& tiles_;
-  std::vector<std::optional<tile::BufferId>> inputs_;  // none: it is changed in place
-  std::vector<tile::BufferId> outputs_;
+  std::vector<std::optional<StagePlace::Port>> inputs_;  // none: it is changed in place
+  std::vector<StagePlace::Port> outputs_;
+  int outermost_ = 0;               // loop
   std::vector<size_t> parameters_;  // per value: its position among the parameters
   std::vector<std::optional<AccessRelation>> relations_;  // per node, once it was needed
   std::vector<std::vector<Known>> known_;                 // per value

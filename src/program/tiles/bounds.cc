@@ -66,8 +66,20 @@ struct BoundsAlgebra {
       else if (const std::optional<Dim> rest = (part.expr - guard.value * multiple).as_constant())
         cut((multiple > 0 ? guard.lower : guard.upper - 1) * multiple + *rest,
             (multiple > 0 ? guard.upper - 1 : guard.lower) * multiple + *rest);
+      else if (const IndexExpr others = part.expr - guard.value;
+               of_value == of_expr && have_nothing_in_common(others, guard.value)) {
+        BoundsAlgebra unguarded{program, {}};
+        const DimRange range = others.compute(unguarded).range;
+        cut(guard.lower + range.low, guard.upper - 1 + range.high);
+      }
     }
     return part;
+  }
+
+  bool have_nothing_in_common(const IndexExpr& a, const IndexExpr& b) const {
+    for (int i = 0; i < static_cast<int>(program.indices.size()); ++i)
+      if (a.mentions(i) && b.mentions(i)) return false;
+    return true;
   }
 
   // Of the first index that both expressions mention in a sum. They tell the only factor by which

@@ -9,7 +9,11 @@ namespace hone {
 using namespace tile;
 
 BufferId TileBuilder::buffer(std::string_view name, Type type, BufferRole role) {
-  program_.buffers.push_back({std::string(name), type, role});
+  std::string free(name);
+  for (int n = 2;
+       std::ranges::find(program_.buffers, free, &TileBuffer::name) != program_.buffers.end(); ++n)
+    free = fmt::format("{}_{}", name, n);
+  program_.buffers.push_back({std::move(free), type, role});
   return static_cast<BufferId>(program_.buffers.size() - 1);
 }
 

@@ -32,7 +32,8 @@ class TileBuilder {
 
   explicit TileBuilder(std::string_view name) { program_.name = name; }
 
-  // Inputs come first, then outputs, then the others.
+  // Under the name, or one made from it if it is taken. Inputs come first, then outputs, then the
+  // others.
   tile::BufferId buffer(std::string_view name, Type type, BufferRole role);
   void set_donor(tile::BufferId output, tile::BufferId input) {
     program_.buffers[output].donor = input;

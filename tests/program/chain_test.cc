@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "plan/random_plan.h"
+#include "plan/stages.h"
+#include "tests/program/kernel_testing.h"
+#include "tests/program/random_kernels.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kAttention = R"(
+graph @g(%q: f32[2, 3, 10, 8], %k: f32[2, 3, 12, 8], %v: f32[2, 3, 12, 8], %mask: f32[12])
+    -> f32[2, 10, 3, 8] {
+  %s = dot %q, %k {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [3]}
+  %m = broadcast %mask {dims = [2, 3, 10, 12], map = [3]}
+  %scores = add %s, %m
+  %max = reduce %scores {axes = [3], kind = max}
+  %maxb = broadcast %max {dims = [2, 3, 10, 12], map = [0, 1, 2]}
+  %d = sub %scores, %maxb
+  %e = exp %d
+  %sum = reduce %e {axes = [3], kind = sum}
+  %sumb = broadcast %sum {dims = [2, 3, 10, 12], map = [0, 1, 2]}
+  %p = div %e, %sumb
+  %o = dot %p, %v {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [2]}
+  %y = transpose %o {permutation = [0, 2, 1, 3]}
+  return %y
+}
+)";
+
+// A step of a recurrent cell: the gates are parts of one product.
+constexpr std::string_view kCell = R"(
+graph @g(%x: f32[6, 20], %h: f32[6, 5], %w: f32[5, 20]) -> (f32[6, 5], f32[6, 5]) {
+  %d = dot %h, %w {lhs_contract = [1], rhs_contract = [0]}
+  %g = add %d, %x
+  %gi = slice %g {start = [0, 0], limit = [6, 5]}
+  %go = slice %g {start = [0, 5], limit = [6, 10]}
+  %gc = slice %g {start = [0, 10], limit = [6, 15]}
+  %gf = slice %g {start = [0, 15], limit = [6, 20]}
+  %i = logistic %gi
+  %o = logistic %go
+  %f = logistic %gf
+  %t = tanh %gc
+  %a = mul %i, %t
+  %b = mul %f, %h
+  %c = add %a, %b
+  %tc = tanh %c
+  %next = mul %o, %tc
+  return %next, %c
+}
+)";
+
+void check_random(std::string_view text, uint64_t count) {
+  const Graph graph = parse_graph(text).value();
+  Target target;
+  target.caches = {{.bytes = 1 << 20}};
+  const KernelBody body = body_of_all(graph);
+  int chains = 0, gemms = 0, divided = 0, uneven = 0;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    Schedule schedule = random_schedule(body, target, rng);
+    for (int i = 0; i < 60 && schedule.algorithm != Algorithm::chain; ++i)
+      schedule = random_schedule(body, target, rng);
+    if (schedule.algorithm != Algorithm::chain) continue;
+    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    if (testing::Test::HasFailure()) return;
+    ++chains;
+    divided += schedule.threads > 0 ? 1 : 0;
+    for (const Schedule& stage : schedule.stages) gemms += stage.algorithm == Algorithm::gemm;
+    for (const Tile& block : schedule.block)
+      uneven += body.graph.type(body.graph.outputs()[0]).dim(block.dim).value() % block.count > 0;
+  }
+  EXPECT_GT(chains, static_cast<int>(count / 2));
+  EXPECT_GT(gemms, chains / 8);
+  EXPECT_GT(divided, chains / 4);
+  EXPECT_GT(uneven, chains / 8);
+}
+
+TEST(Chains, RandomChainsOfAnAttentionComputeWhatTheReferenceDoes) {
+  check_random(kAttention, 120);
+}
+TEST(Chains, RandomChainsOfACellComputeWhatTheReferenceDoes) { check_random(kCell, 120); }
+
+constexpr std::string_view kProducts = R"(
+graph @g(%x: f32[6, 8], %w: f32[8, 4], %v: f32[4, 2]) -> f32[6, 2] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %a = tanh %h
+  %y = dot %a, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+)";
+
+// Three rows at a time.
+Schedule chain_of_products() {
+  const Schedule nest = {.algorithm = Algorithm::nest, .order = {0, 1}};
+  return {.algorithm = Algorithm::chain,
+          .order = {0},
+          .threads = 1,
+          .block = {{0, 3}},
+          .keep = {1},
+          .stages = {nest, nest}};
+}
+
+TEST(Chains, AStageReadsWhatTheOneBeforeHasKept) {
+  const KernelBody body = body_of_all(parse_graph(kProducts).value());
+  ASSERT_TRUE(check_schedule(body, chain_of_products(), Target{}).ok());
+  EXPECT_EQ(print(build_kernel(body, chain_of_products(), "k").value()),
+            R"(tiles @k(@x0: f32[6, 8], @x1: f32[8, 4], @x2: f32[4, 2]) -> (@y0: f32[6, 2]) {
+  scratch @kept0: f32[3, 4]
+  threads i0 in 2 {
+    %0 = number 0: f32
+    for i0_2 in 3 {
+      for i1 in 4 {
+        %1 = for r0 in 8 carry (%2 = %0 by add) {
+          %3 = load @x0[3*i0 + i0_2, r0]
+          %4 = load @x1[r0, i1]
+          %5 = fma %3, %4, %2
+          yield %5
+        }
+        %6 = tanh %1
+        store @kept0[i0_2, i1] = %6
+      }
+    }
+    %7 = number 0: f32
+    for i0_2 in 3 {
+      for i1 in 2 {
+        %8 = for r0 in 4 carry (%9 = %7 by add) {
+          %10 = load @kept0[i0_2, r0]
+          %11 = load @x2[r0, i1]
+          %12 = fma %10, %11, %9
+          yield %12
+        }
+        store @y0[3*i0 + i0_2, i1] = %8
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(Chains, TheSimplestKeepsWhatProductsMakeAndNeed) {
+  const KernelBody body = body_of_all(parse_graph(kProducts).value());
+  const Schedule simplest = simplest_chain(body).value();
+  EXPECT_EQ(simplest.keep, std::vector<int64_t>{1});
+  EXPECT_EQ(simplest.order, std::vector<int>{0});
+  EXPECT_EQ(simplest_chain(body_of_all(parse_graph(kAttention).value())).value().order,
+            (std::vector<int>{0, 1, 2}));
+}
+
+TEST(Chains, SchedulesThatDoNotFitAreRefused) {
+  const auto refusal = [](std::string_view text, const auto& change) {
+    const KernelBody body = body_of_all(parse_graph(text).value());
+    Schedule schedule = chain_of_products();
+    change(schedule);
+    const Status status = check_schedule(body, schedule, Target{});
+    return status.ok() ? "" : status.error().to_string();
+  };
+  const auto of_products = [&](const auto& change) { return refusal(kProducts, change); };
+  EXPECT_EQ(of_products([](Schedule&) {}), "");
+  EXPECT_EQ(of_products([](Schedule& s) { s.keep.clear(); }), "error: a chain that keeps nothing");
+  EXPECT_EQ(of_products([](Schedule& s) { s.stages.pop_back(); }),
+            "error: 1 stages, where 1 values are kept");
+  EXPECT_EQ(of_products([](Schedule& s) { s.keep = {7}; }), "error: keeps node 7 of 3");
+  EXPECT_EQ(of_products([](Schedule& s) { s.keep = {-1}; }), "error: keeps node -1 of 3");
+  EXPECT_EQ(of_products([](Schedule& s) {
+              s.keep = {1, 0};
+              s.stages.push_back(s.stages[0]);
+            }),
+            "error: what is kept is not in order");
+  EXPECT_EQ(of_products([](Schedule& s) { s.lanes = {{0, 2}}; }),
+            "error: a chain has tiles, rows and packing in its stages only");
+  EXPECT_EQ(of_products([](Schedule& s) { s.threads = 2; }), "error: threads divide 2 of 1 loops");
+  EXPECT_EQ(of_products([](Schedule& s) { s.order = {0, 0}; }), "error: the order has dim 0 twice");
+  EXPECT_EQ(of_products([](Schedule& s) { s.order = {2}; }), "error: blocks along dim 2 of 2");
+  EXPECT_EQ(of_products([](Schedule& s) { s.block = {{1, 1}}; }),
+            "error: a block along dim 1, which the order does not have");
+  EXPECT_EQ(of_products([](Schedule& s) { s.block.clear(); }),
+            "error: the order has 1 dims, there are blocks of 0");
+  EXPECT_EQ(of_products([](Schedule& s) { s.block[0].count = 0; }), "error: a block of 0 points");
+  EXPECT_EQ(of_products([](Schedule& s) { s.stages[0].threads = 1; }),
+            "error: a stage runs on one thread (stage 0)");
+  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1] = {}; }),
+            "error: a stage is a nest or a gemm (stage 1)");
+  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1] = s; }),
+            "error: a stage is a nest or a gemm (stage 1)");
+  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1].order = {0}; }),
+            "error: the order has 1 dims, the results 2 (stage 1)");
+  EXPECT_EQ(of_products([](Schedule& s) { s.algorithm = Algorithm::nest; }),
+            "error: only a chain has stages");
+  // Each column would have a block of its own, for which all of the first product is done again.
+  EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 8], %w: f32[8, 4], %v: f32[4, 20]) -> f32[6, 20] {
+    %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+    %a = tanh %h
+    %y = dot %a, %v {lhs_contract = [1], rhs_contract = [0]}
+    return %y
+  })",
+                    [](Schedule& s) { s.order = {1}, s.block = {{1, 1}}; }),
+            "error: it is done 20 times, more than 16 (stage 0)");
+  // A row needs three rows.
+  EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 4]) -> f32[4, 4] {
+    %a = tanh %x
+    %y = window_reduce %a {kind = sum, window = [3, 1]}
+    return %y
+  })",
+                    [](Schedule& s) { s.keep = {0}; }),
+            "error: what is kept is not needed in blocks along dim 0");
+  EXPECT_EQ(refusal(R"(graph @g(%x: f32[N, 4]) -> f32[N, 4] where N in 1..64 {
+    %a = tanh %x
+    %y = exp %a
+    return %y
+  })",
+                    [](Schedule& s) { s.keep = {0}; }),
+            "error: a chain needs sizes that are numbers, not f32[N, 4]");
+  EXPECT_EQ(refusal(R"(graph @g(%x: f32[1024, 1024]) -> f32[1024, 1024] {
+    %a = tanh %x
+    %y = exp %a
+    return %y
+  })",
+                    [](Schedule& s) { s.keep = {0}, s.block = {{0, 1024}}; }),
+            "error: 8.39e+06 bytes of what is kept do not fit the largest cache");
+  KernelBody donated = body_of_all(parse_graph(R"(graph @g(%x: f32[6, 4]) -> f32[6, 4] {
+    %a = tanh %x
+    %y = exp %a
+    return %y
+  })")
+                                       .value());
+  Schedule schedule = chain_of_products();
+  schedule.keep = {0};
+  EXPECT_TRUE(check_schedule(donated, schedule, Target{}).ok());
+  donated.graph.add_donation(0, 0);
+  EXPECT_EQ(check_schedule(donated, schedule, Target{}).error().to_string(),
+            "error: a chain whose result lies in what it reads");
+}
+
+}  // namespace
+}  // namespace hone
