@@ -27,11 +27,15 @@ struct Kernels {
 // Of a graph or a region.
 class FrameCheck {
  public:
-  FrameCheck(const Plan& plan, const Graph& graph, bool is_complete, Kernels& kernels)
-      : plan_(plan), graph_(graph), users_(graph), is_complete_(is_complete), kernels_(kernels) {}
+  FrameCheck(const Plan& plan, PlannedGraph frame, bool is_complete, Kernels& kernels)
+      : plan_(plan),
+        frame_(std::move(frame)),
+        graph_(*frame_.graph),
+        users_(graph_),
+        is_complete_(is_complete),
+        kernels_(kernels) {}
 
   Status run() {
-    frame_ = HONE_TRY(planned(plan_, graph_));
     if (is_complete_) HONE_TRY(no_node_is_left());
     HONE_TRY(groups());
     HONE_TRY(layouts());
@@ -327,15 +331,15 @@ class FrameCheck {
   Status check_region(const Plan& plan, const Graph& graph) {
     if (plan.threads || !plan.schedule.empty())
       return bad_input("threads and schedules are decided for the whole plan, not in a region");
-    return FrameCheck(plan, graph, is_complete_, kernels_).run();
+    return FrameCheck(plan, HONE_TRY(planned(plan, graph)), is_complete_, kernels_).run();
   }
 
   const Plan& plan_;
+  const PlannedGraph frame_;
   const Graph& graph_;
   const Users users_;
   const bool is_complete_;
   Kernels& kernels_;
-  PlannedGraph frame_;
 };
 
 Status check_header(const Plan& plan, const Graph& graph, const Target& target, bool is_complete) {
@@ -375,7 +379,7 @@ Status check_schedules(const Plan& plan, const Kernels& kernels, const Target& t
 Status check(const Plan& plan, const Graph& graph, const Target& target, bool is_complete) {
   HONE_TRY(check_header(plan, graph, target, is_complete));
   Kernels kernels;
-  HONE_TRY(FrameCheck(plan, graph, is_complete, kernels).run());
+  HONE_TRY(FrameCheck(plan, HONE_TRY(planned(plan, graph)), is_complete, kernels).run());
   return check_schedules(plan, kernels, target, is_complete);
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "base/text.h"
 #include "ir/text_parser.h"
 #include "plan/plan.h"
 
@@ -190,6 +191,15 @@ class PlanParser {
   }
 
   Status read(Schedule& stage) { return schedule(stage, true); }
+
+  Status read(Copy& copy) {
+    copy.of = HONE_TRY(value()).name;
+    HONE_TRY(text_.expect("for"));
+    HONE_TRY(text_.expect("["));
+    do copy.readers.emplace_back(HONE_TRY(value()).name);
+    while (text_.eat(","));
+    return text_.expect("]");
+  }
 
   Status read(Tile& tile) {
     HONE_TRY(read(tile.dim));

@@ -30,12 +30,20 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
+// These nodes, named by their first results, read a value where the copy of it lies.
+struct Copy {
+  std::string of;
+  std::vector<std::string> readers;
+  bool operator==(const Copy&) const = default;
+};
+
 struct Plan {
   std::string graph = "main";  // its name
   uint64_t graph_hash = 0;     // structural_hash(); 0: not said
   std::string target;          // its name; "": not said
 
   std::optional<int64_t> threads;         // that run a kernel
+  std::map<std::string, Copy> copy;       // by name; a value like others for all decisions below
   std::vector<Group> fuse;                // nodes in no group and no view have none yet
   std::map<std::string, bool> view;       // a value that may share its operand's memory does so
   std::map<std::string, bool> in_place;   // a node changes an operand or an input where it lies

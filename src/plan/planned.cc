@@ -6,7 +6,9 @@
 
 #include "base/planted.h"
 #include "base/text.h"
+#include "plan/copies.h"
 #include "plan/in_place.h"
+#include "plan/value_names.h"
 #include "plan/view.h"
 
 namespace hone {
@@ -22,20 +24,16 @@ std::string step_name(const Graph& graph, NodeId n) {
 
 namespace {
 
-using Names = std::unordered_map<std::string_view, ValueId>;
-
 bool is_leaf(Opcode opcode) { return opcode == Opcode::parameter || opcode == Opcode::constant; }
 
 class Resolver {
  public:
-  Resolver(const Plan& plan, const Graph& graph) : plan_(plan), graph_(graph), users_(graph) {
-    names_.reserve(graph.value_count());
-    for (uint32_t i = 0; i < graph.value_count(); ++i)
-      names_.emplace(graph.name(ValueId{i}), ValueId{i});
-    result_.graph = &graph;
-    result_.step_of.assign(graph.node_count(), kNoStep);
-    result_.home.assign(graph.value_count(), Home::none);
-    result_.free_layout.assign(graph.value_count(), false);
+  Resolver(const Plan& plan, GraphRef graph)
+      : plan_(plan), graph_(*graph), users_(graph_), names_(graph_) {
+    result_.graph = std::move(graph);
+    result_.step_of.assign(graph_.node_count(), kNoStep);
+    result_.home.assign(graph_.value_count(), Home::none);
+    result_.free_layout.assign(graph_.value_count(), false);
   }
 
   Result<PlannedGraph> run() {
@@ -51,37 +49,13 @@ class Resolver {
   }
 
  private:
-  // ---- Names ------------------------------------------------------------------------------------
-
-  Result<ValueId> value(std::string_view name) const {
-    const auto found = names_.find(name);
-    if (found != names_.end()) return found->second;
-    return bad_input("the graph has no value '%{}'", excerpt(name)).with_hint(hint(name));
-  }
-
-  std::string hint(std::string_view name) const {
-    constexpr size_t kMaxLength = 64, kMaxCandidates = 10000;
-    std::vector<std::string_view> known;
-    for (const auto& [candidate, v] : names_)
-      if (candidate.size() <= kMaxLength && known.size() < kMaxCandidates)
-        known.push_back(candidate);
-    return name.size() <= kMaxLength ? did_you_mean(name, known) : "";
-  }
-
-  Result<NodeId> node(std::string_view name) const {
-    const ValueId v = HONE_TRY(value(name));
-    if (graph_.result_index(v) == 0) return graph_.producer(v);
-    return bad_input("'%{}' is result {} of a node; nodes go by their first, '%{}'", name,
-                     graph_.result_index(v), graph_.name(graph_.result(graph_.producer(v))));
-  }
-
   // ---- Views and steps --------------------------------------------------------------------------
 
   Status views() {
     is_view_.assign(graph_.node_count(), false);
     for (const auto& [name, is_view] : plan_.view) {
       auto refuse = [&](Error error) { return std::move(error).within("view %" + name); };
-      const Result<NodeId> n = node(name);
+      const Result<NodeId> n = names_.node(name);
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_view(graph_, users_, *n); !good.ok()) return refuse(good.error());
       is_view_[n->index] = is_view;
@@ -126,7 +100,7 @@ class Resolver {
     std::vector<uint32_t> update(graph_.value_count(), kNoStep);  // the step that changes a value
     for (const auto& [name, is_in_place] : plan_.in_place) {
       auto refuse = [&](Error error) { return std::move(error).within("in_place %" + name); };
-      const Result<NodeId> n = node(name);
+      const Result<NodeId> n = names_.node(name);
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_in_place(graph_, users_, *n); !good.ok()) return refuse(good.error());
       if (!is_in_place) continue;
@@ -192,7 +166,7 @@ class Resolver {
       if (group.nodes.empty()) return refuse(bad_input("it has no nodes"));
       Step step{.name = group.kernel};
       for (const std::string& name : group.nodes) {
-        const Result<NodeId> n = node(name);
+        const Result<NodeId> n = names_.node(name);
         if (!n.ok()) return refuse(n.error());
         if (Status good = may_join(*n, step); !good.ok()) return refuse(good.error());
         result_.step_of[n->index] = static_cast<uint32_t>(result_.steps.size());
@@ -266,8 +240,7 @@ class Resolver {
     for (ValueId v : graph_.inputs()) result_.home[v.index] = Home::input;
     for (NodeId n : graph_.nodes()) {
       const ValueId v = graph_.result(n);
-      if (graph_.opcode(n) == Opcode::constant &&
-          (!is_number(graph_, v) || read[v.index] || users_.is_output(v)))
+      if (graph_.opcode(n) == Opcode::constant && (read[v.index] || users_.is_output(v)))
         take_constant(v, bound[v.index]);
     }
     for (NodeId n : graph_.nodes())
@@ -302,7 +275,7 @@ class Resolver {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       result_.layout.push_back(Layout::row_major(graph_.type(ValueId{i}).rank()));
     for (const auto& [name, layout] : plan_.layout) {
-      const Result<ValueId> v = value(name);
+      const Result<ValueId> v = names_.value(name);
       if (!v.ok()) return Error(v.error()).within("layout %" + name);
       result_.layout[v->index] = layout;
     }
@@ -339,7 +312,7 @@ class Resolver {
   const Plan& plan_;
   const Graph& graph_;
   const Users users_;
-  Names names_;
+  const ValueNames names_;
   PlannedGraph result_;
   std::vector<bool> is_view_;  // by node
 };
@@ -347,7 +320,7 @@ class Resolver {
 }  // namespace
 
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
-  return Resolver(plan, graph).run();
+  return Resolver(plan, HONE_TRY(with_copies(graph, plan.copy))).run();
 }
 
 std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {

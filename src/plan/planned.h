@@ -10,7 +10,8 @@
 #include "plan/plan.h"
 
 // A graph as a plan carries it out: its steps, and where each value lies. What legality, planner
-// and lowering share. Regions are graphs with plans of their own.
+// and lowering share. Nodes and values are those of PlannedGraph::graph. Regions are graphs with
+// plans of their own.
 
 namespace hone {
 
@@ -45,7 +46,7 @@ struct Step {
 inline constexpr uint32_t kNoStep = UINT32_MAX;
 
 struct PlannedGraph {
-  const Graph* graph = nullptr;
+  GraphRef graph;  // the one that was given, which must live as long, or with copies (copies.h)
   std::vector<Step> steps;  // kernels as in Plan::fuse, then commands, then nodes without a group
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
@@ -84,8 +85,8 @@ std::vector<RegionRef> regions_of(const Graph& graph);
 // The name of the node's first result.
 std::string step_name(const Graph& graph, NodeId node);
 
-// Finds what the plan's groups, views, layouts and order speak of. An error says which entry does
-// not fit; what it needs beyond (group, layout, order) is left to check().
+// Finds what the plan's copies, groups, views, layouts and order speak of. An error says which
+// entry does not fit; what it needs beyond (group, layout, order) is left to check().
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
 
 inline constexpr int64_t kOffsetAlignment = 64;  // bytes

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "ir/text_printer.h"
 #include "plan/plan.h"
 
@@ -60,6 +61,13 @@ std::string text_of(const Tile& tile) { return fmt::format("{}:{}", tile.dim, ti
 std::string text_of(const Layout& layout) { return print(layout); }
 
 std::string text_of(const Schedule& schedule);
+
+std::string text_of(const Copy& copy) {
+  std::string text = labelled('%', copy.of) + " for [";
+  for (size_t i = 0; i < copy.readers.size(); ++i)
+    text += (i > 0 ? ", " : "") + labelled('%', copy.readers[i]);
+  return text + "]";
+}
 
 template <class T>
 std::string text_of(const std::vector<T>& list) {

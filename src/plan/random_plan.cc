@@ -4,8 +4,10 @@
 #include <set>
 #include <unordered_set>
 
+#include "plan/copies.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
+#include "plan/value_names.h"
 #include "plan/view.h"
 
 namespace hone {
@@ -100,27 +102,68 @@ class RandomGroups {
   std::vector<uint32_t> group_of_;  // by node
 };
 
+// In three plans of ten some values have copies, in places two.
+std::map<std::string, Copy> random_copies(const Graph& graph, Rng& rng) {
+  std::map<std::string, Copy> copies;
+  if (!rng.chance(0.3)) return copies;
+  const Users users(graph);
+  const ValueNames names(graph);
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const ValueId v{i};
+    if (is_number(graph, v) || !rng.chance(0.3)) continue;
+    std::set<NodeId> readers;
+    for (NodeId n : users.of(v))
+      if (graph.results(n).size() > 0) readers.insert(n);
+    for (std::string_view suffix : {"copy", "copy_2"}) {
+      Copy copy{std::string(graph.name(v)), {}};
+      for (NodeId n : std::vector(readers.begin(), readers.end())) {
+        if (rng.chance(0.4)) continue;
+        copy.readers.push_back(step_name(graph, n));
+        readers.erase(n);
+      }
+      const std::string name = fmt::format("{}.{}", copy.of, suffix);
+      if (copy.readers.empty() || name.size() > UINT16_MAX || names.has(name)) continue;
+      copies.emplace(name, std::move(copy));
+    }
+  }
+  return copies;
+}
+
 class RandomFrame {
  public:
-  RandomFrame(const Graph& graph, Plan& plan, Plan& whole, const Target& target, Rng& rng)
-      : graph_(graph), users_(graph), plan_(plan), whole_(whole), target_(target), rng_(rng) {}
+  // `graph` has the plan's copies.
+  RandomFrame(const Graph& source, const Graph& graph, Plan& plan, Plan& whole,
+              const Target& target, Rng& rng)
+      : source_(source),
+        graph_(graph),
+        users_(graph),
+        plan_(plan),
+        whole_(whole),
+        target_(target),
+        rng_(rng) {}
 
+  static void decide(const Graph& source, Plan& plan, Plan& whole, const Target& target, Rng& rng) {
+    plan.copy = random_copies(source, rng);
+    const GraphRef graph = with_copies(source, plan.copy).value();
+    RandomFrame(source, *graph, plan, whole, target, rng).run();
+  }
+
+ private:
   void run() {
     views();
     groups();
-    frame_ = planned(plan_, graph_).value();
+    frame_ = planned(plan_, source_).value();
     updates();
-    frame_ = planned(plan_, graph_).value();
+    frame_ = planned(plan_, source_).value();
     layouts();
-    frame_ = planned(plan_, graph_).value();
+    frame_ = planned(plan_, source_).value();
     schedules();
     order();
     if (graph_.is_static()) offsets();
     for (const RegionRef& region : regions_of(graph_))
-      RandomFrame(*region.graph, plan_.region[region.key], whole_, target_, rng_).run();
+      decide(*region.graph, plan_.region[region.key], whole_, target_, rng_);
   }
 
- private:
   std::string name(ValueId v) const { return std::string(graph_.name(v)); }
 
   void views() {
@@ -260,6 +303,7 @@ class RandomFrame {
     return (bytes + kOffsetAlignment - 1) / kOffsetAlignment * kOffsetAlignment;
   }
 
+  const Graph& source_;
   const Graph& graph_;
   const Users users_;
   Plan& plan_;
@@ -279,7 +323,7 @@ Plan random_plan(const Graph& graph, const Target& target, uint64_t seed) {
   plan.graph_hash = structural_hash(graph);
   plan.target = target.name;
   plan.threads = rng.between(1, target.cores);
-  RandomFrame(graph, plan, plan, target, rng).run();
+  RandomFrame::decide(graph, plan, plan, target, rng);
   return plan;
 }
 

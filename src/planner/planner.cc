@@ -18,11 +18,24 @@ namespace {
 // Of a graph or a region. Schedules go to the whole plan.
 class FramePlanner {
  public:
-  FramePlanner(const Graph& graph, Plan& plan, Plan& whole, ScheduleChooser& chooser)
-      : graph_(graph), users_(graph), plan_(plan), whole_(whole), chooser_(chooser) {}
+  FramePlanner(const Graph& source, Plan& plan, Plan& whole, ScheduleChooser& chooser,
+               PlannedGraph frame)
+      : source_(source),
+        held_(frame.graph),
+        graph_(*held_),
+        users_(graph_),
+        plan_(plan),
+        whole_(whole),
+        chooser_(chooser),
+        frame_(std::move(frame)) {}
 
+  static Status decide(const Graph& source, Plan& plan, Plan& whole, ScheduleChooser& chooser) {
+    PlannedGraph frame = HONE_TRY(planned(plan, source));
+    return FramePlanner(source, plan, whole, chooser, std::move(frame)).run();
+  }
+
+ private:
   Status run() {
-    frame_ = HONE_TRY(planned(plan_, graph_));
     HONE_TRY(groups());
     HONE_TRY(updates());
     HONE_TRY(layouts());
@@ -30,11 +43,10 @@ class FramePlanner {
     order();
     offsets();
     for (const RegionRef& region : regions_of(graph_))
-      HONE_TRY(FramePlanner(*region.graph, plan_.region[region.key], whole_, chooser_).run());
+      HONE_TRY(decide(*region.graph, plan_.region[region.key], whole_, chooser_));
     return {};
   }
 
- private:
   std::string name(ValueId v) const { return std::string(graph_.name(v)); }
 
   FusionFreedom freedom() const {
@@ -43,8 +55,9 @@ class FramePlanner {
     freedom.may_be_view.assign(graph_.node_count(), false);
     freedom.has_memory.assign(graph_.value_count(), false);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
-      freedom.has_memory[i] =
-          plan_.layout.contains(name(ValueId{i})) || plan_.offset.contains(name(ValueId{i}));
+      freedom.has_memory[i] = plan_.layout.contains(name(ValueId{i})) ||
+                              plan_.offset.contains(name(ValueId{i})) ||
+                              plan_.copy.contains(name(ValueId{i}));
     bool has_conv = false;
     for (NodeId n : graph_.nodes()) has_conv = has_conv || graph_.opcode(n) == Opcode::conv;
     for (const Step& step : frame_.steps) {
@@ -84,7 +97,7 @@ class FramePlanner {
     Fusion fusion = fuse(graph_, users_, freedom);
     HONE_TRY(join_chains(graph_, users_, freedom, chooser_, fusion));
     form(fusion);
-    Result<PlannedGraph> formed = planned(plan_, graph_);
+    Result<PlannedGraph> formed = planned(plan_, source_);
     const bool is_free_of_updates = std::ranges::none_of(
         frame_.steps, [](const Step& step) { return step.in_place || !step.donors.empty(); });
     if (is_free_of_updates ||
@@ -95,12 +108,12 @@ class FramePlanner {
     // A group reads what a node that was said to be in place changes, and its result, or reads an
     // input elsewhere than where it writes.
     plan_ = before;
-    frame_ = HONE_TRY(planned(plan_, graph_));
+    frame_ = HONE_TRY(planned(plan_, source_));
     Fusion alone;
     for (NodeId n : graph_.nodes())
       if (is_free_[n.index]) alone.groups.push_back({n});
     form(alone);
-    frame_ = HONE_TRY(planned(plan_, graph_));
+    frame_ = HONE_TRY(planned(plan_, source_));
     return {};
   }
 
@@ -129,7 +142,7 @@ class FramePlanner {
              !plan_.offset.contains(name(frame_.base[changed.index]));
     });
     for (NodeId n : found) plan_.in_place[name(graph_.result(n))] = true;
-    if (!found.empty()) frame_ = HONE_TRY(planned(plan_, graph_));
+    if (!found.empty()) frame_ = HONE_TRY(planned(plan_, source_));
     return {};
   }
 
@@ -172,7 +185,9 @@ class FramePlanner {
     for (size_t i = 0; i < lives.size(); ++i) plan_.offset[name(lives[i].value)] = arena.offsets[i];
   }
 
-  const Graph& graph_;
+  const Graph& source_;
+  const GraphRef held_;
+  const Graph& graph_;  // with copies
   const Users users_;
   Plan& plan_;
   Plan& whole_;
@@ -192,7 +207,7 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
   ScheduleChooser chooser(target, *plan.threads, cancel);
-  HONE_TRY(FramePlanner(graph, plan, plan, chooser).run());
+  HONE_TRY(FramePlanner::decide(graph, plan, plan, chooser));
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.
   Plan nothing;

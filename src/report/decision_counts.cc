@@ -31,6 +31,7 @@ Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
 Values values_of(Packing packing) { return {std::string(name(packing))}; }
 Values values_of(const std::optional<int64_t>& n) { return {count(*n, 9)}; }
 Values values_of(int n) { return {count(n, 3)}; }
+Values values_of(const Copy& copy) { return {copy.readers.size() < 2 ? "for one" : "for several"}; }
 Values values_of(const Group& group) { return {count(std::ssize(group.nodes), 9)}; }
 
 Values values_of(const std::vector<int>& order) {
@@ -82,6 +83,7 @@ Values known(Packing) {
 }
 Values known(int) { return {"0", "1", "2", "3 and more"}; }
 Values known(const std::optional<int64_t>&) { return {"1"}; }
+Values known(const Copy&) { return {"for one", "for several"}; }
 Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"}; }
 Values known(const std::vector<int>&) { return {"none", "in order", "permuted"}; }
 Values known(const std::vector<Tile>&) { return {"none"}; }

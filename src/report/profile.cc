@@ -42,7 +42,7 @@ class PlannedCommands {
 
   Status add(const Graph& graph, const Plan& plan) {
     const PlannedGraph planned = HONE_TRY(hone::planned(plan, graph));
-    const Users users(graph);
+    const Users users(*planned.graph);
     for (const Step& step : planned.steps) {
       const auto [entry, is_new] = by_name_.try_emplace(step.name);
       if (!is_new) entry->second.reset();
@@ -51,8 +51,8 @@ class PlannedCommands {
       const uint64_t hash = kernel_hash(body);
       const auto schedule = whole_.schedule.find(hash);
       if (schedule == whole_.schedule.end()) continue;
-      entry->second = {work_of(graph, step.nodes, step.writes).inherent, graph.type(step.writes[0]),
-                       hash, name(schedule->second.algorithm),
+      entry->second = {work_of(*planned.graph, step.nodes, step.writes).inherent,
+                       planned.graph->type(step.writes[0]), hash, name(schedule->second.algorithm),
                        cost_.launch(body, schedule->second, whole_.threads.value_or(1))};
     }
     for (const RegionRef& region : regions_of(graph))

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/reference/evaluate.h"
+#include "plan/copies.h"
 #include "plan/in_place.h"
 #include "plan/kernel_body.h"
 #include "plan/planned.h"
@@ -28,9 +29,12 @@ class PlanCarrier {
   explicit PlanCarrier(const Plan& before) : before_(before) {}
 
   // Both graphs are prepared; what no longer fits is left out.
-  Plan carry(const Graph& from, const Graph& to) {
+  Plan carry(const Graph& from, const Graph& to) { return carry(from, to, before_); }
+
+  // So are copies that `kept` has not, and what is said of them.
+  Plan carry(const Graph& from, const Graph& to, const Plan& kept) {
     collect(from, before_, "");
-    Plan plan = frame(to, before_);
+    Plan plan = frame(to, kept);
     plan.graph_hash = 0;
     plan.threads = before_.threads;
     schedules_of(to, plan, plan, "");
@@ -41,7 +45,7 @@ class PlanCarrier {
   void collect(const Graph& graph, const Plan& plan, const std::string& place) {
     const Result<PlannedGraph> frame = planned(plan, graph);
     if (!frame.ok()) return;
-    const Users users(graph);
+    const Users users(*frame->graph);
     for (const Step& step : frame->steps) {
       if (!step.is_kernel || step.name.empty()) continue;
       const KernelBody body = body_of(*frame, users, step);
@@ -56,7 +60,7 @@ class PlanCarrier {
   void schedules_of(const Graph& graph, const Plan& plan, Plan& whole, const std::string& place) {
     const Result<PlannedGraph> frame = planned(plan, graph);
     if (!frame.ok()) return;
-    const Users users(graph);
+    const Users users(*frame->graph);
     for (const Step& step : frame->steps) {
       const auto known = schedules_.find(place + step.name);
       if (!step.is_kernel || known == schedules_.end()) continue;
@@ -68,13 +72,16 @@ class PlanCarrier {
         schedules_of(*region.graph, inner->second, whole, place + region.key + "/");
   }
 
-  static Plan frame(const Graph& graph, const Plan& before) {
+  static Plan frame(const Graph& source, const Plan& before) {
+    Plan plan;
+    plan.graph = source.name();
+    plan.copy = copies(source, before);
+    const GraphRef copied = with_copies(source, plan.copy).value();
+    const Graph& graph = *copied;
     std::map<std::string, NodeId, std::less<>> nodes;
     for (NodeId n : graph.nodes())
       if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
         nodes.emplace(step_name(graph, n), n);
-    Plan plan;
-    plan.graph = graph.name();
     for (const Group& group : before.fuse) {
       Group kept{group.kernel, {}};
       for (const std::string& node : group.nodes)
@@ -93,14 +100,28 @@ class PlanCarrier {
     for (const RegionRef& region : regions_of(graph))
       if (const auto inner = before.region.find(region.key); inner != before.region.end())
         plan.region.emplace(region.key, frame(*region.graph, inner->second));
-    places(graph, before, plan);
+    places(source, before, plan);
     return plan;
   }
 
+  // Those of what is there still, for whom reads it still.
+  static std::map<std::string, Copy> copies(const Graph& graph, const Plan& before) {
+    std::map<std::string, Copy> kept;
+    for (const auto& [name, copy] : before.copy) {
+      Copy smaller{copy.of, {}};
+      for (const std::string& reader : copy.readers)
+        if (with_copies(graph, {{name, {copy.of, {reader}}}}).ok())
+          smaller.readers.push_back(reader);
+      if (!smaller.readers.empty()) kept.emplace(name, std::move(smaller));
+    }
+    return kept;
+  }
+
   // Layouts, order and offsets of what has them still.
-  static void places(const Graph& graph, const Plan& before, Plan& plan) {
-    const Result<PlannedGraph> frame = planned(plan, graph);
+  static void places(const Graph& source, const Plan& before, Plan& plan) {
+    const Result<PlannedGraph> frame = planned(plan, source);
     if (!frame.ok()) return;
+    const Graph& graph = *frame->graph;
     std::set<std::string> steps;
     for (const Step& step : frame->steps) steps.insert(step.name);
     for (const std::string& step : before.order)
@@ -191,9 +212,10 @@ class Reducer {
   void kernels() {
     const Result<PlannedGraph> frame = planned(best_.plan, best_.graph);
     if (!frame.ok() || frame->steps.size() < 2) return;
-    const Graph graph = best_.graph;
+    DifferentialCase copied = best_;
+    copied.graph = *frame->graph;
     for (const Step& step : frame->steps)
-      if (take(part_of(best_, step.nodes, step.writes))) return;
+      if (take(part_of(copied, step.nodes, step.writes))) return;
   }
 
   void regions() {
@@ -251,6 +273,7 @@ class Reducer {
     without(&Plan::in_place);
     without(&Plan::view);
     without(&Plan::threads);
+    copies();
     each_entry(&Plan::offset);
     each_entry(&Plan::layout);
     each_entry(&Plan::in_place);
@@ -270,6 +293,17 @@ class Reducer {
       Plan plan = best_.plan;
       (plan.*member).erase(key);
       take(std::move(plan));
+    }
+  }
+
+  void copies() {
+    const Result<Graph> graph = prepare(best_.graph);
+    if (!graph.ok()) return;
+    const std::map<std::string, Copy> all = best_.plan.copy;
+    for (const auto& [name, copy] : all) {
+      Plan kept = best_.plan;
+      kept.copy.erase(name);
+      take(PlanCarrier(best_.plan).carry(*graph, *graph, kept));
     }
   }
 

@@ -1,6 +1,6 @@
 # Random cases pass, and every decision has rows in the table.
 "$HONE" fuzz --seed 100 --count 60 --save failed >out 2>err || { cat out err; exit 1; }
-for decision in threads fuse view in_place layout region order offset schedule.algorithm \
+for decision in threads copy fuse view in_place layout region order offset schedule.algorithm \
   schedule.order schedule.threads schedule.lanes schedule.unroll schedule.row schedule.block \
   schedule.pack_lhs schedule.pack_rhs; do
   grep -q "^$decision " out || { echo "no row for $decision"; exit 1; }

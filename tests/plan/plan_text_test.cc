@@ -12,6 +12,8 @@ using testing::HasSubstr;
 
 constexpr std::string_view kSample = R"(plan @mlp hash 0x5e1f000000000001 on "avx512-2c" {
   threads = 2
+  copy %"a copy" = %"odd name" for [%c]
+  copy %h.last = %h for [%c, %a]
   fuse @k0 = {%h, %c, %a, %y}
   fuse @"k 1" = {%"odd name"}
   view %r = yes
@@ -39,6 +41,7 @@ TEST(PlanText, RoundTripsExactly) {
   const Plan plan = sample();
   EXPECT_EQ(print(plan), kSample);
   EXPECT_EQ(plan.threads, 2);
+  EXPECT_EQ(plan.copy.at("h.last"), (Copy{"h", {"c", "a"}}));
   EXPECT_EQ(plan.fuse[0].nodes, (std::vector<std::string>{"h", "c", "a", "y"}));
   EXPECT_EQ(plan.schedule.at(0xff).algorithm, Algorithm::generic);
   EXPECT_EQ(plan.schedule.at(0xffffffffffffffff).lanes, (std::vector<Tile>{{1, 16}}));
@@ -73,6 +76,13 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(entry("layuot %x = [0]"), HasSubstr("did you mean 'layout'?"));
   EXPECT_THAT(entry("threads = 0"), HasSubstr("0 is outside of 1..2147483647 (p:2:13)"));
   EXPECT_THAT(entry("threads = 1 threads = 1"), HasSubstr("threads is decided twice (p:2:15)"));
+  EXPECT_THAT(entry("copy %x = y"), HasSubstr("expected a value, like %h, found 'y'"));
+  EXPECT_THAT(entry("copy %x = %y"), HasSubstr("expected 'for', found '}'"));
+  EXPECT_THAT(entry("copy %x = %y for %z"), HasSubstr("expected '[', found '%z'"));
+  EXPECT_THAT(entry("copy %x = %y for []"), HasSubstr("expected a value, like %h, found ']'"));
+  EXPECT_THAT(entry("copy %x = %y for [%z %q]"), HasSubstr("expected ']', found '%q'"));
+  EXPECT_THAT(entry("copy %x = %y for [%z] copy %x = %y for [%z]"),
+              HasSubstr("%x is decided twice"));
   EXPECT_THAT(entry("fuse k0 = {%x}"), HasSubstr("expected a kernel, like @k0, found 'k0'"));
   EXPECT_THAT(entry("fuse @k0 = {}"), HasSubstr("expected a value, like %h, found '}'"));
   EXPECT_THAT(entry("fuse @k0 = {%3}"), HasSubstr("%3 is a number, plans go by names"));
@@ -134,10 +144,13 @@ TEST(PlanText, DiffNamesWhatDiffers) {
   EXPECT_EQ(diff(before, before), "");
   Plan after = before;
   after.threads.reset();
+  after.copy["h.last"].readers.pop_back();
   after.layout["h"] = Layout::row_major(2);
   after.offset["q"] = 128;
   after.region["loop.body"].order.clear();
   EXPECT_EQ(diff(before, after), R"(- %loop.body order = [@k0]
+- copy %h.last = %h for [%c, %a]
++ copy %h.last = %h for [%c]
 - layout %h = [0, 1/16, 1%16]
 + layout %h = [0, 1]
 + offset %q = 128

@@ -42,6 +42,8 @@ TEST(RandomPlan, IsLegalForTheZoo) {
 // What a plan decides, as words that are counted.
 void count(const Plan& plan, std::map<std::string, int>& counts) {
   if (plan.threads) ++counts[fmt::format("threads {}", *plan.threads)];
+  for (const auto& [name, copy] : plan.copy)
+    ++counts[copy.readers.size() == 1 ? "copy for one" : "copy for several"];
   for (const Group& group : plan.fuse)
     ++counts[group.nodes.size() == 1 ? "fuse one" : "fuse several"];
   for (const auto& [name, is_view] : plan.view) ++counts[is_view ? "view yes" : "view no"];
@@ -97,11 +99,11 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
     count(random_plan(updates, target(), seed), counts);
   }
   std::vector<std::string> wanted = {
-      "in place yes",   "in place no",    "fuse one",     "fuse several",   "view yes",
-      "view no",        "layout plain",   "layout order", "layout blocked", "order plain",
-      "order changed",  "offset 0",       "offset more",  "region",         "algorithm generic",
-      "algorithm nest", "algorithm gemm", "donor read",   "donor not read", "donor of several",
-      "donor of one"};
+      "copy for one",   "copy for several",  "in place yes",   "in place no",    "fuse one",
+      "fuse several",   "view yes",          "view no",        "layout plain",   "layout order",
+      "layout blocked", "order plain",       "order changed",  "offset 0",       "offset more",
+      "region",         "algorithm generic", "algorithm nest", "algorithm gemm", "donor read",
+      "donor not read", "donor of several",  "donor of one"};
   for (std::string_view lhs : {"no", "panels", "window"})
     for (std::string_view rhs : {"no", "panels", "window"})
       wanted.push_back(fmt::format("pack {} {}", lhs, rhs));

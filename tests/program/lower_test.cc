@@ -140,6 +140,63 @@ TEST(Lower, ConcatsAreMemory) {
   EXPECT_THAT(print(lowered(text)), Not(HasSubstr("tiles @concat")));
 }
 
+// One value is read in two layouts: an input, an output, a constant, what an update changes then,
+// and what a concat joins.
+TEST(Lower, CopiesLieAsTheirReadersWantThem) {
+  const Graph graph = prepared(
+      "graph @g(%x: f32[4, 8], %v: f32[1, 8], %at: i32[]) {\n"
+      "  %w = constant [1, 2, 3, 4, 5, 6, 7, 8] : f32[8]\n"
+      "  %zero = constant 0 : i32[]\n"
+      "  %a = exp %x\n"
+      "  %b = sort %x {axis = 0}\n"
+      "  %c = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}\n"
+      "  %d = tanh %a\n"
+      "  %u = dynamic_update %d, %v, %at, %zero\n"
+      "  %n = neg %d\n"
+      "  %s = sort %u {axis = 1}\n"
+      "  %f = concat %a, %b, %x {axis = 0}\n"
+      "  return %a, %b, %c, %n, %s, %f\n"
+      "}\n");
+  const Plan partial =
+      parse_plan(
+          "plan @g { copy %x.t = %x for [%b] layout %x.t = [1, 0] copy %k = %w for [%c]"
+          "  layout %k = [0/4, 0%4] copy %a.t = %a for [%d] layout %a.t = [1, 0]"
+          "  copy %d.n = %d for [%n] layout %d.n = [0, 1/2, 1%2] in_place %u = yes"
+          "  copy %a.f = %a for [%f] copy %b.f = %b for [%f] copy %x.f = %x for [%f]"
+          "  view %f = yes fuse @both = {%a, %a.t} }")
+          .value();
+  const Result<Plan> plan = complete(graph, partial, two_cores());
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  check_lowered(graph, *plan, random_inputs(graph, 1).value());
+  const std::string program = print(lower(graph, *plan, two_cores()).value());
+  EXPECT_THAT(program, HasSubstr("%x.t: f32[8, 4]"));
+  EXPECT_THAT(program, HasSubstr("constant %k = [1, 2, 3, 4, 5, 6, 7, 8] : f32[2, 4]"));
+  EXPECT_THAT(program, HasSubstr("view %x.f: f32[4, 8] = %f [256]"));
+  EXPECT_THAT(program, Not(HasSubstr("constant %w")));
+  EXPECT_THAT(program, HasSubstr("@both = launch @exp_transpose(%x) -> (%a, %a.t)"));
+}
+
+TEST(Lower, RegionsMayHaveCopies) {
+  const Graph graph = prepared(
+      "graph @g(%x: f32[4, 2], %y: f32[3, 4]) {\n"
+      "  %f = scan %x, %y {carried = 1} body (%s: f32[4, 2], %r: f32[4]) {\n"
+      "    %b = broadcast %r {dims = [4, 2], map = [0]}\n"
+      "    %t = mul %s, %b\n"
+      "    %o = sort %s {axis = 0}\n"
+      "    %n = add %t, %o\n"
+      "    return %n }\n"
+      "  return %f\n"
+      "}\n");
+  const Plan partial = parse_plan(
+                           "plan @g { copy %x0 = %x for [%f] region %f.body {"
+                           "  copy %s.t = %s for [%o] layout %s.t = [1, 0] } }")
+                           .value();
+  const Result<Plan> plan = complete(graph, partial, two_cores());
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  check_lowered(graph, *plan, random_inputs(graph, 1).value());
+  EXPECT_THAT(print(lower(graph, *plan, two_cores()).value()), HasSubstr("%s.t: f32[2, 4]"));
+}
+
 TEST(Lower, EqualKernelsAreBuiltOnce) {
   const Program program = lowered(
       "graph @g(%x: f32[8], %z: f32[8]) {\n"

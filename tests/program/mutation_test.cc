@@ -43,6 +43,16 @@ class Mutator {
     auto in_frame = [&](const std::string& decision, const auto& change) {
       add(decision + place, [&](Plan& p) { change(find(p)); });
     };
+    for (const auto& [name, copy] : frame.copy) {
+      const std::string key = name;
+      in_frame("copy", [&](Plan& p) { p.copy.erase(key); });
+      in_frame("copy", [&](Plan& p) { p.copy[key].of = key; });
+      in_frame("copy", [&](Plan& p) { p.copy[key].readers.pop_back(); });
+      in_frame("copy", [&](Plan& p) {
+        p.copy[key + "x"] = p.copy[key];
+        p.copy.erase(key);
+      });
+    }
     for (size_t g = 0; g < frame.fuse.size(); ++g) {
       in_frame("fuse", [&](Plan& p) { p.fuse[g].nodes.pop_back(); });
       in_frame("fuse", [&](Plan& p) { p.fuse.erase(p.fuse.begin() + static_cast<int64_t>(g)); });
@@ -124,6 +134,21 @@ class Mutator {
   const Plan& plan_;
   std::vector<Mutant> mutants_;
 };
+
+// One of the readers of a copy less is another program.
+constexpr std::string_view kReaders = R"(
+graph @g(%x: f32[4, 8]) {
+  %a = sort %x {axis = 0}
+  %b = sort %x {axis = 1}
+  %c = neg %x
+  return %a, %b, %c
+}
+)";
+
+Plan copying_plan(const Graph& graph) {
+  const Plan partial = parse_plan("plan @g { copy %k = %x for [%a, %b] }").value();
+  return complete(graph, partial, two_cores()).value();
+}
 
 constexpr std::string_view kUpdates = R"(
 graph @g(%x: f32[8], %cache: f32[4, 4] donate 1, %p: f32[2], %row: f32[1, 4], %at: i32[],
@@ -218,6 +243,7 @@ std::pair<Graph, Plan> plan_of(uint64_t seed) {
       return with(prepared(kUpdates),
                   [](const Graph& graph) { return complete(graph, {}, two_cores()).value(); });
     case 4: return with(prepared(kProducts), chain_plan);
+    case 5: return with(prepared(kReaders), copying_plan);
     default:
       return with(prepared(random_graph({.seed = 31 * seed, .max_steps = 10, .max_elements = 64})),
                   random);
@@ -247,13 +273,13 @@ TEST(Mutation, EveryDecisionCounts) {
     }
   }
   for (const std::string_view decision :
-       {"threads", "order", "offset", "order of a region", "offset of a region", "schedule order",
-        "schedule algorithm", "schedule threads", "schedule row", "schedule lanes",
-        "schedule unroll", "schedule block", "schedule pack_lhs", "schedule pack_rhs",
-        "schedule keep", "schedule stages"})
+       {"threads", "copy", "order", "offset", "order of a region", "offset of a region",
+        "schedule order", "schedule algorithm", "schedule threads", "schedule row",
+        "schedule lanes", "schedule unroll", "schedule block", "schedule pack_lhs",
+        "schedule pack_rhs", "schedule keep", "schedule stages"})
     EXPECT_TRUE(counted.contains(std::string(decision))) << decision;
   for (const std::string_view decision :
-       {"fuse", "view", "in_place", "layout", "region", "order", "offset"})
+       {"copy", "fuse", "view", "in_place", "layout", "region", "order", "offset"})
     EXPECT_TRUE(refused.contains(std::string(decision))) << decision;
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/plan.h"
+#include "plan/planned.h"
 #include "plan/prepare.h"
 #include "planner/planner.h"
 
@@ -121,6 +121,22 @@ TEST(Reduce, LeavesTheDecisionThatFails) {
   const Schedule expected = {.algorithm = Algorithm::nest, .order = {0, 1}, .lanes = {{1, 32}}};
   EXPECT_EQ(result.plan.schedule.begin()->second, expected) << print(result);
   EXPECT_TRUE(result.plan.offset.empty());
+}
+
+TEST(Reduce, LeavesTheCopyThatFails) {
+  DifferentialCase one = case_of(kGraph, R"(plan @main {
+    copy %e.c = %t for [%e]
+    copy %s.c = %s for [%d]
+    layout %s.c = [1, 0]
+  })");
+  const DifferentialCase result = reduced(one, [](const DifferentialCase& one) {
+    const Result<Graph> graph = prepare(one.graph);
+    return graph.ok() && one.plan.copy.contains("s.c") && planned(one.plan, *graph).ok();
+  });
+  EXPECT_EQ(computed(result.graph), 1) << print(result);
+  Plan expected;
+  expected.copy["s.c"] = {"s", {"d"}};
+  EXPECT_EQ(result.plan, expected) << print(result);
 }
 
 TEST(Reduce, GoesIntoRegions) {

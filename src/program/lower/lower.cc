@@ -95,16 +95,15 @@ namespace {
 
 class GraphLowering {
  public:
-  GraphLowering(Lowering& whole, const Graph& graph, const Plan& plan, PlannedGraph planned,
-                std::string_view name)
+  GraphLowering(Lowering& whole, const Plan& plan, PlannedGraph planned, std::string_view name)
       : whole_(whole),
-        graph_(graph),
         plan_(plan),
         planned_(std::move(planned)),
-        users_(graph),
-        regions_(regions_of(graph)),
+        graph_(*planned_.graph),
+        users_(graph_),
+        regions_(regions_of(graph_)),
         frame_(whole, whole.frame_name(name)),
-        buffers_(graph.value_count()) {}
+        buffers_(graph_.value_count()) {}
 
   Result<FrameRef> run(const std::vector<bool>& left_out) {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
@@ -228,9 +227,9 @@ class GraphLowering {
   }
 
   Lowering& whole_;
-  const Graph& graph_;
   const Plan& plan_;
   const PlannedGraph planned_;
+  const Graph& graph_;
   const Users users_;
   const std::vector<RegionRef> regions_;  // in the order of their nodes
   FrameBuilder frame_;
@@ -242,7 +241,7 @@ class GraphLowering {
 
 Result<FrameRef> Lowering::frame(const Graph& graph, const Plan& plan, std::string_view name,
                                  const std::vector<bool>& left_out) {
-  return GraphLowering(*this, graph, plan, HONE_TRY(planned(plan, graph)), name).run(left_out);
+  return GraphLowering(*this, plan, HONE_TRY(planned(plan, graph)), name).run(left_out);
 }
 
 }  // namespace program
