@@ -2,14 +2,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "ir/op_def.h"
 #include "plan/kernel_body.h"
+#include "plan/view.h"
 #include "target/estimate.h"
 
 namespace hone {
 namespace {
+
+// A second layout of weights takes memory, too: it has to make its reader so much faster.
+constexpr double kLeastGain = 0.05;
+
+constexpr size_t kMaxCopied = 1000;  // bytes of a name, to which more is added
 
 enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
 
@@ -24,11 +32,12 @@ Layout with_last(std::vector<int> others, int last, int64_t block) {
 
 class LayoutChooser {
  public:
-  LayoutChooser(const Users& users, const std::map<std::string, Layout>& decided,
+  LayoutChooser(const Users& users, const Plan& plan, const std::vector<bool>& open,
                 ScheduleChooser& chooser, PlannedGraph& frame)
       : graph_(*frame.graph),
         users_(users),
-        decided_(decided),
+        plan_(plan),
+        open_(open),
         chooser_(chooser),
         frame_(frame),
         block_(static_cast<int64_t>(vector_bytes(chooser.target().isa) / 4)),
@@ -36,17 +45,19 @@ class LayoutChooser {
         has_conv_(frame.steps.size()),
         readers_(frame.steps.size()) {}
 
-  Status run() {
+  Result<std::vector<LayoutCopy>> run() {
     grow_regions();
     for (std::vector<uint32_t>& steps : regions()) HONE_TRY(choose(steps));
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s)
-      if (frame_.steps[s].is_kernel) HONE_TRY(price(s));
-    return {};
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) HONE_TRY(price(s));
+    return copies();
   }
 
  private:
-  bool is_free(ValueId v) const {
-    return frame_.has_layout(v) && !decided_.contains(std::string(graph_.name(v)));
+  bool is_decided(ValueId v) const { return plan_.layout.contains(std::string(graph_.name(v))); }
+  bool is_free(ValueId v) const { return frame_.has_layout(v) && !is_decided(v); }
+  bool is_copy(ValueId v) const { return plan_.copy.contains(std::string(graph_.name(v))); }
+  bool may_be_copied(ValueId v) const {
+    return !is_copy(v) && graph_.name(v).size() <= kMaxCopied && !is_number(graph_, v);
   }
 
   // ---- Regions ----------------------------------------------------------------------------------
@@ -67,6 +78,7 @@ class LayoutChooser {
                case Opcode::reduce:
                case Opcode::pad:
                case Opcode::slice: return true;
+               case Opcode::transpose: return is_copy(graph_.result(n));
                default: return graph_.op(n).def().traits.elementwise;
              }
            });
@@ -150,23 +162,31 @@ class LayoutChooser {
 
   // ---- Weights ----------------------------------------------------------------------------------
 
-  // Of the step, with the best layout of its weights, which is left in the frame.
+  // Of the step, with the best layouts of its weights, which are left in the frame, or in shared_.
   Result<double> price(uint32_t s) {
-    const Step& step = frame_.steps[s];
-    if (!step.is_kernel) return 0;
-    double least = HONE_TRY(seconds(step));
-    for (ValueId weights : weights_of(step)) {
-      Layout best = Layout::row_major(graph_.type(weights).rank());
-      least = std::numeric_limits<double>::infinity();
-      for (const Layout& layout : layouts_of_weights(weights)) {
-        frame_.layout[weights.index] = layout;
-        const double cost = HONE_TRY(seconds(step));
-        if (!(cost < least)) continue;
-        least = cost;
-        best = layout;
-      }
-      frame_.layout[weights.index] = best;
+    if (!frame_.steps[s].is_kernel) return 0;
+    double least = HONE_TRY(seconds(frame_.steps[s]));
+    for (NodeId n : contractions_of(s)) least = HONE_TRY(price_with_weights(s, n));
+    return least;
+  }
+
+  Result<double> price_with_weights(uint32_t s, NodeId contraction) {
+    const ValueId weights = graph_.operands(contraction)[1];
+    const bool is_shared = users_.of(weights).size() > 1;
+    Layout& layout_of_weights = frame_.layout[weights.index];
+    const Layout before = layout_of_weights;
+    Layout best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Layout& layout : layouts_of_weights(contraction)) {
+      layout_of_weights = layout;
+      const double cost = HONE_TRY(seconds(frame_.steps[s]));
+      const double gain = is_shared && !best.parts.empty() ? kLeastGain : 0;
+      if (!(cost < (1 - gain) * least)) continue;
+      least = cost;
+      best = layout;
     }
+    layout_of_weights = is_shared ? before : best;
+    if (is_shared) shared_[{s, weights}] = std::move(best);
     return least;
   }
 
@@ -174,24 +194,25 @@ class LayoutChooser {
     return HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
   }
 
-  // Constant operands of the step's contractions that nothing else reads.
-  std::vector<ValueId> weights_of(const Step& step) const {
-    std::vector<ValueId> weights;
-    for (NodeId n : step.nodes) {
+  // The contractions of the step whose weights may lie as they want them: constants that only one
+  // reads, or of which it may have a copy.
+  std::vector<NodeId> contractions_of(uint32_t s) const {
+    std::vector<NodeId> contractions;
+    for (NodeId n : frame_.steps[s].nodes) {
       if (graph_.opcode(n) != Opcode::dot && graph_.opcode(n) != Opcode::conv) continue;
       const ValueId v = graph_.operands(n)[1];
-      if (frame_.home[v.index] == Home::constant && is_free(v) && users_.of(v).size() == 1)
-        weights.push_back(v);
+      if (frame_.home[v.index] != Home::constant || is_decided(v)) continue;
+      const bool has_copies = open_[s] && may_be_copied(v) && graph_.type(v).rank() > 0;
+      if (users_.of(v).size() == 1 ? frame_.has_layout(v) : has_copies) contractions.push_back(n);
     }
-    return weights;
+    return contractions;
   }
 
   // As it is; what becomes a dim of the results last, or in blocks. Then neighbours in lanes are
   // neighbours in memory.
-  std::vector<Layout> layouts_of_weights(ValueId weights) const {
-    const Type type = graph_.type(weights);
+  std::vector<Layout> layouts_of_weights(NodeId node) const {
+    const Type type = graph_.type(graph_.operands(node)[1]);
     std::vector<Layout> layouts = {Layout::row_major(type.rank())};
-    const NodeId node = users_.of(weights)[0];
     const std::vector<Type> operands = graph_.operand_types(node);
     const AccessRelation relation =
         access_of({graph_.op(node), operands}, graph_.result_types(node));
@@ -216,22 +237,61 @@ class LayoutChooser {
     return layouts;
   }
 
+  // ---- Copies -----------------------------------------------------------------------------------
+
+  std::vector<LayoutCopy> copies() {
+    std::map<ValueId, std::vector<LayoutCopy>> wanted;  // a layout each
+    for (const auto& [place, layout] : shared_) {
+      const auto& [s, v] = place;
+      std::vector<LayoutCopy>& of_value = wanted[v];
+      auto at = std::ranges::find(of_value, layout, &LayoutCopy::layout);
+      if (at == of_value.end()) at = of_value.insert(at, {v, {}, layout});
+      for (NodeId n : frame_.steps[s].nodes)
+        if (std::ranges::find(graph_.operands(n), v) != graph_.operands(n).end())
+          at->readers.push_back(n);
+    }
+    std::vector<LayoutCopy> result;
+    for (auto& [v, copies] : wanted) {
+      Layout& layout = frame_.layout[v.index];
+      if (nobody_reads_as_it_is(v, copies)) layout = copies[0].layout;
+      for (LayoutCopy& copy : copies)
+        if (copy.layout != layout) result.push_back(std::move(copy));
+    }
+    return result;
+  }
+
+  // Then one of the copies can be the value itself.
+  bool nobody_reads_as_it_is(ValueId v, const std::vector<LayoutCopy>& copies) const {
+    if (!is_free(v)) return false;
+    size_t readers = 0;
+    for (const LayoutCopy& copy : copies) {
+      if (copy.layout == frame_.layout[v.index]) return false;
+      readers += copy.readers.size();
+    }
+    const std::span<const NodeId> users = users_.of(v);
+    return readers == std::set<NodeId>(users.begin(), users.end()).size();
+  }
+
   const Graph& graph_;
   const Users& users_;
-  const std::map<std::string, Layout>& decided_;
+  const Plan& plan_;
+  const std::vector<bool>& open_;  // by step
   ScheduleChooser& chooser_;
   PlannedGraph& frame_;
   const int64_t block_;
   std::vector<uint32_t> region_of_;             // by step: a union-find forest
   std::vector<bool> is_local_, has_conv_;       // by step
   std::vector<std::vector<uint32_t>> readers_;  // by step: of images that it writes
+  // What steps want for weights that others read, too.
+  std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 
 }  // namespace
 
-Status choose_layouts(const Users& users, const std::map<std::string, Layout>& decided,
-                      ScheduleChooser& chooser, PlannedGraph& frame) {
-  return LayoutChooser(users, decided, chooser, frame).run();
+Result<std::vector<LayoutCopy>> choose_layouts(const Users& users, const Plan& plan,
+                                               const std::vector<bool>& open,
+                                               ScheduleChooser& chooser, PlannedGraph& frame) {
+  return LayoutChooser(users, plan, open, chooser, frame).run();
 }
 
 }  // namespace hone

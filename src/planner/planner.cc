@@ -6,6 +6,7 @@
 #include "alloc/arena.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
+#include "plan/value_names.h"
 #include "planner/chains.h"
 #include "planner/fusion.h"
 #include "planner/layouts.h"
@@ -38,7 +39,13 @@ class FramePlanner {
   Status run() {
     HONE_TRY(groups());
     HONE_TRY(updates());
-    HONE_TRY(layouts());
+    if (!HONE_TRY(layouts())) return finish();
+    // Copies are values that this frame does not have.
+    PlannedGraph frame = HONE_TRY(planned(plan_, source_));
+    return FramePlanner(source_, plan_, whole_, chooser_, std::move(frame)).finish();
+  }
+
+  Status finish() {
     HONE_TRY(schedules());
     order();
     offsets();
@@ -146,12 +153,32 @@ class FramePlanner {
     return {};
   }
 
-  Status layouts() {
-    HONE_TRY(choose_layouts(users_, plan_.layout, chooser_, frame_));
+  // Whether weights have got copies. Those whose group was said may have schedules, as in
+  // updates().
+  Result<bool> layouts() {
+    std::vector<bool> open;  // by step
+    for (const Step& step : frame_.steps)
+      open.push_back(step.is_kernel && is_free_[step.nodes[0].index]);
+    const std::vector<LayoutCopy> copies =
+        HONE_TRY(choose_layouts(users_, plan_, open, chooser_, frame_));
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
         plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
-    return {};
+    if (!copies.empty()) add(copies);
+    return !copies.empty();
+  }
+
+  void add(const std::vector<LayoutCopy>& copies) {
+    const ValueNames names(graph_);
+    for (const LayoutCopy& each : copies) {
+      Copy copy{name(each.of), {}};
+      for (NodeId n : each.readers) copy.readers.push_back(step_name(graph_, n));
+      std::string name = copy.of + ".copy";
+      for (int next = 2; names.has(name) || plan_.copy.contains(name); ++next)
+        name = fmt::format("{}.copy_{}", copy.of, next);
+      plan_.copy.emplace(name, std::move(copy));
+      plan_.layout.emplace(name, each.layout);
+    }
   }
 
   Status schedules() {

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "ir/graph_copy.h"
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "plan/random_plan.h"
@@ -210,6 +211,83 @@ TEST(Planner, StopsBeforeTheNextKernel) {
   EXPECT_TRUE(chooser.choose(body("exp")).ok());
   cancel.cancel();
   EXPECT_EQ(chooser.choose(body("neg")).error().code(), ErrorCode::interrupted);
+}
+
+// The graph with constants for parameters whose names begin with "w".
+Graph with_weights(std::string_view text) {
+  const Graph graph = parse_graph(text).value();
+  GraphCopy copy(graph);
+  uint64_t seed = 0;
+  for (NodeId n : graph.nodes()) {
+    if (graph.opcode(n) != Opcode::parameter || !graph.name(graph.result(n)).starts_with("w")) {
+      copy.node(n).value();
+      continue;
+    }
+    const Type type = graph.type(graph.result(n));
+    Rng rng(++seed);
+    std::vector<double> numbers(static_cast<size_t>(type.static_elements()));
+    for (double& number : numbers) number = rng.uniform();
+    copy.replace(graph.result(n), copy.target().add_constant(Tensor::from_reals(type, numbers)));
+  }
+  return prepare(copy.finish()).value();
+}
+
+// "%x.copy of %x for a, b as [1, 0]"
+std::string copies_of(const Graph& graph, std::string_view entries = "") {
+  const Plan partial = parse_plan(fmt::format("plan @g {{ {} }}", entries)).value();
+  const Result<Plan> plan = complete(graph, partial, target());
+  if (!plan.ok()) return plan.error().to_string();
+  EXPECT_TRUE(check_complete(*plan, graph, target()).ok());
+  EXPECT_EQ(complete(graph, *plan, target()).value(), *plan);
+  std::string text;
+  for (const auto& [name, copy] : plan->copy)
+    text += fmt::format("%{} of %{} for {} as {}\n", name, copy.of, join(copy.readers, ", "),
+                        print(plan->layout.at(name)));
+  return text;
+}
+
+// What is said to be copied lies as the region that reads it.
+TEST(Planner, CopiesBelongToRegions) {
+  const Graph graph = with_weights(R"(
+graph @g(%x: f32[1, 256, 56, 56], %w1: f32[256, 1, 5, 5], %w2: f32[256, 1, 5, 5],
+         %w3: f32[256, 256, 1, 1]) {
+  %a = conv %x, %w1 {stride = [2, 2], pad_low = [2, 2], pad_high = [2, 2], groups = 256}
+  %b = conv %x, %w2 {stride = [2, 2], pad_low = [2, 2], pad_high = [2, 2], groups = 256}
+  %d = add %a, %b
+  %e = conv %d, %w3
+  return %e
+})");
+  EXPECT_EQ(copies_of(graph), "");
+  EXPECT_EQ(copies_of(graph, "copy %x.c = %x for [%a, %b]"),
+            "%x.c of %x for a, b as [0, 2, 3, 1]\n");
+}
+
+// An embedding that is also the last layer: one reads rows, the other columns side by side.
+TEST(Planner, WeightsLieAsEachReaderWantsThem) {
+  const Graph tied = with_weights(R"(
+graph @g(%ids: i64[64], %w: f32[512, 256]) {
+  %x = gather %w, %ids {offset_dims = [1], collapsed_dims = [0], index_map = [0],
+                        index_vector_dim = 1, sizes = [1, 256]}
+  %e = tanh %x
+  %y = dot %e, %w {lhs_contract = [1], rhs_contract = [1]}
+  return %y
+})");
+  EXPECT_EQ(copies_of(tied), "%w.copy of %w for y as [0/16, 1, 0%16]\n");
+  // The group may have a schedule for what it reads now.
+  EXPECT_EQ(copies_of(tied, "fuse @k = {%y}"), "");
+  EXPECT_EQ(copies_of(tied, "layout %w = [0, 1]"), "");
+  // Of the same opinion.
+  const Graph twice = with_weights(R"(
+graph @g(%x: f32[64, 256], %w: f32[512, 256], %v: f32[512, 256]) {
+  %a = dot %x, %w {lhs_contract = [1], rhs_contract = [1]}
+  %t = tanh %a
+  %b = dot %t, %v {lhs_contract = [1], rhs_contract = [0]}
+  %c = dot %b, %w {lhs_contract = [1], rhs_contract = [1]}
+  return %c
+})");
+  EXPECT_EQ(copies_of(twice), "");
+  const Plan plan = complete(twice, {}, target()).value();
+  EXPECT_EQ(print(plan.layout.at("w")), "[0/16, 1, 0%16]");
 }
 
 // Some with updates, which may be in place.

@@ -254,7 +254,7 @@ std::pair<Graph, Plan> plan_of(uint64_t seed) {
 // of these only some must count; of the others all.
 TEST(Mutation, EveryDecisionCounts) {
   std::set<std::string> refused, counted;
-  for (uint64_t seed = 0; seed < 9; ++seed) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
     const auto [graph, plan] = plan_of(seed);
     Result<Program> program = lower(graph, plan, two_cores());
     ASSERT_TRUE(program.ok()) << program.error().to_string();
