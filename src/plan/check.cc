@@ -162,7 +162,7 @@ class FrameCheck {
 
   std::string why_no_layout(ValueId v) const {
     switch (frame_.home[v.index]) {
-      case Home::none: return "it has no memory: it is read inside of its kernel only";
+      case Home::none: return "it has no memory: nothing outside of its kernel reads it";
       case Home::input: return "an input of the graph is row-major";
       case Home::output: return "an output of the graph is row-major";
       case Home::view: return "it lies in other memory, which is row-major";
@@ -240,7 +240,7 @@ class FrameCheck {
 
   Status check_offset(ValueId v, int64_t offset) const {
     switch (frame_.home[v.index]) {
-      case Home::none: return bad_input("it has no memory: it is read inside of its kernel only");
+      case Home::none: return bad_input("it has no memory: nothing outside of its kernel reads it");
       case Home::input: return bad_input("an input of the graph is where the caller has it");
       case Home::output: return bad_input("an output of the graph is where the caller wants it");
       case Home::constant: return bad_input("a constant is not in the arena");

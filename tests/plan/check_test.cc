@@ -196,7 +196,7 @@ TEST(PlanCheck, Layouts) {
               HasSubstr("%r is a view of it, for which it must be row-major (layout %t)"));
   EXPECT_THAT(error_of("fuse @a = {%s, %t} layout %s = [1, 0] layout %t = [1, 0]"), "");
   EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} layout %e = [1, 0]"),
-              HasSubstr("it has no memory: it is read inside of its kernel only (layout %e)"));
+              HasSubstr("it has no memory: nothing outside of its kernel reads it (layout %e)"));
   EXPECT_THAT(error_of("layout %if = [1, 0]"), HasSubstr("%if writes it row-major (layout %if)"));
   const Graph read = parse_graph(R"(graph @g(%p: bool[], %x: f32[2, 2]) -> f32[2, 2] {
     %a = exp %x
@@ -251,7 +251,7 @@ TEST(PlanCheck, Offsets) {
   EXPECT_THAT(error_of("offset %c = 0"), HasSubstr("a constant is not in the arena (offset %c)"));
   EXPECT_THAT(error_of("view %r = yes offset %r = 0"), HasSubstr("it lies in the memory of %t"));
   EXPECT_THAT(error_of("fuse @a = {%e, %n, %s} offset %n = 0"),
-              HasSubstr("it has no memory: it is read inside of its kernel only (offset %n)"));
+              HasSubstr("it has no memory: nothing outside of its kernel reads it (offset %n)"));
   EXPECT_THAT(error_of("offset %e = 9223372036854775744"), HasSubstr("it ends behind"));
   EXPECT_THAT(error_of("offset %e = 70368744177664"), HasSubstr("it ends behind"));
   Plan negative;

@@ -63,6 +63,8 @@ TEST(Copies, OfConstantsAreConstants) {
   EXPECT_THAT(text_with("copy %k = %w for [%d]"),
               HasSubstr("%k = constant [1, 2, 3, 4, 5, 6, 7, 8]"));
   EXPECT_EQ(error_of("copy %k = %w for [%d] layout %k = [1, 0]"), "");
+  EXPECT_THAT(error_of("copy %k = %w for [%wt, %d] layout %w = [1, 0]"),
+              HasSubstr("it has no memory: nothing outside of its kernel reads it (layout %w)"));
   EXPECT_THAT(error_of("copy %k = %w for [%d] fuse @k = {%k}"), HasSubstr("'%k' is a constant"));
   EXPECT_THAT(error_of("copy %k = %w for [%d] offset %k = 0"),
               HasSubstr("a constant is not in the arena"));
