@@ -128,6 +128,13 @@ graph @g(%x: f32[1536, 128]) {
   %y = softmax %x
   return %y
 })"},
+    {"attention_12x512x64", R"(
+graph @g(%x: f32[12, 512, 64], %k: f32[12, 64, 512], %v: f32[12, 512, 64]) {
+  %s = dot %x, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+  %p = softmax %s {axis = 2}
+  %y = dot %p, %v {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+  return %y
+})"},
     {"layer_norm_128x768", R"(
 graph @g(%x: f32[128, 768], %s: f32[768], %b: f32[768]) {
   %y = layer_norm %x, %s, %b

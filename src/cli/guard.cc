@@ -5,6 +5,10 @@
 #include "base/text.h"
 #include "cli/console.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
 #include <new>
 
 namespace hone::cli {
@@ -58,10 +62,27 @@ int report_fault(std::span<const std::string> words, Console& console, const fs:
   return static_cast<int>(error.code());
 }
 
+// Memory may end where nothing can be unwound: in a destructor, or in LLVM, which is built without
+// exceptions. Then there is none left for a long story either.
+[[noreturn]] void end_without_unwinding() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      constexpr std::string_view kMessage = "hone: error: out of memory\n";
+      (void)!::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+      ::_exit(static_cast<int>(ErrorCode::limit));
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int guarded(std::span<const std::string> words, Console& console, const fs::path& folder,
             const std::function<Status()>& body) {
+  std::set_terminate(end_without_unwinding);
   try {
     Status done = body();
     if (done.ok()) done = console.flush();

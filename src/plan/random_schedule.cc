@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "plan/random_plan.h"
 #include "plan/schedule_facts.h"
@@ -39,15 +38,6 @@ class ScheduleDraw {
     return schedule;
   }
 
-  // The simplest one.
-  Schedule plain() {
-    Schedule schedule;
-    schedule.algorithm = Algorithm::nest;
-    schedule.order.resize(static_cast<size_t>(space_.parallel));
-    std::iota(schedule.order.begin(), schedule.order.end(), 0);
-    return schedule;
-  }
-
  private:
   int dims() const { return static_cast<int>(space_.dims.size()); }
 
@@ -57,7 +47,7 @@ class ScheduleDraw {
   }
 
   Schedule loops(Algorithm algorithm) {
-    Schedule schedule = plain();
+    Schedule schedule = plain_nest(space_.parallel);
     schedule.algorithm = algorithm;
     if (rng_.chance(0.5)) rng_.shuffle(schedule.order);
     if (rng_.chance(0.6)) schedule.threads = static_cast<int>(rng_.between(0, space_.parallel));
@@ -90,7 +80,7 @@ Schedule random_stage(const KernelBody& body, const Target& target, Rng& rng) {
     schedule.threads = 0;
     if (check_schedule(body, facts, schedule, target).ok()) return schedule;
   }
-  return draw.plain();
+  return plain_nest(facts.space.parallel);
 }
 
 // Nodes that some chain of the body may keep, ascending.
@@ -138,7 +128,7 @@ Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng)
                                                          : draw.nest();
     if (check_schedule(body, facts, schedule, target).ok()) return schedule;
   }
-  const Schedule plain = draw.plain();
+  const Schedule plain = plain_nest(facts.space.parallel);
   if (check_schedule(body, facts, plain, target).ok()) return plain;
   const Result<Schedule> chain = simplest_chain(body);
   return chain.ok() ? *chain : Schedule{};

@@ -59,4 +59,11 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// The simplest nest of results with so many dims: one point after another, in order.
+inline Schedule plain_nest(int rank) {
+  Schedule nest = {.algorithm = Algorithm::nest};
+  for (int dim = 0; dim < rank; ++dim) nest.order.push_back(dim);
+  return nest;
+}
+
 }  // namespace hone

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -314,13 +313,6 @@ std::set<uint32_t> values_to_keep(const Graph& graph) {
     if (!users.is_output(last)) keep.insert(last.index);
   }
   return keep;
-}
-
-Schedule plain_nest(int rank) {
-  Schedule nest = {.algorithm = Algorithm::nest};
-  nest.order.resize(static_cast<size_t>(rank));
-  std::iota(nest.order.begin(), nest.order.end(), 0);
-  return nest;
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ constexpr double kGemmAhead = 1.1;
 // Starts from the simplest schedule and changes one field after another to what costs least.
 class Chooser {
  public:
-  Chooser(const KernelBody& body, const Target& target, int64_t threads)
+  Chooser(const KernelBody& body, ScheduleFacts facts, const Target& target, int64_t threads)
       : body_(body),
         target_(target),
-        facts_(body),
+        facts_(std::move(facts)),
         price_(body, target, threads),
         threads_(threads) {
     double bytes = 4;
@@ -34,18 +34,14 @@ class Chooser {
     vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
   }
 
-  // None, if only a chain can be carried out.
-  std::optional<PricedSchedule> run() {
-    Schedule nest;
-    nest.algorithm = Algorithm::nest;
-    nest.order.resize(static_cast<size_t>(space_.parallel));
-    std::iota(nest.order.begin(), nest.order.end(), 0);
+  PricedSchedule run() {
+    const Schedule nest = plain_nest(space_.parallel);
     consider(nest);
     if (best_) improve_nest();
     if (facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
     consider({});
-    if (!best_) return {};
-    return PricedSchedule{*best_, least_};
+    HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
+    return {*best_, least_};
   }
 
  private:
@@ -283,7 +279,10 @@ Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   const uint64_t hash = kernel_hash(body);
   if (const auto known = known_.find(hash); known != known_.end()) return &known->second;
   const bool is_stage = !body.window.empty();
-  std::optional<PricedSchedule> best = Chooser(body, target_, is_stage ? 1 : threads_).run();
+  std::optional<PricedSchedule> best;
+  // What takes too much work in one nest is not even priced as one.
+  if (ScheduleFacts facts(body); check_work(facts.work).ok())
+    best = Chooser(body, std::move(facts), target_, is_stage ? 1 : threads_).run();
   if (!is_stage)
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(body, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);

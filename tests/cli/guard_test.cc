@@ -57,6 +57,16 @@ TEST_F(Guard, OutOfMemoryIsALimit) {
   EXPECT_THAT(said_, HasSubstr("out of memory"));
 }
 
+TEST_F(Guard, OutOfMemoryIsALimitWhereNothingUnwinds) {
+  const std::function<void()> fail = [] { throw std::bad_alloc(); };
+  const auto no_way_out = [&]() noexcept { fail(); };
+  EXPECT_EXIT(run([&]() -> Status {
+                no_way_out();
+                return {};
+              }),
+              testing::ExitedWithCode(5), "out of memory");
+}
+
 TEST_F(Guard, AFaultLeavesAReproducer) {
   const auto body = []() -> Status {
     HONE_CHECK(1 + 1 == 3, "arithmetic {}", 42);

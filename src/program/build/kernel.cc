@@ -1,7 +1,6 @@
 #include "program/build/kernel.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/op_def.h"
 #include "program/build/chain.h"
@@ -14,11 +13,10 @@ namespace hone {
 namespace {
 
 // The generic algorithm as a nest: one point after another, the innermost loop within a thread.
-Schedule plain_nest(const KernelBody& body) {
-  Schedule schedule;
+Schedule generic_nest(const KernelBody& body) {
   const int rank = space_of(body).parallel;
-  schedule.order.resize(static_cast<size_t>(rank));
-  std::iota(schedule.order.begin(), schedule.order.end(), 0);
+  Schedule schedule = plain_nest(rank);
+  schedule.algorithm = Algorithm::generic;
   const bool is_divisible = std::ranges::all_of(body.graph.outputs(), [&](ValueId output) {
     return bits(body.graph.type(output).dtype()) >= 8;
   });
@@ -37,7 +35,7 @@ Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedul
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");
   if (is_ordered(graph.opcode(graph.producer(graph.outputs()[0]))))
     return build_ordered(body, name);
-  return build_nest(body, plain_nest(body), name);
+  return build_nest(body, generic_nest(body), name);
 }
 
 Result<TileProgram> build_generic(const Application& application, std::string_view name) {
