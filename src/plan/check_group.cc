@@ -65,6 +65,8 @@ Status check_outputs(const Graph& graph, std::span<const ValueId> outputs) {
 
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
   if (nodes.empty()) return bad_input("a group of no nodes");
+  if (nodes.size() > kMaxGroupNodes)
+    return over_limit("a group of {} nodes, more than {}", nodes.size(), kMaxGroupNodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i > 0 && nodes[i - 1].index >= nodes[i].index)
       return bad_input("the nodes of a group do not stand in the graph's order");
@@ -75,8 +77,9 @@ Status check_group(const Graph& graph, const Users& users, std::span<const NodeI
   const GroupPorts ports = ports_of(graph, users, nodes);
   HONE_TRY(check_outputs(graph, ports.outputs));
   HONE_TRY(check_no_way_back(graph, nodes));
-  Status alone = check_work(work_of(graph, nodes, ports.outputs));
-  if (alone.ok() || simplest_chain(body_of(graph, users, nodes, {})).ok()) return {};
+  const KernelBody body = body_of(graph, users, nodes, {});
+  Status alone = check_work(work_of(body));
+  if (alone.ok() || simplest_chain(body).ok()) return {};
   return alone;
 }
 

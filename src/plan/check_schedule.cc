@@ -109,6 +109,8 @@ class ScheduleCheck {
   }
 
   Status code() const {
+    if (facts_.work.statements > kMaxStatements)
+      return over_limit("one point takes more than {} statements", kMaxStatements);
     const double statements = unrolled();
     if (statements > kMaxCode)
       return over_limit("{} statements when unrolled, more than {}", statements, kMaxCode);
@@ -136,7 +138,7 @@ class ScheduleCheck {
         if (tile.dim >= space_.parallel)
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
     HONE_TRY(blocks());
-    return scratch(*facts_.contraction);
+    return fits(HONE_TRY(scratch()), "packed operands");
   }
 
   Status blocks() const {
@@ -158,7 +160,9 @@ class ScheduleCheck {
     return {};
   }
 
-  Status scratch(const Contraction& contraction) const {
+  // Bytes that a gemm takes.
+  Result<double> scratch() const {
+    const Contraction& contraction = *facts_.contraction;
     auto bytes = [&](const std::vector<bool>& dims, int64_t depth) {
       const BlockShape shape = block_shape(schedule_, space_, dims);
       return static_cast<double>(shape.tiles) * static_cast<double>(shape.points) *
@@ -177,7 +181,7 @@ class ScheduleCheck {
     }
     if (blocks_reduction(schedule_, space_))
       all += bytes(std::vector<bool>(static_cast<size_t>(space_.parallel), true), 1);
-    return fits(all, "packed operands");
+    return all;
   }
 
   Status fits(double bytes, std::string_view what) const {
@@ -208,7 +212,7 @@ class ScheduleCheck {
     double bytes = 0, statements = 0;
     for (size_t i = 0; i < stages.size(); ++i) {
       Status good = repetition(stages[i]);
-      if (good.ok()) good = stage(stages[i], schedule_.stages[i], statements);
+      if (good.ok()) good = stage(stages[i], schedule_.stages[i], statements, bytes);
       if (!good.ok()) return std::move(good).error().within(fmt::format("stage {}", i));
       double kept = i + 1 < stages.size() ? kMaxBytes : 0;
       for (int64_t points : stages[i].body.window) kept *= static_cast<double>(points);
@@ -221,7 +225,7 @@ class ScheduleCheck {
         statements *= 2;
     if (statements > kMaxCode)
       return over_limit("{} statements in all stages, more than {}", statements, kMaxCode);
-    return fits(bytes, "what is kept");
+    return fits(bytes, "what is kept and packed");
   }
 
   // Along dims that a stage does not go along, it is done again for each block.
@@ -235,13 +239,17 @@ class ScheduleCheck {
     return over_limit("it is done {} times, more than {}", times, kMaxRepetition);
   }
 
-  Status stage(const Stage& stage, const Schedule& schedule, double& statements) const {
+  Status stage(const Stage& stage, const Schedule& schedule, double& statements,
+               double& bytes) const {
     if (schedule.algorithm != Algorithm::nest && schedule.algorithm != Algorithm::gemm)
       return unsupported("a stage is a nest or a gemm");
     if (schedule.threads != 0) return unsupported("a stage runs on one thread");
     const ScheduleFacts facts(stage.body);
-    statements += ScheduleCheck(stage.body, facts, schedule, target_).unrolled();
-    return check_schedule(stage.body, facts, schedule, target_);
+    const ScheduleCheck alone(stage.body, facts, schedule, target_);
+    HONE_TRY(alone.run());
+    statements += alone.unrolled();
+    if (schedule.algorithm == Algorithm::gemm) bytes += HONE_TRY(alone.scratch());
+    return {};
   }
 
   bool has_sub_byte_output() const {
@@ -269,7 +277,7 @@ ScheduleFacts::ScheduleFacts(const KernelBody& body)
       space(space_of(body)),
       contraction(contraction_of(body, space)) {
   if (std::ranges::all_of(nodes, [&](NodeId n) { return has_points(body.graph.opcode(n)); }))
-    work = work_of(body.graph, nodes, body.graph.outputs());
+    work = work_of(body);
 }
 
 Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,

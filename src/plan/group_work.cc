@@ -45,10 +45,11 @@ class Counter {
       }
       add(output, std::move(visit));
     }
+    for (NodeId node : nodes) work_.inherent += inherent(node);
     for (size_t i = nodes.size(); i-- > 0;) {
       visit(nodes[i]);
       if (work_.statements >= kTooMany || loops_.size() > kMaxLoops)
-        return {.statements = kTooMany, .operations = 0, .inherent = 0};
+        return {.statements = kTooMany, .operations = 0, .inherent = work_.inherent};
     }
     return work_;
   }
@@ -79,20 +80,25 @@ class Counter {
     return count;
   }
 
-  void visit(NodeId node) {
+  AccessRelation relation_of(NodeId node) const {
     const std::vector<Type> operands = graph_.operand_types(node);
-    const std::vector<Type> results = graph_.result_types(node);
-    const Application application = {graph_.op(node), operands};
-    const AccessRelation relation = access_of(application, results);
-    const double cost = std::max(graph_.op(node).def().flops_per_point, 1.0);
-    double own = cost;
-    for (const IterDim& dim : relation.dims) own *= size(dim.extent);
-    work_.inherent += own;
+    return access_of({graph_.op(node), operands}, graph_.result_types(node));
+  }
+  // Of a point.
+  double cost_of(NodeId node) const { return std::max(graph_.op(node).def().flops_per_point, 1.0); }
+  double inherent(NodeId node) const {
+    double own = cost_of(node);
+    for (const IterDim& dim : relation_of(node).dims) own *= size(dim.extent);
+    return own;
+  }
+
+  void visit(NodeId node) {
+    const AccessRelation relation = relation_of(node);
     for (ValueId result : graph_.results(node)) {
       const std::vector<Visit> visits = visits_[result.index];
       for (const Visit& visit : visits) {
         if (work_.statements >= kTooMany || loops_.size() > kMaxLoops) return;
-        one_point(node, relation, visit, cost);
+        one_point(node, relation, visit, cost_of(node));
       }
     }
   }
@@ -165,6 +171,10 @@ Status check_work(const GroupWork& work) {
 GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,
                   std::span<const ValueId> outputs) {
   return Counter(graph).run(nodes, outputs);
+}
+
+GroupWork work_of(const KernelBody& body) {
+  return work_of(body.graph, computing_nodes(body.graph), body.graph.outputs());
 }
 
 }  // namespace hone

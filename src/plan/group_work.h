@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ir/graph.h"
+#include "plan/kernel_body.h"
 
 // What it takes to compute a group at points of its results, each time anew: where the values are
 // needed follows from access relations alone.
@@ -23,8 +23,10 @@ inline constexpr double kMaxRepetition = 16;
 // Whether one kernel may do as much, where it keeps nothing; and why not.
 Status check_work(const GroupWork& work);
 
-// Stops at kMaxStatements + 1 statements. Symbols count as their largest values.
+// Stops at kMaxStatements + 1 statements, without operations then. Symbols count as their largest
+// values.
 GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,
                   std::span<const ValueId> outputs);
+GroupWork work_of(const KernelBody& body);
 
 }  // namespace hone

@@ -35,7 +35,8 @@ class Finder {
     // Most nodes are neither, which is found out soon.
     const bool is_output = graph_.results(n).size() > 0 && users_.is_output(graph_.result(n));
     if (!is_update(graph_.opcode(n)) && !is_output) return false;
-    if (!check_in_place(graph_, users_, n).ok() || !check_in_place(planned_, n).ok()) return false;
+    if (!check_in_place(graph_, users_, n).ok() || !check_in_place(planned_, users_, n).ok())
+      return false;
     const Step& step = planned_.steps[planned_.step_of[n.index]];
     return !step.in_place &&
            std::ranges::find(step.donors, graph_.result(n), &Donor::output) == step.donors.end();
@@ -172,7 +173,7 @@ Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
   return {};
 }
 
-Status check_in_place(const PlannedGraph& planned, NodeId node) {
+Status check_in_place(const PlannedGraph& planned, const Users& users, NodeId node) {
   const Graph& graph = *planned.graph;
   const ValueId x = changed_by(graph, node), result = graph.result(node);
   const uint32_t s = planned.step_of[node.index];
@@ -190,7 +191,8 @@ Status check_in_place(const PlannedGraph& planned, NodeId node) {
       return bad_input("it reads '%{}', which lies in '%{}', too", graph.name(v), graph.name(x));
   if (!is_update(graph.opcode(node))) {
     HONE_TRY(check_elementwise(graph, step.nodes, x));
-    return check_work(work_of(graph, step.nodes, step.writes));  // a chain is not in place
+    if (step.nodes.size() == 1) return {};
+    return check_work(work_of(body_of(graph, users, step.nodes, {})));  // a chain is not in place
   }
   if (step.nodes.size() > 1) return bad_input("@{} computes other nodes, too", step.name);
   return {};

@@ -29,7 +29,7 @@ ValueId changed_by(const Graph& graph, NodeId node);
 Status check_in_place(const Graph& graph, const Users& users, NodeId node);
 // The same of a node that passes it, in the groups and views of a plan: no other memory is changed,
 // and what the kernel computes from an input that it changes is elementwise.
-Status check_in_place(const PlannedGraph& graph, NodeId node);
+Status check_in_place(const PlannedGraph& graph, const Users& users, NodeId node);
 
 // Whether all that the nodes compute from the value is elementwise.
 Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x);

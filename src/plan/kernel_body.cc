@@ -146,8 +146,7 @@ class BodyCopy {
         if (std::ranges::binary_search(nodes_, producer))
           open.emplace_back(producer, 0);
         else if (!copies_.contains(operand.index))
-          copies_.emplace(operand.index,
-                          target_.add_constant(graph_.constant(producer), graph_.name(operand)));
+          copies_.emplace(operand.index, number(operand));
       }
     }
   }
@@ -168,6 +167,15 @@ class BodyCopy {
     }
   }
 
+  ValueId number(ValueId constant) {
+    const Tensor& value = graph_.constant(graph_.producer(constant));
+    for (ValueId known : numbers_)
+      if (target_.type(known) == value.type() &&
+          target_.constant(target_.producer(known)).same_bytes(value))
+        return known;
+    return numbers_.emplace_back(target_.add_constant(value, graph_.name(constant)));
+  }
+
   NodeId equal_node(Op op, std::span<const ValueId> operands) const {
     for (NodeId node : copied_)
       if (target_.op(node) == op && std::ranges::equal(target_.operands(node), operands))
@@ -180,6 +188,7 @@ class BodyCopy {
   Graph target_;
   std::unordered_map<uint32_t, ValueId> copies_;  // by value of the graph
   std::vector<NodeId> copied_;                    // of the target
+  std::vector<ValueId> numbers_;                  // of the target
 };
 
 }  // namespace

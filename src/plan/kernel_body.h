@@ -61,6 +61,8 @@ GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const Node
 // data movement, gather, dynamic slice, contractions, reductions, windows, iota.
 bool is_fusible(Opcode opcode);
 
+inline constexpr size_t kMaxGroupNodes = 2048;
+
 // Whether these nodes may be one kernel, and why not. A single node with an access relation always
 // may. Several: all are fusible, all that they write has the same dims, code and work for a point
 // stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
@@ -76,7 +78,7 @@ KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts);
 
 // Whether the schedule can be carried out on the body, and why not. A body of one op has
-// Algorithm::generic, one of fusible ops Algorithm::nest with nothing but an order.
+// Algorithm::generic, one of a group that check_group() accepts plain_nest() or simplest_chain().
 Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target);
 
 }  // namespace hone

@@ -104,7 +104,8 @@ class Resolver {
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_in_place(graph_, users_, *n); !good.ok()) return refuse(good.error());
       if (!is_in_place) continue;
-      if (Status good = check_in_place(result_, *n); !good.ok()) return refuse(good.error());
+      if (Status good = check_in_place(result_, users_, *n); !good.ok())
+        return refuse(good.error());
       const ValueId x = changed_by(graph_, *n), result = graph_.result(*n);
       const uint32_t step = result_.step_of[n->index];
       if (update[x.index] != kNoStep)

@@ -55,6 +55,7 @@ struct Schedule {
   // that compute, in ascending order. The last stage computes the results.
   std::vector<int64_t> keep = {};
   std::vector<Schedule> stages = {};  // one per stage: nests and gemms on one thread
+  static constexpr size_t kMaxStages = 64;
 
   bool operator==(const Schedule&) const = default;
 };

@@ -51,7 +51,7 @@ class KeptPlaces {
 
   void visit(NodeId node) {
     if (graph_.operands(node).empty()) return;
-    for (ValueId result : graph_.results(node)) keep(result);
+    for (ValueId result : graph_.results(node)) settle(result);
     const std::vector<Type> operands = graph_.operand_types(node);
     const AccessRelation relation =
         access_of({graph_.op(node), operands}, graph_.result_types(node));
@@ -78,7 +78,7 @@ class KeptPlaces {
   }
 
   // The one place where a value that is kept is needed, seen from a block.
-  void keep(ValueId value) {
+  void settle(ValueId value) {
     const auto found = along_.find(value.index);
     std::vector<Index>& places = places_[value.index];
     if (found == along_.end() || places.empty()) return;
@@ -124,37 +124,42 @@ class KeptPlaces {
   int next_iter_ = 0;  // no dim of the results
 };
 
-// The part of the body that makes the values from parameters and what is kept.
-Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t number) {
-  const Graph& graph = body.graph;
-  const bool is_last = number == kept.size();
-  const std::vector<ValueId> results =
-      is_last ? std::vector<ValueId>(graph.outputs().begin(), graph.outputs().end())
-              : std::vector<ValueId>{kept[number]};
-  const auto before = kept.first(number);
+// The values that it takes to make the results, back to parameters and what earlier stages have
+// kept.
+std::vector<bool> needed_for(const Graph& graph, std::span<const ValueId> results,
+                             std::span<const ValueId> before) {
   std::vector<bool> is_needed(graph.value_count());
   for (ValueId v : results) is_needed[v.index] = true;
-  const auto is_kept = [&](ValueId v) { return std::ranges::find(before, v) != before.end(); };
   for (auto n = static_cast<uint32_t>(graph.node_count()); n-- > 0;) {
     for (ValueId result : graph.results(NodeId{n})) {
-      if (!is_needed[result.index] || is_kept(result)) continue;
+      if (!is_needed[result.index] || std::ranges::find(before, result) != before.end()) continue;
       for (ValueId operand : graph.operands(NodeId{n}))
         if (!operand.is_none()) is_needed[operand.index] = true;
     }
   }
+  return is_needed;
+}
+
+// The part of the body that makes what the stage keeps, or the results.
+Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t number) {
+  const Graph& graph = body.graph;
+  const bool is_last = number == kept.size();
+  const std::span<const ValueId> results = is_last ? graph.outputs() : kept.subspan(number, 1);
+  const std::span<const ValueId> before = kept.first(number);
+  const std::vector<bool> is_needed = needed_for(graph, results, before);
   Stage stage;
   std::map<uint32_t, ValueId> copies;
   const auto add_parameter = [&](ValueId v, Layout layout, size_t source) {
+    if (!is_needed[v.index]) return;
     copies[v.index] = stage.body.graph.add_parameter(graph.type(v), graph.name(v));
     stage.body.inputs.push_back(std::move(layout));
     stage.sources.push_back(source);
   };
-  for (size_t i = 0; i < graph.inputs().size(); ++i)
-    if (is_needed[graph.inputs()[i].index]) add_parameter(graph.inputs()[i], body.inputs[i], i);
+  const auto row_major = [&](ValueId v) { return Layout::row_major(graph.type(v).rank()); };
+  const size_t parameters = graph.inputs().size();
+  for (size_t i = 0; i < parameters; ++i) add_parameter(graph.inputs()[i], body.inputs[i], i);
   for (size_t k = 0; k < before.size(); ++k)
-    if (is_needed[before[k].index])
-      add_parameter(before[k], Layout::row_major(graph.type(before[k]).rank()),
-                    graph.inputs().size() + k);
+    add_parameter(before[k], row_major(before[k]), parameters + k);
   for (NodeId node : graph.nodes()) {
     const ValueId result = graph.result(node);
     if (copies.contains(result.index) || !is_needed[result.index]) continue;
@@ -165,20 +170,19 @@ Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t num
     std::vector<ValueId> operands;
     for (ValueId operand : graph.operands(node))
       operands.push_back(operand.is_none() ? operand : copies.at(operand.index));
-    copies[result.index] =
-        stage.body.graph.result(stage.body.graph.append(graph.op(node), operands).value());
+    const NodeId copy = stage.body.graph.append(graph.op(node), operands).value();
+    copies[result.index] = stage.body.graph.result(copy);
   }
   std::vector<ValueId> outputs;
   for (ValueId v : results) outputs.push_back(copies.at(v.index));
   stage.body.graph.set_outputs(std::move(outputs));
-  if (is_last)
-    stage.body.outputs = body.outputs;
-  else
-    stage.body.outputs = {Layout::row_major(graph.type(kept[number]).rank())};
+  stage.body.outputs = is_last ? body.outputs : std::vector<Layout>{row_major(results[0])};
   return stage;
 }
 
 Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int64_t> keep) {
+  if (keep.size() >= Schedule::kMaxStages)
+    return over_limit("a chain of {} stages, more than {}", keep.size() + 1, Schedule::kMaxStages);
   const std::vector<NodeId> nodes = computing_nodes(graph);
   std::vector<ValueId> kept;
   for (size_t i = 0; i < keep.size(); ++i) {
@@ -284,6 +288,20 @@ ValueId moved_from(const Graph& graph, ValueId value) {
   }
 }
 
+// What becomes of the value by way of ops that compute or move each element alone, as long as
+// nothing else reads it.
+ValueId end_of_epilogue(const Graph& graph, const Users& users, ValueId value) {
+  while (!users.is_output(value) && users.of(value).size() == 1) {
+    const NodeId user = users.of(value)[0];
+    const Opcode opcode = graph.opcode(user);
+    const bool follows = opcode == Opcode::transpose || opcode == Opcode::reshape ||
+                         graph.op(user).def().traits.elementwise;
+    if (!follows) break;
+    value = graph.result(user);
+  }
+  return value;
+}
+
 std::set<uint32_t> values_to_keep(const Graph& graph) {
   const Users users(graph);
   std::vector<bool> has_sum(graph.node_count());  // is one, or depends on one
@@ -300,16 +318,7 @@ std::set<uint32_t> values_to_keep(const Graph& graph) {
     if (is_contraction(opcode) || opcode == Opcode::reduce || opcode == Opcode::window_reduce)
       has_sum[node.index] = true;
     if (!is_contraction(opcode)) continue;
-    ValueId last = graph.result(node);  // of the contraction's epilogue
-    const auto next = [&]() -> NodeId {
-      if (users.is_output(last) || users.of(last).size() != 1) return {};
-      const NodeId user = users.of(last)[0];
-      const Opcode moves = graph.opcode(user);
-      const bool follows = moves == Opcode::transpose || moves == Opcode::reshape ||
-                           graph.op(user).def().traits.elementwise;
-      return follows ? user : NodeId{};
-    };
-    for (NodeId user = next(); user != NodeId{}; user = next()) last = graph.result(user);
+    const ValueId last = end_of_epilogue(graph, users, graph.result(node));
     if (!users.is_output(last)) keep.insert(last.index);
   }
   return keep;

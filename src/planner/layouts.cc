@@ -17,7 +17,7 @@ namespace {
 // A second layout of weights takes memory, too: it has to make its reader so much faster.
 constexpr double kLeastGain = 0.05;
 
-constexpr size_t kMaxCopied = 1000;  // bytes of a name, to which more is added
+constexpr size_t kMaxCopiedName = 1000;  // bytes of a name, to which more is added
 
 enum class Channels : uint8_t { second, in_blocks, last };  // second: row-major
 
@@ -57,7 +57,7 @@ class LayoutChooser {
   bool is_free(ValueId v) const { return frame_.has_layout(v) && !is_decided(v); }
   bool is_copy(ValueId v) const { return plan_.copy.contains(std::string(graph_.name(v))); }
   bool may_be_copied(ValueId v) const {
-    return !is_copy(v) && graph_.name(v).size() <= kMaxCopied && !is_number(graph_, v);
+    return !is_copy(v) && graph_.name(v).size() <= kMaxCopiedName && !is_number(graph_, v);
   }
 
   // ---- Regions ----------------------------------------------------------------------------------

@@ -100,27 +100,26 @@ class FramePlanner {
   Status groups() {
     const FusionFreedom freedom = this->freedom();
     is_free_ = freedom.is_free;
-    const Plan before = plan_;
-    Fusion fusion = fuse(graph_, users_, freedom);
-    HONE_TRY(join_chains(graph_, users_, freedom, chooser_, fusion));
-    form(fusion);
-    Result<PlannedGraph> formed = planned(plan_, source_);
+    const Fusion fused = fuse(graph_, users_, freedom);
+    Fusion chained = fused, alone;
+    HONE_TRY(join_chains(graph_, users_, freedom, chooser_, chained));
+    for (NodeId n : graph_.nodes())
+      if (is_free_[n.index]) alone.groups.push_back({n});
+    // What is said to be in place does not go with all groups: one may read what a node changes,
+    // and its result, or an input elsewhere than where it writes.
     const bool is_free_of_updates = std::ranges::none_of(
         frame_.steps, [](const Step& step) { return step.in_place || !step.donors.empty(); });
-    if (is_free_of_updates ||
-        (formed.ok() && order_steps(*formed).size() == formed->steps.size())) {
+    const Plan before = plan_;
+    for (const Fusion* fusion : {&std::as_const(chained), &fused, &std::as_const(alone)}) {
+      plan_ = before;
+      form(*fusion);
+      Result<PlannedGraph> formed = planned(plan_, source_);
+      const bool fits = formed.ok() &&
+                        (is_free_of_updates || order_steps(*formed).size() == formed->steps.size());
+      if (!fits && fusion != &alone) continue;
       frame_ = HONE_TRY(std::move(formed));
       return {};
     }
-    // A group reads what a node that was said to be in place changes, and its result, or reads an
-    // input elsewhere than where it writes.
-    plan_ = before;
-    frame_ = HONE_TRY(planned(plan_, source_));
-    Fusion alone;
-    for (NodeId n : graph_.nodes())
-      if (is_free_[n.index]) alone.groups.push_back({n});
-    form(alone);
-    frame_ = HONE_TRY(planned(plan_, source_));
     return {};
   }
 

@@ -108,11 +108,11 @@ class PlanCarrier {
   static std::map<std::string, Copy> copies(const Graph& graph, const Plan& before) {
     std::map<std::string, Copy> kept;
     for (const auto& [name, copy] : before.copy) {
-      Copy smaller{copy.of, {}};
-      for (const std::string& reader : copy.readers)
-        if (with_copies(graph, {{name, {copy.of, {reader}}}}).ok())
-          smaller.readers.push_back(reader);
-      if (!smaller.readers.empty()) kept.emplace(name, std::move(smaller));
+      for (const std::string& reader : copy.readers) {
+        std::map<std::string, Copy> more = kept;
+        more.try_emplace(name, Copy{copy.of, {}}).first->second.readers.push_back(reader);
+        if (with_copies(graph, more).ok()) kept = std::move(more);
+      }
     }
     return kept;
   }

@@ -139,6 +139,22 @@ TEST(Chains, AStageReadsWhatTheOneBeforeHasKept) {
 )");
 }
 
+// Four rows, then the last two: in the panels of the four.
+TEST(Chains, TheLastBlockHasTheScratchOfTheOthers) {
+  const KernelBody body = body_of_all(parse_graph(kProducts).value());
+  Schedule chain = chain_of_products();
+  chain.block = {{0, 4}};
+  chain.stages[0] = {.algorithm = Algorithm::gemm,
+                     .order = {0, 1},
+                     .lanes = {{1, 4}},
+                     .pack_lhs = Packing::panels,
+                     .pack_rhs = Packing::panels};
+  Rng rng(0);
+  check_kernel(body, chain, random_inputs(body.graph, rng));
+  const TileProgram program = build_kernel(body, chain, "k").value();
+  EXPECT_EQ(program.buffers.size(), 7U) << print(program);
+}
+
 TEST(Chains, TheSimplestKeepsWhatProductsMakeAndNeed) {
   const KernelBody body = body_of_all(parse_graph(kProducts).value());
   const Schedule simplest = simplest_chain(body).value();
@@ -218,7 +234,7 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
     return %y
   })",
                     [](Schedule& s) { s.keep = {0}, s.block = {{0, 1024}}; }),
-            "error: 8.39e+06 bytes of what is kept do not fit the largest cache");
+            "error: 8.39e+06 bytes of what is kept and packed do not fit the largest cache");
   KernelBody donated = body_of_all(parse_graph(R"(graph @g(%x: f32[6, 4]) -> f32[6, 4] {
     %a = tanh %x
     %y = exp %a

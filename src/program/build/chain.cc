@@ -20,7 +20,8 @@ class ChainBuilder {
         stages_(stages_of(body, schedule).value()),
         tiles_(name),
         results_(body.graph.type(body.graph.outputs()[0])),
-        dims_(static_cast<size_t>(results_.rank())) {
+        dims_(static_cast<size_t>(results_.rank())),
+        scratch_(stages_.size()) {
     StagePlace whole = kernel_place(body, tiles_);
     sources_ = std::move(whole.inputs);
     outputs_ = std::move(whole.outputs);
@@ -109,6 +110,7 @@ class ChainBuilder {
       at.outputs = outputs_;
     }
     for (size_t source : stage.sources) at.inputs.push_back(sources_[source]);
+    at.scratch = &scratch_[s];
     if (schedule_.stages[s].algorithm == Algorithm::gemm)
       build_gemm(body, schedule_.stages[s], at, tiles_);
     else
@@ -121,7 +123,8 @@ class ChainBuilder {
   TileBuilder tiles_;
   const Type results_;
   std::vector<Place> dims_;
-  std::vector<StagePlace::Port> sources_, outputs_;  // sources as stages count them
+  std::vector<StagePlace::Port> sources_, outputs_;   // sources as stages count them
+  std::vector<std::vector<tile::BufferId>> scratch_;  // by stage
 };
 
 }  // namespace

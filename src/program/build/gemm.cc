@@ -31,6 +31,7 @@ class GemmBuilder {
         contraction_(contraction_of(body, space_).value()),
         tiles_(tiles),
         points_(body, tiles, place),
+        scratch_(place, tiles),
         dims_(space_.dims.size()) {
     for (size_t d = 0; d < place.first.size(); ++d) dims_[d].origin = place.first[d];
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
@@ -120,8 +121,7 @@ class GemmBuilder {
   }
 
   void scratch(size_t side, const std::vector<Dim>& dims) {
-    operands_[side].buffer =
-        tiles_.buffer(side == 0 ? "lhs" : "rhs", Type::get(wide_, dims), BufferRole::scratch);
+    operands_[side].buffer = scratch_.buffer(side == 0 ? "lhs" : "rhs", Type::get(wide_, dims));
   }
 
   // As an operand lies in memory, so that it is read from one end to the other: the second one, or
@@ -183,8 +183,7 @@ class GemmBuilder {
   void make_sums() {
     if (!blocks_reduction(schedule_, space_)) return;
     const BlockShape shape = block_shape(schedule_, space_, all_results());
-    sums_ =
-        tiles_.buffer("sums", Type::get(wide_, {shape.tiles, shape.points}), BufferRole::scratch);
+    sums_ = scratch_.buffer("sums", Type::get(wide_, {shape.tiles, shape.points}));
   }
 
   // ---- Blocks ----------------------------------------------------------------------------------
@@ -549,6 +548,7 @@ class GemmBuilder {
   const Contraction contraction_;
   TileBuilder& tiles_;
   PointBuilder points_;
+  ScratchSource scratch_;
   std::vector<Place> dims_;      // of the space; `trip` of a reduction dim counts within the block
   std::vector<int> reduction_;   // dims, from outside in
   std::vector<int> tile_order_;  // of the results' dims: the loops over the points of a tile

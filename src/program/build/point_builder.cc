@@ -50,6 +50,23 @@ StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles) {
   return place;
 }
 
+tile::BufferId ScratchSource::buffer(std::string_view name, Type type) {
+  const size_t at = asked_++;
+  if (known_ != nullptr && at < known_->size()) {
+    const Type before = tiles_.program().buffers[(*known_)[at]].type;
+    bool has_room = before.dtype() == type.dtype() && before.rank() == type.rank();
+    for (int d = 0; has_room && d < type.rank(); ++d)
+      has_room = provably_le(type.dim(d), before.dim(d));
+    if (has_room) return (*known_)[at];
+  }
+  const tile::BufferId buffer = tiles_.buffer(name, type, BufferRole::scratch);
+  if (known_ != nullptr) {
+    known_->resize(std::max(known_->size(), at + 1), buffer);
+    (*known_)[at] = buffer;
+  }
+  return buffer;
+}
+
 PointBuilder::PointBuilder(const KernelBody& body, TileBuilder& tiles, const StagePlace& place)
     : body_(body),
       graph_(body.graph),

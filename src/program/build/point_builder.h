@@ -21,6 +21,22 @@ struct StagePlace {
   };
   std::vector<Port> inputs, outputs;
   std::vector<IndexExpr> first;  // of the points of the results that are computed
+  // What the stage had for scratch when it was built for another block, in the order in which it
+  // asks; it takes the same where that is large enough.
+  std::vector<tile::BufferId>* scratch = nullptr;
+};
+
+// Gives a kernel or stage its scratch.
+class ScratchSource {
+ public:
+  ScratchSource(const StagePlace& place, TileBuilder& tiles)
+      : known_(place.scratch), tiles_(tiles) {}
+  tile::BufferId buffer(std::string_view name, Type type);
+
+ private:
+  std::vector<tile::BufferId>* known_;
+  TileBuilder& tiles_;
+  size_t asked_ = 0;
 };
 
 // That of a kernel: makes the buffers of the parameters that it reads, "x0", ..., and of the
