@@ -77,19 +77,27 @@ KernelSpace space_of(const KernelBody& body) {
 
 // ---- Groups -------------------------------------------------------------------------------------
 
-bool is_fusible(Opcode opcode) {
+bool only_moves(Opcode opcode) {
   switch (opcode) {
     case Opcode::broadcast:
     case Opcode::reshape:
     case Opcode::transpose:
     case Opcode::slice:
+    case Opcode::reverse: return true;
+    default: return false;
+  }
+}
+
+bool is_fusible(Opcode opcode) {
+  switch (opcode) {
     case Opcode::pad:
     case Opcode::concat:
-    case Opcode::reverse:
     case Opcode::dynamic_slice:
     case Opcode::gather:
     case Opcode::iota: return true;
-    default: return reduces(opcode) || (!is_composite(opcode) && op_def(opcode).traits.elementwise);
+    default:
+      return only_moves(opcode) || reduces(opcode) ||
+             (!is_composite(opcode) && op_def(opcode).traits.elementwise);
   }
 }
 

@@ -57,6 +57,10 @@ struct GroupPorts {
 // Nodes stand in the graph's order, here and below.
 GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 
+// Whether each element of the result is an element of the only operand: broadcast, reshape,
+// transpose, slice, reverse.
+bool only_moves(Opcode opcode);
+
 // Whether the op can be computed at one point of a nest that computes others, too: elementwise ops,
 // data movement, gather, dynamic slice, contractions, reductions, windows, iota.
 bool is_fusible(Opcode opcode);

@@ -275,17 +275,9 @@ bool is_contraction(Opcode opcode) { return opcode == Opcode::dot || opcode == O
 
 // A value from which the operand is moved, without being computed.
 ValueId moved_from(const Graph& graph, ValueId value) {
-  for (;;) {
-    const NodeId node = graph.producer(value);
-    switch (graph.opcode(node)) {
-      case Opcode::broadcast:
-      case Opcode::reshape:
-      case Opcode::transpose:
-      case Opcode::slice:
-      case Opcode::reverse: value = graph.operands(node)[0]; break;
-      default: return value;
-    }
-  }
+  while (only_moves(graph.opcode(graph.producer(value))))
+    value = graph.operands(graph.producer(value))[0];
+  return value;
 }
 
 // What becomes of the value by way of ops that compute or move each element alone, as long as

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/rng.h"
 #include "base/text.h"
 #include "ir/graph_copy.h"
@@ -110,6 +112,28 @@ TEST(Planner, ScoresOfAnAttentionStayInACache) {
   EXPECT_EQ(schedule.stages[1].algorithm, Algorithm::nest);
   EXPECT_EQ(schedule.stages[2].algorithm, Algorithm::gemm);
   EXPECT_TRUE(check_complete(plan, graph, target()).ok());
+}
+
+// Where a chain does not go with what is said to be in place, all other groups stay.
+TEST(Planner, WhatIsInPlaceIsNoChain) {
+  const Graph graph = prepare(parse_graph(R"(
+graph @g(%x: f32[512, 64], %w: f32[64, 64], %y: f32[512, 64] donate 0, %p: f32[100])
+    -> (f32[512, 64], f32[100]) {
+  %d = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %t = tanh %d
+  %z = dot %t, %w {lhs_contract = [1], rhs_contract = [0]}
+  %o = add %z, %y
+  %a = exp %p
+  %c = neg %a
+  return %o, %c
+})")
+                                  .value())
+                          .value();
+  const Plan partial = parse_plan("plan @g { in_place %o = yes }").value();
+  const Plan plan = complete(graph, partial, target()).value();
+  std::set<std::vector<std::string>> groups;
+  for (const Group& group : plan.fuse) groups.insert(group.nodes);
+  EXPECT_EQ(groups, (std::set<std::vector<std::string>>{{"d", "t"}, {"z", "o"}, {"a", "c"}}));
 }
 
 TEST(Planner, ReshapesAreViewsAtTheEdgesOfGroups) {

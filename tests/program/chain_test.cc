@@ -204,6 +204,11 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
             "error: the order has 1 dims, the results 2 (stage 1)");
   EXPECT_EQ(of_products([](Schedule& s) { s.algorithm = Algorithm::nest; }),
             "error: only a chain has stages");
+  EXPECT_EQ(of_products([](Schedule& s) {
+              s.keep.assign(64, 0);
+              s.stages.assign(65, s.stages[0]);
+            }),
+            "error: a chain of 65 stages, more than 64");
   // Each column would have a block of its own, for which all of the first product is done again.
   EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 8], %w: f32[8, 4], %v: f32[4, 20]) -> f32[6, 20] {
     %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}

@@ -123,6 +123,19 @@ TEST(Reduce, LeavesTheDecisionThatFails) {
   EXPECT_TRUE(result.plan.offset.empty());
 }
 
+// Each copy could be alone; together they give a reader two.
+TEST(Reduce, TakesCopiesThatDoNotGoTogether) {
+  const DifferentialCase one = case_of(kGraph, R"(plan @main {
+    copy %e.c = %t for [%e]
+    copy %e.d = %t for [%e]
+  })");
+  const DifferentialCase result = reduced(one, [](const DifferentialCase& one) {
+    const Result<Graph> graph = prepare(one.graph);
+    return graph.ok() && with_op(*graph, Opcode::tanh);
+  });
+  EXPECT_EQ(computed(result.graph), 1) << print(result);
+}
+
 TEST(Reduce, LeavesTheCopyThatFails) {
   DifferentialCase one = case_of(kGraph, R"(plan @main {
     copy %e.c = %t for [%e]

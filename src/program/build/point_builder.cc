@@ -202,14 +202,7 @@ tile::Scalar PointBuilder::operand(const Point& point, int i) {
 
 bool PointBuilder::follow(ValueId& value, Indices& index) {
   const NodeId node = graph_.producer(value);
-  switch (graph_.opcode(node)) {
-    case Opcode::broadcast:
-    case Opcode::reshape:
-    case Opcode::transpose:
-    case Opcode::slice:
-    case Opcode::reverse: break;
-    default: return false;
-  }
+  if (!only_moves(graph_.opcode(node))) return false;
   Indices next;
   for (const IndexExpr& expr : relation(node).operands[0].at(0).index)
     next.push_back(expr.substitute(index));
