@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "alloc/problem.h"
+
+// For those who look at placements. What makes them has its own view of buffers (blocks.h), so that
+// a fault there is seen here.
+
+namespace hone {
+
+// The bytes [low, high) of a buffer are in use at the moments [begin, end).
+struct MemoryUse {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t low = 0;
+  int64_t high = 0;
+};
+
+// By time; none is empty.
+std::vector<MemoryUse> uses_of(const MemoryBuffer& buffer);
+
+}  // namespace hone
