@@ -102,6 +102,11 @@ target_include_directories(planted SYSTEM PRIVATE ${Llvm_INCLUDE_DIR})
 target_link_libraries(planted PRIVATE hone_cli)
 hone_target(planted)
 
+# Writes the learned guide of the memory planner. Only who asks for it builds it.
+add_executable(train_guide EXCLUDE_FROM_ALL tools/train_guide.cc)
+target_link_libraries(train_guide PRIVATE hone_program)
+hone_target(train_guide)
+
 # Fuzz targets need the sanitizers, so they are built there; the release tree runs them briefly.
 # Untrusted bytes end where programs are made, so they link no more than that.
 add_custom_target(fuzz_targets)

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <tuple>
+
+#include "alloc/niches.h"
+#include "base/rng.h"
+
+namespace hone {
+
+// Boxes are joined to larger ones that have no gap: two that live equally long, one on the other;
+// two of a size, of which one begins where the other ends. What was cut out of one rectangle
+// becomes one again, if all joints are those where it was cut. Where several joints are possible,
+// the one that is least likely to be a coincidence comes first; what does not come out even is
+// taken apart again in places, and joined in other ways.
+class Folding {
+ public:
+  // Alignments are not looked at.
+  Folding(std::span<const Box> boxes, int32_t sections);
+
+  // Takes some apart, and joins again; undone if that leaves more. How many boxes it looked at.
+  int64_t refold(Rng& rng);
+
+  size_t count() const { return roots_.size(); }  // what is left
+  std::vector<Box> roots() const;
+  // Where the boxes lie, by where the roots do.
+  std::vector<int64_t> unfold(std::span<const int64_t> offsets) const;
+
+ private:
+  struct Node {
+    Box box;
+    // What it was joined of: `behind` in time, otherwise the second lies on the first.
+    std::array<int32_t, 2> parts = {-1, -1};
+    bool behind = false;
+    float risk = 0;       // of the likeliest coincidence in it
+    int32_t root = -1;    // its place in roots_
+    int64_t attempt = 0;  // that made it a root
+  };
+
+  Node& node(int32_t i) { return nodes_[static_cast<size_t>(i)]; }
+  const Node& node(int32_t i) const { return nodes_[static_cast<size_t>(i)]; }
+  std::vector<int32_t>& begins(int32_t section) { return begins_[static_cast<size_t>(section)]; }
+  std::vector<int32_t>& ends(int32_t section) { return ends_[static_cast<size_t>(section)]; }
+
+  void put(int32_t i);
+  void take(int32_t i);
+  void touch(int32_t section);
+  void measure();
+  void fold();
+  void fold_touched();
+  bool fold_at(int32_t section);
+  bool stack_at(int32_t section);
+  bool chain_at(int32_t section);
+  void sort(std::vector<int32_t>& boxes, const auto& key);
+  bool allows(double risk);
+  void join(int32_t a, int32_t b, bool behind, double risk);
+  void take_apart(int32_t i, double risk, int64_t& most);
+  std::vector<int32_t> neighbours(Rng& rng);
+
+  std::vector<Node> nodes_;  // the boxes, then what they were joined to
+  size_t boxes_;
+  std::vector<int32_t> free_;  // nodes that are in no tree
+  std::vector<int32_t> roots_;
+  std::vector<std::vector<int32_t>> begins_, ends_;  // roots by section
+  int64_t unit_ = 0;                                 // divides all sizes
+  // By the logarithm: how likely another box is as large, or as long.
+  std::array<double, 64> as_large_ = {}, as_long_ = {};
+
+  double most_risk_ = 0;
+  Rng* rng_ = nullptr;  // breaks ties
+  double noise_ = 0;
+  std::vector<int32_t> touched_;
+  // Of one section, in work.
+  std::vector<int32_t> before_, behind_;
+  std::vector<std::tuple<int64_t, uint64_t, int32_t>> keyed_;
+  std::vector<bool> is_touched_;
+  int64_t looks_ = 0;
+  // Of the attempt: roots that it took, that it made, and trees that it took apart.
+  int64_t attempt_ = 0;
+  std::vector<int32_t> taken_, put_, apart_, joined_;
+};
+
+}  // namespace hone

@@ -1,0 +1,178 @@
+#include "alloc/greedy.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "alloc/folding.h"
+#include "alloc/hulls.h"
+#include "alloc/occupied.h"
+
+namespace hone {
+namespace {
+
+struct Rule {
+  BoxRank rank;
+  bool crowded;
+  bool leftmost;
+};
+constexpr Rule kRules[] = {
+    {BoxRank::length, false, true}, {BoxRank::area, true, false}, {BoxRank::length, true, false},
+    {BoxRank::area, false, true},   {BoxRank::size, false, true}, {BoxRank::size, true, false},
+};
+// Of many boxes, in which each takes a tenth of a second, only the first rules are tried.
+constexpr size_t kMany = 20'000, kRulesOfMany = 4, kFewRoots = 20;
+// What first fit looks at per order, some tenths of a second; what comes later goes on top.
+constexpr int64_t kMostLooks = 50'000'000;
+
+std::span<const Rule> rules_for(std::span<const Box> boxes) {
+  return std::span(kRules).first(boxes.size() > kMany ? kRulesOfMany : std::size(kRules));
+}
+
+class Greedy {
+ public:
+  Greedy(const Packing& packing, Limits& limits)
+      : packing_(packing),
+        limits_(limits),
+        bound_(std::ranges::max(loads(packing))),
+        hulls_(hulls(packing)) {
+    best_.height = INT64_MAX;
+  }
+
+  Placement place() {
+    if (std::ranges::none_of(packing_.blocks, [](const Block& b) { return b.offset.has_value(); }))
+      fill_all_niches();
+    if (best_.height > bound_ && !all_boxes()) fit_all_first();
+    return std::move(best_);
+  }
+
+ private:
+  bool all_boxes() const {
+    return std::ranges::all_of(packing_.blocks,
+                               [](const Block& b) { return b.is_box() && !b.offset; });
+  }
+
+  bool is_done() { return best_.height <= bound_ || limits_.is_late(); }
+
+  void offer(std::vector<int64_t> offsets) {
+    const int64_t height = height_of(packing_, offsets);
+    if (height < best_.height) best_ = {std::move(offsets), height};
+  }
+
+  void fill_all_niches() {
+    const bool are_boxes = all_boxes();
+    for (const Rule& rule : rules_for(hulls_)) {
+      const std::vector<uint32_t> order =
+          ranked(hulls_, packing_.sections, rule.rank, rule.crowded);
+      std::vector<int64_t> offsets = fill_niches(hulls_, packing_.sections, order, rule.leftmost);
+      offer(are_boxes ? std::move(offsets) : settled(offsets));
+      if (is_done()) return;
+      if (&rule == &kRules[0] && are_alike(hulls_) && fold()) return;
+      if (limits_.is_late()) return;
+    }
+  }
+
+  // True if nothing else is worth a try: the bound is reached, or many boxes nearly come out even.
+  bool fold() {
+    const Folding folding(hulls_, packing_.sections);
+    offer(place_roots(folding, packing_.sections, bound_));
+    return best_.height <= bound_ ||
+           (hulls_.size() > kMany && folding.count() * kFewRoots < hulls_.size());
+  }
+
+  // Lets the blocks fall, one after the other, as far as they come.
+  std::vector<int64_t> settled(std::span<const int64_t> offsets) const {
+    std::vector<uint32_t> order(offsets.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::sort(order, {}, [&](uint32_t i) { return std::pair(offsets[i], i); });
+    std::vector<int64_t> result(offsets.size());
+    Occupied occupied(packing_.sections);
+    for (uint32_t i : order) {
+      result[i] = occupied.on_top(packing_.blocks[i]);
+      occupied.add(packing_.blocks[i], result[i]);
+    }
+    return result;
+  }
+
+  void fit_all_first() {
+    for (const bool crowded : {false, true})
+      for (const BoxRank rank : {BoxRank::area, BoxRank::size, BoxRank::length}) {
+        offer(fit_first(ranked(hulls_, packing_.sections, rank, crowded)));
+        if (is_done()) return;
+      }
+  }
+
+  std::vector<int64_t> fit_first(std::span<const uint32_t> order) const {
+    std::vector<int64_t> result(order.size());
+    Occupied occupied(packing_.sections);
+    const auto put = [&](uint32_t i, int64_t offset) {
+      result[i] = offset;
+      occupied.add(packing_.blocks[i], offset);
+    };
+    for (uint32_t i : order)
+      if (const Block& block = packing_.blocks[i]; block.offset) put(i, *block.offset);
+    for (uint32_t i : order) {
+      const Block& block = packing_.blocks[i];
+      if (block.offset) continue;
+      put(i, occupied.looks() < kMostLooks ? occupied.lowest(block) : occupied.on_top(block));
+    }
+    return result;
+  }
+
+  const Packing& packing_;
+  Limits& limits_;
+  const int64_t bound_;
+  const std::vector<Box> hulls_;
+  Placement best_;
+};
+
+}  // namespace
+
+std::vector<Box> hulls(const Packing& packing) {
+  const Block& any = packing.blocks.front();
+  const bool is_one = std::ranges::all_of(
+      packing.blocks, [&](const Block& b) { return b.alignment == any.alignment && b.phase == 0; });
+  std::vector<Box> result;
+  for (const Block& block : packing.blocks) {
+    Box box{block.first(), block.end(), block.size, block.alignment, block.phase};
+    if (is_one) {
+      box.size = box.aligned_up(box.size);
+      box.alignment = 1;
+    }
+    result.push_back(box);
+  }
+  return result;
+}
+
+bool are_alike(std::span<const Box> boxes) {
+  return std::ranges::all_of(boxes, [](const Box& box) { return box.alignment == 1; });
+}
+
+int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
+  int64_t height = 0;
+  for (size_t i = 0; i < offsets.size(); ++i)
+    height = std::max(height, offsets[i] + packing.blocks[i].size);
+  return height;
+}
+
+std::vector<int64_t> place_roots(const Folding& folding, int32_t sections, int64_t bound) {
+  const std::vector<Box> roots = folding.roots();
+  std::vector<int64_t> best;
+  int64_t least = INT64_MAX;
+  for (const Rule& rule : rules_for(roots)) {
+    const std::vector<uint32_t> order = ranked(roots, sections, rule.rank, rule.crowded);
+    std::vector<int64_t> offsets = fill_niches(roots, sections, order, rule.leftmost);
+    int64_t height = 0;
+    for (size_t i = 0; i < roots.size(); ++i) height = std::max(height, offsets[i] + roots[i].size);
+    if (height < least) best = std::move(offsets);
+    least = std::min(least, height);
+    if (least <= bound) break;
+  }
+  return folding.unfold(best);
+}
+
+Placement place_greedily(const Packing& packing, Limits& limits) {
+  if (packing.blocks.empty()) return {};
+  return Greedy(packing, limits).place();
+}
+
+}  // namespace hone

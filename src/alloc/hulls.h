@@ -1,0 +1,19 @@
+#pragma once
+
+#include "alloc/blocks.h"
+#include "alloc/folding.h"
+
+namespace hone {
+
+// Per block, a box that holds it. If all alignments are one and the same, sizes are rounded up to
+// it, and the boxes have none. Fixed offsets are left out.
+std::vector<Box> hulls(const Packing& packing);
+// Whether none of them has an alignment.
+bool are_alike(std::span<const Box> boxes);
+
+int64_t height_of(const Packing& packing, std::span<const int64_t> offsets);
+
+// Places what is left of a folding, in several orders: the offsets of its boxes at the lowest.
+std::vector<int64_t> place_roots(const Folding& folding, int32_t sections, int64_t bound);
+
+}  // namespace hone

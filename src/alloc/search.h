@@ -1,0 +1,23 @@
+#pragma once
+
+#include "alloc/blocks.h"
+#include "alloc/limits.h"
+#include "alloc/plan_memory.h"
+
+namespace hone {
+
+constexpr size_t kMaxSearchedBlocks = 4096;  // what they overlap is kept pair by pair
+
+enum class Found : uint8_t { placement, none, limit };
+
+struct SearchResult {
+  Found found = Found::limit;
+  std::vector<int64_t> offsets = {};  // per block, of a placement
+};
+
+// Is there a placement below the capacity? Complete: it answers, or the limits are over. At most
+// kMaxSearchedBlocks blocks.
+SearchResult search(const Packing& packing, int64_t capacity, const MemoryTechniques& techniques,
+                    Limits& limits, MemoryCounts& counts);
+
+}  // namespace hone
