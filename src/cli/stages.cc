@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cost/program_price.h"
+#include "planner/memory.h"
 
 #include <algorithm>
 
@@ -11,6 +12,21 @@ std::function<void(Stage, double)> noting(std::vector<StageTime>& times) {
   return [&times](Stage stage, double seconds) { times.push_back({stage, seconds}); };
 }
 
+namespace {
+
+std::string memory_text(const std::optional<MemoryBounds>& memory) {
+  if (!memory || memory->height == 0) return "";
+  const int64_t gap = memory->height - memory->bound;
+  return fmt::format(
+      "; values take {}, {}", format_bytes(memory->height),
+      gap == 0
+          ? "the least that is possible"
+          : fmt::format("{} ({:.1f} %) more than their bound", format_bytes(gap),
+                        100.0 * static_cast<double>(gap) / static_cast<double>(memory->bound)));
+}
+
+}  // namespace
+
 Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& target) {
   switch (stage) {
     case Stage::graph: {
@@ -19,8 +35,9 @@ Result<std::string> made_by(Stage stage, Compilation& compilation, const Target&
     }
     case Stage::plan: {
       const Plan& plan = *HONE_TRY(compilation.plan());
-      return fmt::format("{} kernels to run on {} threads", plan.fuse.size(),
-                         plan.threads.value_or(1));
+      return fmt::format("{} kernels to run on {} threads{}", plan.fuse.size(),
+                         plan.threads.value_or(1),
+                         memory_text(HONE_TRY(memory_of(*HONE_TRY(compilation.graph()), plan))));
     }
     case Stage::program: {
       const Program& program = *HONE_TRY(compilation.program());

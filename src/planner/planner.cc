@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "alloc/arena.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
 #include "plan/value_names.h"
 #include "planner/chains.h"
 #include "planner/fusion.h"
 #include "planner/layouts.h"
+#include "planner/memory.h"
 #include "planner/order.h"
 #include "planner/schedules.h"
 
@@ -48,7 +48,7 @@ class FramePlanner {
   Status finish() {
     HONE_TRY(schedules());
     order();
-    offsets();
+    HONE_TRY(offsets());
     for (const RegionRef& region : regions_of(graph_))
       HONE_TRY(decide(*region.graph, plan_.region[region.key], whole_, chooser_));
     return {};
@@ -197,18 +197,19 @@ class FramePlanner {
     for (uint32_t step : frame_.order) plan_.order.push_back(frame_.steps[step].name);
   }
 
-  void offsets() {
-    if (!graph_.is_static()) return;
+  Status offsets() {
+    if (!graph_.is_static()) return {};
     const std::vector<Lifetime> lives = lifetimes(frame_, frame_.order);
-    std::vector<ArenaItem> items;
-    for (const Lifetime& life : lives) {
-      ArenaItem item{life.first, life.last, life.bytes, kOffsetAlignment};
-      if (const auto said = plan_.offset.find(name(life.value)); said != plan_.offset.end())
-        item.offset = said->second;
-      items.push_back(item);
-    }
-    const Arena arena = place(items);
-    for (size_t i = 0; i < lives.size(); ++i) plan_.offset[name(lives[i].value)] = arena.offsets[i];
+    const MemoryProblem problem = memory_problem(frame_, lives, plan_.offset);
+    const MemoryPlan memory =
+        HONE_TRY(plan_memory(problem, {.minimize = true, .nodes = kMemoryNodes}));
+    if (memory.verdict == MemoryVerdict::infeasible)
+      return bad_input("%{} cannot lie where it is said to, with what else is said",
+                       name(lives[memory.witness.front()].value))
+          .within("offset");
+    for (size_t i = 0; i < lives.size(); ++i)
+      plan_.offset[name(lives[i].value)] = memory.offsets[i];
+    return {};
   }
 
   const Graph& source_;
