@@ -5,6 +5,7 @@
 #include "cli/echo.h"
 #include "cli/evaluation.h"
 #include "cli/rows_machine.h"
+#include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_tests.h"
 #include "ir/op.h"
@@ -319,6 +320,16 @@ constexpr Command kCommands[] = {
      .options = kOpt,
      .examples = kOptExamples,
      .run = &cmd_opt},
+    {.name = "alloc",
+     .summary = "Place buffers in memory",
+     .text = "Reads a table of buffers, each with a size and the time that it is in use, and gives "
+             "them offsets so that none overlap that are in use at the same time: within a "
+             "capacity, or as low as it goes. If they do not fit it says which of them, and when. "
+             "docs/formats/memory-csv.md describes the table.",
+     .positionals = kAllocFile,
+     .options = kAlloc,
+     .examples = kAllocExamples,
+     .run = &cmd_alloc},
     {.name = "ops",
      .summary = "Say what the ops are",
      .positionals = kOpsName,
@@ -358,7 +369,7 @@ constexpr Command kHiddenCommands[] = {
 
 constexpr ExitCode kExitCodes[] = {
     {0, "done"},
-    {1, "a comparison failed"},
+    {1, "a comparison failed, or buffers were proved not to fit"},
     {2, "the command line is wrong"},
     {3, "a file is malformed, or its graph ill-typed"},
     {4, "valid, but not supported"},

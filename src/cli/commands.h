@@ -32,6 +32,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console);  // its chi
 Status cmd_reduce(const Arguments& arguments, Console& console);
 Status cmd_reduce_case(const Arguments& arguments, Console& console);  // its child
 Status cmd_opt(const Arguments& arguments, Console& console);
+Status cmd_alloc(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);
 Status cmd_man(const Arguments& arguments, Console& console);

@@ -24,17 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxTextBytes = int64_t{1} << 30;
 
-Result<std::string> read_stdin() {
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, count);
-    if (static_cast<int64_t>(text.size()) > kMaxTextBytes)
-      return over_limit("the standard input has more than {}", format_bytes(kMaxTextBytes));
-  }
-  return text;
-}
-
 // "resnet18,size=tiny,unroll"
 Result<Graph> build_zoo_source(std::string_view spec) {
   const std::vector<std::string_view> parts = split(spec, ',');
@@ -234,6 +223,17 @@ int64_t memory_limit() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES);
   const int64_t page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? pages * page : INT64_MAX;
+}
+
+Result<std::string> read_stdin() {
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, count);
+    if (static_cast<int64_t>(text.size()) > kMaxTextBytes)
+      return over_limit("the standard input has more than {}", format_bytes(kMaxTextBytes));
+  }
+  return text;
 }
 
 Status check_writable(const std::string& path) {

@@ -52,6 +52,9 @@ ZooOptions zoo_options_from(const std::function<std::optional<std::string>(std::
 // Bytes that a command may allocate for tensors: the machine's memory.
 int64_t memory_limit();
 
+// All of the standard input, up to a limit.
+Result<std::string> read_stdin();
+
 // An error if what is to be written could not be: found before the work instead of after it.
 Status check_writable(const std::string& path);
 
