@@ -55,13 +55,21 @@ Status sync_file(const std::filesystem::path& path) {
   return {};
 }
 
-Status write_new_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
-  const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666));
+Status write_pieces(const std::filesystem::path& path, int flags,
+                    std::span<const std::string_view> pieces) {
+  const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | flags, 0666));
   if (!fd.is_open()) return os_error("create", path.native());
   for (std::string_view piece : pieces) {
     if (!write_all(fd.get(), piece)) return os_error("write", path.native());
   }
   return {};
+}
+
+// A device or a pipe: what is written goes there, and nothing may take its place.
+bool is_device(const std::filesystem::path& path) {
+  struct stat info = {};
+  return ::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
+         !S_ISLNK(info.st_mode);
 }
 
 }  // namespace
@@ -130,8 +138,9 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
 Status write_file_atomic(const std::filesystem::path& path,
                          std::span<const std::string_view> pieces) {
   if (!path.has_filename()) return bad_input("cannot write '{}': it names no file", path.native());
+  if (is_device(path)) return write_pieces(path, 0, pieces);
   const std::filesystem::path temporary = temporary_name(path);
-  Status status = write_new_file(temporary, pieces);
+  Status status = write_pieces(temporary, O_CREAT | O_EXCL, pieces);
   if (status.ok()) return publish_file(temporary, path);
   ::unlink(temporary.c_str());
   return status;
@@ -146,6 +155,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& path) {
 
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path) {
   Status status = sync_file(temporary);
+  if (status.ok() && is_device(path))
+    status = bad_input("cannot write '{}': it is not a regular file", path.native());
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
     status = os_error("write", path.native());
   }

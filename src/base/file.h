@@ -66,14 +66,15 @@ class MappedFile {
 Result<std::string> read_file(const std::filesystem::path& path, int64_t limit);
 
 // Afterwards, also after a crash at any point, the path holds the old content or the new one. A
-// symbolic link at the path is replaced, not followed.
+// symbolic link at the path is replaced, not followed. To a device or a pipe it is written.
 Status write_file_atomic(const std::filesystem::path& path, std::string_view content);
 // The same for content in pieces, which follow one another in the file.
 Status write_file_atomic(const std::filesystem::path& path,
                          std::span<const std::string_view> pieces);
 
 // The two ends of write_file_atomic, for content that somebody else writes: a name beside the path
-// that no other process or thread uses, and moving what is there to the path.
+// that no other process or thread uses, and moving what is there to the path, unless that is a
+// device or a pipe.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
 

@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,6 +80,20 @@ TEST_F(FileTest, AtomicWriteReplacesALinkNotItsTarget) {
   EXPECT_EQ(read_file(target, 10).value(), "old");
   EXPECT_EQ(read_file(link, 10).value(), "new");
   EXPECT_FALSE(fs::is_symlink(link));
+}
+
+TEST_F(FileTest, PipesAndDevicesAreWrittenNotReplaced) {
+  const fs::path pipe = dir.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor end(::open(pipe.c_str(), O_RDWR));
+  ASSERT_TRUE(write_file_atomic(pipe, "new").ok());
+  char read[8] = {};
+  EXPECT_EQ(::read(end.get(), read, sizeof read), 3);
+  EXPECT_STREQ(read, "new");
+  const fs::path made = put("made", "x");
+  EXPECT_THAT(publish_file(made, pipe).error().what(), testing::HasSubstr("not a regular file"));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_FALSE(fs::exists(made));
 }
 
 TEST_F(FileTest, AFailedAtomicWriteKeepsTheOldContent) {
