@@ -62,8 +62,7 @@ Task task(int kind, Rng& rng) {
 struct Candidate {
   std::vector<Preferences> preferences;
   double backtracks;
-  double growth;
-  Guide guide() const { return {with_plain(preferences), backtracks, growth}; }
+  Guide guide() const { return {with_plain(preferences), backtracks}; }
 };
 
 Candidate changed(Candidate candidate, double step, Rng& rng) {
@@ -111,7 +110,6 @@ void print(const Candidate& candidate) {
     fmt::print("    {{{{{:.3g}}}, {{{:.3g}}}}},\n", fmt::join(each.section, ", "),
                fmt::join(each.block, ", "));
   fmt::print("}};\nconstexpr double kLearnedBacktracks = {:.4g};\n", candidate.backtracks);
-  fmt::print("constexpr double kLearnedGrowth = {:.4g};\n", candidate.growth);
 }
 
 int train(double seconds, uint64_t seed) {
@@ -124,8 +122,7 @@ int train(double seconds, uint64_t seed) {
   const size_t plain = plain_guide().preferences.size();
   Candidate best{
       {present.preferences.begin(), present.preferences.end() - static_cast<ptrdiff_t>(plain)},
-      present.backtracks,
-      present.growth};
+      present.backtracks};
   Score least = score(best, tasks, HUGE_VAL);
   Rng rng(seed);
   double step = 0.5;

@@ -11,6 +11,9 @@
 namespace hone {
 namespace {
 
+// Each turn is so many times as long as the last: in the end one is long enough for a proof.
+constexpr double kGrowth = 1.1;
+
 template <class Int>
 class FloorSearch {
  public:
@@ -39,7 +42,7 @@ class FloorSearch {
     if (!state_.start(all)) return {Found::none, {}};
     const auto start = state_.mark();
     double backtracks = techniques_.restarts ? guide_.backtracks : HUGE_VAL;
-    for (size_t turn = 0;; ++turn, ++counts_.restarts, backtracks *= guide_.growth) {
+    for (size_t turn = 0;; ++turn, ++counts_.restarts, backtracks *= kGrowth) {
       preferences_ = &guide_.preferences[turn % guide_.preferences.size()];
       backtracks_left_ = static_cast<int64_t>(std::min(backtracks, 1e18));
       order_at(0) = all;

@@ -16,12 +16,12 @@ constexpr Preferences kPlain[] = {
 }  // namespace
 
 const Guide& plain_guide() {
-  static const Guide guide{with_plain({}), 300, 1.1};
+  static const Guide guide{with_plain({}), 300};
   return guide;
 }
 
 const Guide& learned_guide() {
-  static const Guide guide{with_plain(kLearned), kLearnedBacktracks, kLearnedGrowth};
+  static const Guide guide{with_plain(kLearned), kLearnedBacktracks};
   return guide;
 }
 

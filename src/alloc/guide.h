@@ -21,12 +21,11 @@ struct Preferences {
   std::array<float, 6> block;
 };
 
-// Restarts take turns with the preferences. The first one has so many backtracks, and each
-// that follows `growth` times as many as the last; the weights of sections stay.
+// Restarts take turns with the preferences. The first turn has so many backtracks; the weights of
+// sections stay from turn to turn.
 struct Guide {
   std::vector<Preferences> preferences;
   double backtracks;
-  double growth;
 };
 
 const Guide& plain_guide();  // made by hand
