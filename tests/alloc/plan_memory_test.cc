@@ -281,6 +281,23 @@ TEST(PlanMemory, EndsWhenItIsToldTo) {
   EXPECT_EQ(plan.offsets.size(), problem.buffers.size());
 }
 
+// One window brings all to the search that looks at pairs; it ends by its steps all the same.
+TEST(PlanMemory, PlacesAWindowAmongManyBuffers) {
+  Rng rng(5);
+  MemoryProblem problem;
+  for (int i = 0; i < 1'000; ++i) {
+    const int64_t begin = rng.between(0, 9'000);
+    problem.buffers.push_back(buffer(begin, begin + rng.between(1, 5'000), rng.between(1, 1'000)));
+  }
+  MemoryBuffer& first = problem.buffers[0];
+  first.gaps = {{.begin = first.begin, .end = first.end, .low = 0, .high = 1}};
+  const MemoryPlan plan = planned(problem, {.minimize = true, .nodes = 50});
+  EXPECT_EQ(plan.verdict, MemoryVerdict::limit);
+  EXPECT_EQ(plan.offsets.size(), problem.buffers.size());
+  EXPECT_GT(plan.counts.nodes, 0);
+  EXPECT_LE(plan.counts.nodes, 60);
+}
+
 TEST(PlanMemory, RefusesWhatIsNotWellFormed) {
   EXPECT_FALSE(plan_memory({{buffer(3, 2, 1)}}).ok());
 }
