@@ -183,6 +183,20 @@ TEST(Lockstep, MaskedLoadsThatMeet) {
   })");
 }
 
+// LLVM unrolls both loops, and then would select instructions for half an hour.
+TEST(Lockstep, MaskedStoresOfOneLane) {
+  check(R"(tiles @fill() -> (@y: f32[16, 64, 1]) {
+    for i in 16 {
+      for j in 64 {
+        lanes k in 32 {
+          %one = number 1: f32
+          store @y[i, j, k] = %one if 0 <= k < 1
+        }
+      }
+    }
+  })");
+}
+
 TEST(Lockstep, DivisionsOfTheLane) {
   check(R"(tiles @reshape(@x: f32[4, 6]) -> (@y: f32[24]) {
     for b in 3 {
