@@ -208,6 +208,21 @@ TEST(Lockstep, DivisionsOfTheLane) {
   })");
 }
 
+// The guard is about 2*u + l, which stands as u + floordiv(l, 2) where it matters.
+TEST(Lockstep, QuotientsWithinGuards) {
+  check(R"(tiles @blocked(@x: f32[6]) -> (@y: f32[2, 3]) {
+    for b in 2 {
+      unroll u in 2 {
+        lanes l in 2 {
+          %none = number 0: f32
+          %x = load @x[3*b + 2*u + l] if 0 <= 2*u + l < 3 else %none
+          store @y[mod(3*b + l, 2), u + floordiv(3*b + l, 2)] = %x if 0 <= 2*u + l < 3
+        }
+      }
+    }
+  })");
+}
+
 TEST(Lockstep, ScratchAndPositions) {
   check(R"(tiles @s(@x: i32[4, 8]) -> (@y: i32[4, 8]) {
     scratch @a: i32[8]

@@ -12,6 +12,10 @@ DimRange scaled(DimRange a, Dim factor) {
   return {-kDimLimit, kDimLimit};
 }
 
+DimRange divided(DimRange a, int64_t divisor) {
+  return {floordiv(a.low, divisor), floordiv(a.high, divisor)};
+}
+
 // The algebra's members hide the functions of these names.
 IndexExpr quotient(const IndexExpr& a, Dim positive) { return floordiv(a, positive); }
 IndexExpr remainder(const IndexExpr& a, Dim positive) { return mod(a, positive); }
@@ -19,9 +23,15 @@ IndexExpr remainder(const IndexExpr& a, Dim positive) { return mod(a, positive);
 // Each part of the expression with its bounds. A guard holds for the part that it is about, so the
 // bounds of that part are cut to it before they go into the bounds of the whole.
 struct BoundsAlgebra {
+  struct Quotient {
+    IndexExpr of;
+    DimRange range;  // of what is divided
+    int64_t by;
+  };
   struct Part {
     IndexExpr expr;
     DimRange range;
+    std::optional<Quotient> quotient = {};  // if it is one
   };
   const TileProgram& program;
   std::span<const Guard> guards;
@@ -32,17 +42,33 @@ struct BoundsAlgebra {
     return guarded({IndexExpr::iter(i), {index.low, index.high - 1}});
   }
   Part add(const Part& a, const Part& b) const {
-    return guarded({a.expr + b.expr, {a.range.low + b.range.low, a.range.high + b.range.high}});
+    Part sum = guarded({a.expr + b.expr, {a.range.low + b.range.low, a.range.high + b.range.high}});
+    if (b.quotient) return with_quotient(std::move(sum), *b.quotient, a);
+    if (a.quotient) return with_quotient(std::move(sum), *a.quotient, b);
+    return sum;
+  }
+  // x + floordiv(y, n) is floordiv(n*x + y, n), and a guard may be about what is divided there.
+  Part with_quotient(Part sum, const Quotient& quotient, const Part& other) const {
+    const Part added = multiply(other, quotient.by);
+    const Part whole =
+        guarded({quotient.of + added.expr,
+                 {quotient.range.low + added.range.low, quotient.range.high + added.range.high}});
+    const DimRange range = divided(whole.range, quotient.by);
+    if (!provably_le(range.low, sum.range.low)) sum.range.low = range.low;
+    if (!provably_le(sum.range.high, range.high)) sum.range.high = range.high;
+    sum.quotient = {whole.expr, whole.range, quotient.by};
+    return sum;
   }
   Part multiply(const Part& a, Dim factor) const {
     return guarded({a.expr * factor, scaled(a.range, factor)});
   }
   Part floordiv(const Part& a, Dim positive) const {
-    DimRange range = {-kDimLimit, kDimLimit};
-    if (positive.is_static())
-      range = {hone::floordiv(a.range.low, positive.value()),
-               hone::floordiv(a.range.high, positive.value())};
-    return guarded({quotient(a.expr, positive), range});
+    if (!positive.is_static())
+      return guarded({quotient(a.expr, positive), {-kDimLimit, kDimLimit}});
+    const int64_t by = positive.value();
+    Part part = guarded({quotient(a.expr, positive), divided(a.range, by)});
+    part.quotient = {a.expr, a.range, by};
+    return part;
   }
   Part mod(const Part& a, Dim positive) const {
     const bool is_same = provably_le(0, a.range.low) && provably_lt(a.range.high, positive);
