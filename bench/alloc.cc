@@ -81,6 +81,8 @@ BENCHMARK(guillotine_100000)
     ->Arg(20)
     ->Arg(19)
     ->Arg(18)
+    ->Arg(17)
+    ->Arg(16)
     ->Arg(10)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);

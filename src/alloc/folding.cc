@@ -1,24 +1,18 @@
 #include "alloc/folding.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
-
-#include "base/error.h"
 
 namespace hone {
 namespace {
 
-// Joints are tried from the surest on.
-constexpr double kLeastRisk = 1e-6, kMostRisk = 1e3, kRiskStep = 3;
 // What an attempt takes apart.
 constexpr double kFewApart = 3, kMostApart = 100;
-constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 100;
-
-size_t logarithm(int64_t n) {
-  return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(n))) - 1;
-}
+constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 1;
+// Joints that are surer than what it takes apart are looked for too.
+constexpr double kFromSurer = 8;
+constexpr double kLittleNoise = 0.5, kMuchNoise = 3;
 
 }  // namespace
 
@@ -27,12 +21,15 @@ Folding::Folding(std::span<const Box> boxes, int32_t sections) : boxes_(boxes.si
   begins_.resize(static_cast<size_t>(sections) + 1);
   ends_.resize(begins_.size());
   is_touched_.resize(begins_.size());
+  waits_.resize(begins_.size());
   for (const Box& box : boxes) {
     nodes_.push_back({.box = box});
     unit_ = std::gcd(unit_, box.size);
     put(static_cast<int32_t>(nodes_.size()) - 1);
   }
-  fold();
+  std::vector<int32_t> all(begins_.size());
+  std::iota(all.begin(), all.end(), 0);
+  fold(all, 0);
 }
 
 std::vector<Box> Folding::roots() const {
@@ -90,106 +87,19 @@ void Folding::touch(int32_t section) {
   touched_.push_back(section);
 }
 
-// A size is as likely as all within a factor of two, and so is a length.
-void Folding::measure() {
-  as_large_.fill(0.5);
-  as_long_.fill(0.5);
-  for (int32_t i : roots_) {
-    ++as_large_[logarithm(node(i).box.size / unit_)];
-    ++as_long_[logarithm(node(i).box.length())];
-  }
-  for (int k = 0; k < 64; ++k) {
-    const double all = std::ldexp(static_cast<double>(roots_.size()), k);
-    as_large_[static_cast<size_t>(k)] /= all;
-    as_long_[static_cast<size_t>(k)] /= all;
-  }
-}
-
-void Folding::fold() {
-  for (most_risk_ = kLeastRisk; most_risk_ < kMostRisk; most_risk_ *= kRiskStep) {
-    measure();
-    for (size_t s = 0; s < begins_.size(); ++s) touch(static_cast<int32_t>(s));
-    fold_touched();
-  }
-}
-
-void Folding::fold_touched() {
-  for (size_t i = 0; i < touched_.size(); ++i) {
-    const int32_t section = touched_[i];
-    is_touched_[static_cast<size_t>(section)] = false;
-    while (fold_at(section)) {
-    }
-  }
-  touched_.clear();
-}
-
-bool Folding::fold_at(int32_t section) {
-  looks_ += 1 + std::ssize(begins(section)) + std::ssize(ends(section));
-  return (begins(section).size() > 1 && stack_at(section)) ||
-         (!begins(section).empty() && !ends(section).empty() && chain_at(section));
-}
-
-// Ties are broken by the index, or by chance.
-void Folding::sort(std::vector<int32_t>& boxes, const auto& key) {
-  keyed_.clear();
-  for (int32_t i : boxes) keyed_.emplace_back(key(node(i).box), rng_ ? rng_->next() : 0, i);
-  std::ranges::sort(keyed_);
-  for (size_t k = 0; k < boxes.size(); ++k) boxes[k] = std::get<2>(keyed_[k]);
-}
-
-bool Folding::stack_at(int32_t section) {
-  std::vector<int32_t>& open = behind_;
-  open = begins(section);
-  sort(open, [](const Box& box) { return box.end; });
-  for (size_t i = 0; i + 1 < open.size(); ++i) {
-    const Box& box = node(open[i]).box;
-    if (box.end != node(open[i + 1]).box.end) continue;
-    const double others =
-        static_cast<double>(open.size() - 1) * static_cast<double>(ends(box.end).size() - 1) - 1;
-    const double risk = others * as_long_[logarithm(box.length())];
-    if (!allows(risk)) continue;
-    join(open[i], open[i + 1], false, risk);
-    return true;
-  }
-  return false;
-}
-
-bool Folding::chain_at(int32_t section) {
-  before_ = ends(section);
-  behind_ = begins(section);
-  const double others =
-      static_cast<double>(before_.size()) * static_cast<double>(behind_.size()) - 1;
-  for (std::vector<int32_t>* boxes : {&before_, &behind_})
-    sort(*boxes, [](const Box& box) { return box.size; });
-  while (!before_.empty() && !behind_.empty()) {
-    const int64_t size = node(before_.back()).box.size, other = node(behind_.back()).box.size;
-    const double risk = others * as_large_[logarithm(size / unit_)];
-    if (size == other && allows(risk)) {
-      join(before_.back(), behind_.back(), true, risk);
-      return true;
-    }
-    if (size >= other) before_.pop_back();
-    if (size <= other) behind_.pop_back();
-  }
-  return false;
-}
-
-bool Folding::allows(double risk) {
-  return (rng_ ? risk * std::exp(noise_ * (rng_->uniform() - 0.5)) : risk) <= most_risk_;
-}
-
-void Folding::join(int32_t a, int32_t b, bool behind, double risk) {
-  Node joined{.box = node(a).box, .parts = {a, b}, .behind = behind};
+int32_t Folding::join(const Joint& joint, double risk) {
+  const auto [one, other, behind] = joint;
+  Node joined{.box = node(one).box, .parts = {one, other}, .behind = behind};
   if (behind)
-    joined.box.end = node(b).box.end;
+    joined.box.end = node(other).box.end;
   else
-    joined.box.size += node(b).box.size;
-  joined.risk = std::max({node(a).risk, node(b).risk, static_cast<float>(risk)});
-  if (behind) touch(node(b).box.first);
+    joined.box.size += node(other).box.size;
+  joined.risk = std::max({node(one).risk, node(other).risk, static_cast<float>(risk)});
+  if (behind) touch(node(other).box.first);
   touch(joined.box.first);
   touch(joined.box.end);
-  take(a);
-  take(b);
+  take(one);
+  take(other);
   int32_t i = static_cast<int32_t>(nodes_.size());
   if (free_.empty()) {
     nodes_.push_back(joined);
@@ -200,6 +110,7 @@ void Folding::join(int32_t a, int32_t b, bool behind, double risk) {
   }
   joined_.push_back(i);
   put(i);
+  return i;
 }
 
 void Folding::take_apart(int32_t i, double risk, int64_t& most) {
@@ -241,7 +152,9 @@ int64_t Folding::refold(Rng& rng) {
   looks_ = 0;
   for (std::vector<int32_t>* list : {&taken_, &put_, &apart_, &joined_}) list->clear();
   rng_ = &rng;
-  noise_ = rng.chance(0.5) ? 3 : 0.5;
+  noise_ = rng.chance(0.5) ? kMuchNoise : kLittleNoise;
+  salt_ = static_cast<uint32_t>(rng.next());
+  depth_ = static_cast<int>(rng.between(1, 2));
   const auto between = [&](double low, double high) {
     return std::exp(rng.uniform(std::log(low), std::log(high)));
   };
@@ -250,11 +163,8 @@ int64_t Folding::refold(Rng& rng) {
   for (int32_t i : open) take(i);
   int64_t most = static_cast<int64_t>(between(kFewApart, kMostApart));
   for (int32_t i : open) take_apart(i, risk, most);
-  const std::vector<int32_t> sections = touched_;
-  for (most_risk_ = risk / 8; most_risk_ < kMostRisk; most_risk_ *= kRiskStep) {
-    for (int32_t s : sections) touch(s);
-    fold_touched();
-  }
+  for (int32_t s : touched_) waits_[static_cast<size_t>(s)] = 0;
+  fold(std::vector<int32_t>(touched_), risk / kFromSurer);
   rng_ = nullptr;
 
   if (count() <= before) {

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <array>
-#include <tuple>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "alloc/niches.h"
 #include "base/rng.h"
@@ -12,7 +16,9 @@ namespace hone {
 // two of a size, of which one begins where the other ends. What was cut out of one rectangle
 // becomes one again, if all joints are those where it was cut. Where several joints are possible,
 // the one that is least likely to be a coincidence comes first; what does not come out even is
-// taken apart again in places, and joined in other ways.
+// taken apart again in places, and joined in other ways. A joint is less likely a coincidence if
+// what it makes can be joined on at once in the other direction: two boxes in a row that are
+// together as long as a third that begins with them, say.
 class Folding {
  public:
   // Alignments are not looked at.
@@ -21,6 +27,7 @@ class Folding {
   // Takes some apart, and joins again; undone if that leaves more. How many boxes it looked at.
   int64_t refold(Rng& rng);
 
+  size_t boxes() const { return boxes_; }
   size_t count() const { return roots_.size(); }  // what is left
   std::vector<Box> roots() const;
   // Where the boxes lie, by where the roots do.
@@ -42,20 +49,40 @@ class Folding {
   std::vector<int32_t>& begins(int32_t section) { return begins_[static_cast<size_t>(section)]; }
   std::vector<int32_t>& ends(int32_t section) { return ends_[static_cast<size_t>(section)]; }
 
+  // Two roots; the other lies behind the one in time, or on it.
+  struct Joint {
+    int32_t one, other;
+    bool behind;
+  };
+  // A root that a box is joined with; `before`: which comes first.
+  struct Step {
+    int32_t box;
+    bool behind, before;
+  };
+
+  // folding.cc: trees of boxes.
   void put(int32_t i);
   void take(int32_t i);
   void touch(int32_t section);
-  void measure();
-  void fold();
-  void fold_touched();
-  bool fold_at(int32_t section);
-  bool stack_at(int32_t section);
-  bool chain_at(int32_t section);
-  void sort(std::vector<int32_t>& boxes, const auto& key);
-  bool allows(double risk);
-  void join(int32_t a, int32_t b, bool behind, double risk);
+  int32_t join(const Joint& joint, double risk);
   void take_apart(int32_t i, double risk, int64_t& most);
   std::vector<int32_t> neighbours(Rng& rng);
+
+  // folding_joints.cc: which joints there are, and how sure they are.
+  void fold(std::span<const int32_t> sections, double risk);
+  void fold_touched();
+  void measure();
+  bool fold_at(int32_t section);
+  void find_stacks(int32_t section);
+  void find_chains(int32_t section);
+  void sort(std::vector<int32_t>& boxes, const auto& key);
+  bool join_surest();
+  double risk_of(const Joint& joint);
+  bool allows(double risk);
+  bool foresees(const Joint& joint);
+  bool follows(const Box& box, bool behind, double risk, int depth);
+  double as_large(const Box& box) const;
+  double as_long(const Box& box) const;
 
   std::vector<Node> nodes_;  // the boxes, then what they were joined to
   size_t boxes_;
@@ -66,14 +93,23 @@ class Folding {
   // By the logarithm: how likely another box is as large, or as long.
   std::array<double, 64> as_large_ = {}, as_long_ = {};
 
-  double most_risk_ = 0;
-  Rng* rng_ = nullptr;  // breaks ties
+  double most_risk_ = 0;  // that is allowed
+  int depth_ = 1;         // how many joints are foreseen
+  // Chance, in an attempt: how far it changes risks, and what breaks ties.
+  Rng* rng_ = nullptr;
   double noise_ = 0;
+  uint32_t salt_ = 0;
   std::vector<int32_t> touched_;
-  // Of one section, in work.
-  std::vector<int32_t> before_, behind_;
-  std::vector<std::tuple<int64_t, uint64_t, int32_t>> keyed_;
   std::vector<bool> is_touched_;
+  std::vector<double> waits_;  // per section: the least risk of what was not allowed
+  // Of one section, in work.
+  double least_ = 0;  // risk of what was not allowed
+  std::vector<int32_t> before_, behind_;
+  std::vector<std::pair<int64_t, uint32_t>> keyed_;
+  std::vector<Joint> found_;
+  std::vector<Step> path_;  // foreseen
+  std::vector<int32_t> used_;
+  double risk_of_path_ = 0;
   int64_t looks_ = 0;
   // Of the attempt: roots that it took, that it made, and trees that it took apart.
   int64_t attempt_ = 0;

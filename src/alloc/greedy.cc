@@ -3,30 +3,19 @@
 #include <algorithm>
 #include <numeric>
 
-#include "alloc/folding.h"
 #include "alloc/hulls.h"
 #include "alloc/occupied.h"
+#include "alloc/roots.h"
 
 namespace hone {
 namespace {
 
-struct Rule {
-  BoxRank rank;
-  bool crowded;
-  bool leftmost;
-};
-constexpr Rule kRules[] = {
-    {BoxRank::length, false, true}, {BoxRank::area, true, false}, {BoxRank::length, true, false},
-    {BoxRank::area, false, true},   {BoxRank::size, false, true}, {BoxRank::size, true, false},
-};
-// Of many boxes, in which each takes a tenth of a second, only the first rules are tried.
-constexpr size_t kMany = 20'000, kRulesOfMany = 4, kFewRoots = 20;
+constexpr size_t kNearlyEven = 4;  // boxes that come out even, for each that is left
+// Of many boxes, in which each order takes a tenth of a second, no other is tried if so few are
+// left.
+constexpr size_t kMany = 20'000, kFewRoots = 10;
 // What first fit looks at per order, some tenths of a second; what comes later goes on top.
 constexpr int64_t kMostLooks = 50'000'000;
-
-std::span<const Rule> rules_for(std::span<const Box> boxes) {
-  return std::span(kRules).first(boxes.size() > kMany ? kRulesOfMany : std::size(kRules));
-}
 
 class Greedy {
  public:
@@ -38,7 +27,7 @@ class Greedy {
     best_.height = INT64_MAX;
   }
 
-  Placement place() {
+  QuickPlacement place() {
     if (std::ranges::none_of(packing_.blocks, [](const Block& b) { return b.offset.has_value(); }))
       fill_all_niches();
     if (best_.height > bound_ && !all_boxes()) fit_all_first();
@@ -55,28 +44,33 @@ class Greedy {
 
   void offer(std::vector<int64_t> offsets) {
     const int64_t height = height_of(packing_, offsets);
-    if (height < best_.height) best_ = {std::move(offsets), height};
+    if (height >= best_.height) return;
+    best_.offsets = std::move(offsets);
+    best_.height = height;
   }
 
   void fill_all_niches() {
     const bool are_boxes = all_boxes();
-    for (const Rule& rule : rules_for(hulls_)) {
+    bool is_first = true;
+    for (const NicheRule& rule : niche_rules(hulls_.size())) {
       const std::vector<uint32_t> order =
           ranked(hulls_, packing_.sections, rule.rank, rule.crowded);
       std::vector<int64_t> offsets = fill_niches(hulls_, packing_.sections, order, rule.leftmost);
       offer(are_boxes ? std::move(offsets) : settled(offsets));
       if (is_done()) return;
-      if (&rule == &kRules[0] && are_alike(hulls_) && fold()) return;
+      if (is_first && are_alike(hulls_) && fold()) return;
+      is_first = false;
       if (limits_.is_late()) return;
     }
   }
 
   // True if nothing else is worth a try: the bound is reached, or many boxes nearly come out even.
   bool fold() {
-    const Folding folding(hulls_, packing_.sections);
-    offer(place_roots(folding, packing_.sections, bound_));
-    return best_.height <= bound_ ||
-           (hulls_.size() > kMany && folding.count() * kFewRoots < hulls_.size());
+    Folding folding(hulls_, packing_.sections);
+    offer(place_roots(folding, packing_.sections, bound_, limits_));
+    const size_t left = folding.count(), all = hulls_.size();
+    if (left * kNearlyEven <= all) best_.folding = std::move(folding);
+    return best_.height <= bound_ || (all > kMany && left * kFewRoots < all);
   }
 
   // Lets the blocks fall, one after the other, as far as they come.
@@ -122,7 +116,7 @@ class Greedy {
   Limits& limits_;
   const int64_t bound_;
   const std::vector<Box> hulls_;
-  Placement best_;
+  QuickPlacement best_;
 };
 
 }  // namespace
@@ -154,23 +148,7 @@ int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
   return height;
 }
 
-std::vector<int64_t> place_roots(const Folding& folding, int32_t sections, int64_t bound) {
-  const std::vector<Box> roots = folding.roots();
-  std::vector<int64_t> best;
-  int64_t least = INT64_MAX;
-  for (const Rule& rule : rules_for(roots)) {
-    const std::vector<uint32_t> order = ranked(roots, sections, rule.rank, rule.crowded);
-    std::vector<int64_t> offsets = fill_niches(roots, sections, order, rule.leftmost);
-    int64_t height = 0;
-    for (size_t i = 0; i < roots.size(); ++i) height = std::max(height, offsets[i] + roots[i].size);
-    if (height < least) best = std::move(offsets);
-    least = std::min(least, height);
-    if (least <= bound) break;
-  }
-  return folding.unfold(best);
-}
-
-Placement place_greedily(const Packing& packing, Limits& limits) {
+QuickPlacement place_greedily(const Packing& packing, Limits& limits) {
   if (packing.blocks.empty()) return {};
   return Greedy(packing, limits).place();
 }

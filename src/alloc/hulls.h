@@ -1,7 +1,7 @@
 #pragma once
 
 #include "alloc/blocks.h"
-#include "alloc/folding.h"
+#include "alloc/niches.h"
 
 namespace hone {
 
@@ -12,8 +12,5 @@ std::vector<Box> hulls(const Packing& packing);
 bool are_alike(std::span<const Box> boxes);
 
 int64_t height_of(const Packing& packing, std::span<const int64_t> offsets);
-
-// Places what is left of a folding, in several orders: the offsets of its boxes at the lowest.
-std::vector<int64_t> place_roots(const Folding& folding, int32_t sections, int64_t bound);
 
 }  // namespace hone

@@ -7,6 +7,7 @@
 #include "alloc/greedy.h"
 #include "alloc/hulls.h"
 #include "alloc/occupied.h"
+#include "alloc/roots.h"
 
 namespace hone {
 namespace {
@@ -14,16 +15,17 @@ namespace {
 // How many boxes may be looked at: some hundredths of a second where there are hundreds, a second
 // where there are many.
 constexpr int64_t kLooksPerBlock = 10'000;
-constexpr int64_t kMostRefolded = 50'000'000, kMostMoving = 20'000'000;
+constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
+constexpr size_t kFewer = 2;  // times fewer boxes that are left are worth to be placed again
 constexpr int64_t kMostFailures = 1000;  // in a row
 constexpr size_t kMostMoved = 256;
 
 class Improver {
  public:
-  Improver(const Packing& packing, int64_t bound, Placement& placement, Limits& limits,
+  Improver(const Packing& packing, int64_t goal, QuickPlacement& placement, Limits& limits,
            bool to_the_end)
       : packing_(packing),
-        bound_(bound),
+        goal_(goal),
         best_(placement),
         limits_(limits),
         to_the_end_(to_the_end),
@@ -34,30 +36,27 @@ class Improver {
   void run() {
     if (is_done()) return;
     const int64_t looks = kLooksPerBlock * std::ssize(hulls_);
-    const bool is_free =
-        std::ranges::none_of(packing_.blocks, [](const Block& b) { return b.offset.has_value(); });
     looks_left_ = to_the_end_ ? INT64_MAX : std::min(looks, kMostRefolded);
-    if (is_free && are_alike(hulls_)) refold();
+    if (best_.folding) refold(*best_.folding);
     looks_left_ = to_the_end_ ? INT64_MAX : std::min(looks, kMostMoving);
     move_all();
   }
 
  private:
-  bool is_done() { return best_.height <= bound_ || looks_left_ < 0 || limits_.is_late(); }
+  bool is_done() { return best_.height <= goal_ || looks_left_ < 0 || limits_.is_late(); }
   void count(int64_t looks) { looks_left_ -= looks; }
 
-  // If the boxes nearly come out even, other joints may do so.
-  void refold() {
-    Folding folding(hulls_, packing_.sections);
-    if (folding.count() * 4 > hulls_.size()) return;
-    size_t placed = folding.count() + 1;
-    while (folding.count() > 1 && !is_done()) {
-      count(folding.refold(rng_));
-      if (folding.count() > 1 && folding.count() * 10 > placed * 9) continue;
+  // Where boxes nearly come out even, other joints may do so.
+  void refold(Folding& folding) {
+    for (size_t placed = folding.count(); placed > 1 && !is_done();) {
+      while (folding.count() * kFewer > placed && !is_done()) count(folding.refold(rng_));
+      if (folding.count() == placed) return;
       placed = folding.count();
-      std::vector<int64_t> offsets = place_roots(folding, packing_.sections, bound_);
+      std::vector<int64_t> offsets = place_roots(folding, packing_.sections, goal_, limits_);
       const int64_t height = height_of(packing_, offsets);
-      if (height < best_.height) best_ = {std::move(offsets), height};
+      if (height >= best_.height) continue;
+      best_.offsets = std::move(offsets);
+      best_.height = height;
     }
   }
 
@@ -157,8 +156,8 @@ class Improver {
   }
 
   const Packing& packing_;
-  const int64_t bound_;
-  Placement& best_;
+  const int64_t goal_;
+  QuickPlacement& best_;
   Limits& limits_;
   const bool to_the_end_;
   const std::vector<Box> hulls_;
@@ -171,9 +170,9 @@ class Improver {
 
 }  // namespace
 
-void improve(const Packing& packing, int64_t bound, Placement& placement, Limits& limits,
+void improve(const Packing& packing, int64_t goal, QuickPlacement& placement, Limits& limits,
              bool to_the_end) {
-  if (!packing.blocks.empty()) Improver(packing, bound, placement, limits, to_the_end).run();
+  if (!packing.blocks.empty()) Improver(packing, goal, placement, limits, to_the_end).run();
 }
 
 }  // namespace hone

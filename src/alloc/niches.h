@@ -39,4 +39,13 @@ std::vector<uint32_t> ranked(std::span<const Box> boxes, int32_t sections, BoxRa
 std::vector<int64_t> fill_niches(std::span<const Box> boxes, int32_t sections,
                                  std::span<const uint32_t> order, bool leftmost);
 
+// Ways to fill niches that are worth a try, the best first; of many boxes, in which each takes a
+// tenth of a second, the first ones.
+struct NicheRule {
+  BoxRank rank;
+  bool crowded;
+  bool leftmost;
+};
+std::span<const NicheRule> niche_rules(size_t boxes);
+
 }  // namespace hone

@@ -43,14 +43,16 @@ class SpacePlanner {
   void begin() {
     raise_bound(bound_of(packing_));
     if (is_infeasible() || packing_.blocks.empty() || !options_.techniques.greedy) return;
-    offer(place_greedily(packing_, limits_));
+    QuickPlacement quick = place_greedily(packing_, limits_);
+    folding_ = std::move(quick.folding);
+    offer(std::move(quick));
   }
 
   MemoryVerdict finish() {
     if (is_infeasible()) return MemoryVerdict::infeasible;
     if (is_done()) return MemoryVerdict::placed;
     if (options_.techniques.improve && has_placement()) {
-      Placement better{offsets_, bounds_.height};
+      QuickPlacement better{{offsets_, bounds_.height}, std::move(folding_)};
       improve(packing_, goal(), better, limits_, is_large() && options_.seconds > 0);
       offer(std::move(better));
     }
@@ -158,6 +160,7 @@ class SpacePlanner {
   Limits& limits_;
   MemoryCounts& counts_;
   const int64_t unit_;
+  std::optional<Folding> folding_;  // of the quick placement
   std::vector<int64_t> offsets_;
   MemoryBounds bounds_;
 };

@@ -59,7 +59,7 @@ Packing random_packing(uint64_t seed, const Kind& kind) {
 
 Packing packing_of(const MemoryProblem& problem) { return blocks_of(problem).value().spaces[0]; }
 
-Placement placed(const Packing& packing) {
+QuickPlacement placed(const Packing& packing) {
   Limits limits;
   return place_greedily(packing, limits);
 }
@@ -106,7 +106,7 @@ TEST(Greedy, PlacesBlocksOfAnyForm) {
 
 TEST(Greedy, PlacesNothing) {
   EXPECT_EQ(placed({}).height, 0);
-  Placement placement;
+  QuickPlacement placement;
   Limits limits;
   improve({}, 0, placement, limits);
   EXPECT_EQ(placement.height, 0);
@@ -184,7 +184,7 @@ TEST(Improve, NeverMakesItHigher) {
     for (const Kind& kind : kKinds) {
       SCOPED_TRACE(seed);
       const Packing packing = random_packing(seed, kind);
-      Placement placement = placed(packing);
+      QuickPlacement placement = placed(packing);
       const int64_t height = placement.height;
       Limits limits;
       improve(packing, peak(packing), placement, limits);
@@ -199,7 +199,7 @@ TEST(Improve, MakesATowerLower) {
       if (kind.offsets) continue;
       SCOPED_TRACE(seed);
       const Packing packing = random_packing(seed, kind);
-      Placement placement;
+      QuickPlacement placement;
       for (const Block& block : packing.blocks) {
         placement.offsets.push_back(aligned_up(block, placement.height));
         placement.height = placement.offsets.back() + block.size;
@@ -215,7 +215,7 @@ TEST(Improve, MakesATowerLower) {
 TEST(Improve, IsTheSameEachTime) {
   const Packing packing = random_packing(7, {.slabs = true});
   const auto offsets = [&] {
-    Placement placement = placed(packing);
+    QuickPlacement placement = placed(packing);
     Limits limits;
     improve(packing, 0, placement, limits);
     return placement.offsets;
@@ -226,8 +226,8 @@ TEST(Improve, IsTheSameEachTime) {
 TEST(Improve, StopsAtTheLimit) {
   Rng rng(1);
   const Packing packing = packing_of(guillotine({.buffers = 500, .steps = 256}, rng));
-  const Placement greedy = placed(packing);
-  Placement placement = greedy;
+  const QuickPlacement greedy = placed(packing);
+  QuickPlacement placement = greedy;
   Limits limits(0, 1, nullptr);
   limits.over(2);
   improve(packing, 0, placement, limits);

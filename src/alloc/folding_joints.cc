@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "alloc/folding.h"
+
+// The risk of a joint is how many boxes, or pairs of them, would fit as well by chance.
+
+namespace hone {
+namespace {
+
+// Joints are tried from the surest on.
+constexpr double kLeastRisk = 1e-6, kMostRisk = 1e3, kRiskStep = 3;
+// Of one box that begins where only one ends, and is as large: others may have been taken.
+constexpr double kNotAlone = 0.5;
+// Where more joints are possible, none is sure by what comes next, and to look takes long.
+constexpr size_t kMostForeseen = 64;
+// So much surer a further step makes a path at most.
+constexpr double kSurerByStep = 1e-4;
+// What made joints sure by what comes next may have been a coincidence.
+constexpr double kRiskOfPath = 1e-3;
+
+size_t logarithm(int64_t n) {
+  return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(n))) - 1;
+}
+
+double number(const auto& list) { return static_cast<double>(list.size()); }
+
+}  // namespace
+
+double Folding::as_large(const Box& box) const { return as_large_[logarithm(box.size / unit_)]; }
+double Folding::as_long(const Box& box) const { return as_long_[logarithm(box.length())]; }
+
+// A size is as likely as all within a factor of two, and so is a length.
+void Folding::measure() {
+  as_large_.fill(0.5);
+  as_long_.fill(0.5);
+  for (int32_t i : roots_) {
+    ++as_large_[logarithm(node(i).box.size / unit_)];
+    ++as_long_[logarithm(node(i).box.length())];
+  }
+  for (int k = 0; k < 64; ++k) {
+    const double all = std::ldexp(number(roots_), k);
+    as_large_[static_cast<size_t>(k)] /= all;
+    as_long_[static_cast<size_t>(k)] /= all;
+  }
+}
+
+// From the surest joints on, the first ones up to a risk.
+void Folding::fold(std::span<const int32_t> sections, double risk) {
+  for (most_risk_ = std::max(risk, kLeastRisk); most_risk_ < kMostRisk; most_risk_ *= kRiskStep) {
+    if (rng_ == nullptr) measure();  // an attempt changes little
+    for (int32_t s : sections)
+      if (waits_[static_cast<size_t>(s)] <= most_risk_) touch(s);
+    fold_touched();
+  }
+}
+
+void Folding::fold_touched() {
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    const int32_t section = touched_[i];
+    is_touched_[static_cast<size_t>(section)] = false;
+    while (fold_at(section)) {
+    }
+    waits_[static_cast<size_t>(section)] = least_;
+  }
+  touched_.clear();
+}
+
+bool Folding::fold_at(int32_t section) {
+  looks_ += 1 + std::ssize(begins(section)) + std::ssize(ends(section));
+  least_ = std::numeric_limits<double>::infinity();
+  find_stacks(section);
+  if (join_surest()) return true;
+  find_chains(section);
+  return join_surest();
+}
+
+// Ties are broken by the index, or by chance.
+void Folding::sort(std::vector<int32_t>& boxes, const auto& key) {
+  keyed_.clear();
+  for (int32_t i : boxes) keyed_.emplace_back(key(node(i).box), static_cast<uint32_t>(i) ^ salt_);
+  std::ranges::sort(keyed_);
+  for (size_t k = 0; k < boxes.size(); ++k)
+    boxes[k] = static_cast<int32_t>(keyed_[k].second ^ salt_);
+}
+
+void Folding::find_stacks(int32_t section) {
+  found_.clear();
+  behind_ = begins(section);
+  sort(behind_, [](const Box& box) { return box.end; });
+  for (auto one = behind_.begin(); one != behind_.end(); ++one)
+    for (auto other = one + 1; other != behind_.end(); ++other) {
+      if (node(*one).box.end != node(*other).box.end) break;
+      found_.push_back({*one, *other, false});
+    }
+}
+
+void Folding::find_chains(int32_t section) {
+  found_.clear();
+  before_ = ends(section);
+  behind_ = begins(section);
+  for (std::vector<int32_t>* boxes : {&before_, &behind_})
+    sort(*boxes, [](const Box& box) { return box.size; });
+  auto from = behind_.begin();
+  for (int32_t one : before_) {
+    const int64_t size = node(one).box.size;
+    while (from != behind_.end() && node(*from).box.size < size) ++from;
+    for (auto other = from; other != behind_.end() && node(*other).box.size == size; ++other)
+      found_.push_back({one, *other, true});
+  }
+}
+
+bool Folding::join_surest() {
+  for (const Joint& joint : found_) {
+    const double risk = risk_of(joint);
+    if (allows(risk)) {
+      join(joint, risk);
+      return true;
+    }
+    if (found_.size() <= kMostForeseen && foresees(joint)) return true;
+  }
+  return false;
+}
+
+double Folding::risk_of(const Joint& joint) {
+  const Box& box = node(joint.one).box;
+  if (joint.behind)
+    return (number(ends(box.end)) * number(begins(box.end)) - kNotAlone) * as_large(box);
+  return (number(begins(box.first)) - 1) * (number(ends(box.end)) - 1) * as_long(box);
+}
+
+bool Folding::allows(double risk) {
+  if (rng_) risk *= std::exp(noise_ * (rng_->uniform() - 0.5));
+  least_ = std::min(least_, risk);
+  return risk <= most_risk_;
+}
+
+// Joins the two and what follows, if that shows that they belong together. Each of the joints that
+// are possible here could be followed by chance.
+bool Folding::foresees(const Joint& joint) {
+  Box box = node(joint.one).box;
+  if (joint.behind)
+    box.end = node(joint.other).box.end;
+  else
+    box.size += node(joint.other).box.size;
+  path_.clear();
+  used_ = {joint.one, joint.other};
+  if (!follows(box, joint.behind, std::max(risk_of(joint), number(found_)), depth_)) return false;
+  const double risk = std::max(risk_of_path_, kRiskOfPath);
+  int32_t at = join(joint, risk);
+  for (const Step& step : path_)
+    at = step.before ? join({step.box, at, step.behind}, risk)
+                     : join({at, step.box, step.behind}, risk);
+  return true;
+}
+
+// Can a box that is not there yet be joined on, so that less risk than the most is left? In the
+// direction in which it came about that tells nothing, but what comes then may.
+bool Folding::follows(const Box& box, bool behind, double risk, int depth) {
+  struct Side {
+    const std::vector<int32_t>& boxes;
+    bool behind, before;
+    double likely;  // that one of them fits
+  };
+  const Side sides[] = {{begins(box.first), false, false, as_long(box)},
+                        {begins(box.end), true, false, as_large(box)},
+                        {ends(box.first), true, true, as_large(box)}};
+  for (const Side& side : sides) {
+    const auto fits = [&](int32_t i) {
+      const Box& other = node(i).box;
+      return (side.behind ? other.size == box.size : other.end == box.end) &&
+             std::ranges::find(used_, i) == used_.end();
+    };
+    const bool is_same = side.behind == behind;
+    if (is_same && depth == 1) continue;
+    looks_ += std::ssize(side.boxes);
+    const auto ways = static_cast<double>(is_same ? std::ranges::count_if(side.boxes, fits) : 0);
+    const double left = risk * (is_same ? std::max(ways, 1.0) : number(side.boxes) * side.likely);
+    const double at_best = depth > 1 ? left * kSurerByStep : left;
+    if (at_best > most_risk_) {
+      least_ = std::min(least_, at_best);
+      continue;
+    }
+    for (int32_t i : side.boxes) {
+      if (!fits(i)) continue;
+      Box joined = box;
+      if (!side.behind)
+        joined.size += node(i).box.size;
+      else if (side.before)
+        joined.first = node(i).box.first;
+      else
+        joined.end = node(i).box.end;
+      path_.push_back({i, side.behind, side.before});
+      used_.push_back(i);
+      risk_of_path_ = left;
+      if (left <= most_risk_ || follows(joined, side.behind, left, depth - 1)) return true;
+      path_.pop_back();
+      used_.pop_back();
+    }
+  }
+  return false;
+}
+
+}  // namespace hone
