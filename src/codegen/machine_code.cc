@@ -124,6 +124,14 @@ void store_single_lanes(llvm::Function& function) {
   }
 }
 
+// LLVM's own faults show here, not as a crash later.
+Status verify(const llvm::Module& module, std::string_view what) {
+  std::string complaint;
+  llvm::raw_string_ostream complaints(complaint);
+  if (!llvm::verifyModule(module, &complaints)) return {};
+  return fault("{} no valid LLVM module: {}", what, complaint);
+}
+
 Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
                              llvm::CodeGenFileType type) {
   llvm::SmallString<0> bytes;
@@ -147,11 +155,9 @@ Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, Co
   LlvmObject<std::unique_ptr<llvm::TargetMachine>> machine(HONE_TRY(machine_for(target)));
   code.setTargetTriple(kTriple);
   code.setDataLayout((*machine)->createDataLayout());
-  std::string complaint;
-  llvm::raw_string_ostream complaints(complaint);
-  if (llvm::verifyModule(code, &complaints))
-    return fault("the kernel is no valid LLVM module: {}", complaint);
+  HONE_TRY(verify(code, "the kernel is"));
   optimize(code, **machine);
+  HONE_TRY(verify(code, "of the kernel LLVM makes"));
   for (llvm::Function& function : code) store_single_lanes(function);
   if (form == CodeForm::llvm) {
     std::string text;

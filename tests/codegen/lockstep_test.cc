@@ -197,6 +197,43 @@ TEST(Lockstep, MaskedStoresOfOneLane) {
   })");
 }
 
+// A gather of one place for all lanes, hoisted out of loops, was no valid code of LLVM's.
+TEST(Lockstep, LanesThatReadOnePlace) {
+  check(R"(tiles @conv(@x: i8[4, 4], @w: i8[4, 2, 2]) -> (@y: i8[4, 12]) {
+    for i in 4 {
+      %zero = number 0: i8
+      unroll u in 6 {
+        lanes l in 2 {
+          %sum = for c in 2 carry (%a = %zero by add) {
+            %row = for r in 2 carry (%b = %a by add) {
+              %p = position r + u - 1: i64
+              index at in 0..3 = %p
+              %x = load @x[c + 2*floordiv(i, 2), at] if 0 <= l < 1 and 2 <= 2*u + 2*r < 9 else %zero
+              %w = load @w[i, c, r]
+              %m = mul %x, %w
+              %n = add %b, %m
+              yield %n
+            }
+            yield %row
+          }
+          store @y[i, 2*u + l] = %sum
+        }
+      }
+    }
+  })");
+}
+
+TEST(Lockstep, LanesThatWriteOnePlace) {
+  check(R"(tiles @last(@x: f32[3, 8]) -> (@y: f32[3]) {
+    for i in 3 {
+      lanes l in 8 {
+        %x = load @x[i, l]
+        store @y[i] = %x if 5 <= l < 6
+      }
+    }
+  })");
+}
+
 TEST(Lockstep, DivisionsOfTheLane) {
   check(R"(tiles @reshape(@x: f32[4, 6]) -> (@y: f32[24]) {
     for b in 3 {

@@ -85,6 +85,7 @@ class Emitter {
   // Lanes that a masked access takes at once.
   int64_t masked_lanes(mlir::Type element) const;
   // `first` is the offset of lane 0.
+  Value load_once(const Place& place, const Trips& trips, Value otherwise);
   Value load_vector(const Place& place, Value first, Value otherwise);
   // For lanes that lie apart: a pointer each; all of one buffer's elements are whole bytes.
   Value pointers(const Place& place, const Trips& trips);

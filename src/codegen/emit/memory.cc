@@ -163,6 +163,7 @@ void Emitter::emit(const Load& s) {
              return where(at_place.condition, otherwise,
                           [&] { return load_element(s.buffer, index(at_place.offset, trips)); });
            return where(at_place.condition, otherwise, [&] {
+             if (at_place.stride == 0) return load_once(at_place, trips, otherwise);
              if (is_packed(s.buffer)) return load_each_lane(at_place, trips, otherwise);
              if (HONE_PLANT(stride_ignored, at_place.stride != 1, false))
                return load_scattered(at_place, trips, otherwise);
@@ -170,6 +171,17 @@ void Emitter::emit(const Load& s) {
              return load_vector(at_place, index(first, trips), otherwise);
            });
          }));
+}
+
+// For all lanes that a mask lets through. A gather would do, but of pointers that are all the same
+// LLVM 19 makes invalid code (it hoists them as one pointer).
+Value Emitter::load_once(const Place& place, const Trips& trips, Value otherwise) {
+  auto load = [&] {
+    return as_vector(load_element(place.buffer, index(here(place.offset, trips, 0), trips)));
+  };
+  if (!place.mask) return load();
+  const Value number = where(code_.any(place.mask), otherwise, load);
+  return code_.select(place.mask, number, otherwise);
 }
 
 // One register's. LLVM 19 splits wider ones itself, but for AVX2 it then may read a half without
@@ -338,7 +350,7 @@ void Emitter::emit(const Store& s) {
     where(at_place.condition, [&] {
       if (!is_vector)
         store_element(s.buffer, index(at_place.offset, trips), value);
-      else if (is_packed(s.buffer))
+      else if (is_packed(s.buffer) || at_place.stride == 0)
         store_each_lane(at_place, trips, value);
       else if (at_place.stride == 1)
         store_vector(at_place, index(here(at_place.offset, trips, 0), trips), value);
