@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 
 #include "compile/native_engine.h"
@@ -160,6 +161,25 @@ TEST(Native, RunsGiveTheSameBits) {
     const std::vector<Tensor> again = executable->run(inputs).value();
     for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(again[i].same_bytes(first[i]));
   }
+}
+
+// Whatever was there before.
+TEST(Native, NothingLiesBehindTheLastElementOfHalfAByte) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%x: i4[3]) -> i4[3] {
+      %y = reverse %x {axes = [0]}
+      return %y
+    })")
+                          .value();
+  const Tensor x = Tensor::from_integers(Type::get(DType::i4, {3}), std::vector<int64_t>{1, 2, 3});
+  const auto executable = Compilation(graph, host_target().value()).executable().value();
+  std::array<std::byte, 2> bytes;
+  bytes.fill(std::byte{0xff});
+  const void* input = x.bytes().data();
+  void* output = bytes.data();
+  ASSERT_TRUE(executable->run({&input, 1}, {&output, 1}).ok());
+  EXPECT_EQ(bytes[0], std::byte{0x23});
+  EXPECT_EQ(bytes[1], std::byte{0x01});
 }
 
 std::vector<std::string> zoo_names() {
