@@ -58,26 +58,28 @@ std::vector<int64_t> Folding::unfold(std::span<const int64_t> offsets) const {
 
 void Folding::put(int32_t i) {
   Node& root = node(i);
-  root.root = static_cast<int32_t>(roots_.size());
+  const auto add = [&](std::vector<int32_t>& to) {
+    to.push_back(i);
+    return static_cast<int32_t>(to.size()) - 1;
+  };
+  root.root = add(roots_);
+  root.begin = add(begins(root.box.first));
+  root.end = add(ends(root.box.end));
   root.attempt = attempt_;
-  roots_.push_back(i);
-  begins(root.box.first).push_back(i);
-  ends(root.box.end).push_back(i);
   put_.push_back(i);
 }
 
 void Folding::take(int32_t i) {
-  const auto remove = [&](std::vector<int32_t>& from) {
-    *std::ranges::find(from, i) = from.back();
-    from.pop_back();
-  };
   Node& root = node(i);
-  remove(begins(root.box.first));
-  remove(ends(root.box.end));
-  node(roots_.back()).root = root.root;
-  roots_[static_cast<size_t>(root.root)] = roots_.back();
-  roots_.pop_back();
-  root.root = -1;
+  const auto remove = [&](std::vector<int32_t>& from, int32_t Node::* place) {
+    node(from.back()).*place = root.*place;
+    from[static_cast<size_t>(root.*place)] = from.back();
+    from.pop_back();
+    root.*place = -1;
+  };
+  remove(roots_, &Node::root);
+  remove(begins(root.box.first), &Node::begin);
+  remove(ends(root.box.end), &Node::end);
   if (root.attempt != attempt_) taken_.push_back(i);
 }
 

@@ -39,8 +39,9 @@ class Folding {
     // What it was joined of: `behind` in time, otherwise the second lies on the first.
     std::array<int32_t, 2> parts = {-1, -1};
     bool behind = false;
-    float risk = 0;       // of the likeliest coincidence in it
-    int32_t root = -1;    // its place in roots_
+    float risk = 0;  // of the likeliest coincidence in it
+    // Its places in roots_, and among those that begin and end where it does.
+    int32_t root = -1, begin = -1, end = -1;
     int64_t attempt = 0;  // that made it a root
   };
 
@@ -76,7 +77,7 @@ class Folding {
   void find_stacks(int32_t section);
   void find_chains(int32_t section);
   void sort(std::vector<int32_t>& boxes, const auto& key);
-  bool join_surest();
+  bool join_sure();
   double risk_of(const Joint& joint);
   bool allows(double risk);
   bool foresees(const Joint& joint);

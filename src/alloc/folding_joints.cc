@@ -72,9 +72,9 @@ bool Folding::fold_at(int32_t section) {
   looks_ += 1 + std::ssize(begins(section)) + std::ssize(ends(section));
   least_ = std::numeric_limits<double>::infinity();
   find_stacks(section);
-  if (join_surest()) return true;
+  if (join_sure()) return true;
   find_chains(section);
-  return join_surest();
+  return join_sure();
 }
 
 // Ties are broken by the index, or by chance.
@@ -94,6 +94,7 @@ void Folding::find_stacks(int32_t section) {
     for (auto other = one + 1; other != behind_.end(); ++other) {
       if (node(*one).box.end != node(*other).box.end) break;
       found_.push_back({*one, *other, false});
+      if (found_.size() > kMostForeseen) break;
     }
 }
 
@@ -107,21 +108,27 @@ void Folding::find_chains(int32_t section) {
   for (int32_t one : before_) {
     const int64_t size = node(one).box.size;
     while (from != behind_.end() && node(*from).box.size < size) ++from;
-    for (auto other = from; other != behind_.end() && node(*other).box.size == size; ++other)
+    for (auto other = from; other != behind_.end() && node(*other).box.size == size; ++other) {
       found_.push_back({one, *other, true});
+      if (found_.size() > kMostForeseen) break;
+    }
+    if (found_.size() > kMostForeseen && from != behind_.end() && node(*from).box.size == size)
+      ++from;
   }
 }
 
-bool Folding::join_surest() {
+bool Folding::join_sure() {
+  bool any = false;
   for (const Joint& joint : found_) {
+    if (node(joint.one).root < 0 || node(joint.other).root < 0) continue;
     const double risk = risk_of(joint);
-    if (allows(risk)) {
+    if (allows(risk))
       join(joint, risk);
-      return true;
-    }
-    if (found_.size() <= kMostForeseen && foresees(joint)) return true;
+    else if (found_.size() > kMostForeseen || !foresees(joint))
+      continue;
+    any = true;
   }
-  return false;
+  return any;
 }
 
 double Folding::risk_of(const Joint& joint) {
