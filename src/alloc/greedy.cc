@@ -19,18 +19,15 @@ constexpr int64_t kMostLooks = 50'000'000;
 
 class Greedy {
  public:
-  Greedy(const Packing& packing, Limits& limits)
-      : packing_(packing),
-        limits_(limits),
-        bound_(std::ranges::max(loads(packing))),
-        hulls_(hulls(packing)) {
+  Greedy(const Packing& packing, int64_t goal, Limits& limits)
+      : packing_(packing), goal_(goal), limits_(limits), hulls_(hulls(packing)) {
     best_.height = INT64_MAX;
   }
 
   QuickPlacement place() {
     if (std::ranges::none_of(packing_.blocks, [](const Block& b) { return b.offset.has_value(); }))
       fill_all_niches();
-    if (best_.height > bound_ && !all_boxes()) fit_all_first();
+    if (best_.height > goal_ && !all_boxes()) fit_all_first();
     return std::move(best_);
   }
 
@@ -40,7 +37,7 @@ class Greedy {
                                [](const Block& b) { return b.is_box() && !b.offset; });
   }
 
-  bool is_done() { return best_.height <= bound_ || limits_.is_late(); }
+  bool is_done() { return best_.height <= goal_ || limits_.is_late(); }
 
   void offer(std::vector<int64_t> offsets) {
     const int64_t height = height_of(packing_, offsets);
@@ -64,13 +61,13 @@ class Greedy {
     }
   }
 
-  // True if nothing else is worth a try: the bound is reached, or many boxes nearly come out even.
+  // True if nothing else is worth a try: the goal is reached, or many boxes nearly come out even.
   bool fold() {
     Folding folding(hulls_, packing_.sections);
-    offer(place_roots(folding, packing_.sections, bound_, limits_));
+    offer(place_roots(folding, packing_.sections, goal_, limits_));
     const size_t left = folding.count(), all = hulls_.size();
     if (left * kNearlyEven <= all) best_.folding = std::move(folding);
-    return best_.height <= bound_ || (all > kMany && left * kFewRoots < all);
+    return best_.height <= goal_ || (all > kMany && left * kFewRoots < all);
   }
 
   // Lets the blocks fall, one after the other, as far as they come.
@@ -113,8 +110,8 @@ class Greedy {
   }
 
   const Packing& packing_;
+  const int64_t goal_;
   Limits& limits_;
-  const int64_t bound_;
   const std::vector<Box> hulls_;
   QuickPlacement best_;
 };
@@ -148,9 +145,9 @@ int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
   return height;
 }
 
-QuickPlacement place_greedily(const Packing& packing, Limits& limits) {
+QuickPlacement place_greedily(const Packing& packing, int64_t goal, Limits& limits) {
   if (packing.blocks.empty()) return {};
-  return Greedy(packing, limits).place();
+  return Greedy(packing, goal, limits).place();
 }
 
 }  // namespace hone

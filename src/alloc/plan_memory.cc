@@ -43,7 +43,7 @@ class SpacePlanner {
   void begin() {
     raise_bound(bound_of(packing_));
     if (is_infeasible() || packing_.blocks.empty() || !options_.techniques.greedy) return;
-    QuickPlacement quick = place_greedily(packing_, limits_);
+    QuickPlacement quick = place_greedily(packing_, goal(), limits_);
     folding_ = std::move(quick.folding);
     offer(std::move(quick));
   }

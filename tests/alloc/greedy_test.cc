@@ -61,7 +61,7 @@ Packing packing_of(const MemoryProblem& problem) { return blocks_of(problem).val
 
 QuickPlacement placed(const Packing& packing) {
   Limits limits;
-  return place_greedily(packing, limits);
+  return place_greedily(packing, 0, limits);
 }
 
 bool overlap(const Slab& a, int64_t at, const Slab& b, int64_t bt) {
@@ -102,6 +102,17 @@ TEST(Greedy, PlacesBlocksOfAnyForm) {
       const Packing packing = random_packing(seed, kind);
       expect_valid(packing, placed(packing));
     }
+}
+
+TEST(Greedy, StopsAtTheGoal) {
+  Rng rng(1);
+  const Packing packing = packing_of(guillotine({.buffers = 300, .steps = 64}, rng));
+  const QuickPlacement lowest = placed(packing);
+  Limits limits;
+  const QuickPlacement enough = place_greedily(packing, 2 * peak(packing), limits);
+  expect_valid(packing, enough);
+  EXPECT_GT(enough.height, lowest.height);
+  EXPECT_LE(enough.height, 2 * peak(packing));
 }
 
 TEST(Greedy, PlacesNothing) {
