@@ -27,6 +27,8 @@ constexpr int64_t kMaxEntry = int64_t{1} << 30;
 constexpr auto kStale = std::chrono::hours(1);  // what nobody is still writing to after this
 constexpr uint64_t kVersion = 1;
 constexpr size_t kTitleSize = 512;
+constexpr std::string_view kWritten = "hone-written";
+constexpr int64_t kPage = 4096;  // bytes
 
 // The beginning of a file; the key and the bytes follow.
 struct Header {
@@ -165,10 +167,29 @@ bool is_name(std::string_view text) {
   return text.size() == kNameSize && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
+// Notes what is about to be written, as a byte for each page of it at the end of a file that all
+// processes share: appending needs no lock. The pages since the folder was last looked at; nothing
+// if that is not known, as in a folder that has no such file yet.
+std::optional<int64_t> add_written(const fs::path& folder, int64_t bytes) {
+  const fs::path path = folder / kWritten;
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const FileDescriptor file(::open(path.c_str(), kFlags));
+  if (!file.is_open()) {
+    const FileDescriptor made(::open(path.c_str(), kFlags | O_CREAT, S_IRUSR | S_IWUSR));
+    return std::nullopt;
+  }
+  const std::string marks(static_cast<size_t>((bytes + kPage - 1) / kPage), '.');
+  struct stat info = {};
+  if (::write(file.get(), marks.data(), marks.size()) != std::ssize(marks)) return std::nullopt;
+  if (::fstat(file.get(), &info) != 0) return std::nullopt;
+  return info.st_size;
+}
+
 // Entries, last used first, without titles; `left_behind` are files of writers that are gone.
 struct Listing {
   std::vector<CompileCache::Entry> entries;
   std::vector<fs::path> left_behind;
+  int64_t bytes_under_way = 0;  // of files whose writers may still be there
 };
 
 Listing list_folder(const fs::path& folder) {
@@ -180,15 +201,17 @@ Listing list_folder(const fs::path& folder) {
     const std::string name = file.substr(0, kNameSize);
     const std::string_view rest = std::string_view(file).substr(name.size());
     if (!is_name(name)) continue;
+    if (rest != kExtension && !rest.starts_with(kTemporary)) continue;
     std::error_code gone;  // somebody else removed it
     const auto time = fs::last_write_time(files->path(), gone);
+    const auto bytes = gone ? 0 : static_cast<int64_t>(files->file_size(gone));
     if (gone) continue;
-    if (rest == kExtension) {
-      const auto bytes = files->file_size(gone);
-      if (!gone) listing.entries.push_back({name, "", static_cast<int64_t>(bytes), time});
-    } else if (rest.starts_with(kTemporary) && fs::file_time_type::clock::now() - time > kStale) {
+    if (rest == kExtension)
+      listing.entries.push_back({name, "", bytes, time});
+    else if (fs::file_time_type::clock::now() - time > kStale)
       listing.left_behind.push_back(files->path());
-    }
+    else
+      listing.bytes_under_way += bytes;
   }
   std::sort(listing.entries.begin(), listing.entries.end(),
             [](const auto& a, const auto& b) { return a.last_use > b.last_use; });
@@ -242,7 +265,11 @@ Status CompileCache::put(std::string_view key, std::string_view bytes) {
   if (size > std::min(limit_, kMaxEntry)) return {};
   HONE_TRY(make_folder(folder_));
   const fs::path path = path_of(name_of(file.header.key_hash));
-  const fs::path temporary = temporary_name(path);
+  fs::path temporary = temporary_name(path);
+  // One that was killed may have had the same process id.
+  while (::access(temporary.c_str(), F_OK) == 0) temporary = temporary_name(path);
+  // Before it is written, so that nobody who is killed leaves what was never counted.
+  const std::optional<int64_t> written = add_written(folder_, size);
   Status status = write_new(temporary, file.text);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
     status = os_error("write", path);
@@ -250,7 +277,7 @@ Status CompileCache::put(std::string_view key, std::string_view bytes) {
     remove_file(temporary);
     return status;
   }
-  if (unseen_bytes_.fetch_add(size) + size > limit_ / 16) collect();
+  if (!written || *written > limit_ / 16 / kPage) collect();
   return {};
 }
 
@@ -275,13 +302,15 @@ CompileCache::Verified CompileCache::verify() {
 }
 
 CompileCache::Collected CompileCache::collect(int64_t limit) {
-  unseen_bytes_ = 0;
+  // First, so that others who write meanwhile do not come to collect as well.
+  (void)!::truncate((folder_ / kWritten).c_str(), 0);
   const Listing listing = list_folder(folder_);
   Collected result;
   for (const fs::path& path : listing.left_behind) result.removed += remove_file(path) ? 1 : 0;
+  const int64_t room = limit - listing.bytes_under_way;
   bool is_full = false;  // whatever is older than the first that does not fit goes too
   for (const Entry& entry : listing.entries) {
-    is_full |= entry.bytes > limit - result.kept_bytes;
+    is_full |= entry.bytes > room - result.kept_bytes;
     if (is_full && remove_file(path_of(entry.name))) {
       ++result.removed;
     } else if (!is_full) {

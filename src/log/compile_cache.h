@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -29,8 +28,9 @@ class CompileCache {
 
   // The folder need not exist; the first entry makes it, for its owner alone. Refused: a folder
   // that others may write to, or that belongs to somebody else. `limit`: bytes of all entries;
-  // those not used for longest go first. Each process looks at the folder only now and then, so
-  // there may be a sixteenth more for each that writes.
+  // those not used for longest go first. A file in the folder counts what all processes write, and
+  // whoever has it count a sixteenth of the limit looks at the folder: there may be that much more,
+  // and what is being written at that moment.
   static Result<std::unique_ptr<CompileCache>> open(std::filesystem::path folder,
                                                     int64_t limit = kDefaultLimit);
 
@@ -64,7 +64,7 @@ class CompileCache {
     int64_t kept = 0;
     int64_t kept_bytes = 0;
   };
-  // Removes entries until the rest has at most that many bytes.
+  // Removes entries until the rest, and what is being written, has at most that many bytes.
   Collected collect(int64_t limit);
   Collected collect() { return collect(limit_); }
 
@@ -77,7 +77,6 @@ class CompileCache {
 
   const std::filesystem::path folder_;
   const int64_t limit_;
-  std::atomic<int64_t> unseen_bytes_ = 0;  // written since the folder was looked at
 };
 
 }  // namespace hone

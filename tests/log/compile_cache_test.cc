@@ -17,9 +17,12 @@ namespace hone {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Optional;
 
 class CompileCacheTest : public ::testing::Test {
@@ -176,6 +179,60 @@ TEST_F(CompileCacheTest, StaysWithinItsLimit) {
   EXPECT_TRUE(cache->find("key 199"));
   ASSERT_TRUE(cache->put("large", std::string(kLimit, 'x')).ok());
   EXPECT_FALSE(cache->find("large"));
+}
+
+// As runs of a command do: each opens the folder, writes too little to look at it, and ends.
+TEST_F(CompileCacheTest, StaysWithinItsLimitOverManyShortProcesses) {
+  constexpr int64_t kLimit = 4 << 20, kShare = kLimit / 16;
+  const std::string bytes(50000, 'x');
+  int64_t most = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto cache = open(kLimit);
+    ASSERT_TRUE(cache->put(fmt::format("key {}", i), bytes).ok());
+    int64_t total = 0;
+    for (const CompileCache::Entry& entry : cache->list()) total += entry.bytes;
+    most = std::max(most, total);
+  }
+  EXPECT_LE(most, kLimit + kShare);
+  EXPECT_GT(most, kLimit);  // nobody looks each time
+  EXPECT_TRUE(open(kLimit)->find("key 199"));
+}
+
+TEST_F(CompileCacheTest, AFolderThatNobodyCountedIsLookedAtOnce) {
+  const std::string bytes(1000, 'x');
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(open()->put(fmt::format("key {}", i), bytes).ok());
+  fs::remove(folder_ / "hone-written");
+  const auto cache = open(int64_t{16} << 10);
+  ASSERT_TRUE(cache->put("another", bytes).ok());
+  EXPECT_THAT(cache->list().size(), AllOf(Gt(10u), Lt(17u)));
+}
+
+// Killed in the middle of writing, again and again: what they left is bounded, too, and is no
+// obstacle for one with the same process id.
+TEST_F(CompileCacheTest, WhatKilledWritersLeftCounts) {
+  constexpr int64_t kLimit = 1 << 20;
+  const std::string bytes(10000, 'x');
+  ASSERT_TRUE(open(kLimit)->put("key", bytes).ok());
+  const std::string left = file_of(*open(kLimit)).native() + fmt::format(".tmp-{}-", ::getpid());
+  for (int i = 0; i < 1000; ++i) {
+    std::ofstream(left + fmt::format("{}", i)) << std::string(600, 'x');
+    if (i % 2 == 0) set_age(left + fmt::format("{}", i), std::chrono::minutes(61));
+  }
+  const auto cache = open(kLimit);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(cache->put("key", bytes).ok());
+    ASSERT_TRUE(cache->put(fmt::format("key {}", i), bytes).ok());
+  }
+  int64_t total = 0;
+  size_t entries = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_)) {
+    total += static_cast<int64_t>(file.file_size());
+    entries += file.path().extension() == ".entry" ? 1 : 0;
+  }
+  EXPECT_LE(total, kLimit + kLimit / 16);
+  EXPECT_GT(entries, 10u);
+  EXPECT_FALSE(fs::exists(left + "500"));
+  EXPECT_TRUE(fs::exists(left + "501"));
 }
 
 TEST_F(CompileCacheTest, CollectsWhatKilledWritersLeftBehind) {
