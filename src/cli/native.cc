@@ -18,7 +18,11 @@ Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Defau
   Result<std::unique_ptr<CompileCache>> cache = open_cache(arguments);
   if (!cache.ok() && is_named) return cache;
   const Status usable = cache.ok() ? check_entries_fit(**cache) : Status(cache.error());
-  if (!usable.ok()) console.note("what is compiled is not kept: {}", usable.error().what());
+  if (!usable.ok()) {
+    const std::string& hint = usable.error().hint();
+    console.note("what is compiled is not kept: {}{}{}", usable.error().what(),
+                 hint.empty() ? "" : "; ", hint);
+  }
   return cache.ok() ? std::move(cache) : std::unique_ptr<CompileCache>();
 }
 

@@ -232,9 +232,14 @@ Result<std::unique_ptr<CompileCache>> CompileCache::open(fs::path folder, int64_
     if (errno != ENOENT) return os_error("use", folder);
   } else if (!S_ISDIR(info.st_mode)) {
     return bad_input("cannot use '{}' as a cache: it is no folder", folder.native());
-  } else if ((info.st_mode & S_IWOTH) != 0 || (info.st_uid != ::geteuid() && info.st_uid != 0)) {
-    return bad_input("cannot use '{}' as a cache: others may write to it", folder.native())
+  } else if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+    return bad_input("cannot use '{}' as a cache: it belongs to another user", folder.native())
         .with_hint("its entries are code that hone runs; choose a folder of your own");
+  } else if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return bad_input("cannot use '{}' as a cache: its group or others may write to it",
+                     folder.native())
+        .with_hint(
+            fmt::format("its entries are code that hone runs: chmod go-w '{}'", folder.native()));
   }
   return std::unique_ptr<CompileCache>(new CompileCache(std::move(folder), limit));
 }

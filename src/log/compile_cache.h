@@ -27,10 +27,10 @@ class CompileCache {
   static constexpr int64_t kDefaultLimit = int64_t{1} << 30;
 
   // The folder need not exist; the first entry makes it, for its owner alone. Refused: a folder
-  // that others may write to, or that belongs to somebody else. `limit`: bytes of all entries;
-  // those not used for longest go first. A file in the folder counts what all processes write, and
-  // whoever has it count a sixteenth of the limit looks at the folder: there may be that much more,
-  // and what is being written at that moment.
+  // that its group or others may write to, or that belongs to somebody else. `limit`: bytes of all
+  // entries; those not used for longest go first. A file in the folder counts what all processes
+  // write, and whoever has it count a sixteenth of the limit looks at the folder: there may be that
+  // much more, and what is being written at that moment.
   static Result<std::unique_ptr<CompileCache>> open(std::filesystem::path folder,
                                                     int64_t limit = kDefaultLimit);
 

@@ -72,7 +72,18 @@ folder=/proc/cache
 HOME=$folder XDG_CACHE_HOME='' "$HONE" compile zoo:mlp,size=tiny >out 2>err
 [[ $(grep -c "what is compiled is not kept: .*$folder" err) == 1 && -s out ]]
 
-chmod 777 here
-fails 3 "others may write to it" cache ls --cache here
+# Whoever may write to the folder decides what code runs. hone makes its own for the user alone.
+(umask 002 && "$HONE" compile zoo:mlp,size=tiny --cache own >out 2>err)
+[[ $(stat -c %a own) == 700 ]]
+for mode in 777 770 707; do
+  chmod $mode here
+  fails 3 "its group or others may write to it" cache ls --cache here
+  grep -qF "chmod go-w 'here'" err
+done
+mkdir -p -m 770 xdg/hone
+XDG_CACHE_HOME=$PWD/xdg says "chmod go-w '$PWD/xdg/hone'" compile zoo:mlp,size=tiny
+[[ -s out && -z $(ls xdg/hone) ]]
+chmod go-w here
+says "in here" cache ls --cache here
 fails 3 "it is no folder" cache ls --cache err
 fails 2 "needs one of ls, verify, gc" cache

@@ -86,8 +86,16 @@ TEST_F(CompileCacheTest, ItsFolderIsForItsOwnerAlone) {
   struct stat info = {};
   ASSERT_EQ(::stat(folder_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
-  fs::permissions(folder_, fs::perms::all);
-  EXPECT_THAT(CompileCache::open(folder_).error().what(), HasSubstr("others may write to it"));
+  for (fs::perms more : {fs::perms::group_write, fs::perms::others_write, fs::perms::all}) {
+    fs::permissions(folder_, fs::perms::owner_all | more);
+    const auto refused = CompileCache::open(folder_);
+    ASSERT_FALSE(refused.ok()) << static_cast<unsigned>(more);
+    EXPECT_THAT(refused.error().what(), HasSubstr("its group or others may write to it"));
+    EXPECT_THAT(refused.error().hint(),
+                HasSubstr(fmt::format("chmod go-w '{}'", folder_.native())));
+  }
+  fs::permissions(folder_, fs::perms(0755));
+  EXPECT_THAT(open()->find("key"), Optional(std::string("bytes")));
   std::ofstream(parent_.path() / "file") << "x";
   EXPECT_THAT(CompileCache::open(parent_.path() / "file").error().what(), HasSubstr("no folder"));
 }
