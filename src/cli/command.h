@@ -88,6 +88,8 @@ std::span<const Option> common_options();  // that every command takes
 std::span<const Option> zoo_options();     // of a zoo model; `zoo export` takes them
 
 const Command* find_command(std::string_view name);
+// Hone alone calls it, in child processes; it wants to know the signal that ends one.
+bool is_hidden(const Command& command);
 // "zoo" begins "zoo list" and is no command itself.
 bool is_group(std::string_view name);
 std::vector<std::string_view> command_names();           // without the nameless one

@@ -395,6 +395,11 @@ const Command* find_command(std::string_view name) {
   return nullptr;
 }
 
+bool is_hidden(const Command& command) {
+  return std::any_of(std::begin(kHiddenCommands), std::end(kHiddenCommands),
+                     [&](const Command& hidden) { return &hidden == &command; });
+}
+
 bool is_group(std::string_view name) {
   const std::string prefix = fmt::format("{} ", name);
   return std::any_of(std::begin(kCommands), std::end(kCommands),

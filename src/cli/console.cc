@@ -69,6 +69,15 @@ std::unique_ptr<Progress> Console::progress() {
                         .clock = {}});
 }
 
+std::string Console::exhibit() const {
+  if (!exhibit_) return "";
+  try {
+    return exhibit_();
+  } catch (const std::exception&) {
+    return "";  // a broken graph may not even print
+  }
+}
+
 Status Console::flush() {
   if (std::fflush(options_.out) != 0 && write_error_ == 0) write_error_ = errno;
   if (write_error_ == 0) return {};

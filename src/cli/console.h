@@ -57,9 +57,15 @@ class Console {
   std::unique_ptr<Progress> progress();
   CancelToken& cancel() { return cancel_; }
 
-  // What a crash report is to contain: makes the text of the graph at hand.
-  void set_exhibit(std::function<std::string()> make) { exhibit_ = std::move(make); }
-  std::string exhibit() const { return exhibit_ ? exhibit_() : ""; }
+  // What a crash report is to contain: makes the text of the graph at hand. If that is small it may
+  // be made before there is a crash.
+  void set_exhibit(std::function<std::string()> make, bool is_small = true) {
+    exhibit_ = std::move(make);
+    exhibit_is_small_ = is_small;
+    if (on_report_change_) on_report_change_();
+  }
+  std::string exhibit() const;  // empty if there is none
+  std::string exhibit_if_small() const { return exhibit_is_small_ ? exhibit() : ""; }
   // A file that it is to contain besides.
   struct Kept {
     std::string name;
@@ -67,8 +73,10 @@ class Console {
   };
   void keep_for_report(std::string name, std::string text) {
     kept_.push_back({std::move(name), std::move(text)});
+    if (on_report_change_) on_report_change_();
   }
   std::span<const Kept> kept() const { return kept_; }
+  void set_on_report_change(std::function<void()> call) { on_report_change_ = std::move(call); }
 
   // Everything reached stdout, or an error: a full disk must not look like success.
   Status flush();
@@ -81,7 +89,9 @@ class Console {
   ProgressMode progress_mode_ = ProgressMode::automatic;
   CancelToken cancel_;
   std::function<std::string()> exhibit_;
+  bool exhibit_is_small_ = true;
   std::vector<Kept> kept_;
+  std::function<void()> on_report_change_;
   int write_error_ = 0;  // errno of the first failed write
 };
 

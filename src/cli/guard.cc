@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "cli/console.h"
 
 #include <unistd.h>
 
@@ -16,46 +15,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The same fault of the same command goes to the same folder.
-Result<fs::path> save_reproducer(std::span<const std::string> words, const std::string& message,
-                                 const std::string& graph, std::span<const Console::Kept> files,
-                                 const fs::path& parent) {
-  std::string command = "hone";
-  for (const std::string& word : words) command += " " + shell_quoted(word);
-  Hasher id;
-  id.add(command).add(message).add(graph);
-  for (const Console::Kept& file : files) id.add(file.text);
-  const fs::path folder = parent / fmt::format("hone-crash-{:08x}", id.value() >> 32);
+Result<fs::path> save(const Reproducer& reproducer, const fs::path& parent) {
+  const fs::path folder = parent / reproducer.name;
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return bad_input("cannot create {}: {}", folder.string(), failed.message());
-  const std::string report =
-      fmt::format("hone {}\nfolder: {}\n\n{}\n", HONE_VERSION, parent.string(), message);
-  HONE_TRY(write_file_atomic(folder / "report.txt", report));
-  HONE_TRY(write_file_atomic(folder / "command.sh", command + "\n"));
-  if (!graph.empty()) HONE_TRY(write_file_atomic(folder / "graph.hone", graph));
-  for (const Console::Kept& file : files)
+  for (const Console::Kept& file : reproducer.files)
     HONE_TRY(write_file_atomic(folder / file.name, file.text));
   return folder;
 }
 
-int report_fault(std::span<const std::string> words, Console& console, const fs::path& parent,
+int report_fault(std::span<const std::string> words, Console& console, const fs::path& folder,
                  const std::string& message) {
   Error error(ErrorCode::internal, message);
-  // A broken graph may not even print.
-  std::string graph;
-  try {
-    graph = console.exhibit();
-  } catch (const std::exception&) {
-    graph = "";
-  }
-  // The working folder may be read-only.
-  for (const fs::path& place : {parent, fs::temp_directory_path()}) {
-    const Result<fs::path> saved = save_reproducer(words, message, graph, console.kept(), place);
+  const Reproducer reproducer =
+      reproducer_of(words, message + "\n", console.exhibit(), console, folder);
+  for (const fs::path& place : reproducer_places(folder)) {
+    const Result<fs::path> saved = save(reproducer, place);
     if (!saved.ok()) continue;
-    error = std::move(error).with_hint(
-        fmt::format("this is a fault of hone, not yours; please report it with the folder {}",
-                    saved->string()));
+    error = std::move(error).with_hint(fmt::format("{}{}", kReportHint, saved->string()));
     break;
   }
   console.error(error);
@@ -99,6 +77,28 @@ int guarded(std::span<const std::string> words, Console& console, const fs::path
   } catch (const std::exception& fault) {
     return report_fault(words, console, folder, fault.what());
   }
+}
+
+Reproducer reproducer_of(std::span<const std::string> words, const std::string& message,
+                         const std::string& graph, const Console& console, const fs::path& folder) {
+  std::string command = "hone";
+  for (const std::string& word : words) command += " " + shell_quoted(word);
+  Hasher id;
+  id.add(command).add(message).add(graph);
+  for (const Console::Kept& file : console.kept()) id.add(file.text);
+  Reproducer reproducer = {fmt::format("hone-crash-{:08x}", id.value() >> 32), {}};
+  std::vector<Console::Kept>& files = reproducer.files;
+  files.push_back({"report.txt", fmt::format("hone {}\nfolder: {}\n\n{}", HONE_VERSION,
+                                             folder.string(), message)});
+  files.push_back({"command.sh", command + "\n"});
+  if (!graph.empty()) files.push_back({"graph.hone", graph});
+  files.insert(files.end(), console.kept().begin(), console.kept().end());
+  return reproducer;
+}
+
+std::vector<fs::path> reproducer_places(const fs::path& folder) {
+  std::error_code ignored;
+  return {folder, fs::temp_directory_path(ignored)};
 }
 
 std::string shell_quoted(std::string_view word) {

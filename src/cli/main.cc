@@ -1,9 +1,11 @@
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "cli/guard.h"
+#include "cli/signal_guard.h"
 
 #include <csignal>
 #include <filesystem>
+#include <optional>
 
 namespace {
 
@@ -34,6 +36,9 @@ int main(int argc, char** argv) {
     const Arguments arguments = HONE_TRY(parse_arguments(words));
     console.set_color(arguments.text("color"));
     console.set_progress(HONE_TRY(hone::parse_progress_mode(arguments.text("progress"))));
+
+    std::optional<SignalGuard> signals;
+    if (!is_hidden(arguments.command())) signals.emplace(words, console, here);
 
     // The command: a row of commands.cc, in the file cmd_NAME.cc.
     return arguments.command().run(arguments, console);

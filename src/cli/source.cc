@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMaxTextBytes = int64_t{1} << 30;
+constexpr size_t kSmallExhibit = 10000;  // nodes; its text is made in every run
 
 // "resnet18,size=tiny,unroll"
 Result<Graph> build_zoo_source(std::string_view spec) {
@@ -126,10 +127,14 @@ Result<Source> load_model_source(const std::string& model, const Sizes& sizes, C
     source = HONE_TRY(read_model(model, sizes));
   Status good = verify(source.model);
   if (!good.ok()) return std::move(good).error().within(model);
-  console.set_exhibit([shown = source.model] {
-    const Result<std::string> text = text_alone(shown);
-    return text.ok() ? *text : fmt::format("# {}\n", text.error().what());
-  });
+  size_t nodes = 0;
+  for (const Graph* graph : graphs_of(source.model)) nodes += graph->node_count();
+  console.set_exhibit(
+      [shown = source.model] {
+        const Result<std::string> text = text_alone(shown);
+        return text.ok() ? *text : fmt::format("# {}\n", text.error().what());
+      },
+      nodes <= kSmallExhibit);
   return source;
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <signal.h>
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hone::cli {
+
+class Console;
+
+// While it lives, a signal that says of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, and SIGABRT, with
+// which LLVM ends) leaves the reproducer that `guarded` leaves, and the process exits with the same
+// code. A handler may call next to nothing, so all of it is made beforehand, and again whenever the
+// console gets something that belongs to it. One at a time.
+//
+// Stacks that overflow are handled in the thread that makes it; others have no second stack to run
+// the handler on, and end by the signal.
+class SignalGuard {
+ public:
+  static const bool kWorks;  // sanitizers have handlers of their own, which say more
+
+  SignalGuard(std::span<const std::string> words, Console& console,
+              const std::filesystem::path& folder);
+  ~SignalGuard();
+  SignalGuard(const SignalGuard&) = delete;
+
+ private:
+  struct Prepared;
+  static void handle(int signal);
+  void prepare();
+
+  const std::vector<std::string> words_;
+  Console& console_;
+  const std::filesystem::path folder_;
+  std::vector<std::unique_ptr<const Prepared>> prepared_;  // all: another thread may read the last
+  std::vector<std::byte> stack_;
+  stack_t stack_before_ = {};
+  std::vector<struct sigaction> before_;
+};
+
+}  // namespace hone::cli
