@@ -60,14 +60,15 @@ struct Request {
 };
 
 // One graph for one set of sizes, run by its executable.
-Status bench_graph(const Graph& graph, const RunInputs& inputs, const NativeOptions& options,
+Status bench_graph(const Model& model, const RunInputs& inputs, const NativeOptions& options,
                    const Request& request, Console& console) {
   constexpr size_t kRows = 20;
   const std::unique_ptr<Progress> progress = console.progress();
-  CompileOptions compile = compile_options(options);
+  const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
+  CompileOptions compile = HONE_TRY(compile_options(graph, model, inputs.bindings, options));
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
-  Compilation compilation(HONE_TRY(specialize(graph, inputs.bindings)), options.target, compile);
+  Compilation compilation(graph, options.target, compile);
   std::optional<Caller> caller;
   const double first = HONE_TRY(measure_once([&]() -> Status {
     caller.emplace(HONE_TRY(compilation.executable()), inputs.tensors);
@@ -99,15 +100,14 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   HONE_TRY(check_runs_here(options.target));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Graph* graph = single_graph(source.model);
   const Request request = {arguments.real("seconds"), arguments.given("donate"),
                            arguments.given("profile")};
-  if (graph == nullptr && (request.donates || request.is_profiled))
+  if (single_graph(source.model) == nullptr && (request.donates || request.is_profiled))
     return no_single_graph(source.model, request.donates ? "--donate" : "--profile");
   const RunInputs inputs =
       HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
   if (request.donates || request.is_profiled)
-    return bench_graph(*graph, inputs, options, request, console);
+    return bench_graph(source.model, inputs, options, request, console);
 
   NativeModel model = HONE_TRY(native_model(source.model, inputs, options, console));
   auto run = [&]() -> Status {

@@ -10,6 +10,7 @@
 #include "ir/summary.h"
 
 #include <filesystem>
+#include <span>
 
 namespace hone::cli {
 namespace {
@@ -107,12 +108,9 @@ Result<std::string> summary(Compilation& compilation, const Target& target, Stag
   return text;
 }
 
-// "--dim N=1": numbers for all that is open.
+// Numbers for all that is open.
 std::string open_sizes_hint(const Graph& graph) {
-  std::vector<std::string> options;
-  for (const auto& [name, size] : smallest_bindings(graph, {}))
-    options.push_back(fmt::format("--dim {}={}", name, size.to_string()));
-  return join(options, " ");
+  return dim_options(smallest_bindings(graph, {}));
 }
 
 // How far a graph can be taken: memory is laid out for sizes that are numbers.
@@ -129,10 +127,11 @@ Result<Stage> last_stage(const Graph& graph, const Request& request, Console& co
 
 // The text that is asked for; empty if it is objects, which go to the folder.
 Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
-                                const Request& request, const fs::path& folder, Console& console) {
+                                const PlacedPlan* plan, const Request& request,
+                                const fs::path& folder, Console& console) {
   std::vector<StageTime> times;
   const std::unique_ptr<Progress> progress = console.progress();
-  CompileOptions compile = compile_options(options);
+  CompileOptions compile = compile_options(options, plan);
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
   compile.observer = noting(times);
@@ -154,8 +153,9 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
 }
 
 // Each segment under a heading. One that needs numbers for its sizes gets them when the model runs.
-Result<std::string> compile_segments(const Model& model, const NativeOptions& options,
-                                     const Request& request, Console& console) {
+Result<std::string> compile_segments(const Model& model, std::span<const PlacedPlan* const> plans,
+                                     const NativeOptions& options, const Request& request,
+                                     Console& console) {
   const std::vector<const Graph*> graphs = graphs_of(model);
   if (first_deferred(model) != nullptr)
     console.note("left out: segments that are made from the data of a run");
@@ -165,7 +165,7 @@ Result<std::string> compile_segments(const Model& model, const NativeOptions& op
     text += fmt::format("{}# segment {} of {}: {}\n", i == 0 ? "" : "\n", i + 1, graphs.size(),
                         escape(graph.name()));
     const Result<std::string> one =
-        compile_one(graph, options, request,
+        compile_one(graph, options, plans[i], request,
                     fs::path(request.output) / fmt::format("segment{}", i + 1), console);
     if (one.ok())
       text += *one;
@@ -186,16 +186,21 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const Bindings sizes = HONE_TRY(size_bindings(face_of(source.model), source.open, console));
 
+  const Model model = HONE_TRY(with_sizes(source.model, sizes));
+  const std::vector<const Graph*> graphs = graphs_of(model);
+  const std::vector<const PlacedPlan*> plans =
+      HONE_TRY(plans_of(graphs, source.model, sizes, options));
+
   std::string text;
-  if (const Graph* given = single_graph(source.model)) {
-    const Graph graph = HONE_TRY(specialize(*given, sizes));
-    Result<std::string> one = compile_one(graph, options, request, request.output, console);
+  if (single_graph(source.model) != nullptr) {
+    const Graph& graph = *graphs[0];
+    Result<std::string> one =
+        compile_one(graph, options, plans[0], request, request.output, console);
     if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
   } else {
-    const Model model = HONE_TRY(specialize(source.model, sizes));
-    text = HONE_TRY(compile_segments(model, options, request, console));
+    text = HONE_TRY(compile_segments(model, plans, options, request, console));
   }
   if (request.form == "object") return {};
   if (request.output != "-") return write_file_atomic(request.output, text);

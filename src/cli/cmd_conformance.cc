@@ -187,7 +187,8 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   NativeOptions native;
   if (arguments.text("backend") == "native") {
     native = HONE_TRY(native_options(arguments, console));
-    options.engine = std::make_shared<NativeEngine>(native.target, compile_options(native));
+    options.engine =
+        std::make_shared<NativeEngine>(native.target, compile_options(native, nullptr));
   }
   // The case is the reproducer; the one that main() would save is not needed.
   CaseOutcome outcome;

@@ -78,7 +78,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const Graph graph = HONE_TRY(specialize(*open, sizes));
 
   std::vector<StageTime> times;
-  CompileOptions options = compile_options(native);
+  CompileOptions options = HONE_TRY(compile_options(graph, source.model, sizes, native));
   options.cancel = &console.cancel();
   options.observer = noting(times);
   Compilation compilation(graph, native.target, options);

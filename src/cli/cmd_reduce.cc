@@ -21,7 +21,7 @@ bool names_model(std::string_view name) {
   return name.starts_with("zoo:") || name.ends_with(".hone") || name.ends_with(".onnx");
 }
 
-// As `hone check` runs it.
+// As `hone check` runs it. A plan is one for the sizes of the run.
 Result<DifferentialCase> case_of_model(const Arguments& arguments, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
   const Source source =
@@ -29,9 +29,11 @@ Result<DifferentialCase> case_of_model(const Arguments& arguments, Console& cons
   const Graph* graph = single_graph(source.model);
   if (graph == nullptr) return no_single_graph(source.model, "'hone reduce'");
   RunInputs inputs = HONE_TRY(resolve_inputs(*graph, source.open, arguments, console));
-  return DifferentialCase{.graph = HONE_TRY(specialize(*graph, inputs.bindings)),
+  Graph sized = HONE_TRY(specialize(*graph, inputs.bindings));
+  Plan plan = HONE_TRY(compile_options(sized, source.model, inputs.bindings, native)).plan;
+  return DifferentialCase{.graph = std::move(sized),
                           .inputs = std::move(inputs.tensors),
-                          .plan = native.plan,
+                          .plan = std::move(plan),
                           .isa = native.target.isa,
                           .judge = Judge::accurate};
 }

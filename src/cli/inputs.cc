@@ -269,6 +269,13 @@ Result<OnnxImport> onnx_sizes(const Sizes& sizes) {
   return import;
 }
 
+std::string dim_options(const Bindings& sizes) {
+  std::vector<std::string> options;
+  for (const auto& [name, size] : sizes)
+    options.push_back(fmt::format("--dim {}={}", name, size.to_string()));
+  return join(options, " ");
+}
+
 Result<Tensor> read_tensor(const std::string& path) {
   return path.ends_with(".pb") ? onnx_io::read_tensor_file(path) : read_npy(path);
 }

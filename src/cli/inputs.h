@@ -38,6 +38,9 @@ Result<Bindings> all_size_bindings(const Graph& graph, const Sizes& sizes, Conso
 // The same for the import of an ONNX file, which checks them itself.
 Result<OnnxImport> onnx_sizes(const Sizes& sizes);
 
+// "--dim N=1 --dim M=2": what binds these.
+std::string dim_options(const Bindings& sizes);
+
 // A .pb of ONNX, otherwise a .npy.
 Result<Tensor> read_tensor(const std::string& path);
 

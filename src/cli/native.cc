@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "plan/assign.h"
 
 namespace hone::cli {
 
@@ -49,9 +50,8 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
   if (arguments.given("plan")) {
-    options.plan_file = arguments.text("plan");
-    options.plan = HONE_TRY(parse_plan(
-        HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), options.plan_file));
+    options.plans = HONE_TRY(parse_plans(
+        HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), arguments.text("plan")));
   }
   if (arguments.given("plan-seed")) {
     if (arguments.given("plan") || arguments.given("threads"))
@@ -64,9 +64,13 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
     if (threads > options.target.cores)
       return usage_error("--threads: {} is outside of 1..{}, the target's cores", threads,
                          options.target.cores);
-    if (options.plan.threads.value_or(threads) != threads)
-      return usage_error("--threads {}, but the plan says {}", threads, *options.plan.threads);
-    options.plan.threads = threads;
+    options.threads = threads;
+    for (auto& [plan, place] : options.plans) {
+      if (plan.threads.value_or(threads) != threads)
+        return usage_error("--threads {}, but the plan says {}", threads, *plan.threads)
+            .within(place);
+      plan.threads = threads;
+    }
   }
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   return options;
@@ -79,13 +83,41 @@ Status refuse_native_options(const Arguments& arguments) {
   return {};
 }
 
-CompileOptions compile_options(const NativeOptions& options) {
+Result<Model> with_sizes(const Model& model, const Bindings& sizes) {
+  const Graph* graph = single_graph(model);
+  if (graph != nullptr) return model_of(HONE_TRY(specialize(*graph, sizes)));
+  return specialize(model, sizes);
+}
+
+Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> graphs,
+                                                const Model& model, const Bindings& sizes,
+                                                const NativeOptions& options) {
+  Result<std::vector<const PlacedPlan*>> plans = assign_plans(options.plans, graphs);
+  if (plans.ok() || !plans.error().hint().empty()) return plans;
+  const bool is_open = assign_plans(options.plans, graphs_of(model)).ok();
+  std::string hint = is_open ? "it is for open sizes" : "it may be for other sizes";
+  hint += sizes.empty()
+              ? "; --dim and --shape choose them"
+              : fmt::format("; 'hone compile' with {} makes one for these", dim_options(sizes));
+  return std::move(plans).error().with_hint(hint);
+}
+
+CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* plan) {
   CompileOptions compile;
-  compile.plan = options.plan;
-  compile.plan_file = options.plan_file;
+  compile.plan.threads = options.threads;
+  if (plan != nullptr) {
+    compile.plan = plan->plan;
+    compile.plan_place = plan->place;
+  }
   compile.plan_seed = options.plan_seed;
   compile.cache = options.cache.get();
   return compile;
+}
+
+Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
+                                       const Bindings& sizes, const NativeOptions& options) {
+  const Graph* const graphs[] = {&graph};
+  return compile_options(options, HONE_TRY(plans_of(graphs, model, sizes, options))[0]);
 }
 
 Status check_runs_here(const Target& target) {
@@ -98,19 +130,32 @@ Status check_runs_here(const Target& target) {
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
                                  const NativeOptions& options, Console& console) {
   HONE_TRY(check_runs_here(options.target));
+  Model bound = HONE_TRY(with_sizes(model, inputs.bindings));
+  Result<std::vector<const PlacedPlan*>> plans =
+      plans_of(graphs_of(bound), model, inputs.bindings, options);
+  if (!plans.ok()) {
+    Result<std::vector<const PlacedPlan*>> open = assign_plans(options.plans, graphs_of(model));
+    if (!open.ok()) return plans.error();
+    bound = model;
+    plans = std::move(open);
+  }
+
   NativeModel native;
   native.progress_ = console.progress();
   native.cancel_ = &console.cancel();
-  CompileOptions compile = compile_options(options);
+  const bool is_single = single_graph(model) != nullptr;
+  CompileOptions compile = compile_options(options, is_single ? (*plans)[0] : nullptr);
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  if (const Graph* graph = single_graph(model)) {
-    native.graph_ = std::make_shared<Graph>(HONE_TRY(specialize(*graph, inputs.bindings)));
-  } else {
-    native.runner_ =
-        std::make_shared<ModelRunner>(HONE_TRY(specialize(model, inputs.bindings)), native.engine_);
+  if (is_single) {
+    native.graph_ = std::get<GraphSegment>(bound.segments[0].kind).graph;
+    return native;
   }
+  const std::vector<const Graph*> graphs = graphs_of(bound);
+  for (size_t i = 0; i < graphs.size(); ++i)
+    if ((*plans)[i] != nullptr) native.engine_->set_plan(graphs[i], *(*plans)[i]);
+  native.runner_ = std::make_shared<ModelRunner>(std::move(bound), native.engine_);
   return native;
 }
 

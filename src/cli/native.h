@@ -6,6 +6,7 @@
 #include "compile/native_engine.h"
 #include "ir/model.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ class Console;
 
 struct NativeOptions {
   Target target;
-  Plan plan;
-  std::string plan_file;  // empty: none
+  std::vector<PlacedPlan> plans;   // of --plan, with the threads of --threads
+  std::optional<int64_t> threads;  // of --threads
   std::optional<uint64_t> plan_seed;
   std::unique_ptr<CompileCache> cache;  // null: none
 };
@@ -29,8 +30,18 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
                                      DefaultCache cache = DefaultCache::user);
 // For what is not compiled: an error if one of them is given.
 Status refuse_native_options(const Arguments& arguments);
-// What they say of a compilation. They outlive it.
-CompileOptions compile_options(const NativeOptions& options);
+// The model for these sizes. Those of a model of one graph must fit it.
+Result<Model> with_sizes(const Model& model, const Bindings& sizes);
+// The plan of each of these graphs, null where none is given. They are those of `model`, whose
+// `sizes` were bound. An error if a plan is for none of them; it says if only the sizes are others.
+Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> graphs,
+                                                const Model& model, const Bindings& sizes,
+                                                const NativeOptions& options);
+// What they say of a compilation under a plan that may be null. They outlive it.
+CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* plan);
+// The same for the one graph of the model.
+Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
+                                       const Bindings& sizes, const NativeOptions& options);
 
 // Whether this machine can run what is compiled for the target.
 Status check_runs_here(const Target& target);
@@ -49,7 +60,8 @@ class NativeModel {
   GraphRef graph_;                       // if the model is but one
   std::shared_ptr<ModelRunner> runner_;  // if it is not
 };
-// Sizes are bound to those of the inputs. The options outlive the model.
+// Sizes are bound to those of the inputs, unless the plans are for the model with its sizes open.
+// The options outlive the model.
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
                                  const NativeOptions& options, Console& console);
 

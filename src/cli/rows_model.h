@@ -76,7 +76,9 @@ inline constexpr Option kPlanOption = {
     .name = "plan",
     .take = Take::file,
     .value = "FILE",
-    .doc = "decisions, whole or in part; what it leaves open is decided as always"};
+    .doc =
+        "decisions, whole or in part, of a graph or of several segments; what it leaves open is "
+        "decided as always"};
 
 inline constexpr Option kPlanSeedOption = {
     .name = "plan-seed",

@@ -42,8 +42,8 @@ Result<const Graph*> Compilation::graph() {
 
 Status Compilation::check_given_plan() const {
   Status fits = check(options_.plan, *graph_, target_);
-  if (fits.ok() || options_.plan_file.empty()) return fits;
-  Error error = std::move(fits).error().within(options_.plan_file);
+  if (fits.ok() || options_.plan_place.empty()) return fits;
+  Error error = std::move(fits).error().within(options_.plan_place);
   // Whatever the reason: the file asks for what cannot be.
   if (error.code() == ErrorCode::unsupported) return std::move(error).as(ErrorCode::bad_input);
   return error;

@@ -27,7 +27,7 @@ struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
   Plan plan = {};                        // what is decided already
-  std::string plan_file = {};            // that it is from; errors name it
+  std::string plan_place = {};           // in a file; errors name it
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   Progress* progress = nullptr;

@@ -29,6 +29,15 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
   return sized_.front().executable->run(inputs, {.cancel = options_.cancel});
 }
 
+CompileOptions NativeEngine::options_of(const Graph* graph) const {
+  CompileOptions options = options_;
+  if (const auto given = plans_.find(graph); given != plans_.end()) {
+    options.plan = given->second.plan;
+    options.plan_place = given->second.place;
+  }
+  return options;
+}
+
 Result<std::shared_ptr<const Executable>> NativeEngine::make(const GraphRef& graph,
                                                              const Bindings& sizes) {
   if (!graph->is_static()) {
@@ -38,22 +47,26 @@ Result<std::shared_ptr<const Executable>> NativeEngine::make(const GraphRef& gra
     }
   }
   ++compiled_;
-  return Compilation(HONE_TRY(specialize(*graph, sizes)), target_, options_).executable();
+  Graph sized = HONE_TRY(specialize(*graph, sizes));
+  return Compilation(std::move(sized), target_, options_of(graph.get())).executable();
 }
 
 Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
+  CompileOptions options = options_of(graph.get());
+  const bool is_planned = options.plan.graph_hash != 0;
   auto met = std::ranges::find(open_, graph, &Open::graph);
   if (met == open_.end()) {
     open_.push_front({graph, nullptr});
     if (open_.size() > room_.graphs) open_.pop_back();
-    return nullptr;
+    if (!is_planned) return nullptr;
+    met = open_.begin();
   }
   open_.splice(open_.begin(), open_, met);
   Open& open = open_.front();
   if (open.compilation != nullptr || open.is_refused) return open.compilation.get();
-  auto compilation = std::make_unique<Compilation>(*graph, target_, options_);
+  auto compilation = std::make_unique<Compilation>(*graph, target_, std::move(options));
   if (const auto kernels = compilation->kernels(); !kernels.ok()) {
-    if (kernels.error().code() != ErrorCode::unsupported) return kernels.error();
+    if (is_planned || kernels.error().code() != ErrorCode::unsupported) return kernels.error();
     open.is_refused = true;
     return nullptr;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace hone {
 //
 // A graph with open sizes is first compiled for the sizes at hand, which gives the best code. When
 // it comes back with others it is compiled once more with its sizes left open, and that code serves
-// all sizes from then on. A graph that cannot be compiled so is compiled for each size.
+// all sizes from then on. A graph that cannot be compiled so is compiled for each size. One whose
+// plan says the hash of the graph as it is, sizes open, is compiled under it for all sizes at once.
 //
 // What is made is kept, as far as there is room: the least recently used goes first.
 class NativeEngine : public GraphEngine {
@@ -27,6 +29,9 @@ class NativeEngine : public GraphEngine {
       : NativeEngine(std::move(target), std::move(options), Room()) {}
   NativeEngine(Target target, CompileOptions options, Room room);
 
+  // The plan of this graph, which lives as long as it is run; that of the options is for all
+  // others.
+  void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
   // How often code was made so far.
   int64_t compiled() const { return compiled_; }
@@ -45,12 +50,14 @@ class NativeEngine : public GraphEngine {
   };
 
   Result<std::shared_ptr<const Executable>> make(const GraphRef& graph, const Bindings& sizes);
+  CompileOptions options_of(const Graph* graph) const;
   // The code for all sizes; null if there is none.
   Result<Compilation*> open_code(const GraphRef& graph);
 
   const Target target_;
   CompileOptions options_;
   const Room room_;
+  std::map<const Graph*, PlacedPlan> plans_;
   std::list<Sized> sized_;
   std::list<Open> open_;
   int64_t compiled_ = 0;

@@ -343,10 +343,7 @@ class FrameCheck {
 };
 
 Status check_header(const Plan& plan, const Graph& graph, const Target& target, bool is_complete) {
-  const uint64_t hash = structural_hash(graph);
-  if (plan.graph_hash != hash && (is_complete || plan.graph_hash != 0))
-    return bad_input("the plan is for another graph: its hash is 0x{:016x}, '@{}' has 0x{:016x}",
-                     plan.graph_hash, graph.name(), hash);
+  if (is_complete || plan.graph_hash != 0) HONE_TRY(check_graph(plan, graph));
   if (plan.target != target.name && (is_complete || !plan.target.empty()))
     return bad_input("the plan is for the target '{}', not for '{}'", plan.target, target.name);
   if (is_complete && !plan.threads) return bad_input("there is none").within("threads");
@@ -384,6 +381,13 @@ Status check(const Plan& plan, const Graph& graph, const Target& target, bool is
 }
 
 }  // namespace
+
+Status check_graph(const Plan& plan, const Graph& graph) {
+  const uint64_t hash = structural_hash(graph);
+  if (plan.graph_hash == hash) return {};
+  return bad_input("the plan is for another graph: its hash is 0x{:016x}, '@{}' has 0x{:016x}",
+                   plan.graph_hash, graph.name(), hash);
+}
 
 Status check(const Plan& plan, const Graph& graph, const Target& target) {
   return check(plan, graph, target, false);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <set>
@@ -19,6 +20,13 @@ class PlanParser {
  public:
   PlanParser(std::string_view text, const ParseOptions& options) : text_(text, options) {}
 
+  bool at_plan() const { return text_.peek().is("plan"); }
+  size_t offset() const { return text_.peek().offset; }
+  Status end(std::string_view wanted) const {
+    if (text_.peek().kind == TokenKind::end) return {};
+    return text_.expected(wanted);
+  }
+
   Result<Plan> plan() {
     Plan plan;
     HONE_TRY(text_.expect("plan"));
@@ -26,7 +34,6 @@ class PlanParser {
     if (text_.eat("hash")) plan.graph_hash = HONE_TRY(hash());
     if (text_.eat("on")) plan.target = HONE_TRY(string("the target's name in quotes"));
     HONE_TRY(body(plan, true));
-    if (text_.peek().kind != TokenKind::end) return text_.expected("the end of the text");
     return plan;
   }
 
@@ -282,15 +289,45 @@ class PlanParser {
   TextParser text_;
 };
 
+Status check_size(std::string_view text, std::string_view file) {
+  if (static_cast<int64_t>(text.size()) <= kMaxPlanText) return {};
+  return over_limit("the text of a plan has {} bytes, more than {}", text.size(), kMaxPlanText)
+      .within(file);
+}
+
+ParseOptions options_of(std::string_view file) {
+  ParseOptions options;
+  options.file = file;
+  return options;
+}
+
 }  // namespace
 
 Result<Plan> parse_plan(std::string_view text, std::string_view file) {
-  if (static_cast<int64_t>(text.size()) > kMaxPlanText)
-    return over_limit("the text of a plan has {} bytes, more than {}", text.size(), kMaxPlanText)
-        .within(file);
-  ParseOptions options;
-  options.file = file;
-  return PlanParser(text, options).plan();
+  HONE_TRY(check_size(text, file));
+  PlanParser parser(text, options_of(file));
+  Plan plan = HONE_TRY(parser.plan());
+  HONE_TRY(parser.end("the end of the text"));
+  return plan;
+}
+
+Result<std::vector<PlacedPlan>> parse_plans(std::string_view text, std::string_view file) {
+  HONE_TRY(check_size(text, file));
+  PlanParser parser(text, options_of(file));
+  std::vector<PlacedPlan> plans;
+  size_t seen = 0;
+  int64_t line = 1;
+  do {
+    const size_t offset = parser.offset();
+    line += std::count(text.begin() + seen, text.begin() + offset, '\n');
+    seen = offset;
+    std::string place = fmt::format("{}:{}", file, line);
+    if (plans.size() == kMaxPlans)
+      return over_limit("there are more than {} plans", kMaxPlans).within(place);
+    plans.push_back({HONE_TRY(parser.plan()), std::move(place)});
+  } while (parser.at_plan());
+  HONE_TRY(parser.end("another plan or the end of the text"));
+  return plans;
 }
 
 }  // namespace hone

@@ -57,15 +57,27 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// A plan in a text, and where it begins: "mlp.plan:18".
+struct PlacedPlan {
+  Plan plan;
+  std::string place;
+};
+
 inline constexpr int64_t kMaxPlanText = int64_t{256} << 20;  // bytes
+inline constexpr size_t kMaxPlans = 10'000;                  // in a text
 
 std::string print(const Plan& plan);
 // Inverse of print. Errors have their place as "file:line:column".
 Result<Plan> parse_plan(std::string_view text, std::string_view file = "<text>");
+// One plan or several, one behind the other.
+Result<std::vector<PlacedPlan>> parse_plans(std::string_view text,
+                                            std::string_view file = "<text>");
 // Two lines per entry that differs, one where only one plan has it, each with its line break:
 // "- layout %h = [0, 1]", "+ layout %h = [1, 0]". Entries of a region begin with its name.
 std::string diff(const Plan& before, const Plan& after);
 
+// Whether the plan's hash is that of the graph.
+Status check_graph(const Plan& plan, const Graph& graph);
 // Whether the decisions that are there fit the graph, the target and each other; the first that
 // does not is named, with the reason.
 Status check(const Plan& plan, const Graph& graph, const Target& target);

@@ -89,6 +89,25 @@ fails 2 "--dim N=1" compile "$open" --stop-after image
 for form in plan program tiles asm; do compile "$open" --emit $form | grep >/dev/null .; done
 compile "$open" --dim N=1 | grep >/dev/null "^image"
 
+# The plan of a graph with open sizes serves all sizes; what is made for some says so.
+compile "$open" --emit plan >open.plan
+compile "$open" --dim N=2 --emit plan >two.plan
+for command in run check "bench --seconds 0.01"; do
+  # shellcheck disable=SC2086
+  "$HONE" $command "$open" --dim N=3 --plan open.plan --cache none >out 2>err
+  [[ -s out ]]
+done
+"$HONE" run "$open" --dim N=2 --plan two.plan --cache none >out 2>err
+for command in compile demo reduce; do
+  hint="it is for open sizes; 'hone compile' with --dim N=2 makes one for these"
+  code=0
+  "$HONE" $command "$open" --dim N=2 --plan open.plan >out 2>err || code=$?
+  [[ $code == 3 && ! -s out ]] && grep -qF "$hint" err || { cat err; exit 1; }
+done
+fails 3 "it may be for other sizes; 'hone compile' with --dim N=3" run "$open" --dim N=3 \
+  --plan two.plan
+fails 3 "it may be for other sizes" compile "$open" --plan two.plan
+
 # Options that only native code takes.
 for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1; do
   fails 2 "${option%%=*} is for native code" run "$model" --backend reference "$option"

@@ -27,10 +27,39 @@ grep -Eq "^history +f32\[3\] +5 .* 5, 10, 20$" out
   exit 1
 grep -q "^BAD end " out
 
-# A plan that does not fit a segment is named.
-printf 'plan @initial {\n  threads = 5000\n}\n' >bad.plan
-"$HONE" run loop.hone --plan bad.plan --cache none >out 2>err && exit 1
-grep -q "bad.plan" err
+# Plans as they are printed are taken, each by its segment; what has none is left to the planner.
+native() { "$HONE" "$@" --cache none; }
+native compile loop.hone --emit plan -o whole.plan
+native compile loop.hone --plan whole.plan --emit plan | cmp - whole.plan
+native run loop.hone --plan whole.plan --input trips=i64=3 --input start=f32=5 --expect all.npz >out
+sed 's/ hash 0x[0-9a-f]*//' whole.plan >names.plan
+native compile loop.hone --plan names.plan --emit plan | cmp - whole.plan
+printf 'plan @step {\n  threads = 1\n}\n' >part.plan
+native compile loop.hone --plan part.plan --emit plan >out
+[[ $(grep -c "threads = 1$" out) == 1 ]]
+sed '/@step/,$s/threads = .*/threads = 1/' whole.plan | cmp - out
+for command in check "bench --seconds 0.01"; do
+  # shellcheck disable=SC2086
+  native $command loop.hone --plan whole.plan >out
+done
+
+# What does not fit is named with its place.
+printf '\nplan @initial {\n  threads = 5000\n}\n' >bad.plan
+sed 's/@step hash 0x..../@step hash 0x0000/' whole.plan >hash.plan
+sed 's/@step/@stpe/' names.plan >name.plan
+sed '/^plan/,$!d' whole.plan whole.plan >twice.plan
+refused() { # refused FILE:LINE WORDS HINT
+  for command in run compile; do
+    code=0
+    native $command loop.hone --plan "${1%:*}" >out 2>err || code=$?
+    [[ $code == 3 && ! -s out ]] && grep -qF "$1" err && grep -qF "$2" err && grep -qF "$3" err ||
+      { cat err; return 1; }
+  done
+}
+refused bad.plan:2 "5000 is outside of" ""
+refused hash.plan:7 "no segment 'step' has its hash" "other sizes"
+refused name.plan:7 "the plan '@stpe' is for no segment" "did you mean 'step'?"
+refused twice.plan:15 "segment 'initial' has two plans" "the other is at twice.plan:1"
 
 "$HONE" inspect loop.hone >out
 grep -qF 'model loop\x1b' out

@@ -83,6 +83,23 @@ void run_with(NativeEngine& engine, const GraphRef& graph, int64_t size) {
   expect_equal(*out, evaluate(*graph, inputs).value());
 }
 
+TEST(NativeSizes, APlanForOpenSizesServesAllAtOnce) {
+  const Target target = host_target().value();
+  const GraphRef planned = open_graph("exp"), other = open_graph("tanh");
+  const Plan plan = *Compilation(*planned, target).plan().value();
+  NativeEngine engine(target);
+  engine.set_plan(planned.get(), {plan, "p:1"});
+  for (int64_t size = 1; size <= 3; ++size) run_with(engine, planned, size);
+  EXPECT_EQ(engine.compiled(), 1);
+  for (int64_t size = 1; size <= 3; ++size) run_with(engine, other, size);
+  EXPECT_EQ(engine.compiled(), 3);
+
+  NativeEngine wrong(target);
+  wrong.set_plan(other.get(), {plan, "p:7"});
+  const std::vector<Tensor> inputs = {reals({1}, {1})};
+  EXPECT_EQ(wrong.run(other, inputs).error().where(), "p:7");
+}
+
 TEST(NativeSizes, ThoseUsedLastAreKept) {
   NativeEngine engine(host_target().value(), {}, {.graphs = 1, .executables = 2});
   const GraphRef first = open_graph("exp"), second = open_graph("tanh");

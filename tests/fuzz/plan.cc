@@ -36,8 +36,10 @@ hone::Target target() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const hone::Graph graph = hone::parse_graph(kGraph).value();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto plans = hone::parse_plans(text, "fuzz");
   const hone::Result<hone::Plan> plan = hone::parse_plan(text, "fuzz");
   if (!plan.ok()) return 0;
+  HONE_CHECK(plans.ok() && plans->size() == 1 && (*plans)[0].plan == *plan, "{}", text);
   const std::string printed = hone::print(*plan);
   const hone::Result<hone::Plan> again = hone::parse_plan(printed, "again");
   HONE_CHECK(again.ok(), "{}\n{}", again.error().to_string(), printed);

@@ -120,6 +120,26 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(schedule("order = [" + std::string(300, '0') + "]"), HasSubstr("p:2:"));
 }
 
+TEST(PlanText, SeveralStandBehindEachOther) {
+  const std::vector<PlacedPlan> plans =
+      parse_plans("# one\nplan @a {\n  threads = 1\n}\n\nplan @b {} plan @c {}", "p").value();
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(plans[0].plan.threads, 1);
+  EXPECT_EQ(plans[0].place, "p:2");
+  EXPECT_EQ(plans[1].plan.graph, "b");
+  EXPECT_EQ(plans[1].place, "p:6");
+  EXPECT_EQ(plans[2].place, "p:6");
+  const auto error = [](std::string_view text) {
+    return parse_plans(text, "p").error().to_string();
+  };
+  EXPECT_THAT(error(""), HasSubstr("expected 'plan', found the end of the text (p:1:1)"));
+  EXPECT_THAT(error("plan @a {}\nplam @b {}"),
+              HasSubstr("expected another plan or the end of the text, found 'plam' (p:2:1)"));
+  std::string many;
+  for (size_t i = 0; i <= kMaxPlans; ++i) many += "plan @a {}\n";
+  EXPECT_THAT(error(many), HasSubstr("there are more than 10000 plans (p:10001)"));
+}
+
 TEST(PlanText, HostileTextIsBounded) {
   std::string deep = "plan @m {";
   for (int i = 0; i < 10000; ++i) deep += " region %x {";
