@@ -35,14 +35,26 @@ grep -q "threads" err
 grep -q "threads = 100000" small.case
 [[ $(grep -c "exp" small.case) == 1 ]]
 
-# A model becomes a case: one that is right stays as it is, one whose plan does not fit is reduced.
+# A model becomes a case: one that is right stays as it is, one that fails is reduced.
 "$HONE" reduce zoo:mlp,size=tiny,symbolic-batch --dim N=2 >out 2>err
 [[ ! -s out ]] && grep -q "the case does not fail: passed" err
-printf 'plan @mlp {\n  threads = 100000\n}\n' >bad.plan
-"$HONE" reduce zoo:mlp,size=tiny --plan bad.plan --isa x86-64-v2 -o small.case 2>err
+"$HONE" compile zoo:mlp,size=tiny --emit plan -o good.plan
+"$HONE" reduce zoo:mlp,size=tiny --plan good.plan >out 2>err
+[[ ! -s out ]] && grep -q "the case does not fail: passed" err
+printf 'plan @mlp {\n  threads = 1\n}\n' >part.plan
+"$HONE" reduce zoo:mlp,size=tiny --plan part.plan --isa x86-64-v2 --time-limit 0.001 -o small.case \
+  2>err
 grep -q "^case x86-64-v2 accurate" small.case
-grep -q "threads = 100000" small.case
 [[ $(wc -l <small.case) -lt 25 ]] || { cat small.case; exit 1; }
+
+# A person's plan that does not fit is no case.
+printf 'plan @mlp {\n  threads = 100000\n}\n' >bad.plan
+for size in "" ",batch=3"; do
+  code=0
+  plan=$([[ $size ]] && echo good.plan || echo bad.plan)
+  "$HONE" reduce "zoo:mlp,size=tiny$size" --plan "$plan" >out 2>err || code=$?
+  [[ $code == 3 && ! -s out ]] && grep -q "$plan" err || { cat err; exit 1; }
+done
 code=0
 "$HONE" reduce bad.case --plan bad.plan >out 2>err || code=$?
 [[ $code == 2 ]] && grep -q -- "--plan is for models" err
