@@ -23,8 +23,15 @@ MemoryProblem memory_problem(const PlannedGraph& frame, const std::vector<Lifeti
 Result<std::optional<MemoryBounds>> memory_of(const Graph& graph, const Plan& plan) {
   if (!graph.is_static()) return std::optional<MemoryBounds>();
   const PlannedGraph frame = HONE_TRY(planned(plan, graph));
-  const MemoryProblem problem = memory_problem(frame, lifetimes(frame, frame.order), plan.offset);
-  return std::optional(HONE_TRY(plan_memory(problem)).spaces[0]);
+  const std::vector<Lifetime> lives = lifetimes(frame, frame.order);
+  const MemoryProblem placed = memory_problem(frame, lives, plan.offset);
+  std::vector<int64_t> offsets;
+  for (const MemoryBuffer& buffer : placed.buffers) offsets.push_back(buffer.offset.value());
+  // Of buffers that stay where they are, the bound would be what they take.
+  const MemoryProblem free = memory_problem(frame, lives, {});
+  const MemoryPlan search = HONE_TRY(plan_memory(free, {.minimize = true, .nodes = kMemoryNodes}));
+  return std::optional(MemoryBounds{
+      HONE_TRY(heights_of(placed, offsets))[0], search.spaces[0].bound});
 }
 
 }  // namespace hone

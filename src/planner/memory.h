@@ -17,7 +17,7 @@ MemoryProblem memory_problem(const PlannedGraph& frame, const std::vector<Lifeti
                              const std::map<std::string, int64_t>& offsets);
 
 // How much memory the temporaries of a graph take under a complete plan, those of its regions
-// aside, and what they need at the least. Nothing where sizes are open.
+// aside, and what they need at the least, wherever they lie. Nothing where sizes are open.
 Result<std::optional<MemoryBounds>> memory_of(const Graph& graph, const Plan& plan);
 
 }  // namespace hone

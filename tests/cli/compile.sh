@@ -44,6 +44,13 @@ printf 'plan @mlp {\n  threads = 1\n}\n' >part.plan
 compile "$model" --plan part.plan --emit plan | cmp - whole.plan
 "$HONE" run "$model" --plan whole.plan --cache none >out 2>err
 
+# What values take is held to what they could take anywhere, not to where the plan puts them.
+compile "$model" --plan whole.plan --stop-after plan >out
+grep -q "the least that is possible$" out
+awk '/^  offset/ { if (n++) next; sub(/= .*/, "= 4096") } 1' whole.plan >far.plan
+compile "$model" --plan far.plan --stop-after plan >out
+grep -q "more than their bound$" out
+
 # What does not fit is a fault of the file, which is named.
 refused() { # refused WORDS FILE ARGS...: by all that take a plan
   local words=$1 plan=$2
