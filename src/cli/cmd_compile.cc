@@ -25,16 +25,23 @@ struct Request {
   bool wants_times = false;
 };
 
+// The stage that makes a form of --emit.
+Stage stage_of(std::string_view form) {
+  if (form == "graph") return Stage::graph;
+  if (form == "plan") return Stage::plan;
+  return form == "program" || form == "tiles" ? Stage::program : Stage::kernels;
+}
+
 Result<Request> request_of(const Arguments& arguments) {
   Request request;
   request.form = arguments.text("emit");
   request.output = arguments.text("output");
   request.wants_times = arguments.given("time-passes");
   if (arguments.given("stop-after")) {
-    if (!request.form.empty())
-      return usage_error("--emit {} stops where that is made; --stop-after does not go with it",
-                         request.form);
     request.last = stage_from_name(arguments.text("stop-after"));
+    if (!request.form.empty() && stage_of(request.form) > *request.last)
+      return usage_error("--emit {} is made in the stage {}, after --stop-after {}", request.form,
+                         name(stage_of(request.form)), name(*request.last));
   }
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");

@@ -35,7 +35,10 @@ compile "$model" --emit plan -o written && [[ -s written ]]
 compile "$model" --emit object -o objects
 [[ $(grep -c "^wrote objects/kernel" err) == $(find objects -name 'kernel*.o' -size +0 | wc -l) ]]
 fails 2 "-o DIR" compile "$model" --emit object
-fails 2 "--stop-after does not go with it" compile "$model" --emit plan --stop-after graph
+fails 2 "made in the stage plan, after --stop-after graph" compile "$model" --emit plan \
+  --stop-after graph
+fails 2 "made in the stage kernels" compile "$model" --emit asm --stop-after program
+for stage in plan image; do compile "$model" --emit plan --stop-after $stage | cmp - written; done
 
 # A plan that was printed gives itself; an edited one is taken.
 compile "$model" --threads 1 --emit plan >whole.plan
