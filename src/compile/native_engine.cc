@@ -52,8 +52,9 @@ Result<std::shared_ptr<const Executable>> NativeEngine::make(const GraphRef& gra
 }
 
 Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
-  CompileOptions options = options_of(graph.get());
-  const bool is_planned = options.plan.graph_hash != 0;
+  const auto given = plans_.find(graph.get());
+  const Plan& plan = given == plans_.end() ? options_.plan : given->second.plan;
+  const bool is_planned = plan.graph_hash != 0;
   auto met = std::ranges::find(open_, graph, &Open::graph);
   if (met == open_.end()) {
     open_.push_front({graph, nullptr});
@@ -64,7 +65,7 @@ Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
   open_.splice(open_.begin(), open_, met);
   Open& open = open_.front();
   if (open.compilation != nullptr || open.is_refused) return open.compilation.get();
-  auto compilation = std::make_unique<Compilation>(*graph, target_, std::move(options));
+  auto compilation = std::make_unique<Compilation>(*graph, target_, options_of(graph.get()));
   if (const auto kernels = compilation->kernels(); !kernels.ok()) {
     if (is_planned || kernels.error().code() != ErrorCode::unsupported) return kernels.error();
     open.is_refused = true;
