@@ -165,6 +165,13 @@ class SpacePlanner {
   MemoryBounds bounds_;
 };
 
+// Behind the last look at the clock what was found is placed, and judged.
+double seconds_to_look(const MemoryProblem& problem, const MemoryOptions& options) {
+  constexpr double kPerBuffer = 2e-6, kMost = 0.1;
+  const double behind = kPerBuffer * static_cast<double>(problem.buffers.size());
+  return options.seconds - std::min(behind, kMost * options.seconds);
+}
+
 // Buffers of blocks that do not fit, and when.
 void tell_witness(const SpacePlanner& planner, const MemoryOptions& options, Limits& limits,
                   MemoryPlan& plan) {
@@ -181,7 +188,7 @@ void tell_witness(const SpacePlanner& planner, const MemoryOptions& options, Lim
 Result<MemoryPlan> plan_memory(const MemoryProblem& problem, const MemoryOptions& options) {
   HONE_TRY(check(problem));
   MemoryPlan plan;
-  Limits limits(options.seconds, options.nodes, options.cancel);
+  Limits limits(seconds_to_look(problem, options), options.nodes, options.cancel);
   Blocks blocks = HONE_TRY(blocks_of(problem));
   if (!blocks.contradiction.empty()) {
     plan.verdict = MemoryVerdict::infeasible;
