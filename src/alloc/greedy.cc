@@ -10,6 +10,9 @@
 namespace hone {
 namespace {
 
+// The first is best where boxes are fine against the whole, the second where they are not; either
+// may do.
+constexpr int kRulesBeforeFolding = 2;
 constexpr size_t kNearlyEven = 4;  // boxes that come out even, for each that is left
 // Of many boxes, in which each order takes a tenth of a second, no other is tried if so few are
 // left.
@@ -48,15 +51,14 @@ class Greedy {
 
   void fill_all_niches() {
     const bool are_boxes = all_boxes();
-    bool is_first = true;
+    int tried = 0;
     for (const NicheRule& rule : niche_rules(hulls_.size())) {
       const std::vector<uint32_t> order =
           ranked(hulls_, packing_.sections, rule.rank, rule.crowded);
       std::vector<int64_t> offsets = fill_niches(hulls_, packing_.sections, order, rule.leftmost);
       offer(are_boxes ? std::move(offsets) : settled(offsets));
       if (is_done()) return;
-      if (is_first && are_alike(hulls_) && fold()) return;
-      is_first = false;
+      if (++tried == kRulesBeforeFolding && are_alike(hulls_) && fold()) return;
       if (limits_.is_late()) return;
     }
   }
