@@ -201,24 +201,24 @@ TEST(Lockstep, MaskedStoresOfOneLane) {
 TEST(Lockstep, LanesThatReadOnePlace) {
   check(R"(tiles @conv(@x: i8[4, 4], @w: i8[4, 2, 2]) -> (@y: i8[4, 12]) {
     for i in 4 {
-      %zero = number 0: i8
-      unroll u in 6 {
-        lanes l in 2 {
-          %sum = for c in 2 carry (%a = %zero by add) {
-            %row = for r in 2 carry (%b = %a by add) {
-              %p = position r + u - 1: i64
-              index at in 0..3 = %p
-              %x = load @x[c + 2*floordiv(i, 2), at] if 0 <= l < 1 and 2 <= 2*u + 2*r < 9 else %zero
-              %w = load @w[i, c, r]
-              %m = mul %x, %w
-              %n = add %b, %m
-              yield %n
-            }
-            yield %row
-          }
-          store @y[i, 2*u + l] = %sum
+     %o = number 0: i8
+     unroll u in 6 {
+      lanes l in 2 {
+       %sum = for c in 2 carry (%a = %o by add) {
+        %row = for r in 2 carry (%b = %a by add) {
+         %p = position r + u - 1: i64
+         index at in 0..3 = %p
+         %x = load @x[c + 2*floordiv(i, 2), at] if 0 <= l < 1 and 0 <= 2*u + l + 2*r - 2 < 7 else %o
+         %w = load @w[i, c, r]
+         %m = mul %x, %w
+         %n = add %b, %m
+         yield %n
         }
+        yield %row
+       }
+       store @y[i, 2*u + l] = %sum
       }
+     }
     }
   })");
 }
