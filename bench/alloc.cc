@@ -83,6 +83,8 @@ BENCHMARK(guillotine_100000)
     ->Arg(18)
     ->Arg(17)
     ->Arg(16)
+    ->Arg(14)
+    ->Arg(12)
     ->Arg(10)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
