@@ -14,7 +14,7 @@ namespace {
 
 // How many boxes may be looked at: some hundredths of a second where there are hundreds, a second
 // where there are many.
-constexpr int64_t kLooksPerBlock = 10'000;
+constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 500;
 constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
 constexpr size_t kFewer = 2;  // times fewer boxes that are left are worth to be placed again
 constexpr int64_t kMostFailures = 1000;  // in a row
@@ -36,7 +36,8 @@ class Improver {
   void run() {
     if (is_done()) return;
     const int64_t looks = kLooksPerBlock * std::ssize(hulls_);
-    looks_left_ = to_the_end_ ? INT64_MAX : std::min(looks, kMostRefolded);
+    const int64_t folding = kFoldingLooksPerBlock * std::ssize(hulls_);
+    looks_left_ = to_the_end_ ? INT64_MAX : std::min(folding, kMostRefolded);
     if (best_.folding) refold(*best_.folding);
     looks_left_ = to_the_end_ ? INT64_MAX : std::min(looks, kMostMoving);
     move_all();
