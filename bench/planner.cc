@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "cost/kernel_price.h"
+#include "cost/schedule_price.h"
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "plan/random_plan.h"
@@ -68,23 +68,43 @@ constexpr std::string_view kBodies[] = {
   %t = transpose %x {permutation = [1, 0]}
   %y = exp %t
   return %y
+})",
+    R"(graph @attention(%q: f32[12, 256, 64], %k: f32[12, 256, 64], %v: f32[12, 256, 64])
+    -> f32[12, 256, 64] {
+  %s = dot %q, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [2]}
+  %p = softmax %s {axis = 2}
+  %y = dot %p, %v {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+  return %y
+})",
+    R"(graph @products(%x: f32[512, 256], %w: f32[256, 1024], %v: f32[1024, 256])
+    -> f32[512, 256] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %t = tanh %h
+  %y = dot %t, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %y
 })"};
+constexpr size_t kFirstChain = 5;  // From here on, bodies are priced as chains, the others never.
 
 // Random schedules of one body, on one thread. Bodies are what graphs are made of, each as one
 // kernel; the slowest to price is what a search can count on.
 void price_schedule(benchmark::State& state) {
-  const Graph graph =
-      prepare(parse_graph(kBodies[static_cast<size_t>(state.range(0))]).value()).value();
+  const auto number = static_cast<size_t>(state.range(0));
+  const bool is_chains = number >= kFirstChain;
+  const Graph graph = prepare(parse_graph(kBodies[number]).value()).value();
   std::vector<NodeId> nodes;
   for (NodeId n : graph.nodes())
     if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
       nodes.push_back(n);
   const KernelBody body = body_of(graph, nodes, {});
   const Target target = host_target().value();
-  const KernelPrice price(body, target, target.cores);
+  SchedulePrice price(body, target, target.cores);
   Rng rng(1);
   std::vector<Schedule> schedules;
-  for (int i = 0; i < 256; ++i) schedules.push_back(random_schedule(body, target, rng));
+  while (schedules.size() < 256) {
+    Schedule schedule = random_schedule(body, target, rng);
+    const bool is_chain = schedule.algorithm == Algorithm::chain;
+    if (is_chain == is_chains) schedules.push_back(std::move(schedule));
+  }
   size_t next = 0;
   for (auto _ : state) benchmark::DoNotOptimize(price.seconds(schedules[next++ % 256]));
   state.SetItemsProcessed(state.iterations());

@@ -1,12 +1,12 @@
 #include "cost/cost.h"
 
-#include "cost/kernel_price.h"
+#include "cost/schedule_price.h"
 
 namespace hone {
 
 double AnalyticCost::launch(const KernelBody& body, const Schedule& schedule,
                             int64_t threads) const {
-  return kernel_seconds(body, schedule, target_, threads);
+  return SchedulePrice(body, target_, threads).seconds(schedule);
 }
 
 // One thread reads and writes, where both fit.

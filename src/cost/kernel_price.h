@@ -29,7 +29,8 @@ class KernelPrice {
   // `threads` is how many there are at most.
   KernelPrice(const KernelBody& body, const Target& target, int64_t threads);
 
-  // Of a nest or gemm that check_schedule() accepts; symbols count as their largest values.
+  // Of a nest or gemm that check_schedule() accepts; a fault of the caller for a chain, which
+  // SchedulePrice prices by its stages. Symbols count as their largest values.
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
   // The same where that is less than the limit, otherwise something that is not. Memory takes most
@@ -114,10 +115,5 @@ class KernelPrice {
   std::vector<Work> work_;
   std::vector<Access> accesses_;
 };
-
-// Of any schedule that check_schedule() accepts: a chain costs what its stages do, each as often as
-// there are blocks.
-double kernel_seconds(const KernelBody& body, const Schedule& schedule, const Target& target,
-                      int64_t threads);
 
 }  // namespace hone

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "cost/kernel_price.h"
+#include "cost/schedule_price.h"
 #include "plan/contraction.h"
 #include "plan/stages.h"
 
@@ -37,6 +37,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
   const Result<Schedule> simplest = simplest_chain(body);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
   const std::vector<bool> rows = has_rows(body, *simplest);
+  SchedulePrice price(body, chooser.target(), chooser.threads());
   PricedSchedule best;
   const auto consider = [&](Schedule chain) -> Status {
     const Result<std::vector<Stage>> stages = stages_of(body, chain);
@@ -46,7 +47,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
       chain.stages.push_back(best_of_stage->schedule);
     }
     if (!check_schedule(body, chain, chooser.target()).ok()) return {};
-    const double seconds = kernel_seconds(body, chain, chooser.target(), chooser.threads());
+    const double seconds = price.seconds(chain);
     const bool is_first = best.schedule.stages.empty();
     if (is_first || seconds < best.seconds) best = {std::move(chain), seconds};
     return {};
@@ -66,8 +67,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
     }
     block.count = 1;
   }
-  if (best.schedule.stages.empty())
-    best = {*simplest, kernel_seconds(body, *simplest, chooser.target(), chooser.threads())};
+  if (best.schedule.stages.empty()) best = {*simplest, price.seconds(*simplest)};
   return std::optional(std::move(best));
 }
 

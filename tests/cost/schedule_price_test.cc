@@ -1,0 +1,138 @@
+#include "cost/schedule_price.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "cost/cost.h"
+#include "ir/text.h"
+#include "plan/prepare.h"
+#include "plan/random_plan.h"
+#include "tests/target/target_testing.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kThreads = 4;
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+// All nodes of a graph as one kernel.
+KernelBody body(std::string_view text) {
+  const Graph graph = prepare(parse_graph(text).value()).value();
+  std::vector<NodeId> nodes;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
+      nodes.push_back(n);
+  return body_of(graph, nodes, {});
+}
+
+constexpr std::string_view kChains[] = {
+    R"(graph @attention(%q: f32[2, 24, 16], %k: f32[2, 24, 16], %v: f32[2, 24, 16])
+    -> f32[2, 24, 16] {
+  %s = dot %q, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [2]}
+  %p = softmax %s {axis = 2}
+  %y = dot %p, %v {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+  return %y
+})",
+    R"(graph @products(%x: f32[40, 16], %w: f32[16, 48], %v: f32[48, 24]) -> f32[40, 24] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %t = tanh %h
+  %y = dot %t, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})",
+    R"(graph @normed(%x: f32[8, 20, 16], %w: f32[16, 16]) -> f32[8, 20, 16] {
+  %s = softmax %x {axis = 2}
+  %y = dot %s, %w {lhs_contract = [2], rhs_contract = [0]}
+  %z = exp %y
+  return %z
+})"};
+
+// Some that check_schedule() accepts.
+std::vector<Schedule> random_chains(const KernelBody& body, size_t count) {
+  Rng rng(7);
+  std::vector<Schedule> chains;
+  while (chains.size() < count) {
+    Schedule schedule = random_schedule(body, target(), rng);
+    if (schedule.algorithm == Algorithm::chain) chains.push_back(std::move(schedule));
+  }
+  return chains;
+}
+
+// What a chain takes, from its stages as they are.
+double seconds_by_stage(const KernelBody& body, const Schedule& chain) {
+  double block = 0;
+  const std::vector<Stage> stages = stages_of(body, chain).value();
+  for (size_t s = 0; s < stages.size(); ++s)
+    block += KernelPrice(stages[s].body, target(), 1).seconds(chain.stages[s]);
+  double blocks = 1, divided = 1;
+  for (size_t i = 0; i < chain.order.size(); ++i) {
+    const int dim = chain.order[i];
+    const double points = static_cast<double>(block_points(body, chain, dim));
+    const double extent =
+        static_cast<double>(body.graph.type(body.graph.outputs()[0]).dim(dim).value());
+    blocks *= extent / points;
+    if (static_cast<int>(i) < chain.threads) divided *= std::ceil(extent / points);
+  }
+  const double shares = std::ceil(divided / static_cast<double>(kThreads));
+  return block * blocks * shares / divided + (chain.threads > 0 ? target().fork_join : 0);
+}
+
+TEST(SchedulePrice, OfAChainIsThatOfItsStagesWhateverWasPricedBefore) {
+  for (std::string_view text : kChains) {
+    const KernelBody kernel = body(text);
+    const std::vector<Schedule> chains = random_chains(kernel, 150);
+    std::set<std::vector<int64_t>> kept;
+    SchedulePrice price(kernel, target(), kThreads);
+    for (int round = 0; round < 2; ++round) {
+      for (const Schedule& chain : chains) {
+        kept.insert(chain.keep);
+        ASSERT_EQ(price.seconds(chain), seconds_by_stage(kernel, chain)) << text;
+      }
+    }
+    EXPECT_GT(kept.size(), 1U) << text;  // they are cut in several ways
+  }
+}
+
+// More than are kept.
+TEST(SchedulePrice, ForgetsWhatItHasNoRoomFor) {
+  const KernelBody kernel = body(
+      "graph @g(%x: f32[4000, 4], %w: f32[4, 4], %v: f32[4, 4]) -> f32[4000, 4] { "
+      "%h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} "
+      "%y = dot %h, %v {lhs_contract = [1], rhs_contract = [0]} return %y }");
+  SchedulePrice price(kernel, target(), kThreads);
+  Schedule chain = simplest_chain(kernel).value();
+  const double first = price.seconds(chain);
+  for (int64_t points = 2; points < 1500; ++points) {
+    chain.block[0].count = points;
+    EXPECT_GT(price.seconds(chain), 0);
+  }
+  EXPECT_EQ(price.seconds(chain), seconds_by_stage(kernel, chain));
+  chain.block[0].count = 1;
+  EXPECT_EQ(price.seconds(chain), first);
+}
+
+TEST(SchedulePrice, OfAnythingElseIsThatOfTheKernel) {
+  const KernelBody kernel = body(kChains[1]);
+  const KernelPrice whole(kernel, target(), kThreads);
+  SchedulePrice price(kernel, target(), kThreads);
+  Rng rng(3);
+  for (int i = 0; i < 200; ++i) {
+    const Schedule schedule = random_schedule(kernel, target(), rng);
+    const double seconds = price.seconds(schedule);
+    EXPECT_EQ(AnalyticCost(target()).launch(kernel, schedule, kThreads), seconds);
+    if (schedule.algorithm != Algorithm::chain) EXPECT_EQ(whole.seconds(schedule), seconds);
+  }
+}
+
+TEST(SchedulePrice, AloneTakesChains) {
+  const KernelBody kernel = body(kChains[1]);
+  const KernelPrice whole(kernel, target(), kThreads);
+  EXPECT_THROW(whole.seconds(simplest_chain(kernel).value()), InternalError);
+}
+
+}  // namespace
+}  // namespace hone
