@@ -17,7 +17,7 @@ class NoProgress final : public Progress {
  public:
   void start(int64_t, std::string_view) override {}
   void advance(int64_t) override {}
-  void finish() override {}
+  void finish(std::string_view) override {}
   void note(std::string_view) override {}
 };
 
@@ -37,16 +37,20 @@ double steady_seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
-// "400 trials in 7m02s", "stopped at 214/400 trials after 3m50s".
-std::string progress_end(const ProgressState& state) {
+// "400 trials in 7m02s", "400 trials, 3 of them lost, in 7m02s", "stopped at 214/400 trials after
+// 3m50s".
+std::string progress_end(const ProgressState& state, std::string_view remark) {
   const std::string time = format_seconds(state.elapsed);
+  const std::string aside = remark.empty() ? "" : fmt::format(", {},", remark);
   if (state.total > 0 && state.done < state.total) {
-    return fmt::format("stopped at {}/{} {} after {}", state.done, state.total, state.label, time);
+    return fmt::format("stopped at {}/{} {}{} after {}", state.done, state.total, state.label,
+                       aside, time);
   }
-  return fmt::format("{} {} in {}", state.done, state.label, time);
+  return fmt::format("{} {}{} in {}", state.done, state.label, aside, time);
 }
 
-std::string json_line(std::string_view event, const ProgressState& state) {
+std::string json_line(std::string_view event, const ProgressState& state,
+                      std::string_view remark = "") {
   nlohmann::ordered_json object = {{"event", event},
                                    {"label", state.label},
                                    {"done", state.done},
@@ -54,6 +58,7 @@ std::string json_line(std::string_view event, const ProgressState& state) {
                                    {"per_second", state.rate()}};
   if (state.total > 0) object["total"] = state.total;
   if (state.eta() >= 0) object["eta_s"] = state.eta();
+  if (!remark.empty()) object["remark"] = remark;
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -63,14 +68,14 @@ class Reporter final : public Progress {
       : style_(style), write_(std::move(write)), clock_(std::move(clock)) {}
   ~Reporter() override {
     try {
-      Reporter::finish();
+      Reporter::finish("");
     } catch (const std::bad_alloc&) {
       // Whoever ran out of memory says so.
     }
   }
 
   void start(int64_t total, std::string_view label) override {
-    finish();
+    finish("");
     std::lock_guard lock(mutex_);
     active_ = true;
     label_ = label;
@@ -99,14 +104,16 @@ class Reporter final : public Progress {
     }
   }
 
-  void finish() override {
+  void finish(std::string_view remark) override {
     std::lock_guard lock(mutex_);
     if (!active_) return;
     active_ = false;
     switch (style_) {
-      case Style::bar: write_(std::string(erase_line) + progress_end(state()) + "\n"); break;
-      case Style::plain: write_(progress_end(state()) + "\n"); break;
-      case Style::json: write_(json_line("finish", state())); break;
+      case Style::bar:
+        write_(fmt::format("{}{}\n", erase_line, progress_end(state(), remark)));
+        break;
+      case Style::plain: write_(progress_end(state(), remark) + "\n"); break;
+      case Style::json: write_(json_line("finish", state(), remark)); break;
     }
   }
 

@@ -21,8 +21,10 @@ class Progress {
   // The label names what is counted, in the plural: "trials". Total 0: not known.
   virtual void start(int64_t total, std::string_view label) = 0;
   virtual void advance(int64_t count = 1) = 0;
-  // Says how it went; fewer than the total counts as stopped. Without a start: does nothing.
-  virtual void finish() = 0;
+  // Says how it went, and the remark with it; fewer than the total counts as stopped. Without a
+  // start: does nothing.
+  virtual void finish(std::string_view remark) = 0;
+  void finish() { finish(""); }
   // A line of text that does not disturb the bar.
   virtual void note(std::string_view line) = 0;
 };

@@ -2,23 +2,34 @@
 
 #include <llvm/Config/llvm-config.h>
 
+#include <atomic>
+
 namespace hone {
 
 namespace {
 
 constexpr std::string_view kSymbol = "kernel";
 
+// Counts those that the cache has.
 Result<std::string> object_of(const program::Kernel& kernel, const Target& target,
-                              CompileCache* cache) {
+                              CompileCache* cache, std::atomic<size_t>& found) {
   std::string key;
   if (cache != nullptr) {
     key = kernel_key(kernel, target);
-    if (std::optional<std::string> known = cache->find(key)) return *std::move(known);
+    if (std::optional<std::string> known = cache->find(key)) {
+      ++found;
+      return *std::move(known);
+    }
   }
   std::string object = HONE_TRY(compile_tiles(kernel.tiles, target, kSymbol));
   // A cache that cannot be written to costs time, nothing else.
   if (cache != nullptr) (void)cache->put(key, object).ok();
   return object;
+}
+
+std::string from_cache(size_t found, size_t kernels) {
+  if (found == 0) return "";
+  return found == kernels ? "all from the cache" : fmt::format("{} from the cache", found);
 }
 
 }  // namespace
@@ -40,9 +51,10 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
   progress.start(static_cast<int64_t>(kernels.size()), "kernels");
   std::vector<KernelCode> objects(kernels.size());
   std::vector<Status> states(kernels.size());
+  std::atomic<size_t> found = 0;
   auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
-    std::string object = HONE_TRY(object_of(kernels[i], target, options.cache));
+    std::string object = HONE_TRY(object_of(kernels[i], target, options.cache, found));
     objects[i] = {std::make_shared<const std::string>(std::move(object)),
                   phase_symbols(kernels[i].tiles, kSymbol), target.instructions()};
     progress.advance();
@@ -52,7 +64,7 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
     for (int64_t i = from; i < to; ++i)
       states[static_cast<size_t>(i)] = compile(static_cast<size_t>(i));
   });
-  progress.finish();
+  progress.finish(from_cache(found, kernels.size()));
   for (Status& state : states) HONE_TRY(std::move(state));
   return objects;
 }

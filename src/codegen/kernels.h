@@ -14,7 +14,7 @@ namespace hone {
 
 struct KernelOptions {
   CompileCache* cache = nullptr;  // of objects that were compiled before
-  Progress* progress = nullptr;   // counts kernels
+  Progress* progress = nullptr;   // counts kernels, and says how many the cache had
   const CancelToken* cancel = nullptr;
 };
 

@@ -1,5 +1,6 @@
 #include "base/progress.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -77,6 +78,32 @@ TEST(Progress, WorkThatEndsEarlyCountsAsStopped) {
   desk.now += 230;
   desk.progress.reset();
   EXPECT_EQ(desk.take(), "stopped at 214/400 trials after 3m50s\n");
+}
+
+TEST(Progress, ARemarkIsSaidAtTheEnd) {
+  for (const ProgressMode mode : {ProgressMode::plain, ProgressMode::automatic}) {
+    Desk desk(mode, true);
+    desk.progress->start(3, "kernels");
+    desk.now += 1;
+    desk.progress->advance(3);
+    desk.take();
+    desk.progress->finish("all from the cache");
+    EXPECT_EQ(desk.take(), fmt::format("{}3 kernels, all from the cache, in 1.00 s\n",
+                                       mode == ProgressMode::plain ? "" : "\r\x1b[K"));
+    desk.progress->start(3, "kernels");
+    desk.now += 1;
+    desk.progress->advance(2);
+    desk.take();
+    desk.progress->finish("1 from the cache");
+    EXPECT_THAT(desk.take(),
+                testing::HasSubstr("stopped at 2/3 kernels, 1 from the cache, after 1.00 s\n"));
+  }
+  Desk desk(ProgressMode::json);
+  desk.progress->start(1, "kernels");
+  desk.take();
+  desk.progress->advance();
+  desk.progress->finish("all from the cache");
+  EXPECT_THAT(desk.take(), testing::HasSubstr(R"("remark":"all from the cache"})"));
 }
 
 TEST(Progress, JsonIsOneObjectPerLine) {

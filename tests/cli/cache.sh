@@ -49,10 +49,15 @@ compile --emit plan >first
 [[ $(count "plan @mlp") == 1 && $(count "kernel ") == 0 ]]
 compile >out
 kernels=$(count "kernel ")
-((kernels > 0))
+((kernels > 1))
+grep -Eq "^$kernels kernels in [0-9.]+ [a-z]+$" err
 compile --emit plan >second
 compile >out
+grep -Eq "^$kernels kernels, all from the cache, in [0-9.]+ [a-z]+$" err
 cmp first second
+rm "made/$("$HONE" cache ls --cache made 2>err | awk '/ kernel / { print $1; exit }').entry"
+compile >out
+grep -Eq "^$kernels kernels, $((kernels - 1)) from the cache, in [0-9.]+ [a-z]+$" err
 [[ $(count "plan @mlp") == 1 && $(count "kernel ") == "$kernels" ]]
 compile --threads 1 --stop-after plan >out
 [[ $(count "plan @mlp") == 2 ]]

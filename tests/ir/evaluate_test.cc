@@ -216,7 +216,7 @@ class CountingProgress : public Progress {
  public:
   void start(int64_t total, std::string_view) override { total_ = total; }
   void advance(int64_t count) override { done_ += count; }
-  void finish() override { finished_ = true; }
+  void finish(std::string_view) override { finished_ = true; }
   void note(std::string_view) override {}
   int64_t total_ = 0;
   int64_t done_ = 0;
