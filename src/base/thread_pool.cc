@@ -2,6 +2,7 @@
 
 #include "base/checked_math.h"
 #include "base/error.h"
+#include "base/signal_stack.h"
 
 #include <algorithm>
 #include <atomic>
@@ -117,6 +118,7 @@ void ThreadPool::unlist(Loop& loop) {
 }
 
 void ThreadPool::work() {
+  const SignalStack signal_stack;
   std::unique_lock lock(mutex_);
   for (;;) {
     has_work_.wait(lock, [&] { return stopping_ || loops_ != nullptr; });

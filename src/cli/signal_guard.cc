@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-constexpr size_t kStackBytes = size_t{1} << 16;  // the registers of AVX-512 alone take 3 KiB
 
 // The end of a line.
 std::string_view text_of(int signal) {
@@ -112,11 +111,7 @@ SignalGuard::SignalGuard(std::span<const std::string> words, Console& console,
   if (!kWorks) return;
   prepare();
   console_.set_on_report_change([this] { prepare(); });
-  stack_.resize(kStackBytes);
-  stack_t stack = {};
-  stack.ss_sp = stack_.data();
-  stack.ss_size = stack_.size();
-  ::sigaltstack(&stack, &stack_before_);
+  stack_.emplace();
   struct sigaction action = {};
   action.sa_handler = handle;
   action.sa_flags = SA_ONSTACK;
@@ -127,7 +122,6 @@ SignalGuard::SignalGuard(std::span<const std::string> words, Console& console,
 SignalGuard::~SignalGuard() {
   if (!kWorks) return;
   for (size_t i = 0; i < before_.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
-  ::sigaltstack(&stack_before_, nullptr);
   console_.set_on_report_change({});
   Prepared::last = nullptr;
 }

@@ -4,9 +4,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "base/signal_stack.h"
 
 namespace hone::cli {
 
@@ -17,8 +20,8 @@ class Console;
 // code. A handler may call next to nothing, so all of it is made beforehand, and again whenever the
 // console gets something that belongs to it. One at a time.
 //
-// Stacks that overflow are handled in the thread that makes it; others have no second stack to run
-// the handler on, and end by the signal.
+// Stacks that overflow are handled in the thread that makes it and in those that have a
+// SignalStack, as workers of pools and teams do; in others they end the process by the signal.
 class SignalGuard {
  public:
   static const bool kWorks;  // sanitizers have handlers of their own, which say more
@@ -37,8 +40,7 @@ class SignalGuard {
   Console& console_;
   const std::filesystem::path folder_;
   std::vector<std::unique_ptr<const Prepared>> prepared_;  // all: another thread may read the last
-  std::vector<std::byte> stack_;
-  stack_t stack_before_ = {};
+  std::optional<SignalStack> stack_;
   std::vector<struct sigaction> before_;
 };
 

@@ -6,8 +6,8 @@
 namespace hone::code {
 
 // An object of LLVM or MLIR. They are built without exceptions: one that passes through them, where
-// there is no memory, leaves their objects half-changed. Then they are left alone, not destroyed;
-// what they hold is lost until the process ends.
+// there is no memory or LLVM gives up, leaves their objects half-changed. Then they are left alone,
+// not destroyed; what they hold is lost until the process ends.
 template <class T>
 class LlvmObject {
  public:

@@ -1,5 +1,7 @@
 #include "codegen/machine_code.h"
 
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -132,6 +134,18 @@ Status verify(const llvm::Module& module, std::string_view what) {
   return fault("{} no valid LLVM module: {}", what, complaint);
 }
 
+// Without a handler, LLVM prints what is wrong with a kernel and exits.
+void note_errors(llvm::LLVMContext& context, std::string& complaint) {
+  const auto note = [](const llvm::DiagnosticInfo* info, void* to) {
+    std::string& complaint = *static_cast<std::string*>(to);
+    if (info->getSeverity() != llvm::DS_Error || !complaint.empty()) return;
+    llvm::raw_string_ostream stream(complaint);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info->print(printer);
+  };
+  context.setDiagnosticHandlerCallBack(note, &complaint);
+}
+
 Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
                              llvm::CodeGenFileType type) {
   llvm::SmallString<0> bytes;
@@ -148,7 +162,9 @@ Result<std::string> generate(llvm::Module& module, llvm::TargetMachine& machine,
 Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, CodeForm form) {
   mlir::registerBuiltinDialectTranslation(*module.getContext());
   mlir::registerLLVMDialectTranslation(*module.getContext());
+  std::string complaint;
   LlvmObject<llvm::LLVMContext> context;
+  note_errors(*context, complaint);
   LlvmObject<std::unique_ptr<llvm::Module>> owner(mlir::translateModuleToLLVMIR(module, *context));
   if (!*owner) return fault("the kernel does not translate to LLVM");
   llvm::Module& code = **owner;
@@ -164,9 +180,11 @@ Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, Co
     llvm::raw_string_ostream(text) << code;
     return text;
   }
-  return generate(code, **machine,
-                  form == CodeForm::object ? llvm::CodeGenFileType::ObjectFile
-                                           : llvm::CodeGenFileType::AssemblyFile);
+  const auto type = form == CodeForm::object ? llvm::CodeGenFileType::ObjectFile
+                                             : llvm::CodeGenFileType::AssemblyFile;
+  Result<std::string> text = generate(code, **machine, type);
+  if (!complaint.empty()) return fault("LLVM refuses the kernel: {}", complaint);
+  return text;
 }
 
 }  // namespace hone::code

@@ -124,10 +124,13 @@ class PhaseWriter {
 }  // namespace
 
 void load_dialects(mlir::MLIRContext& context) {
-  // LLVM aborts where there is no memory, unless it is told better.
+  // LLVM ends the process where there is no memory or it cannot go on, unless it is told better.
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+    llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+      throw InternalError(fmt::format("LLVM gives up: {}", reason));
+    });
   });
   context.loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
                       mlir::cf::ControlFlowDialect, mlir::vector::VectorDialect,

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/signal_stack.h"
+
 namespace hone {
 
 namespace {
@@ -90,6 +92,7 @@ class alignas(128) Team::Worker {
   enum State : uint32_t { idle, posted, running, awaited, asleep, stopped };
 
   void work() {
+    const SignalStack signal_stack;
     for (;;) {
       const bool has_news =
           spin_until([&] { return state_.load(std::memory_order_relaxed) != idle; }, spin_);

@@ -1,7 +1,9 @@
 #include "cli/signal_guard.h"
 
 #include "base/file.h"
+#include "base/thread_pool.h"
 #include "cli/console.h"
+#include "runtime/team.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,6 +109,26 @@ TEST_F(SignalGuardTest, HandlesAStackThatOverflows) {
   EXPECT_TRUE(exits_as_a_fault(run([](Console&) {
     const int one = 1;
     overflow(&one);
+  })));
+  EXPECT_THAT(saved("report.txt"), HasSubstr("SIGSEGV"));
+}
+
+// Workers of pools compile, those of teams run what was compiled.
+TEST_F(SignalGuardTest, HandlesAStackThatOverflowsInAWorker) {
+  const auto fail_in_worker = [caller = std::this_thread::get_id()] {
+    while (std::this_thread::get_id() == caller) ::pause();
+    const int one = 1;
+    overflow(&one);
+  };
+  EXPECT_TRUE(exits_as_a_fault(run([&](Console&) {
+    ThreadPool(2).parallel_for(0, 2, 1, [&](int64_t, int64_t) { fail_in_worker(); });
+  })));
+  EXPECT_THAT(saved("report.txt"), HasSubstr("SIGSEGV"));
+  fs::remove_all(reproducers().at(0));
+  EXPECT_TRUE(exits_as_a_fault(run([&](Console&) {
+    Team::create({.threads = 2}).value()->run(2, 2, [&](int64_t, int64_t, int64_t) noexcept {
+      fail_in_worker();
+    });
   })));
   EXPECT_THAT(saved("report.txt"), HasSubstr("SIGSEGV"));
 }
