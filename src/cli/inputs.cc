@@ -95,13 +95,13 @@ class Resolver {
   }
 
   Result<RunInputs> resolve(const Sizes& sizes, const Arguments& arguments) {
-    HONE_TRY(bind(sizes));
+    Bindings chosen = HONE_TRY(bind(sizes));
     if (arguments.given("inputs")) HONE_TRY(add_file(arguments.text("inputs")));
     for (const std::string& text : arguments.list("input")) HONE_TRY(add_input(text));
     HONE_TRY(bind_the_rest());
     HONE_TRY(check_memory());
     HONE_TRY(fill(arguments.integer("seed")));
-    return RunInputs{std::move(given_), std::move(bindings_)};
+    return RunInputs{std::move(given_), std::move(bindings_), std::move(chosen)};
   }
 
  private:

@@ -18,6 +18,7 @@ class Console;
 struct RunInputs {
   std::vector<Tensor> tensors;  // of all parameters, in order
   Bindings bindings;            // of all symbols
+  Bindings chosen;              // those of them that --dim and --shape tell
 };
 
 // --dim and --shape, as they were given.

@@ -127,35 +127,54 @@ Status check_runs_here(const Target& target) {
       "'hone compile' makes code for other machines without running it");
 }
 
-Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
-                                 const NativeOptions& options, Console& console) {
-  HONE_TRY(check_runs_here(options.target));
+namespace {
+
+// A model with as many of its sizes as numbers as its plans want.
+struct PlannedModel {
+  Model model;
+  std::vector<const PlacedPlan*> plans;  // by graph
+};
+
+Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
+                                   const NativeOptions& options) {
   Model bound = HONE_TRY(with_sizes(model, inputs.bindings));
   Result<std::vector<const PlacedPlan*>> plans =
       plans_of(graphs_of(bound), model, inputs.bindings, options);
-  if (!plans.ok()) {
-    Result<std::vector<const PlacedPlan*>> open = assign_plans(options.plans, graphs_of(model));
-    if (!open.ok()) return plans.error();
-    bound = model;
-    plans = std::move(open);
+  if (plans.ok()) return PlannedModel{std::move(bound), std::move(*plans)};
+  for (const Bindings& sizes : {inputs.chosen, Bindings()}) {
+    bound = HONE_TRY(with_sizes(model, sizes));
+    Result<std::vector<const PlacedPlan*>> fit = assign_plans(options.plans, graphs_of(bound));
+    if (fit.ok()) return PlannedModel{std::move(bound), std::move(*fit)};
   }
+  const std::string& hint = plans.error().hint();
+  if (inputs.bindings.size() < 2 || hint.empty()) return plans.error();
+  return Error(plans.error())
+      .with_hint(hint + "; one that leaves some of them open wants the others from --dim");
+}
+
+}  // namespace
+
+Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
+                                 const NativeOptions& options, Console& console) {
+  HONE_TRY(check_runs_here(options.target));
+  PlannedModel planned = HONE_TRY(planned_model(model, inputs, options));
 
   NativeModel native;
   native.progress_ = console.progress();
   native.cancel_ = &console.cancel();
   const bool is_single = single_graph(model) != nullptr;
-  CompileOptions compile = compile_options(options, is_single ? (*plans)[0] : nullptr);
+  CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr);
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
   if (is_single) {
-    native.graph_ = std::get<GraphSegment>(bound.segments[0].kind).graph;
+    native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
     return native;
   }
-  const std::vector<const Graph*> graphs = graphs_of(bound);
+  const std::vector<const Graph*> graphs = graphs_of(planned.model);
   for (size_t i = 0; i < graphs.size(); ++i)
-    if ((*plans)[i] != nullptr) native.engine_->set_plan(graphs[i], *(*plans)[i]);
-  native.runner_ = std::make_shared<ModelRunner>(std::move(bound), native.engine_);
+    if (planned.plans[i] != nullptr) native.engine_->set_plan(graphs[i], *planned.plans[i]);
+  native.runner_ = std::make_shared<ModelRunner>(std::move(planned.model), native.engine_);
   return native;
 }
 

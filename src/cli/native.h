@@ -60,8 +60,8 @@ class NativeModel {
   GraphRef graph_;                       // if the model is but one
   std::shared_ptr<ModelRunner> runner_;  // if it is not
 };
-// Sizes are bound to those of the inputs, unless the plans are for the model with its sizes open.
-// The options outlive the model.
+// Sizes are bound to those of the inputs, unless the plans are for the model with all its sizes
+// open, or all but those that were chosen. The options outlive the model.
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
                                  const NativeOptions& options, Console& console);
 

@@ -117,6 +117,27 @@ done
 fails 3 "it may be for other sizes; 'hone compile' with --dim N=3" run "$open" --dim N=3 \
   --plan two.plan
 fails 3 "it may be for other sizes" compile "$open" --plan two.plan
+# So does one that leaves some sizes open, where the others are as they were for it.
+cat >sizes.hone <<'END'
+graph @sizes(%x: f32[N, M], %w: f32[M, 8]) -> f32[N, 8] where N in 1..8, M in 1..16 {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+END
+compile sizes.hone --dim M=4 --emit plan >some.plan
+compile sizes.hone --dim M=4 --plan some.plan --emit plan | cmp - some.plan
+for command in run check "bench --seconds 0.01"; do
+  # shellcheck disable=SC2086
+  "$HONE" $command sizes.hone --shape w=4x8 --input x=3x4xf32=1 --plan some.plan --cache none \
+    >out 2>err
+  [[ -s out ]]
+done
+some="it may be for other sizes; 'hone compile' with --dim M=4 --dim N=3 makes one for these; one "
+some+="that leaves some of them open wants the others from --dim"
+fails 3 "$some" run sizes.hone --input x=3x4xf32=1 --plan some.plan
+fails 3 "it may be for other sizes" run sizes.hone --dim M=5 --plan some.plan
+fails 3 "'hone compile' with --dim M=4 --dim N=1 makes one for these" demo sizes.hone --dim M=4 \
+  --plan some.plan
 
 # Options that only native code takes.
 for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1; do

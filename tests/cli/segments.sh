@@ -94,6 +94,27 @@ for arguments in "demo loop.hone" "bench loop.hone --profile"; do
   grep -q "a tree of segments" err
 done
 
+# A plan that leaves some of the model's sizes open serves all of these.
+cat >some.hone <<'END'
+model @some(%p: bool[], %x: f32[N, M]) -> (%y: f32[N, M]) where N in 1..8, M in 1..8 {
+  %y = if %p {
+    %a = run %x graph @one(%x: f32[A, B]) where A in 1..8, B in 1..8 {
+      %a = exp %x
+      return %a
+    }
+    yield %a
+  } else {
+    yield %x
+  }
+}
+END
+native compile some.hone --dim M=4 --emit plan -o some.plan
+native run some.hone --dim M=4 --input p=bool=1 --input x=3x4xf32=1 --plan some.plan >out
+grep -Eq "^y +f32\[3, 4\] +2.718" out
+code=0
+native run some.hone --input p=bool=1 --input x=3x4xf32=1 --plan some.plan >out 2>err || code=$?
+[[ $code == 3 ]] && grep -q "one that leaves some of them open wants the others from --dim$" err
+
 # A size that is known from the command line, and one that is not.
 cat >sizes.hone <<'END'
 model @sizes(%p: bool[], %x: f32[N]) -> (%y: f32[K]) where N in 4..8, K in 1..8 {
