@@ -13,14 +13,16 @@
 namespace hone::cli {
 namespace {
 
-// A caller of the compiled graph.
+constexpr size_t kRows = 20;  // of a profile's tables
+
+// A caller of the compiled graph who gives its inputs up.
 class Caller {
  public:
   Caller(std::shared_ptr<const Executable> executable, std::span<const Tensor> inputs)
       : executable_(std::move(executable)), inputs_(inputs.begin(), inputs.end()) {}
 
-  // From now on inputs are given up where outputs may lie in them, and these are the next inputs.
-  Status give_up() {
+  // Inputs are given up where outputs may lie in them, and these are the next inputs.
+  Status prepare() {
     is_given_up_.resize(inputs_.size());
     for (const std::optional<uint32_t>& donor : executable_->donors())
       if (donor) is_given_up_[*donor] = true;
@@ -34,10 +36,6 @@ class Caller {
   }
 
   Status run(const RunOptions& options = {}) {
-    if (is_given_up_.empty()) {
-      HONE_TRY(executable_->run(inputs_, options));
-      return {};
-    }
     std::vector<Tensor> given;
     for (size_t i = 0; i < inputs_.size(); ++i)
       given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
@@ -51,18 +49,17 @@ class Caller {
  private:
   const std::shared_ptr<const Executable> executable_;
   std::vector<Tensor> inputs_;
-  std::vector<bool> is_given_up_;  // by input; empty: none
+  std::vector<bool> is_given_up_;  // by input
 };
 
 struct Request {
   double seconds;
-  bool donates, is_profiled;
+  bool is_profiled;
 };
 
 // One graph for one set of sizes, run by its executable.
-Status bench_graph(const Model& model, const RunInputs& inputs, const NativeOptions& options,
-                   const Request& request, Console& console) {
-  constexpr size_t kRows = 20;
+Status bench_donating(const Model& model, const RunInputs& inputs, const NativeOptions& options,
+                      const Request& request, Console& console) {
   const std::unique_ptr<Progress> progress = console.progress();
   const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
   CompileOptions compile = HONE_TRY(compile_options(graph, model, inputs.bindings, options));
@@ -72,7 +69,7 @@ Status bench_graph(const Model& model, const RunInputs& inputs, const NativeOpti
   std::optional<Caller> caller;
   const double first = HONE_TRY(measure_once([&]() -> Status {
     caller.emplace(HONE_TRY(compilation.executable()), inputs.tensors);
-    if (request.donates) HONE_TRY(caller->give_up());
+    HONE_TRY(caller->prepare());
     return caller->run();
   }));
   const Timing timing =
@@ -100,16 +97,16 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   HONE_TRY(check_runs_here(options.target));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Request request = {arguments.real("seconds"), arguments.given("donate"),
-                           arguments.given("profile")};
-  if (single_graph(source.model) == nullptr && (request.donates || request.is_profiled))
-    return no_single_graph(source.model, request.donates ? "--donate" : "--profile");
+  const Request request = {arguments.real("seconds"), arguments.given("profile")};
+  const bool donates = arguments.given("donate");
+  if (donates && single_graph(source.model) == nullptr)
+    return no_single_graph(source.model, "--donate");
   const RunInputs inputs =
       HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
-  if (request.donates || request.is_profiled)
-    return bench_graph(source.model, inputs, options, request, console);
+  if (donates) return bench_donating(source.model, inputs, options, request, console);
 
   NativeModel model = HONE_TRY(native_model(source.model, inputs, options, console));
+  if (request.is_profiled) model.engine().keep_code();
   auto run = [&]() -> Status {
     HONE_TRY(model.run(inputs.tensors));
     return {};
@@ -118,6 +115,12 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   const Timing timing = HONE_TRY(measure(request.seconds, console.cancel(), run));
   console.print("{}\n", timing.to_string());
   console.note("compiled and run once in {}", format_seconds(first));
+  if (!request.is_profiled) return {};
+
+  model.engine().start_profile();
+  const Timing profiled = HONE_TRY(measure(request.seconds, console.cancel(), run));
+  const auto runs = static_cast<int64_t>(profiled.seconds.size());
+  console.write(HONE_TRY(profile_text(model.engine(), runs, options.target, kRows)));
   return {};
 }
 

@@ -15,6 +15,8 @@
 #include "report/summary_text.h"
 #include "zoo/inputs.h"
 
+#include <functional>
+
 namespace hone::cli {
 namespace {
 
@@ -40,18 +42,35 @@ Result<std::string> stage_table(std::span<const StageTime> times, Compilation& c
   return table.to_string();
 }
 
+// The same of all graphs of a model together: how long it took, and for how many of them.
+std::string stage_table(std::span<const StageTime> times) {
+  TextTable table("lrr", {"stage", "time", "graphs"});
+  for (Stage stage : kStages) {
+    double seconds = 0;
+    int64_t graphs = 0;
+    for (const StageTime& time : times) {
+      if (time.stage != stage) continue;
+      seconds += time.seconds;
+      ++graphs;
+    }
+    if (graphs > 0)
+      table.add_row({std::string(name(stage)), format_seconds(seconds), std::to_string(graphs)});
+  }
+  return table.to_string();
+}
+
 // Holds the outputs against the reference; a row each.
-Result<std::string> accuracy_table(const Graph& graph, std::span<const Tensor> inputs,
+Result<std::string> accuracy_table(const Model& model, const RunInputs& inputs,
                                    std::span<const Tensor> outputs, Console& console,
                                    bool& is_good) {
   std::vector<Tensor> reference[2];
   for (size_t i = 0; i < 2; ++i) {
     const Numerics numerics = i == 0 ? Numerics::wide : Numerics::fp32;
-    reference[i] = HONE_TRY(evaluate_with_progress(
-        graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true}, console));
+    reference[i] = HONE_TRY(
+        evaluate_on(model, inputs, {.numerics = numerics, .real_outputs_as_f64 = true}, console));
   }
   TextTable table("llrrl", {"output", "type", "error", "allowed", ""});
-  const std::vector<std::string> names = output_names(graph);
+  const std::vector<std::string> names = names_of_outputs(model);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const AccuracyRun run = {outputs[i], reference[0][i], reference[1][i]};
     const Accuracy result = HONE_TRY(accuracy({&run, 1}));
@@ -62,50 +81,81 @@ Result<std::string> accuracy_table(const Graph& graph, std::span<const Tensor> i
   return table.to_string();
 }
 
+// A model that was run once, and runs again.
+struct Running {
+  std::vector<Tensor> outputs;
+  std::function<Result<std::vector<Tensor>>()> run;
+};
+
+// Both describe the model once nothing can be wrong with the command line any more, and tell of
+// compiling it.
+
+Result<Running> start_graph(const Model& model, const RunInputs& inputs,
+                            const NativeOptions& native, std::string_view title, Console& console) {
+  const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
+  std::vector<StageTime> times;
+  CompileOptions options = HONE_TRY(compile_options(graph, model, inputs.bindings, native));
+  options.cancel = &console.cancel();
+  options.observer = noting(times);
+  Compilation compilation(graph, native.target, options);
+  HONE_TRY(compilation.plan());
+  console.print("{}\n\n{}\n", title, summary_text(HONE_TRY(summarize(graph))));
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  console.print("{}\n", HONE_TRY(stage_table(times, compilation, native.target)));
+  const auto run = [executable, &inputs] { return executable->run(inputs.tensors); };
+  return Running{HONE_TRY(run()), run};
+}
+
+// Segments are compiled when they are run.
+Result<Running> start_segments(const Model& model, const RunInputs& inputs,
+                               const NativeOptions& options, std::string_view title,
+                               Console& console) {
+  const auto times = std::make_shared<std::vector<StageTime>>();
+  const auto note = [times](Stage stage, double seconds) { times->push_back({stage, seconds}); };
+  const auto native =
+      std::make_shared<NativeModel>( HONE_TRY(native_model(model, inputs, options, console, note)));
+  const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
+  console.print("{}\n\n{}\n", title, HONE_TRY(model_text(sized)));
+  const auto run = [native, &inputs] { return native->run(inputs.tensors); };
+  Running running = {HONE_TRY(run()), run};
+  console.print("{}\n", stage_table(*times));
+  return running;
+}
+
 }  // namespace
 
 // What `hone` does without a command: the whole way of one model.
 Status cmd_demo(const Arguments& arguments, Console& console) {
   const bool is_given = arguments.command().name == "demo" && arguments.given("MODEL");
-  const std::string model = is_given ? arguments.text("MODEL") : std::string(kModel);
+  const std::string name = is_given ? arguments.text("MODEL") : std::string(kModel);
   // Times are those of the work, unless a cache is asked for.
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
   HONE_TRY(check_runs_here(native.target));
-  const Source source = HONE_TRY(load_model_source(model, sizes_of(arguments), console));
-  const Graph* open = single_graph(source.model);
-  if (open == nullptr) return no_single_graph(source.model, "'hone demo'");
-  const Bindings sizes = HONE_TRY(all_size_bindings(*open, source.open, console));
-  const Graph graph = HONE_TRY(specialize(*open, sizes));
+  const Source source = HONE_TRY(load_model_source(name, sizes_of(arguments), console));
+  const Model& model = source.model;
+  const Graph face = face_of(model);
+  RunInputs inputs;
+  inputs.chosen = HONE_TRY(size_bindings(face, source.open, console));
+  inputs.bindings = HONE_TRY(all_size_bindings(face, source.open, console));
+  inputs.tensors = HONE_TRY(random_inputs(face, 0, inputs.bindings));
 
-  std::vector<StageTime> times;
-  CompileOptions options = HONE_TRY(compile_options(graph, source.model, sizes, native));
-  options.cancel = &console.cancel();
-  options.observer = noting(times);
-  Compilation compilation(graph, native.target, options);
-  HONE_TRY(compilation.plan());
-
-  // Describe, once nothing can be wrong with the command line any more.
-  console.print("hone {}: {}\n\n", HONE_VERSION, console.styled(Style::bold, model));
-  console.print("{}\n", summary_text(HONE_TRY(summarize(graph))));
-
-  // Compile.
-  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
-  console.print("{}\n", HONE_TRY(stage_table(times, compilation, native.target)));
+  const std::string title =
+      fmt::format("hone {}: {}", HONE_VERSION, console.styled(Style::bold, name));
+  const auto start = single_graph(model) != nullptr ? start_graph : start_segments;
+  const Running running = HONE_TRY(start(model, inputs, native, title, console));
 
   // Check.
-  const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 0));
-  const std::vector<Tensor> outputs = HONE_TRY(executable->run(inputs));
   bool is_good = true;
-  console.print("{}\n", HONE_TRY(accuracy_table(graph, inputs, outputs, console, is_good)));
+  console.print("{}\n", HONE_TRY(accuracy_table(model, inputs, running.outputs, console, is_good)));
 
   // Measure.
   const Timing timing = HONE_TRY(measure(
       kSeconds, console.cancel(),
       [&]() -> Status {
-        HONE_TRY(executable->run(inputs));
+        HONE_TRY(running.run());
         return {};
       }));
-  console.print("native  {}, digest {:016x}\n\n", timing.to_string(), digest(outputs));
+  console.print("native  {}, digest {:016x}\n\n", timing.to_string(), digest(running.outputs));
   console.write(
       "Next:\n"
       "  hone zoo list                     the built-in models\n"

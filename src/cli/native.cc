@@ -155,7 +155,8 @@ Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
 }  // namespace
 
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
-                                 const NativeOptions& options, Console& console) {
+                                 const NativeOptions& options, Console& console,
+                                 std::function<void(Stage, double)> observer) {
   HONE_TRY(check_runs_here(options.target));
   PlannedModel planned = HONE_TRY(planned_model(model, inputs, options));
 
@@ -166,6 +167,7 @@ Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr);
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
+  compile.observer = std::move(observer);
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
   if (is_single) {
     native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;

@@ -6,6 +6,7 @@
 #include "compile/native_engine.h"
 #include "ir/model.h"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,10 +51,11 @@ Status check_runs_here(const Target& target);
 class NativeModel {
  public:
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  NativeEngine& engine() { return *engine_; }
 
  private:
   friend Result<NativeModel> native_model(const Model&, const RunInputs&, const NativeOptions&,
-                                          Console&);
+                                          Console&, std::function<void(Stage, double)>);
   std::shared_ptr<Progress> progress_;
   const CancelToken* cancel_ = nullptr;
   std::shared_ptr<NativeEngine> engine_;
@@ -61,9 +63,11 @@ class NativeModel {
   std::shared_ptr<ModelRunner> runner_;  // if it is not
 };
 // Sizes are bound to those of the inputs, unless the plans are for the model with all its sizes
-// open, or all but those that were chosen. The options outlive the model.
+// open, or all but those that were chosen. The options outlive the model, and so does what the
+// observer of its compilations needs.
 Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
-                                 const NativeOptions& options, Console& console);
+                                 const NativeOptions& options, Console& console,
+                                 std::function<void(Stage, double)> observer = {});
 
 // One run.
 Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,

@@ -22,11 +22,24 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
   if (known != sized_.end()) {
     sized_.splice(sized_.begin(), sized_, known);
   } else {
-    const Bindings sizes = HONE_TRY(bind_inputs(*graph, types));
-    sized_.push_front({graph, std::move(types), HONE_TRY(make(graph, sizes))});
+    sized_.push_front(HONE_TRY(make(graph, std::move(types))));
     if (sized_.size() > room_.executables) sized_.pop_back();
   }
-  return sized_.front().executable->run(inputs, {.cancel = options_.cancel});
+  Sized& sized = sized_.front();
+  RunOptions run = {.cancel = options_.cancel};
+  if (is_profiled_) {
+    run.profile = &sized.profile;
+    ++sized.profiled_runs;
+  }
+  return sized.executable->run(inputs, run);
+}
+
+std::vector<NativeEngine::GraphProfile> NativeEngine::profiles() const {
+  std::vector<GraphProfile> profiles;
+  for (const Sized& one : sized_)
+    if (one.profiled_runs > 0)
+      profiles.push_back({one.graph->name(), one.sizes, one.profiled_runs, one.profile, one.code});
+  return profiles;
 }
 
 CompileOptions NativeEngine::options_of(const Graph* graph) const {
@@ -38,20 +51,25 @@ CompileOptions NativeEngine::options_of(const Graph* graph) const {
   return options;
 }
 
-Result<std::shared_ptr<const Executable>> NativeEngine::make(const GraphRef& graph,
-                                                             const Bindings& sizes) {
-  if (!graph->is_static()) {
-    if (Compilation* code = HONE_TRY(open_code(graph))) {
-      const Image image = HONE_TRY(code->image_for(sizes));
-      return Executable::load(image, {.team = options_.team});
-    }
+Result<NativeEngine::Sized> NativeEngine::make(const GraphRef& graph, std::vector<Type> types) {
+  Sized made = {.graph = graph, .types = std::move(types)};
+  made.sizes = HONE_TRY(bind_inputs(*graph, made.types));
+  std::shared_ptr<Compilation> code;
+  if (!graph->is_static()) code = HONE_TRY(open_code(graph));
+  if (code != nullptr) {
+    const Image image = HONE_TRY(code->image_for(made.sizes));
+    made.executable = HONE_TRY(Executable::load(image, {.team = options_.team}));
+  } else {
+    ++compiled_;
+    code = std::make_shared<Compilation>(HONE_TRY(specialize(*graph, made.sizes)), target_,
+                                         options_of(graph.get()));
+    made.executable = HONE_TRY(code->executable());
   }
-  ++compiled_;
-  Graph sized = HONE_TRY(specialize(*graph, sizes));
-  return Compilation(std::move(sized), target_, options_of(graph.get())).executable();
+  if (keeps_code_) made.code = std::move(code);
+  return made;
 }
 
-Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
+Result<std::shared_ptr<Compilation>> NativeEngine::open_code(const GraphRef& graph) {
   const auto given = plans_.find(graph.get());
   const Plan& plan = given == plans_.end() ? options_.plan : given->second.plan;
   const bool is_planned = plan.graph_hash != 0;
@@ -59,21 +77,21 @@ Result<Compilation*> NativeEngine::open_code(const GraphRef& graph) {
   if (met == open_.end()) {
     open_.push_front({graph, nullptr});
     if (open_.size() > room_.graphs) open_.pop_back();
-    if (!is_planned) return nullptr;
+    if (!is_planned) return std::shared_ptr<Compilation>();
     met = open_.begin();
   }
   open_.splice(open_.begin(), open_, met);
   Open& open = open_.front();
-  if (open.compilation != nullptr || open.is_refused) return open.compilation.get();
-  auto compilation = std::make_unique<Compilation>(*graph, target_, options_of(graph.get()));
+  if (open.compilation != nullptr || open.is_refused) return open.compilation;
+  auto compilation = std::make_shared<Compilation>(*graph, target_, options_of(graph.get()));
   if (const auto kernels = compilation->kernels(); !kernels.ok()) {
     if (is_planned || kernels.error().code() != ErrorCode::unsupported) return kernels.error();
     open.is_refused = true;
-    return nullptr;
+    return std::shared_ptr<Compilation>();
   }
   ++compiled_;
   open.compilation = std::move(compilation);
-  return open.compilation.get();
+  return open.compilation;
 }
 
 }  // namespace hone

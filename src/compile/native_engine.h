@@ -33,6 +33,20 @@ class NativeEngine : public GraphEngine {
   // others.
   void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
+  // From then on, what is made is kept with what it was made from, for profiles().
+  void keep_code() { keeps_code_ = true; }
+  // From then on, runs are timed command by command.
+  void start_profile() { is_profiled_ = true; }
+  // What runs of a graph for inputs of some sizes took.
+  struct GraphProfile {
+    std::string name;
+    Bindings sizes;  // of the graph's symbols
+    int64_t runs = 0;
+    Profile times;
+    std::shared_ptr<Compilation> code;  // for these sizes, or for all
+  };
+  // Of all graphs that were run since, as long as their executables are kept.
+  std::vector<GraphProfile> profiles() const;
   // How often code was made so far.
   int64_t compiled() const { return compiled_; }
   size_t executables() const { return sized_.size(); }  // that are kept
@@ -41,18 +55,22 @@ class NativeEngine : public GraphEngine {
   struct Sized {
     GraphRef graph;
     std::vector<Type> types;  // of the inputs
-    std::shared_ptr<const Executable> executable;
+    Bindings sizes = {};
+    std::shared_ptr<const Executable> executable = nullptr;
+    std::shared_ptr<Compilation> code = nullptr;  // if it is kept
+    int64_t profiled_runs = 0;
+    Profile profile = {};
   };
   struct Open {
     GraphRef graph;
-    std::unique_ptr<Compilation> compilation;  // null: met once; or only sizes make it compilable
+    std::shared_ptr<Compilation> compilation;  // null: met once; or only sizes make it compilable
     bool is_refused = false;
   };
 
-  Result<std::shared_ptr<const Executable>> make(const GraphRef& graph, const Bindings& sizes);
+  Result<Sized> make(const GraphRef& graph, std::vector<Type> types);
   CompileOptions options_of(const Graph* graph) const;
   // The code for all sizes; null if there is none.
-  Result<Compilation*> open_code(const GraphRef& graph);
+  Result<std::shared_ptr<Compilation>> open_code(const GraphRef& graph);
 
   const Target target_;
   CompileOptions options_;
@@ -61,6 +79,8 @@ class NativeEngine : public GraphEngine {
   std::list<Sized> sized_;
   std::list<Open> open_;
   int64_t compiled_ = 0;
+  bool keeps_code_ = false;
+  bool is_profiled_ = false;
 };
 
 }  // namespace hone

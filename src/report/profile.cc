@@ -26,8 +26,9 @@ struct Planned {
 // By name of the command; names that several regions use are left out.
 class PlannedCommands {
  public:
-  static Result<PlannedCommands> of(const Graph& graph, const Plan& plan, const Cost& cost) {
-    PlannedCommands commands(plan, cost);
+  static Result<PlannedCommands> of(const Graph& graph, const Plan& plan, const Cost& cost,
+                                    const Bindings& sizes) {
+    PlannedCommands commands(plan, cost, sizes);
     HONE_TRY(commands.add(graph, plan));
     return commands;
   }
@@ -38,7 +39,8 @@ class PlannedCommands {
   }
 
  private:
-  PlannedCommands(const Plan& whole, const Cost& cost) : whole_(whole), cost_(cost) {}
+  PlannedCommands(const Plan& whole, const Cost& cost, const Bindings& sizes)
+      : whole_(whole), cost_(cost), sizes_(sizes) {}
 
   Status add(const Graph& graph, const Plan& plan) {
     const PlannedGraph planned = HONE_TRY(hone::planned(plan, graph));
@@ -47,12 +49,13 @@ class PlannedCommands {
       const auto [entry, is_new] = by_name_.try_emplace(step.name);
       if (!is_new) entry->second.reset();
       if (!is_new || !step.is_kernel || step.writes.empty()) continue;
-      const KernelBody body = body_of(planned, users, step);
+      KernelBody body = body_of(planned, users, step);
       const uint64_t hash = kernel_hash(body);
       const auto schedule = whole_.schedule.find(hash);
       if (schedule == whole_.schedule.end()) continue;
-      entry->second = {work_of(*planned.graph, step.nodes, step.writes).inherent,
-                       planned.graph->type(step.writes[0]), hash, name(schedule->second.algorithm),
+      if (!sizes_.empty()) body.graph = HONE_TRY(specialize(body.graph, sizes_));
+      entry->second = {work_of(body).inherent, body.graph.type(body.graph.outputs()[0]), hash,
+                       name(schedule->second.algorithm),
                        cost_.launch(body, schedule->second, whole_.threads.value_or(1))};
     }
     for (const RegionRef& region : regions_of(graph))
@@ -62,6 +65,7 @@ class PlannedCommands {
 
   const Plan& whole_;
   const Cost& cost_;
+  const Bindings& sizes_;
   std::map<std::string, std::optional<Planned>> by_name_;
 };
 
@@ -87,14 +91,15 @@ std::vector<Row> rows_of(std::span<const CommandTime> times) {
 }
 
 std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
+std::string share(double part, double all) { return percent(all > 0 ? part / all : 0); }
 
 }  // namespace
 
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
-                                  size_t most) {
+                                  size_t most, const Bindings& sizes) {
   const AnalyticCost cost(target);
-  const PlannedCommands commands = HONE_TRY(PlannedCommands::of(graph, plan, cost));
+  const PlannedCommands commands = HONE_TRY(PlannedCommands::of(graph, plan, cost, sizes));
   const double peak = target.peak(DType::f32) * static_cast<double>(plan.threads.value_or(1));
   const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
   const std::vector<Row> rows = rows_of(times);
@@ -113,23 +118,86 @@ Result<std::string> profile_table(std::span<const CommandTime> times, int64_t ru
     cells[1] = row.first->command;
     cells[2] = fmt::format("{:.4g}", static_cast<double>(row.runs) * a_run);
     cells[6] = time_of(row.seconds);
-    cells[7] = percent(row.seconds / total);
+    cells[7] = share(row.seconds, total);
     if (const Planned* planned = commands.find(row.first->command); planned && !is_copy) {
-      const double rate = planned->operations * static_cast<double>(row.runs) / row.seconds;
       cells[3] = planned->result.to_string();
       cells[4] = planned->algorithm;
       cells[5] = fmt::format("0x{:016x}", planned->hash);
       cells[8] = time_of(planned->price * static_cast<double>(row.runs));
-      cells[9] = fmt::format("{:.1f}", rate / 1e9);
-      if (peak > 0) cells[10] = percent(rate / peak);
+      if (row.seconds > 0) {
+        const double rate = planned->operations * static_cast<double>(row.runs) / row.seconds;
+        cells[9] = fmt::format("{:.1f}", rate / 1e9);
+        if (peak > 0) cells[10] = percent(rate / peak);
+      }
     }
     table.add_row(std::move(cells));
   }
   if (rows.size() > most)
     table.add_row({fmt::format("{} others", rows.size() - most), "", "", "", "", "", time_of(rest),
-                   percent(rest / total), "", "", ""});
+                   share(rest, total), "", "", ""});
   table.add_row({"all", "", "", "", "", "", time_of(total), "", "", "", ""});
   return table.to_string();
+}
+
+namespace {
+
+constexpr size_t kSegmentTables = 5;
+
+using GraphProfile = NativeEngine::GraphProfile;
+
+double seconds_of(const GraphProfile& one) {
+  double seconds = 0;
+  for (const CommandTime& time : one.times) seconds += time.least * static_cast<double>(time.runs);
+  return seconds;
+}
+
+std::string sizes_text(const Bindings& sizes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, size] : sizes)
+    texts.push_back(fmt::format("{} = {}", name, size.to_string()));
+  return join(texts, ", ");
+}
+
+// Code for these sizes has them as numbers.
+Result<std::string> table_of(const GraphProfile& one, int64_t runs, const Target& target,
+                             size_t most) {
+  const Graph& graph = *HONE_TRY(one.code->graph());
+  return profile_table(one.times, runs, graph, *HONE_TRY(one.code->plan()), target, most,
+                       graph.is_static() ? Bindings() : one.sizes);
+}
+
+}  // namespace
+
+Result<std::string> profile_text(const NativeEngine& engine, int64_t runs, const Target& target,
+                                 size_t most) {
+  std::vector<GraphProfile> all = engine.profiles();
+  if (all.size() == 1) return table_of(all[0], runs, target, most);
+  std::ranges::sort(all, std::greater<>(), seconds_of);
+  const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
+  double total = 0;
+  for (const GraphProfile& one : all) total += seconds_of(one);
+  const auto time_of = [&](double seconds) { return format_seconds(seconds * a_run); };
+  TextTable table("llrrr", {"segment", "sizes", "runs", "time", "share"});
+  double rest = total;
+  for (const GraphProfile& one : std::span(all).first(std::min(most, all.size()))) {
+    const double seconds = seconds_of(one);
+    rest -= seconds;
+    table.add_row({excerpt(one.name), sizes_text(one.sizes),
+                   fmt::format("{:.4g}", static_cast<double>(one.runs) * a_run), time_of(seconds),
+                   share(seconds, total)});
+  }
+  if (all.size() > most)
+    table.add_row(
+        {fmt::format("{} others", all.size() - most), "", "", time_of(rest), share(rest, total)});
+  table.add_row({"all", "", "", time_of(total), ""});
+  std::string text = table.to_string();
+  for (const GraphProfile& one : std::span(all).first(std::min(kSegmentTables, all.size()))) {
+    if (one.times.empty()) continue;
+    text += fmt::format("\n# segment {}{}{}\n", excerpt(one.name), one.sizes.empty() ? "" : ", ",
+                        sizes_text(one.sizes));
+    text += HONE_TRY(table_of(one, runs, target, most));
+  }
+  return text;
 }
 
 }  // namespace hone

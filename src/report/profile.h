@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "compile/native_engine.h"
+
 #include "plan/plan.h"
 #include "runtime/executable.h"
 
@@ -15,10 +17,15 @@ namespace hone {
 // and how often a run does; what it writes; algorithm and key of its schedule; the time in a run,
 // which counts the fastest of each command, and its share of all; what its analytic price had told;
 // and operations per second, also as a share of the f32 peak that the target states for the plan's
-// threads. `times` are of `runs`
-// runs of the static, prepared graph under the complete plan.
+// threads. `times` are of `runs` runs of the prepared graph, for these sizes, under the complete
+// plan.
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
-                                  size_t most);
+                                  size_t most, const Bindings& sizes = {});
+
+// Of `runs` runs of a model on an engine that keeps code: the table of its only graph, or one of
+// the segments, and those of the few that take longest.
+Result<std::string> profile_text(const NativeEngine& engine, int64_t runs, const Target& target,
+                                 size_t most);
 
 }  // namespace hone

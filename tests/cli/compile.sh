@@ -102,11 +102,13 @@ compile "$open" --dim N=1 | grep >/dev/null "^image"
 # The plan of a graph with open sizes serves all sizes; what is made for some says so.
 compile "$open" --emit plan >open.plan
 compile "$open" --dim N=2 --emit plan >two.plan
-for command in run check "bench --seconds 0.01"; do
+for command in run check "bench --seconds 0.01" "bench --seconds 0.01 --profile"; do
   # shellcheck disable=SC2086
   "$HONE" $command "$open" --dim N=3 --plan open.plan --cache none >out 2>err
   [[ -s out ]]
 done
+# Of the last command: types and prices are those of the sizes that ran.
+grep -Eq "^dot_.* f32\[3, 10\] .* 0x[0-9a-f]{16} " out
 "$HONE" run "$open" --dim N=2 --plan two.plan --cache none >out 2>err
 for command in compile demo reduce; do
   hint="it is for open sizes; 'hone compile' with --dim N=2 makes one for these"

@@ -86,13 +86,30 @@ grep -qF "# segment 2 of 2: step" out
 "$HONE" compile loop.hone --emit object -o objects --cache none 2>/dev/null
 [[ -s objects/segment2/kernel0.o ]]
 "$HONE" compile loop.hone --stop-after plan | grep -c "^plan " | grep -qx 2
-for arguments in "demo loop.hone" "bench loop.hone --profile"; do
+for arguments in "bench loop.hone --donate" "bench loop.hone --donate --profile"; do
   code=0
   # shellcheck disable=SC2086
   "$HONE" $arguments >out 2>err || code=$?
   [[ $code == 4 && ! -s out ]]
   grep -q "a tree of segments" err
 done
+
+# A profile says which segments take how long, and their kernels; the demo shows all of the way.
+native bench loop.hone --seconds 0.01 --profile --input trips=i64=3 --input start=f32=5 >out
+grep -Eq "^segment +sizes +runs +time +share$" out
+grep -Eq "^step +3 +[0-9.]+ [a-z]+ +[0-9.]+%$" out
+grep -Eq "^initial +1 " out
+grep -qx "# segment step" out
+grep -Eq "^add_compare +k1 +3 +f32\[\] +nest +0x[0-9a-f]{16} " out
+[[ $(grep -Ec "^all " out) == 3 ]]
+"$HONE" demo loop.hone --plan whole.plan >out
+grep -qx "model loop\\\\x1b" out
+grep -Eq "^kernels +[0-9.]+ [a-z]+ +2$" out
+grep -Eq "^end +f32\[\] .* ok$" out
+grep -Eq "^native +median " out
+code=0
+"$HONE" demo loop.hone --plan hash.plan >out 2>err || code=$?
+[[ $code == 3 && ! -s out ]]
 
 # A plan that leaves some of the model's sizes open serves all of these.
 cat >some.hone <<'END'

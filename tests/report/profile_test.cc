@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compile/native_engine.h"
 #include "ir/text.h"
 #include "plan/prepare.h"
 #include "planner/planner.h"
@@ -59,6 +60,54 @@ TEST(Profile, SumsUpWhatItLeavesOut) {
   const std::string text = profile_table(times, 1, graph, plan, target(), 1).value();
   EXPECT_THAT(text, ContainsRegex("z +c +1 +4.00 ms +50.0%\n2 others +4.00 ms +50.0%\n"));
   EXPECT_THAT(text, Not(HasSubstr("\ny ")));
+}
+
+// Under a plan for all sizes, a kernel is told as it is for those that ran.
+TEST(Profile, OfOpenSizesIsOfThoseThatRan) {
+  const Graph open = prepare(parse_graph("graph @g(%x: f32[N, 64]) -> f32[N, 64] where N in 1..512 "
+                                         "{ %y = exp %x return %y }")
+                                 .value())
+                         .value();
+  const Plan plan = complete(open, {}, target()).value();
+  const Profile times = {{plan.fuse[0].kernel, "exp", 1, 1e-3, 1e-3}};
+  const auto text = [&](int64_t rows) {
+    return profile_table(times, 1, open, plan, target(), 10, {{"N", Dim(rows)}}).value();
+  };
+  EXPECT_THAT(text(500), ContainsRegex("exp .* f32.500, 64. .*%"));
+  EXPECT_NE(text(500).substr(text(500).find("100.0%")), text(50).substr(text(50).find("100.0%")));
+}
+
+TEST(Profile, OfSeveralGraphsAndSizesTellsEach) {
+  const auto graph = [](std::string_view name) {
+    return std::make_shared<const Graph>(
+        parse_graph(fmt::format("graph @{}(%x: f32[N, 64]) -> f32[N, 64] where N in 1..512 {{ "
+                                "%y = exp %x return %y }}",
+                                name))
+            .value());
+  };
+  const GraphRef first = graph("first"), second = graph("second");
+  NativeEngine engine(host_target().value());
+  engine.keep_code();
+  const auto run = [&](const GraphRef& graph, int64_t rows, int times) {
+    const Tensor x = Tensor::zeros(Type::get(DType::f32, {rows, 64}));
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(engine.run(graph, {&x, 1}).ok());
+  };
+  run(second, 100, 1);
+  EXPECT_THAT(engine.profiles(), testing::IsEmpty());
+  engine.start_profile();
+  run(first, 100, 6);
+  EXPECT_THAT(profile_text(engine, 3, host_target().value(), 10).value(),
+              testing::StartsWith("kernel "));
+  run(first, 500, 3);  // by code for all sizes
+  run(second, 200, 3);
+  const std::string text = profile_text(engine, 3, host_target().value(), 10).value();
+  EXPECT_THAT(text, testing::StartsWith("segment "));
+  EXPECT_THAT(text, ContainsRegex("\nfirst +N = 100 +2 +[0-9.]+ [a-z]+ +[0-9.]+%\n"));
+  EXPECT_THAT(text, ContainsRegex("\nfirst +N = 500 +1 "));
+  EXPECT_THAT(text, ContainsRegex("\nsecond +N = 200 +1 "));
+  EXPECT_THAT(text, Not(HasSubstr("second  N = 100")));
+  EXPECT_THAT(text, ContainsRegex("\n# segment first, N = 500\nkernel .*\nexp .* f32.500, 64. "
+                                  ".* 0x[0-9a-f]+ .*[0-9]+ [mun]s\n"));
 }
 
 }  // namespace
