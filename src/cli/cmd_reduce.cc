@@ -6,8 +6,13 @@
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "ir/reference/evaluate_model.h"
 #include "plan/prepare.h"
 #include "report/reduce.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
 
 namespace hone::cli {
 namespace {
@@ -22,31 +27,137 @@ bool names_model(std::string_view name) {
   return name.starts_with("zoo:") || name.ends_with(".hone") || name.ends_with(".onnx");
 }
 
+// A case and what it comes to.
+struct Judged {
+  DifferentialCase one;
+  DifferentialOutcome outcome;
+};
+
+// Runs the graphs of a model by the reference, and each as a case of its own until one fails: once
+// for each of the sizes that it meets, the first as numbers, the others by code for all sizes, as
+// NativeEngine has it.
+class SegmentJudge : public GraphEngine {
+ public:
+  SegmentJudge(const NativeOptions& native, const CaseProcess& process, Console& console)
+      : native_(native), process_(process), cancel_(console.cancel()) {}
+
+  void set_plan(const Graph* graph, const PlacedPlan* plan) { plans_[graph] = plan; }
+
+  Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override {
+    std::vector<Type> types;
+    for (const Tensor& input : inputs) types.push_back(input.type());
+    Met& met = met_[graph];
+    if (std::ranges::find(met, types) == met.end()) {
+      const bool is_first = met.empty();
+      HONE_TRY(judge(graph, types, inputs, is_first));
+      met.push_back(std::move(types));
+    }
+    return evaluate(*graph, inputs, {.cancel = &cancel_});
+  }
+
+  std::optional<Judged>& failing() { return failing_; }
+  int64_t judged() const { return judged_; }
+
+ private:
+  using Met = std::vector<std::vector<Type>>;  // the types of inputs
+
+  Status judge(const GraphRef& graph, std::span<const Type> types, std::span<const Tensor> inputs,
+               bool is_first) {
+    const auto given = plans_.find(graph.get());
+    Plan plan = compile_options(native_, given == plans_.end() ? nullptr : given->second).plan;
+    const bool is_open = plan.graph_hash != 0 || !is_first;
+    plan.graph_hash = 0;  // fits; as for a single graph
+    const Bindings sizes = is_open ? Bindings() : HONE_TRY(bind_inputs(*graph, types));
+    DifferentialCase one = {.graph = HONE_TRY(specialize(*graph, sizes)),
+                            .inputs = {inputs.begin(), inputs.end()},
+                            .plan = std::move(plan),
+                            .isa = native_.target.isa,
+                            .judge = Judge::accurate};
+    ++judged_;
+    DifferentialOutcome outcome = process_.run(one);
+    HONE_TRY(cancel_.check());
+    if (!is_failure(outcome.verdict)) return {};
+    failing_ = {std::move(one), std::move(outcome)};
+    return check_failed("segment '{}' fails", excerpt(graph->name()));  // ends the run
+  }
+
+  const NativeOptions& native_;
+  const CaseProcess& process_;
+  const CancelToken& cancel_;
+  std::map<const Graph*, const PlacedPlan*> plans_;
+  std::map<GraphRef, Met> met_;
+  std::optional<Judged> failing_;
+  int64_t judged_ = 0;
+};
+
+// None if no segment fails on its own.
+Result<std::optional<Judged>> failing_segment(const Model& model, const RunInputs& inputs,
+                                              const NativeOptions& native,
+                                              const CaseProcess& process, Console& console) {
+  Model bound = HONE_TRY(with_sizes(model, inputs.bindings));
+  const std::vector<const Graph*> graphs = graphs_of(bound);
+  const std::vector<const PlacedPlan*> plans =
+      HONE_TRY(plans_of(graphs, model, inputs.bindings, native));
+  const auto judge = std::make_shared<SegmentJudge>(native, process, console);
+  for (size_t i = 0; i < graphs.size(); ++i) judge->set_plan(graphs[i], plans[i]);
+  const Result<std::vector<Tensor>> outputs =
+      ModelRunner(std::move(bound), judge).run(inputs.tensors, {.cancel = &console.cancel()});
+  if (judge->failing()) {
+    console.note("segment '{}'", excerpt(judge->failing()->one.graph.name()));
+    return std::move(judge->failing());
+  }
+  if (!outputs.ok()) return outputs.error();
+  console.note("no segment fails on its own; {} cases were tried", judge->judged());
+  return std::optional<Judged>();
+}
+
+Status check_has(Isa isa, const Target& host) {
+  if (isa <= host.isa) return {};
+  return unsupported("the case needs {}, this machine has {}", name(isa), name(host.isa));
+}
+
+Result<std::optional<Judged>> judged(DifferentialCase one, const CaseProcess& process,
+                                     Console& console) {
+  DifferentialOutcome outcome = process.run(one);
+  HONE_TRY(console.cancel().check());
+  if (is_failure(outcome.verdict)) return std::optional(Judged{std::move(one), std::move(outcome)});
+  console.note("the case does not fail: {}", name(outcome.verdict));
+  return std::optional<Judged>();
+}
+
 // As `hone check` runs it. A plan is one for the sizes of the run.
-Result<DifferentialCase> case_of_model(const Arguments& arguments, Console& console) {
+Result<std::optional<Judged>> failing_model(const Arguments& arguments, const Target& host,
+                                            const CaseProcess& process, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
+  HONE_TRY(check_has(native.target.isa, host));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("CASE"), sizes_of(arguments), console));
+  RunInputs inputs =
+      HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
   const Graph* graph = single_graph(source.model);
-  if (graph == nullptr) return no_single_graph(source.model, "'hone reduce'");
-  RunInputs inputs = HONE_TRY(resolve_inputs(*graph, source.open, arguments, console));
+  if (graph == nullptr) return failing_segment(source.model, inputs, native, process, console);
   Graph sized = HONE_TRY(specialize(*graph, inputs.bindings));
   Plan plan = HONE_TRY(compile_options(sized, source.model, inputs.bindings, native)).plan;
   plan.graph_hash = 0;  // fits; the case's text spells weights out, which have other hashes then
-  return DifferentialCase{.graph = std::move(sized),
-                          .inputs = std::move(inputs.tensors),
-                          .plan = std::move(plan),
-                          .isa = native.target.isa,
-                          .judge = Judge::accurate};
+  return judged({.graph = std::move(sized),
+                 .inputs = std::move(inputs.tensors),
+                 .plan = std::move(plan),
+                 .isa = native.target.isa,
+                 .judge = Judge::accurate},
+                process, console);
 }
 
-Result<DifferentialCase> case_of(const Arguments& arguments, Console& console) {
+// None if it does not fail, which is said.
+Result<std::optional<Judged>> failing_case(const Arguments& arguments, const Target& host,
+                                           const CaseProcess& process, Console& console) {
   const std::string name = arguments.text("CASE");
-  if (names_model(name)) return case_of_model(arguments, console);
+  if (names_model(name)) return failing_model(arguments, host, process, console);
   for (std::string_view option : {"plan", "isa", "input", "inputs", "seed", "dim", "shape"})
     if (arguments.given(option))
       return usage_error("--{} is for models, a case says that itself", option);
-  return read_case(name);
+  DifferentialCase one = HONE_TRY(read_case(name));
+  HONE_TRY(check_has(one.isa, host));
+  return judged(std::move(one), process, console);
 }
 
 // What a person's plan gets wrong is an answer, not a case.
@@ -60,17 +171,11 @@ Status check_given_plan(const DifferentialCase& one, const Target& host, const s
 }  // namespace
 
 Status cmd_reduce(const Arguments& arguments, Console& console) {
-  const DifferentialCase one = HONE_TRY(case_of(arguments, console));
   const Target host = HONE_TRY(host_target());
-  if (one.isa > host.isa)
-    return unsupported("the case needs {}, this machine has {}", name(one.isa), name(host.isa));
   const CaseProcess process(arguments.real("time-limit"), console.cancel());
-  const DifferentialOutcome before = process.run(one);
-  HONE_TRY(console.cancel().check());
-  if (!is_failure(before.verdict)) {
-    console.note("the case does not fail: {}", name(before.verdict));
-    return {};
-  }
+  const std::optional<Judged> found = HONE_TRY(failing_case(arguments, host, process, console));
+  if (!found) return {};
+  const auto& [one, before] = *found;
   if (before.verdict == Verdict::refused && arguments.given("plan"))
     HONE_TRY(check_given_plan(one, host, arguments.text("plan")));
   console.note("{}", trim(before.reason));

@@ -147,9 +147,7 @@ Result<Graph> load_source(const std::string& source, Console& console) {
 Error no_single_graph(const Model& model, std::string_view who) {
   return unsupported("'{}' is a tree of segments; {} takes a single graph", excerpt(model.name),
                      who)
-      .with_hint(
-          "'hone run', 'hone bench', 'hone check', 'hone compile' and 'hone demo' take such "
-          "models");
+      .with_hint("'hone run', 'bench', 'check', 'compile', 'demo' and 'reduce' take such models");
 }
 
 Graph face_of(const Model& model) {

@@ -132,6 +132,27 @@ code=0
 native run some.hone --input p=bool=1 --input x=3x4xf32=1 --plan some.plan >out 2>err || code=$?
 [[ $code == 3 ]] && grep -q "one that leaves some of them open wants the others from --dim$" err
 
+# Each segment is a case, for each of its sizes; one that fails is reduced.
+cat >grow.hone <<'END'
+model @grow(%trips: i64[], %x: f32[1]) -> (%end: f32[H]) where H in 0..64 {
+  %end = loop trip %trips with %state = %x {
+    %next = run %state graph @twice(%s: f32[S]) where S in 1..32 {
+      %n = concat %s, %s {axis = 0}
+      return %n
+    }
+    yield %next
+  }
+}
+END
+"$HONE" reduce grow.hone --input trips=i64=4 >out 2>err
+[[ ! -s out ]] && grep -qx "no segment fails on its own; 4 cases were tried" err
+"$HONE" reduce grow.hone --input trips=i64=4 --time-limit 0.001 -o small.case 2>err
+grep -qx "segment 'twice'" err
+grep -q "^case .* accurate" small.case
+code=0
+"$HONE" reduce loop.hone --plan bad.plan >out 2>err || code=$?
+[[ $code == 3 && ! -s out ]] && grep -qF "bad.plan" err && grep -q "5000 is outside of" err
+
 # A size that is known from the command line, and one that is not.
 cat >sizes.hone <<'END'
 model @sizes(%p: bool[], %x: f32[N]) -> (%y: f32[K]) where N in 4..8, K in 1..8 {
