@@ -44,13 +44,13 @@ class Pricer {
 
  private:
   Result<double> launch(const Kernel& kernel) const {
-    if (kernel.source == nullptr)
+    if (kernel.body == nullptr || !kernel.schedule)
       return unsupported("nobody knows what kernel '{}' was built from", kernel.tiles.name)
           .with_hint("prices are of programs that were lowered from a plan");
-    if (sizes_.empty()) return launch(kernel.source->body, kernel.source->schedule);
-    KernelBody body = kernel.source->body;
+    if (sizes_.empty()) return launch(*kernel.body, *kernel.schedule);
+    KernelBody body = *kernel.body;
     body.graph = HONE_TRY(specialize(body.graph, sizes_));
-    return launch(body, kernel.source->schedule);
+    return launch(body, *kernel.schedule);
   }
   double launch(const KernelBody& body, const Schedule& schedule) const {
     return cost_.launch(body, schedule, program_.threads);

@@ -6,15 +6,12 @@
 #include "base/text.h"
 #include "ir/text_parser.h"
 #include "plan/plan.h"
+#include "plan/schedule_text.h"
 
 // Recursive descent. Whether names and values fit a graph is left to check().
 
 namespace hone {
 namespace {
-
-constexpr int64_t kMaxPlanDim = 255;            // of schedules
-constexpr size_t kMaxScheduleList = 64;         // entries
-constexpr int64_t kMaxTile = int64_t{1} << 31;  // points
 
 class PlanParser {
  public:
@@ -126,59 +123,11 @@ class PlanParser {
     if (!is_new)
       return text_.at(place, bad_input("the schedule of 0x{:016x} is decided twice", key));
     HONE_TRY(text_.expect("="));
-    return schedule(at->second);
-  }
-
-  Status schedule(Schedule& schedule, bool is_stage = false) {
-    HONE_TRY(text_.expect("{"));
-    std::set<std::string_view> seen;
-    do {
-      const Token word = text_.peek();
-      if (word.kind != TokenKind::word) return text_.expected("a field of a schedule");
-      text_.take();
-      if (!seen.insert(word.text).second) return twice(word);
-      if (is_stage && word.is("stages"))
-        return text_.at(word, bad_input("a stage has no stages of its own"));
-      HONE_TRY(field(schedule, word));
-    } while (text_.eat(","));
-    if (!seen.contains("algorithm")) return text_.expected("the field 'algorithm'");
-    return text_.expect("}");
-  }
-
-  Status field(Schedule& schedule, const Token& word) {
-#define HONE_SCHEDULE_FIELD(member, ...) \
-  if (word.is(#member)) {                \
-    HONE_TRY(text_.expect("="));         \
-    return read(schedule.member);        \
-  }
-#include "plan/decisions.def"
-    std::vector<std::string_view> names;
-    for (const DecisionInfo& each : schedule_fields()) names.push_back(each.name);
-    return text_.at(word, bad_input("a schedule has no field '{}'", excerpt(word.text))
-                              .with_hint(did_you_mean(word.text, names)));
+    at->second = HONE_TRY(parse_schedule(text_));
+    return {};
   }
 
   // ---- Values ----------------------------------------------------------------------------------
-
-  Status read(Algorithm& algorithm) {
-#define HONE_ALGORITHM(member, doc) \
-  if (text_.eat(#member)) {         \
-    algorithm = Algorithm::member;  \
-    return {};                      \
-  }
-#include "plan/decisions.def"
-    return text_.expected("an algorithm");
-  }
-
-  Status read(Packing& packing) {
-#define HONE_PACKING(member, doc) \
-  if (text_.eat(#member)) {       \
-    packing = Packing::member;    \
-    return {};                    \
-  }
-#include "plan/decisions.def"
-    return text_.expected("'no', 'panels' or 'window'");
-  }
 
   Status read(bool& flag) {
     flag = text_.peek().is("yes");
@@ -187,17 +136,10 @@ class PlanParser {
     return {};
   }
 
-  Status read(int& number) {
-    number = static_cast<int>(HONE_TRY(integer(0, kMaxPlanDim)));
-    return {};
-  }
-
   Status read(int64_t& number) {
     number = HONE_TRY(integer(0, std::numeric_limits<int64_t>::max()));
     return {};
   }
-
-  Status read(Schedule& stage) { return schedule(stage, true); }
 
   Status read(Copy& copy) {
     copy.of = HONE_TRY(value()).name;
@@ -205,27 +147,6 @@ class PlanParser {
     HONE_TRY(text_.expect("["));
     do copy.readers.emplace_back(HONE_TRY(value()).name);
     while (text_.eat(","));
-    return text_.expect("]");
-  }
-
-  Status read(Tile& tile) {
-    HONE_TRY(read(tile.dim));
-    HONE_TRY(text_.expect(":"));
-    tile.count = HONE_TRY(integer(1, kMaxTile));
-    return {};
-  }
-
-  template <class T>
-  Status read(std::vector<T>& list) {
-    HONE_TRY(text_.expect("["));
-    if (text_.eat("]")) return {};
-    do {
-      if (list.size() == kMaxScheduleList)
-        return text_.at(text_.peek(), over_limit("more than {} entries", kMaxScheduleList));
-      T each = {};
-      HONE_TRY(read(each));
-      list.push_back(std::move(each));
-    } while (text_.eat(","));
     return text_.expect("]");
   }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "ir/text_printer.h"
 #include "plan/plan.h"
+#include "plan/schedule_text.h"
 
 // docs/formats/plan-text.md describes the language.
 
@@ -34,14 +35,6 @@ std::span<const DecisionInfo> decisions() {
   return rows;
 }
 
-std::span<const DecisionInfo> schedule_fields() {
-  static constexpr DecisionInfo rows[] = {
-#define HONE_SCHEDULE_FIELD(member, values, fallback, doc) {#member, "", values, fallback, doc},
-#include "plan/decisions.def"
-  };
-  return rows;
-}
-
 namespace {
 
 std::string labelled(char sigil, std::string_view name) {
@@ -52,38 +45,15 @@ std::string labelled(char sigil, std::string_view name) {
 
 // ---- Values ------------------------------------------------------------------------------------
 
-std::string text_of(Algorithm algorithm) { return std::string(name(algorithm)); }
-std::string text_of(Packing packing) { return std::string(name(packing)); }
 std::string text_of(bool flag) { return flag ? "yes" : "no"; }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
-std::string text_of(int number) { return fmt::format("{}", number); }
-std::string text_of(const Tile& tile) { return fmt::format("{}:{}", tile.dim, tile.count); }
 std::string text_of(const Layout& layout) { return print(layout); }
-
-std::string text_of(const Schedule& schedule);
 
 std::string text_of(const Copy& copy) {
   std::string text = labelled('%', copy.of) + " for [";
   for (size_t i = 0; i < copy.readers.size(); ++i)
     text += (i > 0 ? ", " : "") + labelled('%', copy.readers[i]);
   return text + "]";
-}
-
-template <class T>
-std::string text_of(const std::vector<T>& list) {
-  std::string text = "[";
-  for (const T& each : list) text += (text.size() > 1 ? ", " : "") + text_of(each);
-  return text + "]";
-}
-
-std::string text_of(const Schedule& schedule) {
-  const Schedule standard;
-  std::string text;
-#define HONE_SCHEDULE_FIELD(member, values, fallback, doc)                            \
-  if (schedule.member != standard.member || #member == std::string_view("algorithm")) \
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", #member, text_of(schedule.member));
-#include "plan/decisions.def"
-  return "{" + text + "}";
 }
 
 // ---- Entries -----------------------------------------------------------------------------------
@@ -134,7 +104,7 @@ class Entries {
   }
   void add(std::string_view what, const std::map<uint64_t, Schedule>& map) {
     for (const auto& [hash, schedule] : map)
-      list_.push_back({fmt::format("{} 0x{:016x}", what, hash), text_of(schedule)});
+      list_.push_back({fmt::format("{} 0x{:016x}", what, hash), hone::print(schedule)});
   }
   // Nested entries have the region's name in front; so print() writes them, not text_of().
   void add(std::string_view, const std::map<std::string, Plan>&) {}

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "ir/text_parser.h"
+#include "plan/schedule_text.h"
 #include "program/frame.h"
 #include "program/program.h"
 #include "program/tiles/parser.h"
@@ -24,7 +25,7 @@ class ProgramParser {
     HONE_TRY(text_.expect("{"));
     HONE_TRY(text_.expect("threads"));
     program_.threads = HONE_TRY(text_.integer("the number of threads"));
-    while (text_.peek().is("tiles")) HONE_TRY(kernel());
+    while (text_.peek().is("schedule") || text_.peek().is("tiles")) HONE_TRY(kernel());
     while (text_.peek().is("frame")) HONE_TRY(frame());
     if (program_.main == nullptr) return text_.expected("a frame");
     if (all_frames(program_.main).size() != frames_.size())
@@ -49,13 +50,16 @@ class ProgramParser {
   };
 
   Status kernel() {
+    std::optional<Schedule> schedule;
+    if (text_.eat("schedule")) schedule = HONE_TRY(parse_schedule(text_));
     const Token token = text_.peek();
     TileProgram tiles = HONE_TRY(parse_tiles(text_));
     const auto id = static_cast<KernelId>(program_.kernels.size());
     if (!kernels_.emplace(tiles.name, id).second)
       return text_.at(token, bad_input("two kernels are called '{}'", excerpt(tiles.name)));
     const uint64_t hash = tiles_hash(tiles);
-    program_.kernels.push_back({.hash = hash, .tiles = std::move(tiles)});
+    program_.kernels.push_back(
+        {.hash = hash, .tiles = std::move(tiles), .schedule = std::move(schedule)});
     return {};
   }
 

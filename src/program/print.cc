@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/text_printer.h"
+#include "plan/schedule_text.h"
 #include "program/frame.h"
 #include "program/program.h"
 
@@ -168,6 +169,7 @@ std::string print(const Program& program, const PrintOptions& options) {
   append_label(out, '@', program.name);
   out += fmt::format(" {{\n  threads {}", program.threads);
   for (const program::Kernel& kernel : program.kernels) {
+    if (kernel.schedule) out += "\n  schedule " + print(*kernel.schedule);
     const std::string text = print(kernel.tiles);
     for (std::string_view line : split_lines(text)) (out += "\n  ") += line;
   }

@@ -127,17 +127,13 @@ struct Frame {
   std::vector<Command> commands;
 };
 
-// What a kernel was built from: what prices look at.
-struct KernelSource {
-  KernelBody body;
-  Schedule schedule;
-};
-
 struct Kernel {
   uint64_t hash = 0;  // of what it computes: tiles_hash()
   TileProgram tiles;  // their names differ within a program
-  // Null: unknown, as in a program that was read from text. Symbols stay in it.
-  std::shared_ptr<const KernelSource> source = nullptr;
+  // What it was built by, as the plan has it, and from, with its symbols: what prices look at.
+  // Program texts need not tell by what, and do not tell from what.
+  std::optional<Schedule> schedule = {};
+  std::shared_ptr<const KernelBody> body = nullptr;
 };
 
 }  // namespace program

@@ -76,7 +76,8 @@ void count(const Plan& plan, std::map<std::string, int>& counts) {
 
 // Outputs that may lie in inputs.
 void count_donors(const Plan& plan, const Graph& graph, std::map<std::string, int>& counts) {
-  for (const Step& step : planned(plan, graph).value().steps) {
+  const PlannedGraph resolved = planned(plan, graph).value();
+  for (const Step& step : resolved.steps) {
     for (const Donor& donor : step.donors) {
       const bool is_read = std::ranges::find(step.reads, donor.input) != step.reads.end();
       ++counts[is_read ? "donor read" : "donor not read"];

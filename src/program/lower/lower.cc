@@ -4,6 +4,7 @@
 
 #include "ir/loop_state.h"
 #include "plan/packed.h"
+#include "plan/schedule_text.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"
@@ -46,12 +47,11 @@ Result<KernelId> Lowering::kernel(const KernelBody& body, const Schedule& schedu
   if (!is_new_body) return of_body->second;
   TileProgram tiles = HONE_TRY(build_kernel(body, schedule, kernel_name(body.graph)));
   const uint64_t hash = tiles_hash(tiles);
-  const auto [of_tiles, is_new] = by_tiles_.try_emplace(hash, next);
+  const auto [of_tiles, is_new] = by_tiles_.try_emplace({hash, print(schedule)}, next);
   of_body->second = of_tiles->second;
   if (!is_new) return of_tiles->second;
   tiles.name = kernel_names_.fresh(tiles.name);
-  kernels_.push_back(
-      {hash, std::move(tiles), std::make_shared<const KernelSource>(body, schedule)});
+  kernels_.push_back({hash, std::move(tiles), schedule, std::make_shared<const KernelBody>(body)});
   return next;
 }
 

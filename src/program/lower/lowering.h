@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -27,7 +28,7 @@ class Lowering {
  public:
   Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
 
-  // The kernel of a group; equal ones are built once.
+  // The kernel of a group; those of equal tiles by equal schedules are one.
   Result<KernelId> kernel(const KernelBody& body) {
     return kernel(body, plan_.schedule.at(kernel_hash(body)));
   }
@@ -50,7 +51,8 @@ class Lowering {
   const CancelToken* cancel_;
   std::vector<Kernel> kernels_;
   Names kernel_names_, frame_names_;
-  std::unordered_map<uint64_t, KernelId> by_body_, by_tiles_;
+  std::unordered_map<uint64_t, KernelId> by_body_;
+  std::map<std::pair<uint64_t, std::string>, KernelId> by_tiles_;  // and the schedule's text
 };
 
 // A frame while it grows.
