@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/team.h"
 #include "runtime/executable.h"
-#include "runtime/team.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/team.h"
 #include "cli/command.h"
 #include "cli/evaluation.h"
-#include "runtime/team.h"
 #include "target/target.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "ir/graph.h"
 #include "plan/plan.h"
-#include "runtime/team.h"
 #include "target/target.h"
 
 // Differential tests: what native code computes under some plan against what the reference says.

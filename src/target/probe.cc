@@ -1,5 +1,6 @@
 #include "target/probe.h"
 
+#include "base/team.h"
 #include "base/text.h"
 #include "target/probe_kernels.h"
 #include "target/spin_team.h"
@@ -30,8 +31,9 @@ double now() {
 // One figure of the target while it is measured.
 struct Rate {
   double* result = nullptr;
-  double amount = 0;  // operations or bytes of a repetition; 0: the result is its seconds
-  int64_t threads = 1;
+  double amount = 0;    // operations or bytes of a repetition; 0: the result is its seconds
+  int64_t threads = 1;  // of the SpinTeam
+  double sample_seconds = kSampleSeconds;
   std::function<void(SpinTeam&, int64_t repetitions)> run = {};
   int64_t repetitions = 1;           // of a sample
   std::vector<double> samples = {};  // seconds of a repetition
@@ -46,11 +48,10 @@ struct Rate {
 // The least of three is not one in which another process had the core. Done anew before the samples
 // of each round, for which it also warms caches and clocks up.
 void find_repetitions(Rate& rate, SpinTeam& team) {
-  const double enough = rate.threads > 1 ? kTeamSampleSeconds : kSampleSeconds;
   for (; rate.repetitions < int64_t{1} << 40; rate.repetitions *= 2) {
     double least = rate.time(team);
     for (int i = 0; i < 2; ++i) least = std::min(least, rate.time(team));
-    if (least >= enough) return;
+    if (least >= rate.sample_seconds) return;
   }
 }
 
@@ -69,14 +70,15 @@ Status take_samples(Rate& rate, double seconds, const CancelToken* cancel) {
   return {};
 }
 
+// Four digits: the others are noise, and a person reads the figures.
+double rounded(double value) { return parse_double(fmt::format("{:.3e}", value)).value(); }
+
 // What is reached in one sample of ten. Whatever else runs on the machine only slows samples down,
 // often to a second cluster (a core's two threads share its units), and a median can fall between.
-// Four digits: the others are noise, and a person reads the figures.
 double figure(Rate& rate) {
   const auto chosen = rate.samples.begin() + static_cast<ptrdiff_t>(rate.samples.size() / 10);
   std::nth_element(rate.samples.begin(), chosen, rate.samples.end());
-  const double value = rate.amount > 0 ? rate.amount / *chosen : *chosen;
-  return parse_double(fmt::format("{:.3e}", value)).value();
+  return rounded(rate.amount > 0 ? rate.amount / *chosen : *chosen);
 }
 
 // ---- What is measured --------------------------------------------------------------------------
@@ -164,16 +166,41 @@ Rate memory_rate(double* result, const Target& target, const Memory& memory, int
   return {.result = result,
           .amount = static_cast<double>(threads * kChunk),
           .threads = threads,
+          .sample_seconds = threads > 1 ? kTeamSampleSeconds : kSampleSeconds,
           .run = run};
 }
 
-Rate fork_join_rate(Target& target) {
-  const std::function<void(int64_t)> nothing = [](int64_t) {};
-  return {.result = &target.fork_join,
-          .threads = target.cores,
-          .run = [nothing](SpinTeam& team, int64_t n) {
-            for (int64_t j = 0; j < n; ++j) team.run(nothing);
-          }};
+// About two microseconds that no cache, and hardly another thread of the core, has a part in.
+void work() {
+  uint64_t x = 1;
+  for (int i = 0; i < 2000; ++i) {
+    x = x * 3 + 1;
+    asm volatile("" : "+r"(x));
+  }
+}
+
+// What it takes to divide a job among the threads that run models: each does the same work as one
+// alone. The job must be long enough for the others to begin before the caller is through and takes
+// their parts, too.
+struct ForkJoin {
+  double alone = 0, shared = 0;  // seconds
+  double cost() const { return rounded(std::max(shared - alone, 0.0)); }
+};
+
+Status add_fork_join(ForkJoin& result, int64_t threads, std::vector<Rate>& rates) {
+  rates.push_back({.result = &result.alone,
+                   .sample_seconds = kTeamSampleSeconds,
+                   .run = [](SpinTeam&, int64_t n) {
+                     for (int64_t j = 0; j < n; ++j) work();
+                   }});
+  const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = threads}));
+  rates.push_back({.result = &result.shared,
+                   .sample_seconds = kTeamSampleSeconds,
+                   .run = [team, threads](SpinTeam&, int64_t n) {
+                     const auto part = [](int64_t, int64_t, int64_t) noexcept { work(); };
+                     for (int64_t j = 0; j < n; ++j) team->run(threads, threads, part);
+                   }});
+  return {};
 }
 
 void drop_refused_tiles(Target& target, Progress& progress) {
@@ -196,13 +223,14 @@ Result<Target> probe_target(const ProbeOptions& options) {
   Memory memory;
   HONE_TRY(memory.allocate(memory_to_read(target)));
 
+  ForkJoin fork_join;
   std::vector<Rate> rates;
   add_peaks(target, rates);
   add_caches(target, memory, rates);
   rates.push_back(memory_rate(&target.memory_one_core, target, memory, 1));
   if (target.cores > 1) {
     rates.push_back(memory_rate(&target.memory_all_cores, target, memory, target.cores));
-    rates.push_back(fork_join_rate(target));
+    HONE_TRY(add_fork_join(fork_join, target.cores, rates));
   }
 
   const int64_t steps = kRounds * static_cast<int64_t>(rates.size());
@@ -215,6 +243,7 @@ Result<Target> probe_target(const ProbeOptions& options) {
   options.progress->finish();
 
   for (Rate& rate : rates) *rate.result = figure(rate);
+  target.fork_join = fork_join.cost();
   // One core is all that some have, and noise may let it win elsewhere.
   if (target.cores == 1 || target.memory_all_cores < target.memory_one_core)
     target.memory_all_cores = target.memory_one_core;

@@ -1,9 +1,9 @@
 #include "cli/signal_guard.h"
 
 #include "base/file.h"
+#include "base/team.h"
 #include "base/thread_pool.h"
 #include "cli/console.h"
-#include "runtime/team.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

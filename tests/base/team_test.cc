@@ -1,4 +1,4 @@
-#include "runtime/team.h"
+#include "base/team.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/team.h"
+#include "base/team.h"
 
 #include <algorithm>
 #include <span>
