@@ -11,8 +11,9 @@
 namespace hone {
 namespace {
 
-// Each turn is so many times as long as the last: in the end one is long enough for a proof.
-constexpr double kGrowth = 1.1;
+// Whatever the guide says, the first turn has so many backtracks at least, and each this many times
+// as many as the last: in the end one is long enough for a proof.
+constexpr double kLeastBacktracks = 10, kGrowth = 1.05;
 
 template <class Int>
 class FloorSearch {
@@ -25,6 +26,7 @@ class FloorSearch {
         limits_(limits),
         counts_(counts),
         guide_(guide),
+        preferences_(&guide.preferences[0]),
         state_(packing, unit, capacity, techniques),
         nogoods_(std::bit_ceil(std::clamp<size_t>(state_.count() * 1024, 1024, size_t{1} << 18))) {
     const size_t sections = static_cast<size_t>(packing.sections);
@@ -41,11 +43,9 @@ class FloorSearch {
     Order all;
     if (!state_.start(all)) return {Found::none, {}};
     const auto start = state_.mark();
-    double backtracks = techniques_.restarts ? guide_.backtracks : HUGE_VAL;
-    for (size_t turn = 0;; ++turn, ++counts_.restarts, backtracks *= kGrowth) {
-      preferences_ = &guide_.preferences[turn % guide_.preferences.size()];
-      backtracks_left_ = static_cast<int64_t>(std::min(backtracks, 1e18));
+    for (;;) {
       order_at(0) = all;
+      root_begin_ = backtracks_;
       const Found found = solve(0);
       if (found == Found::none) return {Found::none, {}};
       if (found == Found::placement) return {Found::placement, offsets()};
@@ -76,14 +76,18 @@ class FloorSearch {
   }
 
   // Places the blocks of the order at that depth. Changes stay if it is found; else they are for
-  // the caller to undo.
+  // the caller to undo. A limit is also the answer on the way back to target_.
   Found solve(size_t depth) {
     const size_t first_key = keys_.size();
     Found found;
     for (;;) {
       Order& order = order_at(depth);
       ++counts_.nodes;
-      if (limits_.over(1) || backtracks_left_ < 0) {
+      if (depth > turn_.deepest) {
+        turn_.deepest = depth;
+        turn_.deepest_at = backtracks_;
+      }
+      if (limits_.over(1)) {
         found = Found::limit;
         break;
       }
@@ -104,7 +108,11 @@ class FloorSearch {
         }
       }
       found = branch(choose(order), depth);
-      if (found != Found::none || !is_postponed_) break;
+      if (found != Found::none || !goes_on_) break;
+      if (goes_back(depth)) {
+        found = Found::limit;
+        break;
+      }
     }
     if (found == Found::none)
       for (size_t i = first_key; i < keys_.size(); ++i) nogoods_.add(keys_[i]);
@@ -113,37 +121,96 @@ class FloorSearch {
   }
 
   // The block on its floor and, if that fails and it has a part in that, higher: what then remains
-  // is for the caller.
+  // is for the caller. So is all that there was if the search comes back to decide anew.
   Found branch(uint16_t block, size_t depth) {
     const auto mark = state_.mark();
     order_at(depth + 1);
-    is_postponed_ = false;
+    decide(depth, block);
+    goes_on_ = false;
     if (state_.place(block, orders_[depth], orders_[depth + 1])) {
       const Found found = solve(depth + 1);
+      if (found == Found::limit && target_ == static_cast<ptrdiff_t>(depth)) {
+        state_.undo(mark);
+        target_ = kRoot;
+        goes_on_ = true;
+        return Found::none;
+      }
       if (found != Found::none) return found;
     } else {
       blame();
     }
     state_.undo(mark);
     if (techniques_.backjump && !state_.conflict().has(block)) {
-      is_postponed_ = false;
+      goes_on_ = false;
       return Found::none;
     }
     BlockSet& conflict = conflict_at(depth);
     conflict = state_.conflict();
     conflict.remove(block);
-    is_postponed_ = state_.postpone(block, orders_[depth], conflict);
-    if (!is_postponed_) blame();
+    goes_on_ = state_.postpone(block, orders_[depth], conflict);
+    if (!goes_on_) blame();
     return Found::none;
   }
 
   void blame() {
     ++counts_.backtracks;
-    --backtracks_left_;
+    ++backtracks_;
     if (state_.failed_section() < 0) return;
     const auto section = static_cast<size_t>(state_.failed_section());
     weights_[section] += 1;
     log_weights_[section] = std::log(weights_[section]);
+  }
+
+  // ---- How far to go back ----
+
+  void decide(size_t depth, uint16_t block) {
+    decisions_.resize(depth);
+    decisions_.push_back({block, backtracks_});
+  }
+
+  // After a failure that proved that the search goes back to that depth: whether it goes back
+  // further, to target_. Of what was found out in between, nogoods and weights remain.
+  bool goes_back(size_t depth) {
+    if (!techniques_.restarts || static_cast<double>(backtracks_ - turn_.begin) < turn_.least)
+      return false;
+    const BlockSet& reasons = conflict_at(depth);
+    const double least = -failure_score(reasons, orders_[depth]);
+    double best = least;
+    const auto consider = [&](ptrdiff_t to, int64_t taken_at) {
+      const double score = decision_score(static_cast<ptrdiff_t>(depth) - to, taken_at);
+      if (score <= best) return;
+      best = score;
+      target_ = to;
+    };
+    consider(kRoot, root_begin_);
+    for (size_t to = 0; to < depth; ++to)
+      if (decisions_[to].block != kNoBlock && reasons.has(decisions_[to].block))
+        consider(static_cast<ptrdiff_t>(to), decisions_[to].taken_at);
+    if (best > least) begin_turn();
+    return best > least;
+  }
+
+  double failure_score(const BlockSet& reasons, const Order& order) const {
+    const auto& weight = guide_.jump.failure;
+    const double open = static_cast<double>(order.size()) / static_cast<double>(state_.count());
+    return weight[0] + weight[1] * static_cast<double>(turn_.number) +
+           weight[2] * log_of(reasons.count()) + weight[3] * open +
+           weight[4] * log_of(backtracks_ - turn_.deepest_at);
+  }
+
+  double decision_score(int64_t levels, int64_t taken_at) const {
+    const auto& weight = guide_.jump.decision;
+    return weight[0] * log_of(backtracks_ - taken_at) + weight[1] * log_of(levels);
+  }
+
+  static double log_of(int64_t count) {
+    return std::log(static_cast<double>(std::max<int64_t>(count, 1)));
+  }
+
+  void begin_turn() {
+    ++counts_.restarts;
+    turn_ = {turn_.number + 1, turn_.least * kGrowth, backtracks_, 0, backtracks_};
+    preferences_ = &guide_.preferences[turn_.number % guide_.preferences.size()];
   }
 
   // ---- Parts of the time that no open block joins ----
@@ -171,6 +238,7 @@ class FloorSearch {
     for (uint16_t i : orders_[depth])
       parts[static_cast<size_t>(part_[static_cast<size_t>(first_[i])])].push_back(i);
     std::ranges::sort(parts, {}, &Order::size);
+    decide(depth, kNoBlock);
     for (Order& part : parts) {
       order_at(depth + 1) = part;
       if (!state_.turn_to(orders_[depth + 1])) return Found::none;
@@ -272,11 +340,30 @@ class FloorSearch {
   Limits& limits_;
   MemoryCounts& counts_;
   const Guide& guide_;
-  const Preferences* preferences_ = nullptr;
+  const Preferences* preferences_;  // of the turn
   FloorState<Int> state_;
   Nogoods nogoods_;
-  int64_t backtracks_left_ = 0;  // until the next restart
-  bool is_postponed_ = false;    // by the last branch
+  bool goes_on_ = false;  // at its depth, after the last branch
+
+  // Moments are told by how many backtracks of this search there were.
+  struct Decision {
+    uint16_t block;
+    int64_t taken_at;
+  };
+  struct Turn {
+    size_t number = 0;
+    double least = kLeastBacktracks;
+    int64_t begin = 0;
+    size_t deepest = 0;
+    int64_t deepest_at = 0;
+  };
+  static constexpr uint16_t kNoBlock = 0xFFFF;  // where parts of the time are solved
+  static constexpr ptrdiff_t kRoot = -1;        // before the decision at depth 0
+  int64_t backtracks_ = 0;
+  int64_t root_begin_ = 0;
+  Turn turn_;
+  std::vector<Decision> decisions_;  // by depth, on the way to where the search is
+  ptrdiff_t target_ = kRoot;         // the depth that it goes back to
 
   std::deque<Order> orders_;  // by depth
   std::deque<BlockSet> conflicts_;

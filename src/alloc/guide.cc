@@ -11,17 +11,20 @@ constexpr Preferences kPlain[] = {
     {{-1, 1, 0, 0, 0}, {1, 0, 1, 0, 0, 0}},
 };
 
+// To the root, after 300 backtracks and a tenth more each turn: the logarithms of 300 and 1.1.
+constexpr JumpWeights kPlainJump = {{-5.703782474656201, -0.09531017980432486, 0, 0, 0}, {1, 0}};
+
 #include "alloc/learned_guide.def"
 
 }  // namespace
 
 const Guide& plain_guide() {
-  static const Guide guide{with_plain({}), 300};
+  static const Guide guide{with_plain({}), kPlainJump};
   return guide;
 }
 
 const Guide& learned_guide() {
-  static const Guide guide{with_plain(kLearned), kLearnedBacktracks};
+  static const Guide guide{with_plain(kLearned), kLearnedJump};
   return guide;
 }
 

@@ -21,11 +21,24 @@ struct Preferences {
   std::array<float, 6> block;
 };
 
-// Restarts take turns with the preferences. The first turn has so many backtracks; the weights of
-// sections stay from turn to turn.
+// How far the search goes back where it fails. That the last decision with a part in the failure
+// was wrong is proved. It may go back further: to an earlier one with a part in it, or to the root.
+// The one with the highest score is taken anew if that is above 0, and the next preferences have
+// their turn. Scores are sums of the products of what is known with these numbers.
+struct JumpWeights {
+  // Of the failure: 1; how many turns there were; the logarithm of how many decisions before the
+  // last have a part in it; the share of blocks that are open; the logarithm of the backtracks
+  // since the turn was at its deepest.
+  std::array<double, 5> failure;
+  // Of a decision, or the root: the logarithms of the backtracks since it was taken, and of the
+  // levels that are undone.
+  std::array<double, 2> decision;
+};
+
+// The weights of sections stay from turn to turn.
 struct Guide {
-  std::vector<Preferences> preferences;
-  double backtracks;
+  std::vector<Preferences> preferences;  // have their turns in this order, again and again
+  JumpWeights jump;
 };
 
 const Guide& plain_guide();  // made by hand
