@@ -174,7 +174,7 @@ class FloorSearch {
     if (!techniques_.restarts || static_cast<double>(backtracks_ - turn_.begin) < turn_.least)
       return false;
     const BlockSet& reasons = conflict_at(depth);
-    const double least = -failure_score(reasons, orders_[depth]);
+    const double least = -failure_score(orders_[depth]);
     double best = least;
     const auto consider = [&](ptrdiff_t to, int64_t taken_at) {
       const double score = decision_score(static_cast<ptrdiff_t>(depth) - to, taken_at);
@@ -190,11 +190,11 @@ class FloorSearch {
     return best > least;
   }
 
-  double failure_score(const BlockSet& reasons, const Order& order) const {
+  double failure_score(const Order& order) const {
     const auto& weight = guide_.jump.failure;
     const double open = static_cast<double>(order.size()) / static_cast<double>(state_.count());
     return weight[0] + weight[1] * static_cast<double>(turn_.number) +
-           weight[2] * log_of(reasons.count()) + weight[3] * open +
+           weight[2] * log_of(static_cast<int64_t>(state_.count())) + weight[3] * open +
            weight[4] * log_of(backtracks_ - turn_.deepest_at);
   }
 

@@ -26,9 +26,8 @@ struct Preferences {
 // The one with the highest score is taken anew if that is above 0, and the next preferences have
 // their turn. Scores are sums of the products of what is known with these numbers.
 struct JumpWeights {
-  // Of the failure: 1; how many turns there were; the logarithm of how many decisions before the
-  // last have a part in it; the share of blocks that are open; the logarithm of the backtracks
-  // since the turn was at its deepest.
+  // Of the failure: 1; how many turns there were; the logarithm of how many blocks there are; the
+  // share of them that is open; the logarithm of the backtracks since the turn was at its deepest.
   std::array<double, 5> failure;
   // Of a decision, or the root: the logarithms of the backtracks since it was taken, and of the
   // levels that are undone.

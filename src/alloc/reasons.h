@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,11 +14,6 @@ class BlockSet {
 
   bool has(uint16_t block) const { return (words_[block / 64] >> (block % 64) & 1) != 0; }
   void remove(uint16_t block) { words_[block / 64] &= ~(uint64_t{1} << (block % 64)); }
-  int64_t count() const {
-    int64_t count = 0;
-    for (uint64_t word : words_) count += std::popcount(word);
-    return count;
-  }
   void clear() { std::ranges::fill(words_, 0); }
 
   std::vector<uint64_t>& words() { return words_; }
