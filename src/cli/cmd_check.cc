@@ -38,7 +38,7 @@ const Evaluated& find(std::span<const Evaluated> all, std::string_view way) {
 }
 
 // A row per output and way: how far it is from wide. Counts the outputs of native code that are
-// farther away than fp32 accounts for.
+// farther away than fp32, or their types, account for.
 Result<std::string> distance_table(std::span<const std::string> names,
                                    std::span<const Evaluated> all, const Evaluated& native,
                                    int& inaccurate) {
@@ -60,7 +60,8 @@ Result<std::string> distance_table(std::span<const std::string> names,
       }
       table.add_row(std::move(row));
     }
-    const AccuracyRun run = {native.outputs[i], wide, find(all, "fp32").outputs[i]};
+    const AccuracyRun run = {native.outputs[i], wide, find(all, "fp32").outputs[i],
+                             find(all, "rounded").outputs[i]};
     const Accuracy result = HONE_TRY(accuracy({&run, 1}));
     inaccurate += result.passed() ? 0 : 1;
     table.add_row({excerpt(names[i]), type, "native", fmt::format("{:.3g}", result.error),

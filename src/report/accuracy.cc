@@ -1,5 +1,6 @@
 #include "report/accuracy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,13 +54,13 @@ class Judge {
     const double highest = highest_finite(dtype);
     double scale = 0, plain_error = 0;
     for (const AccuracyRun& run : runs_) {
-      const std::vector<double> truth = reals(run.wide), plain = reals(run.fp32);
-      for (size_t i = 0; i < truth.size(); ++i) {
-        if (!std::isfinite(truth[i])) continue;
-        scale = std::max(scale, std::fabs(truth[i]));
-        if (std::isfinite(plain[i]))
-          plain_error = std::max(plain_error, std::fabs(plain[i] - truth[i]));
-      }
+      const std::vector<double> truth = reals(run.wide);
+      for (double number : truth)
+        if (std::isfinite(number)) scale = std::max(scale, std::fabs(number));
+      for (const std::vector<double>& plain : plain_ways(run))
+        for (size_t i = 0; i < truth.size(); ++i)
+          if (std::isfinite(truth[i]) && std::isfinite(plain[i]))
+            plain_error = std::max(plain_error, std::fabs(plain[i] - truth[i]));
     }
     result_.allowed = std::max(kFactor * plain_error,
                                kFactor * unit_in_the_last_place(dtype, std::min(scale, highest)));
@@ -68,16 +69,24 @@ class Judge {
   }
 
  private:
+  // What a plain computation may come to.
+  static std::vector<std::vector<double>> plain_ways(const AccuracyRun& run) {
+    std::vector<std::vector<double>> ways = {reals(run.fp32)};
+    if (run.rounded) ways.push_back(reals(*run.rounded));
+    return ways;
+  }
+
   void compare(const AccuracyRun& run, double highest) {
-    const std::vector<double> numbers = reals(run.actual), truth = reals(run.wide),
-                              plain = reals(run.fp32);
+    const std::vector<double> numbers = reals(run.actual), truth = reals(run.wide);
+    const std::vector<std::vector<double>> plain = plain_ways(run);
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (!std::isfinite(numbers[i]) || !std::isfinite(truth[i])) {
         // What is too large for the type is infinite in it.
         const bool overflows = std::isinf(numbers[i]) && std::fabs(truth[i]) > highest &&
                                std::signbit(numbers[i]) == std::signbit(truth[i]);
-        if (!agree(numbers[i], truth[i]) && !agree(numbers[i], plain[i]) && !overflows)
-          ++result_.wrong;
+        const bool is_plain =
+            std::ranges::any_of(plain, [&](const auto& way) { return agree(numbers[i], way[i]); });
+        if (!agree(numbers[i], truth[i]) && !is_plain && !overflows) ++result_.wrong;
         continue;
       }
       const double difference = std::fabs(numbers[i] - truth[i]);
@@ -101,10 +110,10 @@ class Judge {
 }  // namespace
 
 Result<Accuracy> accuracy(std::span<const AccuracyRun> runs) {
-  for (const auto& [actual, wide, fp32] : runs) {
+  for (const auto& [actual, wide, fp32, rounded] : runs) {
     const DType dtype = actual.dtype();
     const Type expected = is_real(dtype) ? actual.type().with_dtype(DType::f64) : actual.type();
-    for (const Tensor* reference : {&wide, &fp32})
+    for (const Tensor* reference : {&wide, &fp32, rounded ? &*rounded : &fp32})
       if (reference->type() != expected || dtype != runs[0].actual.dtype())
         return bad_input("the output is {}, the reference's {}", actual.type().to_string(),
                          reference->type().to_string());

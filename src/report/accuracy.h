@@ -21,15 +21,18 @@ struct Accuracy {
   std::string to_string() const;
 };
 
-// An output of a run. `wide` and `fp32` are what the reference gives in these modes with real
-// outputs as f64.
+// An output of a run, and what the reference gives in its modes with real outputs as f64. `rounded`
+// counts where it is there: values of fewer bits than 32 on the way to the output are rounded to
+// their type, which fp32 does not do.
 struct AccuracyRun {
   Tensor actual, wide, fp32;
+  std::optional<Tensor> rounded = {};
 };
 
 // The default numerics' promise: over runs on at least kAccuracyRuns different inputs, an error of
-// at most 4 times that of plain fp32, or of 4 units in the last place of the output's largest
-// number. Over fewer, plain fp32 may just have been lucky. An error: types do not fit.
+// at most 4 times that of plain fp32, or of each op rounded to its type, or of 4 units in the last
+// place of the output's largest number. Over fewer, these may just have been lucky. An error: types
+// do not fit.
 inline constexpr int kAccuracyRuns = 5;
 Result<Accuracy> accuracy(std::span<const AccuracyRun> runs);
 

@@ -12,3 +12,16 @@ grep -q "1 of 1 comparisons failed" err
 
 read -r atol rtol < <(sed -nE 's/.*would pass at atol (\S+) with rtol (\S+), or.*/\1 \2/p' out)
 "$HONE" run zoo:mlp,size=tiny --seed 2 --expect one.npy --atol "$atol" --rtol "$rtol" >/dev/null
+
+# What types on the way round is no fault of the code.
+cat >half.hone <<'END'
+graph @half(%x: f32[9]) -> f32[9] {
+  %a = cast %x {dtype = f16} : f16[9]
+  %y = cast %a {dtype = f32} : f32[9]
+  return %y
+}
+END
+"$HONE" check half.hone >out 2>/dev/null
+grep -q "native" out
+"$HONE" demo half.hone >out 2>/dev/null
+grep -q "ok$" out

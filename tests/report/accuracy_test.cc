@@ -31,6 +31,19 @@ TEST(Accuracy, AllowsAFewUnitsOrAFewTimesThePlainError) {
   EXPECT_FALSE(passes(9 * kUlp, 2 * kUlp));
 }
 
+// Of a cast to f16 and back, say: fp32 keeps what the type does not.
+TEST(Accuracy, AllowsAFewTimesTheErrorOfTypes) {
+  const auto passes = [](double actual, double rounded) {
+    AccuracyRun run = run_of(actual, 0);
+    run.rounded = run_of(0, rounded).fp32;
+    return accuracy({&run, 1}).value().passed();
+  };
+  EXPECT_TRUE(passes(0x1p-11, 0x1p-11));
+  EXPECT_TRUE(passes(0x1p-9, 0x1p-11));
+  EXPECT_FALSE(passes(5 * 0x1p-11, 0x1p-11));
+  EXPECT_FALSE(passes(0x1p-11, 0));
+}
+
 TEST(Accuracy, IsOverAllRuns) {
   const std::vector<AccuracyRun> runs = {run_of(kUlp, 0), run_of(8 * kUlp, 0), run_of(0, 2 * kUlp)};
   EXPECT_TRUE(accuracy(runs).value().passed());
