@@ -32,6 +32,8 @@ struct Failure {
 };
 
 struct Tally {
+  explicit Tally(int64_t cores) : decisions(cores) {}
+
   std::array<int64_t, std::size(kVerdicts)> verdicts = {};
   DecisionCounts decisions;
   std::vector<Failure> failures;
@@ -164,7 +166,7 @@ Status check_counts(const DecisionCounts& decisions, int64_t least) {
 
 Status cmd_fuzz(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
-  Tally tally;
+  Tally tally(host.cores);
   // Who interrupts it sees what is known until then.
   const Status ended =
       run_all(static_cast<uint64_t>(arguments.integer("seed")),
@@ -191,7 +193,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
   const auto first = static_cast<uint64_t>(arguments.integer("seed"));
   const auto count = static_cast<uint64_t>(arguments.integer("count"));
-  DecisionCounts decisions;
+  DecisionCounts decisions(host.cores);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     // What follows may be the last that this process does.
     console.print("begin {}\n", seed);

@@ -28,7 +28,8 @@ class ScheduleDraw {
     std::erase_if(schedule.unroll, is_reduced);
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (rng_.chance(0.5))
-        schedule.block.push_back({dim, register_tile(schedule, dim) * rng_.between(1, 4)});
+        schedule.block.push_back(
+            {dim, register_tile(schedule, dim) * rng_.between(1, rng_.chance(0.4) ? 48 : 4)});
     if (dims() > space_.parallel && rng_.chance(0.5)) {
       const int dim = static_cast<int>(rng_.between(space_.parallel, dims() - 1));
       schedule.block.push_back({dim, size(dim, 64)});
@@ -56,7 +57,7 @@ class ScheduleDraw {
     for (int64_t i = rng_.between(-1, 2); i > 0; --i)
       if (const int d = dim();
           std::ranges::find(schedule.unroll, d, &Tile::dim) == schedule.unroll.end())
-        schedule.unroll.push_back({d, size(d, 8)});
+        schedule.unroll.push_back({d, rng_.chance(0.1) ? rng_.between(1, 64) : size(d, 8)});
     return schedule;
   }
 

@@ -26,6 +26,8 @@ std::string size(int64_t n) {
 // ---- What is counted of a decision, by its type: values_of() for one that was made, known() for
 // ---- what must come up.
 
+std::string in_schedule(std::string_view field) { return fmt::format("schedule.{}", field); }
+
 Values values_of(bool flag) { return {flag ? "yes" : "no"}; }
 Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
 Values values_of(Packing packing) { return {std::string(name(packing))}; }
@@ -68,33 +70,37 @@ Values values_of(const std::vector<std::string>& order) {
   return {order.size() < 2 ? "of one" : "of several"};
 }
 
-Values known(bool) { return {"yes", "no"}; }
-Values known(Algorithm) {
+Values known(std::string_view, bool) { return {"yes", "no"}; }
+Values known(std::string_view, Algorithm) {
   return {
 #define HONE_ALGORITHM(member, doc) #member,
 #include "plan/decisions.def"
   };
 }
-Values known(Packing) {
+Values known(std::string_view, Packing) {
   return {
 #define HONE_PACKING(member, doc) #member,
 #include "plan/decisions.def"
   };
 }
-Values known(int) { return {"0", "1", "2", "3 and more"}; }
-Values known(const std::optional<int64_t>&) { return {"1"}; }
-Values known(const Copy&) { return {"for one", "for several"}; }
-Values known(const Group&) { return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"}; }
-Values known(const std::vector<int>&) { return {"none", "in order", "permuted"}; }
-Values known(const std::vector<Tile>&) { return {"none"}; }
-Values known(const std::vector<int64_t>&) { return {"none", "one", "several"}; }
-Values known(const std::vector<Schedule>&) { return {"none", "2", "3 and more"}; }
-Values known(const Layout&) { return {"row-major", "permuted", "blocked"}; }
-Values known(int64_t) { return {"0", "above 0"}; }
-Values known(const Plan&) { return {"planned"}; }
-Values known(const std::vector<std::string>&) { return {"of one", "of several"}; }
-
-std::string in_schedule(std::string_view field) { return fmt::format("schedule.{}", field); }
+Values known(std::string_view, int) { return {"0", "1", "2", "3 and more"}; }
+Values known(std::string_view, const std::optional<int64_t>&) { return {}; }
+Values known(std::string_view, const Copy&) { return {"for one", "for several"}; }
+Values known(std::string_view, const Group&) {
+  return {"1", "2", "3", "4", "5", "6", "7", "8", "9 and more"};
+}
+Values known(std::string_view, const std::vector<int>&) { return {"none", "in order", "permuted"}; }
+Values known(std::string_view decision, const std::vector<Tile>&) {
+  Values values = {"none", "2", "4", "5-8", "9-16", "17-32", "33 and more"};
+  if (decision != in_schedule("lanes")) values.insert(values.end(), {"1", "3", "several"});
+  return values;
+}
+Values known(std::string_view, const std::vector<int64_t>&) { return {"none", "one", "several"}; }
+Values known(std::string_view, const std::vector<Schedule>&) { return {"none", "2", "3 and more"}; }
+Values known(std::string_view, const Layout&) { return {"row-major", "permuted", "blocked"}; }
+Values known(std::string_view, int64_t) { return {"0", "above 0"}; }
+Values known(std::string_view, const Plan&) { return {"planned"}; }
+Values known(std::string_view, const std::vector<std::string>&) { return {"of one", "of several"}; }
 
 // Calls f(decision, value of its type) for each kind of decision.
 template <class F>
@@ -118,10 +124,12 @@ void each_kind(const F& f) {
 }  // namespace
 
 // Schedules are counted field by field.
-DecisionCounts::DecisionCounts() {
+DecisionCounts::DecisionCounts(int64_t cores) {
+  for (int64_t threads = 1; threads <= cores; ++threads)
+    for (const std::string& one : values_of(std::optional(threads))) row("threads", one);
   each_kind([&]<class T>(std::string_view decision, const T& value) {
     if constexpr (!std::is_same_v<T, Schedule>)
-      for (const std::string& one : known(value)) row(decision, one);
+      for (const std::string& one : known(decision, value)) row(decision, one);
   });
 }
 

@@ -11,10 +11,11 @@
 namespace hone {
 
 // How often plans decided what: a row for each value of each decision, large numbers in ranges.
-// Values that a decision is known to have stand there from the start.
+// Values that a decision is known to have stand there from the start, those of plans for so many
+// cores.
 class DecisionCounts {
  public:
-  DecisionCounts();
+  explicit DecisionCounts(int64_t cores);
 
   void add(const Plan& plan);  // a complete one
   void add(std::string_view decision, std::string_view value, int64_t times = 1);

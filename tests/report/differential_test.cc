@@ -102,7 +102,7 @@ TEST(Differential, RandomGraphsUnderRandomPlansComputeWhatTheReferenceDoes) {
 }
 
 TEST(DecisionCounts, HaveARowForEachDecisionAndCountItsValues) {
-  DecisionCounts counts;
+  DecisionCounts counts(3);
   const auto times = [&](std::string_view decision, std::string_view value) -> int64_t {
     for (const DecisionCounts::Row& row : counts.rows())
       if (row.decision == decision && row.value == value) return row.times;
@@ -110,6 +110,11 @@ TEST(DecisionCounts, HaveARowForEachDecisionAndCountItsValues) {
   };
   EXPECT_EQ(times("schedule.algorithm", "gemm"), 0);
   EXPECT_EQ(times("view", "no"), 0);
+  EXPECT_EQ(times("threads", "3"), 0);
+  EXPECT_EQ(times("threads", "4"), -1);
+  for (std::string_view tile : {"none", "2", "5-8", "33 and more"})
+    for (std::string_view field : {"schedule.lanes", "schedule.unroll", "schedule.block"})
+      EXPECT_EQ(times(field, tile), 0) << field;
   const Plan plan = parse_plan(R"(plan @main {
     threads = 2
     fuse @k0 = {%a, %b, %c}
