@@ -184,6 +184,8 @@ Status verify(const Graph& graph);
 // Equal for graphs that compute the same by the same ops, whatever the names, the order of
 // independent nodes and dead nodes. Stable across runs.
 uint64_t structural_hash(const Graph& graph);
+// The same whatever the weights are: of constants of more than 16 elements it has the type alone.
+uint64_t hash_without_weights(const Graph& graph);
 
 // Per value: the nodes that read it (a node that reads twice stands twice), in node order.
 class Users {

@@ -9,7 +9,22 @@
 
 namespace hone {
 
-uint64_t structural_hash(const Graph& graph) {
+namespace {
+
+uint64_t content_hash(const Tensor& constant) { return constant.content_hash(); }
+
+// Few elements are often sizes and the like. Their bytes tell them: those of a lazy tensor are
+// hashed by what it is made from, those of a file by themselves.
+uint64_t shape_hash(const Tensor& constant) {
+  constexpr int64_t kFew = 16;
+  const uint64_t type = hash_string(constant.type().to_string());
+  if (constant.elements() > kFew) return type;
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = constant.bytes_once(scratch);
+  return hash_combine(type, hash_bytes(bytes));
+}
+
+uint64_t hash_of(const Graph& graph, uint64_t (*constant_hash)(const Tensor&)) {
   std::vector<bool> live = live_nodes(graph);
   std::vector<uint64_t> of_node(graph.node_count());
   auto value_hash = [&](ValueId v) {
@@ -21,9 +36,9 @@ uint64_t structural_hash(const Graph& graph) {
     if (!live[n.index]) continue;
     Hasher hasher(graph.op(n).hash());
     if (graph.opcode(n) == Opcode::parameter) hasher.add(next_parameter++);
-    if (graph.opcode(n) == Opcode::constant) hasher.add(graph.constant(n).content_hash());
+    if (graph.opcode(n) == Opcode::constant) hasher.add(constant_hash(graph.constant(n)));
     for (ValueId v : graph.operands(n)) hasher.add(value_hash(v));
-    for (const GraphRef& region : graph.regions(n)) hasher.add(structural_hash(*region));
+    for (const GraphRef& region : graph.regions(n)) hasher.add(hash_of(*region, constant_hash));
     of_node[n.index] = hasher.value();
   }
   Hasher hasher(graph.inputs().size());
@@ -32,6 +47,11 @@ uint64_t structural_hash(const Graph& graph) {
   for (Donation d : graph.donations()) hasher.add(d.input).add(d.output);
   return hasher.value();
 }
+
+}  // namespace
+
+uint64_t structural_hash(const Graph& graph) { return hash_of(graph, content_hash); }
+uint64_t hash_without_weights(const Graph& graph) { return hash_of(graph, shape_hash); }
 
 Users::Users(const Graph& graph) : begin_(graph.value_count() + 1), output_(graph.value_count()) {
   for (NodeId n : graph.nodes())

@@ -17,7 +17,7 @@ class Assignment {
     const auto says_hash = [](const PlacedPlan& one) { return one.plan.graph_hash != 0; };
     if (std::ranges::any_of(plans_, says_hash))
       for (size_t i = 0; i < graphs_.size(); ++i)
-        hashes_[i] = structural_hash(HONE_TRY(prepare(*graphs_[i])));
+        hashes_[i] = hash_without_weights(HONE_TRY(prepare(*graphs_[i])));
     std::vector<bool> is_done(plans_.size());
     // Graphs may share a hash, a name, or both: what fits best is found first.
     for (const Fit fit : {Fit::both, Fit::hash, Fit::name})

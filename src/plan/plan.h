@@ -39,7 +39,7 @@ struct Copy {
 
 struct Plan {
   std::string graph = "main";  // its name
-  uint64_t graph_hash = 0;     // structural_hash(); 0: not said
+  uint64_t graph_hash = 0;     // hash_without_weights(); 0: not said
   std::string target;          // its name; "": not said
 
   std::optional<int64_t> threads;         // that run a kernel

@@ -320,7 +320,7 @@ Plan random_plan(const Graph& graph, const Target& target, uint64_t seed) {
   Rng rng(seed);
   Plan plan;
   if (!graph.name().empty()) plan.graph = graph.name();
-  plan.graph_hash = structural_hash(graph);
+  plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   plan.threads = rng.between(1, target.cores);
   RandomFrame::decide(graph, plan, plan, target, rng);

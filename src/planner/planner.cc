@@ -230,7 +230,7 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
   HONE_TRY(check(partial, graph, target));
   Plan plan = partial;
   if (!graph.name().empty()) plan.graph = graph.name();
-  plan.graph_hash = structural_hash(graph);
+  plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
   ScheduleChooser chooser(target, *plan.threads, cancel);

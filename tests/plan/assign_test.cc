@@ -26,7 +26,7 @@ class AssignPlans : public testing::Test {
 
   static std::string plan(const Graph& of, std::string_view name) {
     return fmt::format("plan @{} hash 0x{:016x} {{}}\n", name,
-                       structural_hash(prepare(of).value()));
+                       hash_without_weights(prepare(of).value()));
   }
   // The line of each graph's plan; -1: none.
   std::vector<int> lines(const std::string& text) {
