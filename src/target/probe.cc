@@ -35,6 +35,8 @@ struct Rate {
   int64_t threads = 1;  // of the SpinTeam
   double sample_seconds = kSampleSeconds;
   std::function<void(SpinTeam&, int64_t repetitions)> run = {};
+  // What `run` does besides: only how much longer that takes is the result.
+  std::function<void(int64_t repetitions)> besides = {};
   int64_t repetitions = 1;           // of a sample
   std::vector<double> samples = {};  // seconds of a repetition
 
@@ -42,6 +44,15 @@ struct Rate {
     const double start = now();
     run(team, repetitions);
     return now() - start;
+  }
+  double sample(SpinTeam& team) const {
+    double seconds = time(team);
+    if (besides) {
+      const double start = now();
+      besides(repetitions);
+      seconds -= now() - start;
+    }
+    return seconds / static_cast<double>(repetitions);
   }
 };
 
@@ -62,7 +73,7 @@ Status take_samples(Rate& rate, double seconds, const CancelToken* cancel) {
     const double end = now() + seconds;
     do {
       if (cancel != nullptr) HONE_TRY(cancel->check());
-      rate.samples.push_back(rate.time(team) / static_cast<double>(rate.repetitions));
+      rate.samples.push_back(rate.sample(team));
     } while (now() < end);
   } catch (const std::system_error& error) {
     return over_limit("cannot start {} threads: {}", rate.threads, error.what());
@@ -70,15 +81,16 @@ Status take_samples(Rate& rate, double seconds, const CancelToken* cancel) {
   return {};
 }
 
-// Four digits: the others are noise, and a person reads the figures.
-double rounded(double value) { return parse_double(fmt::format("{:.3e}", value)).value(); }
-
 // What is reached in one sample of ten. Whatever else runs on the machine only slows samples down,
 // often to a second cluster (a core's two threads share its units), and a median can fall between.
+// It slows either side of a difference, of which the median is taken. Four digits: the others are
+// noise, and a person reads the figures.
 double figure(Rate& rate) {
-  const auto chosen = rate.samples.begin() + static_cast<ptrdiff_t>(rate.samples.size() / 10);
+  const size_t share = rate.besides ? 2 : 10;
+  const auto chosen = rate.samples.begin() + static_cast<ptrdiff_t>(rate.samples.size() / share);
   std::nth_element(rate.samples.begin(), chosen, rate.samples.end());
-  return rounded(rate.amount > 0 ? rate.amount / *chosen : *chosen);
+  const double value = rate.amount > 0 ? rate.amount / *chosen : std::max(*chosen, 0.0);
+  return parse_double(fmt::format("{:.3e}", value)).value();
 }
 
 // ---- What is measured --------------------------------------------------------------------------
@@ -179,28 +191,23 @@ void work() {
   }
 }
 
-// What it takes to divide a job among the threads that run models: each does the same work as one
-// alone. The job must be long enough for the others to begin before the caller is through and takes
-// their parts, too.
-struct ForkJoin {
-  double alone = 0, shared = 0;  // seconds
-  double cost() const { return rounded(std::max(shared - alone, 0.0)); }
-};
-
-Status add_fork_join(ForkJoin& result, int64_t threads, std::vector<Rate>& rates) {
-  rates.push_back({.result = &result.alone,
-                   .sample_seconds = kTeamSampleSeconds,
-                   .run = [](SpinTeam&, int64_t n) {
-                     for (int64_t j = 0; j < n; ++j) work();
-                   }});
+// What it takes to divide a job among the threads that run models: how much longer that takes than
+// one part alone. The job must be long enough for the others to begin before the caller is through
+// and takes their parts, too.
+Result<Rate> fork_join_rate(Target& target) {
+  const int64_t threads = target.cores;
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = threads}));
-  rates.push_back({.result = &result.shared,
-                   .sample_seconds = kTeamSampleSeconds,
-                   .run = [team, threads](SpinTeam&, int64_t n) {
-                     const auto part = [](int64_t, int64_t, int64_t) noexcept { work(); };
-                     for (int64_t j = 0; j < n; ++j) team->run(threads, threads, part);
-                   }});
-  return {};
+  const auto divided = [team, threads](SpinTeam&, int64_t n) {
+    const auto part = [](int64_t, int64_t, int64_t) noexcept { work(); };
+    for (int64_t j = 0; j < n; ++j) team->run(threads, threads, part);
+  };
+  const auto alone = [](int64_t n) {
+    for (int64_t j = 0; j < n; ++j) work();
+  };
+  return Rate{.result = &target.fork_join,
+              .sample_seconds = kTeamSampleSeconds,
+              .run = divided,
+              .besides = alone};
 }
 
 void drop_refused_tiles(Target& target, Progress& progress) {
@@ -223,14 +230,13 @@ Result<Target> probe_target(const ProbeOptions& options) {
   Memory memory;
   HONE_TRY(memory.allocate(memory_to_read(target)));
 
-  ForkJoin fork_join;
   std::vector<Rate> rates;
   add_peaks(target, rates);
   add_caches(target, memory, rates);
   rates.push_back(memory_rate(&target.memory_one_core, target, memory, 1));
   if (target.cores > 1) {
     rates.push_back(memory_rate(&target.memory_all_cores, target, memory, target.cores));
-    HONE_TRY(add_fork_join(fork_join, target.cores, rates));
+    rates.push_back(HONE_TRY(fork_join_rate(target)));
   }
 
   const int64_t steps = kRounds * static_cast<int64_t>(rates.size());
@@ -243,7 +249,6 @@ Result<Target> probe_target(const ProbeOptions& options) {
   options.progress->finish();
 
   for (Rate& rate : rates) *rate.result = figure(rate);
-  target.fork_join = fork_join.cost();
   // One core is all that some have, and noise may let it win elsewhere.
   if (target.cores == 1 || target.memory_all_cores < target.memory_one_core)
     target.memory_all_cores = target.memory_one_core;

@@ -34,7 +34,9 @@ shows asm '^kernel.*:'
 compile "$model" --emit plan -o written && [[ -s written ]]
 # A plan is for a graph whatever its weights are, and wherever they come from.
 "$HONE" zoo export mlp --size tiny -o mlp.hone >/dev/null 2>&1
-for same in mlp.hone "$model,seed=7"; do compile "$same" --plan written --emit plan | cmp - written; done
+for same in mlp.hone "$model,seed=7"; do
+  compile "$same" --plan written --emit plan | cmp - written
+done
 compile "$model" --emit object -o objects
 [[ $(grep -c "^wrote objects/kernel" err) == $(find objects -name 'kernel*.o' -size +0 | wc -l) ]]
 fails 2 "-o DIR" compile "$model" --emit object
