@@ -63,9 +63,13 @@ void solve_many(benchmark::State& state, const std::vector<MemoryProblem>& probl
 }
 
 // 100,000 buffers of which a placement without a gap exists; 2 % of slack. With fewer steps, more
-// begins, ends and sizes are the same, and it is harder to tell what belongs together.
-MemoryProblem many_pieces(int64_t log_of_steps, Rng& rng) {
-  return guillotine({.buffers = 100'000, .steps = int64_t{1} << log_of_steps, .slack = kSlack},
+// begins, ends and sizes are the same, and it is harder to tell what belongs together. Time has as
+// many steps, or so many moments.
+MemoryProblem many_pieces(int64_t log_of_steps, int64_t moments, Rng& rng) {
+  return guillotine({.buffers = 100'000,
+                     .steps = int64_t{1} << log_of_steps,
+                     .moments = moments,
+                     .slack = kSlack},
                     rng);
 }
 
@@ -73,19 +77,26 @@ void guillotine_100000(benchmark::State& state) {
   std::vector<MemoryProblem> problems;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Rng rng(seed);
-    problems.push_back(many_pieces(state.range(0), rng));
+    problems.push_back(many_pieces(state.range(0), state.range(1), rng));
   }
   solve_many(state, problems, false);
 }
 BENCHMARK(guillotine_100000)
-    ->Arg(20)
-    ->Arg(19)
-    ->Arg(18)
-    ->Arg(17)
-    ->Arg(16)
-    ->Arg(14)
-    ->Arg(12)
-    ->Arg(10)
+    ->ArgNames({"log_of_steps", "moments"})
+    ->Args({20, 0})
+    ->Args({19, 0})
+    ->Args({18, 0})
+    ->Args({17, 0})
+    ->Args({16, 0})
+    ->Args({14, 0})
+    ->Args({12, 0})
+    ->Args({10, 0})
+    ->Args({20, 100'000})
+    ->Args({20, 30'000})
+    ->Args({20, 10'000})
+    ->Args({20, 4'000})
+    ->Args({16, 100'000})
+    ->Args({14, 100'000})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
@@ -96,7 +107,7 @@ void inexact(benchmark::State& state, void (*spoil)(MemoryProblem&, Rng&)) {
   std::vector<MemoryProblem> problems;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     Rng rng(seed);
-    problems.push_back(many_pieces(state.range(0), rng));
+    problems.push_back(many_pieces(state.range(0), 0, rng));
     spoil(problems.back(), rng);
   }
   solve_many(state, problems, true);
