@@ -29,7 +29,7 @@ void Console::write(std::string_view text) {
 
 void Console::say(std::string_view line) {
   // In order with the data if both go to one place.
-  std::fflush(options_.out);
+  flush_out();
   const std::string text = fmt::format("{}\n", line);
   std::fwrite(text.data(), 1, text.size(), options_.err);
 }
@@ -78,8 +78,12 @@ std::string Console::exhibit() const {
   }
 }
 
-Status Console::flush() {
+void Console::flush_out() {
   if (std::fflush(options_.out) != 0 && write_error_ == 0) write_error_ = errno;
+}
+
+Status Console::flush() {
+  flush_out();
   if (write_error_ == 0) return {};
   return over_limit("cannot write to the standard output: {}",
                     std::generic_category().message(write_error_));

@@ -83,6 +83,7 @@ class Console {
 
  private:
   std::string styled(bool terminal, Style style, std::string_view text) const;
+  void flush_out();  // what cannot be written is gone: each failure is kept for flush()
 
   Options options_;
   std::string color_ = "auto";
