@@ -15,10 +15,12 @@ namespace hone {
 
 namespace {
 
-// "cannot read 'x': No such file or directory", from errno.
-Error os_error(std::string_view action, std::string_view name) {
-  const std::string reason = std::generic_category().message(errno);
-  return bad_input("cannot {} '{}': {}", action, name, reason);
+// "cannot read 'x': No such file or directory". What is full is a limit, not a fault of the input.
+Error os_error(std::string_view action, std::string_view name, int code = errno) {
+  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  Error error =
+      bad_input("cannot {} '{}': {}", action, name, std::generic_category().message(code));
+  return is_full ? std::move(error).as(ErrorCode::limit) : error;
 }
 
 int open_retrying(const char* path, int flags, mode_t mode = 0) {
@@ -165,6 +167,13 @@ Status publish_file(const std::filesystem::path& temporary, const std::filesyste
     return status;
   }
   return sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+Status make_folders(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return os_error("make the folder", folder.native(), failed.value());
+  return {};
 }
 
 Result<TempDir> TempDir::create(const std::filesystem::path& parent) {

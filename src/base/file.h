@@ -62,6 +62,9 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// What cannot be written because a disk or a quota is full, or because a file may not be as long,
+// is an error of ErrorCode::limit. A process that is not to be ended by that ignores SIGXFSZ.
+
 // The whole content; an error (ErrorCode::limit) if it is longer than the limit, in bytes.
 Result<std::string> read_file(const std::filesystem::path& path, int64_t limit);
 
@@ -77,6 +80,9 @@ Status write_file_atomic(const std::filesystem::path& path,
 // device or a pipe.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
+
+// The folder, and those above it that are not there yet.
+Status make_folders(const std::filesystem::path& folder);
 
 // Opens a file below `root` by a path that came out of an untrusted file. This is the only way to
 // open such a path. Refused: absolute paths, "..", symbolic links in any component, files with

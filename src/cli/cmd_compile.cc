@@ -94,9 +94,7 @@ Result<std::string> emitted(Compilation& compilation, const Target& target, std:
 Status write_objects(Compilation& compilation, const fs::path& folder, Console& console) {
   const std::span<const KernelCode> kernels = HONE_TRY(compilation.kernels());
   const Program& program = *HONE_TRY(compilation.program());
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return bad_input("cannot make the folder {}: {}", folder.string(), error.message());
+  HONE_TRY(make_folders(folder));
   for (size_t i = 0; i < kernels.size(); ++i) {
     // The names of kernels are names of values, which may have any character.
     const std::string path = folder / fmt::format("kernel{}.o", i);

@@ -134,9 +134,7 @@ Status run_all(uint64_t first, uint64_t count, const Arguments& arguments, Tally
 Status save_failure(const Failure& failure, const Target& host, const Arguments& arguments,
                     Console& console) {
   const std::filesystem::path folder = arguments.text("save");
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return bad_input("cannot make the folder {}: {}", folder.string(), error.message());
+  HONE_TRY(make_folders(folder));
   const auto path = [&](std::string_view suffix) {
     return (folder / fmt::format("{}{}.case", failure.seed, suffix)).string();
   };

@@ -17,9 +17,7 @@ namespace fs = std::filesystem;
 
 Result<fs::path> save(const Reproducer& reproducer, const fs::path& parent) {
   const fs::path folder = parent / reproducer.name;
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) return bad_input("cannot create {}: {}", folder.string(), failed.message());
+  HONE_TRY(make_folders(folder));
   for (const Console::Kept& file : reproducer.files)
     HONE_TRY(write_file_atomic(folder / file.name, file.text));
   return folder;

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   Console console(Console::of_process());
   stop_on_interrupt(console.cancel());
+  // A write beyond the longest file allowed fails then, and what is half written is removed.
+  std::signal(SIGXFSZ, SIG_IGN);
 
   std::error_code ignored;
   const std::filesystem::path here = std::filesystem::current_path(ignored);

@@ -1,5 +1,6 @@
 #include "cli/outputs.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
@@ -69,9 +70,7 @@ Status write_outputs(std::span<const std::string> names, std::span<const Tensor>
     for (size_t i = 0; i < outputs.size(); ++i) members.push_back({names[i], outputs[i]});
     HONE_TRY(write_npz(target, members));
   } else {
-    std::error_code failed;
-    fs::create_directories(target, failed);
-    if (failed) return bad_input("cannot create the folder {}: {}", path, failed.message());
+    HONE_TRY(make_folders(target));
     const std::vector<std::string> stems = file_stems(names);
     for (size_t i = 0; i < outputs.size(); ++i)
       HONE_TRY(write_npy(target / (stems[i] + ".npy"), outputs[i]));

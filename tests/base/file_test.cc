@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -103,6 +105,35 @@ TEST_F(FileTest, AFailedAtomicWriteKeepsTheOldContent) {
   EXPECT_FALSE(write_file_atomic(dir.path() / "no" / "a", "x").ok());
   EXPECT_FALSE(write_file_atomic("", "x").ok());
   EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, WhatIsFullIsALimit) {
+  const Status full = write_file_atomic("/dev/full", "x");
+  EXPECT_EQ(full.error().code(), ErrorCode::limit);
+  EXPECT_EQ(full.error().what(), "cannot write '/dev/full': No space left on device");
+
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit short_files = {4096, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &short_files), 0);
+  const Status too_long = write_file_atomic(dir.path() / "a", std::string(5000, 'x'));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(too_long.error().code(), ErrorCode::limit);
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(FileTest, MakesFoldersThatAreNotThereYet) {
+  const fs::path folder = dir.path() / "a" / "b";
+  ASSERT_TRUE(make_folders(folder).ok());
+  EXPECT_TRUE(fs::is_directory(folder));
+  EXPECT_TRUE(make_folders(folder).ok());
+  const fs::path file = put("file", "");
+  const Status failed = make_folders(file / "c");
+  EXPECT_EQ(failed.error().code(), ErrorCode::bad_input);
+  EXPECT_EQ(failed.error().what(),
+            fmt::format("cannot make the folder '{}/c': Not a directory", file.native()));
 }
 
 TEST_F(FileTest, ReadersOfAnAtomicWriteSeeOneOfTheContents) {
