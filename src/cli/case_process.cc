@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <new>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -15,22 +16,45 @@ std::string how_it_ended(const ProcessResult& process) {
   return fmt::format("exit code {}: {}", process.exit_code, excerpt(process.err));
 }
 
-DifferentialOutcome CaseProcess::run(const DifferentialCase& one) const {
+Status check_limits(const ProcessResult& process) {
+  if (process.signal != 0 || process.exit_code != static_cast<int>(ErrorCode::limit)) return {};
+  std::string_view words = "a limit was hit";
+  for (std::string_view line : split_lines(process.err))
+    if (consume_prefix(line, "hone: error: ")) words = line;
+  return over_limit("{}", words);
+}
+
+DifferentialOutcome run_case_alone(const DifferentialCase& one, const Target& host,
+                                   const std::shared_ptr<Team>& team) {
+  DifferentialOutcome outcome = run_case(one, host, team);
+  // To run_case it is an exception like others.
+  const std::bad_alloc out_of_memory;
+  if (outcome.verdict == Verdict::fault && outcome.reason == out_of_memory.what())
+    throw out_of_memory;
+  return outcome;
+}
+
+Result<DifferentialOutcome> CaseProcess::run(const DifferentialCase& one) const {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / fmt::format("hone-case-{}", getpid());
-  const Status written = write_file_atomic(file, print(one));
-  if (!written.ok()) return {Verdict::refused, written.error().to_string()};
+  HONE_TRY(write_file_atomic(file, print(one)));
   const Result<ProcessResult> process = run_process(
       "/proc/self/exe", {"reduce-case", file.string()}, {.wall_seconds = time_limit_}, &cancel_);
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
-  if (!process.ok()) return {Verdict::passed, process.error().to_string()};
+  if (!process.ok()) return process.error();
+  HONE_TRY(check_limits(*process));
   if (process->exit_code != 0 || process->signal != 0)
-    return {Verdict::crashed, how_it_ended(*process)};
+    return DifferentialOutcome{Verdict::crashed, how_it_ended(*process)};
   const std::string_view word = trim(process->out).substr(0, process->out.find(' '));
   for (Verdict verdict : kVerdicts)
-    if (name(verdict) == word) return {verdict, process->out};
-  return {Verdict::crashed, how_it_ended(*process)};
+    if (name(verdict) == word) return DifferentialOutcome{verdict, process->out};
+  return DifferentialOutcome{Verdict::crashed, how_it_ended(*process)};
+}
+
+Verdict CaseProcess::verdict(const DifferentialCase& one) const {
+  const Result<DifferentialOutcome> outcome = run(one);
+  return outcome.ok() ? outcome->verdict : Verdict::passed;
 }
 
 }  // namespace hone::cli

@@ -1,15 +1,27 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "base/subprocess.h"
+#include "base/team.h"
 #include "report/differential.h"
+#include "target/target.h"
 
 namespace hone::cli {
 
 // "killed by SIGSEGV", "no result within 1 min".
 std::string how_it_ended(const ProcessResult& process);
+
+// An error of ErrorCode::limit, in its words, if a process of hone ended by one: the system gave it
+// too little memory or too few threads, which says nothing about its case.
+Status check_limits(const ProcessResult& process);
+
+// run_case in a process of its own: where memory ends, the process ends as others do.
+DifferentialOutcome run_case_alone(const DifferentialCase& one, const Target& host,
+                                   const std::shared_ptr<Team>& team);
 
 // Runs cases in processes of their own, which may crash.
 class CaseProcess {
@@ -17,7 +29,10 @@ class CaseProcess {
   CaseProcess(double time_limit, const CancelToken& cancel)
       : time_limit_(time_limit), cancel_(cancel) {}
 
-  DifferentialOutcome run(const DifferentialCase& one) const;
+  // Errors: the case could not be run, or not to its end.
+  Result<DifferentialOutcome> run(const DifferentialCase& one) const;
+  // For reductions: a smaller case that cannot be run does not fail.
+  Verdict verdict(const DifferentialCase& one) const;
 
  private:
   const double time_limit_;  // seconds for a case; 0: none

@@ -1,14 +1,17 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <thread>
 
 #include "base/file.h"
 #include "base/subprocess.h"
+#include "base/team.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/arguments.h"
+#include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/echo.h"
@@ -65,10 +68,9 @@ CaseOutcome crash(std::string reason) {
 // A process of its own for each case: whatever happens there, the run goes on.
 class Runner {
  public:
-  Runner(const Arguments& arguments, CaseMode mode, const CancelToken& cancel)
-      : cancel_(cancel), memory_limit_(arguments.integer("memory-limit") * kMiB) {
+  Runner(const Arguments& arguments, CaseMode mode, const CancelToken& cancel) : cancel_(cancel) {
     limits_.wall_seconds = arguments.real("time-limit");
-    limits_.memory_bytes = memory_limit_;
+    limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
     options_ = {"--mode", std::string(name(mode))};
     for (const char* option : {"backend", "rtol", "atol", "memory-limit"}) {
       options_.push_back(fmt::format("--{}", option));
@@ -82,7 +84,7 @@ class Runner {
   }
 
   // None: cancelled.
-  CaseOutcome run(const ConformanceCase& one) const {
+  CaseOutcome run(const ConformanceCase& one) {
     std::vector<std::string> words = {"conformance-case"};
     words.insert(words.end(), options_.begin(), options_.end());
     words.insert(words.end(), {"--", one.folder.string()});
@@ -94,13 +96,18 @@ class Runner {
     return outcome;
   }
 
+  // How many had too little memory or too few threads.
+  int64_t limited() const { return limited_; }
+
  private:
-  CaseOutcome outcome_of(const ProcessResult& process) const {
+  CaseOutcome outcome_of(const ProcessResult& process) {
     if (process.timed_out)
       return crash(fmt::format("no result within {}", format_seconds(limits_.wall_seconds)));
     if (process.signal != 0) return crash(fmt::format("killed by {}", signal_name(process.signal)));
-    if (process.exit_code == static_cast<int>(ErrorCode::limit))
-      return crash(fmt::format("out of memory; the limit is {}", format_bytes(memory_limit_)));
+    if (const Status limits = check_limits(process); !limits.ok()) {
+      ++limited_;
+      return crash(limits.error().what());
+    }
     Result<CaseOutcome> outcome = parse_outcome(process.out);
     if (process.exit_code == 0 && outcome.ok()) return std::move(*outcome);
     const std::vector<std::string_view> talk = split_lines(process.err);
@@ -109,18 +116,18 @@ class Runner {
   }
 
   const CancelToken& cancel_;
-  int64_t memory_limit_;
+  std::atomic<int64_t> limited_ = 0;
   ProcessLimits limits_;
   std::vector<std::string> options_;
 };
 
 Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Arguments& arguments,
-                                    Console& console) {
+                                    Console& console, int64_t& limited) {
   ConformanceReport report;
   report.mode = HONE_TRY(mode_of(arguments));
   report.tolerance = {arguments.real("rtol"), arguments.real("atol")};
   for (ConformanceCase& one : cases) report.rows.push_back({std::move(one), {}});
-  const Runner runner(arguments, report.mode, console.cancel());
+  Runner runner(arguments, report.mode, console.cancel());
   const std::unique_ptr<Progress> progress = console.progress();
   const int64_t all = static_cast<int64_t>(report.rows.size());
   int64_t jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -136,6 +143,7 @@ Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Ar
   });
   progress->finish();
   HONE_TRY(console.cancel().check());
+  limited = runner.limited();
   return report;
 }
 
@@ -165,7 +173,9 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
       HONE_TRY(check_writable(arguments.text(option)));
   }
   std::vector<ConformanceCase> cases = HONE_TRY(chosen_cases(arguments));
-  const ConformanceReport report = HONE_TRY(run_cases(std::move(cases), arguments, console));
+  int64_t limited = 0;
+  const ConformanceReport report =
+      HONE_TRY(run_cases(std::move(cases), arguments, console, limited));
 
   if (!prints_report) console.write(conformance_text(report, arguments.given("verbose")));
   HONE_TRY(write_report("json", arguments, conformance_json(report), console));
@@ -174,6 +184,10 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
   const int64_t wrong = counts[static_cast<size_t>(CaseClass::wrong)];
   const int64_t crashed = counts[static_cast<size_t>(CaseClass::crashed)];
   if (wrong + crashed == 0) return {};
+  if (wrong + crashed == limited)
+    return over_limit("{} of {} cases had too little memory or too few threads", limited,
+                      report.rows.size())
+        .with_hint("--memory-limit gives a case more, --jobs 1 runs one at a time");
   return check_failed("of {} cases {} are wrong and {} crashed", report.rows.size(), wrong,
                       crashed);
 }
@@ -187,8 +201,10 @@ Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   NativeOptions native;
   if (arguments.text("backend") == "native") {
     native = HONE_TRY(native_options(arguments, console));
-    options.engine =
-        std::make_shared<NativeEngine>(native.target, compile_options(native, nullptr));
+    CompileOptions compile = compile_options(native, nullptr);
+    // Threads that the system does not give are no outcome of the case.
+    compile.team = HONE_TRY(Team::create({.threads = native.target.cores}));
+    options.engine = std::make_shared<NativeEngine>(native.target, std::move(compile));
   }
   // The case is the reproducer; the one that main() would save is not needed.
   CaseOutcome outcome;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <numeric>
 #include <thread>
@@ -76,6 +77,12 @@ class ChildReport {
   std::optional<uint64_t> open_;
 };
 
+// That which ended a process, and its seed, if it had come to one.
+Error limit_of(Error limit, std::optional<uint64_t> seed) {
+  if (seed) limit = std::move(limit).about(fmt::format("seed {}", *seed));
+  return std::move(limit).with_hint("cases need more memory or threads than the system gives");
+}
+
 // Seeds in processes of their own, a process for some seeds; one that ends early is followed by
 // another that goes on behind the seed at which it ended.
 Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tally& tally,
@@ -97,12 +104,15 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
     const size_t known = tally.failures.size();
     ChildReport report(tally);
     for (std::string_view line : split_lines(process.out)) report.read(line);
-    if (!report.open() && process.exit_code != 0)
+    Status limits = check_limits(process);
+    if (limits.ok() && !report.open() && process.exit_code != 0)
       return fault("the process for some cases failed: {}", process.err);
     const uint64_t next = report.open() ? *report.open() + 1 : last;
-    if (report.open()) tally.add(*report.open(), Verdict::crashed, how_it_ended(process));
+    if (limits.ok() && report.open())
+      tally.add(*report.open(), Verdict::crashed, how_it_ended(process));
     for (const Failure& failure : std::span(tally.failures).subspan(known))
       console.note("seed {}: {}: {}", failure.seed, name(failure.verdict), failure.reason);
+    if (!limits.ok()) return limit_of(std::move(limits).error(), report.open());
     progress.advance(static_cast<int64_t>(next - first));
     first = next;
   }
@@ -118,13 +128,17 @@ Status run_all(uint64_t first, uint64_t count, const Arguments& arguments, Tally
   ThreadPool pool(static_cast<int>(std::min(jobs, pieces)));
   std::mutex mutex;
   Status state;
+  std::atomic<bool> has_failed = false;
   progress->start(static_cast<int64_t>(count), "cases");
   pool.parallel_for(0, pieces, 1, [&](int64_t begin, int64_t) {
+    if (has_failed) return;
     const uint64_t from = static_cast<uint64_t>(begin) * kSeedsPerProcess;
     const uint64_t to = std::min(count, from + kSeedsPerProcess);
     Status done = run_seeds(first + from, first + to, arguments, tally, mutex, console, *progress);
     std::lock_guard lock(mutex);
-    if (state.ok()) state = std::move(done);
+    if (done.ok() || !state.ok()) return;
+    state = std::move(done);
+    has_failed = true;
   });
   progress->finish();
   HONE_TRY(console.cancel().check());
@@ -145,7 +159,7 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
   const CaseProcess process(arguments.real("time-limit"), console.cancel());
   const DifferentialCase reduced =
       reduce(one, failure.verdict, host,
-             [&](const DifferentialCase& smaller) { return process.run(smaller).verdict; });
+             [&](const DifferentialCase& smaller) { return process.verdict(smaller); });
   HONE_TRY(console.cancel().check());
   HONE_TRY(write_file_atomic(path(".reduced"), print(reduced)));
   console.note("wrote {}", path(".reduced"));
@@ -165,11 +179,13 @@ Status check_counts(const DecisionCounts& decisions, int64_t least) {
 Status cmd_fuzz(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
   Tally tally(host.cores);
-  // Who interrupts it sees what is known until then.
+  // Who interrupts it sees what is known until then; so does who has too little memory.
   const Status ended =
       run_all(static_cast<uint64_t>(arguments.integer("seed")),
               static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console);
-  if (!ended.ok() && ended.error().code() != ErrorCode::interrupted) return ended;
+  const bool is_cut = !ended.ok() && (ended.error().code() == ErrorCode::interrupted ||
+                                      ended.error().code() == ErrorCode::limit);
+  if (!ended.ok() && !is_cut) return ended;
   console.write(tally.decisions.to_string());
   std::vector<std::string> counts;
   for (Verdict verdict : kVerdicts)
@@ -197,7 +213,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
     console.print("begin {}\n", seed);
     HONE_TRY(console.flush());
     const DifferentialOutcome outcome =
-        run_case(random_case(seed, host, highest_isa(arguments)), host, team);
+        run_case_alone(random_case(seed, host, highest_isa(arguments)), host, team);
     if (outcome.plan) decisions.add(*outcome.plan);
     console.print("end {} {}\n", name(outcome.verdict), escape(outcome.reason));
   }

@@ -74,8 +74,7 @@ class SegmentJudge : public GraphEngine {
                             .isa = native_.target.isa,
                             .judge = Judge::accurate};
     ++judged_;
-    DifferentialOutcome outcome = process_.run(one);
-    HONE_TRY(cancel_.check());
+    DifferentialOutcome outcome = HONE_TRY(process_.run(one));
     if (!is_failure(outcome.verdict)) return {};
     failing_ = {std::move(one), std::move(outcome)};
     return check_failed("segment '{}' fails", excerpt(graph->name()));  // ends the run
@@ -118,8 +117,7 @@ Status check_has(Isa isa, const Target& host) {
 
 Result<std::optional<Judged>> judged(DifferentialCase one, const CaseProcess& process,
                                      Console& console) {
-  DifferentialOutcome outcome = process.run(one);
-  HONE_TRY(console.cancel().check());
+  DifferentialOutcome outcome = HONE_TRY(process.run(one));
   if (is_failure(outcome.verdict)) return std::optional(Judged{std::move(one), std::move(outcome)});
   console.note("the case does not fail: {}", name(outcome.verdict));
   return std::optional<Judged>();
@@ -183,7 +181,7 @@ Status cmd_reduce(const Arguments& arguments, Console& console) {
   const DifferentialCase reduced =
       reduce(one, before.verdict, host, [&](const DifferentialCase& smaller) {
         ++runs;
-        return process.run(smaller).verdict;
+        return process.verdict(smaller);
       });
   HONE_TRY(console.cancel().check());
   console.note("reduced in {} runs", runs);
@@ -197,7 +195,7 @@ Status cmd_reduce_case(const Arguments& arguments, Console& console) {
   const DifferentialCase one = HONE_TRY(read_case(arguments.text("CASE")));
   const Target host = HONE_TRY(host_target());
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
-  const DifferentialOutcome outcome = run_case(one, host, team);
+  const DifferentialOutcome outcome = run_case_alone(one, host, team);
   console.print("{} {}\n", name(outcome.verdict), outcome.reason);
   return {};
 }

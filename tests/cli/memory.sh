@@ -25,3 +25,44 @@ for ((limit = start; limit < start + 60000; limit += 3000)); do
 done
 ((refused > 0))
 [[ $(limited $((start + 1000000)) compile zoo:resnet18,size=tiny --cache none --emit asm) == 0 ]]
+
+# Of cases in processes of their own it says nothing: none counts as failed or is saved.
+cat >good.case <<'END'
+case x86-64-v2 accurate
+graph @main(%x: f32[2]) {
+  %y = exp %x : f32[2]
+  return %y
+}
+---- inputs
+graph @inputs() {
+  %0 = constant [1, 2] : f32[2]
+  return %0
+}
+END
+refused=0
+for ((limit = start; limit < start + 60000; limit += 6000)); do
+  for words in "fuzz --count 2 --save saved" "reduce good.case"; do
+    code=$(limited $limit $words --progress none)
+    [[ $code == 0 ]] && continue
+    [[ $code == 5 ]] || { echo "$words: exit code $code at $limit KB"; cat out err; exit 1; }
+    grep -Eq "out of memory|the system gives|cannot start a process" err ||
+      { echo "$words at $limit KB:"; cat err; exit 1; }
+    refused=$((refused + 1))
+  done
+done
+((refused > 0))
+[[ ! -e saved && -z $(compgen -G 'hone-crash-*') ]]
+
+data=/usr/share/libonnx-testdata/data/node/test_relu
+[[ -d $data ]] || { echo "skipped the rest: there is no $data"; exit 0; }
+mkdir cases
+cp -r "$data" cases/
+refused=0
+for ((limit = start; limit < start + 60000; limit += 6000)); do
+  code=$(limited $limit conformance cases --backend native --cache none --progress none)
+  [[ $code == 0 ]] && continue
+  [[ $code == 5 ]] || { echo "conformance: exit code $code at $limit KB"; cat out err; exit 1; }
+  refused=$((refused + 1))
+done
+((refused > 0))
+[[ $(limited $((start + 1000000)) conformance cases --backend native --cache none) == 0 ]]
