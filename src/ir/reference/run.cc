@@ -78,7 +78,7 @@ Status EvalState::check_memory(int64_t more_bytes) const {
   return over_limit("{} of tensors are alive and {} more are needed, above the bound of {}",
                     format_bytes(live_bytes), format_bytes(more_bytes),
                     format_bytes(options.max_bytes))
-      .with_hint("raise EvalOptions::max_bytes");
+      .with_hint("try a smaller size or batch; a program raises EvalOptions::max_bytes");
 }
 
 Result<const RunPlan*> EvalState::plan_of(const Graph& graph) {
