@@ -74,6 +74,12 @@ bool is_device(const std::filesystem::path& path) {
          !S_ISLNK(info.st_mode);
 }
 
+// Said beforehand: what renaming says depends on the folder, "Device or resource busy" for ".".
+bool is_folder(const std::filesystem::path& path) {
+  struct stat info = {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -157,6 +163,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& path) {
 
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path) {
   Status status = sync_file(temporary);
+  if (status.ok() && is_folder(path))
+    status = bad_input("cannot write '{}': it is a folder", path.native());
   if (status.ok() && is_device(path))
     status = bad_input("cannot write '{}': it is not a regular file", path.native());
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -101,7 +101,8 @@ TEST_F(FileTest, PipesAndDevicesAreWrittenNotReplaced) {
 TEST_F(FileTest, AFailedAtomicWriteKeepsTheOldContent) {
   fs::create_directory(dir.path() / "folder");
   EXPECT_EQ(write_file_atomic(dir.path() / "folder", "x").error().what(),
-            fmt::format("cannot write '{}/folder': Is a directory", dir.path().native()));
+            fmt::format("cannot write '{}/folder': it is a folder", dir.path().native()));
+  EXPECT_EQ(write_file_atomic(".", "x").error().what(), "cannot write '.': it is a folder");
   EXPECT_FALSE(write_file_atomic(dir.path() / "no" / "a", "x").ok());
   EXPECT_FALSE(write_file_atomic("", "x").ok());
   EXPECT_EQ(entries(), 1u);
