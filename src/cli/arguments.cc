@@ -13,7 +13,8 @@ Status check_value(std::string_view shown, Take take, std::string_view words, in
                    int64_t high, std::string_view text) {
   if (take == Take::integer) {
     const Result<int64_t> number = parse_int(text);
-    if (!number.ok()) return usage_error("{}: '{}' is not an integer", shown, excerpt(text));
+    if (!number.ok())
+      return usage_error("{}: '{}' is not an integer in {}..{}", shown, excerpt(text), low, high);
     if (*number < low || *number > high) {
       return high == INT64_MAX ? usage_error("{}: {} is less than {}", shown, *number, low)
                                : usage_error("{}: {} is outside {}..{}", shown, *number, low, high);

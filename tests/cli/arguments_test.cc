@@ -70,6 +70,8 @@ TEST(Arguments, SaysWhatIsWrong) {
   expect_error({"run", "m", "--seed"}, "--seed needs a value");
   expect_error({"run", "m", "-o", "--seed"}, "-o needs a value, found the option --seed");
   expect_error({"run", "m", "--seed", "x"}, "--seed: 'x' is not an integer");
+  expect_error({"run", "m", "--seed", "9223372036854775808"},
+               "'9223372036854775808' is not an integer in 0..9223372036854775807");
   expect_error({"run", "m", "--seed", "-1"}, "--seed: -1 is less than 0");
   expect_error({"run", "m", "--seed=1", "--seed=1"}, "--seed is given twice");
   expect_error({"run", "m", "--rtol", "nan"}, "is not a number of at least 0");
