@@ -99,6 +99,7 @@ Status compare_all(std::span<const std::string> names, std::span<const Evaluated
 
 Status cmd_check(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
+  HONE_TRY(check_runs_here(options.target));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
   const std::vector<std::string> names = names_of_outputs(source.model);

@@ -90,10 +90,13 @@ fails 2 "--isa" compile "$model" --isa avx1024
 fails 2 "the target's cores" run "$model" --threads 99
 fails 2 "--threads" run "$model" --threads 0
 # Code for more than this machine has is made, and not run.
-if ! grep -q "isa = avx512" <("$HONE" target show); then
-  sed 's/isa = .*/isa = avx512/' other.target >more.target
+if ! grep -q "amx_int8" <("$HONE" target show); then
+  sed 's/isa = .*/isa = avx512 + amx_int8/' other.target >more.target
   compile "$model" --target more.target >out
-  fails 4 "the target needs avx512" run "$model" --target more.target
+  fails 4 "the target needs " run "$model" --target more.target
+  # Before the reference computes anything.
+  fails 4 "the target needs " check "$model" --target more.target
+  [[ $(head -n 1 err) == "hone: error: "* ]] || { cat err; exit 1; }
 fi
 
 # Sizes may stay open until memory is laid out; the hint can be typed as it is.
