@@ -65,6 +65,7 @@ Status bench_donating(const Model& model, const RunInputs& inputs, const NativeO
   CompileOptions compile = HONE_TRY(compile_options(graph, model, inputs.bindings, options));
   compile.progress = progress.get();
   compile.cancel = &console.cancel();
+  compile.memory_limit = inputs.memory_left;
   Compilation compilation(graph, options.target, compile);
   std::optional<Caller> caller;
   const double first = HONE_TRY(measure_once([&]() -> Status {
@@ -101,8 +102,8 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   const bool donates = arguments.given("donate");
   if (donates && single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "--donate");
-  const RunInputs inputs =
-      HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
+  const RunInputs inputs = HONE_TRY(
+      resolve_inputs(face_of(source.model), source.open, arguments, Engine::native, console));
   if (donates) return bench_donating(source.model, inputs, options, request, console);
 
   NativeModel model = HONE_TRY(native_model(source.model, inputs, options, console));

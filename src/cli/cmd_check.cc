@@ -108,8 +108,8 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   if (arguments.given("expect")) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
-  const RunInputs inputs =
-      HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
+  const RunInputs inputs = HONE_TRY(
+      resolve_inputs(face_of(source.model), source.open, arguments, Engine::reference, console));
 
   std::vector<Evaluated> all = HONE_TRY(evaluate_all(source.model, inputs, console));
   const Evaluated native = {"native", HONE_TRY(run_native(source.model, inputs, options, console))};

@@ -101,6 +101,7 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
   std::vector<StageTime> times;
   CompileOptions options = HONE_TRY(compile_options(graph, model, inputs.bindings, native));
   options.cancel = &console.cancel();
+  options.memory_limit = inputs.memory_left;
   options.observer = noting(times);
   Compilation compilation(graph, native.target, options);
   HONE_TRY(compilation.plan());
@@ -142,6 +143,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   RunInputs inputs;
   inputs.chosen = HONE_TRY(size_bindings(face, source.open, console));
   inputs.bindings = HONE_TRY(all_size_bindings(face, source.open, console));
+  inputs.memory_left = HONE_TRY(memory_left(face, inputs.bindings, Engine::reference));
   inputs.tensors = HONE_TRY(random_inputs(face, 0, inputs.bindings));
 
   const std::string title =

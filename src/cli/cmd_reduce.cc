@@ -130,8 +130,8 @@ Result<std::optional<Judged>> failing_model(const Arguments& arguments, const Ta
   HONE_TRY(check_has(native.target.isa, host));
   const Source source =
       HONE_TRY(load_model_source(arguments.text("CASE"), sizes_of(arguments), console));
-  RunInputs inputs =
-      HONE_TRY(resolve_inputs(face_of(source.model), source.open, arguments, console));
+  RunInputs inputs = HONE_TRY(
+      resolve_inputs(face_of(source.model), source.open, arguments, Engine::reference, console));
   const Graph* graph = single_graph(source.model);
   if (graph == nullptr) return failing_segment(source.model, inputs, native, process, console);
   Graph sized = HONE_TRY(specialize(*graph, inputs.bindings));

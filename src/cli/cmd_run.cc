@@ -35,7 +35,8 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   if (arguments.given("expect")) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
-  const RunInputs inputs = HONE_TRY(resolve_inputs(face, source.open, arguments, console));
+  const Engine engine = is_native ? Engine::native : Engine::reference;
+  const RunInputs inputs = HONE_TRY(resolve_inputs(face, source.open, arguments, engine, console));
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Tensor> outputs =

@@ -49,6 +49,14 @@ Result<Ints> parse_shape(std::string_view given, std::string_view value) {
   return dims;
 }
 
+constexpr int64_t kRandomBytes = 12;  // of an element on the way: a float and a double
+
+Error too_large(double needed, int64_t limit) {
+  return over_limit("this run needs about {}, the machine has {}",
+                    format_bytes(static_cast<int64_t>(std::min(needed, 9e18))), format_bytes(limit))
+      .with_hint("choose smaller sizes with --dim, --shape or the options of the model");
+}
+
 // --dim NAME=N, each checked against its symbol.
 Result<Bindings> dim_bindings(const Graph& graph, const std::vector<std::string>& texts) {
   Bindings bindings;
@@ -94,14 +102,14 @@ class Resolver {
     return bindings_;
   }
 
-  Result<RunInputs> resolve(const Sizes& sizes, const Arguments& arguments) {
+  Result<RunInputs> resolve(const Sizes& sizes, const Arguments& arguments, Engine engine) {
     Bindings chosen = HONE_TRY(bind(sizes));
     if (arguments.given("inputs")) HONE_TRY(add_file(arguments.text("inputs")));
     for (const std::string& text : arguments.list("input")) HONE_TRY(add_input(text));
     HONE_TRY(bind_the_rest());
-    HONE_TRY(check_memory());
-    HONE_TRY(fill(arguments.integer("seed")));
-    return RunInputs{std::move(given_), std::move(bindings_), std::move(chosen)};
+    const int64_t left = HONE_TRY(memory_left(graph_, bindings_, engine));
+    HONE_TRY(fill(arguments.integer("seed"), left));
+    return RunInputs{std::move(given_), std::move(bindings_), std::move(chosen), left};
   }
 
  private:
@@ -198,22 +206,18 @@ class Resolver {
     return {};
   }
 
-  // The reference computes in 8 bytes per element.
-  Status check_memory() const {
-    const GraphSummary summary = HONE_TRY(summarize(graph_, bindings_));
-    const double needed = 8.0 * static_cast<double>(summary.peak_elements) +
-                          static_cast<double>(summary.constant_bytes);
-    if (needed <= static_cast<double>(memory_limit())) return {};
-    return over_limit("this run needs about {}, the machine has {}",
-                      format_bytes(static_cast<int64_t>(std::min(needed, 9e18))),
-                      format_bytes(memory_limit()))
-        .with_hint("choose smaller sizes with --dim, --shape or the options of the model");
-  }
-
-  Status fill(int64_t seed) {
+  Status fill(int64_t seed, int64_t memory_left) {
     std::vector<std::string> random;
-    for (size_t i = 0; i < given_.size(); ++i)
-      if (!given_[i]) random.push_back(names_[i]);
+    for (size_t i = 0; i < given_.size(); ++i) {
+      if (given_[i]) continue;
+      random.push_back(names_[i]);
+      const Type type = HONE_TRY(input_type(i).bind(bindings_));
+      const int64_t elements = type.static_elements();
+      if (elements > memory_left / kRandomBytes)
+        return too_large(static_cast<double>(kRandomBytes) * static_cast<double>(elements),
+                         memory_left)
+            .within(fmt::format("random input {}", excerpt(names_[i])));
+    }
     if (random.empty()) return {};
     std::vector<Tensor> numbers =
         HONE_TRY(random_inputs(graph_, static_cast<uint64_t>(seed), bindings_));
@@ -238,9 +242,27 @@ Sizes sizes_of(const Arguments& arguments) {
   return {arguments.list("dim"), arguments.list("shape")};
 }
 
+// The reference computes in 8 bytes per element. Native code has what it is given and gives as the
+// types say.
+Result<int64_t> memory_left(const Graph& graph, const Bindings& bindings, Engine engine) {
+  const GraphSummary summary = HONE_TRY(summarize(graph, bindings));
+  const auto constants = static_cast<double>(summary.constant_bytes);
+  double held = constants;
+  for (const std::vector<NamedType>* ports : {&summary.inputs, &summary.outputs})
+    for (const NamedType& port : *ports) {
+      const Type type = HONE_TRY(port.type.bind(bindings));
+      held += static_cast<double>(type.static_bytes());
+    }
+  const double computed = 8.0 * static_cast<double>(summary.peak_elements) + constants;
+  const double needed = engine == Engine::native ? held : std::max(held, computed);
+  const int64_t limit = memory_limit();
+  if (needed > static_cast<double>(limit)) return too_large(needed, limit);
+  return limit - static_cast<int64_t>(held);
+}
+
 Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const Arguments& arguments,
-                                 Console& console) {
-  return Resolver(graph, console).resolve(sizes, arguments);
+                                 Engine engine, Console& console) {
+  return Resolver(graph, console).resolve(sizes, arguments, engine);
 }
 
 Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console) {

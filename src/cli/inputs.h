@@ -16,10 +16,17 @@ namespace hone::cli {
 class Console;
 
 struct RunInputs {
-  std::vector<Tensor> tensors;  // of all parameters, in order
-  Bindings bindings;            // of all symbols
-  Bindings chosen;              // those of them that --dim and --shape tell
+  std::vector<Tensor> tensors;      // of all parameters, in order
+  Bindings bindings;                // of all symbols
+  Bindings chosen;                  // those of them that --dim and --shape tell
+  int64_t memory_left = INT64_MAX;  // bytes for what native code computes on the way
 };
+
+// What needs the memory. The reference has room for native code beside it.
+enum class Engine : uint8_t { native, reference };
+// What the machine has beside inputs, outputs and constants; an error if a run needs more than it
+// has. All symbols are bound. What arenas take is known once there is code, and is not in it.
+Result<int64_t> memory_left(const Graph& graph, const Bindings& bindings, Engine engine);
 
 // --dim and --shape, as they were given.
 struct Sizes {
@@ -30,7 +37,7 @@ Sizes sizes_of(const Arguments& arguments);
 
 // Says on the console what was chosen: symbols, random inputs and their seed.
 Result<RunInputs> resolve_inputs(const Graph& graph, const Sizes& sizes, const Arguments& arguments,
-                                 Console& console);
+                                 Engine engine, Console& console);
 
 // What the sizes say about symbols of the graph, each checked.
 Result<Bindings> size_bindings(const Graph& graph, const Sizes& sizes, Console& console);

@@ -167,6 +167,7 @@ Result<NativeModel> native_model(const Model& model, const RunInputs& inputs,
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr);
   compile.progress = native.progress_.get();
   compile.cancel = native.cancel_;
+  compile.memory_limit = inputs.memory_left;
   compile.observer = std::move(observer);
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
   if (is_single) {

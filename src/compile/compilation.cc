@@ -90,7 +90,10 @@ Result<std::shared_ptr<const Executable>> Compilation::executable() {
   const Image* image = HONE_TRY(this->image());
   return *HONE_TRY(at(
       Stage::executable, executable_,
-      [&] { return Executable::load(*image, {.team = options_.team}); }));
+      [&] {
+        return Executable::load(*image,
+                                {.team = options_.team, .memory_limit = options_.memory_limit});
+      }));
 }
 
 }  // namespace hone

@@ -30,6 +30,7 @@ struct CompileOptions {
   std::string plan_place = {};           // in a file; errors name it
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
+  int64_t memory_limit = INT64_MAX;      // of the executable (LoadOptions)
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.

@@ -58,7 +58,8 @@ Result<NativeEngine::Sized> NativeEngine::make(const GraphRef& graph, std::vecto
   if (!graph->is_static()) code = HONE_TRY(open_code(graph));
   if (code != nullptr) {
     const Image image = HONE_TRY(code->image_for(made.sizes));
-    made.executable = HONE_TRY(Executable::load(image, {.team = options_.team}));
+    made.executable = HONE_TRY(
+        Executable::load(image, {.team = options_.team, .memory_limit = options_.memory_limit}));
   } else {
     ++compiled_;
     code = std::make_shared<Compilation>(HONE_TRY(specialize(*graph, made.sizes)), target_,

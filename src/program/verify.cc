@@ -3,6 +3,7 @@
 #include <set>
 
 #include "program/frame.h"
+#include "program/instantiate.h"
 #include "program/program.h"
 #include "program/tiles/calling.h"
 #include "runtime/kernel_abi.h"
@@ -96,9 +97,11 @@ class FrameVerifier {
       has_offset = b.offset.has_value();
       if (!b.offset) continue;
       if (!b.type.is_static()) return bad_input("%{} has an offset and no fixed size", b.name);
-      if (*b.offset < 0 || *b.offset > kMaxElements || *b.offset % kBufferAlignment != 0)
-        return bad_input("%{} lies at {}, which is no multiple of {} up to {}", b.name, *b.offset,
-                         kBufferAlignment, kMaxElements);
+      if (*b.offset < 0 || *b.offset % kBufferAlignment != 0)
+        return bad_input("%{} lies at {}, which is no multiple of {}", b.name, *b.offset,
+                         kBufferAlignment);
+      if (*b.offset > kMaxImageBytes)
+        return over_limit("%{} lies at {}; memory ends at {}", b.name, *b.offset, kMaxImageBytes);
     }
     return {};
   }

@@ -190,6 +190,9 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
   {
     std::lock_guard lock(mutex_);
     if (frame_bytes_ > 0 && frames_ >= memory_limit_ / frame_bytes_) {
+      if (frames_ == 0)
+        return over_limit("a run needs {} bytes for what it computes on the way; the limit is {}",
+                          frame_bytes_, memory_limit_);
       return over_limit("a run beside {} others needs {} bytes each; the limit is {} together",
                         frames_, frame_bytes_, memory_limit_);
     }

@@ -26,6 +26,52 @@ done
 ((refused > 0))
 [[ $(limited $((start + 1000000)) compile zoo:resnet18,size=tiny --cache none --emit asm) == 0 ]]
 
+# Native code is bounded by what it holds: inputs, outputs, constants and arenas. A branch that is
+# not taken computes 2^40 numbers; the reference is bounded by all that it would compute.
+branch() { # branch STATEMENT: to %s, a scalar
+  cat <<END
+graph @branch(%c: bool[], %x: f32[]) {
+  %y = if %c, %x then (%a: f32[]) {
+    %b = broadcast %a {dims = [1099511627776], map = []}
+    %e = exp %b
+    $1
+    return %s
+  } else (%z: f32[]) {
+    return %z
+  }
+  return %y
+}
+END
+}
+refused() { # refused WORDS ARGS...
+  local code=0 words=$1
+  shift
+  "$HONE" "$@" >out 2>err || code=$?
+  [[ $code == 5 ]] || { echo "hone $*: exit code $code"; cat err; exit 1; }
+  grep -q "$words" err || { echo "hone $*: no '$words' in:"; cat err; exit 1; }
+}
+branch '%s = reduce %e {kind = sum, axes = [0]}' >folded.hone
+"$HONE" run folded.hone --input c=bool=0 --input x=f32=3 | grep -q "\b3\b"
+"$HONE" bench folded.hone --seconds 0.01 --input c=bool=0 >out
+refused "this run needs about" run folded.hone --backend reference --input c=bool=0
+refused "this run needs about" check folded.hone --input c=bool=0
+refused "this run needs about" demo folded.hone
+branch '%t = cumulative %e {kind = sum, axis = 0}
+    %u = reverse %t {axes = [0]}
+    %v = cumulative %u {kind = sum, axis = 0}
+    %s = reduce %v {kind = sum, axes = [0]}' >stored.hone
+refused "on the way; the limit is" run stored.hone --input c=bool=0
+refused "on the way; the limit is" bench stored.hone --input c=bool=0
+refused "on the way; the limit is" bench stored.hone --profile --input c=bool=0
+# What is given back counts.
+cat >large.hone <<'END'
+graph @large(%x: f32[]) {
+  %y = broadcast %x {dims = [1099511627776], map = []}
+  return %y
+}
+END
+refused "this run needs about" run large.hone
+
 # Of cases in processes of their own it says nothing: none counts as failed or is saved.
 cat >good.case <<'END'
 case x86-64-v2 accurate

@@ -400,7 +400,8 @@ TEST(Executable, MemoryHasALimit) {
   const auto status = limited->run({{filled(4, 1)}});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code(), ErrorCode::limit);
-  EXPECT_THAT(status.error().to_string(), HasSubstr("the limit is 4095 together (image 'affine')"));
+  EXPECT_THAT(status.error().to_string(),
+              HasSubstr("on the way; the limit is 4095 (image 'affine')"));
   EXPECT_TRUE(load(image, {.memory_limit = 4096})->run({{filled(4, 1)}}).ok());
 
   image.arena_bytes = int64_t{1} << 60;  // more than addresses

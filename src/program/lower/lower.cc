@@ -257,6 +257,7 @@ Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target
   program.kernels = std::move(lowering).take_kernels();
   const Status proof = verify(program);
   if (proof.ok()) return program;
+  if (proof.error().code() == ErrorCode::limit) return proof.error();
   HONE_CHECK(!graph.is_static(), "{}", proof.error().to_string());
   return unsupported("it is not proved for all sizes: {}", proof.error().what())
       .within(proof.error().where())
