@@ -3,21 +3,47 @@
 #include "cli/guard.h"
 #include "cli/signal_guard.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 namespace {
 
 hone::CancelToken* interrupted = nullptr;
+bool is_terminal = false;  // the standard error
 
-// The first Ctrl-C asks for an orderly end, the next one insists.
+// What a handler may do is said in signal-safety(7).
+void on_interrupt(int) {
+  interrupted->cancel();
+  ::alarm(1);
+}
+
+void on_alarm(int) {
+  constexpr std::string_view kText =
+      "hone: stops as soon as the kernel or step at hand is done; Ctrl-C again ends it at once\n";
+  const int error = errno;
+  // Behind the ^C of a terminal.
+  if (is_terminal) (void)!::write(STDERR_FILENO, "\n", 1);
+  (void)!::write(STDERR_FILENO, kText.data(), kText.size());
+  errno = error;
+}
+
+// The first Ctrl-C asks for an orderly end, and a second later for patience if that has not come.
+// The next one insists.
 void stop_on_interrupt(hone::CancelToken& token) {
   interrupted = &token;
+  is_terminal = isatty(STDERR_FILENO) == 1;
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted->cancel(); };
+  action.sa_handler = on_interrupt;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
 }
 
 }  // namespace

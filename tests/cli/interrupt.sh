@@ -37,3 +37,30 @@ graph @endless(%x: i32[]) {
 END
 interrupt run endless.hone --input x=i32=1
 [[ ! -s out ]]
+
+# A kernel is not interrupted: what happens is said, and the next Ctrl-C ends it.
+cat >slow.hone <<'END'
+graph @slow(%x: f32[]) {
+  %b = broadcast %x {dims = [1099511627776], map = []}
+  %e = exp %b
+  %y = reduce %e {kind = sum, axes = [0]}
+  return %y
+}
+END
+await() { # await TEXT: in err
+  local waited=0
+  until grep -qs "$1" err; do
+    sleep 0.05
+    ((++waited < 600)) || { echo "no '$1' in:"; cat err; kill -KILL $!; exit 1; }
+  done
+}
+rm -f out err
+code=0
+"$HONE" run slow.hone --cache none >out 2>err &
+await "kernels in"
+kill -INT $!
+await "Ctrl-C again ends it at once"
+kill -INT $!
+wait $! || code=$?
+[[ $code == 130 ]] || { echo "exit code $code"; exit 1; }
+[[ ! -s out && $(grep -c Ctrl-C err) == 1 ]]
