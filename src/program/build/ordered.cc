@@ -50,13 +50,17 @@ class OrderedBuilder {
   void accumulate();
   void scatter();
   void sort();
-  using Before = std::function<Scalar(Scalar, Scalar)>;  // by positions
-  void merge_runs(tile::BufferId order, const IndexExpr& pass, Scalar width, Dim length,
-                  const Before& before);
+  // Two rows of what is sorted: one that is read and one that is written, in turn.
+  struct Rows {
+    std::vector<tile::BufferId> keys;
+    std::optional<tile::BufferId> order;  // positions, if more than keys is asked for
+  };
+  void merge_runs(const Rows& rows, const IndexExpr& pass, Scalar width, Dim length);
   Scalar comes_before(Scalar a, Scalar b);
-  Scalar comes_before(const Indices& a, const Indices& b);
+  Scalar comes_before(const std::vector<Scalar>& a, const std::vector<Scalar>& b);
   Scalar equals(Scalar a, Scalar b);
   Scalar is_nan(Scalar x) { return tiles_.compute(Opcode::is_nan, {x}); }
+  Scalar inverse(Scalar x) { return tiles_.compute(Opcode::not_, {x}); }
   Scalar both(Scalar a, Scalar b) { return compute(Opcode::and_, a, b); }
   Scalar either(Scalar a, Scalar b) { return compute(Opcode::or_, a, b); }
 
@@ -160,13 +164,13 @@ void OrderedBuilder::scatter() {
   });
 }
 
-// NaN is above all numbers and equal to NaN.
+// NaN is above all numbers and equal to NaN: of reals the lower one comes before the upper one
+// where it is a number, and that is not at most it.
 tile::Scalar OrderedBuilder::comes_before(Scalar a, Scalar b) {
   const bool descends = op().flag("descending");
-  const Scalar numbers = points_.compare(descends ? "gt" : "lt", a, b);
-  if (!is_real(tiles_.dtype(a))) return numbers;
-  const Scalar above = is_nan(descends ? a : b), other = is_nan(descends ? b : a);
-  return either(numbers, both(above, tiles_.compute(Opcode::not_, {other})));
+  const Scalar low = descends ? b : a, high = descends ? a : b;
+  if (!is_real(tiles_.dtype(a))) return points_.compare("lt", low, high);
+  return both(inverse(points_.compare("le", high, low)), inverse(is_nan(low)));
 }
 
 tile::Scalar OrderedBuilder::equals(Scalar a, Scalar b) {
@@ -174,51 +178,60 @@ tile::Scalar OrderedBuilder::equals(Scalar a, Scalar b) {
   return is_real(tiles_.dtype(a)) ? either(numbers, both(is_nan(a), is_nan(b))) : numbers;
 }
 
-// By the keys at two places, from the last key to the first: before in it, or equal in it and
+// By the keys of two elements, from the last key to the first: before in it, or equal in it and
 // before in the rest.
-tile::Scalar OrderedBuilder::comes_before(const Indices& a, const Indices& b) {
-  const auto keys = static_cast<size_t>(op().integer("keys"));
+tile::Scalar OrderedBuilder::comes_before(const std::vector<Scalar>& a,
+                                          const std::vector<Scalar>& b) {
   std::optional<Scalar> before;
-  for (size_t k = keys; k-- > 0;) {
-    const Scalar mine = load(k, a), theirs = load(k, b);
-    const Scalar here = comes_before(mine, theirs);
-    before = before ? either(here, both(equals(mine, theirs), *before)) : here;
+  for (size_t k = a.size(); k-- > 0;) {
+    const Scalar here = comes_before(a[k], b[k]);
+    before = before ? either(here, both(equals(a[k], b[k]), *before)) : here;
   }
   return *before;
 }
 
-// Runs of sorted positions are merged, two by two, into runs of twice the width: from one row of
-// `order` to the other, and back.
+// Sorted runs are merged, two by two, into runs of twice the width: from one row to the other, and
+// back. Keys move along, so that they are read in order; the rest is read once, by its position.
 void OrderedBuilder::sort() {
   const auto axis = static_cast<size_t>(op().integer("axis"));
+  const auto keys = static_cast<size_t>(op().integer("keys"));
   const Dim length = result().dim(static_cast<int>(axis));
   const int64_t most = std::clamp<int64_t>(length.range().high, 1, kMaxSorted);
   const auto passes = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(most - 1)));
-  const tile::BufferId order =
-      tiles_.buffer("order", Type::get(DType::i64, {2, length}), BufferRole::scratch);
-  auto place = [&](Indices at, Scalar position) {
-    at[axis] = tiles_.choose("at", 0, length, position);
-    return at;
+  std::vector<size_t> results;  // by output
+  for (ValueId output : graph_.outputs()) results.push_back(graph_.result_index(output));
+  // Holds three times the length. Without a sign it is checked against the upper bound alone.
+  const DType index = most <= int64_t{1} << 30 ? DType::u32 : DType::i64;
+  const auto make_rows = [&](std::string_view name, DType dtype) {
+    return tiles_.buffer(name, Type::get(dtype, {2, length}), BufferRole::scratch);
   };
+  Rows rows;
+  for (size_t k = 0; k < keys; ++k) rows.keys.push_back(make_rows("key", operand(k).dtype()));
+  if (std::ranges::any_of(results, [&](size_t result) { return result >= keys; }))
+    rows.order = make_rows("order", index);
   each_element(
       result(), is_divisible(),
       [&](const Indices& at) {
+        Indices here = at;
         tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
-          tiles_.store(order, {0, i}, tiles_.position(DType::i64, i));
+          here[axis] = i;
+          for (size_t k = 0; k < keys; ++k) tiles_.store(rows.keys[k], {0, i}, load(k, here));
+          if (rows.order) tiles_.store(*rows.order, {0, i}, tiles_.position(index, i));
         });
-        tiles_.carry(Exec::loop, "pass", passes, tiles_.integer(DType::i64, 1), std::nullopt,
+        tiles_.carry(Exec::loop, "pass", passes, tiles_.integer(index, 1), std::nullopt,
                      [&](const IndexExpr& pass, Scalar width) {
-                       merge_runs(order, pass, width, length, [&](Scalar a, Scalar b) {
-                         return comes_before(place(at, a), place(at, b));
-                       });
+                       merge_runs(rows, pass, width, length);
                        return compute(Opcode::add, width, width);
                      });
         tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
-          const Indices from = place(at, tiles_.load(order, {passes % 2, i}));
-          Indices to = at;
-          to[axis] = i;
-          for (size_t k = 0; k < graph_.outputs().size(); ++k)
-            points_.store(k, to, load(graph_.result_index(graph_.outputs()[k]), from));
+          here[axis] = i;
+          Indices from = at;
+          if (rows.order)
+            from[axis] = tiles_.choose("at", 0, length, tiles_.load(*rows.order, {passes % 2, i}));
+          for (size_t k = 0; k < results.size(); ++k)
+            points_.store(k, here,
+                          results[k] < keys ? tiles_.load(rows.keys[results[k]], {passes % 2, i})
+                                            : load(results[k], from));
         });
       },
       static_cast<int>(axis));
@@ -226,39 +239,47 @@ void OrderedBuilder::sort() {
 
 // Of each two runs of `width` positions the first that is left of either goes next: `a` and `b`
 // count through them, which end where the next two begin. Of equals that of the first run.
-void OrderedBuilder::merge_runs(tile::BufferId order, const IndexExpr& pass, Scalar width,
-                                Dim length, const Before& before) {
-  const Scalar zero = points_.zero(DType::i64), one = points_.number(DType::i64, int64_t{1});
-  const Scalar end = points_.position(DType::i64, length);
+void OrderedBuilder::merge_runs(const Rows& rows, const IndexExpr& pass, Scalar width, Dim length) {
+  const DType index = tiles_.dtype(width);
+  const Scalar zero = points_.zero(index), one = points_.number(index, int64_t{1});
+  const Scalar end = points_.position(index, length);
   auto add = [&](Scalar a, Scalar b) { return compute(Opcode::add, a, b); };
   auto least = [&](Scalar a, Scalar b) { return compute(Opcode::min, a, b); };
   auto select = [&](Scalar condition, Scalar a, Scalar b) {
     return tiles_.compute(Opcode::select, {condition, a, b});
   };
-  auto position = [&](Scalar at) {
-    return tiles_.load(order, {mod(pass, 2), tiles_.choose("run", 0, length, at)});
+  std::vector<tile::BufferId> moved = rows.keys;
+  if (rows.order) moved.push_back(*rows.order);
+  auto element = [&](Scalar at) {
+    const IndexExpr place = tiles_.choose("run", 0, length, at);
+    std::vector<Scalar> parts;
+    for (tile::BufferId buffer : moved) parts.push_back(tiles_.load(buffer, {mod(pass, 2), place}));
+    return parts;
   };
-  tiles_.carry("i", length, {zero, zero, zero},
-               [&](const IndexExpr& i, const std::vector<Scalar>& so_far) {
-                 const Scalar here = points_.position(DType::i64, i);
-                 const Scalar begins = points_.compare("ge", here, so_far[2]);
-                 const Scalar a = select(begins, here, so_far[0]);
-                 const Scalar middle = add(a, width);
-                 const Scalar b = select(begins, middle, so_far[1]);
-                 const Scalar next = select(begins, add(middle, width), so_far[2]);
-                 const Scalar a_end = least(compute(Opcode::sub, next, width), end);
-                 const Scalar has_a = points_.compare("lt", a, a_end);
-                 const Scalar has_b = points_.compare("lt", b, least(next, end));
-                 const Scalar first = position(a), second = position(b);
-                 const Scalar comes_first =
-                     HONE_PLANT(sort_stability, before(second, first),
-                                tiles_.compute(Opcode::not_, {before(first, second)}));
-                 const Scalar takes_b =
-                     both(has_b, either(tiles_.compute(Opcode::not_, {has_a}), comes_first));
-                 tiles_.store(order, {mod(pass + 1, 2), i}, select(takes_b, second, first));
-                 return std::vector<Scalar>{select(takes_b, a, add(a, one)),
-                                            select(takes_b, add(b, one), b), next};
-               });
+  auto keys_of = [&](const std::vector<Scalar>& parts) {
+    return std::vector<Scalar>(parts.begin(), parts.begin() + std::ssize(rows.keys));
+  };
+  tiles_.carry(
+      "i", length, {zero, zero, zero}, [&](const IndexExpr& i, const std::vector<Scalar>& so_far) {
+        const Scalar here = points_.position(index, i);
+        const Scalar begins = points_.compare("ge", here, so_far[2]);
+        const Scalar a = select(begins, here, so_far[0]);
+        const Scalar middle = add(a, width);
+        const Scalar b = select(begins, middle, so_far[1]);
+        const Scalar next = select(begins, add(middle, width), so_far[2]);
+        const Scalar a_end = least(compute(Opcode::sub, next, width), end);
+        const Scalar has_a = points_.compare("lt", a, a_end);
+        const Scalar has_b = points_.compare("lt", b, least(next, end));
+        const std::vector<Scalar> first = element(a), second = element(b);
+        const auto mine = keys_of(first), theirs = keys_of(second);
+        const Scalar comes_first = HONE_PLANT(sort_stability, comes_before(theirs, mine),
+                                              inverse(comes_before(mine, theirs)));
+        const Scalar takes_b = both(has_b, either(inverse(has_a), comes_first));
+        for (size_t k = 0; k < moved.size(); ++k)
+          tiles_.store(moved[k], {mod(pass + 1, 2), i}, select(takes_b, second[k], first[k]));
+        return std::vector<Scalar>{select(takes_b, a, add(a, one)), select(takes_b, add(b, one), b),
+                                   next};
+      });
 }
 
 }  // namespace
