@@ -71,6 +71,15 @@ graph @large(%x: f32[]) {
 }
 END
 refused "this run needs about" run large.hone
+# So do random inputs, which take more while they are made: here one of half of the memory.
+cat >random.hone <<'END'
+graph @random(%x: f32[N]) where N in 1..1099511627776 {
+  %y = reduce %x {kind = sum, axes = [0]}
+  return %y
+}
+END
+half=$((128 * $(sed -nE 's/^MemTotal: +([0-9]+) kB/\1/p' /proc/meminfo)))
+refused "random input x" run random.hone --dim "N=$half"
 
 # Of cases in processes of their own it says nothing: none counts as failed or is saved.
 cat >good.case <<'END'
