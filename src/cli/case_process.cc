@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <new>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -22,16 +21,6 @@ Status check_limits(const ProcessResult& process) {
   for (std::string_view line : split_lines(process.err))
     if (consume_prefix(line, "hone: error: ")) words = line;
   return over_limit("{}", words);
-}
-
-DifferentialOutcome run_case_alone(const DifferentialCase& one, const Target& host,
-                                   const std::shared_ptr<Team>& team) {
-  DifferentialOutcome outcome = run_case(one, host, team);
-  // To run_case it is an exception like others.
-  const std::bad_alloc out_of_memory;
-  if (outcome.verdict == Verdict::fault && outcome.reason == out_of_memory.what())
-    throw out_of_memory;
-  return outcome;
 }
 
 Result<DifferentialOutcome> CaseProcess::run(const DifferentialCase& one) const {

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/subprocess.h"
-#include "base/team.h"
 #include "report/differential.h"
-#include "target/target.h"
 
 namespace hone::cli {
 
@@ -18,10 +15,6 @@ std::string how_it_ended(const ProcessResult& process);
 // An error of ErrorCode::limit, in its words, if a process of hone ended by one: the system gave it
 // too little memory or too few threads, which says nothing about its case.
 Status check_limits(const ProcessResult& process);
-
-// run_case in a process of its own: where memory ends, the process ends as others do.
-DifferentialOutcome run_case_alone(const DifferentialCase& one, const Target& host,
-                                   const std::shared_ptr<Team>& team);
 
 // Runs cases in processes of their own, which may crash.
 class CaseProcess {

@@ -213,7 +213,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
     console.print("begin {}\n", seed);
     HONE_TRY(console.flush());
     const DifferentialOutcome outcome =
-        run_case_alone(random_case(seed, host, highest_isa(arguments)), host, team);
+        run_case(random_case(seed, host, highest_isa(arguments)), host, team);
     if (outcome.plan) decisions.add(*outcome.plan);
     console.print("end {} {}\n", name(outcome.verdict), escape(outcome.reason));
   }

@@ -195,7 +195,7 @@ Status cmd_reduce_case(const Arguments& arguments, Console& console) {
   const DifferentialCase one = HONE_TRY(read_case(arguments.text("CASE")));
   const Target host = HONE_TRY(host_target());
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
-  const DifferentialOutcome outcome = run_case_alone(one, host, team);
+  const DifferentialOutcome outcome = run_case(one, host, team);
   console.print("{} {}\n", name(outcome.verdict), outcome.reason);
   return {};
 }

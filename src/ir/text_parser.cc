@@ -100,6 +100,14 @@ Result<int64_t> TextParser::integer(std::string_view what) {
   return value;
 }
 
+Result<int64_t> TextParser::integer(std::string_view what, int64_t least, int64_t most) {
+  const Token token = peek();
+  const int64_t number = HONE_TRY(integer(what));
+  if (number < least || number > most)
+    return at(token, bad_input("{} is outside of {}..{}", number, least, most));
+  return number;
+}
+
 Result<Dim> TextParser::dim(std::string_view what) {
   if (!peek().is("[")) return expected(fmt::format("{} in brackets", what));
   size_t offset = peek().offset;

@@ -65,6 +65,7 @@ class TextParser {
   Result<Type> type(const TypeText& text);
 
   Result<int64_t> integer(std::string_view what);
+  Result<int64_t> integer(std::string_view what, int64_t least, int64_t most);
   Result<Dim> dim(std::string_view what);  // "[2*N]"
   // "[1, 2] : f32[2]", "0 : f32[64]", ...
   Result<Tensor> tensor();

@@ -70,7 +70,7 @@ class PlanParser {
   Status decision(const Token& word, std::optional<int64_t>& number) {
     if (number) return twice(word);
     HONE_TRY(text_.expect("="));
-    number = HONE_TRY(integer(1, std::numeric_limits<int32_t>::max()));
+    number = HONE_TRY(text_.integer("a number", 1, std::numeric_limits<int32_t>::max()));
     return {};
   }
 
@@ -137,7 +137,7 @@ class PlanParser {
   }
 
   Status read(int64_t& number) {
-    number = HONE_TRY(integer(0, std::numeric_limits<int64_t>::max()));
+    number = HONE_TRY(text_.integer("a number", 0, std::numeric_limits<int64_t>::max()));
     return {};
   }
 
@@ -171,14 +171,6 @@ class PlanParser {
     return label;
   }
   Result<TextParser::Label> value() { return name(TokenKind::value, "a value, like %h"); }
-
-  Result<int64_t> integer(int64_t least, int64_t most) {
-    const Token token = text_.peek();
-    const int64_t number = HONE_TRY(text_.integer("a number"));
-    if (number < least || number > most)
-      return text_.at(token, bad_input("{} is outside of {}..{}", number, least, most));
-    return number;
-  }
 
   // "0x" and 16 digits: to the lexer a number and a word.
   Result<uint64_t> hash() {

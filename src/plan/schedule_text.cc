@@ -87,12 +87,12 @@ class ScheduleParser {
   }
 
   Status read(int& number) {
-    number = static_cast<int>(HONE_TRY(integer(0, kMaxScheduleDim)));
+    number = static_cast<int>(HONE_TRY(text_.integer("a number", 0, kMaxScheduleDim)));
     return {};
   }
 
   Status read(int64_t& number) {
-    number = HONE_TRY(integer(0, std::numeric_limits<int64_t>::max()));
+    number = HONE_TRY(text_.integer("a number", 0, std::numeric_limits<int64_t>::max()));
     return {};
   }
 
@@ -101,7 +101,7 @@ class ScheduleParser {
   Status read(Tile& tile) {
     HONE_TRY(read(tile.dim));
     HONE_TRY(text_.expect(":"));
-    tile.count = HONE_TRY(integer(1, kMaxTile));
+    tile.count = HONE_TRY(text_.integer("a number", 1, kMaxTile));
     return {};
   }
 
@@ -117,14 +117,6 @@ class ScheduleParser {
       list.push_back(std::move(each));
     } while (text_.eat(","));
     return text_.expect("]");
-  }
-
-  Result<int64_t> integer(int64_t least, int64_t most) {
-    const Token token = text_.peek();
-    const int64_t number = HONE_TRY(text_.integer("a number"));
-    if (number < least || number > most)
-      return text_.at(token, bad_input("{} is outside of {}..{}", number, least, most));
-    return number;
   }
 
   TextParser& text_;

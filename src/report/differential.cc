@@ -1,6 +1,7 @@
 #include "report/differential.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/rng.h"
 #include "base/text.h"
@@ -222,13 +223,15 @@ Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target
 
 }  // namespace
 
-// Exceptions are what this looks for.
+// Exceptions are what this looks for; too little memory says nothing about the case.
 DifferentialOutcome run_case(const DifferentialCase& one, const Target& host,
                              const std::shared_ptr<Team>& team) {
   try {
     Result<DifferentialOutcome> outcome = outcome_of(one, host, team);
     if (outcome.ok()) return *std::move(outcome);
     return {Verdict::refused, outcome.error().to_string()};
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& fault) {
     return {Verdict::fault, fault.what()};
   }

@@ -66,7 +66,7 @@ struct DifferentialOutcome {
 };
 
 // Compiles and runs the case in this process: code that is wrong enough takes the caller along.
-// `team` has as many threads as the host has cores.
+// `team` has as many threads as the host has cores. Throws std::bad_alloc alone.
 DifferentialOutcome run_case(const DifferentialCase& one, const Target& host,
                              const std::shared_ptr<Team>& team);
 
