@@ -13,15 +13,15 @@
 
 namespace hone {
 
-namespace {
-
-// "cannot read 'x': No such file or directory". What is full is a limit, not a fault of the input.
-Error os_error(std::string_view action, std::string_view name, int code = errno) {
+// What is full is a limit, not a fault of the input.
+Error os_error(std::string_view action, std::string_view name, int code) {
   const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   Error error =
       bad_input("cannot {} '{}': {}", action, name, std::generic_category().message(code));
   return is_full ? std::move(error).as(ErrorCode::limit) : error;
 }
+
+namespace {
 
 int open_retrying(const char* path, int flags, mode_t mode = 0) {
   int fd = -1;
@@ -44,25 +44,25 @@ bool write_all(int fd, std::string_view content) {
 // Makes a rename in the folder survive a power cut.
 Status sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor fd(open_retrying(folder.c_str(), O_RDONLY | O_DIRECTORY));
-  if (!fd.is_open()) return os_error("open the folder", folder.native());
+  if (!fd.is_open()) return os_error("open the folder", folder.native(), errno);
   // EINVAL: a file system that cannot, and so need not, sync folders.
-  if (::fsync(fd.get()) != 0 && errno != EINVAL) return os_error("sync", folder.native());
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) return os_error("sync", folder.native(), errno);
   return {};
 }
 
 Status sync_file(const std::filesystem::path& path) {
   const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY));
-  if (!fd.is_open()) return os_error("open", path.native());
-  if (::fsync(fd.get()) != 0) return os_error("sync", path.native());
+  if (!fd.is_open()) return os_error("open", path.native(), errno);
+  if (::fsync(fd.get()) != 0) return os_error("sync", path.native(), errno);
   return {};
 }
 
 Status write_pieces(const std::filesystem::path& path, int flags,
                     std::span<const std::string_view> pieces) {
   const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | flags, 0666));
-  if (!fd.is_open()) return os_error("create", path.native());
+  if (!fd.is_open()) return os_error("create", path.native(), errno);
   for (std::string_view piece : pieces) {
-    if (!write_all(fd.get(), piece)) return os_error("write", path.native());
+    if (!write_all(fd.get(), piece)) return os_error("write", path.native(), errno);
   }
   return {};
 }
@@ -93,28 +93,28 @@ MappedFile::~MappedFile() {
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
   const FileDescriptor file(open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) return os_error("open", path.native());
+  if (!file.is_open()) return os_error("open", path.native(), errno);
   return map(file, path.native());
 }
 
 Result<MappedFile> MappedFile::map(const FileDescriptor& file, std::string_view name) {
   struct stat info = {};
-  if (::fstat(file.get(), &info) != 0) return os_error("open", name);
+  if (::fstat(file.get(), &info) != 0) return os_error("open", name, errno);
   if (S_ISDIR(info.st_mode)) return bad_input("cannot open '{}': it is a folder", name);
   if (!S_ISREG(info.st_mode)) return bad_input("cannot open '{}': it is not a regular file", name);
   if (info.st_size == 0) return MappedFile();
   const size_t size = static_cast<size_t>(info.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) return os_error("map", name);
+  if (address == MAP_FAILED) return os_error("map", name, errno);
   return MappedFile({static_cast<const std::byte*>(address), size});
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) {
   HONE_CHECK(limit >= 0, "a limit of {} bytes", limit);
   const FileDescriptor file(open_retrying(path.c_str(), O_RDONLY));
-  if (!file.is_open()) return os_error("read", path.native());
+  if (!file.is_open()) return os_error("read", path.native(), errno);
   struct stat info = {};
-  if (::fstat(file.get(), &info) != 0) return os_error("read", path.native());
+  if (::fstat(file.get(), &info) != 0) return os_error("read", path.native(), errno);
   if (S_ISREG(info.st_mode) && info.st_size > limit) {
     return over_limit("cannot read '{}': its {} bytes are more than the limit of {}", path.native(),
                       info.st_size, limit);
@@ -127,7 +127,7 @@ Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) 
     if (used == content.size()) content.resize(2 * used + 4096);
     const ssize_t count = ::read(file.get(), content.data() + used, content.size() - used);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return os_error("read", path.native());
+    if (count < 0) return os_error("read", path.native(), errno);
     if (count == 0) break;
     used += static_cast<size_t>(count);
     if (used > static_cast<uint64_t>(limit)) {
@@ -168,7 +168,7 @@ Status publish_file(const std::filesystem::path& temporary, const std::filesyste
   if (status.ok() && is_device(path))
     status = bad_input("cannot write '{}': it is not a regular file", path.native());
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = os_error("write", path.native());
+    status = os_error("write", path.native(), errno);
   }
   if (!status.ok()) {
     ::unlink(temporary.c_str());
@@ -186,7 +186,8 @@ Status make_folders(const std::filesystem::path& folder) {
 
 Result<TempDir> TempDir::create(const std::filesystem::path& parent) {
   std::string name = (parent / "hone-XXXXXX").native();
-  if (::mkdtemp(name.data()) == nullptr) return os_error("create a folder in", parent.native());
+  if (::mkdtemp(name.data()) == nullptr)
+    return os_error("create a folder in", parent.native(), errno);
   return TempDir(name);
 }
 

@@ -65,6 +65,9 @@ class MappedFile {
 // What cannot be written because a disk or a quota is full, or because a file may not be as long,
 // is an error of ErrorCode::limit. A process that is not to be ended by that ignores SIGXFSZ.
 
+// "cannot read 'x': No such file or directory", of an errno.
+Error os_error(std::string_view action, std::string_view name, int code);
+
 // The whole content; an error (ErrorCode::limit) if it is longer than the limit, in bytes.
 Result<std::string> read_file(const std::filesystem::path& path, int64_t limit);
 

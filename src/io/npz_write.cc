@@ -125,19 +125,23 @@ bool add_members(zip_t* archive, std::span<const NamedTensor> tensors,
   return true;
 }
 
-Status write(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+Status write(const std::filesystem::path& path, const std::filesystem::path& temporary,
+             std::span<const NamedTensor> tensors) {
   int code = 0;
-  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+  zip_t* archive = zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
   if (archive == nullptr) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
-    return bad_input("{}", reason);
+    return bad_input("cannot write '{}': {}", path.native(), reason);
   }
   std::vector<Source> sources = lay_out(tensors);
   if (add_members(archive, tensors, sources) && zip_close(archive) == 0) return {};
-  Error error = bad_input("{}", zip_strerror(archive));
+  zip_error_t* reason = zip_get_error(archive);
+  Error error = zip_error_system_type(reason) == ZIP_ET_SYS
+                    ? os_error("write", path.native(), zip_error_code_system(reason))
+                    : bad_input("cannot write '{}': {}", path.native(), zip_error_strerror(reason));
   zip_discard(archive);
   for (const Source& source : sources) {
     if (source.thrown) std::rethrow_exception(source.thrown);
@@ -161,11 +165,11 @@ Status write_npz(const std::filesystem::path& path, std::span<const NamedTensor>
   if (tensors.empty()) return write_file_atomic(path, kEmptyArchive);
   if (!path.has_filename()) return bad_input("cannot write '{}': it names no file", path.native());
   std::filesystem::path temporary = temporary_name(path);
-  Status status = write(temporary, tensors);
+  Status status = write(path, temporary, tensors);
   if (!status.ok()) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    return bad_input("cannot write '{}': {}", path.native(), status.error().what());
+    return status;
   }
   return publish_file(temporary, path);
 }

@@ -32,5 +32,8 @@ limited compile mlp.hone --cache none --emit asm -o long
 [[ $code == 5 ]] && grep -q "cannot write 'long.*': File too large" err ||
   { echo "exit code $code"; cat err; exit 1; }
 [[ -z $(compgen -G 'long*') ]]
+limited zoo export mlp --size tiny -o long.hone
+[[ $code == 5 ]] && grep -q "cannot write .long.npz.: File too large" err ||
+  { echo "exit code $code"; cat err; exit 1; }
 limited run mlp.hone --cache small
 [[ $code == 0 && -z $(compgen -G 'small/*.tmp-*') ]] || { echo "exit code $code"; cat err; exit 1; }

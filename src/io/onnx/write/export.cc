@@ -114,10 +114,10 @@ class DataFile {
       return bad_input("cannot write '{}': it names no file", path.native());
     const std::filesystem::path temporary = temporary_name(path);
     if (write_all(temporary)) return publish_file(temporary, path);
-    const std::string reason = std::generic_category().message(errno);
+    const int reason = errno;
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    return bad_input("cannot write '{}': {}", path.native(), reason);
+    return os_error("write", path.native(), reason);
   }
   bool empty() const { return tensors_.empty(); }
 
