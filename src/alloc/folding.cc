@@ -13,6 +13,9 @@ constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 1;
 // Joints that are surer than what it takes apart are looked for too.
 constexpr double kFromSurer = 8;
 constexpr double kLittleNoise = 0.5, kMuchNoise = 3;
+constexpr double kAdds = 0.4;
+// Of a joint that could be another one.
+constexpr float kDoubt = 0.5;
 
 }  // namespace
 
@@ -20,10 +23,11 @@ Folding::Folding(std::span<const Box> boxes, int32_t sections) : boxes_(boxes.si
   nodes_.reserve(3 * boxes.size());
   begins_.resize(static_cast<size_t>(sections) + 1);
   ends_.resize(begins_.size());
+  seams_.resize(begins_.size());
   is_touched_.resize(begins_.size());
   waits_.resize(begins_.size());
   for (const Box& box : boxes) {
-    nodes_.push_back({.box = box});
+    nodes_.push_back({.box = {box.first, box.end, box.size}});
     unit_ = std::gcd(unit_, box.size);
     put(static_cast<int32_t>(nodes_.size()) - 1);
   }
@@ -34,7 +38,10 @@ Folding::Folding(std::span<const Box> boxes, int32_t sections) : boxes_(boxes.si
 
 std::vector<Box> Folding::roots() const {
   std::vector<Box> result;
-  for (int32_t i : roots_) result.push_back(node(i).box);
+  for (int32_t i : roots_) {
+    const Rect& box = node(i).box;
+    result.push_back({.first = box.first, .end = box.end, .size = box.size});
+  }
   return result;
 }
 
@@ -58,28 +65,31 @@ std::vector<int64_t> Folding::unfold(std::span<const int64_t> offsets) const {
 
 void Folding::put(int32_t i) {
   Node& root = node(i);
-  const auto add = [&](std::vector<int32_t>& to) {
-    to.push_back(i);
+  const auto add = [](auto& to, const auto& what) {
+    to.push_back(what);
     return static_cast<int32_t>(to.size()) - 1;
   };
-  root.root = add(roots_);
-  root.begin = add(begins(root.box.first));
-  root.end = add(ends(root.box.end));
+  const auto& [first, end, size] = root.box;
+  root.root = add(roots_, i);
+  root.begin = add(begins(first), Edge{size, end, i});
+  root.end = add(ends(end), Edge{size, first, i});
+  root.whole = -1;
   root.attempt = attempt_;
   put_.push_back(i);
 }
 
 void Folding::take(int32_t i) {
   Node& root = node(i);
-  const auto remove = [&](std::vector<int32_t>& from, int32_t Node::* place) {
-    node(from.back()).*place = root.*place;
+  const auto remove = [&](auto& from, int32_t last, int32_t Node::* place) {
+    node(last).*place = root.*place;
     from[static_cast<size_t>(root.*place)] = from.back();
     from.pop_back();
     root.*place = -1;
   };
-  remove(roots_, &Node::root);
-  remove(begins(root.box.first), &Node::begin);
-  remove(ends(root.box.end), &Node::end);
+  std::vector<Edge>&begin = begins(root.box.first), &end = ends(root.box.end);
+  remove(roots_, roots_.back(), &Node::root);
+  remove(begin, begin.back().box, &Node::begin);
+  remove(end, end.back().box, &Node::end);
   if (root.attempt != attempt_) taken_.push_back(i);
 }
 
@@ -87,6 +97,32 @@ void Folding::touch(int32_t section) {
   if (is_touched_[static_cast<size_t>(section)]) return;
   is_touched_[static_cast<size_t>(section)] = true;
   touched_.push_back(section);
+}
+
+// Of two chains of one size that touch in one section the ends may belong to each other crosswise,
+// however unlikely that was.
+void Folding::sew(int32_t i) {
+  if (!node(i).behind) return;
+  std::vector<Seam>& here = seams(node(i));
+  for (const Seam& seam : here) {
+    if (seam.size != node(i).box.size) continue;
+    doubt(seam.box);
+    doubt(i);
+  }
+  node(i).seam = static_cast<int32_t>(here.size());
+  here.push_back({node(i).box.size, i});
+}
+
+void Folding::unpick(int32_t i) {
+  if (!node(i).behind) return;
+  std::vector<Seam>& here = seams(node(i));
+  node(here.back().box).seam = node(i).seam;
+  here[static_cast<size_t>(node(i).seam)] = here.back();
+  here.pop_back();
+}
+
+void Folding::doubt(int32_t i) {
+  for (; i >= 0 && node(i).risk < kDoubt; i = node(i).whole) node(i).risk = kDoubt;
 }
 
 int32_t Folding::join(const Joint& joint, double risk) {
@@ -110,6 +146,8 @@ int32_t Folding::join(const Joint& joint, double risk) {
     free_.pop_back();
     node(i) = joined;
   }
+  node(one).whole = node(other).whole = i;
+  sew(i);
   joined_.push_back(i);
   put(i);
   return i;
@@ -125,6 +163,7 @@ void Folding::take_apart(int32_t i, double risk, int64_t& most) {
   }
   --most;
   apart_.push_back(i);
+  unpick(i);
   take_apart(one, risk, most);
   take_apart(other, risk, most);
 }
@@ -132,16 +171,18 @@ void Folding::take_apart(int32_t i, double risk, int64_t& most) {
 // Those that begin or end where one does; or those that touch these.
 std::vector<int32_t> Folding::neighbours(Rng& rng) {
   constexpr size_t kMost = 60;
-  const Box box = node(rng.pick(roots_)).box;
+  const Rect box = node(rng.pick(roots_)).box;
   const int32_t section = rng.chance(0.5) ? box.first : box.end;
-  std::vector<int32_t> result = begins(section);
-  result.insert(result.end(), ends(section).begin(), ends(section).end());
+  std::vector<int32_t> result;
+  const auto add = [&](int32_t s) {
+    for (const auto* of : {&begins(s), &ends(s)})
+      for (const Edge& edge : *of) result.push_back(edge.box);
+  };
+  add(section);
   if (rng.chance(0.5)) {
     const size_t near = result.size();
     for (size_t i = 0; i < near && result.size() < kMost; ++i)
-      for (int32_t s : {node(result[i]).box.first, node(result[i]).box.end})
-        for (const auto* of : {&begins(s), &ends(s)})
-          result.insert(result.end(), of->begin(), of->end());
+      for (int32_t s : {node(result[i]).box.first, node(result[i]).box.end}) add(s);
   }
   std::ranges::sort(result);
   result.erase(std::ranges::unique(result).begin(), result.end());
@@ -157,6 +198,7 @@ int64_t Folding::refold(Rng& rng) {
   noise_ = rng.chance(0.5) ? kMuchNoise : kLittleNoise;
   salt_ = static_cast<uint32_t>(rng.next());
   depth_ = static_cast<int>(rng.between(1, 2));
+  adds_ = rng.chance(kAdds);
   const auto between = [&](double low, double high) {
     return std::exp(rng.uniform(std::log(low), std::log(high)));
   };
@@ -175,6 +217,11 @@ int64_t Folding::refold(Rng& rng) {
   }
   for (int32_t i : std::vector<int32_t>(put_))
     if (node(i).root >= 0) take(i);
+  for (int32_t i : joined_) unpick(i);
+  for (int32_t i : apart_) {
+    for (int32_t part : node(i).parts) node(part).whole = i;
+    sew(i);
+  }
   ++attempt_;
   for (int32_t i : std::vector<int32_t>(taken_)) put(i);
   free_.insert(free_.end(), joined_.begin(), joined_.end());

@@ -25,12 +25,10 @@ size_t logarithm(int64_t n) {
   return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(n))) - 1;
 }
 
-double number(const auto& list) { return static_cast<double>(list.size()); }
-
 }  // namespace
 
-double Folding::as_large(const Box& box) const { return as_large_[logarithm(box.size / unit_)]; }
-double Folding::as_long(const Box& box) const { return as_long_[logarithm(box.length())]; }
+double Folding::as_large(int64_t size) const { return as_large_[logarithm(size / unit_)]; }
+double Folding::as_long(int32_t length) const { return as_long_[logarithm(length)]; }
 
 // A size is as likely as all within a factor of two, and so is a length.
 void Folding::measure() {
@@ -74,46 +72,43 @@ bool Folding::fold_at(int32_t section) {
   find_stacks(section);
   if (join_sure()) return true;
   find_chains(section);
-  return join_sure();
+  return join_sure() || (adds_ && join_sums(section));
 }
 
 // Ties are broken by the index, or by chance.
-void Folding::sort(std::vector<int32_t>& boxes, const auto& key) {
-  keyed_.clear();
-  for (int32_t i : boxes) keyed_.emplace_back(key(node(i).box), static_cast<uint32_t>(i) ^ salt_);
-  std::ranges::sort(keyed_);
-  for (size_t k = 0; k < boxes.size(); ++k)
-    boxes[k] = static_cast<int32_t>(keyed_[k].second ^ salt_);
+void Folding::sort(std::vector<Edge>& edges, auto key) const {
+  std::ranges::sort(edges, {}, [&](const Edge& edge) {
+    return std::pair(edge.*key, static_cast<uint32_t>(edge.box) ^ salt_);
+  });
 }
 
 void Folding::find_stacks(int32_t section) {
   found_.clear();
+  if (begins(section).size() < 2) return;
   behind_ = begins(section);
-  sort(behind_, [](const Box& box) { return box.end; });
+  sort(behind_, &Edge::other);
   for (auto one = behind_.begin(); one != behind_.end(); ++one)
     for (auto other = one + 1; other != behind_.end(); ++other) {
-      if (node(*one).box.end != node(*other).box.end) break;
-      found_.push_back({*one, *other, false});
+      if (one->other != other->other) break;
+      found_.push_back({one->box, other->box, false});
       if (found_.size() > kMostForeseen) break;
     }
 }
 
 void Folding::find_chains(int32_t section) {
   found_.clear();
+  if (begins(section).empty() || ends(section).empty()) return;
   before_ = ends(section);
   behind_ = begins(section);
-  for (std::vector<int32_t>* boxes : {&before_, &behind_})
-    sort(*boxes, [](const Box& box) { return box.size; });
+  for (std::vector<Edge>* edges : {&before_, &behind_}) sort(*edges, &Edge::size);
   auto from = behind_.begin();
-  for (int32_t one : before_) {
-    const int64_t size = node(one).box.size;
-    while (from != behind_.end() && node(*from).box.size < size) ++from;
-    for (auto other = from; other != behind_.end() && node(*other).box.size == size; ++other) {
-      found_.push_back({one, *other, true});
+  for (const Edge& one : before_) {
+    while (from != behind_.end() && from->size < one.size) ++from;
+    for (auto other = from; other != behind_.end() && other->size == one.size; ++other) {
+      found_.push_back({one.box, other->box, true});
       if (found_.size() > kMostForeseen) break;
     }
-    if (found_.size() > kMostForeseen && from != behind_.end() && node(*from).box.size == size)
-      ++from;
+    if (found_.size() > kMostForeseen && from != behind_.end() && from->size == one.size) ++from;
   }
 }
 
@@ -132,22 +127,23 @@ bool Folding::join_sure() {
 }
 
 double Folding::risk_of(const Joint& joint) {
-  const Box& box = node(joint.one).box;
+  const Rect& box = node(joint.one).box;
   if (joint.behind)
-    return (number(ends(box.end)) * number(begins(box.end)) - kNotAlone) * as_large(box);
-  return (number(begins(box.first)) - 1) * (number(ends(box.end)) - 1) * as_long(box);
+    return (number(ends(box.end)) * number(begins(box.end)) - kNotAlone) * as_large(box.size);
+  return (number(begins(box.first)) - 1) * (number(ends(box.end)) - 1) * as_long(box.length());
 }
 
 bool Folding::allows(double risk) {
   if (rng_) risk *= std::exp(noise_ * (rng_->uniform() - 0.5));
+  if (risk <= most_risk_) return true;
   least_ = std::min(least_, risk);
-  return risk <= most_risk_;
+  return false;
 }
 
 // Joins the two and what follows, if that shows that they belong together. Each of the joints that
 // are possible here could be followed by chance.
 bool Folding::foresees(const Joint& joint) {
-  Box box = node(joint.one).box;
+  Rect box = node(joint.one).box;
   if (joint.behind)
     box.end = node(joint.other).box.end;
   else
@@ -165,42 +161,41 @@ bool Folding::foresees(const Joint& joint) {
 
 // Can a box that is not there yet be joined on, so that less risk than the most is left? In the
 // direction in which it came about that tells nothing, but what comes then may.
-bool Folding::follows(const Box& box, bool behind, double risk, int depth) {
+bool Folding::follows(const Rect& box, bool behind, double risk, int depth) {
   struct Side {
-    const std::vector<int32_t>& boxes;
+    const std::vector<Edge>& edges;
     bool behind, before;
     double likely;  // that one of them fits
   };
-  const Side sides[] = {{begins(box.first), false, false, as_long(box)},
-                        {begins(box.end), true, false, as_large(box)},
-                        {ends(box.first), true, true, as_large(box)}};
+  const Side sides[] = {{begins(box.first), false, false, as_long(box.length())},
+                        {begins(box.end), true, false, as_large(box.size)},
+                        {ends(box.first), true, true, as_large(box.size)}};
   for (const Side& side : sides) {
-    const auto fits = [&](int32_t i) {
-      const Box& other = node(i).box;
-      return (side.behind ? other.size == box.size : other.end == box.end) &&
-             std::ranges::find(used_, i) == used_.end();
+    const auto fits = [&](const Edge& edge) {
+      return (side.behind ? edge.size == box.size : edge.other == box.end) &&
+             std::ranges::find(used_, edge.box) == used_.end();
     };
     const bool is_same = side.behind == behind;
     if (is_same && depth == 1) continue;
-    looks_ += std::ssize(side.boxes);
-    const auto ways = static_cast<double>(is_same ? std::ranges::count_if(side.boxes, fits) : 0);
-    const double left = risk * (is_same ? std::max(ways, 1.0) : number(side.boxes) * side.likely);
+    looks_ += std::ssize(side.edges);
+    const auto ways = static_cast<double>(is_same ? std::ranges::count_if(side.edges, fits) : 0);
+    const double left = risk * (is_same ? std::max(ways, 1.0) : number(side.edges) * side.likely);
     const double at_best = depth > 1 ? left * kSurerByStep : left;
     if (at_best > most_risk_) {
       least_ = std::min(least_, at_best);
       continue;
     }
-    for (int32_t i : side.boxes) {
-      if (!fits(i)) continue;
-      Box joined = box;
+    for (const Edge& edge : side.edges) {
+      if (!fits(edge)) continue;
+      Rect joined = box;
       if (!side.behind)
-        joined.size += node(i).box.size;
+        joined.size += edge.size;
       else if (side.before)
-        joined.first = node(i).box.first;
+        joined.first = edge.other;
       else
-        joined.end = node(i).box.end;
-      path_.push_back({i, side.behind, side.before});
-      used_.push_back(i);
+        joined.end = edge.other;
+      path_.push_back({edge.box, side.behind, side.before});
+      used_.push_back(edge.box);
       risk_of_path_ = left;
       if (left <= most_risk_ || follows(joined, side.behind, left, depth - 1)) return true;
       path_.pop_back();

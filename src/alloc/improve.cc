@@ -16,7 +16,9 @@ namespace {
 // where there are many.
 constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 500;
 constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
-constexpr size_t kFewer = 2;  // times fewer boxes that are left are worth to be placed again
+// How many fewer boxes that are left are worth to be placed again: half of many, an eighth where a
+// search may place them.
+constexpr double kFewer = 0.5, kFewerSearched = 0.875;
 constexpr int64_t kMostFailures = 1000;  // in a row
 constexpr size_t kMostMoved = 256;
 
@@ -50,7 +52,7 @@ class Improver {
   // Where boxes nearly come out even, other joints may do so.
   void refold(Folding& folding) {
     for (size_t placed = folding.count(); placed > 1 && !is_done();) {
-      while (folding.count() * kFewer > placed && !is_done()) count(folding.refold(rng_));
+      while (!is_worth(folding.count(), placed) && !is_done()) count(folding.refold(rng_));
       if (folding.count() == placed) return;
       placed = folding.count();
       std::vector<int64_t> offsets = place_roots(folding, packing_.sections, goal_, limits_);
@@ -59,6 +61,11 @@ class Improver {
       best_.offsets = std::move(offsets);
       best_.height = height;
     }
+  }
+
+  static bool is_worth(size_t left, size_t placed) {
+    const double fewer = left <= kMostRootsSearched ? kFewerSearched : kFewer;
+    return static_cast<double>(left) <= fewer * static_cast<double>(placed);
   }
 
   void move_all() {

@@ -6,9 +6,8 @@
 namespace hone {
 namespace {
 
-// What is searched, and how long: some hundredths of a second.
-constexpr size_t kMostSearched = 150;
-constexpr int64_t kNodes = 2'000, kNodesPerRoot = 20;
+// Some hundredths of a second: if it takes longer, to fold on is better.
+constexpr int64_t kNodes = 3'000;
 
 // What is left of many boxes begins and ends at few moments: it is a small problem of its own.
 std::optional<std::vector<int64_t>> search_roots(std::span<const Box> roots, int64_t goal,
@@ -17,7 +16,7 @@ std::optional<std::vector<int64_t>> search_roots(std::span<const Box> roots, int
   for (const Box& box : roots)
     problem.buffers.push_back({.begin = box.first, .end = box.end, .size = box.size});
   const Blocks blocks = blocks_of(problem).value();
-  Limits part(kNodes + kNodesPerRoot * std::ssize(roots), limits);
+  Limits part(kNodes, limits);
   MemoryCounts counts;
   const SearchResult result = search(blocks.spaces[0], goal, {}, part, counts);
   if (result.found != Found::placement) return std::nullopt;
@@ -44,7 +43,7 @@ std::vector<int64_t> place_roots(const Folding& folding, int32_t sections, int64
   }
   // Fewer boxes are searched as they are.
   const bool is_large = folding.boxes() > kMaxSearchedBlocks;
-  if (least > goal && is_large && roots.size() <= kMostSearched)
+  if (least > goal && is_large && roots.size() <= kMostRootsSearched)
     if (auto offsets = search_roots(roots, goal, limits)) best = std::move(*offsets);
   return folding.unfold(best);
 }

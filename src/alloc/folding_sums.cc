@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <tuple>
+
+#include "alloc/folding.h"
+
+// Several boxes with one life that are together as large as a single one at their side. Where many
+// have one life, this alone tells which of them lie on each other.
+
+namespace hone {
+namespace {
+
+// How many of a group are added, or left out, and how long they are searched.
+constexpr int kMostAdded = 8;
+constexpr int64_t kSteps = 1000;
+// Sums are less sure than two sizes that are equal: which of a group is in them is chosen from many
+// ways, and all of it is lost for others.
+constexpr double kLessSure = 100;
+
+}  // namespace
+
+bool Folding::join_sums(int32_t section) {
+  for (const bool behind : {false, true}) {
+    // Groups of boxes behind single ones, or before them.
+    group_ = behind ? begins(section) : ends(section);
+    singles_ = behind ? ends(section) : begins(section);
+    if (group_.size() < 2 || singles_.empty()) continue;
+    std::ranges::sort(group_, {},
+                      [](const Edge& e) { return std::tuple(e.other, -e.size, e.box); });
+    if (rng_) rng_->shuffle(singles_);
+    for (auto from = group_.begin(); from != group_.end();) {
+      const auto to =
+          std::find_if(from, group_.end(), [&](const Edge& e) { return e.other != from->other; });
+      if (to - from > 1 && join_sums(std::span(from, to), behind)) return true;
+      from = to;
+    }
+  }
+  return false;
+}
+
+bool Folding::join_sums(std::span<const Edge> group, bool behind) {
+  sizes_.clear();
+  for (const Edge& edge : group) sizes_.push_back(edge.size);
+  subsets_.set(sizes_);
+  return std::ranges::any_of(singles_,
+                             [&](const Edge& single) { return join_sum(group, single, behind); });
+}
+
+// The fewest that do it, or that are left out.
+bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool behind) {
+  const int64_t others = subsets_.all() - single.size;
+  if (others <= 0) return false;
+  const bool by_others = others < single.size;
+  double ways = number(group) * number(singles_);
+  for (int added = 1; added <= kMostAdded; ++added) {
+    if (added > 1) ways *= (number(group) - added + 1) / added;
+    if (added == 1 && !by_others) continue;  // that is a chain
+    const double risk = kLessSure * ways * as_large(single.size);
+    if (!allows(risk)) return false;
+    const int64_t before = subsets_.steps();
+    const auto found = subsets_.find(by_others ? others : single.size, added, kSteps);
+    looks_ += subsets_.steps() - before;
+    if (found.empty()) continue;
+    int32_t stack = -1;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const bool is_found = std::ranges::find(found, static_cast<int32_t>(i)) != found.end();
+      if (is_found == by_others) continue;
+      stack = stack < 0 ? group[i].box : join({stack, group[i].box, false}, risk);
+    }
+    behind ? join({single.box, stack, true}, risk) : join({stack, single.box, true}, risk);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace hone
