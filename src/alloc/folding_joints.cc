@@ -11,7 +11,7 @@ namespace hone {
 namespace {
 
 // Joints are tried from the surest on.
-constexpr double kLeastRisk = 1e-6, kMostRisk = 1e3, kRiskStep = 3;
+constexpr double kLeastRisk = 1e-6, kMostRisk = 200, kRiskStep = 10;
 // Of one box that begins where only one ends, and is as large: others may have been taken.
 constexpr double kNotAlone = 0.5;
 // Where more joints are possible, none is sure by what comes next, and to look takes long.

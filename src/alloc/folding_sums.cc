@@ -9,9 +9,6 @@
 namespace hone {
 namespace {
 
-// How many of a group are added, or left out, and how long they are searched.
-constexpr int kMostAdded = 8;
-constexpr int64_t kSteps = 1000;
 // Sums are less sure than two sizes that are equal: which of a group is in them is chosen from many
 // ways, and all of it is lost for others.
 constexpr double kLessSure = 100;
@@ -38,6 +35,7 @@ bool Folding::join_sums(int32_t section) {
 }
 
 bool Folding::join_sums(std::span<const Edge> group, bool behind) {
+  group = group.first(std::min(group.size(), SubsetSum::kMostNumbers));
   sizes_.clear();
   for (const Edge& edge : group) sizes_.push_back(edge.size);
   subsets_.set(sizes_);
@@ -49,27 +47,25 @@ bool Folding::join_sums(std::span<const Edge> group, bool behind) {
 bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool behind) {
   const int64_t others = subsets_.all() - single.size;
   if (others <= 0) return false;
+  const double likely = kLessSure * number(singles_) * as_large(single.size);
+  if (!allows(likely * number(group))) return false;
+  looks_ += subsets_.steps();
   const bool by_others = others < single.size;
-  double ways = number(group) * number(singles_);
-  for (int added = 1; added <= kMostAdded; ++added) {
-    if (added > 1) ways *= (number(group) - added + 1) / added;
-    if (added == 1 && !by_others) continue;  // that is a chain
-    const double risk = kLessSure * ways * as_large(single.size);
-    if (!allows(risk)) return false;
-    const int64_t before = subsets_.steps();
-    const auto found = subsets_.find(by_others ? others : single.size, added, kSteps);
-    looks_ += subsets_.steps() - before;
-    if (found.empty()) continue;
-    int32_t stack = -1;
-    for (size_t i = 0; i < group.size(); ++i) {
-      const bool is_found = std::ranges::find(found, static_cast<int32_t>(i)) != found.end();
-      if (is_found == by_others) continue;
-      stack = stack < 0 ? group[i].box : join({stack, group[i].box, false}, risk);
-    }
-    behind ? join({single.box, stack, true}, risk) : join({stack, single.box, true}, risk);
-    return true;
+  const std::span<const int32_t> found = subsets_.find(by_others ? others : single.size);
+  if (found.empty()) return false;
+  double ways = 1;
+  for (size_t k = 0; k < found.size(); ++k)
+    ways *= static_cast<double>(group.size() - k) / static_cast<double>(k + 1);
+  if (!allows(likely * ways)) return false;
+  int32_t stack = -1;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const bool is_found = std::ranges::find(found, static_cast<int32_t>(i)) != found.end();
+    if (is_found == by_others) continue;
+    stack = stack < 0 ? group[i].box : join({stack, group[i].box, false}, likely * ways);
   }
-  return false;
+  behind ? join({single.box, stack, true}, likely * ways)
+         : join({stack, single.box, true}, likely * ways);
+  return true;
 }
 
 }  // namespace hone

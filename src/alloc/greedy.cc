@@ -66,7 +66,7 @@ class Greedy {
   // True if nothing else is worth a try: the goal is reached, or many boxes nearly come out even.
   bool fold() {
     Folding folding(hulls_, packing_.sections);
-    offer(place_roots(folding, packing_.sections, goal_, limits_));
+    offer(folding.unfold(place_roots(folding, packing_.sections, goal_, limits_).offsets));
     const size_t left = folding.count(), all = hulls_.size();
     if (left * kNearlyEven <= all) best_.folding = std::move(folding);
     return best_.height <= goal_ || (all > kMany && left * kFewRoots < all);

@@ -16,9 +16,8 @@ namespace {
 // where there are many.
 constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 500;
 constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
-// How many fewer boxes that are left are worth to be placed again: half of many, an eighth where a
-// search may place them.
-constexpr double kFewer = 0.5, kFewerSearched = 0.875;
+// So few of what was placed last are worth to be placed again; where a search may do it, earlier.
+constexpr double kFewer = 0.5, kFewerSearched = 0.8;
 constexpr int64_t kMostFailures = 1000;  // in a row
 constexpr size_t kMostMoved = 256;
 
@@ -55,11 +54,10 @@ class Improver {
       while (!is_worth(folding.count(), placed) && !is_done()) count(folding.refold(rng_));
       if (folding.count() == placed) return;
       placed = folding.count();
-      std::vector<int64_t> offsets = place_roots(folding, packing_.sections, goal_, limits_);
-      const int64_t height = height_of(packing_, offsets);
-      if (height >= best_.height) continue;
-      best_.offsets = std::move(offsets);
-      best_.height = height;
+      const Placement roots = place_roots(folding, packing_.sections, goal_, limits_);
+      if (roots.height >= best_.height) continue;
+      best_.offsets = folding.unfold(roots.offsets);
+      best_.height = height_of(packing_, best_.offsets);
     }
   }
 

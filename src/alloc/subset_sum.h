@@ -1,29 +1,37 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace hone {
 
-// Which of some numbers add up to a sum, if that is found in few steps.
+// Which of some numbers add up to a sum. The sums of each half are listed once, so that all subsets
+// are looked through in the time of those of a half: some hundred steps of 16 numbers.
 class SubsetSum {
  public:
-  // Positive, the largest first.
-  void set(std::span<const int64_t> numbers);
+  static constexpr size_t kMostNumbers = 20;
 
-  int64_t all() const { return rest_.front(); }
-  // The places of at most so many that add up to the sum, which is not 0; none if that is given up.
-  std::span<const int32_t> find(int64_t sum, int most, int64_t steps);
-  int64_t steps() const { return steps_; }  // of all searches
+  void set(std::span<const int64_t> numbers);  // positive
+
+  int64_t all() const { return all_; }
+  // The places of the fewest; none if there are none.
+  std::span<const int32_t> find(int64_t sum);
+  // What a search takes.
+  int64_t steps() const { return std::ssize(lower_) + std::ssize(upper_); }
 
  private:
-  bool add(int64_t sum, int most, size_t from);
+  struct Sum {
+    int64_t sum;
+    uint32_t places;  // a bit each
+  };
 
-  std::vector<int64_t> numbers_;
-  std::vector<int64_t> rest_ = {0};  // from each place on
+  void add_up(std::span<const int64_t> numbers, uint32_t first, std::vector<Sum>& sums);
+
+  int64_t all_ = 0;
+  std::vector<Sum> lower_, upper_, merged_;  // of each sum of a half the fewest, the least first
   std::vector<int32_t> places_;
-  int64_t steps_ = 0, last_step_ = 0;
 };
 
 }  // namespace hone
