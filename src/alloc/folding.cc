@@ -14,6 +14,8 @@ constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 1;
 constexpr double kFromSurer = 8;
 constexpr double kLittleNoise = 0.5, kMuchNoise = 3;
 constexpr double kAdds = 0.4;
+// Where thousands begin at one moment, an attempt ends early: some hundredths of a second.
+constexpr int64_t kMostLooks = 2'000'000;
 // Of a joint that could be another one.
 constexpr float kDoubt = 0.5;
 
@@ -193,6 +195,7 @@ int64_t Folding::refold(Rng& rng) {
   const size_t before = count();
   ++attempt_;
   looks_ = 0;
+  most_looks_ = kMostLooks;
   for (std::vector<int32_t>* list : {&taken_, &put_, &apart_, &joined_}) list->clear();
   rng_ = &rng;
   noise_ = rng.chance(0.5) ? kMuchNoise : kLittleNoise;

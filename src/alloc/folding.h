@@ -145,7 +145,7 @@ class Folding {
   std::vector<Step> path_;  // foreseen
   std::vector<int32_t> used_;
   double risk_of_path_ = 0;
-  int64_t looks_ = 0;
+  int64_t looks_ = 0, most_looks_ = INT64_MAX;
   // Of the attempt: roots that it took, that it made, and trees that it took apart.
   int32_t attempt_ = 0;
   std::vector<int32_t> taken_, put_, apart_, joined_;

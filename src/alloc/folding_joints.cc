@@ -59,7 +59,7 @@ void Folding::fold_touched() {
   for (size_t i = 0; i < touched_.size(); ++i) {
     const int32_t section = touched_[i];
     is_touched_[static_cast<size_t>(section)] = false;
-    while (fold_at(section)) {
+    while (looks_ < most_looks_ && fold_at(section)) {
     }
     waits_[static_cast<size_t>(section)] = least_;
   }

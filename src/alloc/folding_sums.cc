@@ -12,10 +12,13 @@ namespace {
 // Sums are less sure than two sizes that are equal: which of a group is in them is chosen from many
 // ways, and all of it is lost for others.
 constexpr double kLessSure = 100;
+// Where more boxes meet, nothing is sure, and to look takes long.
+constexpr size_t kMostMeeting = 150;
 
 }  // namespace
 
 bool Folding::join_sums(int32_t section) {
+  if (begins(section).size() + ends(section).size() > kMostMeeting) return false;
   for (const bool behind : {false, true}) {
     // Groups of boxes behind single ones, or before them.
     group_ = behind ? begins(section) : ends(section);

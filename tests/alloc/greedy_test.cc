@@ -196,6 +196,18 @@ TEST(Folding, TakesWhatMayBeCrossedApart) {
   EXPECT_LT(left_of({.buffers = 20'000, .steps = 4096}, 5, 10'000), 260U);
 }
 
+TEST(Folding, AttemptsAreShort) {
+  // Thousands begin at each moment, and many joints are possible.
+  Rng rng(1);
+  std::vector<Box> boxes;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto first = static_cast<int32_t>(rng.below(10));
+    boxes.push_back({first, first + 1 + static_cast<int32_t>(rng.below(10)), rng.between(1, 500)});
+  }
+  Folding folding(boxes, 20);
+  for (int i = 0; i < 50; ++i) EXPECT_LT(folding.refold(rng), 20'000'000);
+}
+
 TEST(Folding, RefoldsToTheSameBoxes) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     Rng rng(seed);
