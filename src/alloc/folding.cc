@@ -13,11 +13,12 @@ constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 1;
 // Joints that are surer than what it takes apart are looked for too.
 constexpr double kFromSurer = 8;
 constexpr double kLittleNoise = 0.5, kMuchNoise = 3;
-constexpr double kAdds = 0.4;
+constexpr double kAdds = 0.4;  // the share of attempts that look for sums
 // Where thousands begin at one moment, an attempt ends early: some hundredths of a second.
 constexpr int64_t kMostLooks = 2'000'000;
-// Of a joint that could be another one.
+// Of a joint that could be another one; not looked for where more chains touch.
 constexpr float kDoubt = 0.5;
+constexpr size_t kMostSeams = 100;
 
 }  // namespace
 
@@ -107,6 +108,7 @@ void Folding::sew(int32_t i) {
   if (!node(i).behind) return;
   std::vector<Seam>& here = seams(node(i));
   for (const Seam& seam : here) {
+    if (here.size() > kMostSeams) break;
     if (seam.size != node(i).box.size) continue;
     doubt(seam.box);
     doubt(i);

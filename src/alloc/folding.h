@@ -35,6 +35,7 @@ class Folding {
   std::vector<int64_t> unfold(std::span<const int64_t> offsets) const;
 
  private:
+  // A box without what is not looked at: trees have many.
   struct Rect {
     int32_t first = 0, end = 0;  // in use in the sections [first, end)
     int64_t size = 0;
@@ -50,7 +51,7 @@ class Folding {
     float risk = 0;  // of the likeliest coincidence in it
     // Its places in roots_, among those that begin and end where it does, and in seams_.
     int32_t root = -1, begin = -1, end = -1, seam = -1;
-    int32_t attempt = 0;  // that made it a root
+    int64_t attempt = 0;  // that made it a root
   };
   // A root where it begins or ends, with what decides about joints there.
   struct Edge {
@@ -147,7 +148,7 @@ class Folding {
   double risk_of_path_ = 0;
   int64_t looks_ = 0, most_looks_ = INT64_MAX;
   // Of the attempt: roots that it took, that it made, and trees that it took apart.
-  int32_t attempt_ = 0;
+  int64_t attempt_ = 0;
   std::vector<int32_t> taken_, put_, apart_, joined_;
 };
 

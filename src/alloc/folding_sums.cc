@@ -46,7 +46,7 @@ bool Folding::join_sums(std::span<const Edge> group, bool behind) {
                              [&](const Edge& single) { return join_sum(group, single, behind); });
 }
 
-// The fewest that do it, or that are left out.
+// The fewest that do it, or that are left out. All of a group are stacked in the end without this.
 bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool behind) {
   const int64_t others = subsets_.all() - single.size;
   if (others <= 0) return false;
