@@ -64,11 +64,13 @@ void solve_many(benchmark::State& state, const std::vector<MemoryProblem>& probl
 
 // 100,000 buffers of which a placement without a gap exists; 2 % of slack. With fewer steps, more
 // begins, ends and sizes are the same, and it is harder to tell what belongs together. Time has as
-// many steps, or so many moments.
-MemoryProblem many_pieces(int64_t log_of_steps, int64_t moments, Rng& rng) {
+// many steps, or so many moments. Pieces to cut are drawn by area; otherwise all alike, so that
+// most are single steps in the end.
+MemoryProblem many_pieces(int64_t log_of_steps, int64_t moments, bool by_area, Rng& rng) {
   return guillotine({.buffers = 100'000,
                      .steps = int64_t{1} << log_of_steps,
                      .moments = moments,
+                     .by_area = by_area ? 1.0 : 0.0,
                      .slack = kSlack},
                     rng);
 }
@@ -77,30 +79,33 @@ void guillotine_100000(benchmark::State& state) {
   std::vector<MemoryProblem> problems;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Rng rng(seed);
-    problems.push_back(many_pieces(state.range(0), state.range(1), rng));
+    problems.push_back(many_pieces(state.range(0), state.range(1), state.range(2) != 0, rng));
   }
   solve_many(state, problems, false);
 }
 BENCHMARK(guillotine_100000)
-    ->ArgNames({"log_of_steps", "moments"})
-    ->Args({20, 0})
-    ->Args({19, 0})
-    ->Args({18, 0})
-    ->Args({17, 0})
-    ->Args({16, 0})
-    ->Args({14, 0})
-    ->Args({12, 0})
-    ->Args({10, 0})
-    ->Args({20, 100'000})
-    ->Args({20, 30'000})
-    ->Args({20, 10'000})
-    ->Args({20, 6'000})
-    ->Args({20, 4'000})
-    ->Args({20, 2'000})
-    ->Args({20, 1'000})
-    ->Args({20, 100})
-    ->Args({16, 100'000})
-    ->Args({14, 100'000})
+    ->ArgNames({"log_of_steps", "moments", "by_area"})
+    ->Args({20, 0, 1})
+    ->Args({19, 0, 1})
+    ->Args({18, 0, 1})
+    ->Args({17, 0, 1})
+    ->Args({16, 0, 1})
+    ->Args({14, 0, 1})
+    ->Args({12, 0, 1})
+    ->Args({10, 0, 1})
+    ->Args({20, 100'000, 1})
+    ->Args({20, 30'000, 1})
+    ->Args({20, 10'000, 1})
+    ->Args({20, 6'000, 1})
+    ->Args({20, 4'000, 1})
+    ->Args({20, 2'000, 1})
+    ->Args({20, 1'000, 1})
+    ->Args({20, 100, 1})
+    ->Args({16, 100'000, 1})
+    ->Args({14, 100'000, 1})
+    ->Args({20, 0, 0})
+    ->Args({20, 100'000, 0})
+    ->Args({20, 10'000, 0})
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
@@ -111,7 +116,7 @@ void inexact(benchmark::State& state, void (*spoil)(MemoryProblem&, Rng&)) {
   std::vector<MemoryProblem> problems;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     Rng rng(seed);
-    problems.push_back(many_pieces(state.range(0), 0, rng));
+    problems.push_back(many_pieces(state.range(0), 0, true, rng));
     spoil(problems.back(), rng);
   }
   solve_many(state, problems, true);

@@ -29,6 +29,7 @@ Folding::Folding(std::span<const Box> boxes, int32_t sections) : boxes_(boxes.si
   seams_.resize(begins_.size());
   is_touched_.resize(begins_.size());
   waits_.resize(begins_.size());
+  with_life_.resize(begins_.size());
   for (const Box& box : boxes) {
     nodes_.push_back({.box = {box.first, box.end, box.size}});
     unit_ = std::gcd(unit_, box.size);

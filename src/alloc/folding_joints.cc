@@ -72,7 +72,7 @@ bool Folding::fold_at(int32_t section) {
   find_stacks(section);
   if (join_sure()) return true;
   find_chains(section);
-  return join_sure() || (adds_ && join_sums(section));
+  return join_sure() || (adds_ && (join_sums(section) || join_lives(section)));
 }
 
 // Ties are broken by the index, or by chance.

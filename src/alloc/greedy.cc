@@ -10,9 +10,8 @@
 namespace hone {
 namespace {
 
-// The first is best where boxes are fine against the whole, the second where they are not; either
-// may do.
-constexpr int kRulesBeforeFolding = 2;
+// The first is best where boxes are fine against the whole; where they are not, folding may be.
+constexpr int kRulesBeforeFolding = 1;
 constexpr size_t kNearlyEven = 4;  // boxes that come out even, for each that is left
 // Of many boxes, in which each order takes a tenth of a second, no other is tried if so few are
 // left.

@@ -8,6 +8,7 @@
 #include "alloc/hulls.h"
 #include "alloc/occupied.h"
 #include "alloc/roots.h"
+#include "alloc/search.h"
 
 namespace hone {
 namespace {
@@ -16,9 +17,10 @@ namespace {
 // where there are many.
 constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 500;
 constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
-// So few of what was placed last are worth to be placed again; where a search may do it, earlier.
-constexpr double kFewer = 0.5, kFewerSearched = 0.8;
-constexpr int64_t kMostFailures = 1000;  // in a row
+// So few of what was placed last are worth to be placed again.
+constexpr double kFewer = 0.5;
+constexpr int64_t kLooksPerTry = 4'000'000;  // some hundredths of a second
+constexpr int64_t kMostFailures = 1000;      // in a row
 constexpr size_t kMostMoved = 256;
 
 class Improver {
@@ -48,22 +50,30 @@ class Improver {
   bool is_done() { return best_.height <= goal_ || looks_left_ < 0 || limits_.is_late(); }
   void count(int64_t looks) { looks_left_ -= looks; }
 
-  // Where boxes nearly come out even, other joints may do so.
+  // Where boxes nearly come out even, other joints may do so. Of many, the large ones that are left
+  // are tried often, as it shows soon whether they are few.
   void refold(Folding& folding) {
-    for (size_t placed = folding.count(); placed > 1 && !is_done();) {
-      while (!is_worth(folding.count(), placed) && !is_done()) count(folding.refold(rng_));
-      if (folding.count() == placed) return;
+    std::optional<LargeRoots> large;
+    if (hulls_.size() > kMaxSearchedBlocks) large.emplace(packing_, goal_, limits_);
+    int64_t looks = 0;
+    for (size_t placed = folding.count(); folding.count() > 1 && !is_done();) {
+      const int64_t more = folding.refold(rng_);
+      count(more);
+      looks += more;
+      if (large && looks > kLooksPerTry) {
+        looks = 0;
+        if (const auto roots = large->place(folding, best_.height)) offer(folding, *roots);
+      }
+      if (static_cast<double>(folding.count()) > kFewer * static_cast<double>(placed)) continue;
       placed = folding.count();
-      const Placement roots = place_roots(folding, packing_.sections, goal_, limits_);
-      if (roots.height >= best_.height) continue;
-      best_.offsets = folding.unfold(roots.offsets);
-      best_.height = height_of(packing_, best_.offsets);
+      offer(folding, place_roots(folding, packing_.sections, goal_, limits_));
     }
   }
 
-  static bool is_worth(size_t left, size_t placed) {
-    const double fewer = left <= kMostRootsSearched ? kFewerSearched : kFewer;
-    return static_cast<double>(left) <= fewer * static_cast<double>(placed);
+  void offer(const Folding& folding, const Placement& roots) {
+    if (roots.height >= best_.height) return;
+    best_.offsets = folding.unfold(roots.offsets);
+    best_.height = height_of(packing_, best_.offsets);
   }
 
   void move_all() {

@@ -1,12 +1,29 @@
 #include "alloc/roots.h"
 
+#include <algorithm>
+#include <numeric>
+
+#include "alloc/occupied.h"
 #include "alloc/search.h"
 
 namespace hone {
 namespace {
 
-// Some hundredths of a second: if it takes longer, to fold on is better.
-constexpr int64_t kNodes = 3'000;
+// More boxes are not searched; and again only where so much fewer are left.
+constexpr size_t kMostSearched = 400;
+constexpr double kFewer = 0.85;
+// A search is a dive and a little more, some hundredths of a second: if it takes longer, to fold on
+// is better.
+constexpr int64_t kNodesPerBox = 8;
+// Heights at which large boxes are searched, as shares of what is between their load and the whole
+// height. Where little is free, much follows from each step; where more is, there is room above.
+constexpr double kHeights[] = {0, 0.25, 0.5};
+// Where the goal is the bound, a placement is worth a try that is above it by a so manieth, or is
+// by so much nearer to it than the best.
+constexpr int64_t kWorth = 50;
+constexpr double kNearer = 0.75;
+// What is looked at to tell small from large, and to place the small ones: hundredths of a second.
+constexpr int64_t kMostLoads = 50'000'000, kMostLooks = 10'000'000;
 
 Placement placement_of(std::span<const Box> boxes, std::vector<int64_t> offsets) {
   int64_t height = 0;
@@ -14,19 +31,19 @@ Placement placement_of(std::span<const Box> boxes, std::vector<int64_t> offsets)
   return {std::move(offsets), height};
 }
 
-// What is left of many boxes begins and ends at few moments: it is a small problem of its own.
-std::optional<Placement> search_roots(std::span<const Box> roots, int64_t goal, Limits& limits) {
-  MemoryProblem problem;
-  for (const Box& box : roots)
-    problem.buffers.push_back({.begin = box.first, .end = box.end, .size = box.size});
-  const Blocks blocks = blocks_of(problem).value();
-  Limits part(kNodes, limits);
-  MemoryCounts counts;
-  const SearchResult result = search(blocks.spaces[0], goal, {}, part, counts);
-  if (result.found != Found::placement) return std::nullopt;
-  std::vector<int64_t> offsets(roots.size());
-  spread(blocks.spaces[0], result.offsets, offsets);
-  return placement_of(roots, std::move(offsets));
+int64_t highest_load(std::span<const Box> boxes, int32_t sections) {
+  std::vector<int64_t> changes(static_cast<size_t>(sections) + 1);
+  for (const Box& box : boxes) {
+    changes[static_cast<size_t>(box.first)] += box.size;
+    changes[static_cast<size_t>(box.end)] -= box.size;
+  }
+  int64_t load = 0, highest = 0;
+  for (int64_t change : changes) highest = std::max(highest, load += change);
+  return highest;
+}
+
+Block block_of(const Box& box) {
+  return {.size = box.size, .slabs = {{box.first, box.end, 0, box.size}}};
 }
 
 }  // namespace
@@ -38,13 +55,118 @@ Placement place_roots(const Folding& folding, int32_t sections, int64_t goal, Li
     const std::vector<uint32_t> order = ranked(roots, sections, rule.rank, rule.crowded);
     Placement filled = placement_of(roots, fill_niches(roots, sections, order, rule.leftmost));
     if (filled.height < best.height) best = std::move(filled);
-    if (best.height <= goal) return best;
+    if (best.height <= goal || limits.is_late()) return best;
   }
-  // Fewer boxes are searched as they are.
-  const bool is_large = folding.boxes() > kMaxSearchedBlocks;
-  if (is_large && roots.size() <= kMostRootsSearched)
-    if (auto found = search_roots(roots, goal, limits)) best = std::move(*found);
   return best;
+}
+
+LargeRoots::LargeRoots(const Packing& packing, int64_t goal, Limits& limits)
+    : sections_(packing.sections),
+      goal_(goal),
+      bound_(std::ranges::max(loads(packing))),
+      limits_(limits),
+      moments_(packing.moments) {
+  moments_.push_back(moments_.back() + 1);
+}
+
+std::optional<Placement> LargeRoots::place(const Folding& folding, int64_t best) {
+  const std::vector<Box> roots = folding.roots();
+  const auto above = static_cast<int64_t>(kNearer * static_cast<double>(best - bound_));
+  const int64_t most = std::max(goal_, bound_ + std::min(bound_ / kWorth, above));
+  const std::optional<Sizes> sizes = split(roots, most - bound_);
+  if (!sizes || static_cast<double>(sizes->large.size()) > kFewer * static_cast<double>(searched_))
+    return std::nullopt;
+  searched_ = sizes->large.size();
+  std::optional<Placement> result = place(roots, *sizes, most);
+  if (!result || result->height <= goal_) return result;
+  // With fewer small ones.
+  if (const std::optional<Sizes> fewer = split(roots, (most - bound_) / 2))
+    if (auto other = place(roots, *fewer, most); other && other->height < result->height)
+      return other;
+  return result;
+}
+
+std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Sizes& sizes,
+                                           int64_t most) {
+  std::vector<Box> large;
+  for (uint32_t i : sizes.large) large.push_back(roots[i]);
+  const int64_t least = highest_load(large, sections_);
+  std::optional<Placement> lowest;
+  for (const double share : kHeights) {
+    const int64_t height = least + static_cast<int64_t>(share * static_cast<double>(most - least));
+    const std::optional<Placement> found = search_large(large, height);
+    if (!found) continue;
+    for (const bool long_first : {true, false}) {
+      Placement all = fit_small(roots, sizes, *found, long_first);
+      if (!lowest || all.height < lowest->height) lowest = std::move(all);
+      if (lowest->height <= goal_) return lowest;
+    }
+  }
+  return lowest;
+}
+
+// Small are the least by area, as many as use no more than that together at any time. None if too
+// many are large.
+std::optional<LargeRoots::Sizes> LargeRoots::split(std::span<const Box> roots, int64_t most) const {
+  std::vector<std::pair<double, uint32_t>> by_area;
+  for (uint32_t i = 0; i < roots.size(); ++i) {
+    const auto [first, end, size, alignment, phase] = roots[i];
+    const int64_t time = moments_[static_cast<size_t>(end)] - moments_[static_cast<size_t>(first)];
+    by_area.emplace_back(static_cast<double>(size) * static_cast<double>(time), i);
+  }
+  std::ranges::sort(by_area);
+  Sizes sizes;
+  std::vector<int64_t> loads(static_cast<size_t>(sections_));
+  int64_t looks = 0;
+  for (const auto& [area, i] : by_area) {
+    const Box& box = roots[i];
+    if ((looks += box.length()) > kMostLoads) return std::nullopt;
+    const std::span here =
+        std::span(loads).subspan(static_cast<size_t>(box.first), static_cast<size_t>(box.length()));
+    const bool is_small =
+        std::ranges::all_of(here, [&](int64_t load) { return load + box.size <= most; });
+    (is_small ? sizes.small : sizes.large).push_back(i);
+    if (is_small)
+      for (int64_t& load : here) load += box.size;
+    if (sizes.large.size() > kMostSearched) return std::nullopt;
+  }
+  return sizes;
+}
+
+std::optional<Placement> LargeRoots::search_large(std::span<const Box> large, int64_t height) {
+  if (large.empty()) return Placement{};
+  MemoryProblem problem;  // begins and ends at few moments
+  for (const Box& box : large)
+    problem.buffers.push_back({.begin = box.first, .end = box.end, .size = box.size});
+  const Blocks blocks = blocks_of(problem).value();
+  Limits part(kNodesPerBox * std::ssize(large), limits_);
+  MemoryCounts counts;
+  const SearchResult result = search(blocks.spaces[0], height, {}, part, counts);
+  if (result.found != Found::placement) return std::nullopt;
+  std::vector<int64_t> offsets(large.size());
+  spread(blocks.spaces[0], result.offsets, offsets);
+  return placement_of(large, std::move(offsets));
+}
+
+// First fit. Those come first that live long, and need what is free all the time; or the largest.
+Placement LargeRoots::fit_small(std::span<const Box> roots, const Sizes& sizes,
+                                const Placement& large, bool long_first) const {
+  std::vector<int64_t> offsets(roots.size());
+  Occupied occupied(sections_);
+  const auto put = [&](uint32_t i, int64_t offset) {
+    offsets[i] = offset;
+    occupied.add(block_of(roots[i]), offset);
+  };
+  for (size_t k = 0; k < sizes.large.size(); ++k) put(sizes.large[k], large.offsets[k]);
+  std::vector<uint32_t> order(sizes.small.rbegin(), sizes.small.rend());
+  if (long_first)
+    std::ranges::sort(
+        order, {}, [&](uint32_t i) { return std::tuple(-roots[i].length(), -roots[i].size, i); });
+  for (uint32_t i : order) {
+    const Block block = block_of(roots[i]);
+    put(i, occupied.looks() < kMostLooks ? occupied.lowest(block) : occupied.on_top(block));
+  }
+  return placement_of(roots, std::move(offsets));
 }
 
 }  // namespace hone

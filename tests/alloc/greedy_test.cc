@@ -6,6 +6,8 @@
 
 #include "alloc/folding.h"
 #include "alloc/generate.h"
+#include "alloc/hulls.h"
+#include "alloc/roots.h"
 
 namespace hone {
 namespace {
@@ -87,6 +89,16 @@ void expect_valid(const Packing& packing, const Placement& placement) {
   }
   EXPECT_EQ(placement.height, height);
   EXPECT_GE(height, peak(packing));
+}
+
+// The same of many boxes.
+void expect_valid_boxes(const Packing& packing, const Placement& placement) {
+  MemoryProblem problem;
+  for (const Block& block : packing.blocks)
+    problem.buffers.push_back({.begin = block.first(), .end = block.end(), .size = block.size});
+  const auto heights = heights_of(problem, placement.offsets);
+  ASSERT_TRUE(heights.ok()) << heights.error().to_string();
+  EXPECT_EQ(heights->front(), placement.height);
 }
 
 constexpr Kind kKinds[] = {{},
@@ -196,6 +208,42 @@ TEST(Folding, TakesWhatMayBeCrossedApart) {
   EXPECT_LT(left_of({.buffers = 20'000, .steps = 4096}, 5, 10'000), 260U);
 }
 
+// Rows of boxes behind each other; of each, every third was cut into 30 that lie on each other and
+// have one life with the boxes of the two other rows, and with one that belongs to none.
+std::vector<Box> sliced_rows(Rng& rng) {
+  std::vector<Box> boxes;
+  const auto cut = [&](int32_t first, int64_t size) {
+    for (int64_t left = 29; left > 0; --left) {
+      boxes.push_back({first, first + 1, rng.between(1, 2 * size / (left + 1))});
+      size -= boxes.back().size;
+    }
+    boxes.push_back({first, first + 1, size});
+  };
+  for (int32_t row = 0; row < 3; ++row) {
+    const int64_t size = rng.between(100'000, 1'000'000);
+    for (int32_t section = 0; section < 40; ++section)
+      if (section % 3 == row)
+        cut(section, size);
+      else
+        boxes.push_back({section, section + 1, size});
+  }
+  for (int32_t section = 0; section < 40; ++section)
+    boxes.push_back({section, section + 1, rng.between(1, 100'000)});
+  rng.shuffle(boxes);
+  return boxes;
+}
+
+// Stacked box by box, each joint looks like a coincidence: 9,000 are left without all of a life,
+// and nearly as many where none is left out.
+TEST(Folding, JoinsAllOfALife) {
+  size_t left = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    Rng rng(seed);
+    left += Folding(sliced_rows(rng), 40).count();
+  }
+  EXPECT_LT(left, 700U);
+}
+
 TEST(Folding, AttemptsAreShort) {
   // Thousands begin at each moment, and many joints are possible.
   Rng rng(1);
@@ -228,6 +276,39 @@ TEST(Folding, RefoldsToTheSameBoxes) {
     placement.offsets = folding.unfold(offsets);
     expect_valid(packing, placement);
   }
+}
+
+// Most pieces are single steps: what is left of them are some large boxes and many small ones.
+Packing dusty_packing(uint64_t seed) {
+  Rng rng(seed);
+  return packing_of(guillotine({.buffers = 10'000, .steps = 1 << 20, .by_area = 0}, rng));
+}
+
+TEST(LargeRoots, LeaveRoomForSmallOnes) {
+  int placed = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    const Packing packing = dusty_packing(seed);
+    Folding folding = folding_of(packing);
+    Rng rng(seed);
+    const int64_t goal = peak(packing) + peak(packing) / 50;
+    Limits limits;
+    LargeRoots large(packing, goal, limits);
+    for (int i = 0; i < 20; ++i) {
+      for (int k = 0; k < 100; ++k) folding.refold(rng);
+      const std::optional<Placement> roots = large.place(folding, INT64_MAX);
+      // The same again is not worth a try.
+      EXPECT_FALSE(large.place(folding, INT64_MAX));
+      if (!roots) continue;
+      Placement all{folding.unfold(roots->offsets), 0};
+      all.height = height_of(packing, all.offsets);
+      EXPECT_EQ(all.height, roots->height);
+      expect_valid_boxes(packing, all);
+      placed += roots->height <= goal;
+      if (roots->height <= goal) break;
+    }
+  }
+  EXPECT_GE(placed, 4);
 }
 
 TEST(Improve, NeverMakesItHigher) {

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <tuple>
+
+#include "alloc/folding.h"
+
+// Many boxes of one life that all together, or all but one or two, are as large as a single one at
+// their side, or as all of another life: a rectangle that was cut in one direction only.
+
+namespace hone {
+namespace {
+
+// Fewer may well come from several rectangles, and are added up in all ways.
+constexpr size_t kLeastOfLife = 20;
+// So much less sure than two sizes that are equal, by how many have the life.
+constexpr double kLessSureByBox = 2000;
+// Where more boxes meet, to look takes long.
+constexpr size_t kMostMeeting = 1000;
+
+}  // namespace
+
+bool Folding::join_lives(int32_t section) {
+  const std::vector<Edge>&ends_here = ends(section), &begins_here = begins(section);
+  if (ends_here.size() + begins_here.size() > kMostMeeting || ends_here.empty() ||
+      begins_here.empty() || !(has_life(ends_here) || has_life(begins_here)))
+    return false;
+  before_ = ends_here;
+  behind_ = begins_here;
+  find_parties(before_, parties_before_);
+  find_parties(behind_, parties_behind_);
+  looks_ += std::ssize(before_) + std::ssize(behind_);
+  const double ways = number(parties_before_) * number(parties_behind_);
+  return join_equal(ways) || join_nearly_all(ways, false) || join_nearly_all(ways, true);
+}
+
+// Mostly none does, and to sort takes long.
+bool Folding::has_life(std::span<const Edge> edges) {
+  if (edges.size() < kLeastOfLife) return false;
+  bool any = false;
+  for (const Edge& edge : edges)
+    any |= std::cmp_greater_equal(++with_life_[static_cast<size_t>(edge.other)], kLeastOfLife);
+  for (const Edge& edge : edges) with_life_[static_cast<size_t>(edge.other)] = 0;
+  return any;
+}
+
+void Folding::find_parties(std::vector<Edge>& edges, std::vector<Party>& parties) const {
+  parties.clear();
+  std::ranges::sort(edges, {}, [](const Edge& e) { return std::tuple(e.other, e.size, e.box); });
+  for (auto from = edges.begin(); from != edges.end();) {
+    int64_t all = 0;
+    auto to = from;
+    for (; to != edges.end() && to->other == from->other; ++to) {
+      parties.push_back({to->size, {to, 1}});
+      all += to->size;
+    }
+    if (std::cmp_greater_equal(to - from, kLeastOfLife)) parties.push_back({all, {from, to}});
+    from = to;
+  }
+  std::ranges::sort(parties, {}, [](const Party& p) {
+    return std::tuple(p.size, p.boxes.size(), p.boxes.front().box);
+  });
+}
+
+bool Folding::join_equal(double ways) {
+  left_out_.clear();
+  for (const Party& one : parties_before_)
+    for (const Party& other :
+         std::ranges::equal_range(parties_behind_, one.size, {}, &Party::size)) {
+      if (!one.is_life() && !other.is_life()) continue;
+      const Party& larger = one.boxes.size() > other.boxes.size() ? one : other;
+      const double risk = ways * less_sure(larger) * as_large(one.size);
+      if (!allows(risk)) continue;
+      join({stack(one, risk), stack(other, risk), true}, risk);
+      return true;
+    }
+  return false;
+}
+
+// All of a life behind single boxes, or before them.
+bool Folding::join_nearly_all(double ways, bool behind) {
+  const std::vector<Party>& lives = behind ? parties_behind_ : parties_before_;
+  const std::vector<Party>& singles = behind ? parties_before_ : parties_behind_;
+  for (const Party& life : lives) {
+    if (!life.is_life()) continue;
+    for (const Party& single : singles) {
+      if (single.is_life() || single.size >= life.size) continue;
+      double risk = ways * less_sure(life) * as_large(single.size);
+      if (!leave_out(life.boxes, life.size - single.size, risk)) continue;
+      const int32_t all = stack(life, risk), one = single.boxes.front().box;
+      join(behind ? Joint{one, all, true} : Joint{all, one, true}, risk);
+      return true;
+    }
+  }
+  return false;
+}
+
+// One or two boxes that are the excess; false if there are none, or that would not be sure.
+bool Folding::leave_out(std::span<const Edge> boxes, int64_t excess, double& risk) {
+  left_out_.clear();
+  risk *= number(boxes);
+  if (!allows(risk)) return false;
+  const auto alone = std::ranges::lower_bound(boxes, excess, {}, &Edge::size);
+  if (alone != boxes.end() && alone->size == excess) {
+    left_out_ = {alone->box};
+    return true;
+  }
+  risk *= number(boxes) / 2;
+  if (!allows(risk)) return false;
+  looks_ += std::ssize(boxes);
+  for (auto low = boxes.begin(), high = boxes.end() - 1; low < high;) {
+    const int64_t both = low->size + high->size;
+    if (both == excess) {
+      left_out_ = {low->box, high->box};
+      return true;
+    }
+    both < excess ? ++low : --high;
+  }
+  return false;
+}
+
+double Folding::less_sure(const Party& life) const {
+  return std::max(kLessSureByBox / number(life.boxes), 1.0);
+}
+
+// What of the party is not left out, as one box.
+int32_t Folding::stack(const Party& party, double risk) {
+  int32_t all = -1;
+  for (const Edge& edge : party.boxes) {
+    if (std::ranges::find(left_out_, edge.box) != left_out_.end()) continue;
+    all = all < 0 ? edge.box : join({all, edge.box, false}, risk);
+  }
+  return all;
+}
+
+}  // namespace hone
