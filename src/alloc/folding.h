@@ -28,7 +28,6 @@ class Folding {
   // Takes some apart, and joins again; undone if that leaves more. How many boxes it looked at.
   int64_t refold(Rng& rng);
 
-  size_t boxes() const { return boxes_; }
   size_t count() const { return roots_.size(); }  // what is left
   std::vector<Box> roots() const;
   // Where the boxes lie, by where the roots do.

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 
 #include "alloc/folding.h"
 
-// Many boxes of one life that all together, or all but one or two, are as large as a single one at
-// their side, or as all of another life: a rectangle that was cut in one direction only.
+// Many boxes of one life that together are as large as all of another life at their side, or as a
+// single box there, without one or two of them perhaps: a rectangle that was cut in one direction
+// only.
 
 namespace hone {
 namespace {
@@ -62,30 +64,34 @@ void Folding::find_parties(std::vector<Edge>& edges, std::vector<Party>& parties
 
 bool Folding::join_equal(double ways) {
   left_out_.clear();
-  for (const Party& one : parties_before_)
-    for (const Party& other :
-         std::ranges::equal_range(parties_behind_, one.size, {}, &Party::size)) {
-      if (!one.is_life() && !other.is_life()) continue;
+  for (const Party& one : parties_before_) {
+    const auto others = std::ranges::equal_range(parties_behind_, one.size, {}, &Party::size);
+    for (const Party& other : std::ranges::reverse_view(others)) {
+      if (!one.is_life() && !other.is_life()) break;  // lives come last
+      ++looks_;
       const Party& larger = one.boxes.size() > other.boxes.size() ? one : other;
       const double risk = ways * less_sure(larger) * as_large(one.size);
       if (!allows(risk)) continue;
       join({stack(one, risk), stack(other, risk), true}, risk);
       return true;
     }
+  }
   return false;
 }
 
-// All of a life behind single boxes, or before them.
+// All of a life but few, behind single boxes or before them.
 bool Folding::join_nearly_all(double ways, bool behind) {
   const std::vector<Party>& lives = behind ? parties_behind_ : parties_before_;
   const std::vector<Party>& singles = behind ? parties_before_ : parties_behind_;
   for (const Party& life : lives) {
     if (!life.is_life()) continue;
-    for (const Party& single : singles) {
-      if (single.is_life() || single.size >= life.size) continue;
-      double risk = ways * less_sure(life) * as_large(single.size);
-      if (!leave_out(life.boxes, life.size - single.size, risk)) continue;
-      const int32_t all = stack(life, risk), one = single.boxes.front().box;
+    const int64_t two_largest = life.boxes.back().size + life.boxes[life.boxes.size() - 2].size;
+    auto single = std::ranges::lower_bound(singles, life.size - two_largest, {}, &Party::size);
+    for (; single != singles.end() && single->size < life.size; ++single) {
+      if (single->is_life()) continue;
+      double risk = ways * less_sure(life) * as_large(single->size);
+      if (!leave_out(life.boxes, life.size - single->size, risk)) continue;
+      const int32_t all = stack(life, risk), one = single->boxes.front().box;
       join(behind ? Joint{one, all, true} : Joint{all, one, true}, risk);
       return true;
     }
@@ -95,6 +101,7 @@ bool Folding::join_nearly_all(double ways, bool behind) {
 
 // One or two boxes that are the excess; false if there are none, or that would not be sure.
 bool Folding::leave_out(std::span<const Edge> boxes, int64_t excess, double& risk) {
+  ++looks_;
   left_out_.clear();
   risk *= number(boxes);
   if (!allows(risk)) return false;
@@ -117,9 +124,7 @@ bool Folding::leave_out(std::span<const Edge> boxes, int64_t excess, double& ris
   return false;
 }
 
-double Folding::less_sure(const Party& life) const {
-  return std::max(kLessSureByBox / number(life.boxes), 1.0);
-}
+double Folding::less_sure(const Party& life) const { return kLessSureByBox / number(life.boxes); }
 
 // What of the party is not left out, as one box.
 int32_t Folding::stack(const Party& party, double risk) {

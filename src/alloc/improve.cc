@@ -55,19 +55,29 @@ class Improver {
   void refold(Folding& folding) {
     std::optional<LargeRoots> large;
     if (hulls_.size() > kMaxSearchedBlocks) large.emplace(packing_, goal_, limits_);
-    int64_t looks = 0;
-    for (size_t placed = folding.count(); folding.count() > 1 && !is_done();) {
+    const auto try_large = [&] {
+      if (!large) return;
+      if (const auto roots = large->place(folding, best_.height)) offer(folding, *roots);
+    };
+    size_t placed = folding.count();
+    const auto place_all = [&] {
+      placed = folding.count();
+      offer(folding, place_roots(folding, packing_.sections, goal_, limits_));
+    };
+    int64_t looks = kLooksPerTry;
+    while (folding.count() > 1 && !is_done()) {
       const int64_t more = folding.refold(rng_);
       count(more);
       looks += more;
-      if (large && looks > kLooksPerTry) {
+      if (looks > kLooksPerTry) {
         looks = 0;
-        if (const auto roots = large->place(folding, best_.height)) offer(folding, *roots);
+        try_large();
       }
-      if (static_cast<double>(folding.count()) > kFewer * static_cast<double>(placed)) continue;
-      placed = folding.count();
-      offer(folding, place_roots(folding, packing_.sections, goal_, limits_));
+      if (static_cast<double>(folding.count()) <= kFewer * static_cast<double>(placed)) place_all();
     }
+    if (folding.count() == placed || best_.height <= goal_ || limits_.is_late()) return;
+    try_large();
+    place_all();
   }
 
   void offer(const Folding& folding, const Placement& roots) {
@@ -77,6 +87,7 @@ class Improver {
   }
 
   void move_all() {
+    if (is_done()) return;
     for (uint32_t i = 0; i < hulls_.size(); ++i) {
       lives_.add(hulls_[i].first, hulls_[i].end, i);
       ends_.emplace(end(i), i);

@@ -20,8 +20,10 @@ class Limits {
     if (nodes > 0) nodes_left_ = nodes;
   }
 
-  // A part of other limits: so many steps, and no more than those.
-  Limits(int64_t nodes, Limits& whole) : nodes_left_(nodes), whole_(&whole) {}
+  // A part of other limits: so many steps, and no more than those; unless the steps are none of
+  // those that the whole counts.
+  Limits(int64_t nodes, Limits& whole, bool counts = true)
+      : nodes_left_(nodes), whole_(&whole), counts_(counts) {}
 
   // Looks at the clock at once; for work that is no step, but takes long.
   bool is_late() {
@@ -31,7 +33,7 @@ class Limits {
 
   // Counts steps; true once it is over, and from then on.
   bool over(int64_t steps = 0) {
-    if (whole_) is_over_ |= whole_->over(steps);
+    if (whole_) is_over_ |= whole_->over(counts_ ? steps : 0);
     nodes_left_ -= steps;
     since_look_ += steps + 1;
     if (since_look_ >= kStepsPerLook) look();
@@ -55,6 +57,7 @@ class Limits {
   bool is_over_ = false;
   const CancelToken* cancel_ = nullptr;
   Limits* whole_ = nullptr;
+  bool counts_ = true;  // for the whole
 };
 
 }  // namespace hone

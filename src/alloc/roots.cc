@@ -1,7 +1,6 @@
 #include "alloc/roots.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "alloc/occupied.h"
 #include "alloc/search.h"
@@ -9,9 +8,10 @@
 namespace hone {
 namespace {
 
-// More boxes are not searched; and again only where so much fewer are left.
+// More boxes are not searched; and again only where so much fewer are left, or others after a
+// while.
 constexpr size_t kMostSearched = 400;
-constexpr double kFewer = 0.85;
+constexpr double kFewer = 0.85, kPatience = 1.05;
 // A search is a dive and a little more, some hundredths of a second: if it takes longer, to fold on
 // is better.
 constexpr int64_t kNodesPerBox = 8;
@@ -23,6 +23,7 @@ constexpr double kHeights[] = {0, 0.25, 0.5};
 constexpr int64_t kWorth = 50;
 constexpr double kNearer = 0.75;
 // What is looked at to tell small from large, and to place the small ones: hundredths of a second.
+constexpr size_t kMostRoots = 50'000;
 constexpr int64_t kMostLoads = 50'000'000, kMostLooks = 10'000'000;
 
 Placement placement_of(std::span<const Box> boxes, std::vector<int64_t> offsets) {
@@ -70,24 +71,28 @@ LargeRoots::LargeRoots(const Packing& packing, int64_t goal, Limits& limits)
 }
 
 std::optional<Placement> LargeRoots::place(const Folding& folding, int64_t best) {
+  if (folding.count() > kMostRoots) return std::nullopt;
   const std::vector<Box> roots = folding.roots();
   const auto above = static_cast<int64_t>(kNearer * static_cast<double>(best - bound_));
-  const int64_t most = std::max(goal_, bound_ + std::min(bound_ / kWorth, above));
+  const int64_t most = goal_ > bound_ ? goal_ : bound_ + std::min(bound_ / kWorth, above);
   const std::optional<Sizes> sizes = split(roots, most - bound_);
-  if (!sizes || static_cast<double>(sizes->large.size()) > kFewer * static_cast<double>(searched_))
+  if (!sizes) return std::nullopt;
+  const auto count = static_cast<double>(sizes->large.size());
+  if (count >= kFewer * searched_) {
+    searched_ *= kPatience;
     return std::nullopt;
-  searched_ = sizes->large.size();
-  std::optional<Placement> result = place(roots, *sizes, most);
-  if (!result || result->height <= goal_) return result;
+  }
+  searched_ = count;
+  std::optional<Placement> result = place(roots, *sizes, most, best);
+  if (!result || result->height <= goal_ || limits_.is_late()) return result;
   // With fewer small ones.
   if (const std::optional<Sizes> fewer = split(roots, (most - bound_) / 2))
-    if (auto other = place(roots, *fewer, most); other && other->height < result->height)
-      return other;
+    if (auto lower = place(roots, *fewer, most, result->height)) return lower;
   return result;
 }
 
 std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Sizes& sizes,
-                                           int64_t most) {
+                                           int64_t most, int64_t below) {
   std::vector<Box> large;
   for (uint32_t i : sizes.large) large.push_back(roots[i]);
   const int64_t least = highest_load(large, sections_);
@@ -97,10 +102,14 @@ std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Siz
     const std::optional<Placement> found = search_large(large, height);
     if (!found) continue;
     for (const bool long_first : {true, false}) {
-      Placement all = fit_small(roots, sizes, *found, long_first);
-      if (!lowest || all.height < lowest->height) lowest = std::move(all);
-      if (lowest->height <= goal_) return lowest;
+      if (limits_.is_late()) return lowest;
+      auto all = fit_small(roots, sizes, *found, long_first, below);
+      if (!all) continue;
+      below = all->height;
+      lowest = std::move(all);
+      if (below <= goal_) return lowest;
     }
+    if (large.empty()) break;
   }
   return lowest;
 }
@@ -110,9 +119,10 @@ std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Siz
 std::optional<LargeRoots::Sizes> LargeRoots::split(std::span<const Box> roots, int64_t most) const {
   std::vector<std::pair<double, uint32_t>> by_area;
   for (uint32_t i = 0; i < roots.size(); ++i) {
-    const auto [first, end, size, alignment, phase] = roots[i];
-    const int64_t time = moments_[static_cast<size_t>(end)] - moments_[static_cast<size_t>(first)];
-    by_area.emplace_back(static_cast<double>(size) * static_cast<double>(time), i);
+    const Box& box = roots[i];
+    const int64_t time =
+        moments_[static_cast<size_t>(box.end)] - moments_[static_cast<size_t>(box.first)];
+    by_area.emplace_back(static_cast<double>(box.size) * static_cast<double>(time), i);
   }
   std::ranges::sort(by_area);
   Sizes sizes;
@@ -139,7 +149,7 @@ std::optional<Placement> LargeRoots::search_large(std::span<const Box> large, in
   for (const Box& box : large)
     problem.buffers.push_back({.begin = box.first, .end = box.end, .size = box.size});
   const Blocks blocks = blocks_of(problem).value();
-  Limits part(kNodesPerBox * std::ssize(large), limits_);
+  Limits part(kNodesPerBox * std::ssize(large), limits_, false);
   MemoryCounts counts;
   const SearchResult result = search(blocks.spaces[0], height, {}, part, counts);
   if (result.found != Found::placement) return std::nullopt;
@@ -149,22 +159,28 @@ std::optional<Placement> LargeRoots::search_large(std::span<const Box> large, in
 }
 
 // First fit. Those come first that live long, and need what is free all the time; or the largest.
-Placement LargeRoots::fit_small(std::span<const Box> roots, const Sizes& sizes,
-                                const Placement& large, bool long_first) const {
+// None that is not below a height, or takes long.
+std::optional<Placement> LargeRoots::fit_small(std::span<const Box> roots, const Sizes& sizes,
+                                               const Placement& large, bool long_first,
+                                               int64_t below) const {
+  if (large.height >= below) return std::nullopt;
   std::vector<int64_t> offsets(roots.size());
   Occupied occupied(sections_);
-  const auto put = [&](uint32_t i, int64_t offset) {
+  const auto put = [&](uint32_t i, const Block& block, int64_t offset) {
     offsets[i] = offset;
-    occupied.add(block_of(roots[i]), offset);
+    occupied.add(block, offset);
   };
-  for (size_t k = 0; k < sizes.large.size(); ++k) put(sizes.large[k], large.offsets[k]);
+  for (size_t k = 0; k < sizes.large.size(); ++k)
+    put(sizes.large[k], block_of(roots[sizes.large[k]]), large.offsets[k]);
   std::vector<uint32_t> order(sizes.small.rbegin(), sizes.small.rend());
   if (long_first)
     std::ranges::sort(
         order, {}, [&](uint32_t i) { return std::tuple(-roots[i].length(), -roots[i].size, i); });
   for (uint32_t i : order) {
     const Block block = block_of(roots[i]);
-    put(i, occupied.looks() < kMostLooks ? occupied.lowest(block) : occupied.on_top(block));
+    const int64_t offset = occupied.lowest(block);
+    if (offset + block.size >= below || occupied.looks() > kMostLooks) return std::nullopt;
+    put(i, block, offset);
   }
   return placement_of(roots, std::move(offsets));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include "alloc/blocks.h"
@@ -18,8 +19,8 @@ class LargeRoots {
  public:
   LargeRoots(const Packing& packing, int64_t goal, Limits& limits);
 
-  // None if there are too many large ones, or nearly as many as last time. `best`: the height that
-  // is known.
+  // None if there are too many large ones, or nearly as many as last time, or all that is found is
+  // as high as the best.
   std::optional<Placement> place(const Folding& folding, int64_t best);
 
  private:
@@ -27,18 +28,19 @@ class LargeRoots {
   struct Sizes {
     std::vector<uint32_t> small, large;
   };
-  std::optional<Placement> place(std::span<const Box> roots, const Sizes& sizes, int64_t most);
+  std::optional<Placement> place(std::span<const Box> roots, const Sizes& sizes, int64_t most,
+                                 int64_t below);
   std::optional<Sizes> split(std::span<const Box> roots, int64_t most) const;
   std::optional<Placement> search_large(std::span<const Box> large, int64_t height);
-  Placement fit_small(std::span<const Box> roots, const Sizes& sizes, const Placement& large,
-                      bool long_first) const;
+  std::optional<Placement> fit_small(std::span<const Box> roots, const Sizes& sizes,
+                                     const Placement& large, bool long_first, int64_t below) const;
 
   const int32_t sections_;
   const int64_t goal_;
   const int64_t bound_;  // the highest load
   Limits& limits_;
-  std::vector<int64_t> moments_;  // where sections begin, and the last one ends
-  size_t searched_ = SIZE_MAX;    // large ones of the last time
+  std::vector<int64_t> moments_;  // where sections begin; as if the last were a moment long
+  double searched_ = INFINITY;    // large ones of the last time; more, the longer that is ago
 };
 
 }  // namespace hone

@@ -256,6 +256,19 @@ TEST(Folding, AttemptsAreShort) {
   for (int i = 0; i < 50; ++i) EXPECT_LT(folding.refold(rng), 20'000'000);
 }
 
+// So many meet that lives are looked at as a whole: of one size, or of many.
+TEST(Folding, LivesAreShort) {
+  for (const int64_t most : {1, 1'000'000}) {
+    Rng rng(1);
+    std::vector<Box> boxes;
+    for (int32_t first = 0; first < 40; ++first)
+      for (int i = 0; i < 450; ++i)
+        boxes.push_back({first, first + (i < 30 ? 1 : 1 + i / 20), rng.between(1, most)});
+    Folding folding(boxes, 70);
+    for (int i = 0; i < 50; ++i) EXPECT_LT(folding.refold(rng), 4'000'000);
+  }
+}
+
 TEST(Folding, RefoldsToTheSameBoxes) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     Rng rng(seed);
@@ -309,6 +322,57 @@ TEST(LargeRoots, LeaveRoomForSmallOnes) {
     }
   }
   EXPECT_GE(placed, 4);
+}
+
+TEST(LargeRoots, NeedNoSlack) {
+  // The goal is the bound: what is within 2 % of it is worth having, and so is what is nearer.
+  const Packing packing = dusty_packing(1);
+  Folding folding = folding_of(packing);
+  Limits limits;
+  Rng rng(1);
+  LargeRoots large(packing, peak(packing), limits);
+  int64_t best = INT64_MAX;
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < 100; ++k) folding.refold(rng);
+    const std::optional<Placement> roots = large.place(folding, best);
+    if (!roots) continue;
+    EXPECT_LT(roots->height, best);
+    best = roots->height;
+  }
+  EXPECT_LE(best, peak(packing) + peak(packing) / 50);
+}
+
+TEST(LargeRoots, AreFew) {
+  Rng rng(1);
+  Packing packing;
+  packing.sections = 100;
+  for (int32_t i = 0; i < 100; ++i) packing.moments.push_back(i);
+  for (int i = 0; i < 1000; ++i) {
+    const auto first = static_cast<int32_t>(rng.below(100));
+    const auto end = static_cast<int32_t>(rng.between(first + 1, 100));
+    const int64_t size = rng.between(1, 1'000'000);
+    packing.blocks.push_back({.size = size, .slabs = {{first, end, 0, size}}});
+  }
+  const Folding folding = folding_of(packing);
+  ASSERT_GT(folding.count(), 500U);
+  Limits limits;
+  const int64_t bound = peak(packing);
+  EXPECT_FALSE(LargeRoots(packing, bound + 1, limits).place(folding, INT64_MAX));
+  // Where all are small, none is searched.
+  EXPECT_TRUE(LargeRoots(packing, 100 * bound, limits).place(folding, INT64_MAX));
+}
+
+TEST(LargeRoots, StopAtTheLimitAndTakeNoSteps) {
+  const Packing packing = dusty_packing(1);
+  Folding folding = folding_of(packing);
+  Rng rng(1);
+  for (int k = 0; k < 2000; ++k) folding.refold(rng);
+  const int64_t goal = peak(packing) + peak(packing) / 50;
+  Limits few(0, 1, nullptr);
+  EXPECT_TRUE(LargeRoots(packing, goal, few).place(folding, INT64_MAX));
+  EXPECT_FALSE(few.is_late());
+  few.over(2);
+  EXPECT_FALSE(LargeRoots(packing, goal, few).place(folding, INT64_MAX));
 }
 
 TEST(Improve, NeverMakesItHigher) {
