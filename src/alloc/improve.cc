@@ -22,6 +22,7 @@ constexpr double kFewer = 0.5;
 constexpr int64_t kLooksPerTry = 4'000'000;  // some hundredths of a second
 constexpr int64_t kMostFailures = 1000;      // in a row
 constexpr size_t kMostMoved = 256;
+constexpr int64_t kMostAround = 30'000;
 
 class Improver {
  public:
@@ -105,6 +106,7 @@ class Improver {
       return false;
     }
     const std::vector<uint32_t> moved = chosen(top);
+    if (moved.empty()) return false;
     int32_t first = hulls_[top].first, behind = hulls_[top].end;
     for (uint32_t i : moved) {
       first = std::min(first, hulls_[i].first);
@@ -137,16 +139,19 @@ class Improver {
 
   int64_t end(uint32_t i) const { return best_.offsets[i] + packing_.blocks[i].size; }
 
-  // The block, and some others; in the order in which they are to be placed.
+  // The block, and some others; in the order in which they are to be placed. None where so many
+  // live that one move would take too long.
   std::vector<uint32_t> chosen(uint32_t top) {
     const Box& box = hulls_[top];
     const int32_t margin = static_cast<int32_t>(rng_.between(0, box.length()));
     std::vector<uint32_t> others;
-    count(lives_.find(box.first, box.end, [&](uint32_t i) {
+    const int64_t looks = lives_.find(box.first, box.end, [&](uint32_t i) {
       if (i != top && !packing_.blocks[i].offset && hulls_[i].first >= box.first - margin &&
           hulls_[i].end <= box.end + margin)
         others.push_back(i);
-    }));
+    });
+    count(looks);
+    if (looks > kMostAround) return {};
     const size_t most = static_cast<size_t>(std::exp(rng_.uniform(1, std::log(kMostMoved))));
     if (others.size() > most) {
       if (rng_.chance(0.5))
