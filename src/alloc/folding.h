@@ -115,6 +115,8 @@ class Folding {
   bool join_sums(int32_t section);
   bool join_sums(std::span<const Edge> group, bool behind);
   bool join_sum(std::span<const Edge> group, const Edge& single, bool behind);
+  int32_t stack(std::span<const Edge> boxes, double risk);
+  void join_stack(std::span<const Edge> boxes, const Edge& single, bool behind, double risk);
 
   // folding_lives.cc: joints of all boxes of a life.
   // A box, or all of one life, by size.
@@ -130,7 +132,6 @@ class Folding {
   bool join_nearly_all(double ways, bool behind);
   bool leave_out(std::span<const Edge> boxes, int64_t excess, double& risk);
   double less_sure(const Party& life) const;
-  int32_t stack(const Party& party, double risk);
 
   std::vector<Node> nodes_;  // the boxes, then what they were joined to
   size_t boxes_;
@@ -157,9 +158,9 @@ class Folding {
   std::vector<Edge> before_, behind_, group_, singles_;
   std::vector<int64_t> sizes_;
   SubsetSum subsets_;
+  std::vector<int32_t> left_out_;   // of a stack
   std::vector<int32_t> with_life_;  // by the other end; 0 where nothing is counted
   std::vector<Party> parties_before_, parties_behind_;
-  std::vector<int32_t> left_out_;
   std::vector<Joint> found_;
   std::vector<Step> path_;  // foreseen
   std::vector<int32_t> used_;

@@ -72,7 +72,8 @@ bool Folding::join_equal(double ways) {
       const Party& larger = one.boxes.size() > other.boxes.size() ? one : other;
       const double risk = ways * less_sure(larger) * as_large(one.size);
       if (!allows(risk)) continue;
-      join({stack(one, risk), stack(other, risk), true}, risk);
+      const int32_t first = stack(one.boxes, risk);
+      join({first, stack(other.boxes, risk), true}, risk);
       return true;
     }
   }
@@ -91,8 +92,7 @@ bool Folding::join_nearly_all(double ways, bool behind) {
       if (single->is_life()) continue;
       double risk = ways * less_sure(life) * as_large(single->size);
       if (!leave_out(life.boxes, life.size - single->size, risk)) continue;
-      const int32_t all = stack(life, risk), one = single->boxes.front().box;
-      join(behind ? Joint{one, all, true} : Joint{all, one, true}, risk);
+      join_stack(life.boxes, single->boxes.front(), behind, risk);
       return true;
     }
   }
@@ -125,15 +125,5 @@ bool Folding::leave_out(std::span<const Edge> boxes, int64_t excess, double& ris
 }
 
 double Folding::less_sure(const Party& life) const { return kLessSureByBox / number(life.boxes); }
-
-// What of the party is not left out, as one box.
-int32_t Folding::stack(const Party& party, double risk) {
-  int32_t all = -1;
-  for (const Edge& edge : party.boxes) {
-    if (std::ranges::find(left_out_, edge.box) != left_out_.end()) continue;
-    all = all < 0 ? edge.box : join({all, edge.box, false}, risk);
-  }
-  return all;
-}
 
 }  // namespace hone

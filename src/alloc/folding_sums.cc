@@ -60,15 +60,30 @@ bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool beh
   for (size_t k = 0; k < found.size(); ++k)
     ways *= static_cast<double>(group.size() - k) / static_cast<double>(k + 1);
   if (!allows(likely * ways)) return false;
-  int32_t stack = -1;
+  left_out_.clear();
   for (size_t i = 0; i < group.size(); ++i) {
     const bool is_found = std::ranges::find(found, static_cast<int32_t>(i)) != found.end();
-    if (is_found == by_others) continue;
-    stack = stack < 0 ? group[i].box : join({stack, group[i].box, false}, likely * ways);
+    if (is_found == by_others) left_out_.push_back(group[i].box);
   }
-  behind ? join({single.box, stack, true}, likely * ways)
-         : join({stack, single.box, true}, likely * ways);
+  join_stack(group, single, behind, likely * ways);
   return true;
+}
+
+// What is not left out, one on the other.
+int32_t Folding::stack(std::span<const Edge> boxes, double risk) {
+  int32_t all = -1;
+  for (const Edge& edge : boxes) {
+    if (std::ranges::find(left_out_, edge.box) != left_out_.end()) continue;
+    all = all < 0 ? edge.box : join({all, edge.box, false}, risk);
+  }
+  return all;
+}
+
+// The stack lies behind the single box, or before it.
+void Folding::join_stack(std::span<const Edge> boxes, const Edge& single, bool behind,
+                         double risk) {
+  const int32_t all = stack(boxes, risk);
+  join(behind ? Joint{single.box, all, true} : Joint{all, single.box, true}, risk);
 }
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "alloc/hulls.h"
 #include "alloc/occupied.h"
 #include "alloc/search.h"
 
@@ -30,17 +31,6 @@ Placement placement_of(std::span<const Box> boxes, std::vector<int64_t> offsets)
   int64_t height = 0;
   for (size_t i = 0; i < offsets.size(); ++i) height = std::max(height, offsets[i] + boxes[i].size);
   return {std::move(offsets), height};
-}
-
-int64_t highest_load(std::span<const Box> boxes, int32_t sections) {
-  std::vector<int64_t> changes(static_cast<size_t>(sections) + 1);
-  for (const Box& box : boxes) {
-    changes[static_cast<size_t>(box.first)] += box.size;
-    changes[static_cast<size_t>(box.end)] -= box.size;
-  }
-  int64_t load = 0, highest = 0;
-  for (int64_t change : changes) highest = std::max(highest, load += change);
-  return highest;
 }
 
 Block block_of(const Box& box) {
@@ -93,13 +83,17 @@ std::optional<Placement> LargeRoots::place(const Folding& folding, int64_t best)
 
 std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Sizes& sizes,
                                            int64_t most, int64_t below) {
-  std::vector<Box> large;
-  for (uint32_t i : sizes.large) large.push_back(roots[i]);
-  const int64_t least = highest_load(large, sections_);
+  MemoryProblem problem;  // begins and ends at few moments
+  for (uint32_t i : sizes.large)
+    problem.buffers.push_back(
+        {.begin = roots[i].first, .end = roots[i].end, .size = roots[i].size});
+  const Blocks blocks = blocks_of(problem).value();
+  int64_t least = 0;
+  for (int64_t load : loads(blocks.spaces[0])) least = std::max(least, load);
   std::optional<Placement> lowest;
   for (const double share : kHeights) {
     const int64_t height = least + static_cast<int64_t>(share * static_cast<double>(most - least));
-    const std::optional<Placement> found = search_large(large, height);
+    const std::optional<Placement> found = search_large(blocks.spaces[0], height);
     if (!found) continue;
     for (const bool long_first : {true, false}) {
       if (limits_.is_late()) return lowest;
@@ -109,7 +103,7 @@ std::optional<Placement> LargeRoots::place(std::span<const Box> roots, const Siz
       lowest = std::move(all);
       if (below <= goal_) return lowest;
     }
-    if (large.empty()) break;
+    if (sizes.large.empty()) break;
   }
   return lowest;
 }
@@ -143,19 +137,15 @@ std::optional<LargeRoots::Sizes> LargeRoots::split(std::span<const Box> roots, i
   return sizes;
 }
 
-std::optional<Placement> LargeRoots::search_large(std::span<const Box> large, int64_t height) {
-  if (large.empty()) return Placement{};
-  MemoryProblem problem;  // begins and ends at few moments
-  for (const Box& box : large)
-    problem.buffers.push_back({.begin = box.first, .end = box.end, .size = box.size});
-  const Blocks blocks = blocks_of(problem).value();
-  Limits part(kNodesPerBox * std::ssize(large), limits_, false);
+std::optional<Placement> LargeRoots::search_large(const Packing& large, int64_t height) {
+  if (large.blocks.empty()) return Placement{};
+  Limits part(kNodesPerBox * std::ssize(large.blocks), limits_, false);
   MemoryCounts counts;
-  const SearchResult result = search(blocks.spaces[0], height, {}, part, counts);
-  if (result.found != Found::placement) return std::nullopt;
-  std::vector<int64_t> offsets(large.size());
-  spread(blocks.spaces[0], result.offsets, offsets);
-  return placement_of(large, std::move(offsets));
+  const SearchResult found = search(large, height, {}, part, counts);
+  if (found.found != Found::placement) return std::nullopt;
+  Placement placement{std::vector<int64_t>(large.blocks.size()), height_of(large, found.offsets)};
+  spread(large, found.offsets, placement.offsets);
+  return placement;
 }
 
 // First fit. Those come first that live long, and need what is free all the time; or the largest.

@@ -31,7 +31,7 @@ class LargeRoots {
   std::optional<Placement> place(std::span<const Box> roots, const Sizes& sizes, int64_t most,
                                  int64_t below);
   std::optional<Sizes> split(std::span<const Box> roots, int64_t most) const;
-  std::optional<Placement> search_large(std::span<const Box> large, int64_t height);
+  std::optional<Placement> search_large(const Packing& large, int64_t height);
   std::optional<Placement> fit_small(std::span<const Box> roots, const Sizes& sizes,
                                      const Placement& large, bool long_first, int64_t below) const;
 
