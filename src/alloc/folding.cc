@@ -8,7 +8,8 @@ namespace hone {
 namespace {
 
 // What an attempt takes apart.
-constexpr double kFewApart = 3, kMostApart = 100;
+constexpr double kFewApart = 3, kMostApart = 40;
+constexpr size_t kMostOpen = 12;  // roots; where more meet, to join all of them again takes long
 constexpr double kLeastRiskApart = 1e-4, kMostRiskApart = 1;
 // Joints that are surer than what it takes apart are looked for too.
 constexpr double kFromSurer = 8;
@@ -38,6 +39,7 @@ Folding::Folding(std::span<const Box> boxes, int32_t sections) : boxes_(boxes.si
   std::vector<int32_t> all(begins_.size());
   std::iota(all.begin(), all.end(), 0);
   fold(all, 0);
+  stack_alone();
 }
 
 std::vector<Box> Folding::roots() const {
@@ -173,7 +175,7 @@ void Folding::take_apart(int32_t i, double risk, int64_t& most) {
   take_apart(other, risk, most);
 }
 
-// Those that begin or end where one does; or those that touch these.
+// Some of those that begin or end where one does; or of those that touch these.
 std::vector<int32_t> Folding::neighbours(Rng& rng) {
   constexpr size_t kMost = 60;
   const Rect box = node(rng.pick(roots_)).box;
@@ -191,6 +193,10 @@ std::vector<int32_t> Folding::neighbours(Rng& rng) {
   }
   std::ranges::sort(result);
   result.erase(std::ranges::unique(result).begin(), result.end());
+  if (result.size() > kMostOpen) {
+    rng.shuffle(result);
+    result.resize(kMostOpen);
+  }
   return result;
 }
 

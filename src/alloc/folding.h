@@ -114,11 +114,12 @@ class Folding {
   // folding_sums.cc: joints of several boxes at once.
   bool join_sums(int32_t section);
   bool join_sums(std::span<const Edge> group, bool behind);
-  bool join_sum(std::span<const Edge> group, const Edge& single, bool behind);
+  bool join_sum(std::span<const Edge> group, const Edge& single, bool behind, double likely);
   int32_t stack(std::span<const Edge> boxes, double risk);
   void join_stack(std::span<const Edge> boxes, const Edge& single, bool behind, double risk);
 
   // folding_lives.cc: joints of all boxes of a life.
+  void stack_alone();
   // A box, or all of one life, by size.
   struct Party {
     int64_t size;

@@ -27,7 +27,7 @@ size_t logarithm(int64_t n) {
 
 }  // namespace
 
-double Folding::as_large(int64_t size) const { return as_large_[logarithm(size / unit_)]; }
+double Folding::as_large(int64_t size) const { return as_large_[logarithm(size)]; }
 double Folding::as_long(int32_t length) const { return as_long_[logarithm(length)]; }
 
 // A size is as likely as all within a factor of two, and so is a length.
@@ -35,13 +35,14 @@ void Folding::measure() {
   as_large_.fill(0.5);
   as_long_.fill(0.5);
   for (int32_t i : roots_) {
-    ++as_large_[logarithm(node(i).box.size / unit_)];
+    ++as_large_[logarithm(node(i).box.size)];
     ++as_long_[logarithm(node(i).box.length())];
   }
   for (int k = 0; k < 64; ++k) {
-    const double all = std::ldexp(number(roots_), k);
-    as_large_[static_cast<size_t>(k)] /= all;
-    as_long_[static_cast<size_t>(k)] /= all;
+    const double lengths = std::ldexp(1.0, k);
+    const double sizes = std::max(1.0, lengths / static_cast<double>(unit_));
+    as_large_[static_cast<size_t>(k)] /= number(roots_) * sizes;
+    as_long_[static_cast<size_t>(k)] /= number(roots_) * lengths;
   }
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <ranges>
 #include <tuple>
 
@@ -17,8 +19,29 @@ constexpr size_t kLeastOfLife = 20;
 constexpr double kLessSureByBox = 2000;
 // Where more boxes meet, to look takes long.
 constexpr size_t kMostMeeting = 1000;
+constexpr double kRiskAlone = 0.5;
 
 }  // namespace
+
+// Where many have one life, and nothing else lives within it, only what is at their sides could
+// tell where each of them lies; and did not so far.
+void Folding::stack_alone() {
+  left_out_.clear();
+  int32_t soonest = std::numeric_limits<int32_t>::max();  // end of those that begin later
+  for (size_t s = begins_.size(); s-- > 0;) {
+    if (begins_[s].empty()) continue;
+    const int32_t end = std::ranges::min(begins_[s], {}, &Edge::other).other;
+    if (end < soonest && begins_[s].size() >= kLeastOfLife) {
+      group_.clear();
+      std::ranges::copy_if(begins_[s], std::back_inserter(group_),
+                           [&](const Edge& edge) { return edge.other == end; });
+      if (group_.size() >= kLeastOfLife) stack(group_, kRiskAlone);
+    }
+    soonest = std::min(soonest, end);
+  }
+  for (int32_t s : touched_) waits_[static_cast<size_t>(s)] = 0;
+  fold(std::vector<int32_t>(touched_), 0);
+}
 
 bool Folding::join_lives(int32_t section) {
   const std::vector<Edge>&ends_here = ends(section), &begins_here = begins(section);

@@ -39,19 +39,28 @@ bool Folding::join_sums(int32_t section) {
 
 bool Folding::join_sums(std::span<const Edge> group, bool behind) {
   group = group.first(std::min(group.size(), SubsetSum::kMostNumbers));
-  sizes_.clear();
-  for (const Edge& edge : group) sizes_.push_back(edge.size);
-  subsets_.set(sizes_);
-  return std::ranges::any_of(singles_,
-                             [&](const Edge& single) { return join_sum(group, single, behind); });
+  int64_t all = 0;
+  for (const Edge& edge : group) all += edge.size;
+  bool are_set = false;
+  for (const Edge& single : singles_) {
+    if (single.size >= all) continue;
+    const double likely = kLessSure * number(singles_) * as_large(single.size);
+    if (!allows(likely * number(group))) continue;
+    if (!are_set) {
+      sizes_.clear();
+      for (const Edge& edge : group) sizes_.push_back(edge.size);
+      subsets_.set(sizes_);
+      are_set = true;
+    }
+    if (join_sum(group, single, behind, likely)) return true;
+  }
+  return false;
 }
 
 // The fewest that do it, or that are left out. All of a group are stacked in the end without this.
-bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool behind) {
+bool Folding::join_sum(std::span<const Edge> group, const Edge& single, bool behind,
+                       double likely) {
   const int64_t others = subsets_.all() - single.size;
-  if (others <= 0) return false;
-  const double likely = kLessSure * number(singles_) * as_large(single.size);
-  if (!allows(likely * number(group))) return false;
   looks_ += subsets_.steps();
   const bool by_others = others < single.size;
   const std::span<const int32_t> found = subsets_.find(by_others ? others : single.size);

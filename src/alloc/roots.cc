@@ -11,11 +11,11 @@ namespace {
 
 // More boxes are not searched; and again only where so much fewer are left, or others after a
 // while.
-constexpr size_t kMostSearched = 400;
+constexpr size_t kMostSearched = 250;
 constexpr double kFewer = 0.85, kPatience = 1.05;
-// A search is a dive and a little more, some hundredths of a second: if it takes longer, to fold on
-// is better.
-constexpr int64_t kNodesPerBox = 8;
+// A search is a dive and a little more, or, of few boxes, whose nodes take less time, what takes as
+// long, some hundredths of a second: if it takes longer, to fold on is better.
+constexpr int64_t kNodesPerBox = 8, kNodesOfOne = 100'000;
 // Heights at which large boxes are searched, as shares of what is between their load and the whole
 // height. Where little is free, much follows from each step; where more is, there is room above.
 constexpr double kHeights[] = {0, 0.25, 0.5};
@@ -139,7 +139,8 @@ std::optional<LargeRoots::Sizes> LargeRoots::split(std::span<const Box> roots, i
 
 std::optional<Placement> LargeRoots::search_large(const Packing& large, int64_t height) {
   if (large.blocks.empty()) return Placement{};
-  Limits part(kNodesPerBox * std::ssize(large.blocks), limits_, false);
+  const int64_t boxes = std::ssize(large.blocks);
+  Limits part(std::max(kNodesPerBox * boxes, kNodesOfOne / boxes), limits_, false);
   MemoryCounts counts;
   const SearchResult found = search(large, height, {}, part, counts);
   if (found.found != Found::placement) return std::nullopt;

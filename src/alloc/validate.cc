@@ -20,20 +20,18 @@ struct Use {
 // noted at the nodes that it covers wholly and whose parents it does not: O(log n) of them.
 class Memory {
  public:
-  explicit Memory(std::vector<int64_t> places) : places_(std::move(places)) {
-    std::ranges::sort(places_);
-    places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
-    while (width_ + 1 < places_.size()) width_ *= 2;
+  explicit Memory(size_t places) {
+    while (width_ + 1 < places) width_ *= 2;
     nodes_.resize(2 * width_);
   }
 
-  bool is_free_for(const Use& use) const {
-    return is_free(1, 0, width_, place(use.low), place(use.high), use.owner);
-  }
-  void add(const Use& use) { count(1, 0, width_, place(use.low), place(use.high), use.owner, 1); }
-  void remove(const Use& use) {
-    count(1, 0, width_, place(use.low), place(use.high), use.owner, -1);
-  }
+  struct Stretch {
+    size_t low, high;  // places
+    uint32_t owner;
+  };
+  bool is_free_for(const Stretch& s) const { return is_free(1, 0, width_, s.low, s.high, s.owner); }
+  void add(const Stretch& s) { count(1, 0, width_, s.low, s.high, s.owner, 1); }
+  void remove(const Stretch& s) { count(1, 0, width_, s.low, s.high, s.owner, -1); }
 
  private:
   static constexpr uint32_t kNobody = UINT32_MAX;
@@ -44,10 +42,6 @@ class Memory {
     uint32_t owner = kNobody;   // of these
     uint32_t within = kNobody;  // of all that are noted here and below
   };
-
-  size_t place(int64_t at) const {
-    return static_cast<size_t>(std::ranges::lower_bound(places_, at) - places_.begin());
-  }
 
   bool is_free(size_t node, size_t first, size_t end, size_t low, size_t high,
                uint32_t owner) const {
@@ -84,7 +78,6 @@ class Memory {
     return b == kNobody ? a : kSeveral;
   }
 
-  std::vector<int64_t> places_;
   size_t width_ = 1;  // leaves; the first is between the first two places
   std::vector<Node> nodes_;
 };
@@ -106,20 +99,29 @@ Error overlap_of(const Use& use, std::span<const Use> uses, uint32_t space) {
   __builtin_unreachable();
 }
 
-Status check_apart(std::span<const Use> uses, uint32_t space) {
+Status check_apart(std::vector<Use> uses, uint32_t space) {
+  std::ranges::sort(uses, {}, &Use::begin);
+  std::vector<std::pair<int64_t, uint32_t>> ends;  // when, and which
   std::vector<int64_t> places;
-  for (const Use& use : uses) places.insert(places.end(), {use.low, use.high});
-  Memory memory(std::move(places));
-  std::vector<uint32_t> by_begin(uses.size());
-  std::iota(by_begin.begin(), by_begin.end(), 0);
-  std::vector<uint32_t> by_end = by_begin;
-  std::ranges::sort(by_begin, {}, [&](uint32_t i) { return uses[i].begin; });
-  std::ranges::sort(by_end, {}, [&](uint32_t i) { return uses[i].end; });
-  size_t ended = 0;
-  for (uint32_t i : by_begin) {
-    for (; uses[by_end[ended]].end <= uses[i].begin; ++ended) memory.remove(uses[by_end[ended]]);
-    if (!memory.is_free_for(uses[i])) return overlap_of(uses[i], uses, space);
-    memory.add(uses[i]);
+  for (uint32_t i = 0; i < uses.size(); ++i) {
+    ends.emplace_back(uses[i].end, i);
+    places.insert(places.end(), {uses[i].low, uses[i].high});
+  }
+  std::ranges::sort(ends);
+  std::ranges::sort(places);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  const auto place = [&](int64_t at) {
+    return static_cast<size_t>(std::ranges::lower_bound(places, at) - places.begin());
+  };
+  std::vector<Memory::Stretch> stretches;
+  for (const Use& use : uses) stretches.push_back({place(use.low), place(use.high), use.owner});
+
+  Memory memory(places.size());
+  auto next_end = ends.begin();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    for (; next_end->first <= uses[i].begin; ++next_end) memory.remove(stretches[next_end->second]);
+    if (!memory.is_free_for(stretches[i])) return overlap_of(uses[i], uses, space);
+    memory.add(stretches[i]);
   }
   return {};
 }
@@ -191,7 +193,8 @@ Result<std::vector<int64_t>> heights_of(const MemoryProblem& problem,
       uses[buffer.space].push_back(
           {i, owner_of(next, i), use.begin, use.end, offsets[i] + use.low, offsets[i] + use.high});
   }
-  for (uint32_t space = 0; space < uses.size(); ++space) HONE_TRY(check_apart(uses[space], space));
+  for (uint32_t space = 0; space < uses.size(); ++space)
+    HONE_TRY(check_apart(std::move(uses[space]), space));
   return heights;
 }
 
