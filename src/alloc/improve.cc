@@ -15,7 +15,9 @@ namespace {
 
 // How many boxes may be looked at: some hundredths of a second where there are hundreds, a second
 // where there are many.
-constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 500;
+constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 1000;
+// Folding ends where so many led to nothing.
+constexpr int64_t kIdleLooksPerBlock = 50;
 constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
 // So few of what was placed last are worth to be placed again.
 constexpr double kFewer = 0.5;
@@ -65,10 +67,13 @@ class Improver {
       placed = folding.count();
       offer(folding, place_roots(folding, packing_.sections, goal_, limits_));
     };
-    int64_t looks = kLooksPerTry;
-    while (folding.count() > 1 && !is_done()) {
+    const int64_t most_idle = to_the_end_ ? INT64_MAX : kIdleLooksPerBlock * std::ssize(hulls_);
+    int64_t looks = kLooksPerTry, idle = 0;
+    while (folding.count() > 1 && idle <= most_idle && !is_done()) {
+      const size_t before = folding.count();
       const int64_t more = folding.refold(rng_);
       count(more);
+      idle = folding.count() < before ? 0 : idle + more;
       looks += more;
       if (looks > kLooksPerTry) {
         looks = 0;
