@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "alloc/problem.h"
 #include "alloc/uses.h"

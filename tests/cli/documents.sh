@@ -3,7 +3,8 @@
 "$HONE" ops --markdown | diff "$ROOT/docs/ops.md" -
 "$HONE" ops --onnx --markdown | diff "$ROOT/docs/onnx-ops.md" -
 "$HONE" help --markdown | diff "$ROOT/docs/cli.md" -
-# The README shows what is printed, but for times and what it leaves out as "...".
+# The README shows what is printed, but for times, how many kernels the plan for this processor has,
+# and what it leaves out as "...".
 export XDG_CACHE_HOME=$PWD/cache
 hone() { "$HONE" "$@"; }
 awk '/^```/ { is_code = !is_code; is_shown = 0; next }
@@ -17,7 +18,7 @@ while IFS= read -r line; do
   [[ -n $line ]] || continue
   # shellcheck disable=SC2016  # what has a meaning in patterns
   pattern=$(sed -E 's/[][\.|$(){}?+*^]/\\&/g; s/\\\.\\\.\\\./.*/g
-    s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/' <<<"$line")
+    s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/; s/^[0-9]+ kernels /[0-9]+ kernels? /' <<<"$line")
   grep -Eq -- "^$pattern$" said || { echo "README: nothing printed is '$line'"; cat said; exit 1; }
 done <transcript
 # The commands that it shows elsewhere exist.
