@@ -15,7 +15,7 @@ constexpr int kRulesBeforeFolding = 1;
 constexpr size_t kNearlyEven = 4;  // boxes that come out even, for each that is left
 // Of many boxes, in which each order takes a tenth of a second, no other is tried if so few are
 // left.
-constexpr size_t kMany = 20'000, kFewRoots = 10;
+constexpr size_t kMany = 20'000, kFewRoots = 15;
 // What first fit looks at per order, some tenths of a second; what comes later goes on top.
 constexpr int64_t kMostLooks = 50'000'000;
 

@@ -18,7 +18,8 @@ while IFS= read -r line; do
   [[ -n $line ]] || continue
   # shellcheck disable=SC2016  # what has a meaning in patterns
   pattern=$(sed -E 's/[][\.|$(){}?+*^]/\\&/g; s/\\\.\\\.\\\./.*/g
-    s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/; s/^[0-9]+ kernels /[0-9]+ kernels? /' <<<"$line")
+    s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/
+    s/^[0-9]+ kernels /[0-9]+ kernels? /' <<<"$line")
   grep -Eq -- "^$pattern$" said || { echo "README: nothing printed is '$line'"; cat said; exit 1; }
 done <transcript
 # The commands that it shows elsewhere exist.
