@@ -219,8 +219,7 @@ int64_t Folding::refold(Rng& rng) {
   for (int32_t i : open) take(i);
   int64_t most = static_cast<int64_t>(between(kFewApart, kMostApart));
   for (int32_t i : open) take_apart(i, risk, most);
-  for (int32_t s : touched_) waits_[static_cast<size_t>(s)] = 0;
-  fold(std::vector<int32_t>(touched_), risk / kFromSurer);
+  fold_anew(risk / kFromSurer);
   rng_ = nullptr;
 
   if (count() <= before) {

@@ -97,6 +97,7 @@ class Folding {
 
   // folding_joints.cc: which joints there are, and how sure they are.
   void fold(std::span<const int32_t> sections, double risk);
+  void fold_anew(double risk);
   void fold_touched();
   void measure();
   bool fold_at(int32_t section);

@@ -56,6 +56,12 @@ void Folding::fold(std::span<const int32_t> sections, double risk) {
   }
 }
 
+// All joints where something was touched, also those that were not allowed.
+void Folding::fold_anew(double risk) {
+  for (int32_t s : touched_) waits_[static_cast<size_t>(s)] = 0;
+  fold(std::vector<int32_t>(touched_), risk);
+}
+
 void Folding::fold_touched() {
   for (size_t i = 0; i < touched_.size(); ++i) {
     const int32_t section = touched_[i];

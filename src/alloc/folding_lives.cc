@@ -39,8 +39,7 @@ void Folding::stack_alone() {
     }
     soonest = std::min(soonest, end);
   }
-  for (int32_t s : touched_) waits_[static_cast<size_t>(s)] = 0;
-  fold(std::vector<int32_t>(touched_), 0);
+  fold_anew(0);
 }
 
 bool Folding::join_lives(int32_t section) {
