@@ -17,9 +17,9 @@
 #include "base/file.h"
 #include "bench/onnx_runtime.h"
 #include "plan/planned.h"
-#include "plan/prepare.h"
 #include "planner/memory.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "ir/passes/passes.h"
+#include "rewrite/passes.h"
 #include "zoo/zoo.h"
 
 namespace hone {

@@ -4,9 +4,9 @@
 
 #include "cost/schedule_price.h"
 #include "ir/text.h"
-#include "plan/prepare.h"
-#include "plan/random_plan.h"
+#include "kernel/random_schedule.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 #include "zoo/zoo.h"
 
 namespace hone {

@@ -1,6 +1,6 @@
 // Reading numbers out of tensors (256 KiB, within the caches), archives of weights, and dims.
 
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 #include <benchmark/benchmark.h>
 

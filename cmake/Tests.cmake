@@ -9,7 +9,7 @@ set(tested_folders ".*")
 set(test_headers src/io/onnx/proto.h)
 if(HONE_SANITIZE STREQUAL thread)
   set(tested_library hone_runtime)
-  set(tested_folders "^(base|runtime|log)$")
+  set(tested_folders "^(base|tensor|runtime|target)$")
   set(test_headers "")
 endif()
 

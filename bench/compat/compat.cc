@@ -17,7 +17,7 @@
 #include "io/onnx/onnx.h"
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
-#include "report/compare.h"
+#include "oracle/compare.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 

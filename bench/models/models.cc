@@ -22,7 +22,7 @@
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
 #include "ir/summary.h"
-#include "report/compare.h"
+#include "oracle/compare.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "log/compile_cache.h"
+#include "cache/compile_cache.h"
 
 namespace hone::cli {
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/subprocess.h"
-#include "report/differential.h"
+#include "oracle/differential.h"
 
 namespace hone::cli {
 

@@ -8,8 +8,8 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
-#include "report/accuracy.h"
-#include "report/compare.h"
+#include "oracle/accuracy.h"
+#include "oracle/compare.h"
 
 #include <algorithm>
 

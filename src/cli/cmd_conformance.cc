@@ -17,7 +17,7 @@
 #include "cli/echo.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "report/conformance.h"
+#include "oracle/conformance.h"
 #include "report/conformance_text.h"
 
 namespace hone::cli {

@@ -11,7 +11,7 @@
 #include "cli/stages.h"
 #include "cli/timing.h"
 #include "ir/summary.h"
-#include "report/accuracy.h"
+#include "oracle/accuracy.h"
 #include "report/summary_text.h"
 #include "zoo/inputs.h"
 

@@ -12,9 +12,9 @@
 #include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "report/decision_counts.h"
-#include "report/differential.h"
-#include "report/reduce.h"
+#include "oracle/decision_counts.h"
+#include "oracle/differential.h"
+#include "oracle/reduce.h"
 
 namespace hone::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
-#include "ir/passes/passes.h"
 #include "ir/text.h"
+#include "rewrite/passes.h"
 
 namespace hone::cli {
 namespace {

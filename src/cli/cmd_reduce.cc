@@ -7,8 +7,8 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "ir/reference/evaluate_model.h"
-#include "plan/prepare.h"
-#include "report/reduce.h"
+#include "oracle/reduce.h"
+#include "rewrite/prepare.h"
 
 #include <algorithm>
 #include <map>

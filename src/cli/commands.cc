@@ -9,7 +9,7 @@
 #include "cli/rows_model.h"
 #include "cli/rows_tests.h"
 #include "ir/op.h"
-#include "ir/passes/passes.h"
+#include "rewrite/passes.h"
 #include "zoo/zoo.h"
 
 #include <algorithm>

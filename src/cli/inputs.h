@@ -3,7 +3,7 @@
 #include "cli/arguments.h"
 #include "io/onnx/onnx.h"
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 #include <string>
 #include <string_view>

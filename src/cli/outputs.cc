@@ -10,7 +10,7 @@
 #include "io/npy.h"
 #include "io/npz.h"
 #include "ir/summary.h"
-#include "report/compare.h"
+#include "oracle/compare.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 #include <optional>
 #include <span>

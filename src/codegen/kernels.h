@@ -6,8 +6,8 @@
 
 #include "base/progress.h"
 #include "base/thread_pool.h"
+#include "cache/compile_cache.h"
 #include "codegen/codegen.h"
-#include "log/compile_cache.h"
 #include "program/instantiate.h"
 
 namespace hone {

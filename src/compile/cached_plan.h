@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/progress.h"
-#include "log/compile_cache.h"
+#include "cache/compile_cache.h"
 #include "plan/plan.h"
 
 namespace hone {

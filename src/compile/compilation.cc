@@ -3,9 +3,9 @@
 #include <chrono>
 
 #include "compile/cached_plan.h"
-#include "plan/prepare.h"
 #include "plan/random_plan.h"
 #include "program/lower/lower.h"
+#include "rewrite/prepare.h"
 
 namespace hone {
 

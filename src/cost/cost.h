@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 
 namespace hone {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cost/kernel_reader.h"
-#include "plan/contraction.h"
+#include "kernel/contraction.h"
 #include "target/estimate.h"
 
 namespace hone {

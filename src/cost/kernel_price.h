@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 
 // What a kernel takes on a target, by schedule, from its body alone: nothing is built. It is for
 // comparing schedules; the terms are in proportion, not exact. docs/cost.md describes them.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ir/op_def.h"
-#include "plan/in_place.h"
+#include "kernel/update.h"
 
 namespace hone {
 namespace {

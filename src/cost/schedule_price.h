@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cost/kernel_price.h"
-#include "plan/stages.h"
+#include "kernel/stages.h"
 
 namespace hone {
 

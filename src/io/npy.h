@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // numpy's .npy files, format versions 1.0 to 3.0. One file holds one tensor.
 

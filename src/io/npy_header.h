@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "ir/type.h"
+#include "tensor/type.h"
 
 // The header of a .npy file: a magic number, a version, a length, and a Python dictionary.
 

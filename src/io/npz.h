@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // numpy's .npz files: zip archives of .npy files, one for each tensor.
 

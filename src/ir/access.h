@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/index_expr.h"
-#include "ir/type.h"
+#include "tensor/type.h"
 
 // Which elements of its operands an op reads for which elements of its results, said once per op
 // as data. Regions, work, bytes, tiling, fusion legality and sharding rules derive from it.

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/dim.h"
 #include "ir/op.h"
+#include "tensor/dim.h"
 
 // What ops do to single elements that are known as dims. Real elements are known where they are
 // integers that their type, and every sum on the way, holds exactly.

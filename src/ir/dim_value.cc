@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ir/dim_compute.h"
 #include "ir/functional.h"
+#include "tensor/dim_compute.h"
 
 // Dims as values of a graph.
 

@@ -1,5 +1,5 @@
 #include "ir/functional.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 #include <algorithm>
 

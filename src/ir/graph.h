@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "ir/op_def.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // What to compute: a functional SSA graph of tensor ops.
 //
@@ -209,6 +209,8 @@ bool has_effect(const Graph& graph, NodeId node);
 
 // live[n]: an output (or a node with an effect) depends on n. Parameters are always live.
 std::vector<bool> live_nodes(const Graph& graph);
+// The graph without nodes that are not live, in regions too.
+Result<Graph> remove_dead_code(const Graph& graph);
 
 // Replaces symbols by numbers or other symbols, in types, attributes and regions; re-infers.
 Result<Graph> specialize(const Graph& graph, const Bindings& bindings);

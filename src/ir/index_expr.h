@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/dim.h"
+#include "tensor/dim.h"
 
 // Where in a tensor a point of an iteration space lies.
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ir/type.h"
+#include "tensor/type.h"
 
 // An Op is an opcode with its attributes, interned: a handle of one pointer, immortal, comparable
 // by identity. Everything that defines an op hangs on its OpDef (op_def.h).

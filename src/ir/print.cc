@@ -2,9 +2,9 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "base/text_lexer.h"
 #include "ir/text.h"
 #include "ir/text_constant.h"
-#include "ir/text_lexer.h"
 #include "ir/text_printer.h"
 
 namespace hone {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // Graphs as text; docs/formats/graph-text.md describes the language. Printing and parsing are exact
 // inverses: parse_graph(print(g)) has the same values in the same order with the same names.

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // The contents of tensors as text: numbers that read back as the same bits, or hex digits.
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/text_lexer.h"
 #include "ir/text.h"
-#include "ir/text_lexer.h"
 
 // Shared by the parsers of graphs and of models: recursive descent over the tokens.
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "plan/prepare.h"
+#include "rewrite/prepare.h"
 
 namespace hone {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "plan/planned.h"
 
 // What planned() does not find out: whether groups, layouts, schedules, order and offsets can be.

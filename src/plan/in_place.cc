@@ -5,7 +5,7 @@
 
 #include "base/planted.h"
 #include "ir/op_def.h"
-#include "plan/group_work.h"
+#include "kernel/group_work.h"
 #include "plan/planned.h"
 
 namespace hone {
@@ -102,10 +102,6 @@ class Finder {
 
 }  // namespace
 
-bool is_update(Opcode opcode) {
-  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
-}
-
 ValueId changed_by(const Graph& graph, NodeId node) {
   if (is_update(graph.opcode(node))) return graph.operands(node)[0];
   if (graph.donations().empty() || graph.results(node).size() == 0) return {};
@@ -113,24 +109,6 @@ ValueId changed_by(const Graph& graph, NodeId node) {
   const auto first = std::ranges::find(graph.outputs(), result) - graph.outputs().begin();
   const auto donation = std::ranges::find(graph.donations(), first, &Donation::output);
   return donation == graph.donations().end() ? ValueId() : graph.inputs()[donation->input];
-}
-
-Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x) {
-  std::unordered_set<uint32_t> made = {x.index};  // of x
-  for (NodeId n : nodes) {
-    const bool reads = std::ranges::any_of(
-        graph.operands(n), [&](ValueId v) { return !v.is_none() && made.contains(v.index); });
-    if (!reads) continue;
-    if (!HONE_PLANT(donor_elementwise, graph.op(n).def().traits.elementwise, true))
-      return bad_input("{} reads '%{}' elsewhere than where it writes", graph.describe(n),
-                       graph.name(x));
-    for (ValueId v : graph.results(n)) made.insert(v.index);
-  }
-  return {};
-}
-
-ValueId updates_of(const Graph& graph, NodeId update) {
-  return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
 }
 
 std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId update) {

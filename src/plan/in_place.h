@@ -5,20 +5,18 @@
 #include <span>
 #include <vector>
 
-#include "ir/graph.h"
+#include "kernel/update.h"
 
 namespace hone {
 
 struct PlannedGraph;
 
-// An update is a dynamic_update or a scatter: its result is its first operand with some elements
-// changed. In place it writes those alone.
+// An update (kernel/update.h) is in place if it writes the changed elements alone, where its first
+// operand lies.
 //
 // Any other node is in place if its result, an output of the graph, lies in the memory of an input
 // that is donated to it. Its kernel still writes all of it, and may read the input only where it
 // writes, point by point; so memory of its own serves as well.
-bool is_update(Opcode opcode);
-
 // What the node changes if it is in place: the first operand of an update, the input that is
 // donated to the result of another node. None: there is nothing.
 ValueId changed_by(const Graph& graph, NodeId node);
@@ -31,15 +29,9 @@ Status check_in_place(const Graph& graph, const Users& users, NodeId node);
 // and what the kernel computes from an input that it changes is elementwise.
 Status check_in_place(const PlannedGraph& graph, const Users& users, NodeId node);
 
-// Whether all that the nodes compute from the value is elementwise.
-Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x);
-
 // The update changes an input that is donated to its result, or to that of updates behind it:
 // these, from the last on. If all of them work in place, the input's memory is the output's.
 std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId update);
-
-// The operand of an update whose elements are written.
-ValueId updates_of(const Graph& graph, NodeId update);
 
 // Nodes that may work in place, too, when all groups are decided: one after another, from the last
 // on, those that the caller wants. One that changes what is read behind it is left out, or for

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "ir/text_parser.h"
+#include "kernel/schedule_text.h"
 #include "plan/plan.h"
-#include "plan/schedule_text.h"
 
 // Recursive descent. Whether names and values fit a graph is left to check().
 

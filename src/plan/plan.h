@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "plan/layout.h"
-#include "plan/schedule.h"
+#include "kernel/layout.h"
+#include "kernel/schedule_text.h"
 #include "target/target.h"
 
 // How a graph is computed: every decision, as plain data that a person can read, edit and feed
@@ -84,15 +84,7 @@ Status check(const Plan& plan, const Graph& graph, const Target& target);
 // check, and nothing is left to decide.
 Status check_complete(const Plan& plan, const Graph& graph, const Target& target);
 
-// A row of decisions.def.
-struct DecisionInfo {
-  std::string_view name;      // "layout"
-  std::string_view key;       // "%value"; empty: there is one for the plan
-  std::string_view values;    // its domain, in words
-  std::string_view fallback;  // what the planner decides
-  std::string_view doc;
-};
+// The rows of decisions.def.
 std::span<const DecisionInfo> decisions();
-std::span<const DecisionInfo> schedule_fields();
 
 }  // namespace hone

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "plan/plan.h"
 
 // A graph as a plan carries it out: its steps, and where each value lies. What legality, planner

@@ -2,30 +2,12 @@
 
 #include "base/text.h"
 #include "ir/text_printer.h"
+#include "kernel/schedule_text.h"
 #include "plan/plan.h"
-#include "plan/schedule_text.h"
 
 // docs/formats/plan-text.md describes the language.
 
 namespace hone {
-
-std::string_view name(Algorithm algorithm) {
-  switch (algorithm) {
-#define HONE_ALGORITHM(member, doc) \
-  case Algorithm::member: return #member;
-#include "plan/decisions.def"
-  }
-  return "";
-}
-
-std::string_view name(Packing packing) {
-  switch (packing) {
-#define HONE_PACKING(member, doc) \
-  case Packing::member: return #member;
-#include "plan/decisions.def"
-  }
-  return "";
-}
 
 std::span<const DecisionInfo> decisions() {
   static constexpr DecisionInfo rows[] = {

@@ -1,4 +1,5 @@
 #include "plan/random_plan.h"
+#include "kernel/random_schedule.h"
 
 #include <algorithm>
 #include <set>

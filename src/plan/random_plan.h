@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include "base/rng.h"
-#include "plan/kernel_body.h"
 #include "plan/plan.h"
 
 namespace hone {
@@ -11,8 +9,5 @@ namespace hone {
 // A complete plan that check_complete() accepts, any of them: every value of every decision comes
 // up. The graph is prepared. Equal seeds give equal plans.
 Plan random_plan(const Graph& graph, const Target& target, uint64_t seed);
-
-// Any schedule that check_schedule() accepts.
-Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng);
 
 }  // namespace hone

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "cost/schedule_price.h"
-#include "plan/contraction.h"
-#include "plan/stages.h"
+#include "kernel/contraction.h"
+#include "kernel/stages.h"
 
 namespace hone {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "ir/op_def.h"
-#include "plan/group_work.h"
-#include "plan/kernel_body.h"
+#include "kernel/group_work.h"
+#include "kernel/kernel_body.h"
 #include "plan/view.h"
 
 namespace hone {

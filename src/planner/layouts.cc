@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/op_def.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "plan/view.h"
 #include "target/estimate.h"
 

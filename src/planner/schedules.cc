@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "cost/kernel_price.h"
-#include "plan/schedule_facts.h"
+#include "kernel/schedule_facts.h"
 #include "planner/chains.h"
 #include "target/estimate.h"
 

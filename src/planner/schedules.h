@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "base/progress.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 
 namespace hone {
 

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "ir/text_parser.h"
-#include "plan/schedule_text.h"
+#include "kernel/schedule_text.h"
 #include "program/frame.h"
 #include "program/program.h"
 #include "program/tiles/parser.h"

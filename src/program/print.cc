@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/text_printer.h"
-#include "plan/schedule_text.h"
+#include "kernel/schedule_text.h"
 #include "program/frame.h"
 #include "program/program.h"
 

@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "ir/tensor.h"
 #include "ir/text.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "program/tiles/tiles.h"
+#include "tensor/tensor.h"
 
 // The consequence of a Plan: kernels, buffers, and commands with dependencies. It holds everything
 // that a run needs but machine code. Lowering computes it (lower/lower.h); prices, memory planning,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/conformance.h"
+#include "oracle/conformance.h"
 
 namespace hone {
 

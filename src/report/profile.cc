@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cost/cost.h"
-#include "plan/group_work.h"
+#include "kernel/group_work.h"
 #include "plan/planned.h"
 
 namespace hone {

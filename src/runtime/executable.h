@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/team.h"
-#include "ir/tensor.h"
 #include "runtime/image.h"
 #include "runtime/object_code.h"
 #include "runtime/script.h"
+#include "tensor/tensor.h"
 
 namespace hone {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/instructions.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // What the runtime executes: a Program for one set of sizes, flattened, with machine code. Plain
 // data: a loader checks it (executable.h), so a bug above cannot reach memory that is not its own.

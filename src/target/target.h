@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/instructions.h"
-#include "ir/dtype.h"
+#include "tensor/dtype.h"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "ir/text_lexer.h"
+#include "base/text_lexer.h"
 #include "target/target.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "oracle/compare.h"
 #include "program/tiles/interpret.h"
-#include "report/compare.h"
 #include "tests/codegen/native.h"
 
 // Loops that run side by side: what the interpreter does one trip after another, vectors do at
@@ -111,7 +111,7 @@ TEST(Lockstep, ElementsOfEveryType) {
     }}
   }})",                                                \
                     text));
-#include "ir/dtypes.def"
+#include "tensor/dtypes.def"
 }
 
 TEST(Lockstep, IndicesFromData) {

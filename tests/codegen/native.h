@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "codegen/codegen.h"
-#include "ir/tensor.h"
 #include "program/tiles/calling.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/object_code.h"
+#include "tensor/tensor.h"
 
 namespace hone {
 

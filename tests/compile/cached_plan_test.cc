@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "compile/compilation.h"
 #include "ir/text.h"
-#include "plan/prepare.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
 namespace hone {

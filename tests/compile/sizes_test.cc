@@ -3,7 +3,7 @@
 #include "compile/native_engine.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
-#include "report/compare.h"
+#include "oracle/compare.h"
 #include "tests/io/onnx_file.h"
 
 // Models whose sizes change from run to run.

@@ -3,10 +3,10 @@
 #include "base/rng.h"
 #include "codegen/kernels.h"
 #include "ir/reference/evaluate.h"
-#include "plan/prepare.h"
+#include "oracle/compare.h"
 #include "plan/random_plan.h"
 #include "program/lower/lower.h"
-#include "report/compare.h"
+#include "rewrite/prepare.h"
 #include "runtime/executable.h"
 #include "zoo/random/random_graph.h"
 

@@ -9,8 +9,8 @@
 #include "base/rng.h"
 #include "cost/cost.h"
 #include "ir/text.h"
-#include "plan/prepare.h"
-#include "plan/random_plan.h"
+#include "kernel/random_schedule.h"
+#include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
 namespace hone {

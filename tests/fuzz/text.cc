@@ -2,9 +2,9 @@
 #include <cstdlib>
 
 #include "ir/model_text.h"
-#include "ir/passes/passes.h"
 #include "ir/reference/evaluate.h"
 #include "ir/summary.h"
+#include "rewrite/passes.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "ir/passes/normal_form.h"
-#include "ir/passes/passes.h"
+#include "rewrite/normal_form.h"
+#include "rewrite/passes.h"
 #include "tests/ir/composite_testing.h"
 
 namespace hone::testing {

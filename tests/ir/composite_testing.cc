@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "ir/passes/passes.h"
+#include "rewrite/passes.h"
 
 namespace hone::testing {
 

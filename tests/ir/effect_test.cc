@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "ir/passes/passes.h"
+#include "rewrite/passes.h"
 #include "tests/ir/text_testing.h"
 
 namespace hone {

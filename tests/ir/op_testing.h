@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 #include "ir/reference/evaluate.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // Tests of ops as one-liners. Ops and tensors are written as text:
 //   expect_eval("reduce {kind = sum, axes = [1]}", {"f32[2,2] 1 2 3 4"}, {"f32[2] 3 7"});

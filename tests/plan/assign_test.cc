@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/prepare.h"
+#include "rewrite/prepare.h"
 
 namespace hone {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "plan/plan.h"
 #include "plan/planned.h"
 #include "tests/plan/plan_testing.h"

@@ -5,8 +5,8 @@
 
 #include "ir/text.h"
 #include "plan/planned.h"
-#include "plan/prepare.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 #include "tests/plan/plan_testing.h"
 
 namespace hone {

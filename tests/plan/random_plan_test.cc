@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "plan/planned.h"
-#include "plan/prepare.h"
+#include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/prepare.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 
 namespace hone {

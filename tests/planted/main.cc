@@ -6,8 +6,8 @@
 #include "base/planted.h"
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "report/differential.h"
-#include "report/reduce.h"
+#include "oracle/differential.h"
+#include "oracle/reduce.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
 // prints how long that took. Fails if more than two are not found within ten minutes of CPU time.

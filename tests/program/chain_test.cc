@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/random_plan.h"
-#include "plan/stages.h"
+#include "kernel/random_schedule.h"
+#include "kernel/stages.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 

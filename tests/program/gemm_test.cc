@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "plan/random_plan.h"
+#include "kernel/random_schedule.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 

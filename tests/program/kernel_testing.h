@@ -6,10 +6,10 @@
 
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
+#include "oracle/compare.h"
 #include "program/build/kernel.h"
 #include "program/tiles/interpret.h"
-#include "report/compare.h"
 #include "zoo/random/random_graph.h"
 
 namespace hone {

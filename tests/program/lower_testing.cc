@@ -1,8 +1,8 @@
 #include "tests/program/lower_testing.h"
 
 #include "ir/reference/evaluate.h"
+#include "oracle/compare.h"
 #include "program/run.h"
-#include "report/compare.h"
 #include "tests/program/image_runner.h"
 
 namespace hone {

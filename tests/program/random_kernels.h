@@ -4,8 +4,8 @@
 
 #include "base/rng.h"
 #include "ir/functional.h"
-#include "plan/in_place.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
+#include "kernel/update.h"
 #include "tests/program/kernel_testing.h"
 
 // Bodies of kernels for tests: random groups of random graphs, and random contractions.

@@ -5,8 +5,8 @@
 
 #include "compile/native_engine.h"
 #include "ir/text.h"
-#include "plan/prepare.h"
 #include "planner/planner.h"
+#include "rewrite/prepare.h"
 
 namespace hone {
 namespace {

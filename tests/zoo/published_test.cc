@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "ir/passes/passes.h"
+#include "rewrite/passes.h"
 #include "zoo/zoo.h"
 
 // Parameters and multiply-adds of the full models against the figures of their papers.

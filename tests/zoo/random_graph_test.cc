@@ -11,9 +11,9 @@
 
 #include "base/rng.h"
 #include "base/text_table.h"
-#include "ir/passes/passes.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
+#include "rewrite/passes.h"
 #include "zoo/random/generator.h"
 
 namespace hone {

@@ -1,5 +1,5 @@
 #include "codegen/emit/emitter.h"
-#include "ir/dim_compute.h"
+#include "tensor/dim_compute.h"
 
 namespace hone::code {
 

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/planted.h"
-#include "ir/real_format.h"
+#include "tensor/real_format.h"
 
 namespace hone::code {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "codegen/emit/instructions.h"
-#include "ir/dtype.h"
+#include "tensor/dtype.h"
 
 // Reals of 16 and 8 bits: f32 in registers, patterns of their width in memory.
 

@@ -5,10 +5,9 @@
 #include <set>
 
 #include "io/onnx/node.h"
-#include "ir/dim_compute.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
-#include "ir/passes/passes.h"
+#include "tensor/dim_compute.h"
 
 namespace hone::onnx_io {
 

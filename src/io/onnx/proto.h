@@ -22,7 +22,7 @@
 #include "io/npz.h"
 #include "io/onnx/limits.h"
 #include "io/onnx/tensor_file.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // ONNX files as messages. The bytes of large tensors never go through protobuf: they stay where
 // they are in the mapped file, and tensors share them.

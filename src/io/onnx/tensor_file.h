@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "io/npz.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 namespace hone::onnx_io {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include "ir/type.h"
+#include "tensor/type.h"
 
 namespace hone {
 

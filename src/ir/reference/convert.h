@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "ir/reference/domain.h"
-#include "ir/tensor.h"
+#include "tensor/tensor.h"
 
 // Between tensors and the evaluator's buffers.
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/type.h"
+#include "tensor/type.h"
 
 // What the reference evaluator computes with. A domain names the scalar that stands for an element
 // of a real tensor and the one that stands for an integer or bool element. An op's evaluation is

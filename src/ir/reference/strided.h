@@ -7,7 +7,7 @@
 
 #include "base/checked_math.h"
 #include "base/thread_pool.h"
-#include "ir/type.h"
+#include "tensor/type.h"
 
 // Copies between boxes of elements whose neighbours are a fixed distance apart: all that reshape,
 // transpose, slice, pad, concat, reverse, broadcast and windows of gathers do.

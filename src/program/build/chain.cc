@@ -1,7 +1,7 @@
 #include "program/build/chain.h"
 
 #include "base/planted.h"
-#include "plan/stages.h"
+#include "kernel/stages.h"
 #include "program/build/gemm.h"
 #include "program/build/nest.h"
 #include "program/build/tile_parts.h"

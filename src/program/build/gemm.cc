@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/planted.h"
-#include "plan/contraction.h"
+#include "kernel/contraction.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "program/tiles/tiles.h"
 
 namespace hone {

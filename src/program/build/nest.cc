@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/contraction.h"
+#include "kernel/contraction.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "program/build/point_builder.h"
 #include "program/tiles/tiles.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/op_def.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/schedule.h"
+#include "kernel/schedule.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/loop_state.h"
-#include "plan/packed.h"
-#include "plan/schedule_text.h"
+#include "kernel/packed.h"
+#include "kernel/schedule_text.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/progress.h"
-#include "plan/kernel_body.h"
+#include "kernel/kernel_body.h"
 #include "plan/planned.h"
 #include "program/program.h"
 

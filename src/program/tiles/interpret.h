@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/tensor.h"
 #include "program/tiles/tiles.h"
+#include "tensor/tensor.h"
 
 namespace hone {
 

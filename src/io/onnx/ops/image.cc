@@ -4,7 +4,7 @@
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 // Images resampled, and put together from columns.
 

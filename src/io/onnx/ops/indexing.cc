@@ -4,7 +4,7 @@
 #include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 // Elements found by indices that are values. Where ONNX calls an index out of range an error, the
 // result is unspecified: gathers clamp, scatters drop.

@@ -3,7 +3,7 @@
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 // Tensors made larger or smaller at their ends, and parts of them put in another order.
 

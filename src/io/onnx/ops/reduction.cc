@@ -2,7 +2,7 @@
 
 #include "io/onnx/ops/helpers.h"
 #include "io/onnx/registry.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 namespace hone::onnx_io {
 namespace {

@@ -4,7 +4,7 @@
 #include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
-#include "ir/counting.h"
+#include "tensor/counting.h"
 
 // Parts of tensors, and tensors of parts.
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "io/onnx/write/registry.h"
-#include "ir/counting.h"
 #include "ir/functional.h"
+#include "tensor/counting.h"
 
 namespace hone::onnx_io {
 namespace {

@@ -5,8 +5,8 @@
 #include "io/onnx/node.h"
 #include "io/onnx/write/graph_writer.h"
 #include "io/onnx/write/registry.h"
-#include "ir/counting.h"
-#include "ir/dim_compute.h"
+#include "tensor/counting.h"
+#include "tensor/dim_compute.h"
 
 namespace hone::onnx_io {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "io/onnx/write/emit.h"
 #include "ir/contents.h"
-#include "ir/dim_compute.h"
 #include "ir/model.h"
+#include "tensor/dim_compute.h"
 
 namespace hone::onnx_io {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "io/onnx/write/registry.h"
-#include "ir/counting.h"
 #include "ir/functional.h"
+#include "tensor/counting.h"
 
 // Elements found by indices that are values. Here starts out of range are clamped and updates out
 // of range are dropped; in ONNX both are errors, so indices are brought in range before.

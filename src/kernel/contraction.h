@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "kernel/kernel_body.h"
+
+namespace hone {
+
+// How a body's anchor, a dot or conv, is needed by its results.
+struct Contraction {
+  std::vector<IndexExpr> index;  // of the anchor's result, by the results' dims
+  // Per operand of the anchor: the results' dims that it depends on. Rows are those of the first
+  // alone, columns those of the second alone.
+  std::array<std::vector<bool>, 2> sides;
+  std::array<std::vector<IndexExpr>, 2> reads;  // per operand: where, by the space's dims
+  std::array<bool, 2> has_holes = {};  // more is left out of an operand than what lies outside
+};
+
+// Or why the gemm algorithm does not take the body: every point of the results needs one point of
+// the contraction, and no two need the same. Sizes are
+// numbers above 0.
+Result<Contraction> contraction_of(const KernelBody& body, const KernelSpace& space);
+
+// The count of a dim's tile; 1 if it has none.
+int64_t tile_of(const std::vector<Tile>& tiles, int dim);
+
+// Of a schedule for gemm: the points of a dim that are in registers together, and those that stay
+// in a cache together, which are whole tiles (of the reduction: all, if there is no block).
+int64_t register_tile(const Schedule& schedule, int dim);
+int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim);
+
+// How many register tiles a block has along the dims, and how many points a tile.
+struct BlockShape {
+  int64_t tiles = 1;
+  int64_t points = 1;
+};
+BlockShape block_shape(const Schedule& schedule, const KernelSpace& space,
+                       const std::vector<bool>& dims);
+int64_t block_depth(const Schedule& schedule, const KernelSpace& space);  // of the reduction
+bool blocks_reduction(const Schedule& schedule, const KernelSpace& space);
+
+// The part of an operand that a block of a gemm needs, with what lies outside of the operand there:
+// points per dim of the operand, from the first one on that the block reads. Or why there is none.
+Result<std::vector<int64_t>> window_of(const Contraction& contraction, const KernelSpace& space,
+                                       const Schedule& schedule, size_t side);
+
+}  // namespace hone

@@ -1,0 +1,223 @@
+#include "kernel/kernel_body.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "ir/op_def.h"
+#include "kernel/update.h"
+
+namespace hone {
+
+namespace {
+
+bool reduces(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::dot:
+    case Opcode::conv:
+    case Opcode::reduce:
+    case Opcode::arg_reduce:
+    case Opcode::window_reduce: return true;
+    default: return false;
+  }
+}
+
+bool stays_inside(const Graph& graph, ValueId value) {
+  return graph.opcode(graph.producer(value)) == Opcode::constant &&
+         graph.type(value).elements().is(1);
+}
+
+void add_once(std::vector<ValueId>& values, ValueId value) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+}  // namespace
+
+uint64_t kernel_hash(const KernelBody& body) {
+  Hasher hasher(structural_hash(body.graph));
+  for (const std::vector<Layout>* layouts : {&body.inputs, &body.outputs})
+    for (const Layout& layout : *layouts) hasher.add(print(layout));
+  if (body.in_place) hasher.add("in place");
+  for (int64_t points : body.window) hasher.add(static_cast<uint64_t>(points));
+  return hasher.value();
+}
+
+std::vector<NodeId> computing_nodes(const Graph& graph) {
+  std::vector<NodeId> nodes;
+  for (NodeId node : graph.nodes())
+    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
+      nodes.push_back(node);
+  return nodes;
+}
+
+KernelSpace space_of(const KernelBody& body) {
+  const Graph& graph = body.graph;
+  KernelSpace space;
+  int reducing = 0;
+  for (NodeId node : graph.nodes()) {
+    if (!reduces(graph.opcode(node))) continue;
+    space.anchor = node;
+    ++reducing;
+  }
+  if (reducing != 1) space.anchor = {};
+  if (!graph.outputs().empty()) {
+    const ValueId output = graph.outputs()[0];
+    const ValueId points = body.in_place ? updates_of(graph, graph.producer(output)) : output;
+    space.dims = parallel_dims(graph.type(points));
+  }
+  for (size_t d = 0; d < body.window.size(); ++d) space.dims[d].extent = body.window[d];
+  space.parallel = static_cast<int>(space.dims.size());
+  if (!space.has_anchor()) return space;
+  const std::vector<Type> operands = graph.operand_types(space.anchor);
+  const std::vector<Type> results = graph.result_types(space.anchor);
+  for (const IterDim& dim : access_of({graph.op(space.anchor), operands}, results).dims)
+    if (dim.kind == IterKind::reduction) space.dims.push_back(dim);
+  return space;
+}
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+bool only_moves(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse: return true;
+    default: return false;
+  }
+}
+
+bool is_fusible(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::pad:
+    case Opcode::concat:
+    case Opcode::dynamic_slice:
+    case Opcode::gather:
+    case Opcode::iota: return true;
+    default:
+      return only_moves(opcode) || reduces(opcode) ||
+             (!is_composite(opcode) && op_def(opcode).traits.elementwise);
+  }
+}
+
+bool has_points(Opcode opcode) { return is_fusible(opcode) || opcode == Opcode::dynamic_update; }
+
+GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
+  auto is_inside = [&](NodeId node) { return std::ranges::binary_search(nodes, node); };
+  GroupPorts ports;
+  for (NodeId node : nodes) {
+    for (ValueId operand : graph.operands(node))
+      if (!operand.is_none() && !is_inside(graph.producer(operand)) &&
+          !stays_inside(graph, operand))
+        add_once(ports.inputs, operand);
+    for (ValueId result : graph.results(node)) {
+      const bool is_read =
+          std::ranges::any_of(users.of(result), [&](NodeId user) { return !is_inside(user); });
+      if (nodes.size() == 1 || is_read || users.is_output(result)) ports.outputs.push_back(result);
+    }
+  }
+  return ports;
+}
+
+namespace {
+
+class BodyCopy {
+ public:
+  BodyCopy(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports)
+      : graph_(graph), nodes_(nodes) {
+    for (ValueId input : ports.inputs)
+      copies_.emplace(input.index, target_.add_parameter(graph.type(input), graph.name(input)));
+    std::vector<ValueId> outputs;
+    for (ValueId output : ports.outputs) {
+      add(graph.producer(output));
+      outputs.push_back(copies_.at(output.index));
+    }
+    target_.set_outputs(std::move(outputs));
+  }
+  Graph take() && { return std::move(target_); }
+
+ private:
+  // What the node needs comes before it, operand by operand.
+  void add(NodeId last) {
+    std::vector<std::pair<NodeId, size_t>> open{{last, 0}};  // nodes, and operands that are done
+    while (!open.empty()) {
+      auto& [node, done] = open.back();
+      const std::span<const ValueId> operands = graph_.operands(node);
+      if (copies_.contains(graph_.result(node).index)) {
+        open.pop_back();
+      } else if (done == operands.size()) {
+        copy(node);
+        open.pop_back();
+      } else if (const ValueId operand = operands[done++]; !operand.is_none()) {
+        const NodeId producer = graph_.producer(operand);
+        if (std::ranges::binary_search(nodes_, producer))
+          open.emplace_back(producer, 0);
+        else if (!copies_.contains(operand.index))
+          copies_.emplace(operand.index, number(operand));
+      }
+    }
+  }
+
+  void copy(NodeId node) {
+    std::vector<ValueId> operands;
+    for (ValueId operand : graph_.operands(node))
+      operands.push_back(operand.is_none() ? operand : copies_.at(operand.index));
+    NodeId copy = equal_node(graph_.op(node), operands);
+    const bool is_new = copy == NodeId{};
+    if (is_new) {
+      copy = target_.append(graph_.op(node), operands).value();
+      copied_.push_back(copy);
+    }
+    for (size_t i = 0; i < graph_.results(node).size(); ++i) {
+      copies_.emplace(graph_.result(node, i).index, target_.result(copy, i));
+      if (is_new) target_.set_name(target_.result(copy, i), graph_.name(graph_.result(node, i)));
+    }
+  }
+
+  ValueId number(ValueId constant) {
+    const Tensor& value = graph_.constant(graph_.producer(constant));
+    for (ValueId known : numbers_)
+      if (target_.type(known) == value.type() &&
+          target_.constant(target_.producer(known)).same_bytes(value))
+        return known;
+    return numbers_.emplace_back(target_.add_constant(value, graph_.name(constant)));
+  }
+
+  NodeId equal_node(Op op, std::span<const ValueId> operands) const {
+    for (NodeId node : copied_)
+      if (target_.op(node) == op && std::ranges::equal(target_.operands(node), operands))
+        return node;
+    return {};
+  }
+
+  const Graph& graph_;
+  const std::span<const NodeId> nodes_;
+  Graph target_;
+  std::unordered_map<uint32_t, ValueId> copies_;  // by value of the graph
+  std::vector<NodeId> copied_;                    // of the target
+  std::vector<ValueId> numbers_;                  // of the target
+};
+
+}  // namespace
+
+KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts) {
+  const GroupPorts ports = ports_of(graph, users, nodes);
+  const auto layout_of = [&](ValueId value) {
+    const bool is_known = value.index < layouts.size() && !layouts[value.index].parts.empty();
+    return is_known ? layouts[value.index] : Layout::row_major(graph.type(value).rank());
+  };
+  KernelBody body;
+  body.graph = BodyCopy(graph, nodes, ports).take();
+  for (ValueId input : ports.inputs) body.inputs.push_back(layout_of(input));
+  for (ValueId output : ports.outputs) body.outputs.push_back(layout_of(output));
+  return body;
+}
+
+KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts) {
+  return body_of(graph, Users(graph), nodes, layouts);
+}
+
+}  // namespace hone

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/access.h"
+#include "ir/graph.h"
+#include "kernel/layout.h"
+#include "kernel/schedule.h"
+#include "target/target.h"
+
+// What a kernel computes, apart from where it stands: groups of equal bodies are one kernel.
+
+namespace hone {
+
+struct KernelBody {
+  // Primitive ops; parameters are what the kernel reads. One that is donated to an output may have
+  // it in its memory: both are row-major, and what is computed from it is elementwise.
+  Graph graph;
+  std::vector<Layout> inputs;   // per parameter: how it lies in memory
+  std::vector<Layout> outputs;  // per output
+  // The only op, an update (update.h), changes its first operand, which lies where the output
+  // does. The kernel does not read that parameter, and its points are those of the updates.
+  bool in_place = false;
+  // Of a stage (stages.h): so many points per dim of the results are computed at once. Empty: all.
+  std::vector<int64_t> window = {};
+};
+
+// Of ops, types, layouts; names do not count. Bodies that body_of() makes of equal hash have the
+// same nodes in the same order.
+uint64_t kernel_hash(const KernelBody& body);
+// Neither parameters nor constants.
+std::vector<NodeId> computing_nodes(const Graph& graph);
+
+// The dims that a Schedule speaks of: those of the results (in place: of the updates; of a stage:
+// of its window), then the reduction dims of the anchor, which is the only op of the body that
+// reduces (contraction, reduction or window), if there is exactly one.
+struct KernelSpace {
+  std::vector<IterDim> dims;
+  int parallel = 0;    // so many of them are the results'
+  NodeId anchor = {};  // none: index is UINT32_MAX
+  bool has_anchor() const { return anchor != NodeId{}; }
+};
+KernelSpace space_of(const KernelBody& body);
+
+// Whether loops of any schedule can go over the op's points: fusible ops, and dynamic updates.
+bool has_points(Opcode opcode);
+
+// What a group reads: values from outside but constants of one element, in order of first use. And
+// what it writes: all results of a single node, of several nodes those that are read outside or are
+// outputs of the graph, in the order of nodes.
+struct GroupPorts {
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+// Nodes stand in the graph's order, here and below.
+GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
+
+// Whether each element of the result is an element of the only operand: broadcast, reshape,
+// transpose, slice, reverse.
+bool only_moves(Opcode opcode);
+
+// Whether the op can be computed at one point of a nest that computes others, too: elementwise ops,
+// data movement, gather, dynamic slice, contractions, reductions, windows, iota.
+bool is_fusible(Opcode opcode);
+
+inline constexpr size_t kMaxGroupNodes = 2048;
+
+// Whether these nodes may be one kernel, and why not. A single node with an access relation always
+// may. Several: all are fusible, all that they write has the same dims, code and work for a point
+// stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
+Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
+Status check_group(const Graph& graph, std::span<const NodeId> nodes);
+
+// The group as a graph of its own, with the values' names: what the first result needs, then what
+// the others need, equal nodes once. `layouts` has one per value of the graph; where it is shorter,
+// and for those without parts, memory is row-major.
+KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts);
+KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
+                   const std::vector<Layout>& layouts);
+
+// Whether the schedule can be carried out on the body, and why not. A body of one op has
+// Algorithm::generic, one of a group that check_group() accepts plain_nest() or simplest_chain().
+Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target);
+
+}  // namespace hone

@@ -1,0 +1,168 @@
+#include "kernel/schedule_text.h"
+
+#include <limits>
+#include <set>
+
+#include "base/text.h"
+
+namespace hone {
+
+std::string_view name(Algorithm algorithm) {
+  switch (algorithm) {
+#define HONE_ALGORITHM(member, doc) \
+  case Algorithm::member: return #member;
+#include "kernel/schedule.def"
+  }
+  return "";
+}
+
+std::string_view name(Packing packing) {
+  switch (packing) {
+#define HONE_PACKING(member, doc) \
+  case Packing::member: return #member;
+#include "kernel/schedule.def"
+  }
+  return "";
+}
+namespace {
+
+constexpr int64_t kMaxScheduleDim = 255;
+constexpr size_t kMaxScheduleList = 64;         // entries
+constexpr int64_t kMaxTile = int64_t{1} << 31;  // points
+
+// ---- Printing ----------------------------------------------------------------------------------
+
+std::string text_of(Algorithm algorithm) { return std::string(name(algorithm)); }
+std::string text_of(Packing packing) { return std::string(name(packing)); }
+std::string text_of(int64_t number) { return fmt::format("{}", number); }
+std::string text_of(int number) { return fmt::format("{}", number); }
+std::string text_of(const Tile& tile) { return fmt::format("{}:{}", tile.dim, tile.count); }
+std::string text_of(const Schedule& stage) { return print(stage); }
+
+template <class T>
+std::string text_of(const std::vector<T>& list) {
+  std::string text = "[";
+  for (const T& each : list) text += (text.size() > 1 ? ", " : "") + text_of(each);
+  return text + "]";
+}
+
+// ---- Parsing -----------------------------------------------------------------------------------
+
+class ScheduleParser {
+ public:
+  explicit ScheduleParser(TextParser& text) : text_(text) {}
+
+  Status schedule(Schedule& schedule, bool is_stage) {
+    HONE_TRY(text_.expect("{"));
+    std::set<std::string_view> seen;
+    do {
+      const Token word = text_.peek();
+      if (word.kind != TokenKind::word) return text_.expected("a field of a schedule");
+      text_.take();
+      if (!seen.insert(word.text).second)
+        return text_.at(word, bad_input("{} is decided twice", word.text));
+      if (is_stage && word.is("stages"))
+        return text_.at(word, bad_input("a stage has no stages of its own"));
+      HONE_TRY(field(schedule, word));
+    } while (text_.eat(","));
+    if (!seen.contains("algorithm")) return text_.expected("the field 'algorithm'");
+    return text_.expect("}");
+  }
+
+ private:
+  Status field(Schedule& schedule, const Token& word) {
+#define HONE_SCHEDULE_FIELD(member, ...) \
+  if (word.is(#member)) {                \
+    HONE_TRY(text_.expect("="));         \
+    return read(schedule.member);        \
+  }
+#include "kernel/schedule.def"
+    std::vector<std::string_view> names;
+    for (const DecisionInfo& each : schedule_fields()) names.push_back(each.name);
+    return text_.at(word, bad_input("a schedule has no field '{}'", excerpt(word.text))
+                              .with_hint(did_you_mean(word.text, names)));
+  }
+
+  Status read(Algorithm& algorithm) {
+#define HONE_ALGORITHM(member, doc) \
+  if (text_.eat(#member)) {         \
+    algorithm = Algorithm::member;  \
+    return {};                      \
+  }
+#include "kernel/schedule.def"
+    return text_.expected("an algorithm");
+  }
+
+  Status read(Packing& packing) {
+#define HONE_PACKING(member, doc) \
+  if (text_.eat(#member)) {       \
+    packing = Packing::member;    \
+    return {};                    \
+  }
+#include "kernel/schedule.def"
+    return text_.expected("'no', 'panels' or 'window'");
+  }
+
+  Status read(int& number) {
+    number = static_cast<int>(HONE_TRY(text_.integer("a number", 0, kMaxScheduleDim)));
+    return {};
+  }
+
+  Status read(int64_t& number) {
+    number = HONE_TRY(text_.integer("a number", 0, std::numeric_limits<int64_t>::max()));
+    return {};
+  }
+
+  Status read(Schedule& stage) { return schedule(stage, true); }
+
+  Status read(Tile& tile) {
+    HONE_TRY(read(tile.dim));
+    HONE_TRY(text_.expect(":"));
+    tile.count = HONE_TRY(text_.integer("a number", 1, kMaxTile));
+    return {};
+  }
+
+  template <class T>
+  Status read(std::vector<T>& list) {
+    HONE_TRY(text_.expect("["));
+    if (text_.eat("]")) return {};
+    do {
+      if (list.size() == kMaxScheduleList)
+        return text_.at(text_.peek(), over_limit("more than {} entries", kMaxScheduleList));
+      T each = {};
+      HONE_TRY(read(each));
+      list.push_back(std::move(each));
+    } while (text_.eat(","));
+    return text_.expect("]");
+  }
+
+  TextParser& text_;
+};
+
+}  // namespace
+
+std::span<const DecisionInfo> schedule_fields() {
+  static constexpr DecisionInfo rows[] = {
+#define HONE_SCHEDULE_FIELD(member, values, fallback, doc) {#member, "", values, fallback, doc},
+#include "kernel/schedule.def"
+  };
+  return rows;
+}
+
+std::string print(const Schedule& schedule) {
+  const Schedule standard;
+  std::string text;
+#define HONE_SCHEDULE_FIELD(member, values, fallback, doc)                            \
+  if (schedule.member != standard.member || #member == std::string_view("algorithm")) \
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", #member, text_of(schedule.member));
+#include "kernel/schedule.def"
+  return "{" + text + "}";
+}
+
+Result<Schedule> parse_schedule(TextParser& text) {
+  Schedule schedule;
+  HONE_TRY(ScheduleParser(text).schedule(schedule, false));
+  return schedule;
+}
+
+}  // namespace hone

@@ -1,0 +1,357 @@
+#include "kernel/stages.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ir/op_def.h"
+#include "kernel/contraction.h"
+
+namespace hone {
+
+namespace {
+
+using Index = std::vector<IndexExpr>;
+
+constexpr size_t kMaxPlaces = 16;  // where one value is needed
+constexpr int kWhole = -1;
+
+// Where the kept values of a body are needed for one block of its results.
+class KeptPlaces {
+ public:
+  KeptPlaces(const KernelBody& body, std::span<const ValueId> kept, std::vector<bool> is_blocked)
+      : graph_(body.graph),
+        results_(graph_.type(graph_.outputs()[0])),
+        is_blocked_(std::move(is_blocked)) {
+    for (ValueId v : kept) along_[v.index] = std::nullopt;
+    next_iter_ = static_cast<int>(is_blocked_.size());
+    for (ValueId output : graph_.outputs()) add(output, identity_index(graph_.type(output).rank()));
+    for (auto node = static_cast<uint32_t>(graph_.node_count()); node-- > 0;) visit(NodeId{node});
+  }
+
+  // Per dim of the value: the dim of the results that it goes along, or kWhole.
+  Result<std::vector<int>> along(ValueId kept) const {
+    const auto& found = along_.at(kept.index);
+    if (!found) return bad_input("nothing reads {}, which is kept", graph_.label(kept));
+    return *found;
+  }
+  // Dims of the results whose blocks need other parts of kept values than blocks.
+  const std::set<int>& not_in_blocks() const { return not_in_blocks_; }
+
+ private:
+  void add(ValueId value, Index index) {
+    std::vector<Index>& places = places_[value.index];
+    if (std::ranges::find(places, index) == places.end()) places.push_back(std::move(index));
+    if (places.size() <= kMaxPlaces) return;
+    for (size_t d = 0; d < is_blocked_.size(); ++d)
+      if (is_blocked_[d]) not_in_blocks_.insert(static_cast<int>(d));
+    places.pop_back();
+  }
+
+  void visit(NodeId node) {
+    if (graph_.operands(node).empty()) return;
+    for (ValueId result : graph_.results(node)) settle(result);
+    const std::vector<Type> operands = graph_.operand_types(node);
+    const AccessRelation relation =
+        access_of({graph_.op(node), operands}, graph_.result_types(node));
+    for (ValueId result : graph_.results(node)) {
+      const std::vector<Index> places = places_[result.index];
+      const int first = next_iter_;  // of what the node reduces over
+      for (Index iters : places) {
+        next_iter_ = first;
+        while (iters.size() < relation.dims.size()) iters.push_back(IndexExpr::iter(next_iter_++));
+        for (size_t i = 0; i < relation.operands.size(); ++i)
+          for (const Access& access : relation.operands[i])
+            add(graph_.operands(node)[i], read(access, iters));
+      }
+    }
+  }
+
+  Index read(const Access& access, const Index& iters) {
+    Index index;
+    for (size_t d = 0; d < access.index.size(); ++d)
+      index.push_back(access.is_data_dependent(static_cast<int>(d))
+                          ? IndexExpr::iter(next_iter_++)
+                          : access.index[d].substitute(iters));
+    return index;
+  }
+
+  // The one place where a value that is kept is needed, seen from a block.
+  void settle(ValueId value) {
+    const auto found = along_.find(value.index);
+    std::vector<Index>& places = places_[value.index];
+    if (found == along_.end() || places.empty()) return;
+    std::vector<int> all(places[0].size(), kWhole);
+    for (size_t d = 0; d < all.size(); ++d) {
+      all[d] = dim_of(places[0][d]);
+      if (all[d] != kWhole && results_.dim(all[d]) != graph_.type(value).dim(static_cast<int>(d)))
+        refuse(places[0][d]);
+      for (const Index& other : places) {
+        if (dim_of(other[d]) == all[d]) continue;
+        refuse(other[d]);
+        refuse(places[0][d]);
+      }
+    }
+    Index index;
+    for (int dim : all) index.push_back(IndexExpr::iter(dim == kWhole ? next_iter_++ : dim));
+    places = {std::move(index)};
+    found->second = std::move(all);
+  }
+
+  // The dim whose block the expression goes along.
+  int dim_of(const IndexExpr& expr) {
+    for (int d = 0; d < static_cast<int>(is_blocked_.size()); ++d) {
+      if (!is_blocked_[static_cast<size_t>(d)] || !expr.mentions(d)) continue;
+      if (expr == IndexExpr::iter(d)) return d;
+      refuse(expr);
+      return kWhole;
+    }
+    return kWhole;
+  }
+
+  void refuse(const IndexExpr& expr) {
+    for (int d = 0; d < static_cast<int>(is_blocked_.size()); ++d)
+      if (is_blocked_[static_cast<size_t>(d)] && expr.mentions(d)) not_in_blocks_.insert(d);
+  }
+
+  const Graph& graph_;
+  const Type results_;
+  const std::vector<bool> is_blocked_;             // dims of the results
+  std::map<uint32_t, std::vector<Index>> places_;  // by value, over the results' dims and others
+  std::map<uint32_t, std::optional<std::vector<int>>> along_;
+  std::set<int> not_in_blocks_;
+  int next_iter_ = 0;  // no dim of the results
+};
+
+// The values that it takes to make the results, back to parameters and what earlier stages have
+// kept.
+std::vector<bool> needed_for(const Graph& graph, std::span<const ValueId> results,
+                             std::span<const ValueId> before) {
+  std::vector<bool> is_needed(graph.value_count());
+  for (ValueId v : results) is_needed[v.index] = true;
+  for (auto n = static_cast<uint32_t>(graph.node_count()); n-- > 0;) {
+    for (ValueId result : graph.results(NodeId{n})) {
+      if (!is_needed[result.index] || std::ranges::find(before, result) != before.end()) continue;
+      for (ValueId operand : graph.operands(NodeId{n}))
+        if (!operand.is_none()) is_needed[operand.index] = true;
+    }
+  }
+  return is_needed;
+}
+
+// The part of the body that makes what the stage keeps, or the results.
+Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t number) {
+  const Graph& graph = body.graph;
+  const bool is_last = number == kept.size();
+  const std::span<const ValueId> results = is_last ? graph.outputs() : kept.subspan(number, 1);
+  const std::span<const ValueId> before = kept.first(number);
+  const std::vector<bool> is_needed = needed_for(graph, results, before);
+  Stage stage;
+  std::map<uint32_t, ValueId> copies;
+  const auto add_parameter = [&](ValueId v, Layout layout, size_t source) {
+    if (!is_needed[v.index]) return;
+    copies[v.index] = stage.body.graph.add_parameter(graph.type(v), graph.name(v));
+    stage.body.inputs.push_back(std::move(layout));
+    stage.sources.push_back(source);
+  };
+  const auto row_major = [&](ValueId v) { return Layout::row_major(graph.type(v).rank()); };
+  const size_t parameters = graph.inputs().size();
+  for (size_t i = 0; i < parameters; ++i) add_parameter(graph.inputs()[i], body.inputs[i], i);
+  for (size_t k = 0; k < before.size(); ++k)
+    add_parameter(before[k], row_major(before[k]), parameters + k);
+  for (NodeId node : graph.nodes()) {
+    const ValueId result = graph.result(node);
+    if (copies.contains(result.index) || !is_needed[result.index]) continue;
+    if (graph.opcode(node) == Opcode::constant) {
+      copies[result.index] = stage.body.graph.add_constant(graph.constant(node));
+      continue;
+    }
+    std::vector<ValueId> operands;
+    for (ValueId operand : graph.operands(node))
+      operands.push_back(operand.is_none() ? operand : copies.at(operand.index));
+    const NodeId copy = stage.body.graph.append(graph.op(node), operands).value();
+    copies[result.index] = stage.body.graph.result(copy);
+  }
+  std::vector<ValueId> outputs;
+  for (ValueId v : results) outputs.push_back(copies.at(v.index));
+  stage.body.graph.set_outputs(std::move(outputs));
+  stage.body.outputs = is_last ? body.outputs : std::vector<Layout>{row_major(results[0])};
+  return stage;
+}
+
+Result<std::vector<ValueId>> kept_values(const Graph& graph, std::span<const int64_t> keep) {
+  if (keep.size() >= Schedule::kMaxStages)
+    return over_limit("a chain of {} stages, more than {}", keep.size() + 1, Schedule::kMaxStages);
+  const std::vector<NodeId> nodes = computing_nodes(graph);
+  std::vector<ValueId> kept;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i] < 0 || keep[i] >= std::ssize(nodes))
+      return bad_input("keeps node {} of {}", keep[i], nodes.size());
+    if (i > 0 && keep[i] <= keep[i - 1]) return bad_input("what is kept is not in order");
+    const NodeId node = nodes[static_cast<size_t>(keep[i])];
+    if (graph.results(node).size() != 1)
+      return unsupported("{} has several results, which cannot be kept", graph.describe(node));
+    if (bits(graph.type(graph.result(node)).dtype()) < 8)
+      return unsupported("{} is kept in less than bytes", graph.label(graph.result(node)));
+    kept.push_back(graph.result(node));
+  }
+  return kept;
+}
+
+Status check_static(const Graph& graph) {
+  for (uint32_t v = 0; v < graph.value_count(); ++v) {
+    const Type type = graph.type(ValueId{v});
+    if (!type.is_static())
+      return unsupported("a chain needs sizes that are numbers, not {}", type.to_string());
+    if (type.elements().is(0)) return unsupported("a chain has no blocks without elements");
+  }
+  return {};
+}
+
+Result<std::vector<bool>> blocked_dims(const KernelBody& body, const Schedule& schedule) {
+  const int rank = body.graph.type(body.graph.outputs()[0]).rank();
+  std::vector<bool> is_blocked(static_cast<size_t>(rank));
+  for (int dim : schedule.order) {
+    if (dim < 0 || dim >= rank) return bad_input("blocks along dim {} of {}", dim, rank);
+    if (is_blocked[static_cast<size_t>(dim)]) return bad_input("the order has dim {} twice", dim);
+    is_blocked[static_cast<size_t>(dim)] = true;
+  }
+  for (const Tile& block : schedule.block) {
+    if (block.dim < 0 || block.dim >= rank || !is_blocked[static_cast<size_t>(block.dim)])
+      return bad_input("a block along dim {}, which the order does not have", block.dim);
+    if (std::ranges::count(schedule.block, block.dim, &Tile::dim) > 1)
+      return bad_input("dim {} has two blocks", block.dim);
+    if (block.count < 1) return bad_input("a block of {} points", block.count);
+  }
+  if (schedule.block.size() != schedule.order.size())
+    return bad_input("the order has {} dims, there are blocks of {}", schedule.order.size(),
+                     schedule.block.size());
+  return is_blocked;
+}
+
+}  // namespace
+
+int64_t block_points(const KernelBody& body, const Schedule& schedule, int dim) {
+  const int64_t extent = body.graph.type(body.graph.outputs()[0]).dim(dim).value();
+  const auto block = std::ranges::find(schedule.block, dim, &Tile::dim);
+  return block == schedule.block.end() ? extent : std::min(block->count, extent);
+}
+
+Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule) {
+  const Graph& graph = body.graph;
+  HONE_TRY(check_static(graph));
+  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, schedule.keep));
+  const KeptPlaces places(body, kept, HONE_TRY(blocked_dims(body, schedule)));
+  if (!places.not_in_blocks().empty())
+    return unsupported("what is kept is not needed in blocks along dim {}",
+                       *places.not_in_blocks().begin());
+  std::vector<Stage> stages;
+  for (size_t k = 0; k <= kept.size(); ++k) {
+    Stage stage = stage_of(body, kept, k);
+    const Type type = graph.type(k < kept.size() ? kept[k] : graph.outputs()[0]);
+    if (k < kept.size()) {
+      stage.along = HONE_TRY(places.along(kept[k]));
+    } else {
+      for (int d = 0; d < type.rank(); ++d)
+        stage.along.push_back(std::ranges::find(schedule.order, d) == schedule.order.end() ? kWhole
+                                                                                           : d);
+    }
+    for (int d = 0; d < type.rank(); ++d) {
+      const int along = stage.along[static_cast<size_t>(d)];
+      stage.body.window.push_back(along == kWhole ? type.dim(d).value()
+                                                  : block_points(body, schedule, along));
+    }
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+// ---- The simplest chain -------------------------------------------------------------------------
+
+namespace {
+
+bool is_contraction(Opcode opcode) { return opcode == Opcode::dot || opcode == Opcode::conv; }
+
+// A value from which the operand is moved, without being computed.
+ValueId moved_from(const Graph& graph, ValueId value) {
+  while (only_moves(graph.opcode(graph.producer(value))))
+    value = graph.operands(graph.producer(value))[0];
+  return value;
+}
+
+// What becomes of the value by way of ops that compute or move each element alone, as long as
+// nothing else reads it.
+ValueId end_of_epilogue(const Graph& graph, const Users& users, ValueId value) {
+  while (!users.is_output(value) && users.of(value).size() == 1) {
+    const NodeId user = users.of(value)[0];
+    const Opcode opcode = graph.opcode(user);
+    const bool follows = opcode == Opcode::transpose || opcode == Opcode::reshape ||
+                         graph.op(user).def().traits.elementwise;
+    if (!follows) break;
+    value = graph.result(user);
+  }
+  return value;
+}
+
+std::set<uint32_t> values_to_keep(const Graph& graph) {
+  const Users users(graph);
+  std::vector<bool> has_sum(graph.node_count());  // is one, or depends on one
+  std::set<uint32_t> keep;
+  for (NodeId node : graph.nodes()) {
+    const Opcode opcode = graph.opcode(node);
+    for (ValueId operand : graph.operands(node)) {
+      if (operand.is_none()) continue;
+      if (is_contraction(opcode))
+        if (const ValueId v = moved_from(graph, operand); has_sum[graph.producer(v).index])
+          keep.insert(v.index);
+      if (has_sum[graph.producer(operand).index]) has_sum[node.index] = true;
+    }
+    if (is_contraction(opcode) || opcode == Opcode::reduce || opcode == Opcode::window_reduce)
+      has_sum[node.index] = true;
+    if (!is_contraction(opcode)) continue;
+    const ValueId last = end_of_epilogue(graph, users, graph.result(node));
+    if (!users.is_output(last)) keep.insert(last.index);
+  }
+  return keep;
+}
+
+}  // namespace
+
+Result<Schedule> simplest_chain(const KernelBody& body) {
+  const Graph& graph = body.graph;
+  HONE_TRY(check_static(graph));
+  const std::set<uint32_t> keep = values_to_keep(graph);
+  if (keep.empty()) return unsupported("there is nothing to keep");
+  Schedule chain = {.algorithm = Algorithm::chain};
+  const std::vector<NodeId> nodes = computing_nodes(graph);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (keep.contains(graph.result(nodes[i]).index)) chain.keep.push_back(static_cast<int64_t>(i));
+  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, chain.keep));
+  const Type type = graph.type(graph.outputs()[0]);
+  std::vector<bool> is_blocked;
+  for (int d = 0; d < type.rank(); ++d) is_blocked.push_back(!type.dim(d).is(1));
+  while (std::ranges::find(is_blocked, true) != is_blocked.end()) {
+    const KeptPlaces places(body, kept, is_blocked);
+    std::set<int> others = places.not_in_blocks();
+    for (ValueId v : kept) {
+      const std::vector<int> along = HONE_TRY(places.along(v));
+      for (int d = 0; d < type.rank(); ++d)
+        if (is_blocked[static_cast<size_t>(d)] && std::ranges::find(along, d) == along.end())
+          others.insert(d);  // each block would compute the value again
+    }
+    if (others.empty()) break;
+    for (int d : others) is_blocked[static_cast<size_t>(d)] = false;
+  }
+  for (int d = 0; d < type.rank(); ++d) {
+    if (!is_blocked[static_cast<size_t>(d)]) continue;
+    chain.order.push_back(d);
+    chain.block.push_back({d, 1});
+  }
+  for (ValueId v : kept) chain.stages.push_back(plain_nest(graph.type(v).rank()));
+  chain.stages.push_back(plain_nest(type.rank()));
+  HONE_TRY(check_schedule(body, chain, Target{}));
+  return chain;
+}
+
+}  // namespace hone

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/kernel_body.h"
+
+// A chain computes the results of a body block by block, each block in stages: a stage is like a
+// kernel of its own, but what it leaves for later stages lies in scratch, a part that fits the
+// block. So the scores of an attention never leave the cache, and the gates of a recurrent cell
+// are read from where its product has left them.
+
+namespace hone {
+
+struct Stage {
+  // Its parameters are those of the whole that it reads, then what earlier stages have kept; its
+  // results what it keeps, or those of the whole. `window` is the largest block.
+  KernelBody body;
+  // Per parameter of the stage: a parameter of the whole, or, counted on, a stage.
+  std::vector<size_t> sources;
+  // Per dim of its results: the dim of the whole's results that it goes along, a block at a time;
+  // -1: it has all points.
+  std::vector<int> along;
+};
+
+// The stages of a chain, or why there are none: `keep`, `order` and `block` of the schedule have to
+// fit the body, and every block has to need a block, or all, of each dim of what is kept.
+Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule);
+
+// The simplest chain: keeps what contractions make for other than elementwise ops, and what is made
+// for them from sums; blocks are single points of all dims along which no kept value is computed
+// twice. Or why none can be carried out.
+Result<Schedule> simplest_chain(const KernelBody& body);
+
+// The points of a dim that a block has at most.
+int64_t block_points(const KernelBody& body, const Schedule& schedule, int dim);
+
+}  // namespace hone

@@ -1,0 +1,33 @@
+#include "kernel/update.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/planted.h"
+#include "ir/op_def.h"
+
+namespace hone {
+
+bool is_update(Opcode opcode) {
+  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
+}
+
+Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x) {
+  std::unordered_set<uint32_t> made = {x.index};  // of x
+  for (NodeId n : nodes) {
+    const bool reads = std::ranges::any_of(
+        graph.operands(n), [&](ValueId v) { return !v.is_none() && made.contains(v.index); });
+    if (!reads) continue;
+    if (!HONE_PLANT(donor_elementwise, graph.op(n).def().traits.elementwise, true))
+      return bad_input("{} reads '%{}' elsewhere than where it writes", graph.describe(n),
+                       graph.name(x));
+    for (ValueId v : graph.results(n)) made.insert(v.index);
+  }
+  return {};
+}
+
+ValueId updates_of(const Graph& graph, NodeId update) {
+  return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
+}
+
+}  // namespace hone

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+// Do two tensors agree? And if not: where first, where worst, and which tolerance would do?
+
+namespace hone {
+
+// |actual - expected| <= absolute + relative * |expected|. NaN agrees with NaN alone, an infinity
+// with itself alone.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+
+// What two correct computations of a result of this type may differ by: a few units in the last
+// place after a reduction. Integers and bools must be equal.
+Tolerance default_tolerance(DType type);
+
+struct Disagreement {
+  int64_t index = 0;  // row-major
+  double actual = 0;
+  double expected = 0;
+  double difference = 0;  // |actual - expected|; infinite if one is NaN, or an infinity is involved
+};
+
+struct Comparison {
+  Type type;  // of the expected tensor
+  Tolerance tolerance;
+  int64_t elements = 0;
+  int64_t bad = 0;
+  std::optional<Disagreement> first;  // of the bad elements
+  std::optional<Disagreement> worst;  // farthest beyond the tolerance
+  double max_difference = 0;          // over all elements
+  // The least value that passes while the other tolerance stays; infinite if none does.
+  double passing_absolute = 0;
+  double passing_relative = 0;
+
+  bool passed() const { return bad == 0; }
+  // One line if it passed, else also the first and the worst element and what would pass.
+  std::string to_string() const;
+};
+
+// An error of code `mismatch` if the shapes differ, or a real type meets another kind.
+Result<Comparison> compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance);
+
+// "[0, 3, 7]": the place of a row-major index.
+std::string index_text(Type type, int64_t index);
+
+}  // namespace hone

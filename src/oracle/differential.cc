@@ -1,0 +1,303 @@
+#include "oracle/differential.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "compile/compilation.h"
+
+#include "ir/reference/evaluate.h"
+#include "ir/text.h"
+#include "oracle/accuracy.h"
+#include "oracle/compare.h"
+#include "plan/random_plan.h"
+#include "rewrite/passes.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+
+std::string_view name(Judge judge) { return judge == Judge::rounded ? "rounded" : "accurate"; }
+
+std::string_view name(Verdict verdict) {
+  constexpr std::string_view kNames[] = {"passed",  "unstable", "unproved", "wrong",
+                                         "refused", "fault",    "crashed"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+namespace {
+
+std::vector<Type> types_of(std::span<const Tensor> tensors) {
+  std::vector<Type> types;
+  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
+  return types;
+}
+
+// Numbers for all symbols that the inputs of a run tell; the graph itself where they do not tell
+// all of them.
+Graph with_inputs_for(Graph graph, Rng& rng, std::vector<Tensor>& inputs) {
+  Bindings sizes;
+  for (Symbol symbol : graph.symbols()) {
+    const int64_t step = symbol.multiple_of();
+    sizes.emplace(symbol.name(),
+                  step * rng.between((symbol.min() + step - 1) / step, symbol.max() / step));
+  }
+  Graph sized = specialize(graph, sizes).value();
+  inputs = random_graph_inputs(sized, rng());
+  const Result<Bindings> told = bind_inputs(graph, types_of(inputs));
+  return told.ok() && told->size() == sizes.size() ? std::move(graph) : std::move(sized);
+}
+
+}  // namespace
+
+DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
+  Rng rng(seed);
+  DifferentialCase one;
+  one.judge = kJudges[seed % 2];
+  one.isa = kIsas[rng.below(static_cast<uint64_t>(std::min(highest, host.isa)) + 1)];
+  // The first op follows from the seed. Strides of a prime spread short runs over all ops, too.
+  // Contractions have most decisions, and updates one of their own, so they come more often.
+  constexpr uint64_t kStride = 7919;
+  constexpr Opcode kContractions[] = {Opcode::dot, Opcode::conv};
+  constexpr Opcode kUpdates[] = {Opcode::dynamic_update, Opcode::scatter};
+  std::optional<Opcode> first;
+  if (rng.chance(0.2))
+    first = rng.pick(kContractions);
+  else if (rng.chance(0.05))
+    first = rng.pick(kUpdates);
+  const Graph graph = random_graph({.seed = seed / 2 * kStride,
+                                    .min_steps = 2,
+                                    .max_steps = 4,
+                                    .max_elements = 256,
+                                    .max_dim = 40,
+                                    .symbolic = rng.chance(0.15),
+                                    .first = first,
+                                    .continuous = one.judge == Judge::accurate});
+  one.graph = with_inputs_for(graph, rng, one.inputs);
+  constexpr double kUnplanned = 0.125;  // so many are left to the planner
+  if (rng.chance(kUnplanned)) return one;
+  const Target target = restricted(host, one.isa);
+  Compilation compilation(one.graph, target);
+  one.plan = random_plan(*compilation.graph().value(), target, seed);
+  return one;
+}
+
+// ---- Judging ------------------------------------------------------------------------------------
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Result<bool> agree(const Tensor& a, const Tensor& b) {
+  return HONE_TRY(compare(a, b, default_tolerance(b.dtype()))).passed();
+}
+
+// Where rounding alone decides what comes out, the reference's modes come to different results; or
+// it is that of composites whose constants have more than 16 bits.
+Result<bool> is_rounding(const DifferentialCase& one, size_t output, const Tensor& expected,
+                         const Tensor& actual) {
+  const auto agrees = [&](const Graph& graph, Numerics numerics,
+                          const Tensor& with) -> Result<bool> {
+    return agree(HONE_TRY(evaluate(graph, one.inputs, {.numerics = numerics}))[output], with);
+  };
+  return !HONE_TRY(agrees(one.graph, Numerics::wide, expected)) ||
+         !HONE_TRY(agrees(one.graph, Numerics::fp32, expected)) ||
+         HONE_TRY(agrees(HONE_TRY(widen_composites(one.graph)), Numerics::wide, actual));
+}
+
+Result<DifferentialOutcome> judge_rounded(const DifferentialCase& one, const Tensors& actual) {
+  const Tensors expected =
+      HONE_TRY(evaluate(one.graph, one.inputs, {.numerics = Numerics::rounded}));
+  DifferentialOutcome outcome;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Comparison comparison =
+        HONE_TRY(compare(actual[i], expected[i], default_tolerance(expected[i].dtype())));
+    if (comparison.passed()) continue;
+    outcome.reason = fmt::format("output {}: {}", i, comparison.to_string());
+    const bool is_unstable = HONE_TRY(is_rounding(one, i, expected[i], actual[i]));
+    outcome.verdict = is_unstable ? Verdict::unstable : Verdict::wrong;
+    if (outcome.verdict == Verdict::wrong) break;
+  }
+  return outcome;
+}
+
+// By output.
+Result<std::vector<AccuracyRun>> accuracy_runs(const Graph& graph, const Tensors& inputs,
+                                               const Tensors& actual) {
+  const auto reference = [&](Numerics numerics) {
+    return evaluate(graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true});
+  };
+  const Tensors wide = HONE_TRY(reference(Numerics::wide));
+  const Tensors fp32 = HONE_TRY(reference(Numerics::fp32));
+  const Tensors rounded = HONE_TRY(reference(Numerics::rounded));
+  std::vector<AccuracyRun> runs;
+  for (size_t i = 0; i < actual.size(); ++i)
+    runs.push_back({actual[i], wide[i], fp32[i], rounded[i]});
+  return runs;
+}
+
+// Nearly the same numbers, so that all results are about as large, but round in other ways.
+Tensors nearly(const Tensors& inputs, Rng& rng) {
+  constexpr double kNear = 1e-3;
+  Tensors result = inputs;
+  for (Tensor& input : result) {
+    if (!is_real(input.dtype())) continue;
+    std::vector<double> numbers(static_cast<size_t>(input.elements()));
+    input.read_reals(0, std::span<double>(numbers));
+    for (double& number : numbers) number *= 1 - kNear * rng.uniform();
+    input = Tensor::from_reals(input.type(), numbers);
+  }
+  return result;
+}
+
+// Whether the output is accurate over other inputs, too. Where one is much larger than all others
+// it alone would count, and plain fp32 may have been lucky with it.
+Result<Accuracy> over_more_runs(const DifferentialCase& one, const Executable& executable,
+                                size_t output, const AccuracyRun& first) {
+  std::vector<AccuracyRun> runs = {first};
+  const Bindings sizes = HONE_TRY(bind_inputs(one.graph, types_of(one.inputs)));
+  const Graph graph = HONE_TRY(specialize(one.graph, sizes));
+  Rng rng(0);
+  for (uint64_t seed = 1; seed < kAccuracyRuns; ++seed)
+    for (const Tensors& inputs : {random_graph_inputs(graph, seed), nearly(one.inputs, rng)}) {
+      const Tensors actual = HONE_TRY(executable.run(inputs));
+      runs.push_back(HONE_TRY(accuracy_runs(one.graph, inputs, actual))[output]);
+    }
+  return accuracy(runs);
+}
+
+Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one,
+                                           const Executable& executable, const Tensors& actual) {
+  const std::vector<AccuracyRun> runs = HONE_TRY(accuracy_runs(one.graph, one.inputs, actual));
+  for (size_t i = 0; i < actual.size(); ++i) {
+    Accuracy result = HONE_TRY(accuracy({&runs[i], 1}));
+    if (!result.passed()) result = HONE_TRY(over_more_runs(one, executable, i, runs[i]));
+    if (!result.passed())
+      return DifferentialOutcome{Verdict::wrong,
+                                 fmt::format("output {}: {}", i, result.to_string())};
+  }
+  return DifferentialOutcome();
+}
+
+// Outputs that lie in inputs must be the same.
+Result<DifferentialOutcome> judge_donation(const Executable& executable,
+                                           const DifferentialCase& one, const Tensors& actual) {
+  const auto is_there = [](std::optional<uint32_t> donor) { return donor.has_value(); };
+  if (std::ranges::none_of(executable.donors(), is_there)) return DifferentialOutcome();
+  Tensors given;
+  for (const Tensor& input : one.inputs)
+    given.push_back(Tensor::copy_of(input.type(), input.bytes()));
+  const Tensors in_place = HONE_TRY(executable.run_donating(std::move(given)));
+  for (size_t i = 0; i < actual.size(); ++i)
+    if (!actual[i].same_bytes(in_place[i]))
+      return DifferentialOutcome{Verdict::wrong,
+                                 fmt::format("output {} differs with inputs given up", i)};
+  return DifferentialOutcome();
+}
+
+Result<Image> image_of(Compilation& compilation, const DifferentialCase& one) {
+  if (one.graph.is_static()) return *HONE_TRY(compilation.image());
+  return compilation.image_for(HONE_TRY(bind_inputs(one.graph, types_of(one.inputs))));
+}
+
+Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target& host,
+                                       const std::shared_ptr<Team>& team) {
+  Compilation compilation(one.graph, restricted(host, one.isa), {.plan = one.plan, .team = team});
+  Result<Image> image = image_of(compilation, one);
+  // Open sizes may be refused: a bound may not be provable for all of them.
+  if (!image.ok() && !one.graph.is_static() && image.error().code() == ErrorCode::unsupported)
+    return DifferentialOutcome{Verdict::unproved, image.error().to_string()};
+  const Image code = HONE_TRY(std::move(image));
+  const std::shared_ptr<const Executable> executable =
+      HONE_TRY(Executable::load(code, {.team = team}));
+  const Tensors actual = HONE_TRY(executable->run(one.inputs));
+  DifferentialOutcome outcome =
+      HONE_TRY(one.judge == Judge::rounded ? judge_rounded(one, actual)
+                                           : judge_accurate(one, *executable, actual));
+  if (outcome.verdict == Verdict::passed) {
+    outcome = HONE_TRY(judge_donation(*executable, one, actual));
+  }
+  outcome.plan = *HONE_TRY(compilation.plan());
+  return outcome;
+}
+
+}  // namespace
+
+// Exceptions are what this looks for; too little memory says nothing about the case.
+DifferentialOutcome run_case(const DifferentialCase& one, const Target& host,
+                             const std::shared_ptr<Team>& team) {
+  try {
+    Result<DifferentialOutcome> outcome = outcome_of(one, host, team);
+    if (outcome.ok()) return *std::move(outcome);
+    return {Verdict::refused, outcome.error().to_string()};
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& fault) {
+    return {Verdict::fault, fault.what()};
+  }
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kPlanMark = "---- plan\n", kInputsMark = "---- inputs\n";
+
+// A graph that gives the inputs.
+Result<Graph> graph_of(const Tensors& inputs) {
+  Graph graph("inputs");
+  std::vector<ValueId> outputs;
+  for (const Tensor& input : inputs) outputs.push_back(graph.add_constant(input));
+  graph.set_outputs(std::move(outputs));
+  return graph;
+}
+
+std::string_view next_part(std::string_view& text, std::string_view mark) {
+  const size_t at = text.find(mark);
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + mark.size());
+  return part;
+}
+
+template <class Enum, size_t N>
+Result<Enum> named(std::string_view word, const Enum (&all)[N], std::string_view what) {
+  for (Enum one : all)
+    if (name(one) == word) return one;
+  return bad_input("'{}' is no {}", excerpt(word), what);
+}
+
+}  // namespace
+
+std::string print(const DifferentialCase& one) {
+  std::string text = fmt::format("case {} {}\n", name(one.isa), name(one.judge));
+  text += print(one.graph);
+  if (one.plan != Plan()) text.append(kPlanMark) += print(one.plan);
+  if (!one.inputs.empty()) text.append(kInputsMark) += print(graph_of(one.inputs).value());
+  return text;
+}
+
+Result<DifferentialCase> parse_case(std::string_view text, std::string_view file) {
+  std::string_view inputs = text;
+  std::string_view plan = next_part(inputs, kInputsMark);
+  std::string_view graph = next_part(plan, kPlanMark);
+  const std::vector<std::string_view> words = split_words(graph.substr(0, graph.find('\n')));
+  if (words.size() != 3 || words[0] != "case")
+    return bad_input("a case begins with 'case ISA JUDGE'").within(file);
+  DifferentialCase one;
+  const std::optional<Isa> isa = isa_from_name(words[1]);
+  if (!isa) return bad_input("'{}' is no level of instructions", excerpt(words[1])).within(file);
+  one.isa = *isa;
+  one.judge = HONE_TRY(named(words[2], kJudges, "judge"));
+  graph.remove_prefix(std::min(graph.size(), graph.find('\n')));
+  one.graph = HONE_TRY(parse_graph(graph, {.file = file}));
+  HONE_TRY(verify(one.graph));
+  if (!plan.empty()) one.plan = HONE_TRY(parse_plan(plan, file));
+  if (!inputs.empty()) {
+    const Graph given = HONE_TRY(parse_graph(inputs, {.file = file}));
+    if (!given.inputs().empty()) return bad_input("the inputs need inputs").within(file);
+    one.inputs = HONE_TRY(evaluate(given, {}, {.numerics = Numerics::rounded}));
+  }
+  return one;
+}
+
+}  // namespace hone

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "ir/graph_copy.h"
+#include "ir/reference/evaluate.h"
+#include "rewrite/passes.h"
+
+namespace hone {
+namespace {
+
+// A folded result may be this large even if its operands are smaller; beyond, folding would make
+// the program larger than the computation it saves.
+constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
+
+// What takes longer, or does not end, is left to the program.
+constexpr int64_t kMaxFoldedIterations = 10'000;
+constexpr double kMaxFoldedFlops = 1e9;
+
+bool is_loop(Opcode opcode) { return opcode == Opcode::while_ || opcode == Opcode::scan; }
+
+bool has_loop(const Graph& graph) {
+  for (NodeId n : graph.nodes()) {
+    if (is_loop(graph.opcode(n))) return true;
+    for (const GraphRef& region : graph.regions(n))
+      if (has_loop(*region)) return true;
+  }
+  return false;
+}
+
+// Whether evaluation ends soon: no loops inside of loops, few iterations, little arithmetic.
+bool is_quick(const Graph& graph, NodeId n) {
+  std::vector<const Graph*> regions;
+  for (const GraphRef& region : graph.regions(n)) {
+    if (is_loop(graph.opcode(n)) && has_loop(*region)) return false;
+    regions.push_back(region.get());
+  }
+  if (graph.opcode(n) == Opcode::scan && !graph.operands(n).empty()) {
+    Type scanned = graph.type(graph.operands(n).back());
+    if (scanned.rank() > 0 && scanned.dim(0).range().high > kMaxFoldedIterations) return false;
+  }
+  double iterations = graph.opcode(n) == Opcode::while_ ? kMaxFoldedIterations : 1;
+  std::vector<Type> operands = graph.operand_types(n);
+  return iterations * flops({graph.op(n), operands, regions}, graph.result_types(n)) <=
+         kMaxFoldedFlops;
+}
+
+bool is_worth_folding(const Graph& graph, NodeId n) {
+  if (graph.operands(n).empty() || has_effect(graph, n)) return false;
+  int64_t in = 0, out = 0;
+  for (ValueId v : graph.operands(n)) {
+    if (v.is_none()) continue;
+    if (graph.opcode(graph.producer(v)) != Opcode::constant) return false;
+    in += graph.type(v).static_bytes();
+  }
+  for (ValueId v : graph.results(n)) {
+    if (!graph.type(v).is_static()) return false;
+    out += graph.type(v).static_bytes();
+  }
+  return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n);
+}
+
+}  // namespace
+
+// Rounds as `rounded` evaluation does, and so never changes what that gives.
+Result<Graph> fold_constants(const Graph& graph) {
+  GraphCopy copy(graph);
+  for (NodeId n : graph.nodes()) {
+    NodeId made =
+        HONE_TRY(copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, fold_constants))));
+    if (!is_worth_folding(copy.target(), made)) continue;
+    ValueRange results = copy.target().results(made);
+    std::vector<ValueId> outputs;
+    for (ValueId v : results) outputs.push_back(v);
+    Graph alone = HONE_TRY(extract_subgraph(copy.target(), {&made, 1}, outputs));
+    Result<std::vector<Tensor>> values = evaluate(
+        alone, {}, {.numerics = Numerics::rounded, .max_iterations = kMaxFoldedIterations});
+    // What the reference refuses (a size over its limit) stays in the graph.
+    if (!values.ok()) continue;
+    for (size_t i = 0; i < values->size(); ++i) {
+      copy.target().set_name(results[i], "");
+      copy.replace(graph.result(n, i), copy.target().add_constant(std::move((*values)[i])));
+    }
+  }
+  return remove_dead_code(copy.finish());
+}
+
+}  // namespace hone

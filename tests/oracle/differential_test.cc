@@ -1,0 +1,157 @@
+#include "oracle/differential.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "oracle/decision_counts.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+const Target& host() {
+  static const Target target = host_target().value();
+  return target;
+}
+
+std::shared_ptr<Team> team() {
+  static const std::shared_ptr<Team> team = Team::create({.threads = host().cores}).value();
+  return team;
+}
+
+constexpr std::string_view kText = R"(case x86-64-v2 accurate
+graph @main(%x: f32[3]) -> f32[3] {
+  %y = exp %x : f32[3]
+  return %y
+}
+---- plan
+plan @main {
+  threads = 1
+  fuse @k0 = {%y}
+}
+---- inputs
+graph @inputs() -> f32[3] {
+  %0 = constant [1, 2, 0.5] : f32[3]
+  return %0
+}
+)";
+
+TEST(Differential, CasesAreReadBackAsTheyAreWritten) {
+  const Result<DifferentialCase> one = parse_case(kText);
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_EQ(one->isa, Isa::v2);
+  EXPECT_EQ(one->judge, Judge::accurate);
+  EXPECT_EQ(one->plan.fuse[0].nodes[0], "y");
+  EXPECT_EQ(one->inputs[0].real_at(2), 0.5);
+  EXPECT_EQ(print(*one), kText);
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const std::string text = print(random_case(seed, host(), Isa::avx512));
+    const Result<DifferentialCase> again = parse_case(text);
+    ASSERT_TRUE(again.ok()) << again.error().to_string() << text;
+    EXPECT_EQ(print(*again), text);
+  }
+}
+
+TEST(Differential, SaysWhatIsWrongWithACase) {
+  const auto error = [](std::string_view from, std::string_view to) {
+    std::string text(kText);
+    text.replace(text.find(from), from.size(), to);
+    const Result<DifferentialCase> one = parse_case(text, "a.case");
+    return one.ok() ? "none" : one.error().to_string();
+  };
+  EXPECT_THAT(error("case x86-64-v2 accurate", ""), HasSubstr("begins with 'case ISA JUDGE'"));
+  EXPECT_THAT(error("x86-64-v2", "sparc"), HasSubstr("'sparc' is no level"));
+  EXPECT_THAT(error("accurate", "fair"), HasSubstr("'fair' is no judge"));
+  EXPECT_THAT(error("exp", "expo"), HasSubstr("a.case"));
+  EXPECT_THAT(error("threads", "thread"), HasSubstr("thread"));
+  EXPECT_NE(error("constant [1, 2, 0.5]", "constant [1, 2]"), "none");
+  EXPECT_NE(error("return %0\n}\n", ""), "none");
+}
+
+TEST(Differential, RefusesAPlanThatDoesNotFit) {
+  std::string text(kText);
+  text.replace(text.find("fuse @k0 = {%y}"), 15, "fuse @k0 = {%z}");
+  const DifferentialOutcome outcome = run_case(parse_case(text).value(), host(), team());
+  EXPECT_EQ(outcome.verdict, Verdict::refused);
+  EXPECT_THAT(outcome.reason, HasSubstr("%z"));
+}
+
+TEST(Differential, CasesDifferInAllThatTheyHave) {
+  int open_sizes = 0, without_plan = 0, accurate = 0, on_v2 = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const DifferentialCase one = random_case(seed, host(), Isa::avx512);
+    open_sizes += one.graph.is_static() ? 0 : 1;
+    without_plan += one.plan == Plan() ? 1 : 0;
+    accurate += one.judge == Judge::accurate ? 1 : 0;
+    on_v2 += one.isa == Isa::v2 ? 1 : 0;
+  }
+  EXPECT_GE(open_sizes, 5);
+  EXPECT_GE(without_plan, 5);
+  EXPECT_EQ(accurate, 50);
+  EXPECT_GE(on_v2, 15);
+}
+
+TEST(Differential, RandomGraphsUnderRandomPlansComputeWhatTheReferenceDoes) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const DifferentialCase one = random_case(seed, host(), Isa::avx512);
+    const DifferentialOutcome outcome = run_case(one, host(), team());
+    ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
+                                              << print(one);
+  }
+}
+
+TEST(DecisionCounts, HaveARowForEachDecisionAndCountItsValues) {
+  DecisionCounts counts(3);
+  const auto times = [&](std::string_view decision, std::string_view value) -> int64_t {
+    for (const DecisionCounts::Row& row : counts.rows())
+      if (row.decision == decision && row.value == value) return row.times;
+    return -1;
+  };
+  EXPECT_EQ(times("schedule.algorithm", "gemm"), 0);
+  EXPECT_EQ(times("view", "no"), 0);
+  EXPECT_EQ(times("threads", "3"), 0);
+  EXPECT_EQ(times("threads", "4"), -1);
+  for (std::string_view tile : {"none", "2", "5-8", "33 and more"})
+    for (std::string_view field : {"schedule.lanes", "schedule.unroll", "schedule.block"})
+      EXPECT_EQ(times(field, tile), 0) << field;
+  const Plan plan = parse_plan(R"(plan @main {
+    threads = 2
+    fuse @k0 = {%a, %b, %c}
+    view %v = no
+    layout %a = [1, 0]
+    layout %b = [0, 1/4, 1%4]
+    schedule 0x0123456789abcdef = {algorithm = nest, order = [1, 0], threads = 1,
+                                   lanes = [1:16], unroll = [0:3]}
+    order = [@k0]
+    offset %a = 64
+    region %l.body {
+      fuse @k0 = {%m}
+      offset %m = 0
+    }
+  })")
+                        .value();
+  counts.add(plan);
+  EXPECT_EQ(times("threads", "2"), 1);
+  EXPECT_EQ(times("fuse", "3"), 1);
+  EXPECT_EQ(times("fuse", "1"), 1);
+  EXPECT_EQ(times("view", "no"), 1);
+  EXPECT_EQ(times("layout", "permuted"), 1);
+  EXPECT_EQ(times("layout", "blocked"), 1);
+  EXPECT_EQ(times("schedule.algorithm", "nest"), 1);
+  EXPECT_EQ(times("schedule.order", "permuted"), 1);
+  EXPECT_EQ(times("schedule.threads", "1"), 1);
+  EXPECT_EQ(times("schedule.lanes", "9-16"), 1);
+  EXPECT_EQ(times("schedule.unroll", "3"), 1);
+  EXPECT_EQ(times("schedule.pack_lhs", "no"), 1);
+  EXPECT_EQ(times("schedule.block", "none"), 1);
+  EXPECT_EQ(times("region", "planned"), 1);
+  EXPECT_EQ(times("offset", "0"), 1);
+  EXPECT_EQ(times("offset", "above 0"), 1);
+  counts.add("view", "no", 5);
+  EXPECT_EQ(times("view", "no"), 6);
+  EXPECT_THAT(counts.to_string(), HasSubstr("schedule.algorithm  generic"));
+}
+
+}  // namespace
+}  // namespace hone
