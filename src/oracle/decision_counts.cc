@@ -117,6 +117,7 @@ void each_kind(const F& f) {
   const Plan plan;
   const Schedule schedule;
 #define HONE_DECISION(member, ...) unwrap(#member, plan.member);
+#include "plan/decisions.def"
 #define HONE_SCHEDULE_FIELD(member, ...) f(in_schedule(#member), schedule.member);
 #include "kernel/schedule.def"
 }
