@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/rng.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "program/frame.h"
