@@ -25,6 +25,13 @@ target_compile_options(hone_test_pch PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(hone_test_pch PRIVATE
   cmake/pch.h ${test_headers} <gtest/gtest.h> <gmock/gmock.h>)
 
+# What tests of several folders share: tests/FOLDER/NAME_testing.cc.
+hone_glob(testing_sources tests/*_testing.cc)
+add_library(hone_testing STATIC EXCLUDE_FROM_ALL ${testing_sources})
+target_link_libraries(hone_testing PUBLIC hone_test_pch)
+hone_target(hone_testing)
+target_precompile_headers(hone_testing REUSE_FROM hone_test_pch)
+
 add_custom_target(tests)
 
 set(test_shards 1 2)  # Each binary runs in two halves, side by side.
@@ -37,11 +44,12 @@ foreach(folder IN LISTS test_folders)
     continue()
   endif()
   hone_glob(sources ${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_testing\\.cc$")
   if(NOT sources)
     continue()
   endif()
   add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE hone_test_pch)
+  target_link_libraries(test_${name} PRIVATE hone_testing)
   hone_target(test_${name})
   add_dependencies(tests test_${name})
   target_precompile_headers(test_${name} REUSE_FROM hone_test_pch)
