@@ -3,33 +3,103 @@
 "$HONE" ops --markdown | diff "$ROOT/docs/ops.md" -
 "$HONE" ops --onnx --markdown | diff "$ROOT/docs/onnx-ops.md" -
 "$HONE" help --markdown | diff "$ROOT/docs/cli.md" -
-# The README shows what is printed, but for times, how many kernels the plan for this processor has,
-# and what it leaves out as "...".
-export XDG_CACHE_HOME=$PWD/cache
+
+# The other pages show what hone prints. Each page is checked in a folder of its own:
+#   - a block whose fence names a file (```layer.hone) becomes that file;
+#   - in other blocks a line "$ COMMAND" is run, and the lines below it are all that it prints;
+#   - "..." stands for anything within a line, and alone on a line for any number of lines;
+#   - times, and how many kernels the plan for this processor has, are not compared;
+#   - a command fails exactly if the page shows its "error:".
 hone() { "$HONE" "$@"; }
-awk '/^```/ { is_code = !is_code; is_shown = 0; next }
-  is_code && /^\$ / { is_shown = 1 }
-  is_code && is_shown' "$ROOT/README.md" >transcript
-while IFS= read -r line; do
-  if [[ $line == '$ '* ]]; then
-    eval "${line#\$ }" >said 2>&1 </dev/null || { echo "README: $line"; cat said; exit 1; }
-    continue
-  fi
-  [[ -n $line ]] || continue
+
+# Writes the files of a page, and prints its commands with their output, each block ended by "$".
+transcript_of() {
+  awk '/^```/ {
+      if (is_code && is_shown) print "$"
+      is_code = !is_code; is_shown = 0; file = ""
+      if (is_code && /^```.*\./) file = substr($0, 4)
+      next
+    }
+    file != "" { print > file; next }
+    is_code && /^\$ / { is_shown = 1 }
+    is_code && is_shown && NF' "$1"
+}
+
+# The pattern of a line that a page shows.
+pattern_of() {
   # shellcheck disable=SC2016  # what has a meaning in patterns
-  pattern=$(sed -E 's/[][\.|$(){}?+*^]/\\&/g; s/\\\.\\\.\\\./.*/g
+  sed -E 's/[][\.|$(){}?+*^]/\\&/g; s/\\\.\\\.\\\./.*/g
     s/[0-9]+(\\\.[0-9]+)? [mun]?s$/[0-9.]+ [a-z]+/
-    s/^[0-9]+ kernels /[0-9]+ kernels? /' <<<"$line")
-  grep -Eq -- "^$pattern$" said || { echo "README: nothing printed is '$line'"; cat said; exit 1; }
-done <transcript
-# The commands that it shows elsewhere exist.
-sed -nE 's/^\$ (\.\/run|hone) //p' "$ROOT/README.md" | while read -r command rest; do
-  "$HONE" help "$command" >/dev/null || { echo "README: $command $rest"; exit 1; }
+    s/^[0-9]+ kernels /[0-9]+ kernels? /' <<<"$1"
+}
+
+fail() {
+  echo "$page: $*"
+  echo "It prints:"
+  cat said
+  exit 1
+}
+
+# Ends the command before: all that it printed was shown.
+end_command() {
+  [[ $command ]] || return 0
+  [[ $has_gap || $at == "${#lines[@]}" ]] || fail "'$command' also prints '${lines[at]}'"
+  [[ $has_failed == "$shows_error" ]] || fail "'$command' ends with ${has_failed:-no error}"
+}
+
+run_command() {
+  command=$1 at=0 has_gap='' shows_error='' has_failed=''
+  eval "$command" >said 2>&1 </dev/null || has_failed=error
+  mapfile -t lines < <(grep -v '^ *$' said)
+}
+
+# Finds a shown line: the next one that was printed, or a later one where "..." stands before it.
+find_line() {
+  local pattern
+  pattern="^$(pattern_of "$1")\$"
+  [[ $1 != *error:* ]] || shows_error=error
+  while ((at < ${#lines[@]})); do
+    [[ ${lines[at++]} =~ $pattern ]] && { has_gap=''; return; }
+    [[ $has_gap ]] || break
+  done
+  fail "'$command' does not print '$1' here"
+}
+
+check_page() {
+  local line command=''
+  transcript_of "$1" >transcript
+  while IFS= read -r line; do
+    case $line in
+      '$'*) end_command; command='' ;;&
+      '$ '*) run_command "${line#\$ }" ;;
+      '$') ;;
+      ...) has_gap=1 ;;
+      *) find_line "$line" ;;
+    esac
+  done <transcript
+  end_command
+}
+
+pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
+for page in $pages; do
+  mkdir -p "pages/$page"
+  (cd "pages/$page" && export XDG_CACHE_HOME=$PWD/cache && check_page "$ROOT/$page")
 done
-# So do the models of the zoo that examples name.
+
+# The glossary is in alphabetical order.
+sed -nE "s/^\| \*\*([a-zA-Z']+).*/\1/p" "$ROOT/docs/glossary.md" | LC_ALL=C sort -fc
+
+# The commands, and the models of the zoo, that the pages name elsewhere exist.
+# shellcheck disable=SC2086  # a list of words
+pages=$(printf "$ROOT/%s " $pages)
+# shellcheck disable=SC2086
+awk '/^```/ { is_code = !is_code } is_code && /^hone [a-z]/ { print $2 }' $pages | sort -u |
+  while read -r command; do
+    "$HONE" help "$command" >/dev/null || { echo "docs: there is no command $command"; exit 1; }
+  done
 "$HONE" zoo list >listed
-grep -Eho "(^hone zoo export |zoo:)[a-z0-9_]+" "$ROOT/README.md" "$ROOT/docs/cli.md" |
-  sed 's/.*[ :]//' | sort -u >models
+# shellcheck disable=SC2086
+grep -Eho "(^hone zoo export |zoo:)[a-z0-9_]+" $pages | sed 's/.*[ :]//' | sort -u >models
 [[ -s models ]]
 while read -r model; do
   grep -q "^$model " listed || { echo "docs: there is no model $model"; exit 1; }
