@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "cost/schedule_price.h"
+#include "cost/analytic_kernel.h"
 #include "ir/text.h"
 #include "kernel/random_schedule.h"
 #include "planner/planner.h"
@@ -97,7 +97,7 @@ void price_schedule(benchmark::State& state) {
       nodes.push_back(n);
   const KernelBody body = body_of(graph, nodes, {});
   const Target target = host_target().value();
-  SchedulePrice price(body, target, target.cores);
+  AnalyticKernel price(std::make_shared<KernelFacts>(body), target, {}, target.cores);
   Rng rng(1);
   std::vector<Schedule> schedules;
   while (schedules.size() < 256) {

@@ -84,9 +84,9 @@ Status bench_donating(const Model& model, const RunInputs& inputs, const NativeO
   const Timing profiled =
       HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller->run(run); }));
   const auto runs = static_cast<int64_t>(profiled.seconds.size());
-  const std::string table =
-      HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),
-                             *HONE_TRY(compilation.plan()), options.target, kRows));
+  const std::string table = HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),
+                                                   *HONE_TRY(compilation.plan()), options.target,
+                                                   compilation.cost(), kRows));
   console.write(table);
   return {};
 }

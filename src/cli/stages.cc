@@ -27,7 +27,7 @@ std::string memory_text(const std::optional<MemoryBounds>& memory) {
 
 }  // namespace
 
-Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& target) {
+Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& /*target*/) {
   switch (stage) {
     case Stage::graph: {
       const Graph& graph = *HONE_TRY(compilation.graph());
@@ -41,7 +41,7 @@ Result<std::string> made_by(Stage stage, Compilation& compilation, const Target&
     }
     case Stage::program: {
       const Program& program = *HONE_TRY(compilation.program());
-      const ProgramPrice price = HONE_TRY(hone::price(program, AnalyticCost(target)));
+      const ProgramPrice price = HONE_TRY(hone::price(program, compilation.cost()));
       return fmt::format("{} different kernels, {} commands, priced at {}", program.kernels.size(),
                          program.main->commands.size(), format_seconds(price.total()));
     }

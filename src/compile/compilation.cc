@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "compile/cached_plan.h"
+#include "cost/analytic.h"
 #include "plan/random_plan.h"
 #include "program/lower/lower.h"
 #include "rewrite/prepare.h"
@@ -21,8 +22,19 @@ std::string_view name(Stage stage) {
   HONE_CHECK(false, "a stage {}", static_cast<int>(stage));
 }
 
+namespace {
+
+CompileOptions with_cost(CompileOptions options, const Target& target) {
+  if (options.cost == nullptr) options.cost = std::make_shared<AnalyticCost>(target);
+  return options;
+}
+
+}  // namespace
+
 Compilation::Compilation(Graph graph, Target target, CompileOptions options)
-    : given_(std::move(graph)), target_(std::move(target)), options_(std::move(options)) {}
+    : given_(std::move(graph)),
+      target_(std::move(target)),
+      options_(with_cost(std::move(options), target_)) {}
 
 template <class T, class Make>
 Result<const T*> Compilation::at(Stage stage, std::optional<T>& slot, const Make& make) {
@@ -54,7 +66,7 @@ Result<const Plan*> Compilation::plan() {
   return at(Stage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     HONE_TRY(check_given_plan());
-    return cached_plan(*graph, options_.plan, target_, options_.cache, options_.cancel);
+    return cached_plan(*graph, options_.plan, target_, cost(), options_.cache, options_.cancel);
   });
 }
 

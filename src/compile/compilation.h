@@ -8,6 +8,7 @@
 
 #include "base/progress.h"
 #include "codegen/kernels.h"
+#include "cost/cost.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "runtime/executable.h"
@@ -26,8 +27,10 @@ std::string_view name(Stage stage);
 struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
-  Plan plan = {};                        // what is decided already
-  std::string plan_place = {};           // in a file; errors name it
+  Plan plan = {};               // what is decided already
+  std::string plan_place = {};  // in a file; errors name it
+  // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
+  std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   int64_t memory_limit = INT64_MAX;      // of the executable (LoadOptions)
@@ -49,6 +52,8 @@ class Compilation {
   Result<std::span<const KernelCode>> kernels();
   Result<const Image*> image();  // of a graph whose sizes are numbers
   Result<std::shared_ptr<const Executable>> executable();
+
+  const Cost& cost() const { return *options_.cost; }
 
   // An image of a graph with open sizes, for these; no code is made.
   Result<Image> image_for(const Bindings& sizes);

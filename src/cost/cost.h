@@ -1,36 +1,51 @@
 #pragma once
 
-#include <map>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
 
-#include "kernel/kernel_body.h"
+#include "kernel/facts.h"
+#include "kernel/schedule.h"
 
 namespace hone {
 
-// A price for the parts that programs are made of, in seconds. The analytic one is here; prices
-// that are learned or measured implement the same. price() makes that of a Program from it.
+// A kernel that a Cost has looked at once, to price schedules of it. For one thread at a time.
+class PricedKernel {
+ public:
+  virtual ~PricedKernel() = default;
+  // Seconds of one launch under each of the schedules, which check_schedule() accepts. A price at
+  // or above the limit may be any number that is not below it: nobody will choose it.
+  virtual void price(std::span<const Schedule> schedules, double limit,
+                     std::span<double> seconds) = 0;
+
+  double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
+    double result = 0;
+    price({&schedule, 1}, limit, {&result, 1});
+    return result;
+  }
+};
+
+// A price for the parts that programs are made of, in seconds. The planner chooses by it, and
+// price() (program_price.h) makes that of a Program from it. AnalyticCost (analytic.h) is the one
+// that needs no measurement.
 class Cost {
  public:
   virtual ~Cost() = default;
-  // One launch under a schedule that check_schedule() accepts, on at most so many threads. Symbols
-  // count as their largest values.
-  virtual double launch(const KernelBody& body, const Schedule& schedule,
-                        int64_t threads) const = 0;
+  // Names the answers: equal versions give equal answers, so what was chosen by them may be kept.
+  // Empty: answers may change, and nothing is kept.
+  virtual std::string version() const = 0;
+  // Launches run on at most so many threads. Symbols count as their largest values.
+  virtual std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                               int64_t threads) const = 0;
   virtual double copy(double bytes) const = 0;
   // Beginning a command, whatever it does.
   virtual double command() const = 0;
-};
 
-// From what the Target says of the machine; docs/cost.md has the terms.
-class AnalyticCost : public Cost {
- public:
-  explicit AnalyticCost(Target target) : target_(std::move(target)) {}
-
-  double launch(const KernelBody& body, const Schedule& schedule, int64_t threads) const override;
-  double copy(double bytes) const override;
-  double command() const override;
-
- private:
-  const Target target_;
+  // One launch of a kernel that is priced once.
+  double launch(const KernelBody& body, const Schedule& schedule, int64_t threads) const {
+    return kernel(std::make_shared<KernelFacts>(body), threads)->seconds(schedule);
+  }
 };
 
 }  // namespace hone

@@ -6,30 +6,15 @@
 #include <limits>
 #include <utility>
 
-#include "cost/kernel_reader.h"
+#include "ir/op_def.h"
 #include "kernel/contraction.h"
 #include "target/estimate.h"
 
 namespace hone {
 namespace {
 
-constexpr double kLatency = 8;  // slots from one sum to the next
-constexpr double kTrip = 2;     // slots of counting and jumping
 constexpr double kLine = 64;    // bytes
 constexpr double kPage = 4096;  // bytes
-// Lines that lie whole pages apart compete for the same places of a cache.
-constexpr double kApart = 4;
-constexpr double kDisplacedSlots = 10;  // of fetching a line again from the cache behind
-constexpr double kSpill = 3;            // slots of storing and loading what has no register
-constexpr double kCode = 500;       // slots of code side by side that are read as fast as they run
-constexpr double kBranchSlots = 3;  // of asking whether there is padding
-constexpr double kMaskSlots = 1;    // of finding out in which lanes there is
-constexpr double kApartCode = 4;    // instructions that take lanes one by one, where there are some
-constexpr double kNearVectors = 4;  // that are read for lanes that lie apart, and no more
-constexpr double kCopySlots = 2;    // of a vector into a panel
-constexpr double kRowSlots = 6;     // of beginning with a row of a window
-constexpr double kStartSlots = 6;   // of finding the first line of several neighbours
-constexpr double kNotHidden = 0.2;  // of what is done at the same time as the largest term
 
 // In how many places of their pages lie lines that are so many bytes apart, a page or more.
 // Infinite: they are nearer.
@@ -45,12 +30,50 @@ double seconds_of_vector(const Target& target, DType type) {
   return 2 * (vector_bytes(target.isa) * 8 / bits(type)) / target.peak(type);
 }
 
+// Slots of one vector instruction or what stands for it: 2 in a cycle.
+double arithmetic_slots(Op op, DType dtype) {
+  switch (op.opcode()) {
+    case Opcode::div:
+    case Opcode::sqrt:
+    case Opcode::rsqrt: return is_real(dtype) ? 16 : 100;
+    case Opcode::rem: return 100;
+    case Opcode::exp:
+    case Opcode::expm1:
+    case Opcode::log:
+    case Opcode::log1p:
+    case Opcode::tanh:
+    case Opcode::logistic:
+    case Opcode::erf:
+    case Opcode::sin:
+    case Opcode::cos: return 30;
+    case Opcode::tan:
+    case Opcode::asin:
+    case Opcode::acos:
+    case Opcode::atan:
+    case Opcode::sinh:
+    case Opcode::cosh:
+    case Opcode::asinh:
+    case Opcode::acosh:
+    case Opcode::atanh:
+    case Opcode::atan2:
+    case Opcode::pow:
+    case Opcode::rng_bits: return 60;
+    case Opcode::cast: return 2;
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse: return 0;
+    default: return 1;
+  }
+}
+
 }  // namespace
 
 double KernelTerms::total() const {
   const double largest = std::max({arithmetic, access, latency, memory});
   const double hidden = std::max(arithmetic, latency) + access + memory - largest;
-  return largest + kNotHidden * hidden + overhead + fork_join;
+  return largest + not_hidden * hidden + overhead + fork_join;
 }
 
 // The loops of a schedule, from outside in.
@@ -78,35 +101,99 @@ struct KernelPrice::Nest {
   void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
 };
 
-KernelPrice::KernelPrice(const KernelBody& body, const Target& target, int64_t threads)
-    : target_(target), threads_(static_cast<double>(threads)) {
+KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
+                         int64_t threads)
+    : KernelPrice(facts, target, prices, threads, facts.body.window) {}
+
+KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
+                         int64_t threads, std::span<const int64_t> window)
+    : target_(target),
+      prices_(prices),
+      threads_(static_cast<double>(threads)),
+      loops_(facts.loops),
+      parallel_(facts.space.parallel) {
+  const Graph& graph = facts.body.graph;
   int widest = 4;
-  for (uint32_t v = 0; v < body.graph.value_count(); ++v)
-    widest = std::max(widest, bits(body.graph.type(ValueId{v}).dtype()) / 8);
+  for (uint32_t v = 0; v < graph.value_count(); ++v)
+    widest = std::max(widest, bits(graph.type(ValueId{v}).dtype()) / 8);
   vector_ = vector_bytes(target.isa) / widest;
   registers_ = target.isa == Isa::avx512 ? 32 : 16;
   slot_ = seconds_of_vector(target, DType::f32);
-  KernelReader(body, *this).run();
-  for (Access& access : accesses_) {
-    for (size_t l = 0; l < loops_.size(); ++l) {
-      const double stride = access.stride[l] * access.element;
-      if (access.stride[l] == 1) access.contiguous |= 1U << l;
-      if (access.span[l] <= kNearVectors * vector_) access.near |= 1U << l;
-      access.places[l] = places_in_pages(stride);
-    }
+  for (size_t d = 0; d < std::min(window.size(), loops_.size()); ++d)
+    loops_[d].extent = static_cast<double>(window[d]);
+  add_work(facts);
+  add_accesses(facts);
+}
+
+// ---- Facts, as the target sees them ------------------------------------------------------------
+
+void KernelPrice::add_work(const KernelFacts& facts) {
+  const Graph& graph = facts.body.graph;
+  for (const KernelFacts::Arithmetic& each : facts.arithmetic) {
+    const DType dtype = graph.type(graph.result(each.node)).dtype();
+    const double slots = arithmetic_slots(graph.op(each.node), dtype) * slots_in(dtype);
+    if (slots == 0) continue;
+    const auto known = std::ranges::find_if(work_, [&](const Work& work) {
+      return work.loops == each.loops && !work.is_sum && !each.is_sum;
+    });
+    if (known == work_.end())
+      work_.push_back({each.loops, slots, each.is_sum});
+    else
+      known->slots += slots;
   }
+}
+
+// The largest arrays decide.
+void KernelPrice::add_accesses(const KernelFacts& facts) {
+  std::vector<double> bytes;
+  for (const KernelFacts::Array& array : facts.arrays) bytes.push_back(array.bytes);
+  std::ranges::sort(bytes, std::greater<>());
+  const double least = bytes.size() > kMaxAccesses ? bytes[kMaxAccesses - 1] : 0;
+  for (const KernelFacts::Array& array : facts.arrays)
+    if (array.bytes >= least && accesses_.size() < kMaxAccesses)
+      accesses_.push_back(access_of(array));
+}
+
+KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) const {
+  Access access = {.loops = array.loops,
+                   .element = array.element,
+                   .bytes = array.bytes,
+                   .is_store = array.is_store,
+                   .side = array.side,
+                   .run = array.run,
+                   .guards = array.guards,
+                   .steps = array.steps};
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    access.stride[l] = array.stride[l];
+    look_along(l, array.first[l], access);
+    // Data decides where the next one lies.
+    if ((array.data >> l & 1) != 0 && access.stride[l] == 0)
+      access.stride[l] = std::numeric_limits<double>::quiet_NaN();
+    if (access.stride[l] == 1) access.contiguous |= 1U << l;
+    if (access.span[l] <= prices_.near_vectors * vector_) access.near |= 1U << l;
+    access.places[l] = places_in_pages(access.stride[l] * access.element);
+  }
+  return access;
+}
+
+// Where a vector's elements lie.
+void KernelPrice::look_along(size_t loop, const std::vector<double>& first, Access& access) const {
+  const double count = std::min(vector_, loops_[loop].extent);
+  access.repeat[loop] = 1;
+  access.span[loop] = std::abs(access.stride[loop]) * (count - 1) + 1;
+  if (!std::isnan(access.stride[loop])) return;
+  access.span[loop] = std::numeric_limits<double>::infinity();
+  if (first.empty() || static_cast<double>(first.size()) < count) return;
+  const auto vector = std::span(first).first(static_cast<size_t>(std::ceil(count)));
+  const auto [low, high] = std::ranges::minmax(vector);
+  access.span[loop] = high - low + 1;
+  const auto other = std::ranges::find_if(vector, [&](double at) { return at != vector[0]; });
+  access.repeat[loop] = static_cast<double>(other - vector.begin());
 }
 
 double KernelPrice::slots_in(DType type) const {
   const bool is_computed_in_it = bits(type) >= 32 && target_.peak(type) > 0;
   return is_computed_in_it ? seconds_of_vector(target_, type) / slot_ : 1;
-}
-
-double KernelPrice::contiguity(int dim) const {
-  double bytes = 0;
-  for (const Access& access : accesses_)
-    if (access.stride[static_cast<size_t>(dim)] == 1) bytes += access.bytes;
-  return bytes;
 }
 
 // ---- Loops -------------------------------------------------------------------------------------
@@ -235,14 +322,15 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
         if (is_row) row = extent;
       }
       const double vectors = std::ceil(row / (schedule.lanes.empty() ? 1 : vector_));
-      slots += elements / row * (vectors * (kCopySlots + kMaskSlots) + kRowSlots);
+      slots +=
+          elements / row * (vectors * (prices_.panel_copy + prices_.mask) + prices_.window_row);
     } else {
       for (size_t l = 0; l < loops_.size(); ++l)
         if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
       const bool is_vector = nest.lanes >= 0 &&
                              access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
                              nest.lane_count <= access.run;
-      double each = is_vector ? kCopySlots / vector_ : kCopySlots;
+      double each = is_vector ? prices_.panel_copy / vector_ : prices_.panel_copy;
       if (!is_vector && nest.lanes >= 0) {
         const auto l = static_cast<size_t>(nest.lanes);
         each += displaced(access, l, nest.block[l]);
@@ -297,7 +385,7 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
 // points of the loop are taken in turn, pages apart, than it has places for.
 double KernelPrice::displaced(const Access& access, size_t l, double points) const {
   const double places = static_cast<double>(target_.caches.front().bytes) / kPage;
-  return points > places * access.places[l] ? kDisplacedSlots : 0;
+  return points > places * access.places[l] ? prices_.displaced : 0;
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
@@ -308,8 +396,8 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     // Where lanes do not share a guard, it is a mask.
     const Loops masks = nest.lanes < 0 ? 0 : access.guards & (1U << nest.lanes);
     const Loops results = (1U << parallel_) - 1;
-    if (masks != 0) slots += kMaskSlots;
-    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) slots += kBranchSlots;
+    if (masks != 0) slots += prices_.mask;
+    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) slots += prices_.branch;
   }
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
@@ -407,7 +495,7 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
     // Bytes that have no room beside each other.
     const auto taken = [&](size_t a, size_t level) {
       const Footprint& part = touched[a][level];
-      return part.bytes * (part.apart > bytes_of_cache / kPage ? kApart : 1);
+      return part.bytes * (part.apart > bytes_of_cache / kPage ? prices_.page_conflict : 1);
     };
     size_t level = 0;
     for (; level < nest.count; ++level) {
@@ -462,34 +550,35 @@ KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
     const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
     const double room = registers_ - (work.is_sum ? shared : 3);
     const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
-    slots += count * (work.slots + kSpill * spilled);
+    slots += count * (work.slots + prices_.spill * spilled);
     code += wide * work.slots;
     if (!work.is_sum) continue;
-    latency += count / wide * kLatency;
+    latency += count / wide * prices_.sum_latency;
     trips += count / wide;
   }
   for (const Access& access : accesses_) {
     const double each = slots_of(nest, access);
     loaded += each * runs(nest, access.loops) / repeats(nest, access);
-    const double instructions = target_.isa == Isa::avx512 ? std::min(each, kApartCode) : each;
+    const double instructions =
+        target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;
     code += instructions * side_by_side(nest, access.loops);
   }
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
-  for (const Access& access : accesses_) loaded += results * starts(nest, access) * kStartSlots;
-  const double slower = 1 + std::max(code - kCode, 0.0) / kCode / 4;
+  for (const Access& access : accesses_) loaded += results * starts(nest, access) * prices_.start;
+  const double slower = 1 + std::max(code - prices_.code, 0.0) / prices_.code / 4;
   slots *= slower;
   loaded *= slower;
 
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double shares = is_divided ? std::ceil(nest.divided / threads_) : nest.divided;
   const double threads = nest.divided / shares;
-  KernelTerms terms;
+  KernelTerms terms = {.not_hidden = prices_.not_hidden};
   terms.arithmetic = slots * slot_ / threads;
   terms.access = loaded * slot_ / threads;
   terms.latency = latency * slot_ / threads;
-  terms.overhead = ((trips + results) * kTrip + nest.copies) * slot_ / threads;
+  terms.overhead = ((trips + results) * prices_.trip + nest.copies) * slot_ / threads;
   if (is_divided) terms.fork_join = target_.fork_join;
   if (terms.total() < limit) terms.memory = memory(nest, threads);
   return terms;

@@ -2,64 +2,63 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "kernel/kernel_body.h"
+#include "cost/prices.h"
+#include "kernel/facts.h"
+#include "target/target.h"
 
-// What a kernel takes on a target, by schedule, from its body alone: nothing is built. It is for
+// What a kernel takes on a target, by schedule, from its facts alone: nothing is built. It is for
 // comparing schedules; the terms are in proportion, not exact. docs/cost.md describes them.
 
 namespace hone {
 
 // Seconds.
 struct KernelTerms {
-  double arithmetic = 0;  // instructions that compute, on as many threads as have work
-  double access = 0;      // those that load and store
-  double latency = 0;     // of sums, where too few of them run side by side
-  double memory = 0;      // the slowest level: bytes that come from it over its rate
-  double overhead = 0;    // counting and jumping, copies into panels
-  double fork_join = 0;   // starting the threads
+  double arithmetic = 0;    // instructions that compute, on as many threads as have work
+  double access = 0;        // those that load and store
+  double latency = 0;       // of sums, where too few of them run side by side
+  double memory = 0;        // the slowest level: bytes that come from it over its rate
+  double overhead = 0;      // counting and jumping, copies into panels
+  double fork_join = 0;     // starting the threads
+  double not_hidden = 0.2;  // of what overlaps: the share that is seen beside the largest term
   // The first four overlap.
   double total() const;
 };
 
 class KernelPrice {
  public:
-  // `threads` is how many there are at most.
-  KernelPrice(const KernelBody& body, const Target& target, int64_t threads);
+  // `threads` is how many there are at most. A stage of a chain may have another window than the
+  // body has.
+  KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
+              int64_t threads);
+  KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices, int64_t threads,
+              std::span<const int64_t> window);
 
-  // Of a nest or gemm that check_schedule() accepts; a fault of the caller for a chain, which
-  // SchedulePrice prices by its stages. Symbols count as their largest values.
+  // Of a nest or gemm that check_schedule() accepts; a fault of the caller for a chain, whose
+  // stages are priced one by one (analytic.h).
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
-  // The same where that is less than the limit, otherwise something that is not. Memory takes most
+  // The same where that is less than the limit, otherwise a number that is not. Memory takes most
   // of the time to price, and many schedules cost too much without it.
   double seconds(const Schedule& schedule, double limit) const {
     return terms(schedule, limit).total();
   }
 
-  // How many arrays have neighbours in a dim of the results side by side, weighted by size.
-  double contiguity(int dim) const;
-
  private:
-  friend class KernelReader;
-  static constexpr size_t kMaxLoops = 30;     // others are left out
-  static constexpr size_t kMaxAccesses = 24;  // the largest
-  using Loops = uint32_t;                     // a set: bits are positions in loops_
+  static constexpr size_t kMaxLoops = KernelFacts::kMaxLoops;
+  static constexpr size_t kMaxAccesses = 24;  // the largest arrays
+  using Loops = KernelFacts::Loops;
 
-  struct Loop {
-    double extent = 1;
-    bool is_result = false;  // a dim of the results; otherwise of a reduction
-    Loops around = 0;        // of a reduction: what its result depends on
-  };
   // Something that is computed once per point of some loops.
   struct Work {
     Loops loops = 0;
     double slots = 1;     // of a vector, or of a number where there are no lanes
     bool is_sum = false;  // each trip of a reduction waits for the one before
   };
-  // An array that is read or written.
+  // An array that is read or written, as far as this target sees it.
   struct Access {
     Loops loops = 0;
     double element = 4;  // bytes
@@ -76,7 +75,7 @@ class KernelPrice {
     // In so many places of their pages neighbours lie, where they are a page or more apart; 1: they
     // compete for the same places of a cache.
     std::array<double, kMaxLoops> places{};
-    // Per dim of an operand: how far each loop goes along it.
+    // Per dim of an operand of the anchor: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};
   };
   struct Nest;
@@ -84,6 +83,10 @@ class KernelPrice {
   // Of a vector multiply-add of numbers of the type, as its peak says; 1: it has none. Peaks of
   // types below 32 bits are those of instructions that no code has, so they say nothing here.
   double slots_in(DType type) const;
+  void add_work(const KernelFacts& facts);
+  void add_accesses(const KernelFacts& facts);
+  Access access_of(const KernelFacts::Array& array) const;
+  void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
@@ -106,11 +109,12 @@ class KernelPrice {
   double memory(const Nest& nest, double threads) const;
 
   const Target target_;
+  const Prices prices_;
   double threads_ = 1;
   double slot_ = 0;     // seconds: a core starts a vector multiply-add of f32, or a load
   double vector_ = 16;  // numbers of the widest type in a register
   double registers_ = 32;
-  std::vector<Loop> loops_;  // the kernel's space, then other reductions
+  std::vector<KernelFacts::Loop> loops_;
   int parallel_ = 0;
   std::vector<Work> work_;
   std::vector<Access> accesses_;

@@ -272,14 +272,6 @@ class ScheduleCheck {
 
 }  // namespace
 
-ScheduleFacts::ScheduleFacts(const KernelBody& body)
-    : nodes(computing_nodes(body.graph)),
-      space(space_of(body)),
-      contraction(contraction_of(body, space)) {
-  if (std::ranges::all_of(nodes, [&](NodeId n) { return has_points(body.graph.opcode(n)); }))
-    work = work_of(body);
-}
-
 Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
                       const Target& target) {
   return ScheduleCheck(body, facts, schedule, target).run();

@@ -7,7 +7,8 @@
 
 namespace hone {
 
-// How a body's anchor, a dot or conv, is needed by its results.
+// How a body's anchor, a dot or conv, is needed by its results: every point of the results needs
+// one point of the anchor, and no two need the same. Sizes are numbers above 0.
 struct Contraction {
   std::vector<IndexExpr> index;  // of the anchor's result, by the results' dims
   // Per operand of the anchor: the results' dims that it depends on. Rows are those of the first
@@ -16,11 +17,6 @@ struct Contraction {
   std::array<std::vector<IndexExpr>, 2> reads;  // per operand: where, by the space's dims
   std::array<bool, 2> has_holes = {};  // more is left out of an operand than what lies outside
 };
-
-// Or why the gemm algorithm does not take the body: every point of the results needs one point of
-// the contraction, and no two need the same. Sizes are
-// numbers above 0.
-Result<Contraction> contraction_of(const KernelBody& body, const KernelSpace& space);
 
 // The count of a dim's tile; 1 if it has none.
 int64_t tile_of(const std::vector<Tile>& tiles, int dim);

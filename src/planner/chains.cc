@@ -4,8 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "cost/schedule_price.h"
-#include "kernel/contraction.h"
+#include "kernel/facts.h"
 #include "kernel/stages.h"
 
 namespace hone {
@@ -21,7 +20,7 @@ std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain) {
   std::vector<bool> has_rows(static_cast<size_t>(body.graph.type(body.graph.outputs()[0]).rank()));
   const std::vector<Stage> stages = stages_of(body, chain).value();
   for (const Stage& stage : stages) {
-    const Result<Contraction> contraction = contraction_of(stage.body, space_of(stage.body));
+    const Result<Contraction> contraction = KernelFacts(stage.body).contraction;
     if (!contraction.ok()) continue;
     for (size_t d = 0; d < stage.along.size(); ++d)
       if (stage.along[d] >= 0 && contraction->sides[0][d] != contraction->sides[1][d])
@@ -32,12 +31,13 @@ std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain) {
 
 }  // namespace
 
-Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
+Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
                                                      ScheduleChooser& chooser) {
+  const KernelBody& body = facts->body;
   const Result<Schedule> simplest = simplest_chain(body);
   if (!simplest.ok()) return std::optional<PricedSchedule>();
   const std::vector<bool> rows = has_rows(body, *simplest);
-  SchedulePrice price(body, chooser.target(), chooser.threads());
+  const std::unique_ptr<PricedKernel> price = chooser.cost().kernel(facts, chooser.threads());
   PricedSchedule best;
   const auto consider = [&](Schedule chain) -> Status {
     const Result<std::vector<Stage>> stages = stages_of(body, chain);
@@ -47,7 +47,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
       chain.stages.push_back(best_of_stage->schedule);
     }
     if (!check_schedule(body, chain, chooser.target()).ok()) return {};
-    const double seconds = price.seconds(chain);
+    const double seconds = price->seconds(chain);
     const bool is_first = best.schedule.stages.empty();
     if (is_first || seconds < best.seconds) best = {std::move(chain), seconds};
     return {};
@@ -67,7 +67,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
     }
     block.count = 1;
   }
-  if (best.schedule.stages.empty()) best = {*simplest, price.seconds(*simplest)};
+  if (best.schedule.stages.empty()) best = {*simplest, price->seconds(*simplest)};
   return std::optional(std::move(best));
 }
 

@@ -7,8 +7,8 @@
 
 namespace hone {
 
-// The cheapest of a few chains that can be carried out on a body; none, if none can.
-Result<std::optional<PricedSchedule>> cheapest_chain(const KernelBody& body,
+// The cheapest of a few legal chains of a body; none, if no chain is legal.
+Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
                                                      ScheduleChooser& chooser);
 
 // Joins groups with the only group that reads them where one chain costs less than both: attention,

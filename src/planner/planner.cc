@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cost/analytic.h"
 #include "plan/in_place.h"
 #include "plan/planned.h"
 #include "plan/value_names.h"
@@ -225,7 +226,11 @@ class FramePlanner {
 
 }  // namespace
 
-Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
+  return complete(graph, std::move(partial), target, AnalyticCost(target));
+}
+
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
                       const CancelToken* cancel) {
   HONE_TRY(check(partial, graph, target));
   Plan plan = partial;
@@ -233,7 +238,7 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
   plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  ScheduleChooser chooser(target, *plan.threads, cancel);
+  ScheduleChooser chooser(target, cost, *plan.threads, cancel);
   HONE_TRY(FramePlanner::decide(graph, plan, plan, chooser));
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.

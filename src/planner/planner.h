@@ -1,14 +1,17 @@
 #pragma once
 
 #include "base/progress.h"
+#include "cost/cost.h"
 #include "plan/plan.h"
 
 namespace hone {
 
-// Decides what the plan leaves open; what it says stays. Deterministic, and without measuring. The
-// graph is prepared. An error says which entry of the plan does not fit. Once cancelled it stops
-// before the next kernel.
-Result<Plan> complete(const Graph& graph, Plan partial, const Target& target,
+// Decides what the plan leaves open, by the prices of a Cost; what it says stays. Deterministic
+// where the Cost is. The graph is prepared. An error says which entry of the plan does not fit.
+// Once cancelled it stops before the next kernel.
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
                       const CancelToken* cancel = nullptr);
+// By the analytic price with its default coefficients.
+Result<Plan> complete(const Graph& graph, Plan partial, const Target& target);
 
 }  // namespace hone

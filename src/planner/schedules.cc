@@ -6,7 +6,6 @@
 #include <optional>
 #include <ranges>
 
-#include "cost/kernel_price.h"
 #include "kernel/schedule_facts.h"
 #include "planner/chains.h"
 #include "target/estimate.h"
@@ -22,15 +21,15 @@ constexpr double kGemmAhead = 1.1;
 // Starts from the simplest schedule and changes one field after another to what costs least.
 class Chooser {
  public:
-  Chooser(const KernelBody& body, ScheduleFacts facts, const Target& target, int64_t threads)
-      : body_(body),
+  Chooser(std::shared_ptr<const KernelFacts> facts, const Target& target, const Cost& cost,
+          int64_t threads)
+      : held_(std::move(facts)),
         target_(target),
-        facts_(std::move(facts)),
-        price_(body, target, threads),
+        price_(cost.kernel(held_, threads)),
         threads_(threads) {
     double bytes = 4;
-    for (ValueId v : body.graph.outputs())
-      bytes = std::max(bytes, bits(body.graph.type(v).dtype()) / 8.0);
+    for (ValueId v : body_.graph.outputs())
+      bytes = std::max(bytes, bits(body_.graph.type(v).dtype()) / 8.0);
     vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
   }
 
@@ -47,7 +46,7 @@ class Chooser {
  private:
   // Keeps the schedule if it costs less than the best and can be carried out.
   void consider(const Schedule& schedule) {
-    const double seconds = price_.seconds(schedule, least_);
+    const double seconds = price_->seconds(schedule, least_);
     if (!(seconds < least_) || !check_schedule(body_, facts_, schedule, target_).ok()) return;
     best_ = schedule;
     least_ = seconds;
@@ -65,7 +64,7 @@ class Chooser {
     std::vector<int> all;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (extent(dim) > 1) all.push_back(dim);
-    std::ranges::sort(all, {}, [&](int dim) { return std::pair(-price_.contiguity(dim), dim); });
+    std::ranges::sort(all, {}, [&](int dim) { return std::pair(-facts_.contiguity(dim), dim); });
     if (all.size() > kMaxLaneDims) all.resize(kMaxLaneDims);
     return all;
   }
@@ -261,11 +260,12 @@ class Chooser {
     }
   }
 
-  const KernelBody& body_;
-  const Target& target_;
-  const ScheduleFacts facts_;
+  const std::shared_ptr<const KernelFacts> held_;
+  const KernelFacts& facts_ = *held_;
+  const KernelBody& body_ = facts_.body;
   const KernelSpace& space_ = facts_.space;
-  const KernelPrice price_;
+  const Target& target_;
+  const std::unique_ptr<PricedKernel> price_;
   const int64_t threads_;
   int64_t vector_ = 16;
   std::optional<Schedule> best_;
@@ -279,12 +279,13 @@ Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   const uint64_t hash = kernel_hash(body);
   if (const auto known = known_.find(hash); known != known_.end()) return &known->second;
   const bool is_stage = !body.window.empty();
+  const auto facts = std::make_shared<const KernelFacts>(body, hash);
   std::optional<PricedSchedule> best;
   // What takes too much work in one nest is not even priced as one.
-  if (ScheduleFacts facts(body); check_work(facts.work).ok())
-    best = Chooser(body, std::move(facts), target_, is_stage ? 1 : threads_).run();
+  if (check_work(facts->work).ok())
+    best = Chooser(facts, target_, cost_, is_stage ? 1 : threads_).run();
   if (!is_stage)
-    if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(body, *this)))
+    if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", body.graph.node_count());
   return &known_.emplace(hash, std::move(*best)).first->second;

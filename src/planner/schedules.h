@@ -3,7 +3,8 @@
 #include <unordered_map>
 
 #include "base/progress.h"
-#include "kernel/kernel_body.h"
+#include "cost/cost.h"
+#include "kernel/facts.h"
 
 namespace hone {
 
@@ -12,20 +13,22 @@ struct PricedSchedule {
   double seconds = 0;
 };
 
-// The cheapest of a few schedules that can be carried out on a body, looked for once; a stage of a
-// chain has one thread. Planning spends its time here, so this is where it stops when it is
-// cancelled.
+// Chooses the cheapest of a few legal schedules of a body, once per body; a stage of a chain has
+// one thread. Planning spends its time here, so this is where it stops when it is cancelled.
 class ScheduleChooser {
  public:
-  ScheduleChooser(const Target& target, int64_t threads, const CancelToken* cancel = nullptr)
-      : target_(target), threads_(threads), cancel_(cancel) {}
+  ScheduleChooser(const Target& target, const Cost& cost, int64_t threads,
+                  const CancelToken* cancel = nullptr)
+      : target_(target), cost_(cost), threads_(threads), cancel_(cancel) {}
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
   const Target& target() const { return target_; }
+  const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }
 
  private:
   const Target& target_;
+  const Cost& cost_;
   int64_t threads_;
   const CancelToken* cancel_;
   std::unordered_map<uint64_t, PricedSchedule> known_;  // by kernel hash

@@ -6,68 +6,12 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
-#include "cost/cost.h"
 #include "kernel/group_work.h"
-#include "plan/planned.h"
+#include "plan/planned_kernels.h"
 
 namespace hone {
 
 namespace {
-
-// What the plan says of a command that launches a kernel.
-struct Planned {
-  double operations = 0;
-  Type result;
-  uint64_t hash = 0;
-  std::string_view algorithm;
-  double price = 0;  // seconds of a launch
-};
-
-// By name of the command; names that several regions use are left out.
-class PlannedCommands {
- public:
-  static Result<PlannedCommands> of(const Graph& graph, const Plan& plan, const Cost& cost,
-                                    const Bindings& sizes) {
-    PlannedCommands commands(plan, cost, sizes);
-    HONE_TRY(commands.add(graph, plan));
-    return commands;
-  }
-
-  const Planned* find(const std::string& command) const {
-    const auto found = by_name_.find(command);
-    return found == by_name_.end() || !found->second ? nullptr : &*found->second;
-  }
-
- private:
-  PlannedCommands(const Plan& whole, const Cost& cost, const Bindings& sizes)
-      : whole_(whole), cost_(cost), sizes_(sizes) {}
-
-  Status add(const Graph& graph, const Plan& plan) {
-    const PlannedGraph planned = HONE_TRY(hone::planned(plan, graph));
-    const Users users(*planned.graph);
-    for (const Step& step : planned.steps) {
-      const auto [entry, is_new] = by_name_.try_emplace(step.name);
-      if (!is_new) entry->second.reset();
-      if (!is_new || !step.is_kernel || step.writes.empty()) continue;
-      KernelBody body = body_of(planned, users, step);
-      const uint64_t hash = kernel_hash(body);
-      const auto schedule = whole_.schedule.find(hash);
-      if (schedule == whole_.schedule.end()) continue;
-      if (!sizes_.empty()) body.graph = HONE_TRY(specialize(body.graph, sizes_));
-      entry->second = {work_of(body).inherent, body.graph.type(body.graph.outputs()[0]), hash,
-                       name(schedule->second.algorithm),
-                       cost_.launch(body, schedule->second, whole_.threads.value_or(1))};
-    }
-    for (const RegionRef& region : regions_of(graph))
-      HONE_TRY(add(*region.graph, plan.region.at(region.key)));
-    return {};
-  }
-
-  const Plan& whole_;
-  const Cost& cost_;
-  const Bindings& sizes_;
-  std::map<std::string, std::optional<Planned>> by_name_;
-};
 
 // A kernel's launches, or all copies.
 struct Row {
@@ -97,10 +41,10 @@ std::string share(double part, double all) { return percent(all > 0 ? part / all
 
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
-                                  size_t most, const Bindings& sizes) {
-  const AnalyticCost cost(target);
-  const PlannedCommands commands = HONE_TRY(PlannedCommands::of(graph, plan, cost, sizes));
-  const double peak = target.peak(DType::f32) * static_cast<double>(plan.threads.value_or(1));
+                                  const Cost& cost, size_t most, const Bindings& sizes) {
+  const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
+  const int64_t threads = plan.threads.value_or(1);
+  const double peak = target.peak(DType::f32) * static_cast<double>(threads);
   const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
   const std::vector<Row> rows = rows_of(times);
   double total = 0;
@@ -119,13 +63,17 @@ Result<std::string> profile_table(std::span<const CommandTime> times, int64_t ru
     cells[2] = fmt::format("{:.4g}", static_cast<double>(row.runs) * a_run);
     cells[6] = time_of(row.seconds);
     cells[7] = share(row.seconds, total);
-    if (const Planned* planned = commands.find(row.first->command); planned && !is_copy) {
-      cells[3] = planned->result.to_string();
-      cells[4] = planned->algorithm;
-      cells[5] = fmt::format("0x{:016x}", planned->hash);
-      cells[8] = time_of(planned->price * static_cast<double>(row.runs));
+    if (const auto kernel = kernels.find(row.first->command); kernel != kernels.end() && !is_copy) {
+      const auto& [body_of_all, hash, schedule] = kernel->second;
+      KernelBody body = body_of_all;
+      if (!sizes.empty()) body.graph = HONE_TRY(specialize(body.graph, sizes));
+      const double runs_of_kernel = static_cast<double>(row.runs);
+      cells[3] = body.graph.type(body.graph.outputs()[0]).to_string();
+      cells[4] = name(schedule->algorithm);
+      cells[5] = fmt::format("0x{:016x}", hash);
+      cells[8] = time_of(cost.launch(body, *schedule, threads) * runs_of_kernel);
       if (row.seconds > 0) {
-        const double rate = planned->operations * static_cast<double>(row.runs) / row.seconds;
+        const double rate = work_of(body).inherent * runs_of_kernel / row.seconds;
         cells[9] = fmt::format("{:.1f}", rate / 1e9);
         if (peak > 0) cells[10] = percent(rate / peak);
       }
@@ -162,7 +110,7 @@ std::string sizes_text(const Bindings& sizes) {
 Result<std::string> table_of(const GraphProfile& one, int64_t runs, const Target& target,
                              size_t most) {
   const Graph& graph = *HONE_TRY(one.code->graph());
-  return profile_table(one.times, runs, graph, *HONE_TRY(one.code->plan()), target, most,
+  return profile_table(one.times, runs, graph, *HONE_TRY(one.code->plan()), target, one.code->cost(), most,
                        graph.is_static() ? Bindings() : one.sizes);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compile/native_engine.h"
-
+#include "cost/cost.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
 
@@ -15,13 +15,13 @@ namespace hone {
 
 // A table of the `most` kernels that take longest: the first command of the plan that launches it,
 // and how often a run does; what it writes; algorithm and key of its schedule; the time in a run,
-// which counts the fastest of each command, and its share of all; what its analytic price had told;
+// which counts the fastest of each command, and its share of all; its price by the Cost;
 // and operations per second, also as a share of the f32 peak that the target states for the plan's
 // threads. `times` are of `runs` runs of the prepared graph, for these sizes, under the complete
 // plan.
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
-                                  size_t most, const Bindings& sizes = {});
+                                  const Cost& cost, size_t most, const Bindings& sizes = {});
 
 // Of `runs` runs of a model on an engine that keeps code: the table of its only graph, or one of
 // the segments, and those of the few that take longest.

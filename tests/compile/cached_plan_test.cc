@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "compile/compilation.h"
+#include "cost/analytic.h"
+#include "cost/table_cost.h"
 #include "ir/text.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
@@ -45,14 +47,15 @@ class CachedPlan : public ::testing::Test {
     for (uint64_t seed = 0;; ++seed)
       if (Plan plan = random_plan(graph_, target_, seed); plan != planned()) return plan;
   }
-  Plan taken() const { return cached_plan(graph_, {}, target_, cache_.get()).value(); }
-  std::string key() const { return plan_key(graph_, {}, target_); }
+  Plan taken() const { return cached_plan(graph_, {}, target_, cost_, cache_.get()).value(); }
+  std::string key() const { return plan_key(graph_, {}, target_, cost_); }
 
   const TempDir parent_ = TempDir::create(fs::temp_directory_path()).value();
   const fs::path folder_ = parent_.path() / "cache";
   const std::unique_ptr<CompileCache> cache_ = CompileCache::open(folder_).value();
   const Graph graph_ = graph_of(kText);
   const Target target_ = parse_target(kSampleTarget, "t").value();
+  const AnalyticCost cost_{target_};
 };
 
 TEST_F(CachedPlan, IsMadeOnceAndThenTaken) {
@@ -97,32 +100,39 @@ TEST_F(CachedPlan, IsForOneGraphPartialPlanAndTarget) {
   const auto with = [&](std::string_view word, std::string_view other) {
     std::string text(kText);
     text.replace(text.find(word), word.size(), other);
-    return plan_key(graph_of(text), {}, target_);
+    return plan_key(graph_of(text), {}, target_, cost_);
   };
   keys.push_back(with("%y = exp", "%y = tanh"));
   keys.push_back(with("@g", "@h"));
   keys.push_back(with("%y = exp %d return %y", "%z = exp %d return %z"));
   keys.push_back(with("f32[8, 16]) -> f32[8, 32]", "f32[9, 16]) -> f32[9, 32]"));
-  keys.push_back(plan_key(graph_of(kText, 1), {}, target_));
-  keys.push_back(plan_key(graph_, parse_plan("plan @g { threads = 1 }").value(), target_));
-  keys.push_back(plan_key(graph_, {}, restricted(target_, Isa::v2)));
+  keys.push_back(plan_key(graph_of(kText, 1), {}, target_, cost_));
+  keys.push_back(plan_key(graph_, parse_plan("plan @g { threads = 1 }").value(), target_, cost_));
+  keys.push_back(plan_key(graph_, {}, restricted(target_, Isa::v2), cost_));
   Target faster = target_;
   faster.memory_one_core *= 2;
-  keys.push_back(plan_key(graph_, {}, faster));
+  keys.push_back(plan_key(graph_, {}, faster, cost_));
+  keys.push_back(plan_key(graph_, {}, target_, AnalyticCost(target_, {.trip = 3})));
   std::ranges::sort(keys);
   EXPECT_TRUE(std::ranges::adjacent_find(keys) == keys.end());
 }
 
+TEST_F(CachedPlan, IsNotKeptWhereTheCostHasNoVersion) {
+  const TableCost table(std::make_shared<AnalyticCost>(target_));
+  EXPECT_EQ(cached_plan(graph_, {}, target_, table, cache_.get()).value(), planned());
+  EXPECT_THAT(cache_->list(), IsEmpty());
+}
+
 TEST_F(CachedPlan, IsNotKeptAfterAnError) {
   const Plan bad = parse_plan("plan @g { layout %nothing = [0] }").value();
-  EXPECT_FALSE(cached_plan(graph_, bad, target_, cache_.get()).ok());
+  EXPECT_FALSE(cached_plan(graph_, bad, target_, cost_, cache_.get()).ok());
   EXPECT_THAT(cache_->list(), IsEmpty());
 }
 
 TEST_F(CachedPlan, IsNotKeptIfItWasCancelled) {
   CancelToken cancel;
   cancel.cancel();
-  const Result<Plan> plan = cached_plan(graph_, {}, target_, cache_.get(), &cancel);
+  const Result<Plan> plan = cached_plan(graph_, {}, target_, cost_, cache_.get(), &cancel);
   EXPECT_EQ(plan.error().code(), ErrorCode::interrupted);
   EXPECT_THAT(cache_->list(), IsEmpty());
   EXPECT_EQ(taken(), planned());
@@ -149,7 +159,7 @@ TEST_F(CachedPlan, ProcessesShareIt) {
       Plan partial;
       partial.threads = threads;
       const auto cache = CompileCache::open(folder_).value();
-      const Result<Plan> plan = cached_plan(graph_, partial, target_, cache.get());
+      const Result<Plan> plan = cached_plan(graph_, partial, target_, cost_, cache.get());
       good = good && plan.ok() && *plan == complete(graph_, partial, target_).value();
     }
     ::_exit(good ? 0 : 1);

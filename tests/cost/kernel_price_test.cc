@@ -31,6 +31,11 @@ KernelBody product(int64_t rows, int64_t columns, int64_t depth, DType type = DT
                   rows, columns, depth, name(type)));
 }
 
+KernelPrice price_of(const KernelBody& body, int64_t threads = 1,
+                     const Target& target = hone::target()) {
+  return KernelPrice(KernelFacts(body), target, {}, threads);
+}
+
 constexpr std::string_view kExp =
     "graph @g(%x: f32[1024, 4096]) -> f32[1024, 4096] { %y = exp %x return %y }";
 constexpr std::string_view kTransposed = R"(graph @g(%x: f32[100000, 1000]) -> f32[1000, 100000] {
@@ -57,15 +62,14 @@ Schedule gemm(int64_t rows, int64_t lanes) {
 }
 
 TEST(KernelPrice, LanesPayWhereElementsAreNeighbours) {
-  const KernelPrice price(body(kExp), target(), 1);
+  const KernelPrice price = price_of(body(kExp));
   const double scalar = price.seconds(nest({0, 1}));
   EXPECT_LT(price.seconds(nest({0, 1}, {{1, 16}})), 0.3 * scalar);
   EXPECT_GT(price.seconds(nest({1, 0}, {{0, 16}})), price.seconds(nest({0, 1}, {{1, 16}})));
-  EXPECT_GT(price.contiguity(1), price.contiguity(0));
 }
 
 TEST(KernelPrice, MemoryIsPaidByTheLine) {
-  const KernelPrice price(body(kTransposed), target(), 1);
+  const KernelPrice price = price_of(body(kTransposed));
   // Reading 64-byte lines for 4 bytes each, unless tiles use them up: a column fits no cache.
   const double plain = price.terms(nest({0, 1})).memory;
   EXPECT_GT(plain, 4 * price.terms(nest({0, 1}, {}, {{0, 16}})).memory);
@@ -73,7 +77,7 @@ TEST(KernelPrice, MemoryIsPaidByTheLine) {
 
 TEST(KernelPrice, ThreadsPayForLargeKernelsOnly) {
   const auto gain = [&](std::string_view text) {
-    const KernelPrice price(body(text), target(), 8);
+    const KernelPrice price = price_of(body(text), 8);
     Schedule schedule = nest({0, 1}, {{1, 16}});
     const double alone = price.seconds(schedule);
     schedule.threads = 1;
@@ -84,7 +88,7 @@ TEST(KernelPrice, ThreadsPayForLargeKernelsOnly) {
 }
 
 TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
-  const KernelPrice price(product(1008, 1024, 1024), target(), 1);
+  const KernelPrice price = price_of(product(1008, 1024, 1024));
   const double flops = 2.0 * 1008 * 1024 * 1024;
   const auto efficiency = [&](const Schedule& schedule) {
     return flops / price.seconds(schedule) / target().peak(DType::f32);
@@ -102,7 +106,7 @@ TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
     Target target = hone::target();
     const double other = target.peak(DType::f32) * 32 / bits(changed);
     target.peak(changed) = times * (target.peak(changed) > 0 ? target.peak(changed) : other);
-    return KernelPrice(product(256, 256, 256, type), target, 1).terms(gemm(8, 16));
+    return price_of(product(256, 256, 256, type), 1, target).terms(gemm(8, 16));
   };
   for (DType type : {DType::f64, DType::i32, DType::i64}) {
     const KernelTerms slow = terms(type, type, 0.25), fast = terms(type, type, 1);
@@ -128,7 +132,7 @@ TEST(KernelPrice, SumsOfARowAreTakenOnce) {
       if (graph.opcode(n) != Opcode::parameter) nodes.push_back(n);
     return body_of(graph, nodes, {});
   }();
-  const KernelPrice price(softmax, target(), 1);
+  const KernelPrice price = price_of(softmax);
   Schedule schedule = nest({0, 1}, {{1, 16}});
   const double scalar_sums = price.seconds(schedule);
   schedule.row = 1;
@@ -145,7 +149,7 @@ TEST(KernelPrice, EverySchedulePricesToANumber) {
     for (NodeId n : graph.nodes()) {
       if (!check_group(graph, users, {&n, 1}).ok()) continue;
       const KernelBody alone = body_of(graph, users, {&n, 1}, {});
-      const KernelPrice price(alone, target(), 4);
+      const KernelPrice price = price_of(alone, 4);
       for (int i = 0; i < 4; ++i) {
         const Schedule schedule = random_schedule(alone, target(), rng);
         const double seconds = price.seconds(schedule);

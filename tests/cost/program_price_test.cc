@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
+#include "cost/analytic.h"
 #include "planner/planner.h"
 #include "tests/program/lower_testing.h"
 
@@ -11,7 +14,15 @@ namespace {
 // A kernel costs a second, a copied byte a millisecond, a command a microsecond.
 class RoundNumbers : public Cost {
  public:
-  double launch(const KernelBody&, const Schedule&, int64_t) const override { return 1; }
+  class Second : public PricedKernel {
+    void price(std::span<const Schedule>, double, std::span<double> seconds) override {
+      std::ranges::fill(seconds, 1);
+    }
+  };
+  std::string version() const override { return "round"; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts>, int64_t) const override {
+    return std::make_unique<Second>();
+  }
   double copy(double bytes) const override { return 1e-3 * bytes; }
   double command() const override { return 1e-6; }
 };

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "cost/analytic.h"
 #include "ir/graph_copy.h"
 #include "ir/text.h"
 #include "plan/random_plan.h"
@@ -215,10 +216,12 @@ TEST(Planner, StopsWhenItIsCancelled) {
       prepare(parse_graph("graph @g(%x: f32[64]) -> f32[64] { %y = exp %x return %y }").value())
           .value();
   CancelToken cancel;
-  const Plan plan = complete(graph, {}, target(), &cancel).value();
+  const Plan plan = complete(graph, {}, target(), AnalyticCost(target()), &cancel).value();
   cancel.cancel();
-  EXPECT_EQ(complete(graph, {}, target(), &cancel).error().code(), ErrorCode::interrupted);
-  EXPECT_EQ(complete(graph, plan, target(), &cancel).error().code(), ErrorCode::interrupted);
+  EXPECT_EQ(complete(graph, {}, target(), AnalyticCost(target()), &cancel).error().code(),
+            ErrorCode::interrupted);
+  EXPECT_EQ(complete(graph, plan, target(), AnalyticCost(target()), &cancel).error().code(),
+            ErrorCode::interrupted);
 }
 
 TEST(Planner, StopsBeforeTheNextKernel) {
@@ -231,7 +234,8 @@ TEST(Planner, StopsBeforeTheNextKernel) {
   };
   CancelToken cancel;
   const Target target = hone::target();
-  ScheduleChooser chooser(target, 1, &cancel);
+  const AnalyticCost cost(target);
+  ScheduleChooser chooser(target, cost, 1, &cancel);
   EXPECT_TRUE(chooser.choose(body("exp")).ok());
   cancel.cancel();
   EXPECT_EQ(chooser.choose(body("neg")).error().code(), ErrorCode::interrupted);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "compile/native_engine.h"
+#include "cost/analytic.h"
+#include "cost/table_cost.h"
 #include "ir/text.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
@@ -43,7 +45,8 @@ TEST(Profile, TellsTimeShareAndRateOfKernels) {
   const Profile times = {{"first", "", 2, 1e-3, 5e-5},
                          {command, "dot_tanh", 2, 5e-3, 2e-4},
                          {"again", "dot_tanh", 2, 7e-4, 3e-4}};
-  const std::string text = profile_table(times, 2, graph, plan, target(), 10).value();
+  const std::string text =
+      profile_table(times, 2, graph, plan, target(), AnalyticCost(target()), 10).value();
   EXPECT_THAT(text, ContainsRegex("dot_tanh +" + command +
                                   " +2 +f32.16, 64. .* 0x[0-9a-f]+ +500 us +90.9% +[0-9.]+ us +0.3 "
                                   "+26.6%\n"));
@@ -52,12 +55,26 @@ TEST(Profile, TellsTimeShareAndRateOfKernels) {
   EXPECT_LT(text.find("dot_tanh"), text.find("(copies)"));
 }
 
+// A table made of a profile has the measured times as prices.
+TEST(Profile, OfATableCostShowsPricesThatAreTheTimes) {
+  const Graph graph = prepare(parse_graph(kMlp).value()).value();
+  const Plan plan = complete(graph, {}, target()).value();
+  const std::string& command = plan.fuse[0].kernel;
+  const Profile times = {{command, "dot_tanh", 4, 5e-3, 2e-4}};
+  TableCost table(std::make_shared<AnalyticCost>(target()));
+  ASSERT_TRUE(table.add(graph, plan, times).ok());
+  EXPECT_EQ(table.size(), 1u);
+  const std::string text = profile_table(times, 2, graph, plan, target(), table, 10).value();
+  EXPECT_THAT(text, ContainsRegex("dot_tanh .* 400 us +100.0% +400 us "));
+}
+
 TEST(Profile, SumsUpWhatItLeavesOut) {
   const Graph graph = prepare(parse_graph(kMlp).value()).value();
   const Plan plan = complete(graph, {}, target()).value();
   const Profile times = {
       {"a", "x", 1, 1e-3, 1e-3}, {"b", "y", 1, 3e-3, 3e-3}, {"c", "z", 1, 4e-3, 4e-3}};
-  const std::string text = profile_table(times, 1, graph, plan, target(), 1).value();
+  const std::string text =
+      profile_table(times, 1, graph, plan, target(), AnalyticCost(target()), 1).value();
   EXPECT_THAT(text, ContainsRegex("z +c +1 +4.00 ms +50.0%\n2 others +4.00 ms +50.0%\n"));
   EXPECT_THAT(text, Not(HasSubstr("\ny ")));
 }
@@ -71,7 +88,9 @@ TEST(Profile, OfOpenSizesIsOfThoseThatRan) {
   const Plan plan = complete(open, {}, target()).value();
   const Profile times = {{plan.fuse[0].kernel, "exp", 1, 1e-3, 1e-3}};
   const auto text = [&](int64_t rows) {
-    return profile_table(times, 1, open, plan, target(), 10, {{"N", Dim(rows)}}).value();
+    return profile_table(times, 1, open, plan, target(), AnalyticCost(target()), 10,
+                         {{"N", Dim(rows)}})
+        .value();
   };
   EXPECT_THAT(text(500), ContainsRegex("exp .* f32.500, 64. .*%"));
   EXPECT_NE(text(500).substr(text(500).find("100.0%")), text(50).substr(text(50).find("100.0%")));

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/planted.h"
-#include "kernel/contraction.h"
+#include "kernel/facts.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 
@@ -28,7 +28,7 @@ class GemmBuilder {
         graph_(body.graph),
         schedule_(schedule),
         space_(space_of(body)),
-        contraction_(contraction_of(body, space_).value()),
+        contraction_(KernelFacts(body).contraction.value()),
         tiles_(tiles),
         points_(body, tiles, place),
         scratch_(place, tiles),

@@ -1,4 +1,4 @@
-#include "cost/schedule_price.h"
+#include "cost/analytic_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "cost/cost.h"
+#include "cost/analytic.h"
 #include "ir/text.h"
 #include "kernel/random_schedule.h"
 #include "rewrite/prepare.h"
@@ -67,7 +67,7 @@ double seconds_by_stage(const KernelBody& body, const Schedule& chain) {
   double block = 0;
   const std::vector<Stage> stages = stages_of(body, chain).value();
   for (size_t s = 0; s < stages.size(); ++s)
-    block += KernelPrice(stages[s].body, target(), 1).seconds(chain.stages[s]);
+    block += KernelPrice(KernelFacts(stages[s].body), target(), {}, 1).seconds(chain.stages[s]);
   double blocks = 1, divided = 1;
   for (size_t i = 0; i < chain.order.size(); ++i) {
     const int dim = chain.order[i];
@@ -81,12 +81,12 @@ double seconds_by_stage(const KernelBody& body, const Schedule& chain) {
   return block * blocks * shares / divided + (chain.threads > 0 ? target().fork_join : 0);
 }
 
-TEST(SchedulePrice, OfAChainIsThatOfItsStagesWhateverWasPricedBefore) {
+TEST(AnalyticKernel, OfAChainIsThatOfItsStagesWhateverWasPricedBefore) {
   for (std::string_view text : kChains) {
     const KernelBody kernel = body(text);
     const std::vector<Schedule> chains = random_chains(kernel, 150);
     std::set<std::vector<int64_t>> kept;
-    SchedulePrice price(kernel, target(), kThreads);
+    AnalyticKernel price(std::make_shared<KernelFacts>(kernel), target(), {}, kThreads);
     for (int round = 0; round < 2; ++round) {
       for (const Schedule& chain : chains) {
         kept.insert(chain.keep);
@@ -98,12 +98,12 @@ TEST(SchedulePrice, OfAChainIsThatOfItsStagesWhateverWasPricedBefore) {
 }
 
 // More than are kept.
-TEST(SchedulePrice, ForgetsWhatItHasNoRoomFor) {
+TEST(AnalyticKernel, ForgetsWhatItHasNoRoomFor) {
   const KernelBody kernel = body(
       "graph @g(%x: f32[4000, 4], %w: f32[4, 4], %v: f32[4, 4]) -> f32[4000, 4] { "
       "%h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} "
       "%y = dot %h, %v {lhs_contract = [1], rhs_contract = [0]} return %y }");
-  SchedulePrice price(kernel, target(), kThreads);
+  AnalyticKernel price(std::make_shared<KernelFacts>(kernel), target(), {}, kThreads);
   Schedule chain = simplest_chain(kernel).value();
   const double first = price.seconds(chain);
   for (int64_t points = 2; points < 1500; ++points) {
@@ -115,10 +115,10 @@ TEST(SchedulePrice, ForgetsWhatItHasNoRoomFor) {
   EXPECT_EQ(price.seconds(chain), first);
 }
 
-TEST(SchedulePrice, OfAnythingElseIsThatOfTheKernel) {
+TEST(AnalyticKernel, OfAnythingElseIsThatOfTheKernel) {
   const KernelBody kernel = body(kChains[1]);
-  const KernelPrice whole(kernel, target(), kThreads);
-  SchedulePrice price(kernel, target(), kThreads);
+  const KernelPrice whole(KernelFacts(kernel), target(), {}, kThreads);
+  AnalyticKernel price(std::make_shared<KernelFacts>(kernel), target(), {}, kThreads);
   Rng rng(3);
   for (int i = 0; i < 200; ++i) {
     const Schedule schedule = random_schedule(kernel, target(), rng);
@@ -128,9 +128,9 @@ TEST(SchedulePrice, OfAnythingElseIsThatOfTheKernel) {
   }
 }
 
-TEST(SchedulePrice, AloneTakesChains) {
+TEST(AnalyticKernel, AloneTakesChains) {
   const KernelBody kernel = body(kChains[1]);
-  const KernelPrice whole(kernel, target(), kThreads);
+  const KernelPrice whole(KernelFacts(kernel), target(), {}, kThreads);
   EXPECT_THROW(whole.seconds(simplest_chain(kernel).value()), InternalError);
 }
 

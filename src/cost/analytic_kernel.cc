@@ -1,0 +1,87 @@
+#include "cost/analytic_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone {
+namespace {
+
+struct Blocks {
+  double count = 1;
+  double divided = 1;  // those that threads take
+};
+
+Blocks blocks_of(const KernelBody& body, const Schedule& chain) {
+  const Type results = body.graph.type(body.graph.outputs()[0]);
+  Blocks blocks;
+  for (size_t i = 0; i < chain.order.size(); ++i) {
+    const int dim = chain.order[i];
+    const double points = static_cast<double>(block_points(body, chain, dim));
+    const double trips = static_cast<double>(results.dim(dim).value()) / points;
+    blocks.count *= trips;
+    if (i < static_cast<size_t>(chain.threads)) blocks.divided *= std::ceil(trips);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+AnalyticKernel::AnalyticKernel(std::shared_ptr<const KernelFacts> facts, Target target,
+                               Prices prices, int64_t threads)
+    : facts_(std::move(facts)),
+      target_(std::move(target)),
+      prices_(prices),
+      threads_(threads),
+      whole_(*facts_, target_, prices_, threads) {}
+
+void AnalyticKernel::price(std::span<const Schedule> schedules, double limit,
+                           std::span<double> seconds) {
+  for (size_t i = 0; i < schedules.size(); ++i)
+    seconds[i] = schedules[i].algorithm == Algorithm::chain ? chain_seconds(schedules[i])
+                                                            : whole_.seconds(schedules[i], limit);
+}
+
+// A chain costs what its stages do, each as often as there are blocks. Stages come one after
+// another, so none hides what others take.
+double AnalyticKernel::chain_seconds(const Schedule& chain) {
+  Cut& cut = cut_of(chain);
+  double block = 0;
+  for (size_t s = 0; s < cut.size(); ++s)
+    block += stage_price(cut[s], chain).seconds(chain.stages[s]);
+  const Blocks blocks = blocks_of(facts_->body, chain);
+  const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
+  const double seconds = block * blocks.count * shares / blocks.divided;
+  return seconds + (threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0);
+}
+
+AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
+  if (kept_ >= kMaxKept || cuts_.size() >= kMaxKept) {
+    cuts_.clear();
+    kept_ = 0;
+  }
+  CutKey key = {chain.keep, chain.order};
+  std::ranges::sort(key.second);
+  const auto [at, is_new] = cuts_.try_emplace(std::move(key));
+  if (is_new) {
+    std::vector<Stage> stages = stages_of(facts_->body, chain).value();
+    for (Stage& stage : stages) {
+      KernelFacts facts(stage.body);
+      at->second.push_back({std::move(stage), std::move(facts)});
+    }
+  }
+  return at->second;
+}
+
+const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const Schedule& chain) {
+  std::vector<int64_t> window = stage.facts.body.window;
+  for (size_t d = 0; d < window.size(); ++d)
+    if (stage.stage.along[d] >= 0)
+      window[d] = block_points(facts_->body, chain, stage.stage.along[d]);
+  if (const auto known = stage.prices.find(window); known != stage.prices.end())
+    return known->second;
+  ++kept_;
+  const KernelPrice price(stage.facts, target_, prices_, 1, window);
+  return stage.prices.try_emplace(std::move(window), price).first->second;
+}
+
+}  // namespace hone

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cost/cost.h"
+#include "cost/kernel_price.h"
+#include "cost/prices.h"
+#include "kernel/stages.h"
+
+namespace hone {
+
+// Prices schedules of all algorithms. Schedules of one kernel share its facts, and chains that cut
+// it alike share their stages, so these are found for the first of them and kept.
+class AnalyticKernel : public PricedKernel {
+ public:
+  // `threads` is how many there are at most.
+  AnalyticKernel(std::shared_ptr<const KernelFacts> facts, Target target, Prices prices,
+                 int64_t threads);
+
+  void price(std::span<const Schedule> schedules, double limit, std::span<double> seconds) override;
+
+ private:
+  // Stages are the same, apart from their windows, for chains that keep the same values and take
+  // the same dims in blocks. Each window of a stage has a price of its own.
+  struct CutStage {
+    Stage stage;
+    KernelFacts facts;
+    std::map<std::vector<int64_t>, KernelPrice> prices = {};  // by window
+  };
+  using Cut = std::vector<CutStage>;
+  using CutKey = std::pair<std::vector<int64_t>, std::vector<int>>;  // kept; the dims, ascending
+  static constexpr size_t kMaxKept = 1024;  // prices of stages, 30 KB each at most
+
+  double chain_seconds(const Schedule& chain);
+  Cut& cut_of(const Schedule& chain);
+  const KernelPrice& stage_price(CutStage& stage, const Schedule& chain);
+
+  const std::shared_ptr<const KernelFacts> facts_;
+  const Target target_;
+  const Prices prices_;
+  const int64_t threads_;
+  const KernelPrice whole_;  // of nests and gemms
+  std::map<CutKey, Cut> cuts_;
+  size_t kept_ = 0;  // prices in them
+};
+
+}  // namespace hone

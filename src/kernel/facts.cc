@@ -1,0 +1,341 @@
+#include "kernel/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "ir/op_def.h"
+#include "kernel/update.h"
+
+namespace hone {
+namespace {
+
+using Loops = KernelFacts::Loops;
+
+constexpr int64_t kFirst = 16;  // points: lanes of the widest vector of 4-byte numbers
+
+double size(Dim dim) { return static_cast<double>(std::max<int64_t>(dim.range().high, 0)); }
+
+// Where a value is needed for one point of the results.
+struct Place {
+  std::vector<IndexExpr> index;  // over loops
+  Loops guards = 0;              // that decide whether it is needed
+  Loops data = 0;                // of what was read to find the index
+  int side = -1;                 // the operand of the anchor that it serves
+  bool is_partial = false;       // needed at some points only
+  bool is_looked_up = false;     // found by data
+
+  bool is_same(const Place& other) const {
+    return index == other.index && guards == other.guards && data == other.data;
+  }
+};
+
+// Follows the body from its results back to its parameters, as kernels compute it.
+class Walk {
+ public:
+  explicit Walk(KernelFacts& facts)
+      : facts_(facts), graph_(facts.body.graph), anchor_(facts.space.anchor) {}
+
+  void run() {
+    const KernelSpace& space = facts_.space;
+    for (size_t d = 0; d < space.dims.size() && d < KernelFacts::kMaxLoops; ++d)
+      facts_.loops.push_back(
+          {size(space.dims[d].extent), d < static_cast<size_t>(space.parallel), 0});
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const ValueId output = graph_.outputs()[i];
+      const bool in_place = facts_.body.in_place;
+      const ValueId points = in_place ? updates_of(graph_, graph_.producer(output)) : output;
+      const Place place{identity_index(graph_.type(points).rank())};
+      add_array(output, facts_.body.outputs[i], in_place ? updated(output, place) : place, true);
+      need(points, place);
+    }
+    for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) visit(NodeId{i});
+    // Reductions that came later opened loops that the arrays before them do not depend on.
+    for (KernelFacts::Array& array : facts_.arrays) {
+      array.stride.resize(facts_.loops.size(), 0);
+      array.first.resize(facts_.loops.size());
+    }
+  }
+
+  // The only place where the anchor's result is needed.
+  Result<Place> place_of_anchor() const {
+    const ValueId result = graph_.result(anchor_);
+    const auto found = places_.find(result.index);
+    if (found == places_.end() || found->second.empty())
+      return unsupported("no result needs the contraction");
+    const Place& place = found->second[0];
+    if (place.is_looked_up)
+      return unsupported("elements of {} are found by data", graph_.label(result));
+    if (place.is_partial)
+      return unsupported("{} is needed at some points only", graph_.label(result));
+    if (found->second.size() > 1)
+      return unsupported("{} is needed at two places for one point", graph_.label(result));
+    return place;
+  }
+
+ private:
+  void need(ValueId value, Place place) {
+    std::vector<Place>& places = places_[value.index];
+    const auto known =
+        std::ranges::find_if(places, [&](const Place& other) { return place.is_same(other); });
+    if (known == places.end()) {
+      places.push_back(std::move(place));
+      return;
+    }
+    known->is_partial = known->is_partial || place.is_partial;
+    known->is_looked_up = known->is_looked_up || place.is_looked_up;
+  }
+
+  // Where the element of an update goes. A window lies as well as if it began at 0; a scatter may
+  // write anywhere.
+  Place updated(ValueId output, Place place) const {
+    if (graph_.opcode(graph_.producer(output)) != Opcode::scatter) return place;
+    place.data = loops_of(place);
+    place.index.assign(static_cast<size_t>(graph_.type(output).rank()), 0);
+    return place;
+  }
+
+  Loops loops_of(const IndexExpr& expr) const {
+    Loops loops = 0;
+    for (size_t l = 0; l < facts_.loops.size(); ++l)
+      if (expr.mentions(static_cast<int>(l))) loops |= 1U << l;
+    return loops;
+  }
+
+  Loops loops_of(const Place& place) const {
+    Loops loops = place.guards | place.data;
+    for (const IndexExpr& expr : place.index) loops |= loops_of(expr);
+    return loops;
+  }
+
+  // The loop of a reduction's dim: the anchor's are those of the space.
+  size_t open(NodeId n, size_t reduction, Dim extent) {
+    const size_t of_space = static_cast<size_t>(facts_.space.parallel) + reduction;
+    if (n == anchor_ && of_space < facts_.loops.size()) return of_space;
+    if (facts_.loops.size() == KernelFacts::kMaxLoops) return KernelFacts::kMaxLoops - 1;
+    facts_.loops.push_back({size(extent), false, 0});
+    return facts_.loops.size() - 1;
+  }
+
+  void visit(NodeId n) {
+    const Opcode opcode = graph_.opcode(n);
+    if (opcode == Opcode::constant) return;
+    if (opcode == Opcode::parameter) return visit_parameter(graph_.result(n));
+    const std::vector<Type> operands = graph_.operand_types(n);
+    const AccessRelation relation = access_of({graph_.op(n), operands}, graph_.result_types(n));
+    for (ValueId result : graph_.results(n)) {
+      const std::vector<Place> places = places_[result.index];
+      for (const Place& place : places) compute(n, relation, place);
+    }
+  }
+
+  void visit_parameter(ValueId v) {
+    const auto at = std::ranges::find(graph_.inputs(), v) - graph_.inputs().begin();
+    for (const Place& place : places_[v.index])
+      add_array(v, facts_.body.inputs[static_cast<size_t>(at)], place, false);
+  }
+
+  void compute(NodeId n, const AccessRelation& relation, const Place& place) {
+    std::vector<IndexExpr> iters = place.index;
+    const Loops outside = loops_of(place);
+    Loops loops = outside;
+    for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
+      const size_t loop = open(n, d - place.index.size(), relation.dims[d].extent);
+      iters.push_back(IndexExpr::iter(static_cast<int>(loop)));
+      facts_.loops[loop].around |= outside;
+      loops |= 1U << loop;
+    }
+    facts_.arithmetic.push_back({n, loops, relation.dims.size() > place.index.size()});
+    for (size_t i = 0; i < relation.operands.size(); ++i) {
+      const ValueId operand = graph_.operands(n)[i];
+      if (operand.is_none()) continue;
+      for (const Access& access : relation.operands[i]) {
+        Place next = read(n, i, access, iters, place, loops);
+        next.is_partial = next.is_partial || relation.operands[i].size() > 1;
+        need(operand, std::move(next));
+      }
+    }
+  }
+
+  Place read(NodeId n, size_t operand, const Access& access, const std::vector<IndexExpr>& iters,
+             const Place& place, Loops loops) const {
+    Place next = place;
+    next.index.clear();
+    if (n == anchor_) next.side = static_cast<int>(operand);
+    next.is_partial = next.is_partial || !access.guards.empty();
+    // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
+    if (graph_.opcode(n) != Opcode::conv || operand == 0)
+      for (const Guard& guard : access.guards)
+        next.guards |= loops_of(guard.value.substitute(iters));
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      const bool is_data = access.is_data_dependent(static_cast<int>(d));
+      if (is_data) next.data |= loops;
+      next.is_looked_up = next.is_looked_up || is_data;
+      next.index.push_back(is_data ? IndexExpr(0) : access.index[d].substitute(iters));
+    }
+    return next;
+  }
+
+  // ---- Arrays -----------------------------------------------------------------------------------
+
+  void add_array(ValueId value, const Layout& layout, const Place& place, bool is_store) {
+    const Type type = graph_.type(value), stored = stored_type(layout, type);
+    const size_t loops = facts_.loops.size();
+    KernelFacts::Array array = {.value = value,
+                                .is_store = is_store,
+                                .side = place.side,
+                                .loops = loops_of(place),
+                                .guards = place.guards,
+                                .data = place.data,
+                                .element = static_cast<double>(bits(type.dtype())) / 8,
+                                .stride = std::vector<double>(loops)};
+    array.bytes = array.element;
+    for (Dim dim : type.dims()) array.bytes *= size(dim);
+    double elements = 1;
+    for (int d = stored.rank(); d-- > 0;) {
+      const Layout::Part& part = layout.parts[static_cast<size_t>(d)];
+      for (size_t l = 0; l < loops; ++l)
+        array.stride[l] += elements * step(part, place.index[static_cast<size_t>(part.dim)], l);
+      elements *= size(stored.dim(d));
+    }
+    if (!layout.parts.empty() && layout.parts.back().is_inner)
+      array.run = static_cast<double>(layout.parts.back().block);
+    if (array.side >= 0) add_steps(place, array);
+    array.first.resize(loops);
+    for (size_t l = 0; l < loops; ++l)
+      if (std::isnan(array.stride[l]) && place.data == 0)
+        array.first[l] = first_places(l, layout, stored, place);
+    facts_.arrays.push_back(std::move(array));
+  }
+
+  // How far an index goes along a part of the layout with each trip of a loop. Within blocks,
+  // blocks count as if they went on.
+  static double step(const Layout::Part& part, const IndexExpr& index, size_t loop) {
+    const std::optional<int64_t> factor = index.coefficient(static_cast<int>(loop));
+    if (!factor) return std::numeric_limits<double>::quiet_NaN();
+    const bool is_by_block = *factor % part.block == 0;
+    if (part.is_inner) return is_by_block ? 0 : static_cast<double>(*factor);
+    return is_by_block ? static_cast<double>(*factor / part.block) : 0;
+  }
+
+  void add_steps(const Place& place, KernelFacts::Array& array) const {
+    for (const IndexExpr& expr : place.index) {
+      array.steps.emplace_back();
+      for (size_t l = 0; l < facts_.loops.size(); ++l)
+        if (const std::optional<int64_t> step = expr.coefficient(static_cast<int>(l));
+            step && *step != 0)
+          array.steps.back().emplace_back(static_cast<int>(l), static_cast<double>(*step));
+    }
+  }
+
+  // Where the first points of a loop lie, at the beginning of the others; fewer, where that is not
+  // a number.
+  std::vector<double> first_places(size_t loop, const Layout& layout, Type stored,
+                                   const Place& place) const {
+    std::vector<double> places;
+    const double count = std::min<double>(kFirst, facts_.loops[loop].extent);
+    std::vector<IndexExpr> point(facts_.loops.size(), 0);
+    const std::vector<IndexExpr> index = stored_index(layout, place.index);
+    for (int64_t at = 0; static_cast<double>(at) < count; ++at) {
+      point[loop] = at;
+      double offset = 0;
+      for (int d = 0; d < stored.rank(); ++d) {
+        const std::optional<Dim> along =
+            index[static_cast<size_t>(d)].substitute(point).as_constant();
+        if (!along || !along->is_static()) return places;
+        offset = offset * size(stored.dim(d)) + static_cast<double>(along->value());
+      }
+      places.push_back(offset);
+    }
+    return places;
+  }
+
+  KernelFacts& facts_;
+  const Graph& graph_;
+  const NodeId anchor_;
+  std::map<uint32_t, std::vector<Place>> places_;  // by value
+};
+
+Status check_contraction(const Graph& graph, const KernelSpace& space) {
+  if (!space.has_anchor()) return unsupported("gemm is for bodies with one contraction");
+  const Opcode opcode = graph.opcode(space.anchor);
+  if (opcode != Opcode::dot && opcode != Opcode::conv)
+    return unsupported("gemm is for dot and conv, not for {}", graph.describe(space.anchor));
+  for (const IterDim& dim : space.dims) {
+    if (!dim.extent.is_static())
+      return unsupported("gemm needs sizes that are numbers, not {}", dim.extent.to_string());
+    if (dim.extent.is(0)) return unsupported("gemm has no blocks of dims without elements");
+  }
+  return {};
+}
+
+Result<Contraction> contraction_at(const Graph& graph, const KernelSpace& space,
+                                   std::vector<IndexExpr> index) {
+  Contraction contraction;
+  const std::vector<Type> operands = graph.operand_types(space.anchor);
+  const AccessRelation relation =
+      access_of({graph.op(space.anchor), operands}, graph.result_types(space.anchor));
+  std::vector<IndexExpr> iters = index;
+  for (int d = space.parallel; d < static_cast<int>(space.dims.size()); ++d)
+    iters.push_back(IndexExpr::iter(d));
+  contraction.index = std::move(index);
+  for (size_t side = 0; side < 2; ++side) {
+    const Access& access = relation.operands[side].at(0);
+    std::vector<IndexExpr>& reads = contraction.reads[side];
+    for (const IndexExpr& expr : access.index) reads.push_back(expr.substitute(iters));
+    for (const Guard& guard : access.guards) {
+      const auto dim = std::ranges::find(access.index, guard.value);
+      if (dim == access.index.end() || guard.lower != 0 ||
+          guard.upper != operands[side].dim(static_cast<int>(dim - access.index.begin())))
+        contraction.has_holes[side] = true;
+    }
+    for (int d = 0; d < space.parallel; ++d)
+      contraction.sides[side].push_back(
+          std::ranges::any_of(reads, [&](const IndexExpr& expr) { return expr.mentions(d); }));
+  }
+  for (size_t d = 0; d < static_cast<size_t>(space.parallel); ++d)
+    if (!contraction.sides[0][d] && !contraction.sides[1][d] && !space.dims[d].extent.is(1))
+      return unsupported("points along dim {} share one sum", d);
+  return contraction;
+}
+
+}  // namespace
+
+KernelFacts::KernelFacts(KernelBody made_of) : KernelFacts(std::move(made_of), 0) {
+  hash = kernel_hash(body);
+}
+
+KernelFacts::KernelFacts(KernelBody made_of, uint64_t known_hash)
+    : body(std::move(made_of)),
+      hash(known_hash),
+      nodes(computing_nodes(body.graph)),
+      space(space_of(body)),
+      contraction(Contraction()) {
+  if (std::ranges::all_of(nodes, [&](NodeId n) { return has_points(body.graph.opcode(n)); }))
+    work = work_of(body);
+  if (work.statements > kMaxStatements) {
+    contraction = check_work(work).error();
+    return;
+  }
+  Walk walk(*this);
+  walk.run();
+  if (Status good = check_contraction(body.graph, space); !good.ok()) {
+    contraction = good.error();
+    return;
+  }
+  Result<Place> place = walk.place_of_anchor();
+  if (place.ok())
+    contraction = contraction_at(body.graph, space, std::move(place->index));
+  else
+    contraction = place.error();
+}
+
+double KernelFacts::contiguity(int dim) const {
+  double bytes = 0;
+  for (const Array& array : arrays)
+    if (array.stride[static_cast<size_t>(dim)] == 1) bytes += array.bytes;
+  return bytes;
+}
+
+}  // namespace hone

@@ -1,0 +1,50 @@
+#include "plan/planned_kernels.h"
+
+#include <set>
+
+#include "plan/planned.h"
+
+namespace hone {
+namespace {
+
+class Kernels {
+ public:
+  explicit Kernels(const Plan& whole) : whole_(whole) {}
+
+  Status add(const Graph& graph, const Plan& plan) {
+    const PlannedGraph frame = HONE_TRY(planned(plan, graph));
+    const Users users(*frame.graph);
+    for (const Step& step : frame.steps) {
+      if (!names_.insert(step.name).second) {
+        by_name_.erase(step.name);
+        continue;
+      }
+      if (!step.is_kernel || step.writes.empty()) continue;
+      KernelBody body = body_of(frame, users, step);
+      const uint64_t hash = kernel_hash(body);
+      const auto schedule = whole_.schedule.find(hash);
+      if (schedule != whole_.schedule.end())
+        by_name_.emplace(step.name, PlannedKernel{std::move(body), hash, &schedule->second});
+    }
+    for (const RegionRef& region : regions_of(graph))
+      HONE_TRY(add(*region.graph, plan.region.at(region.key)));
+    return {};
+  }
+
+  std::map<std::string, PlannedKernel> take() && { return std::move(by_name_); }
+
+ private:
+  const Plan& whole_;
+  std::set<std::string> names_;
+  std::map<std::string, PlannedKernel> by_name_;
+};
+
+}  // namespace
+
+Result<std::map<std::string, PlannedKernel>> planned_kernels(const Graph& graph, const Plan& plan) {
+  Kernels kernels(plan);
+  HONE_TRY(kernels.add(graph, plan));
+  return std::move(kernels).take();
+}
+
+}  // namespace hone

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "kernel/kernel_body.h"
+#include "plan/plan.h"
+
+namespace hone {
+
+// A kernel that a command of a plan launches.
+struct PlannedKernel {
+  KernelBody body;
+  uint64_t hash = 0;
+  const Schedule* schedule = nullptr;  // of the plan, which lives as long
+};
+
+// The kernels of a complete plan and of its regions, by the names of their commands. A name that
+// several regions use is left out.
+Result<std::map<std::string, PlannedKernel>> planned_kernels(const Graph& graph, const Plan& plan);
+
+}  // namespace hone
