@@ -102,7 +102,7 @@ void price_schedule(benchmark::State& state) {
   std::vector<Schedule> schedules;
   while (schedules.size() < 256) {
     Schedule schedule = random_schedule(body, target, rng);
-    const bool is_chain = schedule.algorithm == Algorithm::chain;
+    const bool is_chain = schedule.algorithm() == Algorithm::chain;
     if (is_chain == is_chains) schedules.push_back(std::move(schedule));
   }
   size_t next = 0;

@@ -37,8 +37,8 @@ AnalyticKernel::AnalyticKernel(std::shared_ptr<const KernelFacts> facts, Target 
 void AnalyticKernel::price(std::span<const Schedule> schedules, double limit,
                            std::span<double> seconds) {
   for (size_t i = 0; i < schedules.size(); ++i)
-    seconds[i] = schedules[i].algorithm == Algorithm::chain ? chain_seconds(schedules[i])
-                                                            : whole_.seconds(schedules[i], limit);
+    seconds[i] = schedules[i].algorithm() == Algorithm::chain ? chain_seconds(schedules[i])
+                                                              : whole_.seconds(schedules[i], limit);
 }
 
 // A chain costs what its stages do, each as often as there are blocks. Stages come one after
@@ -47,7 +47,7 @@ double AnalyticKernel::chain_seconds(const Schedule& chain) {
   Cut& cut = cut_of(chain);
   double block = 0;
   for (size_t s = 0; s < cut.size(); ++s)
-    block += stage_price(cut[s], chain).seconds(chain.stages[s]);
+    block += stage_price(cut[s], chain).seconds(chain.get<ChainFields>().stages[s]);
   const Blocks blocks = blocks_of(facts_->body, chain);
   const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
   const double seconds = block * blocks.count * shares / blocks.divided;
@@ -59,7 +59,7 @@ AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
     cuts_.clear();
     kept_ = 0;
   }
-  CutKey key = {chain.keep, chain.order};
+  CutKey key = {chain.get<ChainFields>().keep, chain.order};
   std::ranges::sort(key.second);
   const auto [at, is_new] = cuts_.try_emplace(std::move(key));
   if (is_new) {

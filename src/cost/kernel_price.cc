@@ -217,7 +217,7 @@ KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
         std::max(nest.tile[l] / lanes / filled, 1.0) * std::ceil(lanes / vector_);
   }
   for (size_t l = 0; l < loops_.size(); ++l) nest.block[l] = std::max(loops_[l].extent, 1.0);
-  if (schedule.algorithm == Algorithm::gemm)
+  if (schedule.algorithm() == Algorithm::gemm)
     add_gemm(schedule, nest);
   else
     add_nest(schedule, nest);
@@ -231,7 +231,8 @@ void KernelPrice::add_nest(const Schedule& schedule, Nest& nest) const {
     const auto l = static_cast<size_t>(loop);
     return std::max(loops_[l].extent, 1.0) / nest.tile[l];
   };
-  const auto row = static_cast<size_t>(schedule.row);
+  const auto* own = schedule.if_is<NestFields>();  // generic kernels have none
+  const auto row = static_cast<size_t>(own == nullptr ? 0 : own->row);
   for (int i = 0; i < parallel_; ++i) {
     // Generic kernels have no order.
     const int dim = schedule.order.empty() ? i : schedule.order[static_cast<size_t>(i)];
@@ -259,13 +260,14 @@ void KernelPrice::add_nest(const Schedule& schedule, Nest& nest) const {
 }
 
 void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
+  const GemmFields& own = schedule.get<GemmFields>();
   const auto extent = [&](int dim) {
     return std::max(loops_[static_cast<size_t>(dim)].extent, 1.0);
   };
   // A result's dim without a block has one tile in it, a reduction's all.
   for (int dim = 0; dim < static_cast<int>(loops_.size()); ++dim) {
     const auto d = static_cast<size_t>(dim);
-    const double count = static_cast<double>(tile_of(schedule.block, dim));
+    const double count = static_cast<double>(tile_of(own.block, dim));
     const double least = loops_[d].is_result ? nest.tile[d] : extent(dim);
     nest.block[d] = count > 1 ? std::min(count, extent(dim)) : least;
     if (loops_[d].is_result) nest.block[d] = std::max(nest.block[d], least);
@@ -285,7 +287,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     nest.known[static_cast<size_t>(dim)] = static_cast<uint8_t>(nest.count);
   for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim) nest.add(dim, block(dim));
 
-  nest.packings = {schedule.pack_lhs, schedule.pack_rhs};
+  nest.packings = {own.pack_lhs, own.pack_rhs};
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;
@@ -539,7 +541,7 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
 }
 
 KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
-  HONE_CHECK(schedule.algorithm != Algorithm::chain, "a chain is priced as one nest");
+  HONE_CHECK(schedule.algorithm() != Algorithm::chain, "a chain is priced as one nest");
   const Nest nest = nest_of(schedule);
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   double shared = 1;  // registers of what sums side by side have in common

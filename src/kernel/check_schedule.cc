@@ -28,19 +28,19 @@ class ScheduleCheck {
         target_(target) {}
 
   Status run() const {
-    if (schedule_.algorithm == Algorithm::generic) return generic();
+    const Algorithm algorithm = schedule_.algorithm();
+    if (algorithm == Algorithm::generic) return generic();
     for (NodeId node : facts_.nodes)
       if (!has_points(graph_.opcode(node)))
         return unsupported("{} is built by the generic algorithm only", graph_.describe(node));
     if (schedule_.threads > 0 && has_sub_byte_output())
       return unsupported("threads would share bytes of an output");
-    if (schedule_.algorithm == Algorithm::chain) return chain();
-    if (!schedule_.keep.empty() || !schedule_.stages.empty())
-      return bad_input("only a chain has stages");
+    if (algorithm == Algorithm::chain) return chain(schedule_.get<ChainFields>());
     HONE_TRY(order());
     HONE_TRY(tiles());
     HONE_TRY(code());
-    return schedule_.algorithm == Algorithm::nest ? nest() : gemm();
+    return algorithm == Algorithm::nest ? nest(schedule_.get<NestFields>())
+                                        : gemm(schedule_.get<GemmFields>());
   }
 
  private:
@@ -104,7 +104,8 @@ class ScheduleCheck {
     for (const Tile& unroll : schedule_.unroll) statements *= 2 * static_cast<double>(unroll.count);
     for (const Tile& lanes : schedule_.lanes)
       statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
-    for (size_t i = 0; i < schedule_.block.size(); ++i) statements *= 2;
+    if (const auto* own = schedule_.if_is<GemmFields>())
+      for (size_t i = 0; i < own->block.size(); ++i) statements *= 2;
     return statements;
   }
 
@@ -117,35 +118,31 @@ class ScheduleCheck {
     return {};
   }
 
-  Status nest() const {
+  Status nest(const NestFields& own) const {
     HONE_TRY(check_work(facts_.work));
-    if (!schedule_.block.empty() || schedule_.pack_lhs != Packing::no ||
-        schedule_.pack_rhs != Packing::no)
-      return bad_input("a nest has no blocks and packs nothing");
-    if (schedule_.row < 0 || schedule_.row > space_.parallel)
-      return bad_input("a row of {} of {} dims", schedule_.row, space_.parallel);
-    if (schedule_.row > 0 && schedule_.row < schedule_.threads)
+    if (own.row < 0 || own.row > space_.parallel)
+      return bad_input("a row of {} of {} dims", own.row, space_.parallel);
+    if (own.row > 0 && own.row < schedule_.threads)
       return bad_input("threads divide {} loops, a row is inside of {}", schedule_.threads,
-                       schedule_.row);
+                       own.row);
     return {};
   }
 
-  Status gemm() const {
+  Status gemm(const GemmFields& own) const {
     if (!facts_.contraction.ok()) return facts_.contraction.error();
-    if (schedule_.row != 0) return bad_input("gemm has no rows of {} dims", schedule_.row);
     for (const std::vector<Tile>* tiles : {&schedule_.lanes, &schedule_.unroll})
       for (const Tile& tile : *tiles)
         if (tile.dim >= space_.parallel)
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
-    HONE_TRY(blocks());
-    return fits(HONE_TRY(scratch()), "packed operands");
+    HONE_TRY(blocks(own));
+    return fits(HONE_TRY(scratch(own)), "packed operands");
   }
 
-  Status blocks() const {
+  Status blocks(const GemmFields& own) const {
     int reduced = 0;
-    for (const Tile& block : schedule_.block) {
+    for (const Tile& block : own.block) {
       HONE_TRY(tile(block, "a block"));
-      if (std::ranges::count(schedule_.block, block.dim, &Tile::dim) > 1)
+      if (std::ranges::count(own.block, block.dim, &Tile::dim) > 1)
         return bad_input("dim {} has two blocks", block.dim);
       if (block.count < 1) return bad_input("a block of {} points", block.count);
       if (block.dim >= space_.parallel) {
@@ -161,7 +158,7 @@ class ScheduleCheck {
   }
 
   // Bytes that a gemm takes.
-  Result<double> scratch() const {
+  Result<double> scratch(const GemmFields& own) const {
     const Contraction& contraction = *facts_.contraction;
     auto bytes = [&](const std::vector<bool>& dims, int64_t depth) {
       const BlockShape shape = block_shape(schedule_, space_, dims);
@@ -171,7 +168,7 @@ class ScheduleCheck {
     const int64_t depth = block_depth(schedule_, space_);
     double all = 0;
     for (size_t side = 0; side < 2; ++side) {
-      const Packing packing = side == 0 ? schedule_.pack_lhs : schedule_.pack_rhs;
+      const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
       if (packing == Packing::panels) all += bytes(contraction.sides[side], depth);
       if (packing != Packing::window) continue;
       double elements = kMaxBytes;
@@ -193,26 +190,22 @@ class ScheduleCheck {
     return over_limit("{:.3g} bytes of {} do not fit the largest cache", bytes, what);
   }
 
-  Status chain() const {
-    const Schedule plain;
-    if (schedule_.lanes != plain.lanes || schedule_.unroll != plain.unroll ||
-        schedule_.row != plain.row || schedule_.pack_lhs != plain.pack_lhs ||
-        schedule_.pack_rhs != plain.pack_rhs)
-      return bad_input("a chain has tiles, rows and packing in its stages only");
+  Status chain(const ChainFields& own) const {
+    if (!schedule_.lanes.empty() || !schedule_.unroll.empty())
+      return bad_input("a chain has tiles in its stages only");
     if (body_.in_place) return unsupported("an update in place is no chain");
     if (!graph_.donations().empty())
       return unsupported("a chain whose result lies in what it reads");
-    if (schedule_.keep.empty()) return bad_input("a chain that keeps nothing");
-    if (schedule_.stages.size() != schedule_.keep.size() + 1)
-      return bad_input("{} stages, where {} values are kept", schedule_.stages.size(),
-                       schedule_.keep.size());
+    if (own.keep.empty()) return bad_input("a chain that keeps nothing");
+    if (own.stages.size() != own.keep.size() + 1)
+      return bad_input("{} stages, where {} values are kept", own.stages.size(), own.keep.size());
     if (schedule_.threads < 0 || schedule_.threads > std::ssize(schedule_.order))
       return bad_input("threads divide {} of {} loops", schedule_.threads, schedule_.order.size());
     const std::vector<Stage> stages = HONE_TRY(stages_of(body_, schedule_));
     double bytes = 0, statements = 0;
     for (size_t i = 0; i < stages.size(); ++i) {
       Status good = repetition(stages[i]);
-      if (good.ok()) good = stage(stages[i], schedule_.stages[i], statements, bytes);
+      if (good.ok()) good = stage(stages[i], own.stages[i], statements, bytes);
       if (!good.ok()) return std::move(good).error().within(fmt::format("stage {}", i));
       double kept = i + 1 < stages.size() ? kMaxBytes : 0;
       for (int64_t points : stages[i].body.window) kept *= static_cast<double>(points);
@@ -241,14 +234,14 @@ class ScheduleCheck {
 
   Status stage(const Stage& stage, const Schedule& schedule, double& statements,
                double& bytes) const {
-    if (schedule.algorithm != Algorithm::nest && schedule.algorithm != Algorithm::gemm)
+    if (schedule.algorithm() != Algorithm::nest && schedule.algorithm() != Algorithm::gemm)
       return unsupported("a stage is a nest or a gemm");
     if (schedule.threads != 0) return unsupported("a stage runs on one thread");
     const ScheduleFacts facts(stage.body);
     const ScheduleCheck alone(stage.body, facts, schedule, target_);
     HONE_TRY(alone.run());
     statements += alone.unrolled();
-    if (schedule.algorithm == Algorithm::gemm) bytes += HONE_TRY(alone.scratch());
+    if (const auto* gemm = schedule.if_is<GemmFields>()) bytes += HONE_TRY(alone.scratch(*gemm));
     return {};
   }
 

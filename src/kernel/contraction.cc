@@ -19,8 +19,9 @@ int64_t register_tile(const Schedule& schedule, int dim) {
 
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim) {
   const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.value();
-  const auto block = std::ranges::find(schedule.block, dim, &Tile::dim);
-  const bool is_named = block != schedule.block.end();
+  const std::vector<Tile>& blocks = schedule.get<GemmFields>().block;
+  const auto block = std::ranges::find(blocks, dim, &Tile::dim);
+  const bool is_named = block != blocks.end();
   if (dim >= space.parallel) return is_named ? std::min(block->count, extent) : extent;
   const int64_t tile = register_tile(schedule, dim);
   const int64_t most = (extent + tile - 1) / tile * tile;
@@ -63,7 +64,7 @@ Result<std::vector<int64_t>> window_of(const Contraction& contraction, const Ker
 }
 
 bool blocks_reduction(const Schedule& schedule, const KernelSpace& space) {
-  return std::ranges::any_of(schedule.block, [&](const Tile& block) {
+  return std::ranges::any_of(schedule.get<GemmFields>().block, [&](const Tile& block) {
     return block.dim >= space.parallel &&
            cache_block(schedule, space, block.dim) <
                space.dims[static_cast<size_t>(block.dim)].extent.value();

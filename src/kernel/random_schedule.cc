@@ -16,27 +16,30 @@ class ScheduleDraw {
   ScheduleDraw(const KernelSpace& space, Rng& rng) : space_(space), rng_(rng) {}
 
   Schedule nest() {
-    Schedule schedule = loops(Algorithm::nest);
-    if (rng_.chance(0.4)) schedule.row = static_cast<int>(rng_.between(0, space_.parallel));
+    Schedule schedule = loops();
+    NestFields& own = schedule.own.emplace<NestFields>();
+    if (rng_.chance(0.4)) own.row = static_cast<int>(rng_.between(0, space_.parallel));
     return schedule;
   }
 
   // Tiles of the results' dims, blocks of whole tiles, and one block of the reduction.
   Schedule gemm() {
-    Schedule schedule = loops(Algorithm::gemm);
+    Schedule schedule = loops();
+    GemmFields own;
     const auto is_reduced = [&](const Tile& tile) { return tile.dim >= space_.parallel; };
     std::erase_if(schedule.lanes, is_reduced);
     std::erase_if(schedule.unroll, is_reduced);
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (rng_.chance(0.5))
-        schedule.block.push_back(
+        own.block.push_back(
             {dim, register_tile(schedule, dim) * rng_.between(1, rng_.chance(0.4) ? 48 : 4)});
     if (dims() > space_.parallel && rng_.chance(0.5)) {
       const int dim = static_cast<int>(rng_.between(space_.parallel, dims() - 1));
-      schedule.block.push_back({dim, size(dim, 64)});
+      own.block.push_back({dim, size(dim, 64)});
     }
-    schedule.pack_lhs = packing();
-    schedule.pack_rhs = packing();
+    own.pack_lhs = packing();
+    own.pack_rhs = packing();
+    schedule.own = std::move(own);
     return schedule;
   }
 
@@ -48,9 +51,8 @@ class ScheduleDraw {
     return rng_.between(1, std::clamp<int64_t>(extent, 1, most));
   }
 
-  Schedule loops(Algorithm algorithm) {
+  Schedule loops() {
     Schedule schedule = plain_nest(space_.parallel);
-    schedule.algorithm = algorithm;
     if (rng_.chance(0.5)) rng_.shuffle(schedule.order);
     if (rng_.chance(0.6)) schedule.threads = static_cast<int>(rng_.between(0, space_.parallel));
     if (dims() == 0) return schedule;
@@ -99,20 +101,21 @@ std::vector<int64_t> random_keep(const KernelBody& body, std::vector<int64_t> ke
 // It may not fit the body.
 Schedule random_chain(const KernelBody& body, const Target& target, Rng& rng) {
   const Result<Schedule> simplest = simplest_chain(body);
-  Schedule chain = simplest.ok() ? *simplest : Schedule{.algorithm = Algorithm::chain};
-  chain.keep = random_keep(body, std::move(chain.keep), rng);
+  Schedule chain = simplest.ok() ? *simplest : Schedule{.own = ChainFields()};
+  ChainFields& own = chain.get<ChainFields>();
+  own.keep = random_keep(body, std::move(own.keep), rng);
   if (!simplest.ok())
     for (int dim = 0; dim < body.graph.type(body.graph.outputs()[0]).rank(); ++dim)
       chain.order.push_back(dim);
   rng.shuffle(chain.order);
   std::erase_if(chain.order, [&](int) { return rng.chance(0.3); });
-  chain.block.clear();
-  for (int dim : chain.order) chain.block.push_back({dim, rng.between(1, 8)});
+  own.block.clear();
+  for (int dim : chain.order) own.block.push_back({dim, rng.between(1, 8)});
   chain.threads = static_cast<int>(rng.between(0, std::ssize(chain.order)));
-  chain.stages.clear();
+  own.stages.clear();
   const Result<std::vector<Stage>> stages = stages_of(body, chain);
   if (!stages.ok()) return chain;
-  for (const Stage& stage : *stages) chain.stages.push_back(random_stage(stage.body, target, rng));
+  for (const Stage& stage : *stages) own.stages.push_back(random_stage(stage.body, target, rng));
   return chain;
 }
 

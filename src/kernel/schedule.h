@@ -2,24 +2,26 @@
 
 #include <cstdint>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace hone {
 
-// How a kernel is carried out.
+// How a kernel is carried out: a row of algorithms.def each.
 enum class Algorithm : uint8_t {
-  generic,  // of a single op, one point after another: serves every op
-  nest,     // of a fused group: loops over the results' elements, everything else computed there
-  gemm,     // of a group around one contraction: packed panels, a register tile, an epilogue
-  chain,    // of a group in stages, block by block: what they pass on stays in scratch
+#define HONE_ALGORITHM(member, ...) member,
+#include "kernel/algorithms.def"
 };
 std::string_view name(Algorithm algorithm);
+inline constexpr Algorithm kAlgorithms[] = {
+#define HONE_ALGORITHM(member, ...) Algorithm::member,
+#include "kernel/algorithms.def"
+};
 
 // How an operand gets into scratch before a block of a gemm.
 enum class Packing : uint8_t {
-  no,      // it is read where it lies
-  panels,  // what each register tile needs, in the order in which it does
-  window,  // the part that the block needs, each element once, with its padding
+#define HONE_PACKING(member, doc) member,
+#include "kernel/algorithms.def"
 };
 std::string_view name(Packing packing);
 
@@ -30,39 +32,92 @@ struct Tile {
   bool operator==(const Tile&) const = default;
 };
 
+// ---- What each algorithm adds to a schedule: NestFields, GemmFields, ... ------------------------
+
+struct Schedule;
+
+#define HONE_FIELD(type, member, initial, ...) type member initial;
+#define HONE_ALGORITHM(algorithm, Fields, doc, fields) \
+  struct Fields {                                      \
+    fields bool operator==(const Fields&) const;       \
+  };
+#include "kernel/algorithms.def"
+
+template <class Nothing, class... Fields>
+struct VariantOf {
+  using type = std::variant<Fields...>;
+};
+using AlgorithmFields = VariantOf<void
+#define HONE_ALGORITHM(member, Fields, ...) , Fields
+#include "kernel/algorithms.def"
+                                  >::type;
+
 // Dims are numbered as in the kernel's space (space_of): first the dims of the results, then those
 // of the anchor's reduction. Where a count does not divide its dim, the last tile is smaller.
+// A product in register tiles of 14 x 32: {.order = {0, 1}, .lanes = {{1, 32}}, .unroll = {{0,
+// 14}}, .own = GemmFields{.block = {{0, 28}}}}.
 struct Schedule {
-  Algorithm algorithm = Algorithm::generic;
-  // ---- nest and gemm
   std::vector<int> order = {};    // the dims of the results, from outside in
   int threads = 0;                // so many of the outermost loops are divided among threads
   std::vector<Tile> lanes = {};   // at most one: side by side in vector lanes
   std::vector<Tile> unroll = {};  // side by side in registers
-  // ---- nest
-  // Loops over the first `row` dims, tiles included, stand around those over the others. What
-  // depends on no other dim is computed once per row; sums and the like in a row run in the tiles
-  // of the other dims.
-  int row = 0;
-  // ---- gemm
-  // Points that stay in a cache: of a result's dim whole tiles (one, if it has no block), of the
-  // reduction, along one dim at most, any number (all, if it has no block).
-  std::vector<Tile> block = {};
-  Packing pack_lhs = Packing::no;
-  Packing pack_rhs = Packing::no;
-  // ---- chain (stages.h): `order` and `block` have the dims that it takes in blocks.
-  // The nodes whose results stages leave in scratch for later ones, counted among those of the body
-  // that compute, in ascending order. The last stage computes the results.
-  std::vector<int64_t> keep = {};
-  std::vector<Schedule> stages = {};  // one per stage: nests and gemms on one thread
+  AlgorithmFields own = {};       // the algorithm, and what it adds
   static constexpr size_t kMaxStages = 64;
+
+  Algorithm algorithm() const { return static_cast<Algorithm>(own.index()); }
+  // Null: the schedule is of another algorithm.
+  template <class Fields>
+  const Fields* if_is() const {
+    return std::get_if<Fields>(&own);
+  }
+  template <class Fields>
+  Fields* if_is() {
+    return std::get_if<Fields>(&own);
+  }
+  template <class Fields>
+  Fields& get() {
+    return std::get<Fields>(own);
+  }
+  template <class Fields>
+  const Fields& get() const {
+    return std::get<Fields>(own);
+  }
 
   bool operator==(const Schedule&) const = default;
 };
 
+#define HONE_ALGORITHM(member, Fields, ...) \
+  inline bool Fields::operator==(const Fields&) const = default;
+#include "kernel/algorithms.def"
+
+// The default fields of an algorithm.
+AlgorithmFields fields_of(Algorithm algorithm);
+
+// Calls f(name, field) for each field that the algorithm adds, in the order of its text.
+template <class AnySchedule, class F>
+void each_own_field(AnySchedule& schedule, const F& f) {
+  switch (schedule.algorithm()) {
+#define HONE_FIELD(type, member, ...) f(std::string_view(#member), own.member);
+#define HONE_ALGORITHM(algorithm, Fields, doc, fields)            \
+  case Algorithm::algorithm: {                                    \
+    [[maybe_unused]] auto& own = schedule.template get<Fields>(); \
+    fields break;                                                 \
+  }
+#include "kernel/algorithms.def"
+  }
+}
+
+// The same for all fields that the schedule has.
+template <class AnySchedule, class F>
+void each_field(AnySchedule& schedule, const F& f) {
+#define HONE_SHARED_FIELD(member, ...) f(std::string_view(#member), schedule.member);
+#include "kernel/algorithms.def"
+  each_own_field(schedule, f);
+}
+
 // The simplest nest of results with so many dims: one point after another, in order.
 inline Schedule plain_nest(int rank) {
-  Schedule nest = {.algorithm = Algorithm::nest};
+  Schedule nest = {.own = NestFields()};
   for (int dim = 0; dim < rank; ++dim) nest.order.push_back(dim);
   return nest;
 }

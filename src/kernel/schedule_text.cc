@@ -1,7 +1,10 @@
 #include "kernel/schedule_text.h"
 
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <variant>
 
 #include "base/text.h"
 
@@ -9,18 +12,27 @@ namespace hone {
 
 std::string_view name(Algorithm algorithm) {
   switch (algorithm) {
-#define HONE_ALGORITHM(member, doc) \
+#define HONE_ALGORITHM(member, ...) \
   case Algorithm::member: return #member;
-#include "kernel/schedule.def"
+#include "kernel/algorithms.def"
   }
   return "";
+}
+
+AlgorithmFields fields_of(Algorithm algorithm) {
+  switch (algorithm) {
+#define HONE_ALGORITHM(member, Fields, ...) \
+  case Algorithm::member: return Fields();
+#include "kernel/algorithms.def"
+  }
+  return {};
 }
 
 std::string_view name(Packing packing) {
   switch (packing) {
 #define HONE_PACKING(member, doc) \
   case Packing::member: return #member;
-#include "kernel/schedule.def"
+#include "kernel/algorithms.def"
   }
   return "";
 }
@@ -32,7 +44,6 @@ constexpr int64_t kMaxTile = int64_t{1} << 31;  // points
 
 // ---- Printing ----------------------------------------------------------------------------------
 
-std::string text_of(Algorithm algorithm) { return std::string(name(algorithm)); }
 std::string text_of(Packing packing) { return std::string(name(packing)); }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(int number) { return fmt::format("{}", number); }
@@ -48,12 +59,16 @@ std::string text_of(const std::vector<T>& list) {
 
 // ---- Parsing -----------------------------------------------------------------------------------
 
+// Fields may stand before the algorithm that has them, so they wait for the closing brace. Fields
+// of one name have one type.
 class ScheduleParser {
  public:
   explicit ScheduleParser(TextParser& text) : text_(text) {}
 
   Status schedule(Schedule& schedule, bool is_stage) {
     HONE_TRY(text_.expect("{"));
+    std::optional<Algorithm> algorithm;
+    OwnFields own;
     std::set<std::string_view> seen;
     do {
       const Token word = text_.peek();
@@ -63,33 +78,64 @@ class ScheduleParser {
         return text_.at(word, bad_input("{} is decided twice", word.text));
       if (is_stage && word.is("stages"))
         return text_.at(word, bad_input("a stage has no stages of its own"));
-      HONE_TRY(field(schedule, word));
+      HONE_TRY(field(schedule, algorithm, own, word));
     } while (text_.eat(","));
-    if (!seen.contains("algorithm")) return text_.expected("the field 'algorithm'");
+    if (!algorithm) return text_.expected("the field 'algorithm'");
+    HONE_TRY(take_own(schedule, *algorithm, own));
     return text_.expect("}");
   }
 
  private:
-  Status field(Schedule& schedule, const Token& word) {
-#define HONE_SCHEDULE_FIELD(member, ...) \
-  if (word.is(#member)) {                \
-    HONE_TRY(text_.expect("="));         \
-    return read(schedule.member);        \
+  using OwnField =
+      std::variant<int, Packing, std::vector<Tile>, std::vector<int64_t>, std::vector<Schedule>>;
+  using OwnFields = std::map<std::string_view, std::pair<Token, OwnField>>;
+
+  Status field(Schedule& schedule, std::optional<Algorithm>& algorithm, OwnFields& own,
+               const Token& word) {
+    if (word.is("algorithm")) {
+      HONE_TRY(text_.expect("="));
+      return read(algorithm.emplace());
+    }
+#define HONE_SHARED_FIELD(member, ...) \
+  if (word.is(#member)) {              \
+    HONE_TRY(text_.expect("="));       \
+    return read(schedule.member);      \
   }
-#include "kernel/schedule.def"
+#define HONE_FIELD(type, member, ...)        \
+  if (word.is(#member)) {                    \
+    HONE_TRY(text_.expect("="));             \
+    OwnField& value = own[word.text].second; \
+    own[word.text].first = word;             \
+    return read(value.emplace<type>());      \
+  }
+#define HONE_ALGORITHM(member, Fields, doc, fields) fields
+#include "kernel/algorithms.def"
     std::vector<std::string_view> names;
     for (const DecisionInfo& each : schedule_fields()) names.push_back(each.name);
     return text_.at(word, bad_input("a schedule has no field '{}'", excerpt(word.text))
                               .with_hint(did_you_mean(word.text, names)));
   }
 
+  Status take_own(Schedule& schedule, Algorithm algorithm, OwnFields& own) {
+    schedule.own = fields_of(algorithm);
+    each_own_field(schedule, [&]<class T>(std::string_view name, T& member) {
+      const auto found = own.find(name);
+      if (found == own.end()) return;
+      member = std::get<T>(std::move(found->second.second));
+      own.erase(found);
+    });
+    if (own.empty()) return {};
+    const auto& [word, value] = own.begin()->second;
+    return text_.at(word, bad_input("algorithm {} has no field '{}'", name(algorithm), word.text));
+  }
+
   Status read(Algorithm& algorithm) {
-#define HONE_ALGORITHM(member, doc) \
+#define HONE_ALGORITHM(member, ...) \
   if (text_.eat(#member)) {         \
     algorithm = Algorithm::member;  \
     return {};                      \
   }
-#include "kernel/schedule.def"
+#include "kernel/algorithms.def"
     return text_.expected("an algorithm");
   }
 
@@ -99,7 +145,7 @@ class ScheduleParser {
     packing = Packing::member;    \
     return {};                    \
   }
-#include "kernel/schedule.def"
+#include "kernel/algorithms.def"
     return text_.expected("'no', 'panels' or 'window'");
   }
 
@@ -143,19 +189,21 @@ class ScheduleParser {
 
 std::span<const DecisionInfo> schedule_fields() {
   static constexpr DecisionInfo rows[] = {
-#define HONE_SCHEDULE_FIELD(member, values, fallback, doc) {#member, "", values, fallback, doc},
-#include "kernel/schedule.def"
+      {"algorithm", "", "generic, nest, gemm or chain", "generic", "how the kernel is built"},
+#define HONE_SHARED_FIELD(member, values, fallback, doc) {#member, "", values, fallback, doc},
+#define HONE_FIELD(type, member, initial, values, fallback, doc) \
+  {#member, "", values, fallback, doc},
+#define HONE_ALGORITHM(member, Fields, doc, fields) fields
+#include "kernel/algorithms.def"
   };
   return rows;
 }
 
 std::string print(const Schedule& schedule) {
-  const Schedule standard;
-  std::string text;
-#define HONE_SCHEDULE_FIELD(member, values, fallback, doc)                            \
-  if (schedule.member != standard.member || #member == std::string_view("algorithm")) \
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", #member, text_of(schedule.member));
-#include "kernel/schedule.def"
+  std::string text = fmt::format("algorithm = {}", name(schedule.algorithm()));
+  each_field(schedule, [&]<class T>(std::string_view name, const T& value) {
+    if (value != T()) text += fmt::format(", {} = {}", name, text_of(value));
+  });
   return "{" + text + "}";
 }
 

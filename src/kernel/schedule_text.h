@@ -12,7 +12,7 @@
 
 namespace hone {
 
-// A row of schedule.def, or of the table of decisions (plan.h).
+// A row of algorithms.def, or of the table of decisions (plan.h).
 struct DecisionInfo {
   std::string_view name;      // "layout"
   std::string_view key;       // "%value"; empty: there is one for the plan

@@ -217,16 +217,17 @@ Result<std::vector<bool>> blocked_dims(const KernelBody& body, const Schedule& s
     if (is_blocked[static_cast<size_t>(dim)]) return bad_input("the order has dim {} twice", dim);
     is_blocked[static_cast<size_t>(dim)] = true;
   }
-  for (const Tile& block : schedule.block) {
+  const std::vector<Tile>& blocks = schedule.get<ChainFields>().block;
+  for (const Tile& block : blocks) {
     if (block.dim < 0 || block.dim >= rank || !is_blocked[static_cast<size_t>(block.dim)])
       return bad_input("a block along dim {}, which the order does not have", block.dim);
-    if (std::ranges::count(schedule.block, block.dim, &Tile::dim) > 1)
+    if (std::ranges::count(blocks, block.dim, &Tile::dim) > 1)
       return bad_input("dim {} has two blocks", block.dim);
     if (block.count < 1) return bad_input("a block of {} points", block.count);
   }
-  if (schedule.block.size() != schedule.order.size())
+  if (blocks.size() != schedule.order.size())
     return bad_input("the order has {} dims, there are blocks of {}", schedule.order.size(),
-                     schedule.block.size());
+                     blocks.size());
   return is_blocked;
 }
 
@@ -234,14 +235,15 @@ Result<std::vector<bool>> blocked_dims(const KernelBody& body, const Schedule& s
 
 int64_t block_points(const KernelBody& body, const Schedule& schedule, int dim) {
   const int64_t extent = body.graph.type(body.graph.outputs()[0]).dim(dim).value();
-  const auto block = std::ranges::find(schedule.block, dim, &Tile::dim);
-  return block == schedule.block.end() ? extent : std::min(block->count, extent);
+  const std::vector<Tile>& blocks = schedule.get<ChainFields>().block;
+  const auto block = std::ranges::find(blocks, dim, &Tile::dim);
+  return block == blocks.end() ? extent : std::min(block->count, extent);
 }
 
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule) {
   const Graph& graph = body.graph;
   HONE_TRY(check_static(graph));
-  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, schedule.keep));
+  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, schedule.get<ChainFields>().keep));
   const KeptPlaces places(body, kept, HONE_TRY(blocked_dims(body, schedule)));
   if (!places.not_in_blocks().empty())
     return unsupported("what is kept is not needed in blocks along dim {}",
@@ -323,11 +325,12 @@ Result<Schedule> simplest_chain(const KernelBody& body) {
   HONE_TRY(check_static(graph));
   const std::set<uint32_t> keep = values_to_keep(graph);
   if (keep.empty()) return unsupported("there is nothing to keep");
-  Schedule chain = {.algorithm = Algorithm::chain};
+  Schedule chain = {.own = ChainFields()};
+  ChainFields& own = chain.get<ChainFields>();
   const std::vector<NodeId> nodes = computing_nodes(graph);
   for (size_t i = 0; i < nodes.size(); ++i)
-    if (keep.contains(graph.result(nodes[i]).index)) chain.keep.push_back(static_cast<int64_t>(i));
-  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, chain.keep));
+    if (keep.contains(graph.result(nodes[i]).index)) own.keep.push_back(static_cast<int64_t>(i));
+  const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, own.keep));
   const Type type = graph.type(graph.outputs()[0]);
   std::vector<bool> is_blocked;
   for (int d = 0; d < type.rank(); ++d) is_blocked.push_back(!type.dim(d).is(1));
@@ -346,10 +349,10 @@ Result<Schedule> simplest_chain(const KernelBody& body) {
   for (int d = 0; d < type.rank(); ++d) {
     if (!is_blocked[static_cast<size_t>(d)]) continue;
     chain.order.push_back(d);
-    chain.block.push_back({d, 1});
+    own.block.push_back({d, 1});
   }
-  for (ValueId v : kept) chain.stages.push_back(plain_nest(graph.type(v).rank()));
-  chain.stages.push_back(plain_nest(type.rank()));
+  for (ValueId v : kept) own.stages.push_back(plain_nest(graph.type(v).rank()));
+  own.stages.push_back(plain_nest(type.rank()));
   HONE_TRY(check_schedule(body, chain, Target{}));
   return chain;
 }

@@ -50,11 +50,9 @@ Values values_of(const std::vector<Tile>& tiles) {
 }
 
 Values values_of(const std::vector<int64_t>& kept) {
-  return {kept.empty() ? "none" : kept.size() == 1 ? "one" : "several"};
+  return {kept.size() == 1 ? "one" : "several"};
 }
-Values values_of(const std::vector<Schedule>& stages) {
-  return {stages.empty() ? "none" : count(std::ssize(stages), 3)};
-}
+Values values_of(const std::vector<Schedule>& stages) { return {count(std::ssize(stages), 3)}; }
 
 Values values_of(const Layout& layout) {
   bool is_blocked = false;
@@ -72,15 +70,14 @@ Values values_of(const std::vector<std::string>& order) {
 
 Values known(std::string_view, bool) { return {"yes", "no"}; }
 Values known(std::string_view, Algorithm) {
-  return {
-#define HONE_ALGORITHM(member, doc) #member,
-#include "kernel/schedule.def"
-  };
+  Values names;
+  for (Algorithm each : kAlgorithms) names.emplace_back(name(each));
+  return names;
 }
 Values known(std::string_view, Packing) {
   return {
 #define HONE_PACKING(member, doc) #member,
-#include "kernel/schedule.def"
+#include "kernel/algorithms.def"
   };
 }
 Values known(std::string_view, int) { return {"0", "1", "2", "3 and more"}; }
@@ -95,8 +92,8 @@ Values known(std::string_view decision, const std::vector<Tile>&) {
   if (decision != in_schedule("lanes")) values.insert(values.end(), {"1", "3", "several"});
   return values;
 }
-Values known(std::string_view, const std::vector<int64_t>&) { return {"none", "one", "several"}; }
-Values known(std::string_view, const std::vector<Schedule>&) { return {"none", "2", "3 and more"}; }
+Values known(std::string_view, const std::vector<int64_t>&) { return {"one", "several"}; }
+Values known(std::string_view, const std::vector<Schedule>&) { return {"2", "3 and more"}; }
 Values known(std::string_view, const Layout&) { return {"row-major", "permuted", "blocked"}; }
 Values known(std::string_view, int64_t) { return {"0", "above 0"}; }
 Values known(std::string_view, const Plan&) { return {"planned"}; }
@@ -115,11 +112,14 @@ void each_kind(const F& f) {
       plain(what, member);
   };
   const Plan plan;
-  const Schedule schedule;
 #define HONE_DECISION(member, ...) unwrap(#member, plan.member);
 #include "plan/decisions.def"
-#define HONE_SCHEDULE_FIELD(member, ...) f(in_schedule(#member), schedule.member);
-#include "kernel/schedule.def"
+  f(in_schedule("algorithm"), Algorithm());
+  for (Algorithm algorithm : kAlgorithms) {
+    const Schedule schedule = {.own = fields_of(algorithm)};
+    each_field(schedule,
+               [&](std::string_view field, const auto& value) { f(in_schedule(field), value); });
+  }
 }
 
 }  // namespace
@@ -139,12 +139,15 @@ void DecisionCounts::add(const Plan& plan) {
     for (const std::string& one : values_of(value)) add(decision, one);
   };
   const auto add_fields = [&](const Schedule& schedule) {
-#define HONE_SCHEDULE_FIELD(member, ...) add_values(in_schedule(#member), schedule.member);
-#include "kernel/schedule.def"
+    add_values(in_schedule("algorithm"), schedule.algorithm());
+    each_field(schedule, [&](std::string_view field, const auto& value) {
+      add_values(in_schedule(field), value);
+    });
   };
   const auto add_schedule = [&](const Schedule& schedule) {
     add_fields(schedule);
-    for (const Schedule& stage : schedule.stages) add_fields(stage);
+    if (const auto* chain = schedule.if_is<ChainFields>())
+      for (const Schedule& stage : chain->stages) add_fields(stage);
   };
   const auto add_decision = [&]<class T>(std::string_view what, const T& member) {
     if constexpr (std::is_same_v<T, std::vector<Group>>) {

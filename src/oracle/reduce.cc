@@ -345,27 +345,47 @@ class Reducer {
     };
     try_one(Schedule());
     change([](Schedule& s) { std::iota(s.order.begin(), s.order.end(), 0); });
-    const Schedule plain;
-#define HONE_SCHEDULE_FIELD(member, ...)                                                \
-  if (#member != std::string_view("algorithm") && #member != std::string_view("order")) \
-    change([&](Schedule& s) { s.member = plain.member; });
-#include "kernel/schedule.def"
-    for (auto tiles : {&Schedule::lanes, &Schedule::unroll, &Schedule::block})
-      for (size_t i = (now().*tiles).size(); i-- > 0;) {
-        change(
-            [&](Schedule& s) { (s.*tiles).erase((s.*tiles).begin() + static_cast<int64_t>(i)); });
-        for (bool is_smaller = true; is_smaller && i < (now().*tiles).size();) {
-          const int64_t before = (now().*tiles)[i].count;
-          change([&](Schedule& s) { (s.*tiles)[i].count = before / 2; });
-          is_smaller = i < (now().*tiles).size() && (now().*tiles)[i].count < before;
+    std::vector<std::string_view> fields;
+    each_field(now(), [&](std::string_view field, const auto&) { fields.push_back(field); });
+    for (std::string_view field : fields)
+      if (field != "order")
+        change([&](Schedule& s) {
+          each_field(s, [&]<class T>(std::string_view each, T& value) {
+            if (each == field) value = T();
+          });
+        });
+    for (size_t t = 0; t < tile_lists(best_.plan.schedule.at(hash)).size(); ++t) {
+      const auto tiles = [&](Schedule& s) -> std::vector<Tile>& { return *tile_lists(s)[t]; };
+      const auto tiles_now = [&]() -> std::vector<Tile>& {
+        return tiles(best_.plan.schedule.at(hash));
+      };
+      for (size_t i = tiles_now().size(); i-- > 0;) {
+        change([&](Schedule& s) { tiles(s).erase(tiles(s).begin() + static_cast<int64_t>(i)); });
+        for (bool is_smaller = true; is_smaller && i < tiles_now().size();) {
+          const int64_t before = tiles_now()[i].count;
+          change([&](Schedule& s) { tiles(s)[i].count = before / 2; });
+          is_smaller = i < tiles_now().size() && tiles_now()[i].count < before;
         }
       }
-    for (size_t i = 0; i < now().stages.size(); ++i)
+    }
+    const auto* chain = now().if_is<ChainFields>();
+    const size_t stages = chain == nullptr ? 0 : chain->stages.size();
+    for (size_t i = 0; i < stages; ++i)
       change([&](Schedule& s) {
-        s.stages[i] = {.algorithm = Algorithm::nest, .order = s.stages[i].order};
+        Schedule& stage = s.get<ChainFields>().stages[i];
+        stage = {.order = stage.order, .own = NestFields()};
       });
-    for (auto count : {&Schedule::threads, &Schedule::row})
-      if (now().*count > 1) change([&](Schedule& s) { s.*count = 1; });
+    if (now().threads > 1) change([](Schedule& s) { s.threads = 1; });
+    if (const auto* nest = now().if_is<NestFields>(); nest != nullptr && nest->row > 1)
+      change([](Schedule& s) { s.get<NestFields>().row = 1; });
+  }
+
+  static std::vector<std::vector<Tile>*> tile_lists(Schedule& schedule) {
+    std::vector<std::vector<Tile>*> lists;
+    each_field(schedule, [&]<class T>(std::string_view, T& value) {
+      if constexpr (std::is_same_v<T, std::vector<Tile>>) lists.push_back(&value);
+    });
+    return lists;
   }
 
   DifferentialCase best_;

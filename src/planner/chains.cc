@@ -38,18 +38,18 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
   if (!simplest.ok()) return std::optional<PricedSchedule>();
   const std::vector<bool> rows = has_rows(body, *simplest);
   const std::unique_ptr<PricedKernel> price = chooser.cost().kernel(facts, chooser.threads());
-  PricedSchedule best;
+  std::optional<PricedSchedule> best;
   const auto consider = [&](Schedule chain) -> Status {
     const Result<std::vector<Stage>> stages = stages_of(body, chain);
-    chain.stages.clear();
+    ChainFields& own = chain.get<ChainFields>();
+    own.stages.clear();
     for (const Stage& stage : *stages) {
       const PricedSchedule* best_of_stage = HONE_TRY(chooser.choose(stage.body));
-      chain.stages.push_back(best_of_stage->schedule);
+      own.stages.push_back(best_of_stage->schedule);
     }
     if (!check_schedule(body, chain, chooser.target()).ok()) return {};
     const double seconds = price->seconds(chain);
-    const bool is_first = best.schedule.stages.empty();
-    if (is_first || seconds < best.seconds) best = {std::move(chain), seconds};
+    if (!best || seconds < best->seconds) best = {std::move(chain), seconds};
     return {};
   };
   Schedule start = *simplest;
@@ -58,7 +58,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
                     [&](int dim) { return std::pair(bool{rows[static_cast<size_t>(dim)]}, dim); });
   start.threads = chooser.threads() > 1 ? static_cast<int>(start.order.size()) : 0;
   HONE_TRY(consider(start));
-  for (Tile& block : start.block) {
+  for (Tile& block : start.get<ChainFields>().block) {
     if (!rows[static_cast<size_t>(block.dim)]) continue;
     const int64_t extent = body.graph.type(body.graph.outputs()[0]).dim(block.dim).value();
     for (int64_t points : {8, 32, 128}) {
@@ -67,8 +67,8 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
     }
     block.count = 1;
   }
-  if (best.schedule.stages.empty()) best = {*simplest, price->seconds(*simplest)};
-  return std::optional(std::move(best));
+  if (!best) best = {*simplest, price->seconds(*simplest)};
+  return best;
 }
 
 namespace {

@@ -118,7 +118,8 @@ class Chooser {
     for (int count = 0; count <= std::min(space_.parallel, 3); ++count) {
       Schedule next = start;
       next.threads = count;
-      next.row = next.row > 0 ? std::max(next.row, count) : 0;
+      if (auto* own = next.if_is<NestFields>(); own != nullptr && own->row > 0)
+        own->row = std::max(own->row, count);
       consider(next);
     }
   }
@@ -134,7 +135,7 @@ class Chooser {
       try_lanes(reduction);
       for (int row = 0; row <= space_.parallel; ++row) {
         Schedule next = *best_;
-        next.row = row;
+        next.get<NestFields>().row = row;
         if (row == 0 || row >= next.threads) consider(next);
       }
       try_unroll(all);
@@ -146,7 +147,9 @@ class Chooser {
 
   // Blocks hold whole tiles.
   Schedule whole_blocks(Schedule schedule) const {
-    for (Tile& block : schedule.block) {
+    auto* own = schedule.if_is<GemmFields>();
+    if (own == nullptr) return schedule;
+    for (Tile& block : own->block) {
       if (block.dim >= space_.parallel) continue;
       const int64_t points = register_tile(schedule, block.dim);
       block.count = (block.count + points - 1) / points * points;
@@ -163,9 +166,7 @@ class Chooser {
     for (int64_t count : counts) {
       if (count * points >= 2 * extent(dim)) break;
       Schedule next = start;
-      set(next.block, dim, 0);
-      if (count * points > 1) next.block.push_back({dim, count * points});
-      std::ranges::sort(next.block, {}, &Tile::dim);
+      set(next.get<GemmFields>().block, dim, count * points);
       consider(next);
     }
   }
@@ -175,17 +176,16 @@ class Chooser {
   void try_gemm(Schedule start, const Contraction& contraction) {
     const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
     const double least = std::exchange(least_, std::numeric_limits<double>::infinity());
-    start.algorithm = Algorithm::gemm;
-    start.pack_lhs = start.pack_rhs = Packing::panels;
+    GemmFields& own = start.own.emplace<GemmFields>();
+    own.pack_lhs = own.pack_rhs = Packing::panels;
     consider(start);
     if (best_) improve_gemm(contraction);
     if (reads_windows()) {
       const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
       const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
-      start.pack_lhs = Packing::window;
+      own.pack_lhs = Packing::window;
       for (int dim = 0; dim < space_.parallel; ++dim)
-        if (contraction.sides[0][static_cast<size_t>(dim)])
-          start.block.push_back({dim, extent(dim)});
+        if (contraction.sides[0][static_cast<size_t>(dim)]) own.block.push_back({dim, extent(dim)});
       consider(start);
       if (best_) improve_gemm(contraction);
       if (!(least_ < least_panels)) best_ = panels, least_ = least_panels;
@@ -233,8 +233,8 @@ class Chooser {
     for (Packing lhs : {Packing::no, Packing::panels, Packing::window}) {
       for (Packing rhs : {Packing::no, Packing::panels}) {
         Schedule next = *best_;
-        next.pack_lhs = lhs;
-        next.pack_rhs = rhs;
+        next.get<GemmFields>().pack_lhs = lhs;
+        next.get<GemmFields>().pack_rhs = rhs;
         consider(next);
       }
     }

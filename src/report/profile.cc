@@ -69,7 +69,7 @@ Result<std::string> profile_table(std::span<const CommandTime> times, int64_t ru
       if (!sizes.empty()) body.graph = HONE_TRY(specialize(body.graph, sizes));
       const double runs_of_kernel = static_cast<double>(row.runs);
       cells[3] = body.graph.type(body.graph.outputs()[0]).to_string();
-      cells[4] = name(schedule->algorithm);
+      cells[4] = name(schedule->algorithm());
       cells[5] = fmt::format("0x{:016x}", hash);
       cells[8] = time_of(cost.launch(body, *schedule, threads) * runs_of_kernel);
       if (row.seconds > 0) {

@@ -57,7 +57,7 @@ std::vector<Schedule> random_chains(const KernelBody& body, size_t count) {
   std::vector<Schedule> chains;
   while (chains.size() < count) {
     Schedule schedule = random_schedule(body, target(), rng);
-    if (schedule.algorithm == Algorithm::chain) chains.push_back(std::move(schedule));
+    if (schedule.algorithm() == Algorithm::chain) chains.push_back(std::move(schedule));
   }
   return chains;
 }
@@ -67,7 +67,8 @@ double seconds_by_stage(const KernelBody& body, const Schedule& chain) {
   double block = 0;
   const std::vector<Stage> stages = stages_of(body, chain).value();
   for (size_t s = 0; s < stages.size(); ++s)
-    block += KernelPrice(KernelFacts(stages[s].body), target(), {}, 1).seconds(chain.stages[s]);
+    block += KernelPrice(KernelFacts(stages[s].body), target(), {}, 1)
+                 .seconds(chain.get<ChainFields>().stages[s]);
   double blocks = 1, divided = 1;
   for (size_t i = 0; i < chain.order.size(); ++i) {
     const int dim = chain.order[i];
@@ -89,7 +90,7 @@ TEST(AnalyticKernel, OfAChainIsThatOfItsStagesWhateverWasPricedBefore) {
     AnalyticKernel price(std::make_shared<KernelFacts>(kernel), target(), {}, kThreads);
     for (int round = 0; round < 2; ++round) {
       for (const Schedule& chain : chains) {
-        kept.insert(chain.keep);
+        kept.insert(chain.get<ChainFields>().keep);
         ASSERT_EQ(price.seconds(chain), seconds_by_stage(kernel, chain)) << text;
       }
     }
@@ -107,11 +108,11 @@ TEST(AnalyticKernel, ForgetsWhatItHasNoRoomFor) {
   Schedule chain = simplest_chain(kernel).value();
   const double first = price.seconds(chain);
   for (int64_t points = 2; points < 1500; ++points) {
-    chain.block[0].count = points;
+    chain.get<ChainFields>().block[0].count = points;
     EXPECT_GT(price.seconds(chain), 0);
   }
   EXPECT_EQ(price.seconds(chain), seconds_by_stage(kernel, chain));
-  chain.block[0].count = 1;
+  chain.get<ChainFields>().block[0].count = 1;
   EXPECT_EQ(price.seconds(chain), first);
 }
 
@@ -124,7 +125,7 @@ TEST(AnalyticKernel, OfAnythingElseIsThatOfTheKernel) {
     const Schedule schedule = random_schedule(kernel, target(), rng);
     const double seconds = price.seconds(schedule);
     EXPECT_EQ(AnalyticCost(target()).launch(kernel, schedule, kThreads), seconds);
-    if (schedule.algorithm != Algorithm::chain) EXPECT_EQ(whole.seconds(schedule), seconds);
+    if (schedule.algorithm() != Algorithm::chain) EXPECT_EQ(whole.seconds(schedule), seconds);
   }
 }
 

@@ -45,7 +45,7 @@ constexpr std::string_view kTransposed = R"(graph @g(%x: f32[100000, 1000]) -> f
 
 Schedule nest(std::vector<int> order, std::vector<Tile> lanes = {}, std::vector<Tile> unroll = {}) {
   Schedule schedule;
-  schedule.algorithm = Algorithm::nest;
+  schedule.own = NestFields();
   schedule.order = std::move(order);
   schedule.lanes = std::move(lanes);
   schedule.unroll = std::move(unroll);
@@ -55,9 +55,8 @@ Schedule nest(std::vector<int> order, std::vector<Tile> lanes = {}, std::vector<
 // A product's packed panels with a register tile of rows x lanes.
 Schedule gemm(int64_t rows, int64_t lanes) {
   Schedule schedule = nest({0, 1}, {{1, lanes}}, {{0, rows}});
-  schedule.algorithm = Algorithm::gemm;
-  schedule.block = {{0, 16 * rows}};
-  schedule.pack_lhs = schedule.pack_rhs = Packing::panels;
+  schedule.own = GemmFields{
+      .block = {{0, 16 * rows}}, .pack_lhs = Packing::panels, .pack_rhs = Packing::panels};
   return schedule;
 }
 
@@ -135,7 +134,7 @@ TEST(KernelPrice, SumsOfARowAreTakenOnce) {
   const KernelPrice price = price_of(softmax);
   Schedule schedule = nest({0, 1}, {{1, 16}});
   const double scalar_sums = price.seconds(schedule);
-  schedule.row = 1;
+  schedule.get<NestFields>().row = 1;
   EXPECT_LT(price.seconds(schedule), 0.5 * scalar_sums);
   // exp twice for each of half a million elements, at some 30 slots of 16 lanes.
   EXPECT_LT(price.seconds(schedule), 1e-3);

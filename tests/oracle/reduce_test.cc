@@ -109,16 +109,16 @@ TEST(Reduce, LeavesTheDecisionThatFails) {
                       restricted(target, one.isa))
                  .value();
   for (auto& [hash, schedule] : one.plan.schedule)
-    if (schedule.algorithm == Algorithm::nest && schedule.order.size() == 2)
-      schedule = {.algorithm = Algorithm::nest,
-                  .order = {1, 0},
+    if (schedule.algorithm() == Algorithm::nest && schedule.order.size() == 2)
+      schedule = {.order = {1, 0},
                   .threads = 1,
                   .lanes = {{1, 32}},
-                  .unroll = {{0, 4}}};
+                  .unroll = {{0, 4}},
+                  .own = NestFields()};
   const DifferentialCase result = reduced(one, lanes_of_tanh);
   EXPECT_EQ(computed(result.graph), 1) << print(result);
   ASSERT_EQ(result.plan.schedule.size(), 1U) << print(result);
-  const Schedule expected = {.algorithm = Algorithm::nest, .order = {0, 1}, .lanes = {{1, 32}}};
+  const Schedule expected = {.order = {0, 1}, .lanes = {{1, 32}}, .own = NestFields()};
   EXPECT_EQ(result.plan.schedule.begin()->second, expected) << print(result);
   EXPECT_TRUE(result.plan.offset.empty());
 }

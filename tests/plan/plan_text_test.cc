@@ -43,7 +43,7 @@ TEST(PlanText, RoundTripsExactly) {
   EXPECT_EQ(plan.threads, 2);
   EXPECT_EQ(plan.copy.at("h.last"), (Copy{"h", {"c", "a"}}));
   EXPECT_EQ(plan.fuse[0].nodes, (std::vector<std::string>{"h", "c", "a", "y"}));
-  EXPECT_EQ(plan.schedule.at(0xff).algorithm, Algorithm::generic);
+  EXPECT_EQ(plan.schedule.at(0xff).algorithm(), Algorithm::generic);
   EXPECT_EQ(plan.schedule.at(0xffffffffffffffff).lanes, (std::vector<Tile>{{1, 16}}));
   EXPECT_EQ(plan.order[2], "k 1");
   EXPECT_EQ(plan.region.at("loop.body").fuse[0].kernel, "k0");
@@ -113,6 +113,13 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(schedule("algorithm = magic"), HasSubstr("expected an algorithm, found 'magic'"));
   EXPECT_THAT(schedule("algorithm = nest, rows = 1"),
               HasSubstr("a schedule has no field 'rows' (p:2:52)"));
+  EXPECT_THAT(schedule("algorithm = gemm, row = 1"),
+              HasSubstr("algorithm gemm has no field 'row' (p:2:52)"));
+  EXPECT_THAT(schedule("pack_lhs = panels, algorithm = nest"),
+              HasSubstr("algorithm nest has no field 'pack_lhs'"));
+  EXPECT_THAT(schedule("algorithm = nest, block = [0:8]"), HasSubstr("no field 'block'"));
+  EXPECT_THAT(schedule("algorithm = nest, keep = [1]"), HasSubstr("no field 'keep'"));
+  EXPECT_THAT(schedule("algorithm = chain, row = 1"), HasSubstr("no field 'row'"));
   EXPECT_THAT(schedule("row = 1, row = 1"), HasSubstr("row is decided twice"));
   EXPECT_THAT(schedule("row = 256"), HasSubstr("256 is outside of 0..255"));
   EXPECT_THAT(schedule("lanes = [1]"), HasSubstr("expected ':', found ']'"));

@@ -1,6 +1,7 @@
 #include "plan/random_plan.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <map>
 
@@ -57,15 +58,18 @@ void count(const Plan& plan, std::map<std::string, int>& counts) {
                                    : "layout order"];
   }
   for (const auto& [hash, schedule] : plan.schedule) {
-    ++counts[fmt::format("algorithm {}", name(schedule.algorithm))];
-    if (schedule.algorithm == Algorithm::generic) continue;
+    ++counts[fmt::format("algorithm {}", name(schedule.algorithm()))];
+    if (schedule.algorithm() == Algorithm::generic) continue;
     ++counts[std::ranges::is_sorted(schedule.order) ? "order plain" : "order changed"];
     ++counts[fmt::format("divided {}", std::min(schedule.threads, 3))];
     for (const Tile& lanes : schedule.lanes) ++counts[fmt::format("lanes {}", lanes.count)];
     ++counts[fmt::format("unroll {}", schedule.unroll.size())];
-    ++counts[fmt::format("row {}", std::min(schedule.row, 3))];
-    ++counts[fmt::format("block {}", std::min<size_t>(schedule.block.size(), 3))];
-    ++counts[fmt::format("pack {} {}", name(schedule.pack_lhs), name(schedule.pack_rhs))];
+    if (const auto* nest = schedule.if_is<NestFields>())
+      ++counts[fmt::format("row {}", std::min(nest->row, 3))];
+    if (const auto* gemm = schedule.if_is<GemmFields>()) {
+      ++counts[fmt::format("block {}", std::min<size_t>(gemm->block.size(), 3))];
+      ++counts[fmt::format("pack {} {}", name(gemm->pack_lhs), name(gemm->pack_rhs))];
+    }
   }
   for (const auto& [name, offset] : plan.offset) ++counts[offset == 0 ? "offset 0" : "offset more"];
   for (const auto& [key, inner] : plan.region) {

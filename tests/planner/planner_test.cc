@@ -108,10 +108,10 @@ TEST(Planner, ScoresOfAnAttentionStayInACache) {
   const Plan plan = complete(graph, {}, target()).value();
   ASSERT_EQ(plan.schedule.size(), 1U) << print(plan);
   const Schedule& schedule = plan.schedule.begin()->second;
-  EXPECT_EQ(schedule.algorithm, Algorithm::chain);
-  ASSERT_EQ(schedule.stages.size(), 3U) << print(plan);
-  EXPECT_EQ(schedule.stages[1].algorithm, Algorithm::nest);
-  EXPECT_EQ(schedule.stages[2].algorithm, Algorithm::gemm);
+  EXPECT_EQ(schedule.algorithm(), Algorithm::chain);
+  ASSERT_EQ(schedule.get<ChainFields>().stages.size(), 3U) << print(plan);
+  EXPECT_EQ(schedule.get<ChainFields>().stages[1].algorithm(), Algorithm::nest);
+  EXPECT_EQ(schedule.get<ChainFields>().stages[2].algorithm(), Algorithm::gemm);
   EXPECT_TRUE(check_complete(plan, graph, target()).ok());
 }
 
@@ -177,14 +177,14 @@ TEST(Planner, SchedulesFollowThePrice) {
   const Schedule product = only_schedule(
       "graph @g(%x: f32[1008, 1024], %w: f32[1024, 1024]) -> f32[1008, 1024] { "
       "%y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} return %y }");
-  EXPECT_EQ(product.algorithm, Algorithm::gemm);
+  EXPECT_EQ(product.algorithm(), Algorithm::gemm);
   EXPECT_GT(product.threads, 0);
   ASSERT_EQ(product.lanes.size(), 1u);
   EXPECT_EQ(product.lanes[0].dim, 1);  // where %w and %y are contiguous
   const Schedule softmax = only_schedule(
       "graph @g(%x: f32[512, 1024]) -> f32[512, 1024] { %y = softmax %x {axis = 1} return %y }");
-  EXPECT_EQ(softmax.algorithm, Algorithm::nest);
-  EXPECT_EQ(softmax.row, 1);
+  EXPECT_EQ(softmax.algorithm(), Algorithm::nest);
+  EXPECT_EQ(softmax.get<NestFields>().row, 1);
   EXPECT_EQ(softmax.threads, 1);
   ASSERT_EQ(softmax.lanes.size(), 1u);
   EXPECT_EQ(softmax.lanes[0].dim, 1);

@@ -60,15 +60,16 @@ void check_random(std::string_view text, uint64_t count) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     Schedule schedule = random_schedule(body, target, rng);
-    for (int i = 0; i < 60 && schedule.algorithm != Algorithm::chain; ++i)
+    for (int i = 0; i < 60 && schedule.algorithm() != Algorithm::chain; ++i)
       schedule = random_schedule(body, target, rng);
-    if (schedule.algorithm != Algorithm::chain) continue;
+    if (schedule.algorithm() != Algorithm::chain) continue;
     check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
     if (testing::Test::HasFailure()) return;
     ++chains;
     divided += schedule.threads > 0 ? 1 : 0;
-    for (const Schedule& stage : schedule.stages) gemms += stage.algorithm == Algorithm::gemm;
-    for (const Tile& block : schedule.block)
+    const ChainFields& own = schedule.get<ChainFields>();
+    for (const Schedule& stage : own.stages) gemms += stage.algorithm() == Algorithm::gemm;
+    for (const Tile& block : own.block)
       uneven += body.graph.type(body.graph.outputs()[0]).dim(block.dim).value() % block.count > 0;
   }
   EXPECT_GT(chains, static_cast<int>(count / 2));
@@ -91,15 +92,14 @@ graph @g(%x: f32[6, 8], %w: f32[8, 4], %v: f32[4, 2]) -> f32[6, 2] {
 }
 )";
 
+ChainFields& own(Schedule& chain) { return chain.get<ChainFields>(); }
+
 // Three rows at a time.
 Schedule chain_of_products() {
-  const Schedule nest = {.algorithm = Algorithm::nest, .order = {0, 1}};
-  return {.algorithm = Algorithm::chain,
-          .order = {0},
+  const Schedule nest = plain_nest(2);
+  return {.order = {0},
           .threads = 1,
-          .block = {{0, 3}},
-          .keep = {1},
-          .stages = {nest, nest}};
+          .own = ChainFields{.block = {{0, 3}}, .keep = {1}, .stages = {nest, nest}}};
 }
 
 TEST(Chains, AStageReadsWhatTheOneBeforeHasKept) {
@@ -143,12 +143,11 @@ TEST(Chains, AStageReadsWhatTheOneBeforeHasKept) {
 TEST(Chains, TheLastBlockHasTheScratchOfTheOthers) {
   const KernelBody body = body_of_all(parse_graph(kProducts).value());
   Schedule chain = chain_of_products();
-  chain.block = {{0, 4}};
-  chain.stages[0] = {.algorithm = Algorithm::gemm,
-                     .order = {0, 1},
-                     .lanes = {{1, 4}},
-                     .pack_lhs = Packing::panels,
-                     .pack_rhs = Packing::panels};
+  own(chain).block = {{0, 4}};
+  own(chain).stages[0] = {
+      .order = {0, 1},
+      .lanes = {{1, 4}},
+      .own = GemmFields{.pack_lhs = Packing::panels, .pack_rhs = Packing::panels}};
   Rng rng(0);
   check_kernel(body, chain, random_inputs(body.graph, rng));
   const TileProgram program = build_kernel(body, chain, "k").value();
@@ -158,7 +157,7 @@ TEST(Chains, TheLastBlockHasTheScratchOfTheOthers) {
 TEST(Chains, TheSimplestKeepsWhatProductsMakeAndNeed) {
   const KernelBody body = body_of_all(parse_graph(kProducts).value());
   const Schedule simplest = simplest_chain(body).value();
-  EXPECT_EQ(simplest.keep, std::vector<int64_t>{1});
+  EXPECT_EQ(simplest.get<ChainFields>().keep, std::vector<int64_t>{1});
   EXPECT_EQ(simplest.order, std::vector<int>{0});
   EXPECT_EQ(simplest_chain(body_of_all(parse_graph(kAttention).value())).value().order,
             (std::vector<int>{0, 1, 2}));
@@ -174,39 +173,39 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
   };
   const auto of_products = [&](const auto& change) { return refusal(kProducts, change); };
   EXPECT_EQ(of_products([](Schedule&) {}), "");
-  EXPECT_EQ(of_products([](Schedule& s) { s.keep.clear(); }), "error: a chain that keeps nothing");
-  EXPECT_EQ(of_products([](Schedule& s) { s.stages.pop_back(); }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).keep.clear(); }),
+            "error: a chain that keeps nothing");
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).stages.pop_back(); }),
             "error: 1 stages, where 1 values are kept");
-  EXPECT_EQ(of_products([](Schedule& s) { s.keep = {7}; }), "error: keeps node 7 of 3");
-  EXPECT_EQ(of_products([](Schedule& s) { s.keep = {-1}; }), "error: keeps node -1 of 3");
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).keep = {7}; }), "error: keeps node 7 of 3");
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).keep = {-1}; }), "error: keeps node -1 of 3");
   EXPECT_EQ(of_products([](Schedule& s) {
-              s.keep = {1, 0};
-              s.stages.push_back(s.stages[0]);
+              own(s).keep = {1, 0};
+              own(s).stages.push_back(own(s).stages[0]);
             }),
             "error: what is kept is not in order");
   EXPECT_EQ(of_products([](Schedule& s) { s.lanes = {{0, 2}}; }),
-            "error: a chain has tiles, rows and packing in its stages only");
+            "error: a chain has tiles in its stages only");
   EXPECT_EQ(of_products([](Schedule& s) { s.threads = 2; }), "error: threads divide 2 of 1 loops");
   EXPECT_EQ(of_products([](Schedule& s) { s.order = {0, 0}; }), "error: the order has dim 0 twice");
   EXPECT_EQ(of_products([](Schedule& s) { s.order = {2}; }), "error: blocks along dim 2 of 2");
-  EXPECT_EQ(of_products([](Schedule& s) { s.block = {{1, 1}}; }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).block = {{1, 1}}; }),
             "error: a block along dim 1, which the order does not have");
-  EXPECT_EQ(of_products([](Schedule& s) { s.block.clear(); }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).block.clear(); }),
             "error: the order has 1 dims, there are blocks of 0");
-  EXPECT_EQ(of_products([](Schedule& s) { s.block[0].count = 0; }), "error: a block of 0 points");
-  EXPECT_EQ(of_products([](Schedule& s) { s.stages[0].threads = 1; }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).block[0].count = 0; }),
+            "error: a block of 0 points");
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).stages[0].threads = 1; }),
             "error: a stage runs on one thread (stage 0)");
-  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1] = {}; }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).stages[1] = {}; }),
             "error: a stage is a nest or a gemm (stage 1)");
-  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1] = s; }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).stages[1] = s; }),
             "error: a stage is a nest or a gemm (stage 1)");
-  EXPECT_EQ(of_products([](Schedule& s) { s.stages[1].order = {0}; }),
+  EXPECT_EQ(of_products([](Schedule& s) { own(s).stages[1].order = {0}; }),
             "error: the order has 1 dims, the results 2 (stage 1)");
-  EXPECT_EQ(of_products([](Schedule& s) { s.algorithm = Algorithm::nest; }),
-            "error: only a chain has stages");
   EXPECT_EQ(of_products([](Schedule& s) {
-              s.keep.assign(64, 0);
-              s.stages.assign(65, s.stages[0]);
+              own(s).keep.assign(64, 0);
+              own(s).stages.assign(65, own(s).stages[0]);
             }),
             "error: a chain of 65 stages, more than 64");
   // Each column would have a block of its own, for which all of the first product is done again.
@@ -216,7 +215,7 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
     %y = dot %a, %v {lhs_contract = [1], rhs_contract = [0]}
     return %y
   })",
-                    [](Schedule& s) { s.order = {1}, s.block = {{1, 1}}; }),
+                    [](Schedule& s) { s.order = {1}, own(s).block = {{1, 1}}; }),
             "error: it is done 20 times, more than 16 (stage 0)");
   // A row needs three rows.
   EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 4]) -> f32[4, 4] {
@@ -224,21 +223,21 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
     %y = window_reduce %a {kind = sum, window = [3, 1]}
     return %y
   })",
-                    [](Schedule& s) { s.keep = {0}; }),
+                    [](Schedule& s) { own(s).keep = {0}; }),
             "error: what is kept is not needed in blocks along dim 0");
   EXPECT_EQ(refusal(R"(graph @g(%x: f32[N, 4]) -> f32[N, 4] where N in 1..64 {
     %a = tanh %x
     %y = exp %a
     return %y
   })",
-                    [](Schedule& s) { s.keep = {0}; }),
+                    [](Schedule& s) { own(s).keep = {0}; }),
             "error: a chain needs sizes that are numbers, not f32[N, 4]");
   EXPECT_EQ(refusal(R"(graph @g(%x: f32[1024, 1024]) -> f32[1024, 1024] {
     %a = tanh %x
     %y = exp %a
     return %y
   })",
-                    [](Schedule& s) { s.keep = {0}, s.block = {{0, 1024}}; }),
+                    [](Schedule& s) { own(s).keep = {0}, own(s).block = {{0, 1024}}; }),
             "error: 8.39e+06 bytes of what is kept and packed do not fit the largest cache");
   KernelBody donated = body_of_all(parse_graph(R"(graph @g(%x: f32[6, 4]) -> f32[6, 4] {
     %a = tanh %x
@@ -247,7 +246,7 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
   })")
                                        .value());
   Schedule schedule = chain_of_products();
-  schedule.keep = {0};
+  own(schedule).keep = {0};
   EXPECT_TRUE(check_schedule(donated, schedule, Target{}).ok());
   donated.graph.add_donation(0, 0);
   EXPECT_EQ(check_schedule(donated, schedule, Target{}).error().to_string(),

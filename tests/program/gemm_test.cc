@@ -26,20 +26,21 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
     body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
     donate_some(body, rng);
     Schedule schedule = random_schedule(body, target, rng);
-    for (int i = 0; i < 60 && schedule.algorithm != Algorithm::gemm; ++i)
+    for (int i = 0; i < 60 && schedule.algorithm() != Algorithm::gemm; ++i)
       schedule = random_schedule(body, target, rng);
     SCOPED_TRACE(print(body.graph));
     check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
     if (testing::Test::HasFailure()) return;
-    if (schedule.algorithm != Algorithm::gemm) continue;
+    if (schedule.algorithm() != Algorithm::gemm) continue;
     ++seen.gemms;
     seen.donations += body.graph.donations().empty() ? 0 : 1;
-    for (Packing packing : {schedule.pack_lhs, schedule.pack_rhs}) {
+    const GemmFields& own = schedule.get<GemmFields>();
+    for (Packing packing : {own.pack_lhs, own.pack_rhs}) {
       seen.panels += packing == Packing::panels ? 1 : 0;
       seen.windows += packing == Packing::window ? 1 : 0;
     }
     seen.lanes += schedule.lanes.empty() ? 0 : 1;
-    for (const Tile& block : schedule.block)
+    for (const Tile& block : own.block)
       seen.blocked_sums += block.dim >= space_of(body).parallel ? 1 : 0;
   }
 }
@@ -76,13 +77,12 @@ graph @g(%x: f32[56, 64], %w: f32[64, 64], %b: f32[64]) -> f32[56, 64] {
 TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
   KernelBody body = body_of_all(parse_graph(kProduct).value());
   body.inputs[1] = parse_layout("[1/32, 0, 1%32]").value();
-  EXPECT_EQ(gemm_text(body, {.algorithm = Algorithm::gemm,
-                             .order = {0, 1},
+  EXPECT_EQ(gemm_text(body, {.order = {0, 1},
                              .threads = 1,
                              .lanes = {{1, 32}},
                              .unroll = {{0, 14}},
-                             .block = {{0, 28}, {1, 64}},
-                             .pack_lhs = Packing::panels}),
+                             .own = GemmFields{.block = {{0, 28}, {1, 64}},
+                                               .pack_lhs = Packing::panels}}),
             R"(tiles @k(@x0: f32[56, 64], @x1: f32[2, 64, 32], @x2: f32[64]) -> (@y0: f32[56, 64]) {
   scratch @lhs: f32[2, 64, 14]
   threads i0 in 2 {
@@ -117,10 +117,12 @@ TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
 )");
 }
 
+std::vector<Tile>& block(Schedule& schedule) { return schedule.get<GemmFields>().block; }
+
 TEST(Gemms, SchedulesThatDoNotFitAreRefused) {
   auto refusal = [](std::string_view text, const auto& change) {
     const KernelBody body = body_of_all(parse_graph(text).value());
-    Schedule schedule = {.algorithm = Algorithm::gemm};
+    Schedule schedule = {.own = GemmFields()};
     for (int d = 0; d < space_of(body).parallel; ++d) schedule.order.push_back(d);
     change(schedule);
     const Status status = check_schedule(body, schedule, Target{});
@@ -128,12 +130,11 @@ TEST(Gemms, SchedulesThatDoNotFitAreRefused) {
   };
   auto of_product = [&](const auto& change) { return refusal(kProduct, change); };
   EXPECT_EQ(of_product([](Schedule&) {}), "");
-  EXPECT_EQ(of_product([](Schedule& s) { s.row = 1; }), "error: gemm has no rows of 1 dims");
   EXPECT_EQ(of_product([](Schedule& s) { s.lanes = {{2, 8}}; }),
             "error: gemm has no register tile along dim 2 of the reduction");
-  EXPECT_EQ(of_product([](Schedule& s) { s.unroll = {{0, 4}}, s.block = {{0, 6}}; }),
+  EXPECT_EQ(of_product([](Schedule& s) { s.unroll = {{0, 4}}, block(s) = {{0, 6}}; }),
             "error: a block of 6 does not hold whole tiles of 4");
-  EXPECT_EQ(of_product([](Schedule& s) { s.block = {{0, 8}, {0, 8}}; }),
+  EXPECT_EQ(of_product([](Schedule& s) { block(s) = {{0, 8}, {0, 8}}; }),
             "error: dim 0 has two blocks");
   EXPECT_EQ(refusal(R"(
 graph @g(%x: f32[512, 4096], %w: f32[4096, 8]) -> f32[512, 8] {
@@ -141,7 +142,9 @@ graph @g(%x: f32[512, 4096], %w: f32[4096, 8]) -> f32[512, 8] {
   return %y
 }
 )",
-                    [](Schedule& s) { s.block = {{0, 512}}, s.pack_lhs = Packing::panels; }),
+                    [](Schedule& s) {
+                      s.own = GemmFields{.block = {{0, 512}}, .pack_lhs = Packing::panels};
+                    }),
             "error: 1.68e+07 bytes of packed operands do not fit the largest cache");
   EXPECT_EQ(refusal(R"(
 graph @g(%x: f32[4, 4], %w: f32[4, 4]) -> f32[4, 4] {

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
 #include "kernel/kernel_body.h"
+#include "kernel/schedule_text.h"
 #include "oracle/compare.h"
 #include "program/build/kernel.h"
 #include "program/tiles/interpret.h"
@@ -65,18 +66,6 @@ inline Layout random_layout(Type type, Rng& rng) {
   return layout;
 }
 
-inline std::string text_of(const Schedule& s) {
-  auto tiles = [](const std::vector<Tile>& list) {
-    std::string text;
-    for (const Tile& tile : list) text += fmt::format(" {}:{}", tile.dim, tile.count);
-    return text;
-  };
-  return fmt::format("algorithm {} order {} threads {} row {} lanes{} unroll{} block{} pack {} {}",
-                     static_cast<int>(s.algorithm), fmt::join(s.order, ","), s.threads, s.row,
-                     tiles(s.lanes), tiles(s.unroll), tiles(s.block), name(s.pack_lhs),
-                     name(s.pack_rhs));
-}
-
 // `slack`: so many times the default tolerance.
 inline void expect_close(std::span<const Tensor> actual, std::span<const Tensor> expected,
                          double slack = 1) {
@@ -111,7 +100,7 @@ inline void check_program(const Result<TileProgram>& program, std::span<const Te
 // Builds the kernel, and holds it against the reference.
 inline void check_kernel(const KernelBody& body, const Schedule& schedule,
                          const std::vector<Tensor>& inputs, double slack = 1) {
-  SCOPED_TRACE(text_of(schedule));
+  SCOPED_TRACE(print(schedule));
   std::vector<Tensor> expected =
       evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = stored(expected[i], body.outputs[i]);

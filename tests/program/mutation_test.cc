@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <set>
 
@@ -31,6 +32,8 @@ class Mutator {
   }
 
  private:
+  using Tiles = std::vector<Tile>;
+
   template <class Change>
   void add(const std::string& decision, const Change& change) {
     Mutant& mutant = mutants_.emplace_back(decision, plan_);
@@ -88,46 +91,58 @@ class Mutator {
     auto change = [&](std::string_view field, const auto& change_it) {
       add(fmt::format("schedule {}", field), [&](Plan& p) { change_it(p.schedule[hash]); });
     };
-    for (Algorithm other : {Algorithm::generic, Algorithm::nest, Algorithm::gemm, Algorithm::chain})
-      change("algorithm", [&](Schedule& s) { s.algorithm = other; });
+    for (Algorithm other : kAlgorithms)
+      change("algorithm", [&](Schedule& s) { s.own = fields_of(other); });
     for (size_t i = 0; i + 1 < schedule.order.size(); ++i)
       change("order", [&](Schedule& s) { std::swap(s.order[i], s.order[i + 1]); });
     change("order", [&](Schedule& s) { s.order.clear(); });
-    for (int by : {-1, 1}) {
-      change("threads", [&](Schedule& s) { s.threads += by; });
-      change("row", [&](Schedule& s) { s.row += by; });
+    for (int by : {-1, 1}) change("threads", [&](Schedule& s) { s.threads += by; });
+    mutate_tiles("lanes", schedule.lanes, change, [](Schedule& s) -> Tiles& { return s.lanes; });
+    mutate_tiles("unroll", schedule.unroll, change, [](Schedule& s) -> Tiles& { return s.unroll; });
+    if (schedule.if_is<NestFields>() != nullptr)
+      for (int by : {-1, 1}) change("row", [&](Schedule& s) { s.get<NestFields>().row += by; });
+    if (const auto* own = schedule.if_is<GemmFields>()) {
+      mutate_tiles("block", own->block, change,
+                   [](Schedule& s) -> Tiles& { return s.get<GemmFields>().block; });
+      for (Packing packing : {Packing::no, Packing::panels, Packing::window}) {
+        change("pack_lhs", [&](Schedule& s) { s.get<GemmFields>().pack_lhs = packing; });
+        change("pack_rhs", [&](Schedule& s) { s.get<GemmFields>().pack_rhs = packing; });
+      }
     }
-    mutate_tiles("lanes", &Schedule::lanes, schedule, change);
-    mutate_tiles("unroll", &Schedule::unroll, schedule, change);
-    mutate_tiles("block", &Schedule::block, schedule, change);
-    for (size_t i = 0; i < schedule.keep.size(); ++i) {
-      change("keep", [&](Schedule& s) { ++s.keep[i]; });
-      change("keep", [&](Schedule& s) { s.keep.erase(s.keep.begin() + static_cast<int64_t>(i)); });
-    }
-    for (size_t i = 0; i < schedule.stages.size(); ++i) {
-      change("stages",
-             [&](Schedule& s) { s.stages.erase(s.stages.begin() + static_cast<int64_t>(i)); });
-      change("stages", [&](Schedule& s) { std::swap(s.stages[i], s.stages[0]); });
-      change("stages", [&](Schedule& s) { std::ranges::reverse(s.stages[i].order); });
-      change("stages", [&](Schedule& s) { s.stages[i].threads = 1; });
-    }
-    for (Packing packing : {Packing::no, Packing::panels, Packing::window}) {
-      change("pack_lhs", [&](Schedule& s) { s.pack_lhs = packing; });
-      change("pack_rhs", [&](Schedule& s) { s.pack_rhs = packing; });
-    }
+    if (const auto* own = schedule.if_is<ChainFields>()) mutate_chain(*own, change);
   }
 
   template <class Change>
-  void mutate_tiles(std::string_view field, std::vector<Tile> Schedule::* tiles,
-                    const Schedule& schedule, const Change& change) {
+  void mutate_chain(const ChainFields& chain, const Change& change_schedule) {
+    const auto change = [&](std::string_view field, const auto& edit) {
+      change_schedule(field, [&](Schedule& s) { edit(s.get<ChainFields>()); });
+    };
+    mutate_tiles("block", chain.block, change_schedule,
+                 [](Schedule& s) -> Tiles& { return s.get<ChainFields>().block; });
+    for (size_t i = 0; i < chain.keep.size(); ++i) {
+      change("keep", [&](ChainFields& s) { ++s.keep[i]; });
+      change("keep",
+             [&](ChainFields& s) { s.keep.erase(s.keep.begin() + static_cast<int64_t>(i)); });
+    }
+    for (size_t i = 0; i < chain.stages.size(); ++i) {
+      change("stages",
+             [&](ChainFields& s) { s.stages.erase(s.stages.begin() + static_cast<int64_t>(i)); });
+      change("stages", [&](ChainFields& s) { std::swap(s.stages[i], s.stages[0]); });
+      change("stages", [&](ChainFields& s) { std::ranges::reverse(s.stages[i].order); });
+      change("stages", [&](ChainFields& s) { s.stages[i].threads = 1; });
+    }
+  }
+
+  template <class Change, class In>
+  void mutate_tiles(std::string_view field, const Tiles& tiles, const Change& change,
+                    const In& in) {
     for (int dim = 0; dim < 4; ++dim)
-      change(field, [&](Schedule& s) { (s.*tiles).push_back({dim, 2}); });
-    for (size_t i = 0; i < (schedule.*tiles).size(); ++i) {
-      change(field,
-             [&](Schedule& s) { (s.*tiles).erase((s.*tiles).begin() + static_cast<int64_t>(i)); });
-      change(field, [&](Schedule& s) { (s.*tiles)[i].count *= 2; });
-      change(field, [&](Schedule& s) { ++(s.*tiles)[i].count; });
-      change(field, [&](Schedule& s) { ++(s.*tiles)[i].dim; });
+      change(field, [&](Schedule& s) { in(s).push_back({dim, 2}); });
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      change(field, [&](Schedule& s) { in(s).erase(in(s).begin() + static_cast<int64_t>(i)); });
+      change(field, [&](Schedule& s) { in(s)[i].count *= 2; });
+      change(field, [&](Schedule& s) { ++in(s)[i].count; });
+      change(field, [&](Schedule& s) { ++in(s)[i].dim; });
     }
   }
 
@@ -173,14 +188,13 @@ graph @conv(%x: f32[1, 8, 12, 12], %w: f32[16, 8, 3, 3]) -> f32[1, 16, 12, 12] {
 Plan gemm_plan(const Graph& graph) {
   Plan plan = random_plan(graph, two_cores(), 0);
   for (auto& [hash, schedule] : plan.schedule)
-    schedule = {.algorithm = Algorithm::gemm,
-                .order = {0, 1, 2, 3},
+    schedule = {.order = {0, 1, 2, 3},
                 .threads = 2,
                 .lanes = {{1, 8}},
                 .unroll = {{3, 4}},
-                .block = {{1, 16}, {2, 4}, {3, 12}},
-                .pack_lhs = Packing::window,
-                .pack_rhs = Packing::panels};
+                .own = GemmFields{.block = {{1, 16}, {2, 4}, {3, 12}},
+                                  .pack_lhs = Packing::window,
+                                  .pack_rhs = Packing::panels}};
   return plan;
 }
 
@@ -201,7 +215,7 @@ Plan turned_plan(const Graph& graph) {
   for (const Step& step : planned.steps)
     if (step.name == "y")
       plan.schedule[kernel_hash(body_of(planned, Users(graph), step))] = {
-          .algorithm = Algorithm::gemm, .order = {0, 1, 2, 3}, .lanes = {{3, 4}}};
+          .order = {0, 1, 2, 3}, .lanes = {{3, 4}}, .own = GemmFields()};
   return plan;
 }
 
@@ -218,13 +232,13 @@ Plan chain_plan(const Graph& graph) {
   const Plan partial = parse_plan("plan @g { threads = 2 fuse @k = {%h, %a, %y} }").value();
   Plan plan = complete(graph, partial, two_cores()).value();
   for (auto& [hash, schedule] : plan.schedule)
-    schedule = {.algorithm = Algorithm::chain,
-                .order = {0, 1},
-                .threads = 1,
-                .block = {{0, 5}, {1, 2}},
-                .keep = {1},
-                .stages = {{.algorithm = Algorithm::nest, .order = {0, 1}, .lanes = {{1, 8}}},
-                           {.algorithm = Algorithm::gemm, .order = {1, 0}, .lanes = {{1, 2}}}}};
+    schedule = {
+        .order = {0, 1},
+        .threads = 1,
+        .own = ChainFields{.block = {{0, 5}, {1, 2}},
+                           .keep = {1},
+                           .stages = {{.order = {0, 1}, .lanes = {{1, 8}}, .own = NestFields()},
+                                      {.order = {1, 0}, .lanes = {{1, 2}}, .own = GemmFields()}}}};
   return plan;
 }
 

@@ -92,11 +92,11 @@ graph @g(%x: f32[28, 100], %w: f32[100, 64]) -> f32[28, 64] {
 }
 )");
   body.inputs[1] = parse_layout("[1/32, 0, 1%32]").value();
-  EXPECT_EQ(nest_text(body, {.algorithm = Algorithm::nest,
-                             .order = {1, 0},
+  EXPECT_EQ(nest_text(body, {.order = {1, 0},
                              .threads = 1,
                              .lanes = {{1, 32}},
-                             .unroll = {{0, 14}}}),
+                             .unroll = {{0, 14}},
+                             .own = NestFields()}),
             R"(tiles @k(@x0: f32[28, 100], @x1: f32[2, 100, 32]) -> (@y0: f32[28, 64]) {
   threads i1 in 2 {
     %0 = number 0: f32
@@ -132,7 +132,7 @@ graph @rows(%x: f32[N, 24]) -> f32[N, 24] where N in 1..64 {
 TEST(Nests, ReductionsOfARowRunInItsLanes) {
   const KernelBody body = body_of_text(kRows);
   Schedule schedule = {
-      .algorithm = Algorithm::nest, .order = {0, 1}, .threads = 1, .lanes = {{1, 8}}, .row = 1};
+      .order = {0, 1}, .threads = 1, .lanes = {{1, 8}}, .own = NestFields{.row = 1}};
   EXPECT_EQ(nest_text(body, schedule),
             R"(tiles @k(@x0: f32[N, 24]) -> (@y0: f32[N, 24]) where N in 1..64 {
   threads i0 in N {
@@ -162,7 +162,7 @@ TEST(Nests, ReductionsOfARowRunInItsLanes) {
 
 TEST(Nests, SchedulesThatDoNotFitAreRefused) {
   const KernelBody body = body_of_text(kRows);
-  const Schedule good = {.algorithm = Algorithm::nest, .order = {0, 1}};
+  const Schedule good = {.order = {0, 1}, .own = NestFields()};
   auto refusal = [&](const auto& change) {
     Schedule schedule = good;
     change(schedule);
@@ -185,10 +185,8 @@ TEST(Nests, SchedulesThatDoNotFitAreRefused) {
             "error: dim 0 is unrolled twice");
   EXPECT_EQ(refusal([](Schedule& s) { s.unroll = {{0, 16}, {1, 8}}; }),
             "error: 128 points are unrolled, more than 64");
-  EXPECT_EQ(refusal([](Schedule& s) { s.row = 1, s.threads = 2; }),
+  EXPECT_EQ(refusal([](Schedule& s) { s.own = NestFields{.row = 1}, s.threads = 2; }),
             "error: threads divide 2 loops, a row is inside of 1");
-  EXPECT_EQ(refusal([](Schedule& s) { s.block = {{0, 8}}; }),
-            "error: a nest has no blocks and packs nothing");
   EXPECT_EQ(refusal([](Schedule& s) { s = {}; }),
             "error: the generic algorithm takes one op, not 3");
 }

@@ -111,10 +111,11 @@ class ChainBuilder {
     }
     for (size_t source : stage.sources) at.inputs.push_back(sources_[source]);
     at.scratch = &scratch_[s];
-    if (schedule_.stages[s].algorithm == Algorithm::gemm)
-      build_gemm(body, schedule_.stages[s], at, tiles_);
+    const Schedule& schedule = schedule_.get<ChainFields>().stages[s];
+    if (schedule.algorithm() == Algorithm::gemm)
+      build_gemm(body, schedule, at, tiles_);
     else
-      build_nest(body, schedule_.stages[s], at, tiles_);
+      build_nest(body, schedule, at, tiles_);
   }
 
   const KernelBody& body_;

@@ -35,8 +35,9 @@ class GemmBuilder {
         dims_(space_.dims.size()) {
     for (size_t d = 0; d < place.first.size(); ++d) dims_[d].origin = place.first[d];
     wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
-    operands_[0].packing = schedule.pack_lhs;
-    operands_[1].packing = schedule.pack_rhs;
+    const GemmFields& own = schedule.get<GemmFields>();
+    operands_[0].packing = own.pack_lhs;
+    operands_[1].packing = own.pack_rhs;
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
     make_sums();

@@ -16,7 +16,7 @@ namespace {
 Schedule generic_nest(const KernelBody& body) {
   const int rank = space_of(body).parallel;
   Schedule schedule = plain_nest(rank);
-  schedule.algorithm = Algorithm::generic;
+  schedule.own = GenericFields();
   const bool is_divisible = std::ranges::all_of(body.graph.outputs(), [&](ValueId output) {
     return bits(body.graph.type(output).dtype()) >= 8;
   });
@@ -28,9 +28,12 @@ Schedule generic_nest(const KernelBody& body) {
 
 Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedule,
                                  std::string_view name) {
-  if (schedule.algorithm == Algorithm::gemm) return build_gemm(body, schedule, name);
-  if (schedule.algorithm == Algorithm::nest) return build_nest(body, schedule, name);
-  if (schedule.algorithm == Algorithm::chain) return build_chain(body, schedule, name);
+  switch (schedule.algorithm()) {
+    case Algorithm::gemm: return build_gemm(body, schedule, name);
+    case Algorithm::nest: return build_nest(body, schedule, name);
+    case Algorithm::chain: return build_chain(body, schedule, name);
+    case Algorithm::generic: break;
+  }
   const Graph& graph = body.graph;
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");
   if (is_ordered(graph.opcode(graph.producer(graph.outputs()[0]))))

@@ -15,6 +15,7 @@ class NestBuilder {
   NestBuilder(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
               TileBuilder& tiles)
       : schedule_(schedule),
+        row_(schedule.if_is<NestFields>() == nullptr ? 0 : schedule.get<NestFields>().row),
         space_(space_of(body)),
         graph_(body.graph),
         tiles_(tiles),
@@ -22,7 +23,7 @@ class NestBuilder {
         dims_(static_cast<size_t>(space_.parallel)) {
     for (size_t d = 0; d < place.first.size(); ++d) dims_[d].first = place.first[d];
     points_.split_by([this](NodeId node) { return splits_of(node); });
-    if (schedule.algorithm == Algorithm::generic) points_.skip_padding();
+    if (schedule.algorithm() == Algorithm::generic) points_.skip_padding();
     plan_steps();
   }
 
@@ -46,9 +47,9 @@ class NestBuilder {
   // ---- What is nested in what ------------------------------------------------------------------
 
   void plan_steps() {
-    const auto row = schedule_.order.begin() + schedule_.row;
+    const auto row = schedule_.order.begin() + row_;
     add_steps({schedule_.order.begin(), row});
-    if (schedule_.row > 0) steps_.push_back({Kind::row});
+    if (row_ > 0) steps_.push_back({Kind::row});
     add_steps({row, schedule_.order.end()});
   }
 
@@ -162,7 +163,7 @@ class NestBuilder {
     const int last = static_cast<int>(relation.dims.size()) - 1;
     if (last < rank) return {};
     PointBuilder::Split split = {.dim = last};
-    for (size_t i = static_cast<size_t>(schedule_.row); i < schedule_.order.size(); ++i) {
+    for (size_t i = static_cast<size_t>(row_); i < schedule_.order.size(); ++i) {
       split.unroll *= tile_of(schedule_.unroll, schedule_.order[i]);
       split.lanes *= tile_of(schedule_.lanes, schedule_.order[i]);
     }
@@ -171,6 +172,7 @@ class NestBuilder {
   }
 
   const Schedule& schedule_;
+  const int row_;  // dims around a row; 0: there is none
   const KernelSpace space_;
   const Graph& graph_;
   TileBuilder& tiles_;
