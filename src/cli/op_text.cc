@@ -34,10 +34,8 @@ std::string default_text(const AttrSpec& spec) {
 
 std::string traits_text(const OpDef& def) {
   std::vector<std::string_view> facts;
-  if (is_composite(def.opcode)) facts.emplace_back("composite");
-  if (def.traits.elementwise) facts.emplace_back("elementwise");
   if (def.traits.commutative) facts.emplace_back("commutative");
-  if (def.traits.associative) facts.emplace_back("associative");
+  if (def.traits.identity != Identity::none) facts.emplace_back("associative");
   if (def.traits.moves_data) facts.emplace_back("moves data");
   if (def.traits.is_stepwise) facts.emplace_back("stepwise");
   if (def.traits.has_effect) facts.emplace_back("has an effect");
@@ -68,6 +66,7 @@ std::string op_section(const OpDef& def) {
   if (!def.semantics.empty()) text += fmt::format(" {}", def.semantics);
   text += fmt::format("\n\nElement types: {}.", dtypes_text(def.dtypes));
   const std::string traits = traits_text(def);
+  text += fmt::format(" Class: {}.", name(class_of(def.opcode)));
   if (!traits.empty()) text += fmt::format(" Traits: {}.", traits);
   text += "\n\n";
   if (def.attrs.empty()) return text;
@@ -129,6 +128,7 @@ std::string op_text(const OpDef& def) {
   if (!def.regions.empty()) facts.add_row({"regions", std::string(def.regions)});
   facts.add_row({"element types", dtypes_text(def.dtypes)});
   const std::string traits = traits_text(def);
+  facts.add_row({"class", std::string(name(class_of(def.opcode)))});
   if (!traits.empty()) facts.add_row({"traits", traits});
   text += "\n" + facts.to_string("  ");
   if (def.attrs.empty()) return text;

@@ -32,13 +32,13 @@ std::vector<IndexExpr> identity_index(int rank) {
 
 bool has_access(const Application& application) {
   const OpDef& def = application.op.def();
-  return def.access != nullptr || def.traits.elementwise;
+  return def.access != nullptr || is_elementwise(def.opcode);
 }
 
 AccessRelation access_of(const Application& application, std::span<const Type> results) {
   const OpDef& def = application.op.def();
   if (def.access != nullptr) return def.access(application, results);
-  HONE_CHECK(def.traits.elementwise, "{} has no access relation", application.op.name());
+  HONE_CHECK(is_elementwise(def.opcode), "{} has no access relation", application.op.name());
   Access identity = {.index = identity_index(results[0].rank())};
   AccessRelation relation;
   relation.dims = parallel_dims(results[0]);

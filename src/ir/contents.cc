@@ -18,27 +18,16 @@ constexpr size_t kMaxExpansionNodes = 1024;
 
 // The elements of the result are elements of operands, chosen by types, attributes and indices.
 bool moves_elements(Op op) {
-  switch (op.opcode()) {
-    case Opcode::broadcast:
-    case Opcode::reshape:
-    case Opcode::transpose:
-    case Opcode::slice:
-    case Opcode::pad:
-    case Opcode::concat:
-    case Opcode::reverse:
-    case Opcode::gather:
-    case Opcode::dynamic_slice:
-    case Opcode::dynamic_update: return true;
-    case Opcode::scatter: return op.word("combine") == "replace";
-    default: return false;
-  }
+  const OpClass op_class = class_of(op.opcode());
+  if (op.opcode() == Opcode::scatter) return op.word("combine") == "replace";
+  return op_class == OpClass::movement || op_class == OpClass::indexed;
 }
 
 // Whether operand i of such an op holds elements; else it holds indices.
 bool is_data_operand(Opcode opcode, size_t i) {
-  if (opcode == Opcode::gather || opcode == Opcode::dynamic_slice) return i == 0;
-  if (opcode == Opcode::dynamic_update) return i < 2;
-  return opcode != Opcode::scatter || i != 1;
+  if (const int8_t updates = op_def(opcode).traits.updates)
+    return i == 0 || i == static_cast<size_t>(updates);
+  return class_of(opcode) != OpClass::indexed || i == 0;
 }
 
 // Whether something is known of the result even if nothing is of an operand.
@@ -144,7 +133,7 @@ void Contents::assume(ValueId v, Dims elements) {
 bool Contents::is_opaque(NodeId n) const {
   Op op = graph_.op(n);
   if (op.opcode() == Opcode::parameter || !graph_.regions(n).empty()) return true;
-  return op.def().traits.has_effect || family(op.opcode()) == "collective";
+  return op.def().traits.has_effect || class_of(op.opcode()) == OpClass::collective;
 }
 
 bool Contents::is_known(NodeId n) const {
@@ -160,7 +149,7 @@ std::vector<ValueId> Contents::missing_operands(NodeId n) const {
   std::vector<ValueId> missing;
   if (graph_.opcode(n) == Opcode::constant || is_opaque(n)) return missing;
   Op op = graph_.op(n);
-  const bool may_be_uniform = op.def().traits.elementwise || moves_elements(op);
+  const bool may_be_uniform = is_elementwise(op.opcode()) || moves_elements(op);
   if (!may_be_uniform && !fits(graph_.type(graph_.result(n)), kMaxConstantElements) &&
       op.opcode() != Opcode::reduce) {
     return missing;
@@ -282,7 +271,7 @@ std::optional<Element> Contents::single_element(const Known& known, Type type) c
 // By the reference evaluator, if all operands are numbers.
 std::vector<Contents::Known> Contents::computed(NodeId n, const Operands& operands) const {
   Op op = graph_.op(n);
-  bool all_uniform = !operands.empty() && op.def().traits.elementwise;
+  bool all_uniform = !operands.empty() && is_elementwise(op.opcode());
   for (const Known* operand : operands) {
     if (operand == nullptr) continue;
     if (!operand->value) return {};
@@ -318,7 +307,7 @@ std::vector<Contents::Known> Contents::symbolic(NodeId n, const Operands& operan
   if (moves_elements(op)) return {moved(n, operands)};
   if (op.opcode() == Opcode::reduce) return {reduced(n, *operands[0])};
   if (op.opcode() == Opcode::cumulative) return {accumulated(n, *operands[0])};
-  if (op.def().traits.elementwise) return {elementwise(n, operands)};
+  if (is_elementwise(op.opcode())) return {elementwise(n, operands)};
   return {};
 }
 
@@ -456,7 +445,7 @@ Contents::Known Contents::reduced(NodeId n, const Known& operand) const {
   for (const std::vector<Element>& group : groups) {
     Element sum = group[0];
     for (size_t i = 1; sum && i < group.size(); ++i) {
-      sum = binary_element(*opcode_of_kind(kind), type.dtype(), sum, group[i]);
+      sum = binary_element(combine_of(kind), type.dtype(), sum, group[i]);
     }
     known.elements.push_back(sum);
   }
@@ -478,7 +467,7 @@ Contents::Known Contents::accumulated(NodeId n, const Known& operand) const {
       int64_t place = op.flag("reverse") ? lanes.length - 1 - i : i;
       size_t at = static_cast<size_t>(lanes.first(lane) + place * lanes.step);
       if (op.flag("exclusive")) known.elements[at] = sum;
-      sum = is_open ? (*x)[at] : binary_element(*opcode_of_kind(kind), type.dtype(), sum, (*x)[at]);
+      sum = is_open ? (*x)[at] : binary_element(combine_of(kind), type.dtype(), sum, (*x)[at]);
       is_open = false;
       if (!op.flag("exclusive")) known.elements[at] = sum;
     }

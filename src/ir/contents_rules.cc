@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "ir/op_def.h"
+
 namespace hone {
 namespace {
 
@@ -173,20 +175,13 @@ Element compared(std::string_view direction, Dim a, Dim b) {
   return std::nullopt;
 }
 
-std::optional<Opcode> opcode_of_kind(std::string_view kind) {
-  if (kind == "sum") return Opcode::add;
-  if (kind == "product") return Opcode::mul;
-  if (kind == "max") return Opcode::max;
-  if (kind == "min") return Opcode::min;
-  if (kind == "and") return Opcode::and_;
-  if (kind == "or") return Opcode::or_;
-  return std::nullopt;
-}
-
 Element identity_of(std::string_view kind) {
-  if (kind == "sum" || kind == "or") return 0;
-  if (kind == "product" || kind == "and") return 1;
-  return std::nullopt;
+  switch (op_def(combine_of(kind)).traits.identity) {
+    case Identity::zero: return 0;
+    case Identity::one:
+    case Identity::all_bits: return 1;  // of bools
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace hone

@@ -23,8 +23,7 @@ Element binary_element(Opcode opcode, DType dtype, Element a, Element b);
 // compare; "lt" and so on.
 Element compared(std::string_view direction, Dim a, Dim b);
 
-// How reduce, cumulative and scatter combine: "sum", "product", "max", "min", "and", "or".
-std::optional<Opcode> opcode_of_kind(std::string_view kind);
-Element identity_of(std::string_view kind);  // null for those of max and min
+// Of a way to combine, such as "sum"; null for max and min.
+Element identity_of(std::string_view kind);
 
 }  // namespace hone

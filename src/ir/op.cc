@@ -22,7 +22,7 @@ AttrValue::~AttrValue() = default;
 namespace {
 
 constexpr std::array<std::string_view, kOpcodeCount> kNames = {
-#define HONE_OP(id, text, family, level) text,
+#define HONE_OP(id, text, family, op_class, slots) text,
 #include "ir/ops.def"
 };
 

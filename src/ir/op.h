@@ -19,11 +19,11 @@
 namespace hone {
 
 enum class Opcode : uint16_t {
-#define HONE_OP(id, text, family, level) id,
+#define HONE_OP(id, text, family, op_class, slots) id,
 #include "ir/ops.def"
 };
 
-#define HONE_OP(id, text, family, level) +1
+#define HONE_OP(id, text, family, op_class, slots) +1
 inline constexpr int kOpcodeCount = 0
 #include "ir/ops.def"
     ;

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -17,16 +18,42 @@ class Graph;
 class Builder;
 class Value;
 
-enum class Level : uint8_t { primitive, composite };
+// What sort of work an op is: a column of ops.def.
+enum class OpClass : uint8_t {
+  leaf,         // holds its elements: parameter, constant
+  generator,    // makes elements from their places: iota, rng_bits
+  elementwise,  // result[i] depends on operand[i] alone; all have one shape
+  movement,     // copies each element from a place that follows from its own: transpose, pad
+  contraction,  // sums products of two operands: dot, conv
+  reduction,    // combines elements along axes that the result lacks: reduce, arg_reduce
+  window,       // combines the elements of windows: window_reduce
+  indexed,      // finds elements by data: gather, dynamic_slice, dynamic_update
+  ordered,      // makes elements in an order, in a kernel of its own: sort, scatter, cumulative
+  control,      // runs regions: if, while, scan, call
+  collective,   // talks to other devices: all_reduce, permute
+  composite,    // has expand() into ops of the other classes: softmax
+};
 
-// Facts that passes and rewrites ask for.
+// The element that changes nothing when an op combines it with another one.
+enum class Identity : uint8_t { none, zero, one, lowest, highest, all_bits };
+
+// Facts that hold across classes.
 struct OpTraits {
-  bool elementwise = false;  // result[i] depends on operand[i] alone; all have one shape
   bool commutative = false;  // swapping the two operands changes nothing
-  bool associative = false;  // up to rounding, for reals
   bool moves_data = false;   // values are copied, never computed
   bool has_effect = false;   // must not be removed or merged (collectives)
   bool is_stepwise = false;  // a composite whose steps are rounded to their types: they are seen
+  // Dims stay in place, and an element depends on elements around its own place along them: slice
+  // and conv do so, transpose and reshape do not. Elementwise ops need not say it.
+  bool is_local = false;
+  bool is_piecewise = false;  // guards choose which operand an element comes from: pad, concat
+  // The result may lie in the operand's memory, or a concat's operands in that of its result.
+  bool may_be_view = false;
+  // An op that changes its first operand: the operand that holds what is new. 0: another op.
+  int8_t updates = 0;
+  // Associative ops (up to rounding, for reals) have one; they combine elements in reductions.
+  Identity identity = Identity::none;
+  std::string_view kind = "";  // what reductions call it, if not by its name: "sum" of add
 };
 
 // An op application whose operand types are known.
@@ -69,8 +96,18 @@ struct OpDef {
 
 const OpDef& op_def(Opcode opcode);
 std::string_view family(Opcode opcode);
-Level level(Opcode opcode);
-inline bool is_composite(Opcode opcode) { return level(opcode) == Level::composite; }
+OpClass class_of(Opcode opcode);
+std::string_view name(OpClass op_class);
+inline bool is_composite(Opcode opcode) { return class_of(opcode) == OpClass::composite; }
+inline bool is_elementwise(Opcode opcode) { return class_of(opcode) == OpClass::elementwise; }
+inline bool is_leaf(Opcode opcode) { return class_of(opcode) == OpClass::leaf; }
+// What one element of the type costs, in slots of a vector instruction, 2 to a cycle.
+double slots_of(Opcode opcode, DType dtype);
+
+// The op that combines elements, by its name or by what reductions call it: "sum" is add.
+Opcode combine_of(std::string_view kind);
+// The number that changes nothing when the op combines it with others of the type.
+std::variant<int64_t, double> identity_of(Opcode combine, DType dtype);
 
 // Operand and result counts that the strings above allow.
 struct Arity {

@@ -247,7 +247,7 @@ Status TextParser::resolve_literals(Scope& scope, const OpDef& def) {
   if (scope.literals.empty()) return {};
   const Token& first = scope.literals[0].second;
   Type like;
-  if (def.traits.elementwise) {
+  if (is_elementwise(def.opcode)) {
     for (ValueId v : scope.values)
       if (!v.is_none()) like = scope.graph.type(v);
     if (!like) return at(first, bad_input("no operand says which type {} has", first.text));

@@ -13,14 +13,11 @@ namespace {
 Status check_node(const Graph& graph, NodeId node, bool is_alone) {
   const Opcode opcode = graph.opcode(node);
   const std::vector<Type> operands = graph.operand_types(node);
-  if (is_composite(opcode) || opcode == Opcode::parameter || opcode == Opcode::constant ||
-      !has_access({graph.op(node), operands}))
-    return unsupported("{} is no kernel", name(opcode));
+  if (!has_access({graph.op(node), operands})) return unsupported("{} is no kernel", name(opcode));
   if (is_alone) return {};
   if (!is_fusible(opcode)) return unsupported("{} is a kernel of its own", name(opcode));
   // What is computed where no guard holds is thrown away by `select`, which does not know them.
-  const bool is_guarded = opcode == Opcode::pad || opcode == Opcode::concat;
-  if (is_guarded && is_storage_only(operands[0].dtype()))
+  if (op_def(opcode).traits.is_piecewise && is_storage_only(operands[0].dtype()))
     return unsupported("{} of {} is a kernel of its own", name(opcode), name(operands[0].dtype()));
   return {};
 }

@@ -116,11 +116,11 @@ class Counter {
     }
     ++work_.statements;
     work_.operations += points(here) * cost;
-    const bool is_elementwise = graph_.op(node).def().traits.elementwise;
+    const bool reads_in_place = is_elementwise(graph_.opcode(node));
     for (size_t i = 0; i < relation.operands.size(); ++i) {
       const ValueId operand = graph_.operands(node)[i];
       if (operand.is_none()) continue;
-      if (is_elementwise) {
+      if (reads_in_place) {
         add(operand, visit);
         continue;
       }

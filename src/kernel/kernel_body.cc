@@ -12,14 +12,9 @@ namespace hone {
 namespace {
 
 bool reduces(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::dot:
-    case Opcode::conv:
-    case Opcode::reduce:
-    case Opcode::arg_reduce:
-    case Opcode::window_reduce: return true;
-    default: return false;
-  }
+  const OpClass op_class = class_of(opcode);
+  return op_class == OpClass::contraction || op_class == OpClass::reduction ||
+         op_class == OpClass::window;
 }
 
 bool stays_inside(const Graph& graph, ValueId value) {
@@ -45,8 +40,7 @@ uint64_t kernel_hash(const KernelBody& body) {
 std::vector<NodeId> computing_nodes(const Graph& graph) {
   std::vector<NodeId> nodes;
   for (NodeId node : graph.nodes())
-    if (graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant)
-      nodes.push_back(node);
+    if (!is_leaf(graph.opcode(node))) nodes.push_back(node);
   return nodes;
 }
 
@@ -78,30 +72,25 @@ KernelSpace space_of(const KernelBody& body) {
 // ---- Groups -------------------------------------------------------------------------------------
 
 bool only_moves(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::broadcast:
-    case Opcode::reshape:
-    case Opcode::transpose:
-    case Opcode::slice:
-    case Opcode::reverse: return true;
+  return class_of(opcode) == OpClass::movement && !op_def(opcode).traits.is_piecewise;
+}
+
+bool is_fusible(Opcode opcode) {
+  switch (class_of(opcode)) {
+    case OpClass::elementwise:
+    case OpClass::movement:
+    case OpClass::contraction:
+    case OpClass::reduction:
+    case OpClass::window: return true;
+    case OpClass::indexed: return op_def(opcode).traits.updates == 0;
+    case OpClass::generator: return op_def(opcode).operands.empty();  // iota, not random bits
     default: return false;
   }
 }
 
-bool is_fusible(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::pad:
-    case Opcode::concat:
-    case Opcode::dynamic_slice:
-    case Opcode::gather:
-    case Opcode::iota: return true;
-    default:
-      return only_moves(opcode) || reduces(opcode) ||
-             (!is_composite(opcode) && op_def(opcode).traits.elementwise);
-  }
+bool has_points(Opcode opcode) {
+  return is_fusible(opcode) || class_of(opcode) == OpClass::indexed;
 }
-
-bool has_points(Opcode opcode) { return is_fusible(opcode) || opcode == Opcode::dynamic_update; }
 
 GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
   auto is_inside = [&](NodeId node) { return std::ranges::binary_search(nodes, node); };

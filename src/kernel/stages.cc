@@ -273,7 +273,7 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
 
 namespace {
 
-bool is_contraction(Opcode opcode) { return opcode == Opcode::dot || opcode == Opcode::conv; }
+bool is_contraction(Opcode opcode) { return class_of(opcode) == OpClass::contraction; }
 
 // A value from which the operand is moved, without being computed.
 ValueId moved_from(const Graph& graph, ValueId value) {
@@ -289,7 +289,7 @@ ValueId end_of_epilogue(const Graph& graph, const Users& users, ValueId value) {
     const NodeId user = users.of(value)[0];
     const Opcode opcode = graph.opcode(user);
     const bool follows = opcode == Opcode::transpose || opcode == Opcode::reshape ||
-                         graph.op(user).def().traits.elementwise;
+                         is_elementwise(graph.opcode(user));
     if (!follows) break;
     value = graph.result(user);
   }

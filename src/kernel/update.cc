@@ -8,9 +8,7 @@
 
 namespace hone {
 
-bool is_update(Opcode opcode) {
-  return opcode == Opcode::dynamic_update || opcode == Opcode::scatter;
-}
+bool is_update(Opcode opcode) { return op_def(opcode).traits.updates != 0; }
 
 Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x) {
   std::unordered_set<uint32_t> made = {x.index};  // of x
@@ -18,7 +16,7 @@ Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, Valu
     const bool reads = std::ranges::any_of(
         graph.operands(n), [&](ValueId v) { return !v.is_none() && made.contains(v.index); });
     if (!reads) continue;
-    if (!HONE_PLANT(donor_elementwise, graph.op(n).def().traits.elementwise, true))
+    if (!HONE_PLANT(donor_elementwise, is_elementwise(graph.opcode(n)), true))
       return bad_input("{} reads '%{}' elsewhere than where it writes", graph.describe(n),
                        graph.name(x));
     for (ValueId v : graph.results(n)) made.insert(v.index);
@@ -27,7 +25,7 @@ Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, Valu
 }
 
 ValueId updates_of(const Graph& graph, NodeId update) {
-  return graph.operands(update)[graph.opcode(update) == Opcode::scatter ? 2 : 1];
+  return graph.operands(update)[static_cast<size_t>(graph.op(update).def().traits.updates)];
 }
 
 }  // namespace hone

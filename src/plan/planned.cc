@@ -14,7 +14,8 @@
 namespace hone {
 
 bool is_command(const Graph& graph, NodeId node) {
-  return !graph.regions(node).empty() || family(graph.opcode(node)) == "collective";
+  const OpClass op_class = class_of(graph.opcode(node));
+  return op_class == OpClass::control || op_class == OpClass::collective;
 }
 
 std::string step_name(const Graph& graph, NodeId n) {
@@ -23,8 +24,6 @@ std::string step_name(const Graph& graph, NodeId n) {
 }
 
 namespace {
-
-bool is_leaf(Opcode opcode) { return opcode == Opcode::parameter || opcode == Opcode::constant; }
 
 class Resolver {
  public:

@@ -22,12 +22,10 @@ constexpr uint32_t kNoGroup = UINT32_MAX;
 enum class Kind : uint8_t { cheap, row, contraction, window, alone };
 
 Kind kind_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::dot:
-    case Opcode::conv: return Kind::contraction;
-    case Opcode::reduce:
-    case Opcode::arg_reduce: return Kind::row;
-    case Opcode::window_reduce: return Kind::window;
+  switch (class_of(opcode)) {
+    case OpClass::contraction: return Kind::contraction;
+    case OpClass::reduction: return Kind::row;
+    case OpClass::window: return Kind::window;
     default: return is_fusible(opcode) ? Kind::cheap : Kind::alone;
   }
 }
@@ -159,7 +157,7 @@ class Fuser {
         return !v.is_none() && std::ranges::find(behind, graph_.producer(v)) != behind.end();
       });
       if (!reads) continue;
-      if (!graph_.op(*at).def().traits.elementwise) return false;
+      if (!is_elementwise(graph_.opcode(*at))) return false;
       behind.push_back(*at);
     }
     return true;
@@ -177,12 +175,8 @@ class Fuser {
   }
 
   bool moves_simply(NodeId n) const {
-    switch (graph_.opcode(n)) {
-      case Opcode::broadcast:
-      case Opcode::transpose:
-      case Opcode::slice: return true;
-      default: return false;
-    }
+    const Opcode opcode = graph_.opcode(n);
+    return only_moves(opcode) && (op_def(opcode).traits.is_local || opcode == Opcode::transpose);
   }
 
   // ---- Work -------------------------------------------------------------------------------------

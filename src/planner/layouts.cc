@@ -70,17 +70,8 @@ class LayoutChooser {
   // Whether the step computes each point of its images from points around it.
   bool is_local(const Step& step) const {
     return step.is_kernel && std::ranges::all_of(step.nodes, [&](NodeId n) {
-             switch (graph_.opcode(n)) {
-               case Opcode::conv:
-               case Opcode::window_reduce:
-               case Opcode::broadcast:
-               case Opcode::concat:
-               case Opcode::reduce:
-               case Opcode::pad:
-               case Opcode::slice: return true;
-               case Opcode::transpose: return is_copy(graph_.result(n));
-               default: return graph_.op(n).def().traits.elementwise;
-             }
+             const OpDef& def = graph_.op(n).def();
+             return def.traits.is_local || is_elementwise(def.opcode) || is_copy(graph_.result(n));
            });
   }
 
@@ -199,7 +190,7 @@ class LayoutChooser {
   std::vector<NodeId> contractions_of(uint32_t s) const {
     std::vector<NodeId> contractions;
     for (NodeId n : frame_.steps[s].nodes) {
-      if (graph_.opcode(n) != Opcode::dot && graph_.opcode(n) != Opcode::conv) continue;
+      if (class_of(graph_.opcode(n)) != OpClass::contraction) continue;
       const ValueId v = graph_.operands(n)[1];
       if (frame_.home[v.index] != Home::constant || is_decided(v)) continue;
       const bool has_copies = open_[s] && may_be_copied(v) && graph_.type(v).rank() > 0;

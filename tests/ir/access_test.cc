@@ -522,8 +522,8 @@ TEST(AccessTest, PrimitiveOpsHaveARelationOrAreOpaque) {
   for (int i = 0; i < kOpcodeCount; ++i) {
     Opcode opcode = static_cast<Opcode>(i);
     const OpDef& def = op_def(opcode);
-    bool structured = def.access != nullptr || def.traits.elementwise;
-    bool expected = level(opcode) == Level::primitive && !opaque.contains(opcode);
+    bool structured = def.access != nullptr || is_elementwise(def.opcode);
+    bool expected = !is_composite(opcode) && !opaque.contains(opcode);
     EXPECT_EQ(structured, expected) << name(opcode);
   }
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "ir/op_def.h"
@@ -113,6 +115,42 @@ TEST(OpTable, EveryRowHasACompleteDefinition) {
       if (!leaf) EXPECT_NE(def.eval, nullptr);
     }
   }
+}
+
+// What an op's class promises of its definition.
+TEST(OpTable, ClassesAgreeWithDefinitions) {
+  for (int i = 0; i < kOpcodeCount; ++i) {
+    const Opcode opcode = static_cast<Opcode>(i);
+    const OpDef& def = op_def(opcode);
+    const OpClass op_class = class_of(opcode);
+    SCOPED_TRACE(name(opcode));
+    EXPECT_EQ(op_class == OpClass::composite, def.expand != nullptr);
+    EXPECT_EQ(op_class == OpClass::control, !def.regions.empty());
+    if (op_class == OpClass::elementwise) EXPECT_EQ(def.access, nullptr) << "it has the usual one";
+    if (op_class == OpClass::movement || op_class == OpClass::indexed)
+      EXPECT_TRUE(def.traits.moves_data);
+    if (def.traits.is_piecewise) EXPECT_EQ(op_class, OpClass::movement);
+    if (def.traits.identity != Identity::none) EXPECT_TRUE(def.traits.commutative);
+    EXPECT_LT(def.traits.updates, std::max(1, operand_arity(def).min));
+  }
+}
+
+TEST(OpTable, ReductionsFindTheOpThatCombines) {
+  using Number = std::variant<int64_t, double>;
+  EXPECT_EQ(combine_of("sum"), Opcode::add);
+  EXPECT_EQ(combine_of("mul"), Opcode::mul);
+  EXPECT_EQ(combine_of("or"), Opcode::or_);
+  EXPECT_EQ(identity_of(Opcode::mul, DType::f32), Number(1.0));
+  EXPECT_EQ(identity_of(Opcode::max, DType::bf16),
+            Number(-std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(identity_of(Opcode::min, DType::i8), Number(int64_t{127}));
+  EXPECT_EQ(identity_of(Opcode::and_, DType::u8), Number(int64_t{255}));
+}
+
+TEST(OpTable, PricesDependOnTheElementType) {
+  EXPECT_EQ(slots_of(Opcode::div, DType::f32), 16);
+  EXPECT_EQ(slots_of(Opcode::div, DType::i32), 100);
+  EXPECT_EQ(slots_of(Opcode::transpose, DType::f32), 0);
 }
 
 }  // namespace

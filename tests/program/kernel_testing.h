@@ -27,7 +27,7 @@ inline std::vector<Tensor> all_values(Graph graph, std::span<const Tensor> input
 inline bool is_kernel(Opcode opcode) {
   if (opcode == Opcode::parameter || opcode == Opcode::constant || is_composite(opcode))
     return false;
-  return op_def(opcode).access != nullptr || op_def(opcode).traits.elementwise;
+  return op_def(opcode).access != nullptr || is_elementwise(opcode);
 }
 
 // The tensor as it lies in memory.

@@ -201,7 +201,7 @@ void check_symbols(uint64_t first, uint64_t count) {
 
 bool has_collective(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
-    if (family(graph.opcode(n)) == "collective") return true;
+    if (class_of(graph.opcode(n)) == OpClass::collective) return true;
     for (const GraphRef& region : graph.regions(n))
       if (has_collective(*region)) return true;
   }

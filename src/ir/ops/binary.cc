@@ -12,7 +12,6 @@ namespace {
 template <class F>
 constexpr OpDef binary(Opcode opcode, std::string_view summary, std::string_view semantics,
                        DTypeSet dtypes, OpTraits traits = {}) {
-  traits.elementwise = true;
   return {.opcode = opcode,
           .summary = summary,
           .semantics = semantics,
@@ -24,21 +23,25 @@ constexpr OpDef binary(Opcode opcode, std::string_view summary, std::string_view
           .eval = &kEvalBinary<F>};
 }
 
-constexpr OpTraits kCommutes = {.commutative = true, .associative = true};
+constexpr OpTraits combines(Identity identity, std::string_view kind = "") {
+  return {.commutative = true, .identity = identity, .kind = kind};
+}
 
 }  // namespace
 
 extern const OpDef op_def_add;
-const OpDef op_def_add = binary<scalar::Add>(
-    Opcode::add, "lhs + rhs", "Integers wrap. inf + -inf gives NaN.", kNumber, kCommutes);
+const OpDef op_def_add =
+    binary<scalar::Add>(Opcode::add, "lhs + rhs", "Integers wrap. inf + -inf gives NaN.", kNumber,
+                        combines(Identity::zero, "sum"));
 
 extern const OpDef op_def_sub;
 const OpDef op_def_sub =
     binary<scalar::Sub>(Opcode::sub, "lhs - rhs", "Integers wrap. inf - inf gives NaN.", kNumber);
 
 extern const OpDef op_def_mul;
-const OpDef op_def_mul = binary<scalar::Mul>(
-    Opcode::mul, "lhs * rhs", "Integers wrap. 0 * inf gives NaN.", kNumber, kCommutes);
+const OpDef op_def_mul =
+    binary<scalar::Mul>(Opcode::mul, "lhs * rhs", "Integers wrap. 0 * inf gives NaN.", kNumber,
+                        combines(Identity::one, "product"));
 
 extern const OpDef op_def_div;
 const OpDef op_def_div = binary<scalar::Div>(
@@ -63,14 +66,14 @@ const OpDef op_def_pow = binary<scalar::Pow>(
     kNumber);
 
 extern const OpDef op_def_max;
-const OpDef op_def_max =
-    binary<scalar::Max>(Opcode::max, "the greater one",
-                        "NaN if either is NaN. +0 is greater than -0.", kNumber, kCommutes);
+const OpDef op_def_max = binary<scalar::Max>(Opcode::max, "the greater one",
+                                             "NaN if either is NaN. +0 is greater than -0.",
+                                             kNumber, combines(Identity::lowest));
 
 extern const OpDef op_def_min;
-const OpDef op_def_min =
-    binary<scalar::Min>(Opcode::min, "the smaller one",
-                        "NaN if either is NaN. -0 is smaller than +0.", kNumber, kCommutes);
+const OpDef op_def_min = binary<scalar::Min>(Opcode::min, "the smaller one",
+                                             "NaN if either is NaN. -0 is smaller than +0.",
+                                             kNumber, combines(Identity::highest));
 
 extern const OpDef op_def_atan2;
 const OpDef op_def_atan2 = binary<scalar::Atan2>(
@@ -78,17 +81,19 @@ const OpDef op_def_atan2 = binary<scalar::Atan2>(
     "As atan2 of C, with its signed zeros and infinities. NaN if either is NaN.", kReal);
 
 extern const OpDef op_def_and_;
-const OpDef op_def_and_ = binary<scalar::And>(
-    Opcode::and_, "logical and of bools, bitwise and of integers", "", kInteger | kBool, kCommutes);
+const OpDef op_def_and_ =
+    binary<scalar::And>(Opcode::and_, "logical and of bools, bitwise and of integers", "",
+                        kInteger | kBool, combines(Identity::all_bits));
 
 extern const OpDef op_def_or_;
-const OpDef op_def_or_ = binary<scalar::Or>(
-    Opcode::or_, "logical or of bools, bitwise or of integers", "", kInteger | kBool, kCommutes);
+const OpDef op_def_or_ =
+    binary<scalar::Or>(Opcode::or_, "logical or of bools, bitwise or of integers", "",
+                       kInteger | kBool, combines(Identity::zero));
 
 extern const OpDef op_def_xor_;
 const OpDef op_def_xor_ =
     binary<scalar::Xor>(Opcode::xor_, "logical exclusive or of bools, bitwise of integers", "",
-                        kInteger | kBool, kCommutes);
+                        kInteger | kBool, combines(Identity::zero));
 
 extern const OpDef op_def_shift_left;
 const OpDef op_def_shift_left = binary<scalar::ShiftLeft>(
@@ -168,7 +173,6 @@ const OpDef op_def_compare = {
         "false is below true.",
     .operands = "lhs, rhs",
     .attrs = kCompareAttrs,
-    .traits = {.elementwise = true},
     .infer = &infer_predicate,
     .flops_per_point = 1,
     .eval = &kEvalCompare};
@@ -180,7 +184,6 @@ const OpDef op_def_select = {
     .semantics = "Copies: what is not chosen does not matter, NaN or not. All have one shape.",
     .operands = "predicate, on_true, on_false",
     .dtypes = kBool,
-    .traits = {.elementwise = true},
     .infer = &infer_select,
     .flops_per_point = 1,
     .eval = &kEvalSelect};

@@ -186,6 +186,7 @@ const OpDef op_def_conv = {
     .operands = "input, kernel",
     .attrs = kAttrs,
     .dtypes = kNumber,
+    .traits = {.is_local = true},
     .infer = &infer_conv,
     .access = &access_conv,
     .flops_per_point = 2,

@@ -139,7 +139,6 @@ const OpDef op_def_cast = {
     .operands = "x",
     .attrs = kCastAttrs,
     .dtypes = kAny,
-    .traits = {.elementwise = true},
     .infer = infer_cast,
     .eval = &kEvalCast,
 };
@@ -154,7 +153,7 @@ const OpDef op_def_bitcast = {
     .operands = "x",
     .attrs = kCastAttrs,
     .dtypes = kNumber | kStorageOnly,
-    .traits = {.elementwise = true},
+    .traits = {.may_be_view = true},
     .infer = infer_bitcast,
     .eval = &kEvalBitcast,
 };

@@ -441,18 +441,12 @@ struct EvalScatter {
         apply_with([](const T&, const T& update) { return update; });
         return {};
       }
-      return with_combine<T>(call.op, kind_of(call.op.word("combine")), types[0].dtype(),
+      return with_combine<T>(call.op, combine_of(call.op.word("combine")), types[0].dtype(),
                              apply_with);
     });
   }
 
  private:
-  static CombineKind kind_of(std::string_view word) {
-    if (word == "add") return CombineKind::sum;
-    if (word == "mul") return CombineKind::product;
-    return word == "min" ? CombineKind::min : CombineKind::max;
-  }
-
   template <class T, class D, class Fn>
   static void apply(EvalCall<D>& call, const IndexedDims& d, const Fn& combine) {
     std::span<const T> updates = call.operand(2).template as<T>();
@@ -539,7 +533,7 @@ const OpDef op_def_dynamic_update = {
         "[0, dim - window], so the window is always inside.",
     .operands = "x, update, starts*",
     .dtypes = kAny,
-    .traits = kMoves,
+    .traits = {.moves_data = true, .updates = 1},
     .infer = infer_dynamic_update,
     .access = access_dynamic_update,
     .eval = &kEvalDynamicUpdate,
@@ -576,6 +570,7 @@ const OpDef op_def_scatter = {
     .operands = "x, indices, updates",
     .attrs = kScatterAttrs,
     .dtypes = kAny,
+    .traits = {.updates = 2},
     .infer = infer_scatter,
     .access = access_scatter,
     .eval = &kEvalScatter,

@@ -98,7 +98,7 @@ struct EvalReduce {
   template <class D>
   static Status run(EvalCall<D>& call) {
     return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_kind(call.op.word("kind")), call.result().dtype(),
+      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
                              [&](const auto& combine) { reduce<T>(call, combine); });
     });
   }
@@ -272,7 +272,7 @@ struct EvalCumulative {
   template <class D>
   static Status run(EvalCall<D>& call) {
     return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_kind(call.op.word("kind")), call.result().dtype(),
+      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
                              [&](const auto& combine) { accumulate<T>(call, combine); });
     });
   }
@@ -317,6 +317,7 @@ const OpDef op_def_reduce = {
     .operands = "x",
     .attrs = kReduceAttrs,
     .dtypes = kComputable,
+    .traits = {.is_local = true},
     .infer = &infer_reduce,
     .access = &access_reduce,
     .flops_per_point = 1,

@@ -124,7 +124,6 @@ constexpr OpDef unary(Opcode opcode, std::string_view summary, std::string_view 
           .semantics = semantics,
           .operands = "x",
           .dtypes = dtypes,
-          .traits = {.elementwise = true},
           .infer = infer,
           .flops_per_point = 1,
           .eval = &kEvalUnary<F>};

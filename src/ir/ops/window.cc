@@ -145,7 +145,7 @@ struct EvalWindowReduce {
   template <class D>
   static Status run(EvalCall<D>& call) {
     return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_kind(call.op.word("kind")), call.result().dtype(),
+      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
                              [&](const auto& combine) { reduce<T>(call, combine); });
     });
   }
@@ -178,6 +178,7 @@ const OpDef op_def_window_reduce = {
     .operands = "x",
     .attrs = kAttrs,
     .dtypes = kNumber,
+    .traits = {.is_local = true},
     .infer = &infer_window_reduce,
     .access = &access_window_reduce,
     .flops_per_point = 1,

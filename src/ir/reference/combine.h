@@ -2,10 +2,9 @@
 
 #include <limits>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
-#include "ir/op.h"
+#include "ir/op_def.h"
 #include "ir/reference/eval.h"
 #include "ir/reference/scalar_functions.h"
 
@@ -13,12 +12,8 @@
 
 namespace hone {
 
-enum class CombineKind : uint8_t { sum, product, max, min, and_, or_ };
-
-// The kind that an attribute's word names; another word is a bug of the caller.
-CombineKind combine_kind(std::string_view word);
-// Numbers have sum, product, max and min; bools and integers have and, or (bitwise).
-Status check_combine(std::string_view word, DType dtype);
+// Whether elements of the type can be combined so: the error calls the op by `kind`.
+Status check_combine(std::string_view kind, DType dtype);
 
 // wrap_to for an integer type or bool that is known beforehand.
 class IntegerWrap {
@@ -42,8 +37,24 @@ template <class T>
 inline constexpr bool holds_integers =
     std::is_same_v<T, int64_t> || std::is_same_v<T, Tracked<int64_t>>;
 
-// One kind on elements of one type, as a function object with an identity.
-template <CombineKind kKind, class T>
+// The function of an op that combines.
+template <Opcode kOp>
+struct CombineOf;
+template <>
+struct CombineOf<Opcode::add> : scalar::Add {};
+template <>
+struct CombineOf<Opcode::mul> : scalar::Mul {};
+template <>
+struct CombineOf<Opcode::max> : scalar::Max {};
+template <>
+struct CombineOf<Opcode::min> : scalar::Min {};
+template <>
+struct CombineOf<Opcode::and_> : scalar::And {};
+template <>
+struct CombineOf<Opcode::or_> : scalar::Or {};
+
+// One op on elements of one type, as a function object with an identity.
+template <Opcode kOp, class T>
 class Combine {
  public:
   explicit Combine(DType dtype) : wrap_(dtype), identity_(identity(dtype)) {}
@@ -54,9 +65,7 @@ class Combine {
   const T& identity() const { return identity_; }
 
  private:
-  using Function = std::tuple_element_t<
-      static_cast<size_t>(kKind),
-      std::tuple<scalar::Add, scalar::Mul, scalar::Max, scalar::Min, scalar::And, scalar::Or>>;
+  using Function = CombineOf<kOp>;
 
   template <class Number>
   Number apply(Number a, Number b) const {
@@ -68,19 +77,19 @@ class Combine {
   }
 
   static T identity(DType dtype) {
-    if constexpr (kKind == CombineKind::sum || kKind == CombineKind::or_) {
+    if constexpr (kOp == Opcode::add || kOp == Opcode::or_) {
       return T(0);
-    } else if constexpr (kKind == CombineKind::product) {
+    } else if constexpr (kOp == Opcode::mul) {
       return T(1);
-    } else if constexpr (kKind == CombineKind::and_) {
+    } else if constexpr (kOp == Opcode::and_) {
       return T(wrap_to(dtype, -1));
     } else if constexpr (holds_integers<T>) {
       IntegerLimits limits = integer_limits(dtype);
-      return T(kKind == CombineKind::min ? limits.highest : limits.lowest);
+      return T(kOp == Opcode::min ? limits.highest : limits.lowest);
     } else {
       using Number = std::remove_cvref_t<decltype(plain(T()))>;
       Number infinity = std::numeric_limits<Number>::infinity();
-      return T(kKind == CombineKind::min ? infinity : -infinity);
+      return T(kOp == Opcode::min ? infinity : -infinity);
     }
   }
 
@@ -88,31 +97,31 @@ class Combine {
   T identity_;
 };
 
-// fn(Combine<kind, T>) for a kind that is known at run time. Elements of the prime field have no
+// fn(Combine<combine, T>) for an op that is known at run time. Elements of the prime field have no
 // order: the error names `op`.
 template <class T, class Fn>
-Status with_combine(Op op, CombineKind kind, DType dtype, const Fn& fn) {
-  auto call = [&]<CombineKind kKind>() -> Status {
-    constexpr bool bitwise = kKind == CombineKind::and_ || kKind == CombineKind::or_;
-    constexpr bool ordered = kKind == CombineKind::max || kKind == CombineKind::min;
+Status with_combine(Op op, Opcode combine, DType dtype, const Fn& fn) {
+  auto call = [&]<Opcode kOp>() -> Status {
+    constexpr bool bitwise = kOp == Opcode::and_ || kOp == Opcode::or_;
+    constexpr bool ordered = kOp == Opcode::max || kOp == Opcode::min;
     if constexpr (bitwise && !holds_integers<T>) {
       HONE_CHECK(false, "{} of reals", op.name());
     } else if constexpr (ordered && !is_ordered_real<T>) {
       return no_field_meaning(op);
     } else {
-      fn(Combine<kKind, T>(dtype));
+      fn(Combine<kOp, T>(dtype));
     }
     return {};
   };
-  switch (kind) {
-    case CombineKind::sum: return call.template operator()<CombineKind::sum>();
-    case CombineKind::product: return call.template operator()<CombineKind::product>();
-    case CombineKind::max: return call.template operator()<CombineKind::max>();
-    case CombineKind::min: return call.template operator()<CombineKind::min>();
-    case CombineKind::and_: return call.template operator()<CombineKind::and_>();
-    case CombineKind::or_: return call.template operator()<CombineKind::or_>();
+  switch (combine) {
+    case Opcode::add: return call.template operator()<Opcode::add>();
+    case Opcode::mul: return call.template operator()<Opcode::mul>();
+    case Opcode::max: return call.template operator()<Opcode::max>();
+    case Opcode::min: return call.template operator()<Opcode::min>();
+    case Opcode::and_: return call.template operator()<Opcode::and_>();
+    case Opcode::or_: return call.template operator()<Opcode::or_>();
+    default: HONE_CHECK(false, "{} combines nothing here", name(combine));
   }
-  HONE_CHECK(false, "a combine kind of {}", static_cast<int>(kind));
 }
 
 }  // namespace hone

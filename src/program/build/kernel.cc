@@ -36,7 +36,7 @@ Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedul
   }
   const Graph& graph = body.graph;
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");
-  if (is_ordered(graph.opcode(graph.producer(graph.outputs()[0]))))
+  if (class_of(graph.opcode(graph.producer(graph.outputs()[0]))) == OpClass::ordered)
     return build_ordered(body, name);
   return build_nest(body, generic_nest(body), name);
 }

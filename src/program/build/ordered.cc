@@ -24,11 +24,13 @@ class OrderedBuilder {
         points_(body, tiles_, kernel_place(body, tiles_)) {}
 
   TileProgram build() && {
-    switch (op().opcode()) {
-      case Opcode::cumulative: accumulate(); break;
-      case Opcode::scatter: scatter(); break;
-      default: sort();
-    }
+    const Opcode opcode = op().opcode();
+    if (opcode == Opcode::cumulative)
+      accumulate();
+    else if (opcode == Opcode::scatter)
+      scatter();
+    else
+      sort();
     return std::move(tiles_).finish();
   }
 
@@ -103,8 +105,7 @@ void OrderedBuilder::each_element(Type type, bool by_threads,
 
 void OrderedBuilder::accumulate() {
   const Opcode combine = combine_of(op().word("kind"));
-  const bool is_sum = combine == Opcode::add || combine == Opcode::mul;
-  const DType dtype = result().dtype(), wide = is_sum ? sum_type(dtype) : dtype;
+  const DType dtype = result().dtype(), wide = fold_type(combine, dtype);
   const bool is_exclusive = HONE_PLANT(cumulative_exclusive, op().flag("exclusive"), false);
   const auto axis = static_cast<size_t>(op().integer("axis"));
   const Dim length = result().dim(static_cast<int>(axis));
@@ -283,10 +284,6 @@ void OrderedBuilder::merge_runs(const Rows& rows, const IndexExpr& pass, Scalar 
 }
 
 }  // namespace
-
-bool is_ordered(Opcode opcode) {
-  return opcode == Opcode::cumulative || opcode == Opcode::scatter || opcode == Opcode::sort;
-}
 
 TileProgram build_ordered(const KernelBody& body, std::string_view name) {
   return OrderedBuilder(body, name).build();

@@ -7,8 +7,7 @@
 
 namespace hone {
 
-// Ops whose points are not computed one by one: cumulative, scatter, sort.
-bool is_ordered(Opcode opcode);
+// A body of one ordered op (OpClass): its points are not computed one by one.
 TileProgram build_ordered(const KernelBody& body, std::string_view name);
 
 }  // namespace hone

@@ -134,19 +134,23 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
                           : number(dtype, constant.integer_at(0));
   }
   Point point = this->point(node, index, guards);
-  switch (opcode) {
-    case Opcode::iota: return iota(point);
-    case Opcode::rng_bits: return rng_bits(point);
-    case Opcode::dynamic_slice: return dynamic_slice(point);
-    case Opcode::dynamic_update: return dynamic_update(point);
-    case Opcode::gather: return gather(point);
-    case Opcode::reduce:
-    case Opcode::window_reduce: return fold(point);
-    case Opcode::arg_reduce: return arg_reduce(point);
-    case Opcode::dot:
-    case Opcode::conv: return tiles_.cast(contract(point, zero(sum_type(dtype))), dtype);
-    default: return point.op.def().traits.moves_data ? moved(point) : elementwise(point);
+  switch (class_of(opcode)) {
+    case OpClass::elementwise: return elementwise(point);
+    case OpClass::movement: return moved(point);
+    case OpClass::contraction: return tiles_.cast(contract(point, zero(sum_type(dtype))), dtype);
+    case OpClass::reduction:
+    case OpClass::window: return opcode == Opcode::arg_reduce ? arg_reduce(point) : fold(point);
+    default: break;
   }
+  static constexpr std::pair<Opcode, Scalar (PointBuilder::*)(const Point&)> kOthers[] = {
+      {Opcode::iota, &PointBuilder::iota},
+      {Opcode::rng_bits, &PointBuilder::rng_bits},
+      {Opcode::dynamic_slice, &PointBuilder::dynamic_slice},
+      {Opcode::dynamic_update, &PointBuilder::dynamic_update},
+      {Opcode::gather, &PointBuilder::gather}};
+  for (const auto& [other, compute] : kOthers)
+    if (other == opcode) return (this->*compute)(point);
+  HONE_CHECK(false, "{} has no points", name(opcode));
 }
 
 PointBuilder::Point PointBuilder::point(NodeId node, const Indices& index, const Guards& guards) {

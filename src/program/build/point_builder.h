@@ -214,6 +214,6 @@ class PointBuilder {
 
 // What 16-bit reals are summed in.
 DType sum_type(DType dtype);
-Opcode combine_of(std::string_view kind);  // of reduce and its like: "sum" is add
+DType fold_type(Opcode combine, DType dtype);  // of what is combined: of sums, and products
 
 }  // namespace hone

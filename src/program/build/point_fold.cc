@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "base/planted.h"
 #include "program/build/point_builder.h"
@@ -13,29 +12,12 @@ DType sum_type(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
 }
 
-Opcode combine_of(std::string_view kind) {
-  if (kind == "sum" || kind == "add") return Opcode::add;
-  if (kind == "product" || kind == "mul") return Opcode::mul;
-  if (kind == "max") return Opcode::max;
-  if (kind == "min") return Opcode::min;
-  if (kind == "and") return Opcode::and_;
-  HONE_CHECK(kind == "or", "a combine kind '{}'", kind);
-  return Opcode::or_;
+DType fold_type(Opcode combine, DType dtype) {
+  return combine == Opcode::add || combine == Opcode::mul ? sum_type(dtype) : dtype;
 }
 
 tile::Scalar PointBuilder::identity(Opcode combine, DType dtype) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  switch (combine) {
-    case Opcode::mul: return is_real(dtype) ? number(dtype, 1.0) : number(dtype, int64_t{1});
-    case Opcode::max:
-      return is_real(dtype) ? number(dtype, -infinity)
-                            : number(dtype, integer_limits(dtype).lowest);
-    case Opcode::min:
-      return is_real(dtype) ? number(dtype, infinity)
-                            : number(dtype, integer_limits(dtype).highest);
-    case Opcode::and_: return number(dtype, wrap_to(dtype, -1));
-    default: return zero(dtype);
-  }
+  return number(dtype, identity_of(combine, dtype));
 }
 
 namespace {
@@ -131,9 +113,8 @@ tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
 
 tile::Scalar PointBuilder::fold(Point& point) {
   const Opcode combine = combine_of(point.op.word("kind"));
-  const bool is_sum = combine == Opcode::add || combine == Opcode::mul;
   const DType dtype = graph_.type(point.operands[0]).dtype();
-  const DType wide = is_sum ? sum_type(dtype) : dtype;
+  const DType wide = fold_type(combine, dtype);
   const Access& access = point.relation.operands[0].at(0);
   const Scalar nothing = identity(combine, dtype);
   const Scalar folded =

@@ -11,19 +11,6 @@ namespace {
 
 using namespace tile;
 
-bool may_combine(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::add:
-    case Opcode::mul:
-    case Opcode::max:
-    case Opcode::min:
-    case Opcode::and_:
-    case Opcode::or_:
-    case Opcode::xor_: return true;
-    default: return false;
-  }
-}
-
 class Verifier {
  public:
   explicit Verifier(const TileProgram& program)
@@ -151,9 +138,8 @@ class Verifier {
       HONE_TRY(use(operand));
       types.push_back(Type::scalar(type(operand)));
     }
-    const bool is_pointwise = s.op.def().traits.elementwise || s.op.opcode() == Opcode::cast ||
-                              s.op.opcode() == Opcode::bitcast;
-    if (!is_pointwise) return bad_input("{} does not compute one number from others", s.op.name());
+    if (!is_elementwise(s.op.opcode()))
+      return bad_input("{} does not compute one number from others", s.op.name());
     const std::vector<Type> results = HONE_TRY(infer({s.op, types}));
     HONE_TRY(define(s.result));
     if (results[0] != Type::scalar(type(s.result)))
@@ -253,7 +239,7 @@ class Verifier {
         return bad_input("loop {} carries {} on as {}", index, name(type(carry.initial)),
                          name(type(s)));
     if (carry.combine) {
-      if (!may_combine(*carry.combine))
+      if (op_def(*carry.combine).traits.identity == Identity::none)
         return bad_input("loop {}: {} does not combine trips", index, name(*carry.combine));
       if (!accumulates(loop.body, carry.next, carry.inside, *carry.combine))
         return bad_input("loop {} does not combine what it carries by {} alone", index,

@@ -246,11 +246,10 @@ void Generator::random_step() {
   const std::vector<OpDType>& pairs = legal_pairs();
   for (;;) {
     OpDType pair = pairs[rng_.below(pairs.size())];
+    const bool is_collective = class_of(pair.opcode) == OpClass::collective;
     bool has_region = !op_def(pair.opcode).regions.empty();
     // Regions are kept shallow, and collectives out of them.
-    if (depth_ > 0 && (depth_ > 1 || family(pair.opcode) == "collective") &&
-        (has_region || family(pair.opcode) == "collective"))
-      continue;
+    if (depth_ > 0 && (depth_ > 1 || is_collective) && (has_region || is_collective)) continue;
     if (options_.continuous && !recipe_of(pair.opcode).continuous) continue;
     // Follow the types that are in the pool, most of the time.
     bool at_hand =
