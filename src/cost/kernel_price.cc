@@ -30,44 +30,6 @@ double seconds_of_vector(const Target& target, DType type) {
   return 2 * (vector_bytes(target.isa) * 8 / bits(type)) / target.peak(type);
 }
 
-// Slots of one vector instruction or what stands for it: 2 in a cycle.
-double arithmetic_slots(Op op, DType dtype) {
-  switch (op.opcode()) {
-    case Opcode::div:
-    case Opcode::sqrt:
-    case Opcode::rsqrt: return is_real(dtype) ? 16 : 100;
-    case Opcode::rem: return 100;
-    case Opcode::exp:
-    case Opcode::expm1:
-    case Opcode::log:
-    case Opcode::log1p:
-    case Opcode::tanh:
-    case Opcode::logistic:
-    case Opcode::erf:
-    case Opcode::sin:
-    case Opcode::cos: return 30;
-    case Opcode::tan:
-    case Opcode::asin:
-    case Opcode::acos:
-    case Opcode::atan:
-    case Opcode::sinh:
-    case Opcode::cosh:
-    case Opcode::asinh:
-    case Opcode::acosh:
-    case Opcode::atanh:
-    case Opcode::atan2:
-    case Opcode::pow:
-    case Opcode::rng_bits: return 60;
-    case Opcode::cast: return 2;
-    case Opcode::broadcast:
-    case Opcode::reshape:
-    case Opcode::transpose:
-    case Opcode::slice:
-    case Opcode::reverse: return 0;
-    default: return 1;
-  }
-}
-
 }  // namespace
 
 double KernelTerms::total() const {
@@ -131,7 +93,7 @@ void KernelPrice::add_work(const KernelFacts& facts) {
   const Graph& graph = facts.body.graph;
   for (const KernelFacts::Arithmetic& each : facts.arithmetic) {
     const DType dtype = graph.type(graph.result(each.node)).dtype();
-    const double slots = arithmetic_slots(graph.op(each.node), dtype) * slots_in(dtype);
+    const double slots = hone::slots_of(graph.opcode(each.node), dtype) * slots_in(dtype);
     if (slots == 0) continue;
     const auto known = std::ranges::find_if(work_, [&](const Work& work) {
       return work.loops == each.loops && !work.is_sum && !each.is_sum;

@@ -259,8 +259,7 @@ class Walk {
 
 Status check_contraction(const Graph& graph, const KernelSpace& space) {
   if (!space.has_anchor()) return unsupported("gemm is for bodies with one contraction");
-  const Opcode opcode = graph.opcode(space.anchor);
-  if (opcode != Opcode::dot && opcode != Opcode::conv)
+  if (class_of(graph.opcode(space.anchor)) != OpClass::contraction)
     return unsupported("gemm is for dot and conv, not for {}", graph.describe(space.anchor));
   for (const IterDim& dim : space.dims) {
     if (!dim.extent.is_static())

@@ -80,8 +80,7 @@ class PlanCarrier {
     const Graph& graph = *copied;
     std::map<std::string, NodeId, std::less<>> nodes;
     for (NodeId n : graph.nodes())
-      if (graph.opcode(n) != Opcode::parameter && graph.opcode(n) != Opcode::constant)
-        nodes.emplace(step_name(graph, n), n);
+      if (is_computed(graph, n)) nodes.emplace(step_name(graph, n), n);
     for (const Group& group : before.fuse) {
       Group kept{group.kernel, {}};
       for (const std::string& node : group.nodes)

@@ -55,9 +55,7 @@ bool has_node(const std::vector<NodeId>& nodes, const Graph& graph, ValueId v) {
 
 }  // namespace
 
-bool is_computed(const Graph& graph, NodeId node) {
-  return graph.opcode(node) != Opcode::parameter && graph.opcode(node) != Opcode::constant;
-}
+bool is_computed(const Graph& graph, NodeId node) { return !is_leaf(graph.opcode(node)); }
 
 std::optional<GraphWithInputs> part_of(const DifferentialCase& one,
                                        const std::vector<NodeId>& nodes,

@@ -191,8 +191,7 @@ class RandomFrame {
     std::vector<bool> is_free(graph_.node_count());
     for (NodeId n : graph_.nodes()) {
       const Opcode opcode = graph_.opcode(n);
-      if (opcode == Opcode::parameter || opcode == Opcode::constant || is_command(graph_, n))
-        continue;
+      if (is_leaf(opcode) || is_command(graph_, n)) continue;
       const auto view = plan_.view.find(name(graph_.result(n)));
       is_free[n.index] = view == plan_.view.end() || !view->second;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "ir/op_def.h"
 
 namespace hone {
 namespace {
@@ -37,10 +38,10 @@ Status check_slice(Op slice, Type operand, Type result) {
 }
 
 Status check_opcode(const Graph& graph, NodeId node) {
-  const Opcode opcode = graph.opcode(node);
-  if (opcode == Opcode::reshape || opcode == Opcode::bitcast || opcode == Opcode::slice) return {};
+  const OpDef& def = graph.op(node).def();
+  if (def.traits.may_be_view) return {};
   return bad_input("a {} has memory of its own; views are reshapes, bitcasts, slices and concats",
-                   name(opcode));
+                   name(def.opcode));
 }
 
 Status check_concat(const Graph& graph, const Users& users, NodeId node) {
@@ -51,7 +52,7 @@ Status check_concat(const Graph& graph, const Users& users, NodeId node) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Opcode opcode = graph.opcode(graph.producer(operands[i]));
     const std::string_view name = graph.name(operands[i]);
-    if (opcode == Opcode::parameter || opcode == Opcode::constant)
+    if (is_leaf(opcode))
       return bad_input("'%{}' is {}, which lies elsewhere", name,
                        opcode == Opcode::constant ? "a constant" : "an input of the graph");
     if (users.is_output(operands[i])) return bad_input("'%{}' is an output of the graph", name);

@@ -13,7 +13,7 @@ std::string_view color_of(const Graph& graph, NodeId n) {
   if (opcode == Opcode::parameter) return "#cfe8cf";
   if (opcode == Opcode::constant) return "#e8e8e8";
   if (is_composite(opcode)) return "#f5e3bf";
-  return opcode == Opcode::dot || opcode == Opcode::conv ? "#c9dcf2" : "#ffffff";
+  return class_of(opcode) == OpClass::contraction ? "#c9dcf2" : "#ffffff";
 }
 
 class Drawing {

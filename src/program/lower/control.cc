@@ -166,17 +166,17 @@ class LoopFrame {
 }  // namespace
 
 Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command) {
-  switch (command.op().opcode()) {
-    case Opcode::if_: return add_if(frame, command);
-    case Opcode::while_: return LoopFrame(whole, frame, command, command.inputs.size()).add_while();
-    case Opcode::scan: {
-      const auto carried = static_cast<size_t>(command.op().integer("carried"));
-      return LoopFrame(whole, frame, command, carried).add_scan();
-    }
-    default:
-      frame.command(command.name, Call{command.regions[0], command.inputs, command.outputs});
-      return {};
+  const Opcode opcode = command.op().opcode();
+  if (opcode == Opcode::if_) return add_if(frame, command);
+  if (opcode == Opcode::while_)
+    return LoopFrame(whole, frame, command, command.inputs.size()).add_while();
+  if (opcode == Opcode::scan) {
+    const auto carried = static_cast<size_t>(command.op().integer("carried"));
+    return LoopFrame(whole, frame, command, carried).add_scan();
   }
+  HONE_CHECK(opcode == Opcode::call, "{} is no control flow", command.op().name());
+  frame.command(command.name, Call{command.regions[0], command.inputs, command.outputs});
+  return {};
 }
 
 }  // namespace hone::program

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loop_state.h"
+#include "ir/op_def.h"
 #include "kernel/packed.h"
 #include "kernel/schedule_text.h"
 #include "plan/view.h"
@@ -31,7 +32,7 @@ std::string kernel_name(const Graph& graph) {
   std::string name;
   int ops = 0;
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::parameter || graph.opcode(n) == Opcode::constant) continue;
+    if (is_leaf(graph.opcode(n))) continue;
     if (++ops > kMaxOps) continue;
     if (ops > 1) name += '_';
     name += graph.op(n).name();
