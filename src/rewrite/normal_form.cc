@@ -384,80 +384,99 @@ Form NormalForms::clamped(Op op, std::span<const Form> operands, Type type) {
 
 // ---- Rules per op -------------------------------------------------------------------------------
 
-Form NormalForms::simplified(Op op, std::span<const Form> in, Type type) {
-  const bool real = is_real(type.dtype());
-  switch (op.opcode()) {
-    case Opcode::reshape: return reshape(in[0], op.dims("dims"));
-    case Opcode::broadcast: return broadcast(in[0], op.dims("dims"), op.ints("map"));
-    case Opcode::transpose: return transpose(in[0], op.ints("permutation"));
-    case Opcode::dot: return contraction(op, in[0], in[1], type);
-    case Opcode::add:
-      if (real) return sum(in[0], in[1]);
-      break;
-    case Opcode::sub:
-      if (real) return sum(in[0], scaled(in[1], -1));
-      break;
-    case Opcode::mul:
-      if (real) return multiply(in[0], in[1]);
-      break;
-    case Opcode::div:
-      if (real) return multiply(in[0], inverse(in[1]));
-      break;
-    case Opcode::neg:
-      if (real) return scaled(in[0], -1);
-      break;
-    case Opcode::pow:
-      if (real) return real_power(op, in[0], in[1]);
-      break;
-    case Opcode::max:
-    case Opcode::min: return clamped(op, in, type);
-    case Opcode::log:
-      if (is(in[0], Opcode::add)) {
-        for (size_t i = 0; i < 2; ++i)
-          if (is_splat(operand(in[0], i), 1)) return unary(Opcode::log1p, operand(in[0], 1 - i));
-      }
-      break;
-    case Opcode::sqrt:
-    case Opcode::rsqrt: return root(op.opcode(), in[0]);
-    case Opcode::reduce:
-      if (real && op.word("kind") == "sum") {
-        Factors f = factors(in[0]);
-        if (f.number != 1 && !f.list.empty()) {
-          const Form plain = product(this->type(in[0]), {1, f.list});
-          return scaled(make(op, std::span(&plain, 1), type), f.number);
-        }
-      }
-      break;
-    case Opcode::cast:
-      if (is(in[0], FormKind::splat) && std::abs(number(in[0])) <= 0x1p31) {
-        const Form converted = splat(type, number(in[0]));
-        if (number(converted) == number(in[0])) return converted;
-      }
-      break;
-    case Opcode::compare: {
-      const std::string& direction = op.word("direction");
-      const Form swapped[] = {in[1], in[0]};
-      if (direction == "gt")
-        return make(Op::get(Opcode::compare, {{"direction", "lt"}}), swapped, type);
-      if (direction == "ge")
-        return make(Op::get(Opcode::compare, {{"direction", "le"}}), swapped, type);
-      if ((direction == "eq" || direction == "ne") && in[0] > in[1]) return make(op, swapped, type);
-      break;
-    }
-    case Opcode::select:
-      if (is(in[0], Opcode::not_)) {
-        const Form swapped[] = {operand(in[0], 0), in[2], in[1]};
-        return make(op, swapped, type);
-      }
-      break;
-    case Opcode::slice:
-      if (type == this->type(in[0])) return in[0];
-      break;
-    case Opcode::concat:
-      if (in.size() == 1) return in[0];
-      break;
-    default: break;
+// A rule gives another form of an application, or kNoForm if the op stays.
+struct NormalForms::Rules {
+  using In = std::span<const Form>;
+  using Rule = Form (*)(NormalForms& f, Op op, In in, Type type);
+  struct Row {
+    Opcode opcode;
+    Rule rule;
+    bool reals_only = false;
+  };
+
+  static Form logarithm(NormalForms& f, Op, In in, Type) {
+    if (!f.is(in[0], Opcode::add)) return kNoForm;
+    for (size_t i = 0; i < 2; ++i)
+      if (f.is_splat(f.operand(in[0], i), 1))
+        return f.unary(Opcode::log1p, f.operand(in[0], 1 - i));
+    return kNoForm;
   }
+  static Form root(NormalForms& f, Op op, In in, Type) { return f.root(op.opcode(), in[0]); }
+  static Form clamped(NormalForms& f, Op op, In in, Type type) { return f.clamped(op, in, type); }
+  static Form reduce(NormalForms& f, Op op, In in, Type type) {
+    if (op.word("kind") != "sum") return kNoForm;
+    Factors factors = f.factors(in[0]);
+    if (factors.number == 1 || factors.list.empty()) return kNoForm;
+    const Form plain = f.product(f.type(in[0]), {1, factors.list});
+    return f.scaled(f.make(op, std::span(&plain, 1), type), factors.number);
+  }
+  static Form cast(NormalForms& f, Op, In in, Type type) {
+    if (!f.is(in[0], FormKind::splat) || std::abs(f.number(in[0])) > 0x1p31) return kNoForm;
+    const Form converted = f.splat(type, f.number(in[0]));
+    return f.number(converted) == f.number(in[0]) ? converted : kNoForm;
+  }
+  static Form compare(NormalForms& f, Op op, In in, Type type) {
+    const std::string& direction = op.word("direction");
+    const Form swapped[] = {in[1], in[0]};
+    if (direction == "gt")
+      return f.make(Op::get(Opcode::compare, {{"direction", "lt"}}), swapped, type);
+    if (direction == "ge")
+      return f.make(Op::get(Opcode::compare, {{"direction", "le"}}), swapped, type);
+    const bool is_symmetric = direction == "eq" || direction == "ne";
+    return is_symmetric && in[0] > in[1] ? f.make(op, swapped, type) : kNoForm;
+  }
+  static Form select(NormalForms& f, Op op, In in, Type type) {
+    if (!f.is(in[0], Opcode::not_)) return kNoForm;
+    const Form swapped[] = {f.operand(in[0], 0), in[2], in[1]};
+    return f.make(op, swapped, type);
+  }
+  static Form slice(NormalForms& f, Op, In in, Type type) {
+    return type == f.type(in[0]) ? in[0] : kNoForm;
+  }
+  static Form concat(NormalForms&, Op, In in, Type) { return in.size() == 1 ? in[0] : kNoForm; }
+
+  static const Row* find(Opcode opcode);
+};
+
+const NormalForms::Rules::Row* NormalForms::Rules::find(Opcode opcode) {
+  using F = NormalForms;
+  static constexpr bool kReals = true;
+  static constexpr Row kRows[] = {
+      {Opcode::reshape, [](F& f, Op op, In in, Type) { return f.reshape(in[0], op.dims("dims")); }},
+      {Opcode::broadcast, [](F& f, Op op, In in,
+                             Type) { return f.broadcast(in[0], op.dims("dims"), op.ints("map")); }},
+      {Opcode::transpose,
+       [](F& f, Op op, In in, Type) { return f.transpose(in[0], op.ints("permutation")); }},
+      {Opcode::dot,
+       [](F& f, Op op, In in, Type type) { return f.contraction(op, in[0], in[1], type); }},
+      {Opcode::add, [](F& f, Op, In in, Type) { return f.sum(in[0], in[1]); }, kReals},
+      {Opcode::sub, [](F& f, Op, In in, Type) { return f.sum(in[0], f.scaled(in[1], -1)); },
+       kReals},
+      {Opcode::mul, [](F& f, Op, In in, Type) { return f.multiply(in[0], in[1]); }, kReals},
+      {Opcode::div, [](F& f, Op, In in, Type) { return f.multiply(in[0], f.inverse(in[1])); },
+       kReals},
+      {Opcode::neg, [](F& f, Op, In in, Type) { return f.scaled(in[0], -1); }, kReals},
+      {Opcode::pow, [](F& f, Op op, In in, Type) { return f.real_power(op, in[0], in[1]); },
+       kReals},
+      {Opcode::reduce, &reduce, kReals},
+      {Opcode::max, &clamped},
+      {Opcode::min, &clamped},
+      {Opcode::log, &logarithm},
+      {Opcode::sqrt, &root},
+      {Opcode::rsqrt, &root},
+      {Opcode::cast, &cast},
+      {Opcode::compare, &compare},
+      {Opcode::select, &select},
+      {Opcode::slice, &slice},
+      {Opcode::concat, &concat}};
+  const auto row = std::ranges::find(kRows, opcode, &Row::opcode);
+  return row == std::end(kRows) ? nullptr : &*row;
+}
+
+Form NormalForms::simplified(Op op, std::span<const Form> in, Type type) {
+  const Rules::Row* row = Rules::find(op.opcode());
+  if (row != nullptr && (is_real(type.dtype()) || !row->reals_only))
+    if (const Form other = row->rule(*this, op, in, type); other != kNoForm) return other;
   if (op.def().traits.commutative && in.size() == 2 && in[0] > in[1]) {
     const Form sorted[] = {in[1], in[0]};
     return make(op, sorted, type);

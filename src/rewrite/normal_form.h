@@ -120,6 +120,7 @@ class NormalForms {
 
   Form intern(FormNode node, std::span<const Form> operands);
   std::vector<Form> apply(const Graph& graph, NodeId n, std::span<const Form> operands);
+  struct Rules;
   Form simplified(Op op, std::span<const Form> operands, Type type);
   std::vector<Form> region(const Graph& graph);
 

@@ -66,8 +66,7 @@ class Raiser {
 
   bool may_raise(NodeId n) const {
     const Opcode opcode = graph_.opcode(n);
-    return opcode != Opcode::parameter && opcode != Opcode::constant && !is_composite(opcode) &&
-           !graph_.op(n).def().traits.has_effect;
+    return !is_leaf(opcode) && !is_composite(opcode) && !graph_.op(n).def().traits.has_effect;
   }
 
   Status try_rules(NodeId n, Form root) {

@@ -85,21 +85,14 @@ class Labeller {
   // To the operand of an op of one operand; false if an einsum has no such op inside.
   bool step(NodeId n, ValueId& v, Labels& labels) {
     const Op op = graph_.op(n);
-    switch (op.opcode()) {
-      case Opcode::transpose: {
-        const Ints& permutation = op.ints("permutation");
-        Labels inner(labels.size());
-        for (size_t i = 0; i < labels.size(); ++i)
-          inner[static_cast<size_t>(permutation[i])] = labels[i];
-        labels = std::move(inner);
-        break;
-      }
-      case Opcode::reduce:
-        if (op.word("kind") != "sum") return false;
-        return see_sum(n, v, labels);
-      case Opcode::reshape: return see_squeeze(n, v, labels);
-      default: return false;
-    }
+    if (op.opcode() == Opcode::reshape) return see_squeeze(n, v, labels);
+    if (op.opcode() == Opcode::reduce) return op.word("kind") == "sum" && see_sum(n, v, labels);
+    if (op.opcode() != Opcode::transpose) return false;
+    const Ints& permutation = op.ints("permutation");
+    Labels inner(labels.size());
+    for (size_t i = 0; i < labels.size(); ++i)
+      inner[static_cast<size_t>(permutation[i])] = labels[i];
+    labels = std::move(inner);
     v = graph_.operands(n)[0];
     return true;
   }
