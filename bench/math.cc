@@ -31,7 +31,7 @@ void evaluate(benchmark::State& state, Opcode opcode) {
 }
 
 const bool registered = [] {
-#define HONE_MATH(name, operands, how)                                        \
+#define HONE_MATH(name, operands, how, exact)                                 \
   benchmark::RegisterBenchmark(#name "/f32", &evaluate<float>, Opcode::name); \
   benchmark::RegisterBenchmark(#name "/f64", &evaluate<double>, Opcode::name);
   HONE_MATH_FUNCTIONS(HONE_MATH)

@@ -21,7 +21,7 @@ namespace hone::math {
 namespace {
 
 constexpr Opcode kFunctions[] = {
-#define HONE_MATH(name, operands, how) Opcode::name,
+#define HONE_MATH(name, operands, how, exact) Opcode::name,
     HONE_MATH_FUNCTIONS(HONE_MATH)
 #undef HONE_MATH
 };

@@ -4,6 +4,7 @@
 
 #include "base/planted.h"
 #include "codegen/emit/functions.h"
+#include "ir/op_def.h"
 
 namespace hone::code {
 
@@ -88,18 +89,9 @@ Value Numbers::fma(DType dtype, Value a, Value b, Value c) {
 }
 
 Value Numbers::identity(DType dtype, Opcode combine) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  switch (combine) {
-    case Opcode::mul: return is_real(dtype) ? number(dtype, 1.0) : number(dtype, int64_t{1});
-    case Opcode::max:
-      return is_real(dtype) ? number(dtype, HONE_PLANT(identity_max, -infinity, 0.0))
-                            : number(dtype, integer_limits(dtype).lowest);
-    case Opcode::min:
-      return is_real(dtype) ? number(dtype, infinity)
-                            : number(dtype, integer_limits(dtype).highest);
-    case Opcode::and_: return number(dtype, int64_t{-1});
-    default: return is_real(dtype) ? number(dtype, 0.0) : number(dtype, int64_t{0});
-  }
+  const std::variant<int64_t, double> right = identity_of(combine, dtype);
+  if (combine != Opcode::max || !is_real(dtype)) return number(dtype, right);
+  return number(dtype, HONE_PLANT(identity_max, right, decltype(right)(0.0)));
 }
 
 Value Numbers::real(Op op, DType dtype, std::span<const Value> x) {

@@ -20,20 +20,19 @@ inline void evaluate_each(Opcode opcode, std::span<const T> x, std::span<const T
   T* r = result.data();
   const size_t size = result.size();
   using N = Number<Host<fused>, T>;
-  switch (opcode) {
-#define HONE_MATH(name, operands, how)                                    \
-  case Opcode::name:                                                      \
+#define HONE_MATH(name, operands, how, exact)                             \
+  if (opcode == Opcode::name) {                                           \
     for (size_t i = 0; i < size; ++i) {                                   \
       if constexpr (operands == 1)                                        \
         r[i] = apply(Opcode::name, N{&host, a[i]}).value;                 \
       else                                                                \
         r[i] = apply(Opcode::name, N{&host, a[i]}, N{&host, b[i]}).value; \
     }                                                                     \
-    return;
-    HONE_MATH_FUNCTIONS(HONE_MATH)
-#undef HONE_MATH
-    default: HONE_CHECK(false, "{} is no function of the vector math", static_cast<int>(opcode));
+    return;                                                               \
   }
+  HONE_MATH_FUNCTIONS(HONE_MATH)
+#undef HONE_MATH
+  HONE_CHECK(false, "{} is no function of the vector math", name(opcode));
 }
 
 bool has_avx2() {
@@ -63,11 +62,6 @@ void evaluate_fused(Opcode opcode, std::span<const T> x, std::span<const T> y,
     evaluate_anywhere<fused>(opcode, x, y, result);
 }
 
-// The exact functions, as R computes them.
-template <class R>
-R exact_rsqrt(R x) {
-  return 1 / std::sqrt(x);
-}
 template <class R>
 R exact_logistic(R x) {
   if (x >= 0) return 1 / (1 + std::exp(-x));
@@ -75,43 +69,22 @@ R exact_logistic(R x) {
   return e / (1 + e);
 }
 
+// The exact functions, as R computes them.
 template <class R, class T>
-std::vector<R> exact(Opcode opcode, std::span<const T> x, std::span<const T> y) {
-  std::vector<R> result(x.size());
-  switch (opcode) {
-#define HONE_EXACT(name, formula)                              \
-  case Opcode::name:                                           \
-    for (size_t i = 0; i < x.size(); ++i) result[i] = formula; \
-    break;
-#define HONE_EXACT_OF_ONE(name) HONE_EXACT(name, std::name(R(x[i])))
-    HONE_EXACT_OF_ONE(exp)
-    HONE_EXACT_OF_ONE(expm1)
-    HONE_EXACT_OF_ONE(log)
-    HONE_EXACT_OF_ONE(log1p)
-    HONE_EXACT_OF_ONE(sin)
-    HONE_EXACT_OF_ONE(cos)
-    HONE_EXACT_OF_ONE(tan)
-    HONE_EXACT_OF_ONE(asin)
-    HONE_EXACT_OF_ONE(acos)
-    HONE_EXACT_OF_ONE(atan)
-    HONE_EXACT_OF_ONE(sinh)
-    HONE_EXACT_OF_ONE(cosh)
-    HONE_EXACT_OF_ONE(tanh)
-    HONE_EXACT_OF_ONE(asinh)
-    HONE_EXACT_OF_ONE(acosh)
-    HONE_EXACT_OF_ONE(atanh)
-    HONE_EXACT_OF_ONE(erf)
-    HONE_EXACT(rsqrt, exact_rsqrt(R(x[i])))
-    HONE_EXACT(logistic, exact_logistic(R(x[i])))
-    HONE_EXACT(round, std::nearbyint(R(x[i])))
-    HONE_EXACT(pow, std::pow(R(x[i]), R(y[i])))
-    HONE_EXACT(atan2, std::atan2(R(x[i]), R(y[i])))
-    HONE_EXACT(rem, std::fmod(R(x[i]), R(y[i])))
-#undef HONE_EXACT_OF_ONE
-#undef HONE_EXACT
-    default: HONE_CHECK(false, "{} is no function of the vector math", static_cast<int>(opcode));
+std::vector<R> exact(Opcode opcode, std::span<const T> xs, std::span<const T> ys) {
+  std::vector<R> result(xs.size());
+#define HONE_MATH(name, operands, how, formula)                     \
+  if (opcode == Opcode::name) {                                     \
+    for (size_t i = 0; i < xs.size(); ++i) {                        \
+      const R x(xs[i]);                                             \
+      [[maybe_unused]] const R y = operands == 2 ? R(ys[i]) : R(0); \
+      result[i] = formula;                                          \
+    }                                                               \
+    return result;                                                  \
   }
-  return result;
+  HONE_MATH_FUNCTIONS(HONE_MATH)
+#undef HONE_MATH
+  HONE_CHECK(false, "{} is no function of the vector math", name(opcode));
 }
 
 // A unit in the last place of the format at a number.
