@@ -126,8 +126,6 @@ constexpr Recipe kRecipes[] = {
     {Opcode::ceil, like_operand, kJumps},
     {Opcode::round, like_operand, kJumps},
     {Opcode::trunc, like_operand, kJumps},
-    {Opcode::exp, bounded<2, 8>},
-    {Opcode::expm1, bounded<2, 8>},
     {Opcode::log, of_positive},
     {Opcode::log1p, of_positive},
     {Opcode::sqrt, of_positive},
@@ -174,5 +172,7 @@ constexpr Recipe kRecipes[] = {
 }  // namespace
 
 std::span<const Recipe> elementwise_recipes() { return kRecipes; }
+
+const Recipe kUnaryRecipe = {Opcode::exp, bounded<2, 8>};
 
 }  // namespace hone

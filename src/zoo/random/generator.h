@@ -80,11 +80,13 @@ struct Recipe {
   bool continuous = true;  // in its real operands
 };
 std::span<const Recipe> elementwise_recipes();
+// For an elementwise op of one operand that has no row: from [-2, 2], to at most 8, continuous.
+extern const Recipe kUnaryRecipe;
 std::span<const Recipe> shape_recipes();
 std::span<const Recipe> dense_recipes();
 std::span<const Recipe> control_recipes();
 std::span<const Recipe> composite_recipes();
-// HONE_CHECK: every op but parameter and constant has one.
+// HONE_CHECK: every op but the leaves has one.
 const Recipe& recipe_of(Opcode opcode);
 
 Tensor random_tensor(Type type, Rng& rng);

@@ -14,7 +14,7 @@ const std::vector<OpDType>& legal_pairs() {
     for (int op = 0; op < kOpcodeCount; ++op)
       for (int type = 0; type < kDTypeCount; ++type) {
         OpDType pair{static_cast<Opcode>(op), static_cast<DType>(type)};
-        if (pair.opcode == Opcode::parameter || pair.opcode == Opcode::constant) continue;
+        if (is_leaf(pair.opcode)) continue;
         if (op_def(pair.opcode).dtypes.contains(pair.dtype)) all->push_back(pair);
       }
     return all;
@@ -25,7 +25,11 @@ const std::vector<OpDType>& legal_pairs() {
 const Recipe& recipe_of(Opcode opcode) {
   static const auto& table = *[] {
     auto* recipes = new std::array<const Recipe*, kOpcodeCount>();
-    recipes->fill(nullptr);
+    for (int i = 0; i < kOpcodeCount; ++i) {
+      const Opcode opcode = static_cast<Opcode>(i);
+      const bool is_unary = is_elementwise(opcode) && operand_arity(op_def(opcode)).max == 1;
+      (*recipes)[static_cast<size_t>(i)] = is_unary ? &kUnaryRecipe : nullptr;
+    }
     for (std::span<const Recipe> part : {elementwise_recipes(), shape_recipes(), dense_recipes(),
                                          control_recipes(), composite_recipes()})
       for (const Recipe& recipe : part) (*recipes)[static_cast<size_t>(recipe.opcode)] = &recipe;
