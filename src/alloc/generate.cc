@@ -1,6 +1,6 @@
 #include "alloc/generate.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace hone {
 namespace {
@@ -49,19 +49,16 @@ uint32_t cut(std::vector<Cut>& cuts, uint32_t at, double in_time, Rng& rng) {
 
 MemoryProblem guillotine(const GuillotineOptions& options, Rng& rng) {
   const int64_t steps = options.steps, buffers = options.buffers;
-  const int64_t moments = options.moments == 0 ? steps : options.moments;
   HONE_CHECK(steps > 0 && steps <= kMaxGuillotineSteps && options.capacity > 0 &&
                  options.capacity <= kMaxGuillotineCapacity && options.capacity % steps == 0,
              "a capacity of {} in {} steps", options.capacity, steps);
-  HONE_CHECK(moments > 0 && moments <= kMaxGuillotineSteps, "{} moments", moments);
-  HONE_CHECK(buffers > 0 && buffers <= std::max<int64_t>(1, steps * moments / 4),
-             "{} buffers of {} steps in {} moments", buffers, steps, moments);
+  HONE_CHECK(buffers > 0 && buffers <= std::max<int64_t>(1, steps * steps / 4),
+             "{} buffers of {} steps", buffers, steps);
   HONE_CHECK(options.by_area >= 0 && options.by_area <= 1, "by area: {}", options.by_area);
   HONE_CHECK(options.in_time > 0 && options.in_time < 1, "cuts in time: {}", options.in_time);
-  HONE_CHECK(options.slack >= 0 && options.slack <= 1, "a slack of {}", options.slack);
   std::vector<Cut> cuts;
   cuts.reserve(2 * static_cast<size_t>(buffers));
-  cuts.push_back({{0, moments, 0, steps}});
+  cuts.push_back({{0, steps, 0, steps}});
   std::vector<uint32_t> pieces = {0};
   while (std::ssize(pieces) < buffers) {
     // A chance of 1 takes nothing from the generator.
@@ -76,16 +73,15 @@ MemoryProblem guillotine(const GuillotineOptions& options, Rng& rng) {
     pieces.push_back(parts + 1);
   }
 
-  const int64_t unit = options.capacity / steps, moment = options.moments == 0 ? unit : 1;
+  const int64_t unit = options.capacity / steps;
   MemoryProblem problem;
   for (const auto& [piece, parts, place] : cuts)
     if (parts == 0)
-      problem.buffers.push_back({.begin = piece.begin * moment,
-                                 .end = piece.end * moment,
+      problem.buffers.push_back({.begin = piece.begin * unit,
+                                 .end = piece.end * unit,
                                  .size = (piece.high - piece.low) * unit});
   rng.shuffle(problem.buffers);
-  const double slack = std::floor(static_cast<double>(options.capacity) * options.slack);
-  problem.capacity = {options.capacity + static_cast<int64_t>(slack)};
+  problem.capacity = {options.capacity};
   return problem;
 }
 

@@ -5,18 +5,12 @@
 
 #include "alloc/hulls.h"
 #include "alloc/occupied.h"
-#include "alloc/roots.h"
 
 namespace hone {
 namespace {
 
-// The first is best where boxes are fine against the whole; where they are not, folding may be.
-constexpr int kRulesBeforeFolding = 1;
-constexpr size_t kNearlyEven = 4;  // boxes that come out even, for each that is left
-// Of many boxes, in which each order takes a tenth of a second, no other is tried if so few are
-// left.
-constexpr size_t kMany = 20'000, kFewRoots = 15;
-// What first fit looks at per order, some tenths of a second; what comes later goes on top.
+// The limit on the looks of one order of first fit: some tenths of a second. Later blocks go on
+// top.
 constexpr int64_t kMostLooks = 50'000'000;
 
 class Greedy {
@@ -26,7 +20,7 @@ class Greedy {
     best_.height = INT64_MAX;
   }
 
-  QuickPlacement place() {
+  Placement place() {
     if (std::ranges::none_of(packing_.blocks, [](const Block& b) { return b.offset.has_value(); }))
       fill_all_niches();
     if (best_.height > goal_ && !all_boxes()) fit_all_first();
@@ -50,28 +44,16 @@ class Greedy {
 
   void fill_all_niches() {
     const bool are_boxes = all_boxes();
-    int tried = 0;
-    for (const NicheRule& rule : niche_rules(hulls_.size())) {
+    for (const NicheRule& rule : kNicheRules) {
       const std::vector<uint32_t> order =
           ranked(hulls_, packing_.sections, rule.rank, rule.crowded);
       std::vector<int64_t> offsets = fill_niches(hulls_, packing_.sections, order, rule.leftmost);
       offer(are_boxes ? std::move(offsets) : settled(offsets));
       if (is_done()) return;
-      if (++tried == kRulesBeforeFolding && are_alike(hulls_) && fold()) return;
-      if (limits_.is_late()) return;
     }
   }
 
-  // True if nothing else is worth a try: the goal is reached, or many boxes nearly come out even.
-  bool fold() {
-    Folding folding(hulls_, packing_.sections);
-    offer(folding.unfold(place_roots(folding, packing_.sections, goal_, limits_).offsets));
-    const size_t left = folding.count(), all = hulls_.size();
-    if (left * kNearlyEven <= all) best_.folding = std::move(folding);
-    return best_.height <= goal_ || (all > kMany && left * kFewRoots < all);
-  }
-
-  // Lets the blocks fall, one after the other, as far as they come.
+  // Lets the blocks fall to the ground or onto others, the lowest block first.
   std::vector<int64_t> settled(std::span<const int64_t> offsets) const {
     std::vector<uint32_t> order(offsets.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -114,7 +96,7 @@ class Greedy {
   const int64_t goal_;
   Limits& limits_;
   const std::vector<Box> hulls_;
-  QuickPlacement best_;
+  Placement best_;
 };
 
 }  // namespace
@@ -135,10 +117,6 @@ std::vector<Box> hulls(const Packing& packing) {
   return result;
 }
 
-bool are_alike(std::span<const Box> boxes) {
-  return std::ranges::all_of(boxes, [](const Box& box) { return box.alignment == 1; });
-}
-
 int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
   int64_t height = 0;
   for (size_t i = 0; i < offsets.size(); ++i)
@@ -146,7 +124,7 @@ int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
   return height;
 }
 
-QuickPlacement place_greedily(const Packing& packing, int64_t goal, Limits& limits) {
+Placement place_greedily(const Packing& packing, int64_t goal, Limits& limits) {
   if (packing.blocks.empty()) return {};
   return Greedy(packing, goal, limits).place();
 }

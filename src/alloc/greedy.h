@@ -1,26 +1,18 @@
 #pragma once
 
-#include <optional>
-
 #include "alloc/blocks.h"
-#include "alloc/folding.h"
 #include "alloc/limits.h"
 
 namespace hone {
 
-struct QuickPlacement : Placement {
-  std::optional<Folding> folding = {};  // if the boxes nearly come out even
-};
+// Returns the first of several quick placements that is no higher than the goal, otherwise the
+// lowest. Blocks with a fixed offset stay there. Takes O(n log n) where all blocks are boxes. The
+// first placement is always made, however late it is.
+Placement place_greedily(const Packing& packing, int64_t goal, Limits& limits);
 
-// The first of several quick placements that is below the goal, otherwise the lowest. Blocks with
-// an offset stay there. In O(n log n) where all blocks are boxes. The first one is always made,
-// however late it is.
-QuickPlacement place_greedily(const Packing& packing, int64_t goal, Limits& limits);
-
-// Makes a placement lower, one stretch of time or of memory after the other, until it is below the
-// goal, nothing helps, or it is late. Never makes it higher. Takes up to a second where blocks are
-// many or, `to_the_end`, all the time that there is; the steps of a search are none of its own.
-void improve(const Packing& packing, int64_t goal, QuickPlacement& placement, Limits& limits,
-             bool to_the_end = false);
+// Makes a placement lower: some of the highest blocks look for lower places, again and again, until
+// the height is the goal, many tries in a row fail, or the limits are over. The height never rises.
+// Takes up to a second where blocks are many; its tries are no steps of the search.
+void improve(const Packing& packing, int64_t goal, Placement& placement, Limits& limits);
 
 }  // namespace hone

@@ -7,92 +7,31 @@
 #include "alloc/greedy.h"
 #include "alloc/hulls.h"
 #include "alloc/occupied.h"
-#include "alloc/roots.h"
-#include "alloc/search.h"
+#include "base/rng.h"
 
 namespace hone {
 namespace {
 
-// How many boxes may be looked at: some hundredths of a second where there are hundreds, a second
-// where there are many.
-constexpr int64_t kLooksPerBlock = 10'000, kFoldingLooksPerBlock = 1000;
-// Folding ends where so many led to nothing.
-constexpr int64_t kIdleLooksPerBlock = 50;
-constexpr int64_t kMostRefolded = 25'000'000, kMostMoving = 20'000'000;
-// So few of what was placed last are worth to be placed again.
-constexpr double kFewer = 0.5;
-constexpr int64_t kLooksPerTry = 4'000'000;  // some hundredths of a second
-constexpr int64_t kMostFailures = 1000;      // in a row
+// The limit on work, in boxes that are looked at: hundreds of boxes take some hundredths of a
+// second, tens of thousands a second.
+constexpr int64_t kLooksPerBlock = 10'000, kMostLooks = 20'000'000;
+constexpr int64_t kMostFailures = 1000;  // in a row
 constexpr size_t kMostMoved = 256;
 constexpr int64_t kMostAround = 30'000;
 
 class Improver {
  public:
-  Improver(const Packing& packing, int64_t goal, QuickPlacement& placement, Limits& limits,
-           bool to_the_end)
+  Improver(const Packing& packing, int64_t goal, Placement& placement, Limits& limits)
       : packing_(packing),
         goal_(goal),
         best_(placement),
         limits_(limits),
-        to_the_end_(to_the_end),
         hulls_(hulls(packing)),
         lives_(packing.sections),
-        is_moved_(packing.blocks.size()) {}
+        is_moved_(packing.blocks.size()),
+        looks_left_(std::min(kLooksPerBlock * std::ssize(hulls_), kMostLooks)) {}
 
   void run() {
-    if (is_done()) return;
-    const int64_t looks = kLooksPerBlock * std::ssize(hulls_);
-    const int64_t folding = kFoldingLooksPerBlock * std::ssize(hulls_);
-    looks_left_ = to_the_end_ ? INT64_MAX : std::min(folding, kMostRefolded);
-    if (best_.folding) refold(*best_.folding);
-    looks_left_ = to_the_end_ ? INT64_MAX : std::min(looks, kMostMoving);
-    move_all();
-  }
-
- private:
-  bool is_done() { return best_.height <= goal_ || looks_left_ < 0 || limits_.is_late(); }
-  void count(int64_t looks) { looks_left_ -= looks; }
-
-  // Where boxes nearly come out even, other joints may do so. Of many, the large ones that are left
-  // are tried often, as it shows soon whether they are few.
-  void refold(Folding& folding) {
-    std::optional<LargeRoots> large;
-    if (hulls_.size() > kMaxSearchedBlocks) large.emplace(packing_, goal_, limits_);
-    const auto try_large = [&] {
-      if (!large) return;
-      if (const auto roots = large->place(folding, best_.height)) offer(folding, *roots);
-    };
-    size_t placed = folding.count();
-    const auto place_all = [&] {
-      placed = folding.count();
-      offer(folding, place_roots(folding, packing_.sections, goal_, limits_));
-    };
-    const int64_t most_idle = to_the_end_ ? INT64_MAX : kIdleLooksPerBlock * std::ssize(hulls_);
-    int64_t looks = kLooksPerTry, idle = 0;
-    while (folding.count() > 1 && idle <= most_idle && !is_done()) {
-      const size_t before = folding.count();
-      const int64_t more = folding.refold(rng_);
-      count(more);
-      idle = folding.count() < before ? 0 : idle + more;
-      looks += more;
-      if (looks > kLooksPerTry) {
-        looks = 0;
-        try_large();
-      }
-      if (static_cast<double>(folding.count()) <= kFewer * static_cast<double>(placed)) place_all();
-    }
-    if (folding.count() == placed || best_.height <= goal_ || limits_.is_late()) return;
-    try_large();
-    place_all();
-  }
-
-  void offer(const Folding& folding, const Placement& roots) {
-    if (roots.height >= best_.height) return;
-    best_.offsets = folding.unfold(roots.offsets);
-    best_.height = height_of(packing_, best_.offsets);
-  }
-
-  void move_all() {
     if (is_done()) return;
     for (uint32_t i = 0; i < hulls_.size(); ++i) {
       lives_.add(hulls_[i].first, hulls_[i].end, i);
@@ -102,8 +41,12 @@ class Improver {
       failures = move() ? 0 : failures + 1;
   }
 
-  // One of the highest blocks, and some others that live when it does, look for other places below
-  // the height that it is to leave.
+ private:
+  bool is_done() { return best_.height <= goal_ || looks_left_ < 0 || limits_.is_late(); }
+  void count(int64_t looks) { looks_left_ -= looks; }
+
+  // The highest block and some others from its time are placed again, all below the present height.
+  // True if they fit there.
   bool move() {
     const uint32_t top = ends_.rbegin()->second;
     if (packing_.blocks[top].offset) {
@@ -144,8 +87,8 @@ class Improver {
 
   int64_t end(uint32_t i) const { return best_.offsets[i] + packing_.blocks[i].size; }
 
-  // The block, and some others; in the order in which they are to be placed. None where so many
-  // live that one move would take too long.
+  // Returns the highest block and some others, in the order of placing. Returns none where the time
+  // of the block is so crowded that one move would take too long.
   std::vector<uint32_t> chosen(uint32_t top) {
     const Box& box = hulls_[top];
     const int32_t margin = static_cast<int32_t>(rng_.between(0, box.length()));
@@ -181,7 +124,7 @@ class Improver {
     return others;
   }
 
-  // What of a block is in the sections [first, end), which are counted from there.
+  // Cuts a block to the sections [first, end), and counts sections from `first`.
   Block within(uint32_t i, int32_t first, int32_t end) const {
     Block block = packing_.blocks[i];
     std::erase_if(block.slabs, [&](const Slab& s) { return s.first >= end || s.end <= first; });
@@ -194,22 +137,20 @@ class Improver {
 
   const Packing& packing_;
   const int64_t goal_;
-  QuickPlacement& best_;
+  Placement& best_;
   Limits& limits_;
-  const bool to_the_end_;
   const std::vector<Box> hulls_;
   ByTime<uint32_t> lives_;
   std::vector<bool> is_moved_;
   Rng rng_{1};
-  int64_t looks_left_ = 0;
+  int64_t looks_left_;
   std::set<std::pair<int64_t, uint32_t>> ends_;
 };
 
 }  // namespace
 
-void improve(const Packing& packing, int64_t goal, QuickPlacement& placement, Limits& limits,
-             bool to_the_end) {
-  if (!packing.blocks.empty()) Improver(packing, goal, placement, limits, to_the_end).run();
+void improve(const Packing& packing, int64_t goal, Placement& placement, Limits& limits) {
+  if (!packing.blocks.empty()) Improver(packing, goal, placement, limits).run();
 }
 
 }  // namespace hone

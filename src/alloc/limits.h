@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// When to give up: at a moment, after so many steps, or when told to. Placers count their steps
-// here, and ask from time to time.
+// When a placer gives up: at a moment, after a number of steps, or when it is cancelled. Placers
+// count their steps here, and ask from time to time.
 class Limits {
  public:
   Limits() = default;
@@ -20,20 +20,18 @@ class Limits {
     if (nodes > 0) nodes_left_ = nodes;
   }
 
-  // A part of other limits: so many steps, and no more than those; unless the steps are none of
-  // those that the whole counts.
-  Limits(int64_t nodes, Limits& whole, bool counts = true)
-      : nodes_left_(nodes), whole_(&whole), counts_(counts) {}
+  // A part of other limits, with its own number of steps. The whole counts these steps, too.
+  Limits(int64_t nodes, Limits& whole) : nodes_left_(nodes), whole_(&whole) {}
 
-  // Looks at the clock at once; for work that is no step, but takes long.
+  // Looks at the clock at once: for long work that counts no steps.
   bool is_late() {
     since_look_ = kStepsPerLook;
     return over();
   }
 
-  // Counts steps; true once it is over, and from then on.
+  // Counts steps. True as soon as a limit is reached, and from then on.
   bool over(int64_t steps = 0) {
-    if (whole_) is_over_ |= whole_->over(counts_ ? steps : 0);
+    if (whole_) is_over_ |= whole_->over(steps);
     nodes_left_ -= steps;
     since_look_ += steps + 1;
     if (since_look_ >= kStepsPerLook) look();
@@ -57,7 +55,6 @@ class Limits {
   bool is_over_ = false;
   const CancelToken* cancel_ = nullptr;
   Limits* whole_ = nullptr;
-  bool counts_ = true;  // for the whole
 };
 
 }  // namespace hone

@@ -256,13 +256,4 @@ std::vector<int64_t> fill_niches(std::span<const Box> boxes, int32_t sections,
   return offsets;
 }
 
-std::span<const NicheRule> niche_rules(size_t boxes) {
-  constexpr size_t kMany = 20'000, kRulesOfMany = 4;
-  static constexpr NicheRule kRules[] = {
-      {BoxRank::length, false, true}, {BoxRank::area, false, true}, {BoxRank::length, true, false},
-      {BoxRank::area, true, false},   {BoxRank::size, false, true}, {BoxRank::size, true, false},
-  };
-  return std::span(kRules).first(boxes > kMany ? kRulesOfMany : std::size(kRules));
-}
-
 }  // namespace hone

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-// Boxes are placed from below: into the lowest niche of what lies there comes one that fits between
-// its walls.
+// Places boxes from below. A niche is a stretch of sections at one height, between higher walls.
+// The lowest niche takes a box that fits between its walls.
 
 namespace hone {
 
@@ -29,23 +29,25 @@ struct Box {
 
 enum class BoxRank : uint8_t { length, area, size };
 
-// The boxes, the highest rank first. If `crowded`, those that live where the load is close to its
-// peak come before all others.
+// Orders the boxes, the highest rank first. If `crowded`, boxes whose life meets the peak of the
+// load come before all others.
 std::vector<uint32_t> ranked(std::span<const Box> boxes, int32_t sections, BoxRank rank,
                              bool crowded);
 
-// Per box, where it lies. The first in the order that fits is placed: `leftmost`, of those that
-// begin first in the niche. O(n log n) for most orders.
+// Returns the offset of each box. A niche takes the first box in the order that fits; if
+// `leftmost`, only boxes with the earliest begin in the niche may come. O(n log n) for most orders.
 std::vector<int64_t> fill_niches(std::span<const Box> boxes, int32_t sections,
                                  std::span<const uint32_t> order, bool leftmost);
 
-// Ways to fill niches that are worth a try, the best first; of many boxes, in which each takes a
-// tenth of a second, the first ones.
+// The ways to fill niches, the best first.
 struct NicheRule {
   BoxRank rank;
   bool crowded;
   bool leftmost;
 };
-std::span<const NicheRule> niche_rules(size_t boxes);
+inline constexpr NicheRule kNicheRules[] = {
+    {BoxRank::length, false, true}, {BoxRank::area, false, true}, {BoxRank::length, true, false},
+    {BoxRank::area, true, false},   {BoxRank::size, false, true}, {BoxRank::size, true, false},
+};
 
 }  // namespace hone

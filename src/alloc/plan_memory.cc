@@ -10,9 +10,9 @@
 namespace hone {
 namespace {
 
-// Of a height that is tried while minimizing: some restarts, and what a placement takes at least.
+// Steps for one height while minimizing: enough for some restarts, and for one placement.
 constexpr int64_t kFirstNodes = 2'000, kNodesPerBlock = 4;
-// Heights so near the best, as a share of what is between it and the bound, are not worth a try.
+// Heights nearer to the best than this part of the gap are not worth a try.
 constexpr int64_t kNear = 16;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -26,7 +26,7 @@ int64_t bound_of(const Packing& packing) {
   return bound;
 }
 
-// One space: what is known of it, and the ways to know more.
+// Plans one space: keeps the best placement and the bound, and betters both.
 class SpacePlanner {
  public:
   SpacePlanner(const Packing& packing, int64_t capacity, const MemoryOptions& options,
@@ -39,21 +39,19 @@ class SpacePlanner {
         counts_(counts),
         unit_(unit_of(packing)) {}
 
-  // What shows at once: the bound, and a quick placement.
+  // The quick part: the bound, and the greedy placement.
   void begin() {
     raise_bound(bound_of(packing_));
     if (is_infeasible() || packing_.blocks.empty() || !options_.techniques.greedy) return;
-    QuickPlacement quick = place_greedily(packing_, goal(), limits_);
-    folding_ = std::move(quick.folding);
-    offer(std::move(quick));
+    offer(place_greedily(packing_, goal(), limits_));
   }
 
   MemoryVerdict finish() {
     if (is_infeasible()) return MemoryVerdict::infeasible;
     if (is_done()) return MemoryVerdict::placed;
     if (options_.techniques.improve && has_placement()) {
-      QuickPlacement better{{offsets_, bounds_.height}, std::move(folding_)};
-      improve(packing_, goal(), better, limits_, is_large() && options_.seconds > 0);
+      Placement better{offsets_, bounds_.height};
+      improve(packing_, goal(), better, limits_);
       offer(std::move(better));
     }
     if (is_done()) return MemoryVerdict::placed;
@@ -69,7 +67,7 @@ class SpacePlanner {
   const MemoryBounds& bounds() const { return bounds_; }
 
  private:
-  // Low enough: nothing more is asked, or possible.
+  // A placement at this height is good enough: the caller asks for no lower one, or none exists.
   int64_t goal() const { return options_.minimize ? bounds_.bound : capacity_; }
   bool is_done() const { return has_placement() && bounds_.height <= goal(); }
 
@@ -112,9 +110,9 @@ class SpacePlanner {
     }
   }
 
-  // The capacity as long as it is not reached. Then the bound, then halfway from the highest height
-  // that took too long up to the best; when there is little between these, everything again with
-  // more steps.
+  // Tries the capacity until a placement reaches it. Then tries the bound, then heights halfway
+  // between the highest failed one and the best. When these are close, starts again with more
+  // steps.
   MemoryVerdict minimize() {
     int64_t nodes = kFirstNodes + kNodesPerBlock * std::ssize(packing_.blocks), given_up = -1;
     for (;;) {
@@ -143,7 +141,7 @@ class SpacePlanner {
     }
   }
 
-  // One on the other, above all that have offsets: there is always such a placement.
+  // The height of one placement that always exists: one block on the other, above all fixed ones.
   int64_t sum_of_sizes() const {
     int64_t sum = 0;
     for (const Block& block : packing_.blocks)
@@ -160,19 +158,18 @@ class SpacePlanner {
   Limits& limits_;
   MemoryCounts& counts_;
   const int64_t unit_;
-  std::optional<Folding> folding_;  // of the quick placement
   std::vector<int64_t> offsets_;
   MemoryBounds bounds_;
 };
 
-// Behind the last look at the clock what was found is placed, and judged.
+// Keeps time after the last look at the clock: the offsets are still spread and judged.
 double seconds_to_look(const MemoryProblem& problem, const MemoryOptions& options) {
   constexpr double kPerBuffer = 2e-6, kMost = 0.1;
   const double behind = kPerBuffer * static_cast<double>(problem.buffers.size());
   return options.seconds - std::min(behind, kMost * options.seconds);
 }
 
-// Buffers of blocks that do not fit, and when.
+// Stores the witness: buffers of blocks that do not fit, and the moment.
 void tell_witness(const SpacePlanner& planner, const MemoryOptions& options, Limits& limits,
                   MemoryPlan& plan) {
   const Packing& packing = planner.packing();
@@ -203,7 +200,7 @@ Result<MemoryPlan> plan_memory(const MemoryProblem& problem, const MemoryOptions
     planners.emplace_back(blocks.spaces[space], problem.capacity_of(space), options, space, limits,
                           plan.counts);
   for (SpacePlanner& planner : planners) planner.begin();
-  // One that cannot be placed is told without work on the others.
+  // If a space is infeasible, the others are not searched.
   const bool any_infeasible = std::ranges::any_of(planners, &SpacePlanner::is_infeasible);
   for (SpacePlanner& planner : planners) {
     if (any_infeasible && !planner.is_infeasible()) continue;

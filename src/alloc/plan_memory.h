@@ -9,7 +9,7 @@
 
 namespace hone {
 
-// What the search may use; all of them by default.
+// The techniques in use; by default all.
 struct MemoryTechniques {
 #define HONE_TECHNIQUE(name, doc) bool name = true;
 #include "alloc/techniques.def"
@@ -28,26 +28,27 @@ inline constexpr std::array kMemoryTechniques = {
 #undef HONE_TECHNIQUE
 };
 
-// The best that is known so far of a space.
+// The best known height and bound of a space.
 struct MemoryBounds {
-  int64_t height = 0;  // of the lowest placement that was found
+  int64_t height = 0;  // of the lowest placement so far
   int64_t bound = 0;   // no placement is lower
 };
 
 struct MemoryOptions {
   bool minimize = false;  // go on below the capacity, as low as it goes
-  double seconds = 0;     // then the best so far is the answer; 0: no limit
-  int64_t nodes = 0;  // so many steps of the search, for answers that depend on no clock; 0: any
+  // Limits; at the first one that is reached the best so far is the answer. 0: no limit.
+  double seconds = 0;
+  int64_t nodes = 0;  // steps of the search: the answer is then the same on every machine
   MemoryTechniques techniques = {};
   const CancelToken* cancel = nullptr;
-  // Called where the height or the bound of a space became better.
+  // Called when the height or the bound of a space gets better.
   std::function<void(uint32_t space, const MemoryBounds&)> better = {};
 };
 
 enum class MemoryVerdict : uint8_t {
-  placed,      // within the capacities; if asked to minimize, as low as can be
+  placed,      // within the capacities; when minimizing, as low as possible
   infeasible,  // proved: no placement is within the capacities
-  limit,       // the time, or the steps, ended before either, or it was cancelled
+  limit,       // time or steps ended before an answer, or the caller cancelled
 };
 
 struct MemoryCounts {
@@ -58,17 +59,17 @@ struct MemoryCounts {
 
 struct MemoryPlan {
   MemoryVerdict verdict = MemoryVerdict::placed;
-  std::vector<int64_t> offsets;  // the lowest that was found, also of a limit; none if infeasible
+  std::vector<int64_t> offsets;  // of the lowest placement, also at a limit; none if infeasible
   std::vector<MemoryBounds> spaces;
-  // Of what is infeasible: buffers that do not fit together, and a moment at which the most of them
-  // are in use. None could be left out, as far as that was soon found.
+  // If infeasible: a few buffers that do not fit together, and the moment at which their load is
+  // highest. Leaving one out makes the rest fit, as far as a short search shows.
   std::vector<uint32_t> witness;
   int64_t witness_moment = 0;
   MemoryCounts counts;
 };
 
-// Places the buffers: deterministic unless it is limited by seconds. What is returned was checked
-// by heights_of. An error is a problem that is not well formed.
+// Places the buffers. The answer is deterministic unless seconds limit it, and heights_of has
+// checked it. A malformed problem is an error.
 Result<MemoryPlan> plan_memory(const MemoryProblem& problem, const MemoryOptions& options = {});
 
 }  // namespace hone

@@ -40,24 +40,6 @@ TEST(Guillotine, OfAFourthOfTheCells) {
   EXPECT_THROW(guillotine({.buffers = 2, .steps = 3, .capacity = 32}, rng), InternalError);
 }
 
-TEST(Guillotine, MayHaveOtherMomentsThanSteps) {
-  Rng rng(1);
-  const GuillotineOptions options{.buffers = 500, .steps = 4096, .moments = 100};
-  int64_t area = 0;
-  for (const MemoryBuffer& buffer : guillotine(options, rng).buffers) {
-    EXPECT_GE(buffer.begin, 0);
-    EXPECT_LE(buffer.end, 100);
-    area += (buffer.end - buffer.begin) * buffer.size;
-  }
-  EXPECT_EQ(area, 100 * options.capacity);
-  EXPECT_THROW(guillotine({.buffers = 2, .moments = -1}, rng), InternalError);
-}
-
-TEST(Guillotine, HasSlack) {
-  Rng rng(1);
-  EXPECT_EQ(guillotine({.capacity = 1 << 20, .slack = 0.5}, rng).capacity[0], 3 << 19);
-}
-
 TEST(Guillotine, IsAsTheSeedSays) {
   const auto sizes = [](uint64_t seed) {
     Rng rng(seed);
