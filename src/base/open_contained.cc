@@ -11,9 +11,9 @@
 #include <system_error>
 #include <vector>
 
-// Two layers, each sufficient: the path is refused by its text if it could lead out, and the
-// kernel is told to follow no link. What was opened is then checked through its descriptor, so
-// that nobody can exchange the file between check and use.
+// Two layers, each sufficient: the path is refused by its text if it could lead out, and the kernel
+// is told to follow no link. The opened file is then checked through its descriptor, so that no
+// other process can exchange it between check and use.
 
 namespace hone {
 

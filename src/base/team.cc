@@ -51,8 +51,8 @@ struct Team::Job {
   }
 };
 
-// A thread and the one word by which it and a caller tell each other what they do. Both are on
-// cache lines that nobody else writes.
+// A worker: a thread, and the one word through which it and a caller tell each other their state.
+// Each lies on cache lines that no other thread writes.
 //
 //   idle     -> posted    the caller has a job
 //   posted   -> running   the worker takes it;      posted -> idle: the caller takes it back
@@ -110,7 +110,7 @@ class alignas(128) Team::Worker {
   }
 
   std::atomic<uint32_t> state_ = idle;
-  Job job_ = {};  // of whoever may change `posted`
+  Job job_ = {};  // belongs to the side that may change `posted`
   const std::chrono::nanoseconds spin_;
   std::thread thread_;  // last: it uses the others
 };

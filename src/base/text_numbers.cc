@@ -7,7 +7,7 @@ namespace hone {
 
 namespace {
 
-// Divides by the step until what is left prints as less than one step, and appends the unit.
+// Divides by the step until the quotient prints as less than one step, and appends the unit.
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
   size_t unit = 0;
   // 0.05 is half of the last digit that is printed.

@@ -425,7 +425,7 @@ Contents::Known Contents::reduced(NodeId n, const Known& operand) const {
   std::optional<std::vector<Element>> x = elements_of(operand, type);
   if (!x || x->empty() || !fits(result, kMaxElements)) return {};
   Ints dims = type.static_dims(), steps = row_major_strides(dims);
-  // The result's element of each of the operand's: strides of 0 along what is reduced.
+  // Strides from an element of the operand to its element of the result: 0 along reduced dims.
   Ints strides(dims.size(), 0);
   int64_t stride = 1;
   for (size_t i = dims.size(); i-- > 0;) {

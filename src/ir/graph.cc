@@ -84,19 +84,19 @@ void Graph::set_outputs(std::vector<ValueId> outputs) {
   for (ValueId v : outputs)
     HONE_CHECK(v.index < values_.size(), "output {} of {} values", v.index, values_.size());
   outputs_ = std::move(outputs);
-  // Whoever sets the outputs is done growing the graph, most of the time.
+  // Most callers add no more nodes once they have set the outputs.
   nodes_.shrink_to_fit();
   values_.shrink_to_fit();
   operands_.shrink_to_fit();
   names_.shrink_to_fit();
 }
 
-// names_ holds each name behind its length in two bytes.
 void Graph::add_donation(uint32_t input, uint32_t output) {
   const auto behind = std::ranges::upper_bound(donations_, input, {}, &Donation::input);
   donations_.insert(behind, {input, output});
 }
 
+// names_ holds each name behind its length in two bytes.
 void Graph::set_name(ValueId value, std::string_view name) {
   if (name.empty()) {
     values_[value.index].name = 0;

@@ -13,8 +13,8 @@ namespace {
 
 uint64_t content_hash(const Tensor& constant) { return constant.content_hash(); }
 
-// Few elements are often sizes and the like. Their bytes tell them: those of a lazy tensor are
-// hashed by what it is made from, those of a file by themselves.
+// A small constant is often a size or the like, so its bytes count. (content_hash() would differ
+// between a lazy tensor, which has that of its identity, and an equal one from a file.)
 uint64_t shape_hash(const Tensor& constant) {
   constexpr int64_t kFew = 16;
   const uint64_t type = hash_string(constant.type().to_string());

@@ -11,7 +11,7 @@ constexpr int kMaxModelDepth = 64;
 // A loop is first tried with the assumption that its values keep their sizes, then without: twice
 // the work for each loop around, so deeper ones are only done without.
 constexpr int kMaxHopefulLoops = 4;
-// What is deferred may turn out to hold what is deferred, and so on.
+// The body of a deferred segment may hold deferred segments, and so on.
 constexpr int kMaxReplaced = 4096;
 
 KnownType without_sizes(KnownType type) {

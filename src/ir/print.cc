@@ -206,8 +206,8 @@ void TextPrinter::regions(const Graph& graph, NodeId n, int indent) {
   }
 }
 
-// Whether to write one number for all elements. Large tensors that nobody has read are not read for
-// this, and their number of bytes is limited because parsing allocates them.
+// Whether to write one number for all elements. A large unread tensor is not read for this. The
+// number of bytes is limited because parsing allocates them.
 bool TextPrinter::as_splat(const Tensor& tensor) {
   if (tensor.elements() == 0) return false;
   bool is_large = tensor.elements() > options_.inline_elements;

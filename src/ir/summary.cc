@@ -105,7 +105,7 @@ Peak peak_of(const Graph& graph) {
     if (graph.opcode(n) == Opcode::constant) continue;
     for (ValueId v : graph.results(n)) {
       count(v, 1);
-      // What nobody reads dies at once.
+      // A value that no node reads dies at once.
       const uint32_t end = std::max(last_use[v.index], n.index);
       if (end < graph.node_count()) dying[end].push_back(v);
     }

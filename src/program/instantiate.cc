@@ -179,7 +179,7 @@ class Instantiation {
   Status add(const Copy& c, const Places& places, int64_t /*top*/, image::Block& out) {
     return copy(out, name_, places[c.from], places[c.to]);
   }
-  // What is changed in place is there.
+  // No copy is needed where an output lies in its donor.
   Status copy(image::Block& out, const std::string& name, const Place& from, const Place& to) {
     if (HONE_PLANT(donor_copy, from == to, from.region == Place::Region::input)) return {};
     return push(out, name, image::Copy{from, to});

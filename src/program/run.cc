@@ -141,7 +141,7 @@ class Runner {
   }
 
   static void copy(Place from, Place to, Type type) {
-    if (from.data == to.data) return;  // what is changed in place
+    if (from.data == to.data) return;  // the output lies in its donor
     std::memcpy(to.writable, from.data, static_cast<size_t>(size_of(type)));
   }
   static void advance(const Frame& frame, std::span<const Change> changes, const Places& places) {

@@ -180,7 +180,8 @@ class FrameVerifier {
     return memory(command);
   }
 
-  // Only what may be written is, once, and nothing is read before, nor what was given away behind.
+  // A command writes only buffers that may be written, each once. It reads no buffer before it is
+  // written, and no donor after the output in it has changed.
   Status memory(const Command& command) {
     for (BufferId b : reads_of(command)) {
       if (!is_known(b)) return bad_input("%{} is read before it is written", buffer(b).name);
@@ -201,8 +202,8 @@ class FrameVerifier {
     return {};
   }
 
-  // Whether its contents are there: it was written, or what it lies in, or parts that it consists
-  // of.
+  // Whether the buffer has its contents: it was written, or its base was, or all parts that it
+  // consists of.
   bool is_known(BufferId b) {
     const BufferId base = base_of(frame_, b);
     const Role role = buffer(base).role;
@@ -226,8 +227,8 @@ class FrameVerifier {
     return buffer(b).role == Role::view ? buffer(b).view.offset : Dim(0);
   }
 
-  // What a command writes overlaps nothing else that it writes or reads; but for states of loops,
-  // and for inputs on their way to outputs that may lie in them, by a copy or a kernel.
+  // The buffers that a command writes overlap no other buffer that it writes or reads. Exceptions
+  // are states of loops, and donors on their way to their outputs, by a copy or a kernel.
   Status apart(const Command& command, const std::vector<BufferId>& writes) {
     if (is_from_donor(command)) return {};
     std::multimap<BufferId, BufferId> written;  // by place

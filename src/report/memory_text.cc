@@ -26,7 +26,7 @@ std::string_view verdict_name(MemoryVerdict verdict) {
 // Where no placement was found the height is 0.
 bool has_height(const MemoryBounds& bounds) { return bounds.height >= bounds.bound; }
 
-// The buffers in whose memory buffers lie. What was followed once is not followed again.
+// Follows aliases to the buffer in whose memory a buffer lies, and remembers the answers.
 class Roots {
  public:
   explicit Roots(const MemoryProblem& problem)

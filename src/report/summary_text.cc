@@ -105,7 +105,7 @@ void add_types(TextTable& table, std::string title, const std::vector<NamedType>
 
 std::string names_text(const std::vector<std::string>& names) { return escape(join(names, ", ")); }
 
-// A row per segment; what is inside of one stands below it, further to the right.
+// A row per segment; the segments inside of it follow, indented.
 Status add_segments(TextTable& outline, std::span<const Segment> segments,
                     const std::string& indent) {
   for (const Segment& segment : segments) {

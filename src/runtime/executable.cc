@@ -295,7 +295,7 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
     return std::move(good).error().within(place_);
   for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
   HONE_TRY(execute(frame, options));
-  // Equal tensors have equal bytes; what was copied here may have had anything behind its elements.
+  // Equal tensors have equal bytes, so the unused half of the last byte becomes 0.
   for (uint32_t i : half_used_)
     static_cast<std::byte*>(outputs[i])[outputs_[i].type.static_bytes() - 1] &= std::byte{0x0f};
   return {};

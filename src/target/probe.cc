@@ -81,10 +81,10 @@ Status take_samples(Rate& rate, double seconds, const CancelToken* cancel) {
   return {};
 }
 
-// What is reached in one sample of ten. Whatever else runs on the machine only slows samples down,
-// often to a second cluster (a core's two threads share its units), and a median can fall between.
-// It slows either side of a difference, of which the median is taken. Four digits: the others are
-// noise, and a person reads the figures.
+// The rate that one sample of ten reaches. Other work on the machine only slows samples down, often
+// into a second cluster (a core's two threads share its units), and a median can fall between the
+// clusters. Such work slows either side of a difference, so of differences the median is taken.
+// Figures have four digits: the others are noise, and people read them.
 double figure(Rate& rate) {
   const size_t share = rate.besides ? 2 : 10;
   const auto chosen = rate.samples.begin() + static_cast<ptrdiff_t>(rate.samples.size() / share);
@@ -191,9 +191,9 @@ void work() {
   }
 }
 
-// What it takes to divide a job among the threads that run models: how much longer that takes than
-// one part alone. The job must be long enough for the others to begin before the caller is through
-// and takes their parts, too.
+// The cost of dividing a job among the threads that run models: how much longer the job takes than
+// one of its parts alone. The parts must be long enough for every worker to begin its own before
+// the caller is done and takes it over.
 Result<Rate> fork_join_rate(Target& target) {
   const int64_t threads = target.cores;
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = threads}));

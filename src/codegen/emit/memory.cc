@@ -73,7 +73,7 @@ void Emitter::add_guard(const Guard& guard, const Trips& trips, Place& place) {
   if (needs_upper) add(code_.compare(Ints::slt, number, bound(guard.upper)));
 }
 
-// lower <= first + lane < upper, in numbers of 32 bits: they are as wide as what is masked.
+// lower <= first + lane < upper, in 32-bit numbers: as wide as the masked elements.
 Value Emitter::lanes_between(const Guard& guard, const IndexExpr& first, const Trips& trips) {
   const Value start = index(first, trips);
   auto clamped = [&](Dim limit) {
@@ -184,8 +184,9 @@ Value Emitter::load_once(const Place& place, const Trips& trips, Value otherwise
   return code_.select(place.mask, number, otherwise);
 }
 
-// One register's. LLVM 19 splits wider ones itself, but for AVX2 it then may read a half without
-// its mask (two loads of which the second half of one lies where the first half of the other does).
+// As many lanes as one register has. LLVM 19 splits wider accesses itself, but for AVX2 it may then
+// read a half without its mask (of two loads, where the second half of one is the first half of the
+// other).
 int64_t Emitter::masked_lanes(mlir::Type element) const {
   const int64_t bytes = isa_ == Isa::avx512 ? 64 : 32;
   const int64_t count = bytes / (element.getIntOrFloatBitWidth() / 8);
@@ -279,7 +280,7 @@ Value Emitter::load_near(const Place& place, const Trips& trips,
   return numbers_.from_memory(dtype(place.buffer), result);
 }
 
-// So many elements from an offset on, in the first lanes of a vector.
+// Loads `count` elements from an offset on into the first lanes of a vector.
 Value Emitter::load_front(BufferId buffer, Value offset, int64_t count) {
   const mlir::Type element = numbers_.memory_type(dtype(buffer));
   const auto type = mlir::VectorType::get({lanes()}, element);

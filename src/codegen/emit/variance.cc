@@ -8,8 +8,8 @@ using namespace tile;
 
 bool is_lockstep(Exec exec) { return exec == Exec::unroll || exec == Exec::lanes; }
 
-// Goes over the program until nothing changes any more: what a loop carries depends on what it
-// computes.
+// Goes over the program until nothing changes any more, because the values that a loop carries
+// depend on those that it computes.
 class Spread {
  public:
   explicit Spread(Variance& variance) : v_(variance) {}

@@ -17,8 +17,8 @@ struct Live {
   std::optional<Dims> learned;
 };
 
-// Sizes to try whether any would do: not 1, which broadcasts. Each goes with another likely value
-// of what was learned.
+// Sizes to try, to see whether any would do: not 1, which broadcasts. Each goes with another likely
+// value of the learned elements.
 constexpr int64_t kSamples[] = {4, 7, 32, 4, 7, 2, 3};
 
 class Rest : public FileRest {
@@ -163,7 +163,7 @@ void collect_names(const onnx::GraphProto& graph, int first, std::set<std::strin
   for (const onnx::ValueInfoProto& info : graph.output()) names.insert(info.name());
 }
 
-// What the rest needs of what there is.
+// Finds the values that the rest of the model reads.
 void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProto& graph,
                      int first) {
   const std::set<std::string> used = names_read(graph, first);
@@ -207,8 +207,8 @@ Type open_type(Flow& flow, const std::string& name, DType dtype, int rank) {
   return Type::get(dtype, dims);
 }
 
-// What the file declares, with a symbol for each size: they are anybody's guess. Null if it does
-// not say.
+// The type that the file declares, with a symbol for each size, since sizes are unknown. Null if
+// the file declares none.
 std::optional<Type> declared_type(Flow& flow, const onnx::ValueInfoProto& info) {
   const onnx::TypeProto::Tensor& tensor = info.type().tensor_type();
   Result<DType> dtype = dtype_of(tensor.elem_type());
@@ -235,7 +235,8 @@ std::vector<std::vector<Type>> sampled_results(const Rest& rest, const Frame& fr
 
 bool same_form(Type a, Type b) { return a.dtype() == b.dtype() && a.rank() == b.rank(); }
 
-// What is known of a result before its sizes are. A rank that depends on them is the file's to say.
+// The type of a result before its sizes are known. If its rank depends on them, the file has to
+// declare it.
 Type result_type(Flow& flow, const onnx::ValueInfoProto& info, std::optional<Type> declared,
                  const std::vector<std::vector<Type>>& samples, size_t i) {
   Type type = samples[0][i];

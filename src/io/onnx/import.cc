@@ -97,9 +97,9 @@ void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph
 
 namespace {
 
-// What the file says about values in between. Those of a deferred rest are not there yet, and where
-// nothing reads a value, exporters write dims that are none. Dims are the file's word on the sizes
-// that it has itself: where the user says others, those hold.
+// Checks the declared types of inner values. The values of a deferred rest are not there yet, and
+// for values that no node reads exporters write dims that mean nothing. Declared dims speak of the
+// sizes in the file; sizes that the user sets take their place.
 void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
   const OnnxImport& options = frame.source()->options;
   bool has_own_sizes = options.dims.empty() && options.shapes.empty() && !options.override_shapes;

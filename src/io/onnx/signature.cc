@@ -94,7 +94,8 @@ std::optional<Dim> InputTypes::expression(const std::string& text) {
   return dim->bind(bindings);
 }
 
-// Users see the names of symbols, which differ from what the file has where that is no such name.
+// Users see the names of symbols. They differ from the names in the file where those cannot name a
+// symbol.
 Dim InputTypes::bound_or(Symbol symbol) {
   auto bound = options_.dims.find(symbol.name());
   if (bound == options_.dims.end()) return symbol;
@@ -207,7 +208,7 @@ Failure contradiction(const onnx::ValueInfoProto& info, std::string_view declare
                     bad_input("it is declared as {}, but is {}", declared, found.to_string()));
 }
 
-// What is declared of its dims, if they are others.
+// The declared dims, if they differ from the dims that were found.
 std::optional<std::string> other_dims(const onnx::ValueInfoProto& info, Type found) {
   const onnx::TypeProto::Tensor& tensor = info.type().tensor_type();
   if (!tensor.has_shape()) return {};

@@ -95,8 +95,8 @@ Result<Labels> operand_labels(const Term& term, Value v, size_t index) {
   return labels_of(term, rank - letters);
 }
 
-// What the result has if the equation does not say: the dims of "...", then the letters that
-// appear once, in alphabetical order.
+// The labels of the result if the equation leaves them out: the dims of "...", then the letters
+// that appear once, in alphabetical order.
 Labels implicit_result(const std::vector<Labelled>& operands) {
   std::map<Label, int> count;
   for (const Labelled& operand : operands)
@@ -212,7 +212,7 @@ Labelled without_ones(Labelled x, const Sizes& sizes) {
   return {reshape(x.value, dims), kept};
 }
 
-// Sums over the labels that nobody else needs.
+// Sums over the labels that are not needed.
 Labelled summed(Labelled x, const Labels& needed) {
   Ints axes;
   Labels kept;
@@ -226,7 +226,7 @@ Labelled summed(Labelled x, const Labels& needed) {
   return {reduce_sum(x.value, axes), kept};
 }
 
-// Products over the labels of both; labels of both that nobody else needs are summed away.
+// Multiplies over the labels of both operands; labels of both that are not needed are summed.
 Labelled contracted(const Labelled& lhs, const Labelled& rhs, const Labels& needed) {
   Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
   Labels batch, lhs_free, rhs_free;

@@ -46,8 +46,8 @@ namespace {
 // Of segments while they run; deferred ones may turn out to hold deferred ones.
 constexpr int kMaxRunDepth = 128;
 
-// A value between segments. `precise` is what is known of real numbers beyond their element type,
-// as f64; null unless the options ask for it.
+// A value between segments. `precise` has real numbers as f64, with more digits than their element
+// type; null unless the options ask for it.
 struct Slot {
   Tensor value;
   Tensor precise;

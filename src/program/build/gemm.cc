@@ -12,14 +12,14 @@ namespace hone {
 
 namespace {
 
-// From outside in: blocks of the results' dims, in the schedule's order; the panels that depend on
-// no further block; blocks of the reduction, if there are any; tiles of the results' dims, in the
-// opposite order, so that what the outermost blocks are of is taken again and again from the
-// nearest cache; the points of a tile.
+// The loops from outside in: blocks of the results' dims, in the schedule's order; the packing of
+// panels that depend on no further block; blocks of the reduction, if there are any; tiles of the
+// results' dims, in the opposite order, so that the tiles of the outermost block come from the
+// nearest cache again and again; the points of a tile.
 //
-// What a block needs from one operand may be copied. A panel has it tile by tile, each point of the
-// reduction in turn: [tiles, depth, points]. A window is a part of the operand, with zeros where
-// there is padding, so that a conv reads each number of it at many places and asks for none.
+// The part of an operand that a block needs may be copied. A panel has it tile by tile, each point
+// of the reduction in turn: [tiles, depth, points]. A window is that part of the operand with zeros
+// for padding, so a conv reads each of its numbers at many places, without guards.
 class GemmBuilder {
  public:
   GemmBuilder(const KernelBody& body, const Schedule& schedule, const StagePlace& place,
@@ -271,7 +271,7 @@ class GemmBuilder {
     }
   }
 
-  // The last trip apart: what comes after the contraction follows it in registers.
+  // Splits off the last trip: the epilogue follows it in registers.
   static std::vector<TilePart> with_last_trip(std::vector<TilePart> parts) {
     TilePart& last = parts.back();
     const int64_t before = last.trips.value() - 1;
@@ -434,7 +434,7 @@ class GemmBuilder {
           place(dim).first();
   }
 
-  // Packs what the block at hand needs from one operand, if this is asked for.
+  // Packs the part of one operand that the current block needs, if the schedule asks for it.
   void pack(size_t side) {
     Operand& operand = operands_[side];
     if (operand.packing == Packing::no || operand.is_packed) return;

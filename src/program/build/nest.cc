@@ -44,7 +44,7 @@ class NestBuilder {
     IndexExpr trip = 0, u = 0, lane = 0;
   };
 
-  // ---- What is nested in what ------------------------------------------------------------------
+  // ---- Order of the loops -----------------------------------------------------------------------
 
   void plan_steps() {
     const auto row = schedule_.order.begin() + row_;

@@ -73,13 +73,14 @@ class LoopFrame {
                              : inputs_[i]);
     }
   }
-  // What the loop changes, or others ask of it.
+  // Whether the loop writes the output: it changes, or a later step reads it.
   bool is_written(size_t output) const {
     return output >= carried_ || !command_.unchanged[output] || command_.is_read[output];
   }
 
-  // Copies the first state to where it changes; returns the state and where the next one comes.
-  // What does not change is read where it was before, and copied for those behind the loop.
+  // Copies the first state to where it changes; returns the state and the buffers of its next
+  // value. A state that does not change is read where it was before the loop, and copied for the
+  // steps behind it.
   std::pair<std::vector<BufferId>, std::vector<BufferId>> begin() {
     std::vector<BufferId> state, next;
     const auto in_place = outputs_in_inputs(*command_.regions.back());

@@ -47,7 +47,7 @@ struct BoundsAlgebra {
     if (a.quotient) return with_quotient(std::move(sum), *a.quotient, b);
     return sum;
   }
-  // x + floordiv(y, n) is floordiv(n*x + y, n), and a guard may be about what is divided there.
+  // x + floordiv(y, n) is floordiv(n*x + y, n), and a guard may bound n*x + y.
   Part with_quotient(Part sum, const Quotient& quotient, const Part& other) const {
     const Part added = multiply(other, quotient.by);
     const Part whole =

@@ -97,7 +97,7 @@ class Verifier {
     return bad_input("@{} is loaded, and the element not stored to @{} then, which may lie there",
                      program_.buffers[*output.donor].name, output.name);
   }
-  // What the body defined is not seen behind it.
+  // Definitions of the body are not seen behind it.
   void leave(const Block& statements) {
     for (const Statement& statement : statements)
       std::visit([&](const auto& s) { leave_scope(s); }, statement.kind);
@@ -183,8 +183,8 @@ class Verifier {
     return same_type(s.buffer, s.result);
   }
 
-  // A load of what an output may lie in: the element is stored to the output behind it, and not
-  // before. Whether other points store to that element is not proved; interpret() finds it.
+  // A load of a donor: the element is stored to the output after it, and not before. Whether other
+  // points store to that element is not proved; interpret() finds it.
   Status from_donor(const Load& s) {
     if (!output_in_[s.buffer]) return {};
     const Element element = {*output_in_[s.buffer], s.index, depth_};
@@ -250,8 +250,9 @@ class Verifier {
     return {};
   }
 
-  // Whether `next` is combine(... combine(inside, x) ..., y), with what is gathered always first,
-  // and nothing else sees what is gathered on the way: it depends on the order of the trips.
+  // Whether `next` is combine(... combine(inside, x) ..., y), with the gathered number always
+  // first, and no other statement reads the gathered number on the way: it depends on the order of
+  // the trips.
   static bool accumulates(const Block& body, Scalar next, Scalar inside, Opcode combine) {
     if (uses(body, next) != 0) return false;
     for (auto statement = body.rbegin(); statement != body.rend() && next != inside; ++statement) {
