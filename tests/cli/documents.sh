@@ -86,6 +86,12 @@ for page in $pages; do
   (cd "pages/$page" && export XDG_CACHE_HOME=$PWD/cache && check_page "$ROOT/$page")
 done
 
+# Links between files of the repository lead somewhere.
+(cd "$ROOT" && grep -oE ']\([^)#: ]+' ./*.md docs/*.md docs/formats/*.md) | sort -u >links
+while IFS=: read -r page link; do
+  [[ -e $ROOT/$(dirname "$page")/${link#*(} ]] || { echo "$page: no file ${link#*(}"; exit 1; }
+done <links
+
 # The glossary is in alphabetical order.
 sed -nE "s/^\| \*\*([a-zA-Z']+).*/\1/p" "$ROOT/docs/glossary.md" | LC_ALL=C sort -fc
 
