@@ -28,7 +28,8 @@ enum class ErrorCode : int {
 
 std::string_view error_code_name(ErrorCode code);
 
-// What went wrong. One word, so that what returns a Result costs little where all goes well.
+// An error. It is one pointer in size, so a function that returns a Result costs little when it
+// succeeds.
 class [[nodiscard]] Error {
  public:
   Error(ErrorCode code, std::string what);
@@ -46,7 +47,7 @@ class [[nodiscard]] Error {
   const std::string& hint() const { return fields_->hint; }
 
   Error as(ErrorCode code) &&;
-  // Names what it is about: e.about("dot") gives what = "dot: axis 4 is outside rank 3".
+  // Puts a subject in front: e.about("dot") gives what = "dot: axis 4 is outside rank 3".
   Error about(std::string_view subject) &&;
   Error at(std::string place) &&;
   // Prefixes a wider place: e.within("graph 'mlp'") gives where = "graph 'mlp', node 'h'".
@@ -71,7 +72,7 @@ class [[nodiscard]] Error {
   Error() = default;  // none: of a success
   explicit operator bool() const { return fields_ != nullptr; }
 
-  // Out of line, like all that only failures need: what returns a Result stays small.
+  // Out of line, so that functions which return a Result stay small.
   struct Drop {
     void operator()(Fields* fields) const;
   };
@@ -80,7 +81,7 @@ class [[nodiscard]] Error {
 };
 
 namespace detail {
-// Out of line: errors are rare, and every caller would carry their text's making.
+// Out of line, so that callers do not contain the code that makes the text.
 Error make_error(ErrorCode code, fmt::string_view text, fmt::format_args args);
 }  // namespace detail
 
@@ -110,7 +111,7 @@ Error fault(fmt::format_string<Args...> text, const Args&... args) {
 }
 
 namespace detail {
-// Somebody asked for the value of an error: a fault of ours.
+// The caller asked a failed Result for its value, or a success for its error: a fault of hone.
 [[noreturn]] void throw_no_value(const Error& error);
 [[noreturn]] void throw_no_error();
 }  // namespace detail

@@ -34,8 +34,8 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// A regular file mapped read-only. The mapping shows the file, not a copy: who truncates the file
-// while it is mapped makes later reads of it fail with SIGBUS.
+// A regular file mapped read-only. The mapping shows the file itself: if another process truncates
+// the file, later reads fail with SIGBUS.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -62,8 +62,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// What cannot be written because a disk or a quota is full, or because a file may not be as long,
-// is an error of ErrorCode::limit. A process that is not to be ended by that ignores SIGXFSZ.
+// A full disk, a full quota, and a limit on the size of files (ulimit -f) are errors of
+// ErrorCode::limit. A process that wants to survive the last one ignores SIGXFSZ.
 
 // "cannot read 'x': No such file or directory", of an errno.
 Error os_error(std::string_view action, std::string_view name, int code);
@@ -78,13 +78,13 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
 Status write_file_atomic(const std::filesystem::path& path,
                          std::span<const std::string_view> pieces);
 
-// The two ends of write_file_atomic, for content that somebody else writes: a name beside the path
-// that no other process or thread uses, and moving what is there to the path, unless that is a
-// device or a pipe.
+// The two halves of write_file_atomic, for content that another library writes. temporary_name
+// gives a name beside the path that no other process or thread uses. publish_file renames that file
+// to the path; a path that is a device or a pipe is refused.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
-// The folder, and those above it that are not there yet.
+// Makes the folder and its missing parents.
 Status make_folders(const std::filesystem::path& folder);
 
 // Opens a file below `root` by a path that came out of an untrusted file. This is the only way to

@@ -11,8 +11,8 @@
 
 // A fast 64-bit content hash. The values are stable: the same on every machine, byte order and
 // version of hone, because caches and plans on disk are keyed by them. Changing a constant here
-// orphans those files. It is no defence against someone who wants a collision: whoever loads by
-// a hash compares the content too.
+// orphans those files. The hash does not resist someone who wants a collision: code that loads by a
+// hash compares the content, too.
 
 namespace hone {
 

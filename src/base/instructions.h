@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// What the vector code may use; each level has all that the ones before it have. v2 is SSE4.2 and
-// POPCNT; avx2 is x86-64-v3: AVX2, FMA, F16C, BMI; avx512 is x86-64-v4: F, BW, CD, DQ, VL.
+// What vector code may use. Each level includes the ones before it. v2 is SSE4.2 and POPCNT; avx2
+// is x86-64-v3: AVX2, FMA, F16C, BMI; avx512 is x86-64-v4: F, BW, CD, DQ, VL.
 enum class Isa : uint8_t { v2, avx2, avx512 };
 inline constexpr std::array<Isa, 3> kIsas = {Isa::v2, Isa::avx2, Isa::avx512};
 inline constexpr std::string_view kIsaWords = "x86-64-v2|avx2|avx512";  // of a command line
@@ -51,11 +51,11 @@ struct Instructions {
   bool operator==(const Instructions&) const = default;
 };
 
-// Of the processor at hand, where the operating system saves the registers. Unsupported where it is
-// not an x86-64 processor with at least the level v2.
+// The instructions of this processor, as far as the operating system saves their registers.
+// Unsupported if the processor is not x86-64 of level v2 or higher.
 Result<Instructions> host_instructions();
 
-// Unsupported, with what is missing, unless the machine has all that `who` needs.
+// Unsupported, naming the missing instructions, unless the machine has all that `who` needs.
 Status check_has(const Instructions& machine, const Instructions& needed, std::string_view who);
 
 }  // namespace hone

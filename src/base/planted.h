@@ -1,7 +1,7 @@
 #pragma once
 
-// Faults to test the tests with: `planted` (tests/planted) is built with them and turns one on. The
-// library has the normal expressions alone.
+// Planted faults test the tests: the program `planted` (tests/planted) is built with all of them
+// and turns one on. The library has the normal expressions alone.
 
 #ifdef HONE_PLANTED
 

@@ -12,7 +12,7 @@
 
 namespace hone {
 
-// How long work tells how far it is. One activity at a time: start, advance..., finish, and then
+// Reports how far long work has come. One activity at a time: start, advance..., finish, and then
 // perhaps start again. advance() may be called from any thread and is cheap.
 class Progress {
  public:
@@ -21,15 +21,15 @@ class Progress {
   // The label names what is counted, in the plural: "trials". Total 0: not known.
   virtual void start(int64_t total, std::string_view label) = 0;
   virtual void advance(int64_t count = 1) = 0;
-  // Says how it went, and the remark with it; fewer than the total counts as stopped. Without a
-  // start: does nothing.
+  // Ends the activity: reports its outcome, with the remark. Fewer steps than the total count as
+  // stopped. Does nothing without a start.
   virtual void finish(std::string_view remark) = 0;
   void finish() { finish(""); }
   // A line of text that does not disturb the bar.
   virtual void note(std::string_view line) = 0;
 };
 
-// Says nothing; what library functions take by default.
+// Reports nothing: the default of library functions.
 Progress& no_progress();
 
 enum class ProgressMode {
@@ -53,7 +53,7 @@ std::unique_ptr<Progress> make_progress(ProgressOptions options);
 // A `write` for the options: writes and flushes; the file outlives it.
 std::function<void(std::string_view)> write_to(std::FILE* file);
 
-// What a report is made of, and its text; for those who show progress elsewhere.
+// The contents of a report and its text, for code that shows progress elsewhere.
 struct ProgressState {
   std::string label;
   int64_t done = 0;

@@ -7,9 +7,9 @@
 
 namespace hone {
 
-// A second stack of the thread that makes it, for handlers of signals that ask for one
-// (SA_ONSTACK): they run even if the thread's own has overflowed. One that the thread has already
-// stays. Without memory for it there is none.
+// Gives the calling thread a second stack for signal handlers that ask for one (SA_ONSTACK). They
+// run even if the thread's own stack has overflowed. A thread that already has a second stack keeps
+// it; without memory for one it goes without.
 class SignalStack {
  public:
   SignalStack();

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 
-// Work in a child process, for what may crash, hang or eat all memory (POSIX).
+// Runs work that may crash, hang or use up all memory in a child process (POSIX).
 
 namespace hone {
 

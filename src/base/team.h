@@ -12,21 +12,20 @@
 namespace hone {
 
 struct TeamOptions {
-  int64_t threads = 1;  // that work on a job, the calling one included
-  // How long a thread looks for work, or for the end of others' work, before it sleeps; waking up
-  // costs tens of microseconds. 0: it sleeps at once. An idle team uses no time after this.
+  int64_t threads = 1;  // that work on a job, the caller included
+  // How long a thread spins, for work or for the other threads to finish, before it sleeps. Waking
+  // up costs tens of microseconds. 0: it sleeps at once.
   std::chrono::microseconds spin = std::chrono::microseconds(200);
 };
 
-// The threads of compiled models. A job is cut into parts of fixed size, one per thread, and run is
-// over when all are done: a few microseconds while the threads spin. Allocates nothing and takes no
-// lock.
+// The threads of compiled models. run() cuts a job into one part per thread and returns when all
+// parts are done, which takes a few microseconds while the threads spin. It allocates nothing and
+// takes no lock.
 //
-// May be shared by executables and called from any number of threads. One job at a time has the
-// workers; who comes meanwhile, a job inside of a job too, runs all of its trips alone: the cores
-// are busy, and nobody waits for somebody else's job. A part that no worker has begun when the
-// caller is through with its own goes to the caller: workers that sleep, or whose core is taken,
-// delay nothing.
+// Several executables and threads may share a team. One job at a time has the workers; a caller
+// that comes meanwhile, or from inside of a job, runs all of its trips itself and waits for no
+// other job. A caller that has done its own part takes over the parts that no worker has begun. So
+// workers that sleep, or whose core is taken, delay nothing.
 //
 // A forked child has no workers and must not use the team.
 class Team {
@@ -41,9 +40,9 @@ class Team {
 
   int64_t threads() const { return static_cast<int64_t>(workers_.size()) + 1; }
 
-  // Calls body(begin, end, part) for pieces that make up [0, trips), at most `parts` and at most
-  // threads() of them: contiguous, in order of `part`, of sizes that differ by one at most; perhaps
-  // for fewer pieces. Each part runs on one thread at a time. The body must not throw.
+  // Calls body(begin, end, part) for contiguous pieces of [0, trips), in order of `part`, of sizes
+  // that differ by one at most. There are at most `parts` pieces and at most threads(), perhaps
+  // fewer. Each part runs on one thread at a time. The body must not throw.
   template <class Body>
   void run(int64_t trips, int64_t parts, const Body& body) {
     static_assert(std::is_nothrow_invocable_v<const Body&, int64_t, int64_t, int64_t>);
@@ -65,7 +64,7 @@ class Team {
   void run(int64_t trips, int64_t parts, Callable body);
 
   const std::chrono::nanoseconds spin_;
-  std::atomic<bool> is_taken_ = false;  // somebody's job has the workers
+  std::atomic<bool> is_taken_ = false;  // a job has the workers
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -9,8 +9,8 @@
 #include "program/tiles/tiles.h"
 #include "target/target.h"
 
-// TilePrograms to machine code, by way of MLIR and LLVM. The only header of this folder that others
-// include; no LLVM type is seen here.
+// Compiles TilePrograms to machine code, by way of MLIR and LLVM. Other folders include this header
+// alone; it shows no LLVM type.
 
 namespace hone {
 

@@ -23,8 +23,8 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
                                                 const Target& target, ThreadPool& pool,
                                                 const KernelOptions& options = {});
 
-// The key of a kernel's object in the cache: all that the object depends on, the compiler and its
-// LLVM too. Names of kernels are not among it.
+// The key of a kernel's object in the cache: everything that the object depends on, including the
+// compiler and its LLVM, except the names of kernels.
 std::string kernel_key(const program::Kernel& kernel, const Target& target);
 
 }  // namespace hone

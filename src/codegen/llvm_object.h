@@ -5,9 +5,9 @@
 
 namespace hone::code {
 
-// An object of LLVM or MLIR. They are built without exceptions: one that passes through them, where
-// there is no memory or LLVM gives up, leaves their objects half-changed. Then they are left alone,
-// not destroyed; what they hold is lost until the process ends.
+// Holds an object of LLVM or MLIR. These libraries are built without exceptions. An exception that
+// passes through them (no memory, LLVM gives up) leaves their objects half-changed. Such an object
+// is then not destroyed; its memory is lost until the process ends.
 template <class T>
 class LlvmObject {
  public:

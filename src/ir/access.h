@@ -8,8 +8,9 @@
 #include "ir/index_expr.h"
 #include "tensor/type.h"
 
-// Which elements of its operands an op reads for which elements of its results, said once per op
-// as data. Regions, work, bytes, tiling, fusion legality and sharding rules derive from it.
+// An access relation says which operand elements an op reads for each result element. Each op
+// states it once, as data; regions, work, bytes, tiling, fusion legality and sharding rules derive
+// from it.
 
 namespace hone {
 
@@ -20,9 +21,9 @@ struct Guard {
   Dim upper;
 };
 
-// One map from iteration points to the elements of one tensor. It happens once per value of the
-// parallel dims and of those others that it mentions (so a reduction over nothing does not undo an
-// access that does not depend on it).
+// A map from iteration points to the elements of one tensor. The access happens once per point of
+// the parallel dims and of the other dims that it mentions. So an access that mentions no reduction
+// dim happens even if the reduction is over nothing.
 struct Access {
   std::vector<IndexExpr> index;           // one per tensor dim
   std::vector<bool> data_dependent = {};  // dims where the index depends on values: any element
@@ -75,7 +76,7 @@ std::vector<Region> reached_regions(const AccessRelation& relation, std::span<co
 // are summed (a scan counts each step, a while one, an if its costlier branch). Static types only.
 double flops(const Application& application, std::span<const Type> results);
 // Bytes of operand elements that are read plus bytes of results, each once: the traffic that no
-// schedule avoids. What a gather or a strided slice does not touch is not counted. Opaque ops and
+// schedule avoids. Elements that a gather or a strided slice skips do not count. Opaque ops and
 // composites count all of their operands. Static types only.
 double bytes(const Application& application, std::span<const Type> results);
 

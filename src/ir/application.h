@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// An op with its operand types, as a key: models repeat the same few applications, so what follows
-// from one is worth keeping.
+// A key: an op with its operand types. Models repeat the same few applications, so facts about one
+// are worth keeping.
 struct ApplicationKey {
   Op op;
   std::vector<Type> operands;  // null for absent ones

@@ -84,7 +84,7 @@ class Builder {
   bool ok() const { return error_.ok(); }
   const Status& status() const { return error_; }
   void fail(Error error);
-  // Goes on after an error that was dealt with; what had failed is left out.
+  // Continues after an error that the caller has handled. The failed calls added nothing.
   void forgive() { error_ = {}; }
   // Called with the first error: a front end that throws can leave the code that was building.
   void on_failure(std::function<void(const Error&)> handler) { on_failure_ = std::move(handler); }

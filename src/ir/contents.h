@@ -9,31 +9,31 @@
 
 namespace hone {
 
-// What is known of values before anything runs: shapes are often computed by the graph itself
-// (the size of an axis, times two, joined with a constant), and a front end or a pass wants them as
-// dims. Works on a graph that is still growing; answers are remembered.
+// Finds the elements of values before anything runs. Graphs often compute shapes themselves (the
+// size of an axis, times two, joined with a constant), and a front end or a pass wants these as
+// dims. Works on a graph that is still growing, and remembers its answers.
 class Contents {
  public:
   // Tensors with more elements are not followed.
   static constexpr int64_t kMaxElements = 4096;
-  // What is computed from constants may have more, on the way and in the end; with operands and
-  // results above this nothing is computed.
+  // The larger limit for values that are computed from constants alone. A node with a larger
+  // operand or result is not computed.
   static constexpr int64_t kMaxConstantElements = int64_t{1} << 16;
-  // Of all answers together; what comes after them is not known.
+  // Of all remembered answers together; values beyond it are unknown.
   static constexpr int64_t kMaxRemembered = int64_t{1} << 23;
 
   explicit Contents(const Graph& graph) : graph_(graph) {}
 
   // The elements of an integer or bool value in row-major order (bools as 0 and 1): numbers, or
-  // expressions of the graph's symbols. Null if they depend on data, or on what no dim can say: a
-  // number of 2^62 or more, a sum that may wrap.
+  // expressions of the graph's symbols. Null if they depend on data, or if no dim equals one of
+  // them: a number of 2^62 or more, a sum that may wrap.
   std::optional<Dims> of(ValueId v);
 
   // The value of any type if it is computed from constants alone; null if it is not. Constants
   // themselves are given at any size. Real numbers are rounded to their type at each node.
   std::optional<Tensor> constant(ValueId v);
 
-  // Lets the elements of a value, say of a parameter, be known from elsewhere.
+  // Tells the elements of a value, such as a parameter.
   void assume(ValueId v, Dims elements);
 
  private:
@@ -41,7 +41,7 @@ class Contents {
   struct Known {
     Tensor value = {};
     std::vector<Element> elements = {};
-    bool is_uniform = false;  // the one element stands for all, however many there are
+    bool is_uniform = false;  // the one element stands for all
     bool is_pure = false;     // computed from constants alone
     bool is_assumed = false;
 

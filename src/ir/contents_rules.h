@@ -6,8 +6,8 @@
 #include "ir/op.h"
 #include "tensor/dim.h"
 
-// What ops do to single elements that are known as dims. Real elements are known where they are
-// integers that their type, and every sum on the way, holds exactly.
+// How ops act on single elements that are dims. A real element is known if it is an integer that
+// its type, and every sum on the way, holds exactly.
 
 namespace hone {
 

@@ -14,7 +14,7 @@
 // What to compute: a functional SSA graph of tensor ops.
 //
 // Nodes stand in topological order in one vector; a graph only grows. A transformation builds a new
-// graph (see passes/). Regions are closed: a body sees its parameters alone, never outer values.
+// graph (rewrite/). Regions are closed: a body sees its parameters alone, never outer values.
 // Everything is in a few flat vectors, so a copy is a handful of memcpys.
 
 namespace hone {
@@ -55,7 +55,7 @@ class ValueRange {
   uint32_t count_;
 };
 
-// The result may be stored in the input's buffer, which the caller gives up.
+// The output may lie in the input's memory, if the caller gives that up: the input is its donor.
 struct Donation {
   uint32_t input;
   uint32_t output;
@@ -181,10 +181,10 @@ inline Graph::NodeRange Graph::nodes() const { return {static_cast<uint32_t>(nod
 // one meaning per symbol name, donations fit, outputs exist, regions closed and well-typed.
 Status verify(const Graph& graph);
 
-// Equal for graphs that compute the same by the same ops, whatever the names, the order of
-// independent nodes and dead nodes. Stable across runs.
+// A hash of the ops and of how they are connected. Names, the order of independent nodes, and dead
+// nodes do not count. Stable across runs.
 uint64_t structural_hash(const Graph& graph);
-// The same whatever the weights are: of constants of more than 16 elements it has the type alone.
+// The same for other weights: a constant of more than 16 elements counts by its type.
 uint64_t hash_without_weights(const Graph& graph);
 
 // Per value: the nodes that read it (a node that reads twice stands twice), in node order.

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// Rebuilds a graph node by node: what every transformation is made of.
+// Rebuilds a graph node by node; every transformation uses it.
 //
 //   GraphCopy copy(graph);
 //   for (NodeId n : graph.nodes()) HONE_TRY(copy.node(n));   // or replace(), or leave it out
@@ -30,7 +30,8 @@ class GraphCopy {
   // Lets `replacement`, a value of the target of the same type, stand for `v`, and gives it the
   // name of `v` if it has none.
   void replace(ValueId v, ValueId replacement);
-  // Appends `body` with its inputs bound to `arguments`; returns what its outputs became.
+  // Appends `body` with its inputs bound to `arguments`; returns the values that its outputs
+  // became.
   Result<std::vector<ValueId>> append(const Graph& body, std::span<const ValueId> arguments);
 
   Graph finish();

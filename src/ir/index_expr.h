@@ -45,8 +45,8 @@ class IndexExpr {
   // Static dims only:
   int64_t at(std::span<const int64_t> point) const;
   Range over(std::span<const Range> box) const;  // bounds over a box of iteration points
-  // Cuts off parts of the box where the value is not in `target`; what stays is a superset of the
-  // points where it is. False: there are none.
+  // Shrinks the box towards the points whose value is in `target`. The result holds all of these
+  // points, perhaps more. False: there are none.
   bool narrow(Range target, std::span<Range> box) const;
   // If the expression is a*iter(d) + (terms without iter(d)): a; 0 if it does not depend on d;
   // nullopt if it depends on d in another way.

@@ -10,25 +10,25 @@
 #include "base/error.h"
 #include "ir/graph.h"
 
-// A program whose shapes may depend on its data: a tree of segments.
+// A model is a tree of segments, so that its shapes may depend on its data.
 //
 // The straight-line parts are Graphs. Values pass between segments by name; each name is given
-// once. A graph's symbols are its own: they are bound to the shapes of the values that it is run
-// on, so a segment knows the sizes that earlier ones found out.
+// once. A graph's symbols are its own. Each run binds them to the shapes of the graph's inputs, so
+// a segment knows the sizes that earlier segments found.
 
 namespace hone {
 
 struct Segment;
 
-// Segments in order, and the names of what comes out of them. A body inside of another sees the
-// names from outside; its own are not seen there.
+// Segments in order, and the names of their results. A body sees the names around it; its own names
+// are not seen outside.
 struct Body {
   std::vector<Segment> segments;
   std::vector<std::string> results;
 };
 
-// Cuts an output of a graph to its first `count` elements along an axis: how a graph, whose shapes
-// are static, yields a number of elements that depends on data.
+// Cuts an output to its first `count` elements along an axis. So a graph, whose shapes are static,
+// has a result whose length depends on data.
 struct Crop {
   uint32_t output;  // of the graph
   uint32_t axis;
@@ -38,14 +38,14 @@ struct Crop {
 
 struct GraphSegment {
   GraphRef graph;
-  std::vector<std::string> inputs;   // what feeds the parameters
-  std::vector<std::string> outputs;  // what the outputs are called; "": not kept
+  std::vector<std::string> inputs;   // the values of the parameters
+  std::vector<std::string> outputs;  // names for the outputs; "": not kept
   std::vector<Crop> crops = {};      // at most one per output and axis
 };
 
 struct IfSegment {
   std::string condition;  // bool[]
-  Body on_true;           // both with as many results as there are
+  Body on_true;           // both bodies have a result per name in `results`
   Body on_false;
   std::vector<std::string> results;
 };
@@ -53,7 +53,7 @@ struct IfSegment {
 // Runs its body while the condition holds and the trip count is not reached.
 struct LoopSegment {
   struct Carried {
-    std::string name;  // in the body: what the last iteration made of it
+    std::string name;  // in the body: the result of the last iteration
     std::string initial;
   };
 
@@ -65,12 +65,12 @@ struct LoopSegment {
   // Its results: the carried values, then a piece to append to each grown one.
   Body body;
   std::string next_condition = "";  // bool[], in the body; "": true
-  // What the carried values are after the last iteration, then the grown ones.
+  // The carried values after the last iteration, then the grown ones.
   std::vector<std::string> results = {};
 };
 
-// Makes what a part of a model is for given input types, which are static. It gives the same for
-// the same types; whoever runs it keeps that.
+// Makes the body of a deferred segment for given static input types. Equal types give equal bodies,
+// so the runner keeps them.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
@@ -78,11 +78,12 @@ class SegmentSource {
   virtual std::string describe() const = 0;  // for messages: "node 'detect/nms'"
 };
 
-// What cannot be typed before the sizes of its inputs are known, and so is made when they are.
+// A part of a model that cannot be typed before the sizes of its inputs are known. Its source then
+// makes its body.
 //
-// The body that is made sees the inputs by their names, and nothing else from outside. Its results
-// bear the names of this segment's results, in this order; its other names must be new in the
-// model. Until it is made nothing is known of its results, not even their element types.
+// The body sees the inputs by their names, and no other outside names. Its results bear the names
+// of this segment's results, in this order; its other names must be new in the model. Until it is
+// made, nothing is known of its results, not even their element types.
 struct DeferredSegment {
   std::shared_ptr<const SegmentSource> source;
   std::vector<std::string> inputs;
@@ -102,7 +103,7 @@ struct ModelValue {
 struct Model {
   std::string name = "main";
   std::vector<ModelValue> inputs;
-  // Symbols that no input has stand for what depends on data.
+  // A symbol that no input has is a size that depends on data.
   std::vector<ModelValue> outputs;
   std::vector<Segment> segments;
 };
@@ -114,16 +115,16 @@ const DeferredSegment* first_deferred(const Model& model);
 // The graph of a model that is one graph from its inputs to its outputs; null for others.
 const Graph* single_graph(const Model& model);
 
-// All graphs, in the order of the text; what is deferred is none yet.
+// All graphs, in the order of the text. Deferred segments have none yet.
 std::vector<const Graph*> graphs_of(const Model& model);
 
 // Checks every invariant: names are given once and before they are read, counts agree, graphs
 // verify, and element types, ranks and known sizes fit.
 Status verify(const Model& model);
 
-// Binds symbols of the inputs and carries what is then known about sizes into the graphs. A graph
-// that those sizes do not fit stays as it is: it may stand where the model never gets to. Deferred
-// segments whose input types become known are replaced by what they are for these.
+// Binds symbols of the inputs and carries the sizes that follow into the graphs. A graph that these
+// sizes do not fit stays as it is, since a run may never reach it. A deferred segment whose input
+// types become known is replaced by its body.
 Result<Model> specialize(const Model& model, const Bindings& bindings);
 
 }  // namespace hone

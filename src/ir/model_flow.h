@@ -11,8 +11,8 @@
 
 namespace hone {
 
-// A type of which some sizes may be unknown, since they depend on data, or all, since it is the
-// type of what a deferred segment gives.
+// A type of which some sizes may be unknown because they depend on data. All of it is unknown, or
+// open, if a deferred segment gives the value.
 struct KnownType {
   DType dtype = DType::f32;
   Ints dims = {};        // -1: unknown
@@ -27,20 +27,20 @@ struct KnownType {
   bool operator==(const KnownType&) const = default;
 };
 
-// Checks that the known type can be the wanted one and adds what its symbols must be.
+// Checks that the known type can be the wanted one, and adds the values of its symbols.
 Status match_type(Type wanted, const KnownType& known, Bindings& bindings);
 
-// What a deferred segment is for inputs of these types, verified.
+// The body of a deferred segment for inputs of these types, verified.
 Result<Body> make_body(const DeferredSegment& segment, std::span<const Type> inputs);
 
-// Follows the values of a model from segment to segment: what is known about them before it runs.
+// Follows the types of values from segment to segment before a model runs.
 class ModelFlow {
  public:
-  // If `specializes`, graphs are replaced by what they are for the sizes that are known.
+  // If `specializes`, each graph is specialized for the sizes that are known.
   explicit ModelFlow(bool specializes) : specializes_(specializes) {}
 
   Status run(Model& model);
-  // What a deferred segment has become for inputs of these types.
+  // The same for the body of a deferred segment, for inputs of these types.
   Status run(const DeferredSegment& segment, std::span<const Type> inputs, Body& body);
 
  private:
@@ -52,7 +52,7 @@ class ModelFlow {
   // The body of a deferred segment, if it is to be put in its place.
   Result<std::optional<Body>> replacement(const DeferredSegment& segment);
   Status crops(const GraphSegment& segment, std::vector<KnownType>& outputs);
-  // The types of the results; what the body defined is forgotten.
+  // The types of the results. Forgets the names that the body defined.
   Result<std::vector<KnownType>> body(Body& body);
   Result<std::vector<KnownType>> loop_body(LoopSegment& segment,
                                            const std::vector<KnownType>& carried,

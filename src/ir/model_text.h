@@ -8,7 +8,7 @@
 
 namespace hone {
 
-// Unsupported if a segment is deferred: what it is has no text before it is made.
+// Unsupported if a segment is deferred: before its body is made, it has no text.
 Result<std::string> print(const Model& model, const PrintOptions& options = {});
 
 // A text of one model, or of one graph, which is then the model.

@@ -37,8 +37,8 @@ enum class AttrKind : uint8_t { flag, integer, real, word, dtype, ints, reals, d
 using AttrVariant =
     std::variant<bool, int64_t, double, std::string, DType, Ints, std::vector<double>, Dims>;
 
-// A class of its own, so that copying one is a call: written out in every source that mentions an
-// attribute, it was a third of what the compiler had to do.
+// A class of its own, so that copying one is a call. Inlined into every source that mentions an
+// attribute, the copy took a third of the compile time.
 struct AttrValue : AttrVariant {
   using AttrVariant::AttrVariant;
   AttrValue(const AttrValue& other);
@@ -55,13 +55,13 @@ struct AttrSpec {
   std::string_view default_text;     // in the text format; empty: the attribute is required
   std::string_view doc;              // one sentence; for a word of a stated set, see `words`
   std::string_view words = "";       // "sum|product|max": the allowed words, empty: any
-  std::optional<int64_t> each = {};  // a list of nothing but this number means the same as []
+  std::optional<int64_t> each = {};  // a list of this number alone means the same as []
 };
 
 struct OpDef;   // op_def.h
 struct OpData;  // op.cc
 
-// Attributes by name, in any order; what is left out takes its default.
+// Attributes by name, in any order; the others take their defaults.
 using Attrs = std::vector<std::pair<std::string_view, AttrValue>>;
 
 class Op {
@@ -91,8 +91,9 @@ class Op {
 
   bool has_symbols() const;  // some dims attribute is symbolic
   Op bind(const Bindings& bindings) const;
-  // The one spelling of all ops that mean the same, for operands that the op accepts: as nodes have
-  // it. (Not in make(): inference complains about lists of a wrong length, whatever they hold.)
+  // The canonical spelling, which nodes use: strides of all 1 become []. The operands must fit the
+  // op. make() leaves attributes as they are, so that inference can report a list of a wrong
+  // length.
   Op canonical() const;
 
   // "{axis = 1, eps = 1e-5}" without defaults; empty if nothing is left.

@@ -6,14 +6,14 @@
 
 namespace hone::program {
 
-// How frames share one arena: the memory of a frame begins where the command that runs it says.
-// Sizes are numbers.
+// Places all frames in one arena: the memory of a frame begins at the place that the command gives
+// it. Sizes are numbers.
 class ArenaLayout {
  public:
   explicit ArenaLayout(const Program& program);
 
   const Memory& memory(const Frame& frame) const { return frames_.at(&frame).memory; }
-  // With all that its commands need.
+  // The frame's temporaries, and the memory of its commands.
   int64_t bytes(const Frame& frame) const { return frames_.at(&frame).bytes; }
 
  private:

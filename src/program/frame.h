@@ -5,21 +5,22 @@
 
 #include "program/program.h"
 
-// What follows from a frame's buffers and commands.
+// Facts that follow from the buffers and commands of a frame.
 
 namespace hone::program {
 
-// Memory: a view counts as its base, an output as its donor. In order, none twice in a list.
+// The memory that a command touches. A view counts as its base, an output as its donor. In order,
+// each once.
 struct Accesses {
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
 };
 Accesses accesses_of(const Frame& frame, const Command& command);
-// Also views, as the command names them.
+// The buffers as the command names them, views included.
 std::vector<BufferId> reads_of(const Command& command);
 std::vector<BufferId> writes_of(const Command& command);
 
-// A state of a loop that changes, and where its next value comes: in place, if it is the state.
+// A state of a loop that changes, and the buffer of its next value. In place both are the same.
 struct Change {
   BufferId state = 0;
   BufferId next = 0;
@@ -27,22 +28,22 @@ struct Change {
 std::vector<Change> changes_of(const Loop& loop);
 std::vector<Change> changes_of(const Scan& scan);
 std::vector<Change> changes_of(const Command& command);  // of no loop: none
-// What the body writes, but for its part of stacks.
+// The outputs of the body, without its parts of stacks (Scan::ys).
 std::vector<BufferId> next_of(std::span<const Change> changes);
 
 BufferId base_of(const Frame& frame, BufferId buffer);
-// The base; of an output that may lie in an input's memory the input.
+// The buffer whose memory this one uses: the base of a view, the donor of an output.
 BufferId place_of(const Frame& frame, BufferId buffer);
 std::vector<BufferId> buffers_of(const Frame& frame, Role role);
-// Per input: the output that may lie in it, by its position among the outputs.
+// Per input: the output whose donor it is, as a position among the outputs.
 std::vector<std::optional<size_t>> outputs_in_inputs(const Frame& frame);
 std::vector<FrameRef> frames_of(const Command& command);
-// All frames below, each once, those that others run before them; `main` last.
+// `main` and all frames that it runs, directly or not: each once, before the frames that run it.
 std::vector<FrameRef> all_frames(const FrameRef& main);
 
 std::vector<Symbol> symbols_of(const Frame& frame);  // in order of first appearance
 
-// The commands from the first to the last that use a temporary; first > last: nobody does.
+// The first and the last command that use a temporary. first > last: it is unused.
 struct Lifetime {
   CommandId first = 1;
   CommandId last = 0;
@@ -52,8 +53,7 @@ std::vector<Lifetime> lifetimes(const Frame& frame);  // per buffer
 // Where temporaries lie, in bytes from the start of the frame's memory.
 struct Memory {
   std::vector<Dim> offsets;  // per buffer; of others than temporaries 0
-  // Per command: where the memory begins that it needs for itself, behind all temporaries that are
-  // alive.
+  // Per command: where its own memory begins, behind all temporaries that are alive then.
   std::vector<Dim> tops;
   Dim bytes = 0;  // of the temporaries; like tops a multiple of kBufferAlignment
 };
@@ -63,8 +63,8 @@ Dim aligned(Dim bytes);  // up to the next multiple of kBufferAlignment
 // Bytes of the shared buffers of a kernel, each aligned to kBufferAlignment.
 Dim shared_bytes(const TileProgram& tiles);
 
-// Per command: those before it that touch memory that it writes, or that wrote memory that it
-// reads, but for those that have to come before one of these.
+// Per command: the earlier commands that touch memory that it writes, or that wrote memory that it
+// reads. Commands that must precede one of these are left out.
 std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
                                                  std::span<const Kernel> kernels);
 

@@ -21,9 +21,9 @@ struct KernelCode {
 inline constexpr int64_t kMaxImageCommands = int64_t{1} << 20;
 inline constexpr int64_t kMaxImageBytes = int64_t{1} << 48;  // of the arena
 
-// The program for one set of sizes as a list of commands that the runtime executes: every buffer
-// gets its place, every frame is written out where it runs. `code` has one entry per kernel of the
-// program. All symbols are bound to numbers.
+// Writes a program out as an image for one set of sizes: every buffer gets its place, and every
+// frame is written out where it runs. `code` has one entry per kernel. The bindings make all
+// symbols numbers.
 Result<Image> instantiate(const Program& program, const Bindings& bindings,
                           std::span<const KernelCode> code);
 

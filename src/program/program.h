@@ -13,9 +13,9 @@
 #include "program/tiles/tiles.h"
 #include "tensor/tensor.h"
 
-// The consequence of a Plan: kernels, buffers, and commands with dependencies. It holds everything
-// that a run needs but machine code. Lowering computes it (lower/lower.h); prices, memory planning,
-// the runner (run.h) and the back end read it.
+// A Program is what a complete Plan comes to: kernels, buffers, and commands with dependencies. It
+// holds everything that a run needs except machine code. Lowering computes it (lower/lower.h);
+// prices, memory planning, the runner (run.h) and the back end read it.
 
 namespace hone {
 
@@ -30,11 +30,11 @@ enum class Role : uint8_t {
   output,     // written, and may be read back
   constant,   // only read
   temporary,  // memory of the frame
-  view,       // a part of another buffer, written if that may be
+  view,       // a part of another buffer, written only if that may be written
 };
 std::string_view name(Role role);
 
-// From `offset` bytes on. The base is no view.
+// The part of `of` that begins at byte `offset`. `of` is not a view itself.
 struct View {
   BufferId of = 0;
   Dim offset = 0;
@@ -47,14 +47,14 @@ struct Buffer {
   Tensor value = {};                   // of constants
   View view = {};                      // of views
   std::optional<int64_t> offset = {};  // of temporaries: bytes into the frame's memory, if decided
-  // Of outputs: an input of this type that may lie in the same memory, as whoever runs the frame
-  // likes. A copy brings it here, or a kernel whose output may lie in that input reads it where it
-  // writes; nothing reads it once the output was written otherwise.
+  // Of outputs: the input of this type in whose memory this output may lie, if the runner of the
+  // frame wants it. Either a copy brings the input here, or a kernel reads the input where it
+  // writes. After any other write to the output nothing reads the input.
   std::optional<BufferId> donor = {};
 };
 
-// Runs a kernel on buffers for its inputs and outputs, in the order of TileProgram::buffers. What
-// it updates was written before.
+// Runs a kernel. The buffers are in the order of TileProgram::buffers. A buffer that the kernel
+// updates was written before.
 struct Launch {
   KernelId kernel = 0;
   std::vector<BufferId> inputs;
@@ -86,9 +86,9 @@ struct Branch {
 };
 
 // while (test(state)) { next = body(state); state = next; }
-// The state's buffers hold the first values before, the last ones after. A state that is its own
-// `next` is changed where it lies, if the body has an output that may lie in it; otherwise it stays
-// as it is: it is only read, and the body has no output for it.
+// The buffers of `state` hold the first values before the loop and the last ones after it. A state
+// that is its own `next` changes in place, if the body has an output whose donor it is. Otherwise
+// it stays as it is: the body only reads it, and has no output for it.
 struct Loop {
   FrameRef test;  // writes `condition`
   FrameRef body;
@@ -99,8 +99,8 @@ struct Loop {
 
 // for each of `trips` steps, from the last to the first if `reverse`:
 // (next, ys[step]) = body(state, xs[step]); state = next.
-// A step's part of xs and ys is one of `trips` equal runs of bytes, which the body takes in place.
-// A state may be its own `next`, as in a Loop.
+// Each step uses one of `trips` equal runs of bytes of xs and ys, in place. A state may be its own
+// `next`, as in a Loop.
 struct Scan {
   FrameRef body;
   Dim trips = 0;
@@ -117,10 +117,10 @@ struct Command {
   std::vector<CommandId> after;  // earlier commands that must have ended, in order
 };
 
-// A list of commands over buffers of its own. The main frame is the graph, the others its regions.
-// Temporaries either all have offsets or none; without, each has memory of its own. What a command
-// needs for itself (shared buffers of its kernel, memory of the frame that it runs) lies behind all
-// temporaries that are alive while it runs.
+// A list of commands with buffers of its own. The main frame stands for the graph, the others for
+// its regions. Either all temporaries have offsets or none has; without offsets each has memory of
+// its own. A command's own memory (shared buffers of its kernel, the frame that it runs) lies
+// behind all temporaries that are alive while it runs.
 struct Frame {
   std::string name;
   std::vector<Buffer> buffers;  // inputs, outputs, then the others
@@ -130,8 +130,8 @@ struct Frame {
 struct Kernel {
   uint64_t hash = 0;  // of what it computes: tiles_hash()
   TileProgram tiles;  // their names differ within a program
-  // What it was built by, as the plan has it, and from, with its symbols: what prices look at.
-  // Program texts need not tell by what, and do not tell from what.
+  // The schedule and the body, with its symbols, that the kernel was built from: prices read them.
+  // Texts of programs may leave the schedule out, and never have the body.
   std::optional<Schedule> schedule = {};
   std::shared_ptr<const KernelBody> body = nullptr;
 };
@@ -145,14 +145,15 @@ struct Program {
   program::FrameRef main;
 };
 
-// Frames inside of each other.
+// How deep frames may run other frames.
 inline constexpr int kMaxFrameDepth = 192;
 
-// Kernels and frames with all that runs need: types of buffers, views inside of their base, every
-// buffer written before it is read, dependencies complete, no two temporaries in one place at once.
+// Proves that the program can run: types of buffers fit, views lie inside of their base, every
+// buffer is written before it is read, dependencies are complete, and temporaries that are needed
+// at the same time do not overlap.
 Status verify(const Program& program);
 
-// docs/formats/program-text.md describes the language. What is printed is read back as the same.
+// docs/formats/program-text.md describes the language. A printed program is read back as the same.
 std::string print(const Program& program, const PrintOptions& options = {});
 Result<Program> parse_program(std::string_view text, const ParseOptions& options = {});
 

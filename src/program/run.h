@@ -15,9 +15,9 @@ struct ProgramRunOptions {
   int64_t max_bytes = int64_t{1} << 32;       // of all buffers
 };
 
-// Runs a program that verifies, whose sizes are numbers, with the interpreter for its kernels. All
-// temporaries lie where the program says, in memory that holds garbage at first: what is wrong with
-// offsets, views or dependencies gives wrong results.
+// Runs a verified program of static sizes, with the interpreter for its kernels. All temporaries
+// lie where the program says, in memory that holds garbage at first, so a wrong offset, view or
+// dependency gives a wrong result.
 Result<std::vector<Tensor>> run(const Program& program, std::span<const Tensor> inputs,
                                 const ProgramRunOptions& options = {});
 

@@ -7,7 +7,7 @@
 
 #include "alloc/plan_memory.h"
 
-// What plan_memory found, in words and as data.
+// The result of plan_memory, in words and as data.
 
 namespace hone {
 
@@ -15,8 +15,8 @@ namespace hone {
 // 1048576"; or that no placement was found.
 std::vector<std::string> memory_lines(const MemoryProblem& problem, const MemoryPlan& plan);
 
-// Why there is no placement: which buffers do not fit together, at what moment, and how much they
-// use against the capacity.
+// Why there is no placement: which buffers do not fit together, at what moment, and how much of the
+// capacity they use.
 std::string witness_text(const MemoryProblem& problem, const MemoryPlan& plan,
                          std::span<const std::string_view> ids);
 

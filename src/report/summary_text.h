@@ -10,7 +10,8 @@ namespace hone {
 std::string summary_text(const GraphSummary& summary);  // for people
 std::string summary_json(const GraphSummary& summary);  // an object, and a line break
 
-// The same of a model of several segments: its inputs and outputs, and what stands in which.
+// The same for a model of several segments: its inputs and outputs, and the content of each
+// segment.
 Result<std::string> model_text(const Model& model);
 Result<std::string> model_json(const Model& model);
 

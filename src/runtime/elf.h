@@ -27,7 +27,7 @@ struct Section {
   int64_t size = 0;
   int64_t alignment = 1;                     // a power of two
   std::span<const std::byte> content;        // `size` bytes; none of SHT_NOBITS
-  std::vector<Relocation> relocations = {};  // of what becomes memory; with any offset and type
+  std::vector<Relocation> relocations = {};  // of memory sections; offset and type unchecked
 
   bool is_memory() const;  // SHF_ALLOC
 };

@@ -19,16 +19,16 @@
 namespace hone {
 
 struct LoadOptions {
-  std::shared_ptr<Team> team = nullptr;  // null: one of its own, of the image's threads
+  std::shared_ptr<Team> team = nullptr;  // null: it makes one with the image's threads
   std::span<const Import> imports = default_imports();
-  // What the machine has; not given: this one. Code that needs more is refused.
+  // The instructions of the machine; none: of this one. Code that needs more is refused.
   std::optional<Instructions> machine = std::nullopt;
   // Bytes of arenas and scratch of all runs at once. A run that would need more fails.
   int64_t memory_limit = INT64_MAX;
 };
 
-// What a launch or a copy of an image took, all its runs together; those in loops have several. On
-// one thread it is CPU time, which other processes do not lengthen.
+// The time of a launch or a copy of an image, over all its runs; in a loop it runs several times.
+// On one thread it is CPU time, which other processes do not lengthen.
 struct CommandTime {
   std::string command;  // its name in the image
   std::string kernel;   // empty: a copy
@@ -39,15 +39,15 @@ struct CommandTime {
 using Profile = std::vector<CommandTime>;  // in the image's order
 
 struct RunOptions {
-  // Looked at between commands and between trips of loops, not inside of a kernel.
+  // Looked at between commands and between trips of loops; a kernel runs to its end.
   const CancelToken* cancel = nullptr;
-  // Runs add to it. It is empty or has served runs of the same image, and serves one run at a time.
+  // Runs add to it. It must be empty or come from runs of the same image; one run at a time.
   Profile* profile = nullptr;
 };
 
-// A compiled model in memory. May be run by any number of threads at once: each run has an arena
-// and scratch of its own. They are made when a run finds none that is free, and kept: memory grows
-// to what most runs at once need. Other runs allocate nothing.
+// A compiled model in memory. Any number of threads may run it at once: each run has a frame, with
+// an arena and scratch of its own. A run that finds no free frame makes one, which is kept; so
+// memory grows to what the largest number of runs at once needed. Other runs allocate nothing.
 //
 // Kernels run with the floating-point environment of the thread they are on: the caller's for its
 // part, the default for the team's workers. Nothing here changes it; denormals are kept by default.
@@ -61,19 +61,19 @@ class Executable {
 
   std::span<const image::Port> inputs() const { return inputs_; }
   std::span<const image::Port> outputs() const { return outputs_; }
-  // By output: the input in whose memory it may lie.
+  // By output: its donor, the input in whose memory it may lie.
   std::span<const std::optional<uint32_t>> donors() const { return script_.donors; }
 
   // Errors: tensors that do not fit, no memory (ErrorCode::limit), cancelled.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
                                   const RunOptions& options = {}) const;
-  // The same with inputs that the caller gives up: outputs lie in their donors where nobody else
-  // has these. After an error the inputs' contents are undefined.
+  // The same with inputs that the caller gives up: an output lies in its donor if no other handle
+  // holds the donor. After an error the contents of the inputs are undefined.
   Result<std::vector<Tensor>> run_donating(std::vector<Tensor> inputs,
                                            const RunOptions& options = {}) const;
-  // Reads and writes the caller's memory, of the ports' sizes, aligned to their elements. Outputs
-  // overlap nothing else, but that one may be all of the input that is its donor: what changes in
-  // place is not copied then. After an error their contents are undefined.
+  // Reads and writes the caller's memory, of the ports' sizes, aligned to their elements. An output
+  // may be all of its donor: then nothing is copied for it. Outputs overlap no other memory. After
+  // an error their contents are undefined.
   Status run(std::span<const void* const> inputs, std::span<void* const> outputs,
              const RunOptions& options = {}) const;
 
@@ -88,7 +88,7 @@ class Executable {
   Result<std::unique_ptr<Frame>> make_frame() const;
   void* address(const Frame& frame, const Script::Pointer& pointer) const;
   Status check_types(std::span<const Tensor> inputs) const;
-  // Outputs that are there are used, the others made.
+  // Uses the given outputs, and makes those that are missing.
   Result<std::vector<Tensor>> run_to_tensors(std::span<const void* const> inputs,
                                              std::vector<Tensor> outputs,
                                              const RunOptions& options) const;
@@ -109,7 +109,7 @@ class Executable {
   std::shared_ptr<Team> team_;
 
   int64_t scratch_offset_ = 0;  // in a frame's memory; the arena is at 0
-  int64_t scratch_stride_ = 0;  // between those of threads
+  int64_t scratch_stride_ = 0;  // from one thread's scratch to the next
   int64_t frame_bytes_ = 0;
   int64_t memory_limit_ = 0;
 

@@ -9,21 +9,22 @@
 #include "base/instructions.h"
 #include "tensor/tensor.h"
 
-// What the runtime executes: a Program for one set of sizes, flattened, with machine code. Plain
-// data: a loader checks it (executable.h), so a bug above cannot reach memory that is not its own.
+// An Image is what the runtime executes: a Program for one set of sizes, flattened, with machine
+// code. Plain data: the loader checks it (executable.h), so a fault of the compiler cannot reach
+// foreign memory.
 
 namespace hone {
 
 namespace image {
 
-// Steps of a loop around the place: address += stride * its trip.
+// A loop moves the place: address += stride * the loop's trip.
 struct Step {
   uint32_t loop = 0;  // Repeat::loop
   int64_t stride = 0;
   bool operator==(const Step&) const = default;
 };
 
-// Where the bytes of a buffer lie.
+// Where the bytes of a buffer lie; steps move it with the loops around.
 struct Place {
   enum class Region : uint8_t { input, output, constant, arena };
   Region region = Region::arena;
@@ -41,7 +42,7 @@ struct Phase {
 };
 
 struct Kernel {
-  std::string name;                           // for profiles and messages
+  std::string name;                           // for profiles and errors
   std::shared_ptr<const std::string> object;  // an ELF relocatable; kernels may share one
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;  // per thread
@@ -87,8 +88,8 @@ struct Port {
   Type type;  // static
 };
 
-// The caller may give an output the memory of this input: a copy, which is none then, comes before
-// the output changes, and nothing reads the input behind.
+// The caller may give the output the memory of this input, its donor. A copy, which then does
+// nothing, comes before the output changes; nothing reads the input after that.
 struct Donation {
   uint32_t input = 0;
   uint32_t output = 0;

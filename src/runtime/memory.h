@@ -13,7 +13,8 @@ namespace hone {
 // when it is touched.
 class Memory {
  public:
-  // What the hardware's pages have, at least and, for what hone runs on, at most.
+  // The size of pages: the least of the hardware, and of the machines that hone runs on also the
+  // most.
   static constexpr int64_t kPage = 4096;
   enum class Access : uint8_t { read, execute };  // execute: and read
 
@@ -31,7 +32,7 @@ class Memory {
   std::byte* data() const { return bytes_.data(); }
   int64_t size() const { return static_cast<int64_t>(bytes_.size()); }
 
-  // Takes the right to write away, of whole pages inside.
+  // Makes whole pages inside read-only, or executable and readable.
   Status protect(int64_t offset, int64_t bytes, Access access);
 
  private:

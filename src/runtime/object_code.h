@@ -27,15 +27,15 @@ std::span<const Import> default_imports();
 // code model with position independence. No page of it is writable and executable; after loading
 // only its .data and .bss are writable.
 //
-// The bytes may be anything: loading reads only inside of them and writes only to the new memory.
-// Running what was loaded needs trust in who made it.
+// Loading is safe for any bytes: it reads only inside of them and writes only to the new memory.
+// Running the loaded code needs trust in its maker.
 class ObjectCode {
  public:
   static constexpr int64_t kMaxBytes = int64_t{1} << 28;  // in memory
 
-  // The bytes are not needed afterwards. Refused, with the reason: whatever calls a function that
-  // is no import, or needs more of a linker than this (thread-local data, constructors, absolute
-  // 32-bit addresses, ...).
+  // The bytes are not needed afterwards. An object is refused, with the reason, if it calls a
+  // function that is not imported, or needs more of a linker than this one does (thread-local data,
+  // constructors, absolute 32-bit addresses, ...).
   static Result<std::shared_ptr<const ObjectCode>> load(
       std::span<const std::byte> bytes, std::span<const Import> imports = default_imports());
 

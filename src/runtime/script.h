@@ -14,10 +14,10 @@
 
 namespace hone {
 
-// The commands of an Image, checked and made ready to run: machine code in memory, blocks as jumps,
-// places as addresses in one table. Each place has a pointer in the frame that runs the script;
-// most are known when the frame is made, those of inputs and outputs when a run begins, and those
-// that move with a loop are computed before their command.
+// A Script is an Image after checking: machine code in memory, blocks as jumps, places as pointers
+// in one table. The frame that runs the script holds the address of each pointer. Most addresses
+// are known when the frame is made, those of inputs and outputs when a run begins; addresses that
+// move with a loop are computed before each command.
 struct Script {
   // All memory that commands reach, in order: the arena, constants, inputs, outputs.
   struct Base {
@@ -42,7 +42,7 @@ struct Script {
     bool is_parallel;
   };
 
-  // What a launch or a copy stands for in the image.
+  // The command of the image that a launch or a copy comes from.
   struct Origin {
     std::string command;
     std::string kernel;  // empty: a copy
@@ -57,12 +57,12 @@ struct Script {
       jump,          // to `target`
       jump_if_zero,  // to `target` if the byte at `pointer` is 0
       enter,         // loop `first` is at trip `count`
-      next,          // loop `first` goes on by `step` and to `target`, but from trip `count`
+      next,          // adds `step` to the trip of loop `first`; to `target`, unless it is `count`
     };
     Kind kind;
     uint32_t pointer = 0;
     uint32_t pointers = 0;  // their number, from `pointer` on
-    bool moves = false;     // some of them do
+    bool moves = false;     // some of its pointers move
     uint32_t target = 0;    // an instruction
     uint32_t first = 0;
     uint32_t last = 0;  // one beyond
@@ -86,8 +86,8 @@ struct Script {
   int64_t scratch_bytes = 0;  // per thread, of the kernel that needs most
 };
 
-// Refuses an image in which any command could reach beyond the memory it names, or is not one at
-// all. What a loop of no trips holds is not looked at.
+// Makes the script. Refuses an image that is malformed, or in which a command could reach beyond
+// the memory that it names. The content of a loop of no trips is not checked.
 Result<Script> resolve(const Image& image, std::span<const Import> imports);
 
 }  // namespace hone

@@ -5,8 +5,9 @@
 #include <optional>
 #include <string_view>
 
-// What the control groups of Linux allow a process: those of version 1 and 2, each group and those
-// above it. `membership` is the content of /proc/self/cgroup, `root` is /sys/fs/cgroup.
+// The limits that the control groups of Linux (version 1 and 2) set for a process: those of its
+// group and of each group above. `membership` is the content of /proc/self/cgroup, `root` is
+// /sys/fs/cgroup.
 
 namespace hone {
 

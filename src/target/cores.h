@@ -7,8 +7,8 @@
 
 namespace hone {
 
-// For each core that this process may use, the number of one of its CPUs; never empty. Threads of
-// a core share its units, so it counts once.
+// The number of one CPU for each core that this process may use; never empty. Hyperthreads of a
+// core share its units, so a core counts once.
 std::vector<int> cpu_of_each_core();
 
 // Binds the calling thread to one CPU until the end. Best effort.

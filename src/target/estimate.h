@@ -2,8 +2,8 @@
 
 #include "target/target.h"
 
-// What rates a machine probably has when nobody has measured them: those of an ordinary server
-// core. They only have to be in proportion, since they compare plans; `hone target probe` measures.
+// Estimates the rates of a machine that nobody has measured: those of an ordinary server core. They
+// only have to be in proportion, since they compare plans; `hone target probe` measures.
 
 namespace hone {
 

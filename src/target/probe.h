@@ -14,9 +14,10 @@ struct ProbeOptions {
 
 inline constexpr double kMaxProbeSeconds = 60;
 
-// The machine at hand with measured rates. Each is what one of ten samples of a millisecond or less
-// reaches, taken in rounds over all rates, so that what else the machine does for a while spoils no
-// rate alone. Extensions that the operating system refuses to this process are left out.
+// Measures the rates of this machine. Each rate is the one that one of ten samples of a millisecond
+// or less reaches. Samples are taken in rounds over all rates, so a spell of other work on the
+// machine spoils no single rate. Extensions that the operating system refuses to this process are
+// left out.
 Result<Target> probe_target(const ProbeOptions& options);
 
 }  // namespace hone

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-// What the probe times. Only kernels that the instructions allow are handed out.
+// The loops that the probe times. Only loops that the instructions allow are handed out.
 
 namespace hone {
 

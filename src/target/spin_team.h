@@ -11,9 +11,8 @@
 
 namespace hone {
 
-// Threads that wait for work by spinning, as those of a compiled model do while it is busy, each on
-// a core of its own, where there are as many. Only for measuring: it keeps its cores busy from
-// beginning to end.
+// Threads that spin while they wait for work, as those of a busy compiled model do; each on a core
+// of its own if there are enough. Only for measuring: the team keeps its cores busy all its life.
 class SpinTeam {
  public:
   // The calling thread is one of them. Throws std::system_error if a thread cannot be started.

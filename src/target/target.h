@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// What computes, as plain data: one machine's cores, vector units, caches and rates. Plans, prices
-// and code are made for a Target, never for the machine at hand. docs/formats/target-text.md has
+// A Target is a machine as plain data: its cores, vector units, caches and rates. Plans, prices and
+// code are made for a Target, never for the machine at hand. docs/formats/target-text.md describes
 // its text.
 
 namespace hone {
@@ -47,19 +47,19 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-// The machine at hand, as far as this process may use it: cores of its affinity and its control
-// group, registers that the operating system saves. Rates are estimates (estimate.h). Unsupported
-// where it is not an x86-64 processor with at least the level v2.
+// This machine, as far as the process may use it: cores of its affinity and its control group,
+// registers that the operating system saves. Rates are estimates (estimate.h). Unsupported if the
+// processor is not x86-64 of level v2 or higher.
 Result<Target> host_target();
 
-// The target without what the level lacks; a level that is not below the target's changes nothing.
-// Rates follow from the ratio of estimates, so they are no longer measured.
+// The target without the instructions above the level; a level that is not below the target's own
+// changes nothing. Rates are scaled by the ratio of estimates, and no longer count as measured.
 Target restricted(Target target, Isa isa);
 
-// "avx512-2c": what a target is called that nobody named.
+// The name of a target that has none: "avx512-2c".
 std::string default_name(const Target& target);
 
-// Whether the numbers make sense: what every Target that a compiler sees has passed.
+// Whether the numbers make sense. Every Target that the compiler sees has passed this check.
 Status check(const Target& target);
 
 inline constexpr int64_t kMaxTargetText = 64 << 10;  // bytes

@@ -18,8 +18,8 @@ struct LinearDim {
 };
 std::optional<LinearDim> as_linear(Dim dim);  // dim_bind.cc
 
-// What must be added to a number of at least `low`, in multiples of `positive`, before division
-// toward zero rounds it down; the quotient is then too large by this number.
+// How many multiples of `positive` to add to a number >= low so that division toward zero rounds it
+// down. The quotient is then too large by this many. lift_of(-7, 2) is 4: (-7 + 8) / 2 - 4 == -4.
 constexpr int64_t lift_of(int64_t low, int64_t positive) {
   return low < 0 ? -(low / positive) + (low % positive != 0 ? 1 : 0) : 0;
 }

@@ -16,7 +16,7 @@
 
 namespace hone {
 
-// Each of these knows its hash, as building one expression asks for those of all its parts.
+// Each of these stores its hash, because making an expression needs the hashes of all its parts.
 struct SymbolData {
   std::string name;
   int64_t min;

@@ -34,8 +34,8 @@ class Tensor {
   static Tensor from_integers(Type type, std::span<const int64_t> values);
   static Tensor scalar(DType dtype, double value);
 
-  // Shares somebody else's bytes (a mapped file, a user's buffer) for as long as `owner` lives.
-  // The bytes need not be aligned. Their count is checked.
+  // Shares the bytes of another owner (a mapped file, a user's buffer) for as long as `owner`
+  // lives. The bytes need not be aligned. Their count is checked.
   static Result<Tensor> shared(Type type, std::shared_ptr<const void> owner,
                                std::span<const std::byte> bytes);
   static Result<Tensor> mapped(Type type, std::shared_ptr<const MappedFile> file, int64_t offset);
@@ -52,8 +52,8 @@ class Tensor {
   int64_t byte_size() const { return type_.static_bytes(); }
 
   std::span<const std::byte> bytes() const;
-  // The same, for reading them once: a lazy tensor that nobody has read is filled into `scratch`
-  // and stays unread.
+  // The same, for reading the bytes once: an unread lazy tensor is filled into `scratch` and stays
+  // unread.
   std::span<const std::byte> bytes_once(std::vector<std::byte>& scratch) const;
   bool is_writable() const;              // its bytes are its own, and this is the only handle
   std::span<std::byte> mutable_bytes();  // HONE_CHECK: is_writable()
@@ -61,7 +61,7 @@ class Tensor {
   std::span<const T> as() const {  // unaligned bytes are copied, once per storage
     return {static_cast<const T*>(aligned_data(alignof(T))), bytes().size() / sizeof(T)};
   }
-  bool is_materialized() const;  // false for a lazy tensor that nobody has read
+  bool is_materialized() const;  // false for an unread lazy tensor
 
   double real_at(int64_t index) const;      // any dtype, as a number
   int64_t integer_at(int64_t index) const;  // canonical image, see wrap_to; reals are refused

@@ -16,8 +16,8 @@ using Ints = std::vector<int64_t>;
 
 inline constexpr int kMaxRank = 16;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
-// What symbols may be is often not known well, so a symbolic type may seem larger. Strides and
-// offsets do not overflow up to this.
+// The bounds of symbols are often rough, so a symbolic type may seem larger than it ever gets.
+// Strides and offsets up to this size do not overflow.
 inline constexpr int64_t kMaxSymbolicElements = int64_t{1} << 60;
 
 struct TypeData;  // type.cc
@@ -28,8 +28,8 @@ class Type {
  public:
   Type() = default;
 
-  // Checks rank <= kMaxRank, every dim's range >= 0, elements <= kMaxElements. If there are
-  // symbols, this holds for the static dims alone, and the whole is <= kMaxSymbolicElements.
+  // Checks rank <= kMaxRank, every dim's range >= 0, elements <= kMaxElements. In a symbolic type
+  // the static dims make <= kMaxElements, and all dims <= kMaxSymbolicElements.
   static Result<Type> make(DType dtype, std::span<const Dim> dims);
   // For dims that are known to be good; a bad one is a bug of the caller.
   static Type get(DType dtype, std::span<const Dim> dims);
@@ -52,7 +52,7 @@ class Type {
 
   Type with_dtype(DType dtype) const;
   Type with_dims(std::span<const Dim> dims) const;  // bad dims are a bug of the caller
-  // Each binding must fit its symbol. What a binding gives may be too large.
+  // Each binding must fit its symbol. An error if the new type is too large.
   Result<Type> bind(const Bindings& bindings) const;
 
   std::string to_string() const;  // "f32[N, 784]", "i64[]"

@@ -6,7 +6,7 @@
 #include "ir/functional.h"
 #include "zoo/zoo.h"
 
-// What a zoo model is written with: a builder, the sizes asked for, and named seeded weights.
+// The tools of a zoo model: a builder, the sizes asked for, and named seeded weights.
 
 namespace hone {
 
@@ -27,7 +27,7 @@ class Net {
   Net inside(Builder& region) const;
 
   int64_t pick(int64_t full, int64_t tiny_one) const { return tiny ? tiny_one : full; }
-  // A number of channels: about an eighth of it, but a multiple of 4, in a tiny model.
+  // The channels of a layer; in a tiny model about an eighth of them, as a multiple of 4.
   int64_t width(int64_t channels) const;
   int64_t classes() const { return pick(1000, 10); }
   // The blocks of a stage that has `published` of them.

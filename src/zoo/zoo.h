@@ -8,8 +8,8 @@
 
 #include "ir/builder.h"
 
-// Real architectures with seeded random weights. Building one costs milliseconds and little memory:
-// a weight is generated when somebody first reads it.
+// Published architectures with seeded random weights. Building one costs milliseconds and little
+// memory: a weight is generated when it is first read.
 
 namespace hone {
 
@@ -18,7 +18,7 @@ enum class ZooSize : uint8_t {
   full,  // as published
 };
 
-// What is left out is the model's own (ZooEntry::tiny, full). Asking for a size that the model does
+// Sizes that are left out are the model's own (ZooEntry::tiny, full). A size that the model does
 // not have is an error.
 struct ZooOptions {
   ZooSize size = ZooSize::full;

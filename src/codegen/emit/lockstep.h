@@ -12,14 +12,15 @@ namespace hone::code {
 // Trips of the unroll loops around, by their depth.
 using Trips = std::array<int64_t, kMaxLockstepDepth>;
 
-// Something that depends on these loops: a value per combination of trips of the unroll loops among
-// them, the innermost fastest; vectors if the lanes loop is among them.
+// The values of a scalar or index that depends on the loops in `loops`: one per combination of
+// trips of the unroll loops among them, the innermost fastest; vectors if the lanes loop is among
+// them.
 struct Grid {
   LoopSet loops = 0;
   llvm::SmallVector<Value, 1> values = {};
 };
 
-// The unroll and lanes loops around the place where code is being emitted.
+// The unroll and lanes loops around the code that is being emitted.
 class Lockstep {
  public:
   struct Open {

@@ -28,7 +28,7 @@ class Numbers {
   Value number(DType dtype, const std::variant<int64_t, double>& value);
   Value compute(Op op, std::span<const DType> types, DType result, std::span<const Value> operands);
   Value fma(DType dtype, Value a, Value b, Value c);
-  // What does not change what it is combined with.
+  // The neutral element of `combine`: 0 for add.
   Value identity(DType dtype, Opcode combine);
 
  private:

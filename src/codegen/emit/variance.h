@@ -7,13 +7,12 @@
 
 namespace hone::code {
 
-// The unroll and lanes loops that something depends on: bit d stands for the loop that stands
-// inside of d others of them.
+// A set of unroll and lanes loops: bit d stands for the loop inside of d others of them.
 using LoopSet = uint32_t;
 inline constexpr int kMaxLockstepDepth = 32;
 
-// What depends on which unroll and lanes loops: what depends on none is computed once for all
-// trips.
+// Says for each scalar and index of which unroll and lanes loops it depends. One that depends on
+// none is computed once for all trips.
 struct Variance {
   explicit Variance(const TileProgram& program);
   LoopSet of(const IndexExpr& expr) const;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-// What the vector math is written in: numbers of an algebra. One algebra computes (host.h), one
+// The vector math is written in the numbers of an algebra. One algebra computes (host.h), one
 // counts (cost.h), and the emitter's makes code for scalars or vectors.
 //
 // An algebra A has
@@ -20,10 +20,10 @@
 //   template <class T, size_t N, class Condition, class Body>
 //   std::array<Value<T>, N> repeat(std::array<Value<T>, N> state, Condition, Body);
 //
-// `take` does one step; T is the type of its operands (of the branches of a select), R and the
-// operands are as the table below says. `repeat` does state = Body(state) as long as
-// Condition(state), a Mask, holds in some lane; a lane whose condition does not hold any more is
-// still computed, and its state does not change by it.
+// `take` does one step. T is the type of its operands (of the branches of a select); R and the
+// operands are as the table below says. `repeat` does state = Body(state) as long as the mask
+// Condition(state) holds in some lane. A lane whose condition has failed is still computed, but its
+// state no longer changes.
 //
 // Every step is an instruction or two of any x86-64-v2, for f64 and 64-bit integers, too: no
 // conversion between reals and integers (the functions add a power of two and look at the bits), no

@@ -5,8 +5,8 @@
 #include "codegen/math/algebra.h"
 #include "ir/op.h"
 
-// What the functions take: the table of docs/math.md. Prices have rougher numbers of their own
-// (src/cost), which sees no code.
+// Counts the steps of the functions, for the table of docs/math.md. Prices have rougher numbers of
+// their own (src/cost), which sees no code.
 
 namespace hone::math {
 

@@ -4,7 +4,7 @@
 
 #include "codegen/math/algebra.h"
 
-// What the functions share: formats, signs, polynomials, whole numbers by way of bits, and sums and
+// Shared by the functions: formats, signs, polynomials, whole numbers by way of bits, and sums and
 // products that keep their rounding errors.
 
 namespace hone::math {

@@ -11,9 +11,9 @@
 
 #include "tensor/type.h"
 
-// What the reference evaluator computes with. A domain names the scalar that stands for an element
-// of a real tensor and the one that stands for an integer or bool element. An op's evaluation is
-// written once, as a template on the domain.
+// The numbers that the reference evaluator computes with. A domain names two scalars: one for the
+// elements of real tensors, one for integers and bools. An op's evaluation is written once, as a
+// template on the domain.
 
 namespace hone {
 

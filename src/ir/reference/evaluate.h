@@ -21,7 +21,7 @@ enum class Numerics : uint8_t {
   fp32,     // plain float arithmetic: what "as accurate as fp32" is measured against
 };
 
-// What an evaluation took.
+// The cost of an evaluation.
 struct EvalStats {
   int64_t peak_bytes = 0;  // of all buffers alive at once
   int64_t nodes = 0;       // evaluated, those in regions and expansions each time
@@ -29,7 +29,7 @@ struct EvalStats {
 
 struct EvalOptions {
   Numerics numerics = Numerics::wide;
-  bool real_outputs_as_f64 = false;  // keep what the computation knew, instead of the output's type
+  bool real_outputs_as_f64 = false;           // at full precision, not of the output's type
   int64_t max_bytes = int64_t{16} << 30;      // of all buffers alive at once
   int64_t max_iterations = int64_t{1} << 31;  // of one while loop
   Progress* progress = nullptr;               // counts nodes of the outermost graph
@@ -41,8 +41,8 @@ struct EvalOptions {
 Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs,
                                      const EvalOptions& options = {});
 
-// One program on several devices in lockstep: inputs[device]. Collectives exchange data. Devices
-// may take different branches; a collective then needs all members of a group to have come to it.
+// Runs one graph on several devices in lockstep: inputs[device]. Collectives exchange data. Devices
+// may take different branches; a collective needs all members of its group to come to it.
 Result<std::vector<std::vector<Tensor>>> evaluate_spmd(const Graph& graph,
                                                        std::span<const std::vector<Tensor>> inputs,
                                                        const EvalOptions& options = {});

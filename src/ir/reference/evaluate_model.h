@@ -11,7 +11,7 @@ namespace hone {
 
 class DeferredBodies;  // evaluate_model.cc
 
-// Runs the graphs of a model in place of evaluate().
+// Runs the graphs of a model instead of evaluate(), for example as native code.
 class GraphEngine {
  public:
   virtual ~GraphEngine() = default;
@@ -20,23 +20,23 @@ class GraphEngine {
                                           std::span<const Tensor> inputs) = 0;
 };
 
-// Runs a model any number of times and keeps what its deferred segments were for the input types of
-// earlier runs: at most 128 of these, the least recently used ones go first.
+// Runs a model any number of times. It keeps the bodies of deferred segments by their input types:
+// at most 128, the least recently used ones go first.
 //
 // Segments run one after the other, each graph by evaluate(), whose symbols follow from the inputs.
-// What passes between segments has its declared element type in every mode; only within a graph
-// does `wide` keep more.
+// A value between segments has its declared element type in every mode; `wide` keeps more only
+// within a graph.
 class ModelRunner {
  public:
   static constexpr size_t kMaxKept = 128;
 
-  // The engine runs the graphs if there is one; options for numerics are then without meaning.
+  // The engine, if given, runs the graphs; options for numerics then mean nothing.
   explicit ModelRunner(Model model, std::shared_ptr<GraphEngine> engine = nullptr);
   ~ModelRunner();
 
   // The model is verified in the first run.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const EvalOptions& options = {});
-  // How often a deferred segment was made for input types that it was not kept for.
+  // How often the body of a deferred segment had to be made.
   int64_t specialized() const;
 
  private:

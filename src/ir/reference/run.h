@@ -21,8 +21,8 @@ namespace hone {
 
 inline constexpr int kMaxEvalDepth = 64;
 
-// What running a graph needs to know about it, whatever the domain: found once per evaluation.
-// Symbols are bound here, so a graph is run as it is.
+// The facts about a graph that running it needs, in any domain: found once per evaluation. Symbols
+// are bound here; the graph itself stays as it is.
 class RunPlan {
  public:
   static Result<RunPlan> make(const Graph& graph, const Bindings& bindings);
@@ -47,7 +47,7 @@ class RunPlan {
   std::vector<Type> types_;  // per value, of those that are computed; empty if nothing is bound
 };
 
-// What all graphs of one evaluation share.
+// The state that all graphs of one evaluation share.
 struct EvalState {
   explicit EvalState(const EvalOptions& options, Bindings bindings = {})
       : options(options), bindings_(std::move(bindings)) {}
@@ -73,8 +73,8 @@ struct EvalState {
   std::unordered_map<ApplicationKey, std::unique_ptr<Graph>, ApplicationHash> expansions_;
 };
 
-// A value of a running graph: owned, perhaps together with others, or borrowed from somebody who
-// outlives the run. What is owned counts as memory in use.
+// A value of a running graph: owned, perhaps by several Refs, or borrowed from an owner that
+// outlives the run. Owned bytes count as memory in use.
 template <class D>
 class Ref {
  public:
@@ -96,7 +96,7 @@ class Ref {
   const Buffer<D>* operator->() const { return data_; }
   const Buffer<D>* get() const { return data_; }
   bool is_sole_owner() const { return held_ != nullptr && held_.use_count() == 1; }
-  // Moved out if nobody else holds it, else copied.
+  // Moves the buffer out if this is its only owner, else copies it.
   Buffer<D> take() && {
     Ref self = std::move(*this);
     return self.is_sole_owner() ? std::move(self.held_->buffer) : *self.data_;

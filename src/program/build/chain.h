@@ -7,7 +7,8 @@
 
 namespace hone {
 
-// The results block by block, each in stages (plan/stages.h). The schedule fits.
+// Builds a chain: the results block by block, each block in stages (kernel/stages.h). The schedule
+// fits.
 TileProgram build_chain(const KernelBody& body, const Schedule& schedule, std::string_view name);
 
 }  // namespace hone

@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// Loops over the results' elements; everything else is computed at their points (PointBuilder).
-// The schedule fits.
+// Builds a nest: loops over the elements of the results, with everything computed at their points
+// (PointBuilder). The schedule fits.
 TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name);
 // The same as a stage of a chain.
 void build_nest(const KernelBody& body, const Schedule& schedule, const StagePlace& place,

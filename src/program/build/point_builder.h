@@ -12,7 +12,8 @@
 
 namespace hone {
 
-// Where a stage of a chain stands: in loops that are open, with buffers that it shares with others.
+// The place of a stage of a chain: inside of open loops, with buffers that it shares with other
+// stages.
 struct StagePlace {
   struct Port {
     tile::BufferId buffer;
@@ -21,8 +22,8 @@ struct StagePlace {
   };
   std::vector<Port> inputs, outputs;
   std::vector<IndexExpr> first;  // of the points of the results that are computed
-  // What the stage had for scratch when it was built for another block, in the order in which it
-  // asks; it takes the same where that is large enough.
+  // The scratch buffers of the stage when it was built for another block, in the order in which it
+  // asks for them. It takes the same ones where they are large enough.
   std::vector<tile::BufferId>* scratch = nullptr;
 };
 
@@ -39,15 +40,15 @@ class ScratchSource {
   size_t asked_ = 0;
 };
 
-// That of a kernel: makes the buffers of the parameters that it reads, "x0", ..., and of the
-// outputs, "y0", ....
+// The place of a whole kernel: makes the buffers of the parameters that it reads, "x0", ..., and of
+// the outputs, "y0", ....
 StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles);
 
-// Writes what computes a body's values at points, into the loops that are open: the recursion that
-// all builders share. A parameter is a load, an elementwise op computes on its operands at the same
-// index, data movement asks its operand at another index, a reduction opens loops that carry.
+// Writes the statements that compute values of a body at points, into the open loops: the recursion
+// that all builders share. A parameter is a load, an elementwise op computes on its operands at the
+// same index, data movement asks its operand at another index, a reduction opens loops that carry.
 //
-// Each number is computed once where its index is known: it goes into the outermost loop that its
+// Each number is computed once where its index is known: it stands in the outermost loop that its
 // index and its guards allow, and is found there again.
 class PointBuilder {
  public:
@@ -66,17 +67,17 @@ class PointBuilder {
   };
   using Splits = std::vector<Split>;
 
-  // Nothing goes further outside than the loops that are open.
+  // No statement goes further outside than the loops that are open now.
   PointBuilder(const KernelBody& body, TileBuilder& tiles, const StagePlace& place);
 
-  // The number of a value at an index. Where not all guards hold it is any number.
+  // The number of a value at an index. It is arbitrary where a guard does not hold.
   Scalar at(ValueId value, Indices index, Guards guards = {});
-  // The same, and `other` where all of `guards`, but not all of `own` hold.
+  // The same, but `other` where all of `guards` hold and some of `own` does not.
   Scalar at_or(ValueId value, Indices index, const Guards& guards, const Guards& own, Scalar other);
-  // From now on what depends on the node's result is computed where it is asked for, not further
-  // outside.
+  // From now on a number that depends on the node's result is computed where it is asked for, not
+  // further outside.
   void pin(NodeId node);
-  // Lets the number stand for a value that is pinned, at all indices.
+  // Lets the scalar stand for a pinned value, at all indices.
   void bind(ValueId value, Scalar scalar) { bound_ = {value, scalar}; }
   void store(size_t output, const Indices& index, Scalar value, const Guards& guards = {});
   // Stores all outputs at the index, where all guards hold; in place, the update that is there.
@@ -87,18 +88,18 @@ class PointBuilder {
 
   // Called when a reduction opens its loops.
   void split_by(std::function<Splits(NodeId)> splits) { splits_ = std::move(splits); }
-  // Conv reads no kernel element that meets padding. Otherwise padding is multiplied as zeros,
-  // which is the same for all kernels of finite numbers.
+  // A conv reads no kernel element that meets padding. Otherwise padding is multiplied as zeros,
+  // with the same result for all finite kernels.
   void skip_padding() { skips_padding_ = true; }
 
   // ---- Contractions, piece by piece. `iters` are at a point of the node's relation. -------------
-  // What a product takes from one side, in the type of the sum; 0 where not all of `gaps` hold, any
-  // number where not all of `guards` hold.
+  // The factor that a product takes from one side, in the type of the sum: 0 where some of `gaps`
+  // does not hold, arbitrary where some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
-  // `so_far` and the products of all points, or of those that splits leave.
+  // The sum of `so_far` and the products of all points, or of those in the splits.
   Scalar sum_of_products(NodeId node, const Indices& index, const Guards& guards, Scalar so_far);
-  // Called for each factor: what it gives is taken instead.
+  // Called for each factor; a scalar that it gives is used in its place.
   using FactorSource = std::function<std::optional<Scalar>(size_t side, const Indices& iters)>;
   void take_factors_from(FactorSource source) { factors_ = std::move(source); }
 
@@ -110,7 +111,7 @@ class PointBuilder {
   Scalar position(DType dtype, const IndexExpr& value);
 
  private:
-  // What a node computes at an index of its result.
+  // A node at one index of its result.
   struct Point {
     NodeId node;
     Op op;
@@ -131,7 +132,7 @@ class PointBuilder {
   Scalar load(ValueId parameter, const Indices& index, const Guards& guards, const Guards& own = {},
               std::optional<Scalar> other = {});
   Scalar operand(const Point& point, int i);  // by its only access
-  // If the value is moved from one place of another without guards: from there.
+  // If the value is another value's element, without guards: goes on to that value and index.
   bool follow(ValueId& value, Indices& index);
   Scalar holds(const Guards& guards);
   const AccessRelation& relation(NodeId node);
@@ -143,7 +144,7 @@ class PointBuilder {
   Scalar dynamic_slice(const Point& point);
   Scalar dynamic_update(const Point& point);
   void store_update(const Indices& index, const Guards& guards);
-  // How far the window of a dynamic_update is moved along a dim.
+  // How far a dynamic_update shifts its window along a dim.
   IndexExpr window_start(const Point& point, int dim);
   Scalar gather(const Point& point);
   Scalar rng_bits(const Point& point);  // point_random.cc
@@ -159,9 +160,9 @@ class PointBuilder {
   Scalar folded(Point& point, Scalar initial, Opcode combine, const FoldStep& step);
 
   // ---- Places ----------------------------------------------------------------------------------
-  // Those that say something about the index, and are not always true.
+  // The guards that mention the index and do not always hold.
   Guards relevant(const Guards& guards, const Indices& index) const;
-  // Those that are not implied by others.
+  // The guards that `others` do not imply.
   Guards needed(const Guards& guards, const Guards& others) const;
   int home(ValueId value, const Indices& index, const Guards& guards) const;
   struct Place {
@@ -212,7 +213,7 @@ class PointBuilder {
   bool skips_padding_ = false;
 };
 
-// What 16-bit reals are summed in.
+// The type in which elements are summed: f32 for 16-bit reals.
 DType sum_type(DType dtype);
 DType fold_type(Opcode combine, DType dtype);  // of what is combined: of sums, and products
 

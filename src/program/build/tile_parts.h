@@ -8,8 +8,8 @@
 
 namespace hone {
 
-// A dim that is taken in tiles of unroll x lanes points, or the end of it that fills no tile.
-// Its points are first + (trip * unroll + u) * lanes + lane, where they are below the extent.
+// A part of a dim: whole tiles of unroll x lanes points, or the rest that fills no tile. Its points
+// are first + (trip * unroll + u) * lanes + lane, where they are below the extent.
 struct TilePart {
   Dim trips;
   int64_t first = 0;
@@ -25,8 +25,8 @@ struct TilePart {
 // At least one; that of a dim without points has no trips.
 std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes);
 
-// The dims in whose loops the points of a tile are taken, from outside in: the one in lanes last,
-// so that what one number is combined with stays in a few registers.
+// The order of the loops over the points of a tile, from outside in: the dim in lanes last, so that
+// the numbers that one number is combined with stay in a few registers.
 std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> lanes);
 
 // Opens a loop, unless it has one trip.

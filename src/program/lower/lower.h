@@ -6,9 +6,9 @@
 
 namespace hone {
 
-// The consequence of a complete plan. Every plan that check_complete() accepts lowers, but for
-// graphs that exchange data with other devices; others are refused with its reason. Nothing is
-// decided here. Once cancelled it stops before the next step.
+// Makes the program of a complete plan, and decides nothing. Every plan that check_complete()
+// accepts lowers, except for graphs that exchange data with other devices; any other plan is
+// refused with the reason of check_complete(). Once cancelled it stops before the next step.
 Result<Program> lower(const Graph& graph, const Plan& plan, const Target& target,
                       const CancelToken* cancel = nullptr);
 

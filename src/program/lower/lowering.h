@@ -23,7 +23,7 @@ class Names {
   std::set<std::string, std::less<>> taken_;
 };
 
-// What a program has once: kernels, and the names of frames.
+// The parts that a program has once: its kernels, and the names of its frames.
 class Lowering {
  public:
   Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
@@ -32,10 +32,11 @@ class Lowering {
   Result<KernelId> kernel(const KernelBody& body) {
     return kernel(body, plan_.schedule.at(kernel_hash(body)));
   }
-  // The same for what the plan knows nothing of.
+  // The same for a graph of lowering itself, with the schedule of an equal kernel or the generic
+  // one.
   Result<KernelId> kernel(Graph graph);
 
-  // Of the first outputs, those that are said are left out.
+  // `left_out`: which of the first outputs the frame does not have.
   Result<FrameRef> frame(const Graph& graph, const Plan& plan, std::string_view name,
                          const std::vector<bool>& left_out = {});
   Status check_cancelled() const { return cancel_ == nullptr ? Status{} : cancel_->check(); }
@@ -98,7 +99,7 @@ struct NodeCommand {
   Op op() const { return graph.op(node); }
 };
 
-// Loops become frames that hold what only they need.
+// Adds control flow. A loop becomes a frame of its own, with the buffers that only the loop needs.
 Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command);
 // On one device every exchange is with itself.
 Status add_collective(FrameBuilder& frame, const NodeCommand& command);

@@ -10,8 +10,7 @@ namespace hone {
 // this order.
 std::vector<Symbol> symbols_of(const TileProgram& program);
 
-// Replaces the symbols that are bound. Each value must fit its symbol; what comes of it may be too
-// large to be a type.
+// Replaces the bound symbols. Each value must fit its symbol. An error if a type becomes too large.
 Result<TileProgram> specialize(const TileProgram& program, const Bindings& bindings);
 
 }  // namespace hone

@@ -6,7 +6,7 @@
 
 #include "program/tiles/tiles.h"
 
-// Where the accesses of a TileProgram lie, for every value of its symbols and of its data.
+// Bounds the accesses of a TileProgram, for every value of its symbols and of its data.
 
 namespace hone {
 
@@ -21,13 +21,13 @@ class TileBounds {
 
   // Bounds of an expression at points where all guards hold.
   DimRange of(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
-  // The expression without quotients and remainders that change nothing at points where all guards
-  // hold.
+  // The expression without the quotients and remainders that are superfluous where all guards hold:
+  // i/8 is 0 for i < 8.
   IndexExpr simplified(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
   // Whether the guard holds at every point where the others do; whether it never does.
   bool always(const Guard& guard, std::span<const Guard> others = {}) const;
   bool never(const Guard& guard, std::span<const Guard> others = {}) const;
-  // The first axis along which the access is not proved to stay inside; none: it does.
+  // The first axis along which the access is not proved to stay inside; none if it is along all.
   std::optional<int> outside(std::span<const IndexExpr> index, std::span<const Guard> guards,
                              Type type) const;
 

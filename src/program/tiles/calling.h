@@ -4,7 +4,7 @@
 
 #include "program/tiles/tiles.h"
 
-// What callers of a kernel and its code agree on, beside the symbols (bind.h).
+// What the callers of a kernel and its code agree on, apart from the symbols (bind.h).
 
 namespace hone {
 
@@ -13,7 +13,7 @@ Dim bytes_of(Type type);
 
 // Where scratch buffers lie in a thread's scratch memory, in bytes; each is aligned to 64.
 struct ScratchLayout {
-  std::vector<Dim> offsets;  // per buffer of the program; of those that are no scratch 0
+  std::vector<Dim> offsets;  // per buffer of the program; 0 except of scratch
   Dim bytes = 0;
 };
 ScratchLayout scratch_layout(const TileProgram& program);

@@ -14,10 +14,10 @@ struct InterpretOptions {
   int64_t max_statements = int64_t{1} << 32;  // executed
 };
 
-// Runs a program that verifies, whose dims are numbers, one point after another, on tensors for its
-// inputs and for what its updates held before, and returns its outputs and updates. Numbers are
-// rounded to their type at every statement. An error: memory is read that nothing has written, or
-// two trips of threads loops touch one element in one phase, one of them writing.
+// Runs a verified program of static dims, one point after another, and returns its outputs and
+// updates. `inputs` has its inputs, then the old contents of its updates. Numbers are rounded to
+// their type at every statement. An error: memory is read before it is written, or two trips of
+// threads loops touch one element in one phase, one of them writing.
 Result<std::vector<Tensor>> interpret(const TileProgram& program, std::span<const Tensor> inputs,
                                       const InterpretOptions& options = {});
 

@@ -24,7 +24,7 @@ namespace hone {
 //   });
 //   TileProgram program = std::move(b).finish();
 //
-// What is wrong is found by verify().
+// verify() finds mistakes.
 class TileBuilder {
  public:
   using Scalar = tile::Scalar;
@@ -32,8 +32,8 @@ class TileBuilder {
 
   explicit TileBuilder(std::string_view name) { program_.name = name; }
 
-  // Under the name, or one made from it if it is taken. Inputs come first, then outputs, then the
-  // others.
+  // Adds a buffer under the name, or a similar one if it is taken. Inputs come first, then outputs,
+  // then the others.
   tile::BufferId buffer(std::string_view name, Type type, BufferRole role);
   void set_donor(tile::BufferId output, tile::BufferId input) {
     program_.buffers[output].donor = input;
@@ -68,15 +68,15 @@ class TileBuilder {
 
   // ---- Places. The loops that are open have depths, the phase 1. ------------------------------
   int depth() const { return static_cast<int>(open_.size()); }
-  // What `body` adds goes to the end of what the open loop at `depth` has so far, so that it stands
-  // before the loops that are open inside of it.
+  // Statements that `body` adds stand in the open loop at `depth`, before the open loops inside of
+  // it.
   void within(int depth, const std::function<void()>& body);
   // The least depth where all indices of the expression are known; 0 if there are none.
   int depth_of(const IndexExpr& expr) const;
-  // The least depth where statements may stand that are needed here: not between threads loops, nor
+  // The least depth where statements that are needed here may stand: not between threads loops, nor
   // outside of a loop that may have no trips.
   int outermost() const;
-  // A number that no other loop has, of the open loop at `depth`.
+  // Identifies the open loop at `depth`.
   uint32_t loop_at(int depth) const { return open_[static_cast<size_t>(depth - 1)].number; }
   bool is_open(Exec exec) const;
 

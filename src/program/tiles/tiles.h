@@ -9,12 +9,11 @@
 #include "ir/access.h"
 #include "ir/op.h"
 
-// A kernel as plain data: algorithms build it, a back end emits it, a price reads it, and an
-// interpreter runs it.
+// A TileProgram is a kernel as plain data: algorithms build it, a back end emits it, a price reads
+// it, and an interpreter runs it.
 //
-// A TileProgram is a list of phases, each a nest of loops over scalar statements. A statement says
-// what is computed at one point; the loops around it say how points share the machine:
-//
+// A program is a list of phases, each a nest of loops over scalar statements. A statement says what
+// is computed at one point; the loops around it say how points share the machine:
 //   threads  trips are divided among the threads; only as the outermost loops of a phase
 //   loop     one trip after another
 //   unroll   trips side by side, each in registers of its own
@@ -32,8 +31,8 @@
 //     store @y[i, j] = %sum
 //   } }
 //
-// Trips of unroll and lanes loops run in lockstep: what does not depend on their index is computed
-// once for all of them (%b above: once for all i). A phase ends with a barrier.
+// Trips of unroll and lanes loops run in lockstep: a scalar that does not depend on their index is
+// computed once for all of them (%b above: once for all i). A phase ends with a barrier.
 //
 // Every access is proved to lie inside of its buffer (verify), so a program that verifies is safe
 // for any data.
@@ -46,28 +45,29 @@ std::string_view name(Exec exec);
 enum class BufferRole : uint8_t {
   input,    // never written
   output,   // written, and may be read back
-  update,   // an output that keeps what it held before where nothing is written
+  update,   // an output that keeps its old elements where nothing is stored
   shared,   // one for all threads: from phase to phase
   scratch,  // one per thread; its contents are unknown at the start of each phase
 };
 
-// The kernel leaves something in it.
+// Whether callers see what the kernel stores there.
 constexpr bool is_result(BufferRole role) {
   return role == BufferRole::output || role == BufferRole::update;
 }
 
-// Row-major. Layouts are dims: channels in blocks of 16 are two dims.
+// Buffers are row-major; a layout becomes dims: channels in blocks of 16 are two dims.
 struct TileBuffer {
   std::string name;
   Type type;
   BufferRole role;
-  // Of an output: the input of this type that may lie in the same memory, as the caller likes. Of
-  // it a point loads only the element that it stores to the output, before it does.
+  // Of an output: its donor, the input of this type whose memory it may lie in, if the caller
+  // likes. A point loads of the donor only the element that it stores to the output, before it
+  // stores it.
   std::optional<uint32_t> donor = {};
   bool operator==(const TileBuffer&) const = default;
 };
 
-// What IndexExpr::iter stands for: the counter of a loop or a number that was read.
+// An index, for which IndexExpr::iter stands: the counter of a loop, or a number that was read.
 struct TileIndex {
   std::string name;
   Dim low = 0;   // low <= index < high
@@ -95,7 +95,7 @@ struct Position {
   IndexExpr value;
 };
 
-// An elementwise op of the graph's op table, a cast among them. It means what it means there.
+// An elementwise op of the op table, including casts, with the meaning that it has in graphs.
 struct Compute {
   Scalar result;
   Op op;
@@ -107,8 +107,8 @@ struct Fma {
   Scalar result, a, b, c;
 };
 
-// An integer as an index; one outside of the index's bounds becomes the nearest inside. The bounds
-// are not empty.
+// Makes an index of an integer. An integer outside of the index's bounds becomes the nearest
+// inside. The bounds are not empty.
 struct Choose {
   Index index;
   Scalar value;
@@ -123,8 +123,8 @@ struct Load {
   std::optional<Scalar> otherwise = {};
 };
 
-// Nothing is stored unless all guards hold. Points that run side by side (threads, unroll, lanes)
-// store to different elements.
+// Stores if all guards hold. Points that run side by side (threads, unroll, lanes) store to
+// different elements.
 struct Store {
   BufferId buffer;
   std::vector<IndexExpr> index;
@@ -161,7 +161,7 @@ struct TileProgram {
   std::vector<TileBuffer> buffers;  // inputs, then outputs, then the others
   std::vector<TileIndex> indices;
   std::vector<DType> scalars;
-  std::vector<tile::Loop> phases;  // that are no threads loops run on one thread
+  std::vector<tile::Loop> phases;  // a phase that is not a threads loop runs on one thread
 };
 
 // Types, order, bounds of every access, one definition of everything.

@@ -6,8 +6,8 @@
 
 #include "ir/graph.h"
 
-// Seeded random graphs: well typed, over every op and element type, with tame values: no NaN, no
-// infinity, whatever the precision. What differential tests are made of.
+// Seeded random graphs, for differential tests: well typed, over every op and element type, with
+// tame values: no NaN and no infinity at any precision.
 
 namespace hone {
 
@@ -17,12 +17,12 @@ struct OpDType {
   DType dtype;
   auto operator<=>(const OpDType&) const = default;
 };
-// Every pair that the op table allows, but parameter and constant.
+// Every pair that the op table allows, except parameter and constant.
 const std::vector<OpDType>& legal_pairs();
 
 struct RandomGraphOptions {
   uint64_t seed = 0;
-  int min_steps = 8;  // a step adds one op and what its operands need, often several nodes
+  int min_steps = 8;  // a step adds one op and the nodes that its operands need
   int max_steps = 20;
   int64_t max_elements = 1024;       // of any value
   int64_t max_dim = 6;               // if it is more, one dim in five is between 7 and this
