@@ -110,7 +110,8 @@ std::string sizes_text(const Bindings& sizes) {
 Result<std::string> table_of(const GraphProfile& one, int64_t runs, const Target& target,
                              size_t most) {
   const Graph& graph = *HONE_TRY(one.code->graph());
-  return profile_table(one.times, runs, graph, *HONE_TRY(one.code->plan()), target, one.code->cost(), most,
+  const Plan& plan = *HONE_TRY(one.code->plan());
+  return profile_table(one.times, runs, graph, plan, target, one.code->cost(), most,
                        graph.is_static() ? Bindings() : one.sizes);
 }
 

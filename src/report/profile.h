@@ -15,10 +15,10 @@ namespace hone {
 
 // A table of the `most` slowest kernels: the first command of the plan that launches the kernel,
 // and how often a run does; the type that it writes; algorithm and key of its schedule; the time in
-// a run, which counts the fastest launch of each command, and its share of all; its price by the Cost;
-// and operations per second, also as a share of the f32 peak that the target states for the plan's
-// threads. `times` are of `runs` runs of the prepared graph, for these sizes, under the complete
-// plan.
+// a run, which counts the fastest launch of each command, and its share of all; its price by the
+// Cost; and operations per second, also as a share of the f32 peak that the target states for the
+// plan's threads. `times` are of `runs` runs of the prepared graph, for these sizes, under the
+// complete plan.
 Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   const Cost& cost, size_t most, const Bindings& sizes = {});

@@ -44,7 +44,8 @@ grep -q "^space 1, 1 buffers: height 4, bound 4, gap 0, capacity 4$" err
 # The example of docs/memory.md prints what the page shows, the time aside.
 page=$ROOT/docs/memory.md
 shown() { # shown COMMAND: the lines that the page shows behind it
-  awk -v command="\$ $1" '$0 == command { is_shown = 1; next } /^(\$|```)/ { is_shown = 0 } is_shown' "$page"
+  awk -v command="\$ $1" '$0 == command { is_shown = 1; next }
+    /^(\$|```)/ { is_shown = 0 } is_shown' "$page"
 }
 shown "cat net.csv" >net.csv
 for line in "hone alloc net.csv" "hone alloc net.csv --capacity 40"; do
