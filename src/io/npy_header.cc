@@ -167,12 +167,12 @@ Result<DType> dtype_of(std::string_view descr) {
 }
 
 // The dictionary's length is a little-endian number after magic and version.
-struct Frame {
+struct HeaderPlace {
   size_t begin;
   size_t length;
 };
 
-Result<Frame> frame_of(std::string_view file) {
+Result<HeaderPlace> header_place(std::string_view file) {
   if (!file.starts_with(kMagic)) return bad_input("not a .npy file: the magic number is missing");
   if (file.size() < 10) return bad_input("the file ends within its header");
   int major = static_cast<unsigned char>(file[6]), minor = static_cast<unsigned char>(file[7]);
@@ -187,18 +187,18 @@ Result<Frame> frame_of(std::string_view file) {
     return bad_input("the header is {} bytes long, but only {} follow", length,
                      file.size() - begin);
   }
-  return Frame{begin, length};
+  return HeaderPlace{begin, length};
 }
 
 }  // namespace
 
 Result<NpyHeader> parse_npy_header(std::string_view file) {
-  Frame frame = HONE_TRY(frame_of(file));
-  DictParser dict(file.substr(frame.begin, frame.length));
+  HeaderPlace place = HONE_TRY(header_place(file));
+  DictParser dict(file.substr(place.begin, place.length));
   HONE_TRY(dict.parse());
   DType dtype = HONE_TRY(dtype_of(*dict.descr));
   return NpyHeader{dtype, dict.descr->front() == '>', *dict.column_major, std::move(*dict.shape),
-                   frame.begin + frame.length};
+                   place.begin + place.length};
 }
 
 std::optional<std::string_view> npy_descr(DType dtype) {

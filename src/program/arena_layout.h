@@ -12,13 +12,13 @@ class ArenaLayout {
  public:
   explicit ArenaLayout(const Program& program);
 
-  const Memory& memory(const Frame& frame) const { return frames_.at(&frame).memory; }
+  const FrameMemory& memory(const Frame& frame) const { return frames_.at(&frame).memory; }
   // The frame's temporaries, and the memory of its commands.
   int64_t bytes(const Frame& frame) const { return frames_.at(&frame).bytes; }
 
  private:
   struct Entry {
-    Memory memory;
+    FrameMemory memory;
     int64_t bytes = 0;
   };
   std::unordered_map<const Frame*, Entry> frames_;

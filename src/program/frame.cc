@@ -205,8 +205,8 @@ std::vector<Symbol> symbols_of(const Frame& frame) {
   return symbols;
 }
 
-std::vector<Lifetime> lifetimes(const Frame& frame) {
-  std::vector<Lifetime> lives(frame.buffers.size());
+std::vector<CommandSpan> lifetimes(const Frame& frame) {
+  std::vector<CommandSpan> lives(frame.buffers.size());
   for (CommandId c = 0; c < frame.commands.size(); ++c) {
     const Accesses accesses = accesses_of(frame, frame.commands[c]);
     for (const std::vector<BufferId>* list : {&accesses.reads, &accesses.writes})
@@ -220,8 +220,8 @@ std::vector<Lifetime> lifetimes(const Frame& frame) {
 
 Dim aligned(Dim bytes) { return ceildiv(bytes, kBufferAlignment) * kBufferAlignment; }
 
-Memory memory_of(const Frame& frame) {
-  Memory memory;
+FrameMemory memory_of(const Frame& frame) {
+  FrameMemory memory;
   std::vector<Dim> ends;
   bool is_decided = false;
   for (const Buffer& buffer : frame.buffers) {
@@ -235,7 +235,7 @@ Memory memory_of(const Frame& frame) {
   }
   memory.tops.assign(frame.commands.size(), is_decided ? 0 : memory.bytes);
   if (!is_decided) return memory;
-  const std::vector<Lifetime> lives = lifetimes(frame);
+  const std::vector<CommandSpan> lives = lifetimes(frame);
   std::vector<std::vector<int64_t>> born(frame.commands.size()), dead(frame.commands.size());
   for (BufferId b : buffers_of(frame, Role::temporary)) {
     if (lives[b].first > lives[b].last) continue;
@@ -272,7 +272,7 @@ bool needs_memory(const Command& command, std::span<const Kernel> kernels) {
 std::vector<std::vector<CommandId>> dependencies(const Frame& frame,
                                                  std::span<const Kernel> kernels) {
   std::vector<std::vector<CommandId>> all;
-  const Memory memory = memory_of(frame);
+  const FrameMemory memory = memory_of(frame);
   Space arena;
   std::vector<Use> uses(frame.buffers.size());  // of buffers that lie nowhere in the arena
   auto each = [&](BufferId b, const auto& use) {

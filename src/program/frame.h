@@ -44,20 +44,20 @@ std::vector<FrameRef> all_frames(const FrameRef& main);
 std::vector<Symbol> symbols_of(const Frame& frame);  // in order of first appearance
 
 // The first and the last command that use a temporary. first > last: it is unused.
-struct Lifetime {
+struct CommandSpan {
   CommandId first = 1;
   CommandId last = 0;
 };
-std::vector<Lifetime> lifetimes(const Frame& frame);  // per buffer
+std::vector<CommandSpan> lifetimes(const Frame& frame);  // per buffer
 
 // Where temporaries lie, in bytes from the start of the frame's memory.
-struct Memory {
+struct FrameMemory {
   std::vector<Dim> offsets;  // per buffer; of others than temporaries 0
   // Per command: where its own memory begins, behind all temporaries that are alive then.
   std::vector<Dim> tops;
   Dim bytes = 0;  // of the temporaries; like tops a multiple of kBufferAlignment
 };
-Memory memory_of(const Frame& frame);
+FrameMemory memory_of(const Frame& frame);
 
 Dim aligned(Dim bytes);  // up to the next multiple of kBufferAlignment
 // Bytes of the shared buffers of a kernel, each aligned to kBufferAlignment.

@@ -105,7 +105,7 @@ class Instantiation {
   }
 
   Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base) {
-    const Memory& memory = arena_.memory(frame);
+    const FrameMemory& memory = arena_.memory(frame);
     Places places(frame.buffers.size());
     size_t input = 0, output = 0;
     for (BufferId b = 0; b < frame.buffers.size(); ++b) {
@@ -144,7 +144,7 @@ class Instantiation {
                image::Block& out) {
     HONE_TRY(count());
     const Places places = lay_out(frame, inputs, outputs, base);
-    const Memory& memory = arena_.memory(frame);
+    const FrameMemory& memory = arena_.memory(frame);
     for (size_t c = 0; c < frame.commands.size(); ++c) {
       name_ = frame.commands[c].name;
       HONE_TRY(std::visit(

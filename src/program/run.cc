@@ -73,7 +73,7 @@ class Runner {
 
   Status execute(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base) {
     const Places places = lay_out(frame, inputs, outputs, base);
-    const Memory& memory = arena_.memory(frame);
+    const FrameMemory& memory = arena_.memory(frame);
     for (CommandId c : order(frame)) {
       const Command& command = frame.commands[c];
       const int64_t top = base + memory.tops[c].value();
@@ -86,7 +86,7 @@ class Runner {
   }
 
   Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base) {
-    const Memory& memory = arena_.memory(frame);
+    const FrameMemory& memory = arena_.memory(frame);
     Places places(frame.buffers.size());
     size_t input = 0, output = 0;
     for (BufferId b = 0; b < frame.buffers.size(); ++b) {

@@ -112,7 +112,7 @@ class FrameVerifier {
       int64_t end;
       BufferId buffer;
     };
-    const std::vector<Lifetime> lives = lifetimes(frame_);
+    const std::vector<CommandSpan> lives = lifetimes(frame_);
     std::vector<std::vector<BufferId>> begins(frame_.commands.size()), ends(frame_.commands.size());
     for (BufferId b : buffers_of(frame_, Role::temporary)) {
       if (lives[b].first > lives[b].last || !buffer(b).offset || size(b) == 0) continue;

@@ -97,11 +97,11 @@ double figure(Rate& rate) {
 
 // Memory that is really there, in large pages where the system has them: else the search for page
 // addresses would be measured too.
-class Memory {
+class PagedMemory {
  public:
-  Memory() = default;
-  Memory(const Memory&) = delete;
-  ~Memory() {
+  PagedMemory() = default;
+  PagedMemory(const PagedMemory&) = delete;
+  ~PagedMemory() {
     if (data_ != nullptr) munmap(data_, static_cast<size_t>(bytes_));
   }
 
@@ -150,7 +150,7 @@ void add_peaks(Target& target, std::vector<Rate>& rates) {
                      .run = [run = kernel.run](SpinTeam&, int64_t n) { run(n); }});
 }
 
-void add_caches(Target& target, const Memory& memory, std::vector<Rate>& rates) {
+void add_caches(Target& target, const PagedMemory& memory, std::vector<Rate>& rates) {
   const ReadKernel read = read_kernel(target.isa);
   for (size_t i = 0; i < target.caches.size(); ++i) {
     const int64_t bytes = bytes_for_level(target, i, memory.bytes());
@@ -163,7 +163,7 @@ void add_caches(Target& target, const Memory& memory, std::vector<Rate>& rates) 
 }
 
 // Each thread goes round in its part of the memory and goes on where it stopped.
-Rate memory_rate(double* result, const Target& target, const Memory& memory, int64_t threads) {
+Rate memory_rate(double* result, const Target& target, const PagedMemory& memory, int64_t threads) {
   const ReadKernel read = read_kernel(target.isa);
   const int64_t chunks = memory.bytes() / kChunk / threads;  // of a thread
   std::vector<int64_t> next(static_cast<size_t>(threads), 0);
@@ -227,7 +227,7 @@ Result<Target> probe_target(const ProbeOptions& options) {
                        kMaxProbeSeconds);
   Target target = restricted(HONE_TRY(host_target()), options.isa);
   drop_refused_tiles(target, *options.progress);
-  Memory memory;
+  PagedMemory memory;
   HONE_TRY(memory.allocate(memory_to_read(target)));
 
   std::vector<Rate> rates;

@@ -101,9 +101,9 @@ namespace {
 
 // One run of a graph: its values on each device of context.devices.
 template <class D>
-class Frame {
+class Activation {
  public:
-  Frame(const Graph& graph, const RunPlan& plan, EvalContext& context)
+  Activation(const Graph& graph, const RunPlan& plan, EvalContext& context)
       : graph_(graph),
         context_(context),
         state_(static_cast<DomainState<D>&>(context.state)),
@@ -296,9 +296,9 @@ template <class D>
 Result<std::vector<Row<D>>> run_graph(const Graph& graph, std::vector<Row<D>> arguments,
                                       EvalContext& context) {
   const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
-  Frame<D> frame(graph, *plan, context);
-  frame.set_arguments(std::move(arguments));
-  return frame.run();
+  Activation<D> activation(graph, *plan, context);
+  activation.set_arguments(std::move(arguments));
+  return activation.run();
 }
 
 template <class D>
@@ -306,9 +306,9 @@ Result<std::vector<Row<D>>> run_graph(const Graph& graph,
                                       std::span<const std::vector<Tensor>> inputs,
                                       EvalContext& context) {
   const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
-  Frame<D> frame(graph, *plan, context);
-  frame.set_tensors(inputs);
-  return frame.run();
+  Activation<D> activation(graph, *plan, context);
+  activation.set_tensors(inputs);
+  return activation.run();
 }
 
 Status no_field_meaning(Op op) {

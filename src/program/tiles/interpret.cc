@@ -15,14 +15,14 @@ constexpr int64_t kMaxBufferElements = int64_t{1} << 28;
 constexpr uint32_t kNobody = UINT32_MAX;
 
 // What a buffer holds, and who touched it.
-struct Memory {
+struct BufferState {
   std::vector<ScalarNumber> elements;
   std::vector<bool> is_known;
   // Per element, in this phase: the trip of the threads loops that wrote it, and one that read it.
   std::vector<uint32_t> writer, reader;
   Ints dims;
 
-  explicit Memory(Type type)
+  explicit BufferState(Type type)
       : elements(static_cast<size_t>(type.static_elements())),
         is_known(elements.size()),
         writer(elements.size(), kNobody),
@@ -70,7 +70,7 @@ class Interpreter {
  private:
   // ---- Memory ----------------------------------------------------------------------------------
 
-  static void forget(Memory& memory) {
+  static void forget(BufferState& memory) {
     memory.is_known.assign(memory.is_known.size(), false);
     memory.next_phase();
   }
@@ -85,7 +85,7 @@ class Interpreter {
       if (tensor.type() != buffer.type)
         return bad_input("@{} is {}, the tensor {}", buffer.name, buffer.type.to_string(),
                          tensor.type().to_string());
-      Memory& memory = memories_[i];
+      BufferState& memory = memories_[i];
       memory.is_known.assign(memory.is_known.size(), true);
       for (size_t e = 0; e < memory.elements.size(); ++e) {
         const auto at = static_cast<int64_t>(e);
@@ -104,7 +104,7 @@ class Interpreter {
     for (size_t i = 0; i < memories_.size(); ++i) {
       const TileBuffer& buffer = program_.buffers[i];
       if (!is_result(buffer.role)) continue;
-      const Memory& memory = memories_[i];
+      const BufferState& memory = memories_[i];
       if (auto gap = std::ranges::find(memory.is_known, false); gap != memory.is_known.end())
         return bad_input("element {} of @{} is never written", gap - memory.is_known.begin(),
                          buffer.name);
@@ -123,7 +123,7 @@ class Interpreter {
 
   // The element that an access is to; none: a guard does not hold.
   std::optional<size_t> element(const std::vector<IndexExpr>& index,
-                                const std::vector<Guard>& guards, const Memory& memory) const {
+                                const std::vector<Guard>& guards, const BufferState& memory) const {
     for (const Guard& guard : guards) {
       const int64_t value = guard.value.at(indices_);
       if (value < guard.lower.value() || value >= guard.upper.value()) return std::nullopt;
@@ -201,7 +201,7 @@ class Interpreter {
   }
 
   Status execute(const Load& s) {
-    Memory& memory = memories_[s.buffer];
+    BufferState& memory = memories_[s.buffer];
     const std::optional<size_t> at = element(s.index, s.guards, memory);
     if (!at) {
       scalars_[s.result] = scalars_[*s.otherwise];
@@ -221,7 +221,7 @@ class Interpreter {
   }
 
   Status execute(const Store& s) {
-    Memory& memory = memories_[s.buffer];
+    BufferState& memory = memories_[s.buffer];
     const std::optional<size_t> at = element(s.index, s.guards, memory);
     if (!at) return {};
     if (is_contended(s.buffer, memory.writer[*at]) || is_contended(s.buffer, memory.reader[*at]))
@@ -262,7 +262,7 @@ class Interpreter {
 
   const TileProgram& program_;
   const InterpretOptions& options_;
-  std::vector<Memory> memories_;
+  std::vector<BufferState> memories_;
   std::vector<ScalarNumber> scalars_;
   std::vector<int64_t> indices_;
   std::vector<std::optional<BufferId>> output_in_;  // by input: the output that may lie in it

@@ -84,7 +84,7 @@ void map_if(Node& n) {
 
 namespace {
 
-struct Loop {
+struct LoopParts {
   const onnx::GraphProto& body;
   Value trip_count;  // absent: no bound
   Value condition;   // absent: true
@@ -113,7 +113,7 @@ bool keeps_types(const Region& region, const std::vector<Value>& carried) {
 }
 
 // As scan: the number of iterations is a size, and nothing ends the loop before.
-bool loop_as_scan(Node& n, const Loop& loop, Region& region) {
+bool loop_as_scan(Node& n, const LoopParts& loop, Region& region) {
   if (!loop.trip_count || !always_continues(region)) return false;
   if (loop.condition && known_flag(n, loop.condition) != true) return false;
   bool is_known = n.flow().contents().of(loop.trip_count.id()).has_value();
@@ -264,7 +264,7 @@ class WhileCondition {
 // As while: state = counter, condition, limit, carried, captured. Where the condition is the same
 // function of the carried values before the loop and after each iteration, and nothing else ends
 // the loop, the function is the while's, and the state what is carried and captured.
-bool loop_as_while(Node& n, const Loop& loop, Region& region) {
+bool loop_as_while(Node& n, const LoopParts& loop, Region& region) {
   if (loop.stacked > 0) return false;
   Builder& b = n.builder();
   std::vector<Value> kept = loop.initial;
@@ -304,7 +304,7 @@ bool loop_as_while(Node& n, const Loop& loop, Region& region) {
 }
 
 // The types that the carried values have in every iteration: where a size changes, it is unknown.
-SegmentBody import_loop_body(Node& n, const Loop& loop, std::vector<BodyInput>& inputs) {
+SegmentBody import_loop_body(Node& n, const LoopParts& loop, std::vector<BodyInput>& inputs) {
   for (int attempt = 0; attempt <= kMaxRank; ++attempt) {
     SegmentBody body = import_body(n, loop.body, inputs, 1 + loop.initial.size());
     bool is_stable = true;
@@ -333,7 +333,7 @@ Type stacked_type(Node& n, Type piece) {
   return n.take(Type::make(known.dtype(), dims));
 }
 
-void loop_as_segment(Node& n, const Loop& loop) {
+void loop_as_segment(Node& n, const LoopParts& loop) {
   Flow& flow = n.flow();
   if (flow.kind() == Flow::Kind::region) throw NotARegion();
   LoopSegment segment;
@@ -375,7 +375,7 @@ void loop_as_segment(Node& n, const Loop& loop) {
 }  // namespace
 
 void map_loop(Node& n) {
-  Loop loop = {n.graph("body"), {}, {}, {}, 0};
+  LoopParts loop = {n.graph("body"), {}, {}, {}, 0};
   for (size_t i = 2; i < n.inputs(); ++i) loop.initial.push_back(n.in(i));
   size_t carried = loop.initial.size();
   auto inputs = static_cast<size_t>(loop.body.input_size());
