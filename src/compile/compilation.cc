@@ -6,7 +6,6 @@
 #include "cost/analytic.h"
 #include "plan/random_plan.h"
 #include "program/lower/lower.h"
-#include "rewrite/prepare.h"
 
 namespace hone {
 
@@ -49,7 +48,7 @@ Result<const T*> Compilation::at(Stage stage, std::optional<T>& slot, const Make
 }
 
 Result<const Graph*> Compilation::graph() {
-  return at(Stage::graph, graph_, [&] { return prepare(given_); });
+  return at(Stage::graph, graph_, [&] { return prepare(given_, options_.prepare); });
 }
 
 Status Compilation::check_given_plan() const {

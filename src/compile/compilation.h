@@ -11,6 +11,7 @@
 #include "cost/cost.h"
 #include "plan/plan.h"
 #include "program/program.h"
+#include "rewrite/prepare.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
 
@@ -27,6 +28,7 @@ std::string_view name(Stage stage);
 struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
+  PrepareOptions prepare = {};
   Plan plan = {};               // what is decided already
   std::string plan_place = {};  // in a file; errors name it
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.

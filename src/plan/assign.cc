@@ -3,21 +3,25 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "rewrite/prepare.h"
 
 namespace hone {
 namespace {
 
 class Assignment {
  public:
-  Assignment(std::span<const PlacedPlan> plans, std::span<const Graph* const> graphs)
-      : plans_(plans), graphs_(graphs), hashes_(graphs.size()), of_graph_(graphs.size()) {}
+  Assignment(std::span<const PlacedPlan> plans, std::span<const Graph* const> graphs,
+             const PrepareOptions& prepared)
+      : plans_(plans),
+        graphs_(graphs),
+        prepared_(prepared),
+        hashes_(graphs.size()),
+        of_graph_(graphs.size()) {}
 
   Result<std::vector<const PlacedPlan*>> run() {
     const auto says_hash = [](const PlacedPlan& one) { return one.plan.graph_hash != 0; };
     if (std::ranges::any_of(plans_, says_hash))
       for (size_t i = 0; i < graphs_.size(); ++i)
-        hashes_[i] = hash_without_weights(HONE_TRY(prepare(*graphs_[i])));
+        hashes_[i] = hash_without_weights(HONE_TRY(prepare(*graphs_[i], prepared_)));
     std::vector<bool> is_done(plans_.size());
     // Graphs may share a hash, a name, or both: what fits best is found first.
     for (const Fit fit : {Fit::both, Fit::hash, Fit::name})
@@ -72,6 +76,7 @@ class Assignment {
 
   const std::span<const PlacedPlan> plans_;
   const std::span<const Graph* const> graphs_;
+  const PrepareOptions& prepared_;
   std::vector<uint64_t> hashes_;  // by graph, if a plan says one
   std::vector<const PlacedPlan*> of_graph_;
 };
@@ -79,10 +84,11 @@ class Assignment {
 }  // namespace
 
 Result<std::vector<const PlacedPlan*>> assign_plans(std::span<const PlacedPlan> plans,
-                                                    std::span<const Graph* const> graphs) {
-  if (plans.size() != 1 || graphs.size() != 1) return Assignment(plans, graphs).run();
+                                                    std::span<const Graph* const> graphs,
+                                                    const PrepareOptions& prepared) {
+  if (plans.size() != 1 || graphs.size() != 1) return Assignment(plans, graphs, prepared).run();
   if (plans[0].plan.graph_hash != 0) {
-    Status good = check_graph(plans[0].plan, HONE_TRY(prepare(*graphs[0])));
+    Status good = check_graph(plans[0].plan, HONE_TRY(prepare(*graphs[0], prepared)));
     if (!good.ok()) return std::move(good).error().within(plans[0].place);
   }
   return std::vector<const PlacedPlan*>{&plans[0]};

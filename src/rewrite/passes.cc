@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 constexpr Pass kPasses[] = {
-#define HONE_PASS(function, name, promise) {name, promise, &function},
+#define HONE_PASS(function, name, use, promise) {name, PassUse::use, promise, &function},
 #include "rewrite/passes.def"
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -14,11 +15,19 @@
 
 namespace hone {
 
-#define HONE_PASS(function, name, promise) Result<Graph> function(const Graph& graph);
+#define HONE_PASS(function, name, use, promise) Result<Graph> function(const Graph& graph);
 #include "rewrite/passes.def"
+
+// Who runs a pass.
+enum class PassUse : uint8_t {
+  required,  // prepare(), always
+  optional,  // prepare(), unless it is told to leave the pass out
+  request,   // those who ask for it by name: `hone opt`, importers and exporters
+};
 
 struct Pass {
   std::string_view name;
+  PassUse use;
   std::string_view promise;
   Result<Graph> (*run)(const Graph&);
 };

@@ -1,8 +1,29 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "ir/graph.h"
+#include "rewrite/passes.h"
 
 namespace hone {
+
+// The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
+// after its readers.
+inline constexpr std::string_view kPreparation[] = {"widen",   "expand", "fold",  "sink",
+                                                    "fold",    "splats", "cse",   "names",
+                                                    "unshare", "names",  "donate"};
+
+struct PrepareOptions {
+  std::vector<std::string> without = {};  // optional passes; plans are then for another graph
+  // Graphs are verified in debug builds alone: it takes as long as preparing them.
+#ifdef NDEBUG
+  PassOptions passes = {.verify_each = false};
+#else
+  PassOptions passes = {.verify_each = true};
+#endif
+};
 
 // The graph that plans are for: composites spelled out (those of 16-bit reals in f32), constants
 // folded, those that a region is always given in the region, nothing dead, nothing twice, and every
@@ -11,6 +32,9 @@ namespace hone {
 // constants of equal elements are broadcasts of one element, which kernels have in their code. Each
 // reader of a broadcast has its own. Bodies of loops may store each new state where the old one is.
 // Preparing twice changes nothing but names of such elements.
-Result<Graph> prepare(const Graph& graph);
+Result<Graph> prepare(const Graph& graph, const PrepareOptions& options = {});
+
+// Of the passes, those that are optional can be left out; an error lists them.
+Status check_can_leave_out(std::string_view pass);
 
 }  // namespace hone

@@ -124,6 +124,23 @@ TEST(Prepare, EqualElementsAreOneElementInTheCode) {
 )");
 }
 
+// What is computed may differ as far as 16-bit reals allow it.
+void expect_same_meaning(const Graph& a, const Graph& b, uint64_t seed) {
+  const std::vector<Tensor> inputs = random_graph_inputs(a, seed);
+  const Result<std::vector<Tensor>> want = evaluate(a, inputs), got = evaluate(b, inputs);
+  if (!want.ok()) return;
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  for (size_t i = 0; i < want->size(); ++i) {
+    if (!is_real((*want)[i].dtype())) {
+      EXPECT_TRUE((*want)[i].same_bytes((*got)[i]));
+      continue;
+    }
+    for (int64_t e = 0; e < (*want)[i].elements(); ++e)
+      ASSERT_NEAR((*want)[i].real_at(e), (*got)[i].real_at(e),
+                  0.02 * (1 + std::abs((*want)[i].real_at(e))));
+  }
+}
+
 TEST(Prepare, TwiceIsOnceAndTheMeaningStays) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
@@ -136,20 +153,53 @@ TEST(Prepare, TwiceIsOnceAndTheMeaningStays) {
     EXPECT_EQ(structural_hash(twice), structural_hash(*once));
     expect_same_names(twice, *once);
     if (!graph.is_static()) continue;
-    const std::vector<Tensor> inputs = random_graph_inputs(graph, seed);
-    const Result<std::vector<Tensor>> a = evaluate(graph, inputs), c = evaluate(*once, inputs);
-    if (!a.ok()) continue;
-    ASSERT_TRUE(c.ok()) << c.error().to_string();
-    for (size_t i = 0; i < a->size(); ++i) {
-      if (!is_real((*a)[i].dtype())) {
-        EXPECT_TRUE((*a)[i].same_bytes((*c)[i]));
-        continue;
-      }
-      for (int64_t e = 0; e < (*a)[i].elements(); ++e)
-        ASSERT_NEAR((*a)[i].real_at(e), (*c)[i].real_at(e),
-                    0.02 * (1 + std::abs((*a)[i].real_at(e))));
+    expect_same_meaning(graph, *once, seed);
+  }
+}
+
+TEST(Prepare, IsAListOfPassesThatCanBeWatched) {
+  std::vector<std::string> seen;
+  PrepareOptions options;
+  options.passes.observer = [&](const PassReport& report, const Graph& after) {
+    seen.emplace_back(report.name);
+    EXPECT_EQ(report.nodes_after, after.node_count());
+  };
+  const Graph graph = random_graph({.seed = 3});
+  EXPECT_EQ(print(prepare(graph, options).value()), print(prepare(graph).value()));
+  EXPECT_EQ(seen, std::vector<std::string>(std::begin(kPreparation), std::end(kPreparation)));
+}
+
+TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
+  std::vector<std::vector<std::string>> choices = {{}};
+  for (const Pass& pass : all_passes()) {
+    if (pass.use != PassUse::optional) continue;
+    choices.push_back({std::string(pass.name)});
+    choices[0].emplace_back(pass.name);
+  }
+  ASSERT_EQ(choices.size(), 7U);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = random_graph({.seed = seed});
+    for (const std::vector<std::string>& without : choices) {
+      SCOPED_TRACE(testing::Message() << seed << " " << testing::PrintToString(without));
+      const Graph left = prepare(graph, {.without = without, .passes = {}}).value();
+      expect_all_named(left);
+      expect_same_meaning(graph, left, seed);
     }
   }
+}
+
+TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
+  const std::string list =
+      "\nhint: the passes that can be left out are fold, sink, splats, cse, unshare, donate";
+  EXPECT_EQ(check_can_leave_out("flod").error().to_string(),
+            "error: there is no pass 'flod'" + list);
+  EXPECT_EQ(check_can_leave_out("expand").error().to_string(),
+            "error: the pass 'expand' is required: plans are for graphs that it made" + list);
+  EXPECT_EQ(check_can_leave_out("raise").error().to_string(),
+            "error: the pass 'raise' is none of those that prepare a graph" + list);
+  EXPECT_TRUE(check_can_leave_out("cse").ok());
+  EXPECT_EQ(prepare(random_graph({}), {.without = {"names"}, .passes = {}}).error().code(),
+            ErrorCode::usage);
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "ir/graph_copy.h"
+#include "rewrite/passes.h"
+
+namespace hone {
+namespace {
+
+constexpr int kMaxRepeated = 4;  // nodes of a chain
+
+// Gives each reader of broadcasts and iotas nodes of its own: kernels then compute them where they
+// are read, and nothing is written to memory.
+class Unsharing {
+ public:
+  explicit Unsharing(const Graph& graph)
+      : graph_(graph), copy_(graph), is_read_(graph.value_count()) {}
+
+  Result<Graph> run() {
+    for (NodeId n : graph_.nodes()) {
+      for (ValueId v : graph_.operands(n)) HONE_TRY(repeat(v));
+      HONE_TRY(
+          copy_.node(n, graph_.op(n), HONE_TRY(transform_regions(graph_, n, unshare_sources))));
+      for (ValueId v : graph_.operands(n))
+        if (!v.is_none()) is_read_[v.index] = true;
+      for (; !replaced_.empty(); replaced_.pop_back())
+        copy_.replace(replaced_.back().first, replaced_.back().second);
+    }
+    return copy_.finish();
+  }
+
+ private:
+  // Lets another node stand for a value that has been read, for the reader at hand.
+  Status repeat(ValueId v, int depth = 0) {
+    const auto is_replaced = [&](const auto& entry) { return entry.first == v; };
+    if (v.is_none() || !is_read_[v.index] || depth == kMaxRepeated) return {};
+    if (std::ranges::any_of(replaced_, is_replaced)) return {};
+    const NodeId n = graph_.producer(v);
+    if (graph_.opcode(n) != Opcode::broadcast && graph_.opcode(n) != Opcode::iota) return {};
+    for (ValueId operand : graph_.operands(n)) HONE_TRY(repeat(operand, depth + 1));
+    const NodeId again = HONE_TRY(copy_.target().append(graph_.op(n), copy_(graph_.operands(n))));
+    replaced_.emplace_back(v, copy_(v));
+    copy_.replace(v, copy_.target().result(again));
+    copy_.target().set_name(copy_.target().result(again), "");
+    return {};
+  }
+
+  const Graph& graph_;
+  GraphCopy copy_;
+  std::vector<bool> is_read_;                          // by value, by a node before the one at hand
+  std::vector<std::pair<ValueId, ValueId>> replaced_;  // and what stood for them
+};
+
+}  // namespace
+
+Result<Graph> unshare_sources(const Graph& graph) { return Unsharing(graph).run(); }
+
+}  // namespace hone
