@@ -1,7 +1,8 @@
 #include "cli/arguments.h"
 
+#include "base/checked_text.h"
 #include "base/text.h"
-#include "cli/echo.h"
+#include "session/echo.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +13,7 @@ namespace {
 Status check_value(std::string_view shown, Take take, std::string_view words, int64_t low,
                    int64_t high, std::string_view text) {
   if (take == Take::integer) {
-    const Result<int64_t> number = parse_int(text);
-    if (!number.ok())
-      return usage_error("{}: '{}' is not an integer in {}..{}", shown, excerpt(text), low, high);
-    if (*number < low || *number > high) {
-      return high == INT64_MAX ? usage_error("{}: {} is less than {}", shown, *number, low)
-                               : usage_error("{}: {} is outside {}..{}", shown, *number, low, high);
-    }
+    HONE_TRY(parse_int_in(shown, text, low, high));
   } else if (take == Take::real) {
     const Result<double> number = parse_double(text);
     if (!number.ok() || !std::isfinite(*number) || *number < 0)
@@ -26,11 +21,7 @@ Status check_value(std::string_view shown, Take take, std::string_view words, in
   } else if (text.empty() && take != Take::text) {
     return usage_error("{}: the value is empty", shown);
   } else if (take == Take::word) {
-    const std::vector<std::string_view> allowed = split(words, '|');
-    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-      return usage_error("{}: '{}' is not one of {}", shown, excerpt(text), join(allowed, ", "))
-          .with_hint(did_you_mean(text, allowed));
-    }
+    HONE_TRY(check_word(shown, text, words));
   }
   return {};
 }

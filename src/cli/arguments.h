@@ -29,7 +29,7 @@ class Arguments {
 // `help COMMAND`, --version into `version`.
 Result<Arguments> parse_arguments(std::span<const std::string> words);
 
-// Whether the text is a value of the option; used where options appear in other forms too.
+// Whether the text is a value of the option.
 Status check_value(const Option& option, std::string_view text);
 
 }  // namespace hone::cli

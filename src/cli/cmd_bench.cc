@@ -2,10 +2,11 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "cli/timing.h"
 #include "report/profile.h"
+#include "session/timing.h"
 
 #include <algorithm>
 #include <optional>
@@ -60,11 +61,9 @@ struct Request {
 // One graph for one set of sizes, run by its executable.
 Status bench_donating(const Model& model, const RunInputs& inputs, const NativeOptions& options,
                       const Request& request, Console& console) {
-  const std::unique_ptr<Progress> progress = console.progress();
   const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
-  CompileOptions compile = HONE_TRY(compile_options(graph, model, inputs.bindings, options));
-  compile.progress = progress.get();
-  compile.cancel = &console.cancel();
+  CompileOptions compile =
+      HONE_TRY(compile_options(graph, model, inputs.bindings, options, console.face()));
   compile.memory_limit = inputs.memory_left;
   Compilation compilation(graph, options.target, compile);
   std::optional<Caller> caller;
@@ -95,18 +94,17 @@ Status bench_donating(const Model& model, const RunInputs& inputs, const NativeO
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(options.target));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
+  HONE_TRY(check_runs_here(options.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Request request = {arguments.real("seconds"), arguments.given("profile")};
   const bool donates = arguments.given("donate");
   if (donates && single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "--donate");
   const RunInputs inputs = HONE_TRY(
-      resolve_inputs(face_of(source.model), source.open, arguments, Engine::native, console));
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::native, console));
   if (donates) return bench_donating(source.model, inputs, options, request, console);
 
-  NativeModel model = HONE_TRY(native_model(source.model, inputs, options, console));
+  NativeModel model = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
   if (request.is_profiled) model.engine().keep_code();
   auto run = [&]() -> Status {
     HONE_TRY(model.run(inputs.tensors));

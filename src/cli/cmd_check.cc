@@ -3,13 +3,13 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/evaluation.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "oracle/accuracy.h"
 #include "oracle/compare.h"
+#include "session/evaluation.h"
 
 #include <algorithm>
 
@@ -28,7 +28,8 @@ Result<std::vector<Evaluated>> evaluate_all(const Model& model, const RunInputs&
   std::vector<Evaluated> all;
   for (std::string_view numerics : split(kNumericsNames, '|')) {
     const EvalOptions options = {.numerics = numerics_of(numerics), .real_outputs_as_f64 = true};
-    all.push_back({std::string(numerics), HONE_TRY(evaluate_on(model, inputs, options, console))});
+    all.push_back({std::string(numerics),
+                   HONE_TRY(evaluate_on(model, inputs, options, console.face()))});
   }
   return all;
 }
@@ -99,20 +100,20 @@ Status compare_all(std::span<const std::string> names, std::span<const Evaluated
 
 Status cmd_check(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(options.target));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const std::vector<std::string> names = names_of_outputs(source.model);
+  HONE_TRY(check_runs_here(options.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const std::vector<std::string> names = output_names(source.model);
   HONE_TRY(check_tolerance_options(arguments));
   std::vector<Expected> expected;
   if (arguments.given("expect")) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
   const RunInputs inputs = HONE_TRY(
-      resolve_inputs(face_of(source.model), source.open, arguments, Engine::reference, console));
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
 
   std::vector<Evaluated> all = HONE_TRY(evaluate_all(source.model, inputs, console));
-  const Evaluated native = {"native", HONE_TRY(run_native(source.model, inputs, options, console))};
+  const Evaluated native = {"native",
+                            HONE_TRY(run_native(source.model, inputs, options, console.face()))};
   int inaccurate = 0;
   console.write(HONE_TRY(distance_table(names, all, native, inaccurate)));
   if (!expected.empty()) {

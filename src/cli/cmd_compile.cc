@@ -6,8 +6,9 @@
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
-#include "cli/stages.h"
 #include "ir/summary.h"
+#include "report/pass_times.h"
+#include "session/stages.h"
 
 #include <filesystem>
 #include <span>
@@ -115,7 +116,7 @@ Result<std::string> summary(Compilation& compilation, const Target& target, Stag
 
 // Numbers for all that is open.
 std::string open_sizes_hint(const Graph& graph) {
-  return dim_options(smallest_bindings(graph, {}));
+  return size_text(smallest_bindings(graph, {}), Console::labels());
 }
 
 // How far a graph can be taken: memory is laid out for sizes that are numbers.
@@ -135,11 +136,14 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
                                 const PlacedPlan* plan, const Request& request,
                                 const fs::path& folder, Console& console) {
   std::vector<StageTime> times;
-  const std::unique_ptr<Progress> progress = console.progress();
-  CompileOptions compile = compile_options(options, plan);
-  compile.progress = progress.get();
-  compile.cancel = &console.cancel();
+  const Face face = console.face();
+  CompileOptions compile = compile_options(options, plan, face);
   compile.observer = noting(times);
+  std::vector<PassReport> passes;
+  if (request.wants_times)
+    compile.prepare.passes.observer = [&](const PassReport& pass, const Graph&) {
+      passes.push_back(pass);
+    };
   Compilation compilation(graph, options.target, compile);
 
   std::string text;
@@ -150,9 +154,11 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
         summary(compilation, options.target, HONE_TRY(last_stage(graph, request, console))));
   else
     text = HONE_TRY(emitted(compilation, options.target, request.form, console));
-  if (request.wants_times)
+  if (request.wants_times) {
+    console.say(pass_times(passes));
     for (const StageTime& time : times)
       console.note("{:8} {}", name(time.stage), format_seconds(time.seconds));
+  }
   HONE_TRY(console.cancel().check());
   return text;
 }
@@ -187,14 +193,14 @@ Result<std::string> compile_segments(const Model& model, std::span<const PlacedP
 Status cmd_compile(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Bindings sizes = HONE_TRY(size_bindings(face_of(source.model), source.open, console));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Bindings sizes =
+      HONE_TRY(size_bindings(signature_of(source.model), source.open, console.face()));
 
   const Model model = HONE_TRY(with_sizes(source.model, sizes));
   const std::vector<const Graph*> graphs = graphs_of(model);
   const std::vector<const PlacedPlan*> plans =
-      HONE_TRY(plans_of(graphs, source.model, sizes, options));
+      HONE_TRY(plans_of(graphs, source.model, sizes, options, Console::labels()));
 
   std::string text;
   if (single_graph(source.model) != nullptr) {

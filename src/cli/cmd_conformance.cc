@@ -11,14 +11,14 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/arguments.h"
-#include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/echo.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "oracle/case_process.h"
 #include "oracle/conformance.h"
 #include "report/conformance_text.h"
+#include "session/echo.h"
 
 namespace hone::cli {
 namespace {
@@ -88,7 +88,7 @@ class Runner {
     std::vector<std::string> words = {"conformance-case"};
     words.insert(words.end(), options_.begin(), options_.end());
     words.insert(words.end(), {"--", one.folder.string()});
-    const Result<ProcessResult> process = run_process("/proc/self/exe", words, limits_, &cancel_);
+    const Result<ProcessResult> process = run_process(kThisProgram, words, limits_, &cancel_);
     if (!process.ok()) return crash(process.error().what());
     CaseOutcome outcome = outcome_of(*process);
     outcome.seconds = process->seconds;

@@ -2,7 +2,6 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
 
@@ -28,10 +27,10 @@ Status cmd_convert(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output");
   HONE_TRY(check_target(path));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Bindings bindings = HONE_TRY(size_bindings(face_of(source.model), source.open, console));
-  return save_source(HONE_TRY(specialize(source.model, bindings)), path, console, onnx);
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Bindings bindings =
+      HONE_TRY(size_bindings(signature_of(source.model), source.open, console.face()));
+  return write_model(HONE_TRY(specialize(source.model, bindings)), path, console, onnx);
 }
 
 }  // namespace hone::cli

@@ -4,15 +4,15 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/evaluation.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
-#include "cli/stages.h"
-#include "cli/timing.h"
 #include "ir/summary.h"
 #include "oracle/accuracy.h"
 #include "report/summary_text.h"
+#include "session/evaluation.h"
+#include "session/stages.h"
+#include "session/timing.h"
 #include "zoo/inputs.h"
 
 #include <functional>
@@ -64,13 +64,14 @@ Result<std::string> accuracy_table(const Model& model, const RunInputs& inputs,
                                    std::span<const Tensor> outputs, Console& console,
                                    bool& is_good) {
   const auto reference = [&](Numerics numerics) {
-    return evaluate_on(model, inputs, {.numerics = numerics, .real_outputs_as_f64 = true}, console);
+    return evaluate_on(model, inputs, {.numerics = numerics, .real_outputs_as_f64 = true},
+                       console.face());
   };
   const std::vector<Tensor> wide = HONE_TRY(reference(Numerics::wide));
   const std::vector<Tensor> fp32 = HONE_TRY(reference(Numerics::fp32));
   std::vector<Tensor> rounded;  // most models need it not
   TextTable table("llrrl", {"output", "type", "error", "allowed", ""});
-  const std::vector<std::string> names = names_of_outputs(model);
+  const std::vector<std::string> names = output_names(model);
   for (size_t i = 0; i < outputs.size(); ++i) {
     AccuracyRun run = {outputs[i], wide[i], fp32[i]};
     Accuracy result = HONE_TRY(accuracy({&run, 1}));
@@ -99,8 +100,9 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
                             const NativeOptions& native, std::string_view title, Console& console) {
   const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
   std::vector<StageTime> times;
-  CompileOptions options = HONE_TRY(compile_options(graph, model, inputs.bindings, native));
-  options.cancel = &console.cancel();
+  CompileOptions options =
+      HONE_TRY(compile_options(graph, model, inputs.bindings, native, console.face()));
+  options.progress = nullptr;  // the table of stages tells it
   options.memory_limit = inputs.memory_left;
   options.observer = noting(times);
   Compilation compilation(graph, native.target, options);
@@ -118,8 +120,8 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
                                Console& console) {
   const auto times = std::make_shared<std::vector<StageTime>>();
   const auto note = [times](Stage stage, double seconds) { times->push_back({stage, seconds}); };
-  const auto native =
-      std::make_shared<NativeModel>( HONE_TRY(native_model(model, inputs, options, console, note)));
+  const auto native = std::make_shared<NativeModel>(
+      HONE_TRY(NativeModel::make(model, inputs, options, console.face(), note)));
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
   console.print("{}\n\n{}\n", title, HONE_TRY(model_text(sized)));
   const auto run = [native, &inputs] { return native->run(inputs.tensors); };
@@ -136,15 +138,17 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const std::string name = is_given ? arguments.text("MODEL") : std::string(kModel);
   // Times are those of the work, unless a cache is asked for.
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
-  HONE_TRY(check_runs_here(native.target));
-  const Source source = HONE_TRY(load_model_source(name, sizes_of(arguments), console));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(name, arguments, console));
   const Model& model = source.model;
-  const Graph face = face_of(model);
+  const Graph signature = signature_of(model);
+  const Face face = console.face();
   RunInputs inputs;
-  inputs.chosen = HONE_TRY(size_bindings(face, source.open, console));
-  inputs.bindings = HONE_TRY(all_size_bindings(face, source.open, console));
-  inputs.memory_left = HONE_TRY(memory_left(face, inputs.bindings, Engine::reference));
-  inputs.tensors = HONE_TRY(random_inputs(face, 0, inputs.bindings));
+  inputs.chosen = HONE_TRY(size_bindings(signature, source.open, face));
+  inputs.bindings = HONE_TRY(all_size_bindings(signature, source.open, face));
+  inputs.memory_left =
+      HONE_TRY(memory_left(signature, inputs.bindings, Engine::reference, face.labels));
+  inputs.tensors = HONE_TRY(random_inputs(signature, 0, inputs.bindings));
 
   const std::string title =
       fmt::format("hone {}: {}", HONE_VERSION, console.styled(Style::bold, name));

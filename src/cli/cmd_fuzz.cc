@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/arguments.h"
-#include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "oracle/case_process.h"
 #include "oracle/decision_counts.h"
 #include "oracle/differential.h"
 #include "oracle/reduce.h"
@@ -99,7 +99,7 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
                                             "--isa",
                                             std::string(name(highest_isa(arguments)))};
     const ProcessResult process =
-        HONE_TRY(run_process("/proc/self/exe", words, limits, &console.cancel()));
+        HONE_TRY(run_process(kThisProgram, words, limits, &console.cancel()));
     std::lock_guard lock(mutex);
     const size_t known = tally.failures.size();
     ChildReport report(tally);
@@ -156,7 +156,8 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
   HONE_TRY(write_file_atomic(path(""), print(one)));
   console.note("wrote {}", path(""));
   if (arguments.given("no-reduce")) return {};
-  const CaseProcess process(arguments.real("time-limit"), console.cancel());
+  const CaseProcess process({kThisProgram, {"reduce-case"}}, arguments.real("time-limit"),
+                            console.cancel());
   const DifferentialCase reduced =
       reduce(one, failure.verdict, host,
              [&](const DifferentialCase& smaller) { return process.verdict(smaller); });

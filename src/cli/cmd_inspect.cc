@@ -4,22 +4,22 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
 #include "ir/summary.h"
 #include "report/dot.h"
 #include "report/summary_text.h"
+#include "session/echo.h"
 
 namespace hone::cli {
 
 Status cmd_inspect(const Arguments& arguments, Console& console) {
   const std::string drawing = arguments.text("dot");
   if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Model& model = source.model;
-  const Bindings bindings = HONE_TRY(size_bindings(face_of(model), source.open, console));
+  const Bindings bindings =
+      HONE_TRY(size_bindings(signature_of(model), source.open, console.face()));
   const bool json = arguments.text("format") == "json";
   if (single_graph(model) == nullptr) {
     if (arguments.given("dot")) return no_single_graph(model, "--dot");

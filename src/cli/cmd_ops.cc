@@ -3,10 +3,10 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/echo.h"
 #include "cli/onnx_text.h"
 #include "cli/op_text.h"
 #include "ir/op_def.h"
+#include "session/echo.h"
 
 namespace hone::cli {
 

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/source.h"
 #include "ir/text.h"
+#include "report/pass_times.h"
 #include "rewrite/passes.h"
 
 namespace hone::cli {
@@ -16,18 +17,6 @@ Status list_passes(Console& console) {
     table.add_row({std::string(pass.name), std::string(pass.promise)});
   console.write(table.to_string());
   return {};
-}
-
-void print_times(std::span<const PassReport> reports, Console& console) {
-  TextTable table("lrrr", {"pass", "time", "nodes before", "after"});
-  double total = 0;
-  for (const PassReport& report : reports) {
-    table.add_row({std::string(report.name), format_seconds(report.seconds),
-                   std::to_string(report.nodes_before), std::to_string(report.nodes_after)});
-    total += report.seconds;
-  }
-  table.add_row({"total", format_seconds(total), "", ""});
-  console.say(trim(table.to_string()));
 }
 
 }  // namespace
@@ -42,7 +31,7 @@ Status cmd_opt(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output");
   if (path != "-") HONE_TRY(check_writable(path));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
-  const Graph graph = HONE_TRY(load_source(arguments.text("MODEL"), console));
+  const Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
 
   std::vector<PassReport> reports;
   PassOptions options;
@@ -56,8 +45,8 @@ Status cmd_opt(const Arguments& arguments, Console& console) {
   const Status good = verify(result);
   HONE_CHECK(good.ok(), "the passes {} broke the graph: {}", join(arguments.list("pass"), ","),
              good.error().to_string());
-  if (arguments.given("time-passes")) print_times(reports, console);
-  return save_graph(result, path, console, onnx);
+  if (arguments.given("time-passes")) console.say(pass_times(reports));
+  return write_model(model_of(result), path, console, onnx);
 }
 
 }  // namespace hone::cli

@@ -1,12 +1,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "cli/case_process.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "ir/reference/evaluate_model.h"
+#include "oracle/case_process.h"
 #include "oracle/reduce.h"
 #include "rewrite/prepare.h"
 
@@ -96,7 +97,7 @@ Result<std::optional<Judged>> failing_segment(const Model& model, const RunInput
   Model bound = HONE_TRY(with_sizes(model, inputs.bindings));
   const std::vector<const Graph*> graphs = graphs_of(bound);
   const std::vector<const PlacedPlan*> plans =
-      HONE_TRY(plans_of(graphs, model, inputs.bindings, native));
+      HONE_TRY(plans_of(graphs, model, inputs.bindings, native, Console::labels()));
   const auto judge = std::make_shared<SegmentJudge>(native, process, console);
   for (size_t i = 0; i < graphs.size(); ++i) judge->set_plan(graphs[i], plans[i]);
   const Result<std::vector<Tensor>> outputs =
@@ -128,14 +129,14 @@ Result<std::optional<Judged>> failing_model(const Arguments& arguments, const Ta
                                             const CaseProcess& process, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
   HONE_TRY(check_has(native.target.isa, host));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("CASE"), sizes_of(arguments), console));
+  const Source source = HONE_TRY(given_source(arguments.text("CASE"), arguments, console));
   RunInputs inputs = HONE_TRY(
-      resolve_inputs(face_of(source.model), source.open, arguments, Engine::reference, console));
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
   const Graph* graph = single_graph(source.model);
   if (graph == nullptr) return failing_segment(source.model, inputs, native, process, console);
   Graph sized = HONE_TRY(specialize(*graph, inputs.bindings));
-  Plan plan = HONE_TRY(compile_options(sized, source.model, inputs.bindings, native)).plan;
+  Plan plan =
+      HONE_TRY(compile_options(sized, source.model, inputs.bindings, native, console.face())).plan;
   plan.graph_hash = 0;  // fits; the case's text spells weights out, which have other hashes then
   return judged({.graph = std::move(sized),
                  .inputs = std::move(inputs.tensors),
@@ -170,7 +171,8 @@ Status check_given_plan(const DifferentialCase& one, const Target& host, const s
 
 Status cmd_reduce(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
-  const CaseProcess process(arguments.real("time-limit"), console.cancel());
+  const CaseProcess process({kThisProgram, {"reduce-case"}}, arguments.real("time-limit"),
+                            console.cancel());
   const std::optional<Judged> found = HONE_TRY(failing_case(arguments, host, process, console));
   if (!found) return {};
   const auto& [one, before] = *found;

@@ -2,11 +2,11 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/evaluation.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "session/evaluation.h"
 
 #include <chrono>
 
@@ -22,10 +22,8 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     native = HONE_TRY(native_options(arguments, console));
   else
     HONE_TRY(refuse_native_options(arguments));
-  const Source source =
-      HONE_TRY(load_model_source(arguments.text("MODEL"), sizes_of(arguments), console));
-  const Graph face = face_of(source.model);
-  const std::vector<std::string> names = names_of_outputs(source.model);
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const std::vector<std::string> names = output_names(source.model);
 
   // All that can be wrong with the command line is found before the work.
   if (arguments.given("output"))
@@ -36,14 +34,16 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
   const Engine engine = is_native ? Engine::native : Engine::reference;
-  const RunInputs inputs = HONE_TRY(resolve_inputs(face, source.open, arguments, engine, console));
+  const RunInputs inputs =
+      HONE_TRY(given_inputs(signature_of(source.model), source.open, arguments, engine, console));
 
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Tensor> outputs =
-      is_native ? HONE_TRY(run_native(source.model, inputs, native, console))
-                : HONE_TRY(evaluate_on(source.model, inputs,
-                                       {.numerics = numerics_of(arguments.text("numerics"))},
-                                       console));
+      is_native
+          ? HONE_TRY(run_native(source.model, inputs, native, console.face()))
+          : HONE_TRY(evaluate_on(source.model, inputs,
+                                 {.numerics = numerics_of(arguments.text("numerics"))},
+                                 console.face()));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
 
   console.write(outputs_table(names, outputs));

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/source.h"
 #include "ir/summary.h"
+#include "zoo/spec.h"
 
 namespace hone::cli {
 
@@ -32,12 +33,12 @@ Status cmd_zoo_export(const Arguments& arguments, Console& console) {
       arguments.given("output") ? arguments.text("output") : fmt::format("{}.hone", name);
   if (path != "-") HONE_TRY(check_writable(path));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
-  const ZooOptions options =
-      zoo_options_from([&](std::string_view option) -> std::optional<std::string> {
-        return arguments.given(option) ? std::optional(arguments.text(option)) : std::nullopt;
-      });
-  const Graph graph = HONE_TRY(build_from_zoo(name, options));
-  return save_graph(graph, path, console, onnx);
+  ZooOptions options;
+  for (const ZooOption& option : kZooOptions)
+    if (arguments.given(option.name))
+      HONE_TRY(set_option(options, option, fmt::format("--{}", option.name),
+                          arguments.text(option.name)));
+  return write_model(model_of(HONE_TRY(build_zoo_model(name, options))), path, console, onnx);
 }
 
 }  // namespace hone::cli

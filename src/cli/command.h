@@ -85,7 +85,6 @@ struct Command {
 // The first row is `hone` without a command. Those that hone alone calls are not among them.
 std::span<const Command> commands();
 std::span<const Option> common_options();  // that every command takes
-std::span<const Option> zoo_options();     // of a zoo model; `zoo export` takes them
 
 const Command* find_command(std::string_view name);
 // Hone alone calls it, in child processes; it wants to know the signal that ends one.

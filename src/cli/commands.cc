@@ -2,15 +2,15 @@
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/echo.h"
-#include "cli/evaluation.h"
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_tests.h"
 #include "ir/op.h"
 #include "rewrite/passes.h"
-#include "zoo/zoo.h"
+#include "session/echo.h"
+#include "session/evaluation.h"
+#include "zoo/spec.h"
 
 #include <algorithm>
 
@@ -41,46 +41,7 @@ constexpr Option kCommon[] = {
 constexpr Positional kZooName[] = {
     {.name = "NAME", .take = Take::zoo_name, .doc = "a model of 'hone zoo list'"}};
 
-// Those of the model first; zoo_options() leaves those of the file off.
-constexpr Option kZooExport[] = {
-    {.name = "seed",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "seed of the weights",
-     .fallback = "0"},
-    {.name = "size",
-     .take = Take::word,
-     .value = "SIZE",
-     .doc = "full: as published; tiny: the same structure in small",
-     .fallback = "full",
-     .words = "tiny|full"},
-    {.name = "batch",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "batch size",
-     .low = 1,
-     .high = 65536},
-    {.name = "length",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "length of sequences",
-     .low = 1,
-     .high = 65536},
-    {.name = "image",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "height and width of images",
-     .low = 1,
-     .high = 16384},
-    {.name = "depth",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "layers; in networks of stages, blocks of every stage",
-     .low = 1,
-     .high = 4096},
-    {.name = "symbolic-batch", .doc = "leave the batch size open, as the symbol N"},
-    {.name = "symbolic-length", .doc = "leave the length of sequences open, as the symbol T"},
-    {.name = "unroll", .doc = "write recurrent cells out, step by step"},
+constexpr Option kZooFile[] = {
     {.name = "output",
      .letter = 'o',
      .take = Take::file,
@@ -91,7 +52,28 @@ constexpr Option kZooExport[] = {
     kPrimitives,
     kExternalData,
 };
-constexpr size_t kZooFileOptions = 4;  // the last ones, from "output" on
+
+// Those of the model first.
+constexpr auto kZooExport = [] {
+  std::array<Option, std::size(kZooOptions) + std::size(kZooFile)> all;
+  size_t next = 0;
+  for (const ZooOption& one : kZooOptions) {
+    const bool is_flag = one.kind == ZooOption::Kind::flag;
+    const bool is_word = one.kind == ZooOption::Kind::word;
+    all[next++] = {.name = one.name,
+                   .take = is_flag   ? Take::nothing
+                           : is_word ? Take::word
+                                     : Take::integer,
+                   .value = is_flag ? "" : one.value,
+                   .doc = one.doc,
+                   .fallback = one.fallback,
+                   .words = one.words,
+                   .low = one.low,
+                   .high = one.high};
+  }
+  for (const Option& one : kZooFile) all[next++] = one;
+  return all;
+}();
 
 constexpr Example kZooListExamples[] = {{"hone zoo list", "all models"}};
 constexpr Example kZooExportExamples[] = {
@@ -382,9 +364,6 @@ constexpr ExitCode kExitCodes[] = {
 
 std::span<const Command> commands() { return kCommands; }
 std::span<const Option> common_options() { return kCommon; }
-std::span<const Option> zoo_options() {
-  return std::span(kZooExport).first(std::size(kZooExport) - kZooFileOptions);
-}
 std::span<const ExitCode> exit_codes() { return kExitCodes; }
 
 const Command* find_command(std::string_view name) {

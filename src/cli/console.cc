@@ -69,6 +69,18 @@ std::unique_ptr<Progress> Console::progress() {
                         .clock = {}});
 }
 
+Labels Console::labels() {
+  return {.size = "--dim", .shape = "--shape", .threads = "--threads", .compile = "'hone compile'"};
+}
+
+Face Console::face() {
+  if (face_progress_ == nullptr) face_progress_ = progress();
+  return {.labels = labels(),
+          .notice = [this](std::string_view line) { say(line); },
+          .progress = face_progress_.get(),
+          .cancel = &cancel_};
+}
+
 std::string Console::exhibit() const {
   if (!exhibit_) return "";
   try {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "session/face.h"
 
 #include <functional>
 #include <memory>
@@ -56,6 +57,9 @@ class Console {
 
   std::unique_ptr<Progress> progress();
   CancelToken& cancel() { return cancel_; }
+  // For work of a session: its talk goes here, its words are those of the command line.
+  Face face();
+  static Labels labels();
 
   // What a crash report is to contain: makes the text of the graph at hand. If that is small it may
   // be made before there is a crash.
@@ -89,6 +93,7 @@ class Console {
   std::string color_ = "auto";
   ProgressMode progress_mode_ = ProgressMode::automatic;
   CancelToken cancel_;
+  std::unique_ptr<Progress> face_progress_;
   std::function<std::string()> exhibit_;
   bool exhibit_is_small_ = true;
   std::vector<Kept> kept_;

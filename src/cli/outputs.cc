@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/console.h"
-#include "cli/echo.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
 #include "io/npy.h"
 #include "io/npz.h"
 #include "ir/summary.h"
 #include "oracle/compare.h"
+#include "session/echo.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -111,6 +111,12 @@ GivenTolerance tolerance_of(const Arguments& arguments) {
   if (arguments.given("rtol")) tolerance.relative = arguments.real("rtol");
   if (arguments.given("atol")) tolerance.absolute = arguments.real("atol");
   return tolerance;
+}
+
+Status check_tolerance_options(const Arguments& arguments) {
+  if (!arguments.given("expect") && (arguments.given("rtol") || arguments.given("atol")))
+    return usage_error("--rtol and --atol need --expect");
+  return {};
 }
 
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,

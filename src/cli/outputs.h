@@ -38,6 +38,8 @@ struct GivenTolerance {
   std::optional<double> absolute;
 };
 GivenTolerance tolerance_of(const Arguments& arguments);
+// --rtol and --atol only with --expect.
+Status check_tolerance_options(const Arguments& arguments);
 // Reports each comparison; an error of code `mismatch` if one failed.
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
                        std::span<const Expected> expected, const GivenTolerance& given,

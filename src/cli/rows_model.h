@@ -2,7 +2,7 @@
 
 #include "base/team.h"
 #include "cli/command.h"
-#include "cli/evaluation.h"
+#include "session/evaluation.h"
 #include "target/target.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of
@@ -85,13 +85,20 @@ inline constexpr Option kPlanSeedOption = {
     .take = Take::integer,
     .value = "N",
     .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
+inline constexpr Option kWithoutOption = {
+    .name = "without",
+    .take = Take::passes,
+    .value = "NAME[,NAME]",
+    .doc = "leave out passes that prepare the graph: fold, sink, splats, cse, unshare, donate",
+    .repeats = true};
 inline constexpr Option kNativeCacheOption = {
     .name = "cache",
     .take = Take::file,
     .value = "DIR",
     .doc = "the folder of kernels and plans (default: see 'hone help cache ls'); none: no cache"};
-inline constexpr Option kNative[] = {kTargetOption, kIsaOption,      kThreadsOption,
-                                     kPlanOption,   kPlanSeedOption, kNativeCacheOption};
+inline constexpr Option kNative[] = {kTargetOption,     kIsaOption,      kThreadsOption,
+                                     kPlanOption,       kPlanSeedOption, kWithoutOption,
+                                     kNativeCacheOption};
 
 // ---- inspect -----------------------------------------------------------------------------------
 
@@ -202,7 +209,8 @@ inline constexpr Option kCompileOwn[] = {
      .value = "STAGE",
      .doc = "do no more than this (default: image; kernels if sizes are open)",
      .words = "graph|plan|program|kernels|image"},
-    {.name = "time-passes", .doc = "say what each stage took"},
+    {.name = "time-passes",
+     .doc = "say what each stage and each pass that prepares the graph took"},
     {.name = "output",
      .letter = 'o',
      .take = Take::file,

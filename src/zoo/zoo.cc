@@ -225,6 +225,8 @@ Status choose_sizes(Net& net, const ZooEntry& entry, const ZooOptions& o) {
 std::span<const ZooEntry> zoo_entries() { return kEntries; }
 
 Result<Graph> build_zoo_model(std::string_view name, const ZooOptions& options) {
+  static constexpr std::string_view kList = "'hone zoo list' shows the models";
+  if (name.empty()) return usage_error("the name of a zoo model is missing").with_hint(kList);
   std::vector<std::string_view> names;
   for (const ZooEntry& entry : kEntries) {
     names.push_back(entry.name);
@@ -234,8 +236,9 @@ Result<Graph> build_zoo_model(std::string_view name, const ZooOptions& options) 
     HONE_TRY(choose_sizes(net, entry, options));
     return builder.finish(entry.build(net));
   }
-  return usage_error("there is no model '{}' in the zoo", name)
-      .with_hint(did_you_mean(name, names));
+  const std::string meant = did_you_mean(name, names);
+  return usage_error("there is no model '{}' in the zoo", excerpt(name))
+      .with_hint(meant.empty() ? kList : std::string_view(meant));
 }
 
 }  // namespace hone

@@ -1,9 +1,9 @@
-#include "cli/inputs.h"
+#include "session/literal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hone::cli {
+namespace hone {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ TEST(Literal, AllocatesNothingHuge) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone

@@ -1,8 +1,8 @@
-#include "cli/echo.h"
+#include "session/echo.h"
 
 #include <gtest/gtest.h>
 
-namespace hone::cli {
+namespace hone {
 namespace {
 
 TEST(NameList, NamesFive) {
@@ -21,4 +21,4 @@ TEST(FileStems, ArePlainAndDifferent) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone

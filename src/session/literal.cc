@@ -1,11 +1,10 @@
+#include "session/literal.h"
 #include "base/text.h"
-#include "cli/echo.h"
-#include "cli/inputs.h"
-#include "cli/source.h"
+#include "session/memory.h"
 
 #include <algorithm>
 
-namespace hone::cli {
+namespace hone {
 namespace {
 
 constexpr std::string_view kForm = "a literal is TYPE=NUMBERS, such as 2x3xf32=1 2 3 4 5 6";
@@ -75,7 +74,7 @@ Result<Tensor> parse_literal(std::string_view text) {
     return usage_error("{} has {} elements, given are {}", type.to_string(), elements, words.size())
         .with_hint("a single number stands for all elements");
   }
-  if (type.static_bytes() > memory_limit() / 8)  // doubles on the way
+  if (type.static_bytes() > machine_memory() / 8)  // doubles on the way
     return over_limit("{} needs {}", type.to_string(), format_bytes(type.static_bytes()));
   if (is_real(type.dtype())) {
     std::vector<double> values;
@@ -91,4 +90,4 @@ Result<Tensor> parse_literal(std::string_view text) {
   return Tensor::from_integers(type, repeated(std::move(values), elements));
 }
 
-}  // namespace hone::cli
+}  // namespace hone

@@ -7,7 +7,7 @@
 
 // What the user or a file wrote, as messages and tables repeat it.
 
-namespace hone::cli {
+namespace hone {
 
 // "x, y, z, w, v and 3 more"; each name is an excerpt.
 std::string name_list(std::span<const std::string> names);
@@ -16,4 +16,4 @@ std::string name_list(std::span<const std::string> names);
 // else "_". Different for each value of the list.
 std::vector<std::string> file_stems(std::span<const std::string> names);
 
-}  // namespace hone::cli
+}  // namespace hone

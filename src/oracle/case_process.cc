@@ -1,4 +1,4 @@
-#include "cli/case_process.h"
+#include "oracle/case_process.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace hone::cli {
+namespace hone {
 
 std::string how_it_ended(const ProcessResult& process) {
   if (process.timed_out) return fmt::format("no result within {}", format_seconds(process.seconds));
@@ -18,8 +18,10 @@ std::string how_it_ended(const ProcessResult& process) {
 Status check_limits(const ProcessResult& process) {
   if (process.signal != 0 || process.exit_code != static_cast<int>(ErrorCode::limit)) return {};
   std::string_view words = "a limit was hit";
+  static constexpr std::string_view kMark = ": error: ";  // behind the name of the program
   for (std::string_view line : split_lines(process.err))
-    if (consume_prefix(line, "hone: error: ")) words = line;
+    if (const size_t mark = line.find(kMark); mark != std::string_view::npos)
+      words = line.substr(mark + kMark.size());
   return over_limit("{}", words);
 }
 
@@ -27,8 +29,10 @@ Result<DifferentialOutcome> CaseProcess::run(const DifferentialCase& one) const 
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / fmt::format("hone-case-{}", getpid());
   HONE_TRY(write_file_atomic(file, print(one)));
-  const Result<ProcessResult> process = run_process(
-      "/proc/self/exe", {"reduce-case", file.string()}, {.wall_seconds = time_limit_}, &cancel_);
+  std::vector<std::string> words = program_.words;
+  words.push_back(file.string());
+  const Result<ProcessResult> process =
+      run_process(program_.path, words, {.wall_seconds = time_limit_}, &cancel_);
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
   if (!process.ok()) return process.error();
@@ -46,4 +50,4 @@ Verdict CaseProcess::verdict(const DifferentialCase& one) const {
   return outcome.ok() ? outcome->verdict : Verdict::passed;
 }
 
-}  // namespace hone::cli
+}  // namespace hone

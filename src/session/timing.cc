@@ -1,11 +1,11 @@
-#include "cli/timing.h"
+#include "session/timing.h"
 
 #include "base/text.h"
 
 #include <algorithm>
 #include <chrono>
 
-namespace hone::cli {
+namespace hone {
 
 namespace {
 
@@ -49,4 +49,4 @@ Result<Timing> measure(double seconds, const CancelToken& cancel,
   return timing;
 }
 
-}  // namespace hone::cli
+}  // namespace hone

@@ -7,7 +7,7 @@
 
 // Compiling as people follow it: what each stage took, and what it made.
 
-namespace hone::cli {
+namespace hone {
 
 struct StageTime {
   Stage stage;
@@ -22,4 +22,4 @@ Result<std::string> made_by(Stage stage, Compilation& compilation, const Target&
 
 Stage stage_from_name(std::string_view name);  // one of kStages
 
-}  // namespace hone::cli
+}  // namespace hone

@@ -1,4 +1,4 @@
-#include "cli/echo.h"
+#include "session/echo.h"
 
 #include "base/text.h"
 
@@ -6,7 +6,7 @@
 #include <cctype>
 #include <set>
 
-namespace hone::cli {
+namespace hone {
 namespace {
 
 constexpr size_t kNamesShown = 5;
@@ -54,4 +54,4 @@ std::vector<std::string> file_stems(std::span<const std::string> names) {
   return stems;
 }
 
-}  // namespace hone::cli
+}  // namespace hone

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hone::cli {
+namespace hone {
 
 // How long something took each time, in order of size.
 struct Timing {
@@ -23,4 +23,4 @@ Result<double> measure_once(const std::function<Status()>& run);  // seconds
 Result<Timing> measure(double seconds, const CancelToken& cancel,
                        const std::function<Status()>& run);
 
-}  // namespace hone::cli
+}  // namespace hone

@@ -1,4 +1,4 @@
-#include "cli/stages.h"
+#include "session/stages.h"
 
 #include "base/text.h"
 #include "cost/program_price.h"
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace hone::cli {
+namespace hone {
 
 std::function<void(Stage, double)> noting(std::vector<StageTime>& times) {
   return [&times](Stage stage, double seconds) { times.push_back({stage, seconds}); };
@@ -70,4 +70,4 @@ Stage stage_from_name(std::string_view text) {
   return *found;
 }
 
-}  // namespace hone::cli
+}  // namespace hone

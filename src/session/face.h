@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/progress.h"
+
+// What a session needs of the face that calls it. All of it may be left out.
+
+namespace hone {
+
+// What the user of the face writes to choose something: errors, hints and notices say it.
+struct Labels {
+  std::string_view size = "size";        // for a number in place of an open size: "--dim"
+  std::string_view shape = "shape";      // for the shape of an input: "--shape"
+  std::string_view threads = "threads";  // for how many work on a kernel: "--threads"
+  std::string_view compile = "compile";  // to compile without running: "'hone compile'"
+};
+
+struct Face {
+  Labels labels = {};
+  // Gets a line for each choice that the session made for the user: "random input x, seed 1".
+  std::function<void(std::string_view)> notice = {};
+  Progress* progress = nullptr;
+  const CancelToken* cancel = nullptr;
+
+  void note(std::string_view line) const {
+    if (notice) notice(line);
+  }
+};
+
+}  // namespace hone

@@ -1,0 +1,100 @@
+#include "session/inputs.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "io/npy.h"
+#include "io/onnx/tensor_file.h"
+#include "session/echo.h"
+#include "zoo/inputs.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kRandomBytes = 12;  // of an element on the way: a float and a double
+
+class Resolver {
+ public:
+  Resolver(const Graph& signature, const Face& face)
+      : signature_(signature),
+        face_(face),
+        binder_(signature, face),
+        tensors_(signature.inputs().size()) {}
+
+  Result<RunInputs> run(const Sizes& sizes, std::vector<GivenInput> given, int64_t seed,
+                        Engine engine) {
+    HONE_TRY(binder_.add(sizes));
+    Bindings chosen = binder_.bindings();
+    for (GivenInput& one : given) HONE_TRY(add(std::move(one)));
+    HONE_TRY(binder_.add_smallest());
+    const int64_t left =
+        HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_.labels));
+    HONE_TRY(fill(seed, left));
+    return RunInputs{std::move(tensors_), binder_.bindings(), std::move(chosen), left};
+  }
+
+ private:
+  std::string_view input_name(size_t i) const { return signature_.name(signature_.inputs()[i]); }
+  Type input_type(size_t i) const { return signature_.type(signature_.inputs()[i]); }
+
+  Status add(GivenInput given) {
+    const size_t i = given.index;
+    if (tensors_[i]) return usage_error("input '{}' is given twice", excerpt(input_name(i)));
+    HONE_TRY(binder_.add_shape(i, given.tensor.type().static_dims()));
+    const DType held = given.tensor.dtype();
+    const DType wanted = input_type(i).dtype();
+    if (held != wanted) {
+      // numpy has no bf16 and no f8; whoever has such an input gives wider reals.
+      if (!is_real(wanted) || !is_real(held))
+        return bad_input("input '{}' holds {}, {} holds {}", excerpt(input_name(i)), name(wanted),
+                         given.from, name(held));
+      std::vector<double> values(static_cast<size_t>(given.tensor.elements()));
+      given.tensor.read_reals(0, values);
+      given.tensor = Tensor::from_reals(given.tensor.type().with_dtype(wanted), values);
+      face_.note(fmt::format("{}: rounded to {}", given.from, name(wanted)));
+    }
+    tensors_[i] = std::move(given.tensor);
+    return {};
+  }
+
+  Status fill(int64_t seed, int64_t memory_left) {
+    std::vector<std::string> random;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i]) continue;
+      random.emplace_back(input_name(i));
+      const Type type = HONE_TRY(input_type(i).bind(binder_.bindings()));
+      const int64_t elements = type.static_elements();
+      if (elements > memory_left / kRandomBytes)
+        return too_large(static_cast<double>(kRandomBytes) * static_cast<double>(elements),
+                         memory_left, face_.labels)
+            .within(fmt::format("random input {}", excerpt(input_name(i))));
+    }
+    if (random.empty()) return {};
+    std::vector<Tensor> numbers =
+        HONE_TRY(random_inputs(signature_, static_cast<uint64_t>(seed), binder_.bindings()));
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (!tensors_[i]) tensors_[i] = std::move(numbers[i]);
+    face_.note(fmt::format("random {} {}, seed {}", random.size() == 1 ? "input" : "inputs",
+                           name_list(random), seed));
+    return {};
+  }
+
+  const Graph& signature_;
+  const Face& face_;
+  SizeBinder binder_;
+  std::vector<Tensor> tensors_;  // by input; empty: not given
+};
+
+}  // namespace
+
+Result<RunInputs> resolve_inputs(const Graph& signature, const Sizes& sizes,
+                                 std::vector<GivenInput> given, int64_t seed, Engine engine,
+                                 const Face& face) {
+  return Resolver(signature, face).run(sizes, std::move(given), seed, engine);
+}
+
+Result<Tensor> read_tensor(const std::string& path) {
+  return path.ends_with(".pb") ? onnx_io::read_tensor_file(path) : read_npy(path);
+}
+
+}  // namespace hone

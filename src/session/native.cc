@@ -1,0 +1,137 @@
+#include "session/native.h"
+
+#include "base/text.h"
+#include "plan/assign.h"
+#include "session/sizes.h"
+#include "session/source.h"
+
+namespace hone {
+
+Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels) {
+  if (threads < 1 || threads > options.target.cores)
+    return usage_error("{}: {} is outside of 1..{}, the target's cores", labels.threads, threads,
+                       options.target.cores);
+  options.threads = threads;
+  for (auto& [plan, place] : options.plans) {
+    if (plan.threads.value_or(threads) != threads)
+      return usage_error("{} {}, but the plan says {}", labels.threads, threads, *plan.threads)
+          .within(place);
+    plan.threads = threads;
+  }
+  return {};
+}
+
+Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> graphs,
+                                                const Model& model, const Bindings& sizes,
+                                                const NativeOptions& options,
+                                                const Labels& labels) {
+  Result<std::vector<const PlacedPlan*>> plans =
+      assign_plans(options.plans, graphs, options.prepare);
+  if (plans.ok() || !plans.error().hint().empty()) return plans;
+  const bool is_open = assign_plans(options.plans, graphs_of(model), options.prepare).ok();
+  std::string hint = is_open ? "it is for open sizes" : "it may be for other sizes";
+  hint += sizes.empty() ? fmt::format("; {} and {} choose them", labels.size, labels.shape)
+                        : fmt::format("; {} with {} makes one for these", labels.compile,
+                                      size_text(sizes, labels));
+  return std::move(plans).error().with_hint(hint);
+}
+
+CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* plan,
+                               const Face& face) {
+  CompileOptions compile;
+  compile.plan.threads = options.threads;
+  if (plan != nullptr) {
+    compile.plan = plan->plan;
+    compile.plan_place = plan->place;
+  }
+  compile.prepare = options.prepare;
+  compile.plan_seed = options.plan_seed;
+  compile.cache = options.cache.get();
+  compile.progress = face.progress;
+  compile.cancel = face.cancel;
+  return compile;
+}
+
+Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
+                                       const Bindings& sizes, const NativeOptions& options,
+                                       const Face& face) {
+  const Graph* const graphs[] = {&graph};
+  const std::vector<const PlacedPlan*> plans =
+      HONE_TRY(plans_of(graphs, model, sizes, options, face.labels));
+  return compile_options(options, plans[0], face);
+}
+
+Status check_runs_here(const Target& target, const Labels& labels) {
+  Status has = check_has(HONE_TRY(host_instructions()), target.instructions(), "the target");
+  if (has.ok()) return {};
+  return std::move(has).error().with_hint(
+      fmt::format("{} makes code for other machines without running it", labels.compile));
+}
+
+namespace {
+
+// A model with as many of its sizes as numbers as its plans want.
+struct PlannedModel {
+  Model model;
+  std::vector<const PlacedPlan*> plans;  // by graph
+};
+
+Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
+                                   const NativeOptions& options, const Labels& labels) {
+  Model bound = HONE_TRY(with_sizes(model, inputs.bindings));
+  Result<std::vector<const PlacedPlan*>> plans =
+      plans_of(graphs_of(bound), model, inputs.bindings, options, labels);
+  if (plans.ok()) return PlannedModel{std::move(bound), std::move(*plans)};
+  for (const Bindings& sizes : {inputs.chosen, Bindings()}) {
+    bound = HONE_TRY(with_sizes(model, sizes));
+    Result<std::vector<const PlacedPlan*>> fit =
+        assign_plans(options.plans, graphs_of(bound), options.prepare);
+    if (fit.ok()) return PlannedModel{std::move(bound), std::move(*fit)};
+  }
+  const std::string& hint = plans.error().hint();
+  if (inputs.bindings.size() < 2 || hint.empty()) return plans.error();
+  return Error(plans.error())
+      .with_hint(fmt::format("{}; one that leaves some of them open wants the others from {}", hint,
+                             labels.size));
+}
+
+}  // namespace
+
+Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& inputs,
+                                      const NativeOptions& options, const Face& face,
+                                      std::function<void(Stage, double)> observer) {
+  HONE_TRY(check_runs_here(options.target, face.labels));
+  PlannedModel planned = HONE_TRY(planned_model(model, inputs, options, face.labels));
+
+  NativeModel native;
+  native.cancel_ = face.cancel;
+  const bool is_single = single_graph(model) != nullptr;
+  CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr, face);
+  compile.memory_limit = inputs.memory_left;
+  compile.observer = std::move(observer);
+  native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
+  if (is_single) {
+    native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
+    return native;
+  }
+  const std::vector<const Graph*> graphs = graphs_of(planned.model);
+  for (size_t i = 0; i < graphs.size(); ++i)
+    if (planned.plans[i] != nullptr) native.engine_->set_plan(graphs[i], *planned.plans[i]);
+  native.runner_ = std::make_shared<ModelRunner>(std::move(planned.model), native.engine_);
+  return native;
+}
+
+Result<std::vector<Tensor>> NativeModel::run(std::span<const Tensor> inputs) {
+  if (graph_ != nullptr) return engine_->run(graph_, inputs);
+  EvalOptions options;
+  options.cancel = cancel_;
+  return runner_->run(inputs, options);
+}
+
+Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
+                                       const NativeOptions& options, const Face& face) {
+  NativeModel native = HONE_TRY(NativeModel::make(model, inputs, options, face));
+  return native.run(inputs.tensors);
+}
+
+}  // namespace hone

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compile/native_engine.h"
+#include "ir/model.h"
+#include "session/face.h"
+#include "session/inputs.h"
+
+// Models as native code.
+
+namespace hone {
+
+struct NativeOptions {
+  Target target;
+  std::vector<PlacedPlan> plans;   // of graphs of the model
+  std::optional<int64_t> threads;  // set_threads()
+  PrepareOptions prepare = {};
+  std::optional<uint64_t> plan_seed;    // every decision is drawn at random
+  std::unique_ptr<CompileCache> cache;  // null: none
+};
+// At most the target's cores; of all plans too, which must not say another number.
+Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels = {});
+
+// The plan of each of these graphs, null where none is given. They are those of `model`, whose
+// `sizes` were bound. An error if a plan is for none of them; it says if only the sizes are others.
+Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> graphs,
+                                                const Model& model, const Bindings& sizes,
+                                                const NativeOptions& options,
+                                                const Labels& labels = {});
+// What the options say of a compilation under a plan that may be null. Options, plan and what the
+// face points to outlive it.
+CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* plan,
+                               const Face& face = {});
+// The same for the one graph of the model.
+Result<CompileOptions> compile_options(const Graph& graph, const Model& model,
+                                       const Bindings& sizes, const NativeOptions& options,
+                                       const Face& face = {});
+
+// Whether this machine can run what is compiled for the target.
+Status check_runs_here(const Target& target, const Labels& labels = {});
+
+// A model that is ready to run; its graphs are compiled when they are first run.
+class NativeModel {
+ public:
+  // Sizes are bound to those of the inputs, unless the plans are for the model with all its sizes
+  // open, or all but those that were chosen. The options outlive the model, and so does what the
+  // face and the observer of its compilations point to.
+  static Result<NativeModel> make(const Model& model, const RunInputs& inputs,
+                                  const NativeOptions& options, const Face& face = {},
+                                  std::function<void(Stage, double)> observer = {});
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  NativeEngine& engine() { return *engine_; }
+
+ private:
+  const CancelToken* cancel_ = nullptr;
+  std::shared_ptr<NativeEngine> engine_;
+  GraphRef graph_;                       // if the model is but one
+  std::shared_ptr<ModelRunner> runner_;  // if it is not
+};
+
+// One run.
+Result<std::vector<Tensor>> run_native(const Model& model, const RunInputs& inputs,
+                                       const NativeOptions& options, const Face& face = {});
+
+}  // namespace hone

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/onnx/onnx.h"
+#include "ir/graph.h"
+#include "session/face.h"
+
+// From what a user says of sizes to the numbers of a graph's symbols.
+
+namespace hone {
+
+struct Sizes {
+  std::map<std::string, int64_t, std::less<>> dims = {};  // of symbols: N -> 4
+  std::map<std::string, Ints, std::less<>> shapes = {};   // of inputs: x -> 1x3x224x224
+};
+
+// "NAME=N" for each symbol and "NAME=1x3x224x224" for each input; "NAME=" is the shape of a scalar.
+Result<Sizes> parse_sizes(std::span<const std::string> dims, std::span<const std::string> shapes,
+                          const Labels& labels = {});
+// "NAME=VALUE" at its first sign. `label` names the option in errors.
+Result<std::pair<std::string, std::string>> split_pair(std::string_view label,
+                                                       const std::string& text);
+
+// Symbols of a graph, bound one after another. Each number is checked against what is known.
+class SizeBinder {
+ public:
+  // Both outlive the binder.
+  SizeBinder(const Graph& signature, const Face& face);
+
+  Status add(const Sizes& sizes);
+  // The shape of input i; symbols follow.
+  Status add_shape(size_t i, std::span<const int64_t> dims);
+  // Symbols that nothing has decided take their smallest value, which the face is told.
+  Status add_smallest();
+
+  const Bindings& bindings() const { return bindings_; }
+
+ private:
+  Status add_dim(std::string_view name, int64_t size);
+
+  const Graph& signature_;
+  const Face& face_;
+  std::vector<std::optional<Ints>> shapes_;  // by input, as given
+  Bindings bindings_;
+};
+
+// What the sizes say about symbols of the graph.
+Result<Bindings> size_bindings(const Graph& signature, const Sizes& sizes, const Face& face = {});
+// And the smallest for those of which they say nothing.
+Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes,
+                                   const Face& face = {});
+// The same for the import of an ONNX file, which checks them itself.
+OnnxImport onnx_sizes(const Sizes& sizes);
+
+// What a user writes to bind these: "--dim N=1 --dim M=2".
+std::string size_text(const Bindings& sizes, const Labels& labels);
+
+// The place of an input among the inputs; an unknown name is an error that lists them.
+Result<size_t> input_index(const Graph& signature, std::string_view name);
+
+}  // namespace hone

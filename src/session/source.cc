@@ -1,0 +1,100 @@
+#include "session/source.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/text.h"
+#include "io/graph_file.h"
+#include "ir/model_text.h"
+#include "ir/summary.h"
+#include "zoo/spec.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+
+// ONNX files begin with their IR version: field 1, a varint. No graph file begins so.
+bool begins_like_onnx(std::string_view content) { return content.starts_with('\x08'); }
+
+bool is_onnx_file(const fs::path& path) {
+  if (is_onnx_path(path)) return true;
+  std::error_code ignored;
+  if (path.extension() == ".hone" || !fs::is_regular_file(path, ignored)) return false;
+  char first = 0;
+  return std::ifstream(path, std::ios::binary).get(first) &&
+         begins_like_onnx(std::string_view(&first, 1));
+}
+
+Result<Source> load_unverified(const std::string& name, const Sizes& sizes) {
+  std::string_view spec = name;
+  if (consume_prefix(spec, "zoo:")) return Source{model_of(HONE_TRY(build_zoo_spec(spec))), sizes};
+  if (is_onnx_file(name)) return Source{HONE_TRY(load_onnx(name, onnx_sizes(sizes)))};
+  return Source{HONE_TRY(load_model(name)), sizes};
+}
+
+Result<Source> verified(Source source, std::string_view name) {
+  Status good = verify(source.model);
+  if (!good.ok()) return std::move(good).error().within(name);
+  return source;
+}
+
+bool is_large(const Graph& graph) {
+  int64_t bytes = 0;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) == Opcode::constant) bytes += graph.constant(n).byte_size();
+  return bytes > (1 << 16);
+}
+
+}  // namespace
+
+Result<Source> load_source(const std::string& name, const Sizes& sizes) {
+  return verified(HONE_TRY(load_unverified(name, sizes)), name);
+}
+
+Result<Source> parse_source(std::string_view bytes, std::string_view where, const Sizes& sizes) {
+  if (!begins_like_onnx(bytes))
+    return verified({HONE_TRY(parse_model(bytes, {.file = std::string(where)})), sizes}, where);
+  return verified({HONE_TRY(
+                      parse_onnx(std::as_bytes(std::span(bytes)), where, ".", onnx_sizes(sizes)))},
+                  where);
+}
+
+bool is_onnx_path(const fs::path& path) { return path.extension() == ".onnx"; }
+
+Result<std::vector<fs::path>> save_source(const Model& model, const fs::path& path,
+                                          const OnnxExport& onnx) {
+  return is_onnx_path(path) ? save_onnx(path, model, onnx) : save_model(path, model);
+}
+
+bool has_large_constants(const Model& model) {
+  return std::ranges::any_of(graphs_of(model), [](const Graph* graph) { return is_large(*graph); });
+}
+
+Result<std::string> text_alone(const Model& model) {
+  const bool large = has_large_constants(model);
+  if (const Graph* graph = single_graph(model)) return print(*graph, {.elide = large});
+  return print(model, {.elide = large});
+}
+
+Graph signature_of(const Model& model) {
+  if (const Graph* graph = single_graph(model)) return *graph;
+  Graph signature(model.name);
+  for (const ModelValue& input : model.inputs) signature.add_parameter(input.type, input.name);
+  return signature;
+}
+
+std::vector<std::string> output_names(const Model& model) {
+  if (const Graph* graph = single_graph(model)) return output_names(*graph);
+  std::vector<std::string> names;
+  for (const ModelValue& output : model.outputs) names.push_back(output.name);
+  return names;
+}
+
+Result<Model> with_sizes(const Model& model, const Bindings& sizes) {
+  const Graph* graph = single_graph(model);
+  if (graph != nullptr) return model_of(HONE_TRY(specialize(*graph, sizes)));
+  return specialize(model, sizes);
+}
+
+}  // namespace hone
