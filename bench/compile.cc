@@ -23,7 +23,7 @@ void compile(benchmark::State& state) {
   const auto cache = CompileCache::open(folder.path() / "cache").value();
   const auto compile_with = [&](CompileCache* used) {
     CompileOptions options{.cache = used};
-    options.observer = [&](Stage stage, double seconds) {
+    options.observer = [&](CompileStage stage, double seconds) {
       state.counters[std::string(name(stage))] += seconds;
     };
     Compilation compilation(graph, target, options);

@@ -22,15 +22,15 @@ namespace fs = std::filesystem;
 struct Request {
   std::string form;  // of --emit; empty: a summary of the stages
   std::string output;
-  std::optional<Stage> last;  // of the summary; empty: as far as the sizes allow
+  std::optional<CompileStage> last;  // of the summary; empty: as far as the sizes allow
   bool wants_times = false;
 };
 
 // The stage that makes a form of --emit.
-Stage stage_of(std::string_view form) {
-  if (form == "graph") return Stage::graph;
-  if (form == "plan") return Stage::plan;
-  return form == "program" || form == "tiles" ? Stage::program : Stage::kernels;
+CompileStage stage_of(std::string_view form) {
+  if (form == "graph") return CompileStage::graph;
+  if (form == "plan") return CompileStage::plan;
+  return form == "program" || form == "tiles" ? CompileStage::program : CompileStage::kernels;
 }
 
 Result<Request> request_of(const Arguments& arguments) {
@@ -105,11 +105,11 @@ Status write_objects(Compilation& compilation, const fs::path& folder, Console& 
   return {};
 }
 
-Result<std::string> summary(Compilation& compilation, const Target& target, Stage last) {
+Result<std::string> summary(Compilation& compilation, CompileStage last) {
   std::string text;
-  for (Stage stage : kStages) {
+  for (CompileStage stage : kStages) {
     if (stage > last) break;
-    text += fmt::format("{:8} {}\n", name(stage), HONE_TRY(made_by(stage, compilation, target)));
+    text += fmt::format("{:8} {}\n", name(stage), HONE_TRY(made_by(stage, compilation)));
   }
   return text;
 }
@@ -120,15 +120,15 @@ std::string open_sizes_hint(const Graph& graph) {
 }
 
 // How far a graph can be taken: memory is laid out for sizes that are numbers.
-Result<Stage> last_stage(const Graph& graph, const Request& request, Console& console) {
-  const Stage last = request.last.value_or(Stage::image);
-  if (graph.is_static() || last < Stage::image) return last;
+Result<CompileStage> last_stage(const Graph& graph, const Request& request, Console& console) {
+  const CompileStage last = request.last.value_or(CompileStage::image);
+  if (graph.is_static() || last < CompileStage::image) return last;
   const std::string symbol(graph.symbols()[0].name());
   if (request.last)
     return usage_error("an image is for sizes that are numbers; {} is open", symbol)
         .with_hint(open_sizes_hint(graph));
   console.note("no image, as the size {} is open; to choose: {}", symbol, open_sizes_hint(graph));
-  return Stage::kernels;
+  return CompileStage::kernels;
 }
 
 // The text that is asked for; empty if it is objects, which go to the folder.
@@ -150,8 +150,7 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
   if (request.form == "object")
     HONE_TRY(write_objects(compilation, folder, console));
   else if (request.form.empty())
-    text = HONE_TRY(
-        summary(compilation, options.target, HONE_TRY(last_stage(graph, request, console))));
+    text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
   else
     text = HONE_TRY(emitted(compilation, options.target, request.form, console));
   if (request.wants_times) {

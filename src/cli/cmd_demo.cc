@@ -36,7 +36,7 @@ Result<std::string> stage_table(std::span<const StageTime> times, Compilation& c
                                 const Target& target) {
   TextTable table("lrl", {"stage", "time", "made"});
   for (const StageTime& time : times) {
-    const std::string made = HONE_TRY(made_by(time.stage, compilation, target));
+    const std::string made = HONE_TRY(made_by(time.stage, compilation));
     table.add_row({std::string(name(time.stage)), format_seconds(time.seconds), made});
   }
   return table.to_string();
@@ -45,7 +45,7 @@ Result<std::string> stage_table(std::span<const StageTime> times, Compilation& c
 // The same of all graphs of a model together: how long it took, and for how many of them.
 std::string stage_table(std::span<const StageTime> times) {
   TextTable table("lrr", {"stage", "time", "graphs"});
-  for (Stage stage : kStages) {
+  for (CompileStage stage : kStages) {
     double seconds = 0;
     int64_t graphs = 0;
     for (const StageTime& time : times) {
@@ -119,7 +119,9 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
                                const NativeOptions& options, std::string_view title,
                                Console& console) {
   const auto times = std::make_shared<std::vector<StageTime>>();
-  const auto note = [times](Stage stage, double seconds) { times->push_back({stage, seconds}); };
+  const auto note = [times](CompileStage stage, double seconds) {
+    times->push_back({stage, seconds});
+  };
   const auto native = std::make_shared<NativeModel>(
       HONE_TRY(NativeModel::make(model, inputs, options, console.face(), note)));
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "cost/prices.h"
 #include "target/probe.h"
 #include "target/target.h"
 
@@ -43,6 +44,20 @@ Status cmd_target_list(const Arguments&, Console& console) {
                    join(caches, ", "), format_bytes(target.memory_bytes), join(extensions, ", ")});
   }
   console.write(table.to_string());
+  return {};
+}
+
+Status cmd_target_prices(const Arguments& arguments, Console& console) {
+  const Target target = restricted(
+      HONE_TRY(load_target(arguments.text("FILE"))), level_of(arguments));
+  const std::string text = print(Prices(), target.name);
+  const std::string path = arguments.text("output");
+  if (path == "-") {
+    console.write(text);
+    return {};
+  }
+  HONE_TRY(write_file_atomic(path, text));
+  console.note("wrote {}", path);
   return {};
 }
 

@@ -175,6 +175,13 @@ constexpr Command kCommands[] = {
              "shows one.",
      .examples = kTargetListExamples,
      .run = &cmd_target_list},
+    {.name = "target prices",
+     .summary = "Print the coefficients of the analytic price as text",
+     .text = kTargetPricesText,
+     .positionals = kTargetFile,
+     .options = kTargetPrices,
+     .examples = kTargetPricesExamples,
+     .run = &cmd_target_prices},
     {.name = "target probe",
      .summary = "Measure this machine",
      .text = "Measures operations per second by element type, what a core reads from each cache "

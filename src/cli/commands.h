@@ -17,6 +17,7 @@ Status cmd_zoo_list(const Arguments& arguments, Console& console);
 Status cmd_zoo_export(const Arguments& arguments, Console& console);
 Status cmd_target_show(const Arguments& arguments, Console& console);
 Status cmd_target_list(const Arguments& arguments, Console& console);
+Status cmd_target_prices(const Arguments& arguments, Console& console);
 Status cmd_target_probe(const Arguments& arguments, Console& console);
 Status cmd_cache_ls(const Arguments& arguments, Console& console);
 Status cmd_cache_verify(const Arguments& arguments, Console& console);

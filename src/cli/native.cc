@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "cost/analytic.h"
 
 namespace hone::cli {
 
@@ -49,6 +50,12 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   }
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
+  if (arguments.given("prices")) {
+    const std::string text = HONE_TRY(read_kept(arguments, "prices", kMaxPricesText, console));
+    options.cost = std::make_shared<AnalyticCost>(
+        options.target,
+        HONE_TRY(parse_prices(text, options.target.name, arguments.text("prices"))));
+  }
   if (arguments.given("plan")) {
     options.plans = HONE_TRY(parse_plans(
         HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), arguments.text("plan")));
@@ -73,7 +80,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
 
 Status refuse_native_options(const Arguments& arguments) {
   for (std::string_view option :
-       {"target", "isa", "threads", "plan", "plan-seed", "without", "cache"})
+       {"target", "isa", "prices", "threads", "plan", "plan-seed", "without", "cache"})
     if (arguments.given(option))
       return usage_error("--{} is for native code, the reference does not take it", option);
   return {};

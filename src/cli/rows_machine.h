@@ -24,13 +24,22 @@ inline constexpr Option kIsa = {.name = "isa",
                                 .doc = "leave out the instructions above this level",
                                 .words = kIsaWords};
 inline constexpr Option kTargetShow[] = {kIsa};
+inline constexpr Option kTargetOutput = {.name = "output",
+                                         .letter = 'o',
+                                         .take = Take::file,
+                                         .value = "FILE",
+                                         .doc = "where the text goes; - is the standard output",
+                                         .fallback = "-"};
+inline constexpr std::string_view kTargetPricesText =
+    "The analytic price of a kernel counts instructions, waits and bytes. A text has what it takes "
+    "for each of them, for one target. It may be edited and given to commands that compile, as "
+    "--prices FILE.";
+inline constexpr Option kTargetPrices[] = {kTargetOutput, kIsa};
+inline constexpr Example kTargetPricesExamples[] = {
+    {"hone target prices -o my.prices", "the default coefficients, for this machine"},
+    {"hone compile zoo:mlp --prices my.prices", "a plan made by the coefficients of a file"}};
 inline constexpr Option kTargetProbe[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "where the target goes; - is the standard output",
-     .fallback = "-"},
+    kTargetOutput,
     {.name = "seconds",
      .take = Take::real,
      .value = "S",

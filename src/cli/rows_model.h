@@ -66,6 +66,11 @@ inline constexpr Option kIsaOption = {.name = "isa",
                                       .value = "LEVEL",
                                       .doc = "use no more of the machine than this",
                                       .words = kIsaWords};
+inline constexpr Option kPricesOption = {
+    .name = "prices",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "the coefficients that the planner prices kernels by (see 'hone help target prices')"};
 inline constexpr Option kThreadsOption = {.name = "threads",
                                           .take = Take::integer,
                                           .value = "N",
@@ -96,9 +101,9 @@ inline constexpr Option kNativeCacheOption = {
     .take = Take::file,
     .value = "DIR",
     .doc = "the folder of kernels and plans (default: see 'hone help cache ls'); none: no cache"};
-inline constexpr Option kNative[] = {kTargetOption,     kIsaOption,      kThreadsOption,
-                                     kPlanOption,       kPlanSeedOption, kWithoutOption,
-                                     kNativeCacheOption};
+inline constexpr Option kNative[] = {kTargetOption,  kIsaOption,        kPricesOption,
+                                     kThreadsOption, kPlanOption,       kPlanSeedOption,
+                                     kWithoutOption, kNativeCacheOption};
 
 // ---- inspect -----------------------------------------------------------------------------------
 

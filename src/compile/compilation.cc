@@ -9,14 +9,14 @@
 
 namespace hone {
 
-std::string_view name(Stage stage) {
+std::string_view name(CompileStage stage) {
   switch (stage) {
-    case Stage::graph: return "graph";
-    case Stage::plan: return "plan";
-    case Stage::program: return "program";
-    case Stage::kernels: return "kernels";
-    case Stage::image: return "image";
-    case Stage::executable: return "executable";
+    case CompileStage::graph: return "graph";
+    case CompileStage::plan: return "plan";
+    case CompileStage::program: return "program";
+    case CompileStage::kernels: return "kernels";
+    case CompileStage::image: return "image";
+    case CompileStage::executable: return "executable";
   }
   HONE_CHECK(false, "a stage {}", static_cast<int>(stage));
 }
@@ -36,7 +36,7 @@ Compilation::Compilation(Graph graph, Target target, CompileOptions options)
       options_(with_cost(std::move(options), target_)) {}
 
 template <class T, class Make>
-Result<const T*> Compilation::at(Stage stage, std::optional<T>& slot, const Make& make) {
+Result<const T*> Compilation::at(CompileStage stage, std::optional<T>& slot, const Make& make) {
   if (slot) return &*slot;
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
   using Clock = std::chrono::steady_clock;
@@ -48,7 +48,7 @@ Result<const T*> Compilation::at(Stage stage, std::optional<T>& slot, const Make
 }
 
 Result<const Graph*> Compilation::graph() {
-  return at(Stage::graph, graph_, [&] { return prepare(given_, options_.prepare); });
+  return at(CompileStage::graph, graph_, [&] { return prepare(given_, options_.prepare); });
 }
 
 Status Compilation::check_given_plan() const {
@@ -62,7 +62,7 @@ Status Compilation::check_given_plan() const {
 
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
-  return at(Stage::plan, plan_, [&]() -> Result<Plan> {
+  return at(CompileStage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     HONE_TRY(check_given_plan());
     return cached_plan(*graph, options_.plan, target_, cost(), options_.cache, options_.cancel);
@@ -71,14 +71,14 @@ Result<const Plan*> Compilation::plan() {
 
 Result<const Program*> Compilation::program() {
   const Plan* plan = HONE_TRY(this->plan());
-  return at(Stage::program, program_,
+  return at(CompileStage::program, program_,
             [&] { return lower(*graph_, *plan, target_, options_.cancel); });
 }
 
 Result<std::span<const KernelCode>> Compilation::kernels() {
   const Program* program = HONE_TRY(this->program());
   const std::vector<KernelCode>* kernels = HONE_TRY(at(
-      Stage::kernels, kernels_,
+      CompileStage::kernels, kernels_,
       [&] {
         return compile_kernels(
             program->kernels, target_, default_pool(),
@@ -89,7 +89,7 @@ Result<std::span<const KernelCode>> Compilation::kernels() {
 
 Result<const Image*> Compilation::image() {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return at(Stage::image, image_, [&] { return instantiate(*program_, {}, kernels); });
+  return at(CompileStage::image, image_, [&] { return instantiate(*program_, {}, kernels); });
 }
 
 Result<Image> Compilation::image_for(const Bindings& sizes) {
@@ -100,7 +100,7 @@ Result<Image> Compilation::image_for(const Bindings& sizes) {
 Result<std::shared_ptr<const Executable>> Compilation::executable() {
   const Image* image = HONE_TRY(this->image());
   return *HONE_TRY(at(
-      Stage::executable, executable_,
+      CompileStage::executable, executable_,
       [&] {
         return Executable::load(*image,
                                 {.team = options_.team, .memory_limit = options_.memory_limit});

@@ -20,10 +20,11 @@
 namespace hone {
 
 // What is made on the way, in this order.
-enum class Stage : uint8_t { graph, plan, program, kernels, image, executable };
-inline constexpr Stage kStages[] = {Stage::graph,   Stage::plan,  Stage::program,
-                                    Stage::kernels, Stage::image, Stage::executable};
-std::string_view name(Stage stage);
+enum class CompileStage : uint8_t { graph, plan, program, kernels, image, executable };
+inline constexpr CompileStage kStages[] = {CompileStage::graph,   CompileStage::plan,
+                                           CompileStage::program, CompileStage::kernels,
+                                           CompileStage::image,   CompileStage::executable};
+std::string_view name(CompileStage stage);
 
 struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
@@ -39,7 +40,7 @@ struct CompileOptions {
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.
-  std::function<void(Stage, double seconds)> observer = {};
+  std::function<void(CompileStage, double seconds)> observer = {};
 };
 
 // A graph on its way. Each stage is done when it is first asked for, after those before it; whoever
@@ -64,7 +65,7 @@ class Compilation {
   Status check_given_plan() const;
   // The stage's result, made by `make` if it is not there.
   template <class T, class Make>
-  Result<const T*> at(Stage stage, std::optional<T>& slot, const Make& make);
+  Result<const T*> at(CompileStage stage, std::optional<T>& slot, const Make& make);
 
   const Graph given_;
   const Target target_;

@@ -46,6 +46,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   }
   compile.prepare = options.prepare;
   compile.plan_seed = options.plan_seed;
+  compile.cost = options.cost;
   compile.cache = options.cache.get();
   compile.progress = face.progress;
   compile.cancel = face.cancel;
@@ -99,7 +100,7 @@ Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
 
 Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& inputs,
                                       const NativeOptions& options, const Face& face,
-                                      std::function<void(Stage, double)> observer) {
+                                      std::function<void(CompileStage, double)> observer) {
   HONE_TRY(check_runs_here(options.target, face.labels));
   PlannedModel planned = HONE_TRY(planned_model(model, inputs, options, face.labels));
 

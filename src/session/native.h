@@ -20,8 +20,9 @@ struct NativeOptions {
   std::vector<PlacedPlan> plans;   // of graphs of the model
   std::optional<int64_t> threads;  // set_threads()
   PrepareOptions prepare = {};
-  std::optional<uint64_t> plan_seed;    // every decision is drawn at random
-  std::unique_ptr<CompileCache> cache;  // null: none
+  std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
+  std::optional<uint64_t> plan_seed;           // every decision is drawn at random
+  std::unique_ptr<CompileCache> cache;         // null: none
 };
 // At most the target's cores; of all plans too, which must not say another number.
 Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels = {});
@@ -52,7 +53,7 @@ class NativeModel {
   // face and the observer of its compilations point to.
   static Result<NativeModel> make(const Model& model, const RunInputs& inputs,
                                   const NativeOptions& options, const Face& face = {},
-                                  std::function<void(Stage, double)> observer = {});
+                                  std::function<void(CompileStage, double)> observer = {});
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
   NativeEngine& engine() { return *engine_; }

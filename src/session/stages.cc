@@ -8,8 +8,8 @@
 
 namespace hone {
 
-std::function<void(Stage, double)> noting(std::vector<StageTime>& times) {
-  return [&times](Stage stage, double seconds) { times.push_back({stage, seconds}); };
+std::function<void(CompileStage, double)> noting(std::vector<StageTime>& times) {
+  return [&times](CompileStage stage, double seconds) { times.push_back({stage, seconds}); };
 }
 
 namespace {
@@ -27,35 +27,35 @@ std::string memory_text(const std::optional<MemoryBounds>& memory) {
 
 }  // namespace
 
-Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& /*target*/) {
+Result<std::string> made_by(CompileStage stage, Compilation& compilation) {
   switch (stage) {
-    case Stage::graph: {
+    case CompileStage::graph: {
       const Graph& graph = *HONE_TRY(compilation.graph());
       return fmt::format("{} nodes of primitive ops", graph.node_count());
     }
-    case Stage::plan: {
+    case CompileStage::plan: {
       const Plan& plan = *HONE_TRY(compilation.plan());
       return fmt::format("{} kernels to run on {} threads{}", plan.fuse.size(),
                          plan.threads.value_or(1),
                          memory_text(HONE_TRY(memory_of(*HONE_TRY(compilation.graph()), plan))));
     }
-    case Stage::program: {
+    case CompileStage::program: {
       const Program& program = *HONE_TRY(compilation.program());
       const ProgramPrice price = HONE_TRY(hone::price(program, compilation.cost()));
       return fmt::format("{} different kernels, {} commands, priced at {}", program.kernels.size(),
                          program.main->commands.size(), format_seconds(price.total()));
     }
-    case Stage::kernels: {
+    case CompileStage::kernels: {
       int64_t bytes = 0;
       for (const KernelCode& kernel : HONE_TRY(compilation.kernels()))
         bytes += static_cast<int64_t>(kernel.object->size());
       return fmt::format("{} of code", format_bytes(bytes));
     }
-    case Stage::image: {
+    case CompileStage::image: {
       const Image& image = *HONE_TRY(compilation.image());
       return fmt::format("an arena of {}", format_bytes(image.arena_bytes));
     }
-    case Stage::executable: {
+    case CompileStage::executable: {
       HONE_TRY(compilation.executable());
       return std::string("in memory");
     }
@@ -63,9 +63,9 @@ Result<std::string> made_by(Stage stage, Compilation& compilation, const Target&
   HONE_CHECK(false, "a stage {}", static_cast<int>(stage));
 }
 
-Stage stage_from_name(std::string_view text) {
+CompileStage stage_from_name(std::string_view text) {
   const auto* const found =
-      std::ranges::find_if(kStages, [&](Stage stage) { return name(stage) == text; });
+      std::ranges::find_if(kStages, [&](CompileStage stage) { return name(stage) == text; });
   HONE_CHECK(found != std::end(kStages), "no stage is called '{}'", text);
   return *found;
 }

@@ -10,16 +10,16 @@
 namespace hone {
 
 struct StageTime {
-  Stage stage;
+  CompileStage stage;
   double seconds;
 };
 
 // An observer that notes the stages as they are done. The list outlives it.
-std::function<void(Stage, double)> noting(std::vector<StageTime>& times);
+std::function<void(CompileStage, double)> noting(std::vector<StageTime>& times);
 
 // What the stage makes, which is made if it is not there: "3 kernels to run on 2 threads".
-Result<std::string> made_by(Stage stage, Compilation& compilation, const Target& target);
+Result<std::string> made_by(CompileStage stage, Compilation& compilation);
 
-Stage stage_from_name(std::string_view name);  // one of kStages
+CompileStage stage_from_name(std::string_view name);  // one of kStages
 
 }  // namespace hone

@@ -34,3 +34,20 @@ fails 2 "avx1024" target show --isa avx1024
 fails 2 "0 to 60" target probe --seconds 61
 fails 2 "no folder" target probe -o missing/my.target
 fails 2 "needs one of show, list, probe" target
+
+# The coefficients of the price: printed, edited, given to what compiles, refused by name.
+"$HONE" target prices my.target -o my.prices 2>err
+grep -q "wrote my.prices" err
+grep -Fxq "prices on \"$(sed -n 's/^target "\(.*\)" {$/\1/p' my.target)\" {" my.prices
+plan() { "$HONE" compile zoo:mlp,size=tiny --target my.target --emit plan "$@" 2>/dev/null; }
+plan --prices my.prices | cmp - <(plan)
+refused() { # refused WORDS SED: the edited text is refused in these words
+  sed "$2" my.prices >bad.prices
+  fails 3 "$1" compile zoo:mlp,size=tiny --target my.target --prices bad.prices
+}
+refused "the coefficient 'trip' is missing" '/ trip =/d'
+refused "there is no coefficient 'strip'" 's/ trip =/ strip =/'
+refused "there are sum_latency, trip, spill" 's/ trip =/ strip =/'
+refused "not a finite number of 0 or more" 's/trip = 2/trip = -2/'
+refused "not a finite number of 0 or more" 's/trip = 2/trip = inf/'
+refused "the prices are for the target" 's/^prices on .* {/prices on "other" {/'
