@@ -83,7 +83,7 @@ refused() { # refused WORDS FILE ARGS...: by all that take a plan
   done
 }
 sed 's/algorithm = [a-z]*/algorithm = generic/' whole.plan >generic.plan
-refused "generic algorithm" generic.plan
+refused "algorithm generic has no field" generic.plan
 sed 's/threads = 1/threads = 5000/' whole.plan >threads.plan
 refused "5000 is outside of" threads.plan
 sed 's/order = \[@k0, @k1/order = [@k1, @k0/' whole.plan >order.plan
