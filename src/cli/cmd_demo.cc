@@ -32,8 +32,7 @@ uint64_t digest(std::span<const Tensor> tensors) {
 }
 
 // A row per stage: how long it took, and what it made.
-Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation,
-                                const Target& target) {
+Result<std::string> stage_table(std::span<const StageTime> times, Compilation& compilation) {
   TextTable table("lrl", {"stage", "time", "made"});
   for (const StageTime& time : times) {
     const std::string made = HONE_TRY(made_by(time.stage, compilation));
@@ -109,7 +108,7 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
   HONE_TRY(compilation.plan());
   console.print("{}\n\n{}\n", title, summary_text(HONE_TRY(summarize(graph))));
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
-  console.print("{}\n", HONE_TRY(stage_table(times, compilation, native.target)));
+  console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
   const auto run = [executable, &inputs] { return executable->run(inputs.tensors); };
   return Running{HONE_TRY(run()), run};
 }
