@@ -4,7 +4,7 @@
 
 #include "cost/analytic_kernel.h"
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "zoo/zoo.h"

@@ -188,14 +188,27 @@ class ScheduleParser {
 }  // namespace
 
 std::span<const DecisionInfo> schedule_fields() {
-  static constexpr DecisionInfo rows[] = {
-      {"algorithm", "", "generic, nest, gemm or chain", "generic", "how the kernel is built"},
-#define HONE_SHARED_FIELD(member, values, fallback, doc) {#member, "", values, fallback, doc},
+  static const std::string algorithms = [] {
+    std::string names;
+    for (Algorithm each : kAlgorithms)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name(each));
+    return names;
+  }();
+  static const std::vector<DecisionInfo> rows = [] {
+    std::vector<DecisionInfo> all;
+    all.push_back({"algorithm", "all", algorithms, "generic", "how the kernel is built"});
+#define HONE_SHARED_FIELD(member, values, fallback, doc) \
+  all.push_back({#member, "all", values, fallback, doc});
 #define HONE_FIELD(type, member, initial, values, fallback, doc) \
-  {#member, "", values, fallback, doc},
-#define HONE_ALGORITHM(member, Fields, doc, fields) fields
+  all.push_back({#member, owner, values, fallback, doc});
+#define HONE_ALGORITHM(member, Fields, doc, fields) \
+  {                                                 \
+    [[maybe_unused]] const char* owner = #member;   \
+    fields                                          \
+  }
 #include "kernel/algorithms.def"
-  };
+    return all;
+  }();
   return rows;
 }
 

@@ -1,11 +1,13 @@
 #include "oracle/reduce.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "ir/reference/evaluate.h"
-#include "kernel/kernel_body.h"
+#include "kernel/schedule_space.h"
+#include "kernel/schedule_text.h"
 #include "oracle/reduce_graph.h"
 #include "plan/copies.h"
 #include "plan/in_place.h"
@@ -22,7 +24,20 @@ constexpr int kMaxRounds = 8;
 // ---- Plans for smaller graphs -------------------------------------------------------------------
 
 // What a plan says of kernels that are still there, by name: hashes change with the graph around.
-using Schedules = std::map<std::string, Schedule>;
+using ScheduleByName = std::map<std::string, Schedule>;
+
+// Calls f(name, body) for the kernels of the plan; the names of those in regions begin with theirs.
+void each_kernel(const Graph& graph, const Plan& plan, const std::string& place,
+                 const std::function<void(const std::string&, const KernelBody&)>& f) {
+  const Result<PlannedGraph> frame = planned(plan, graph);
+  if (!frame.ok()) return;
+  const Users users(*frame->graph);
+  for (const Step& step : frame->steps)
+    if (step.is_kernel && !step.name.empty()) f(place + step.name, body_of(*frame, users, step));
+  for (const RegionRef& region : regions_of(graph))
+    if (const auto inner = plan.region.find(region.key); inner != plan.region.end())
+      each_kernel(*region.graph, inner->second, place + region.key + "/", f);
+}
 
 class PlanCarrier {
  public:
@@ -33,43 +48,29 @@ class PlanCarrier {
 
   // So are copies that `kept` has not, and what is said of them.
   Plan carry(const Graph& from, const Graph& to, const Plan& kept) {
-    collect(from, before_, "");
+    collect(from);
     Plan plan = frame(to, kept);
     plan.graph_hash = 0;
     plan.threads = before_.threads;
-    schedules_of(to, plan, plan, "");
+    schedules_of(to, plan);
     return plan;
   }
 
  private:
-  void collect(const Graph& graph, const Plan& plan, const std::string& place) {
-    const Result<PlannedGraph> frame = planned(plan, graph);
-    if (!frame.ok()) return;
-    const Users users(*frame->graph);
-    for (const Step& step : frame->steps) {
-      if (!step.is_kernel || step.name.empty()) continue;
-      const KernelBody body = body_of(*frame, users, step);
+  void collect(const Graph& graph) {
+    each_kernel(graph, before_, "", [&](const std::string& name, const KernelBody& body) {
       const auto known = before_.schedule.find(kernel_hash(body));
-      if (known != before_.schedule.end()) schedules_[place + step.name] = known->second;
-    }
-    for (const RegionRef& region : regions_of(graph))
-      if (const auto inner = plan.region.find(region.key); inner != plan.region.end())
-        collect(*region.graph, inner->second, place + region.key + "/");
+      if (known != before_.schedule.end()) schedules_[name] = known->second;
+    });
   }
 
-  void schedules_of(const Graph& graph, const Plan& plan, Plan& whole, const std::string& place) {
-    const Result<PlannedGraph> frame = planned(plan, graph);
-    if (!frame.ok()) return;
-    const Users users(*frame->graph);
-    for (const Step& step : frame->steps) {
-      const auto known = schedules_.find(place + step.name);
-      if (!step.is_kernel || known == schedules_.end()) continue;
-      const KernelBody body = body_of(*frame, users, step);
-      whole.schedule.try_emplace(kernel_hash(body), known->second);
-    }
-    for (const RegionRef& region : regions_of(graph))
-      if (const auto inner = plan.region.find(region.key); inner != plan.region.end())
-        schedules_of(*region.graph, inner->second, whole, place + region.key + "/");
+  void schedules_of(const Graph& graph, Plan& plan) {
+    std::map<uint64_t, Schedule> all;
+    each_kernel(graph, plan, "", [&](const std::string& name, const KernelBody& body) {
+      if (const auto known = schedules_.find(name); known != schedules_.end())
+        all.try_emplace(kernel_hash(body), known->second);
+    });
+    plan.schedule = std::move(all);
   }
 
   static Plan frame(const Graph& source, const Plan& before) {
@@ -137,7 +138,7 @@ class PlanCarrier {
   }
 
   const Plan& before_;
-  Schedules schedules_;
+  ScheduleByName schedules_;
 };
 
 // ---- Reducing -----------------------------------------------------------------------------------
@@ -325,66 +326,32 @@ class Reducer {
 
   void schedules() {
     each_entry(&Plan::schedule);
-    const std::map<uint64_t, Schedule> all = best_.plan.schedule;
-    for (const auto& [hash, schedule] : all) simplify(hash);
-  }
-
-  void simplify(uint64_t hash) {
-    const auto now = [&]() -> const Schedule& { return best_.plan.schedule.at(hash); };
-    const auto try_one = [&](const Schedule& schedule) {
-      if (schedule == now()) return;
-      Plan plan = best_.plan;
-      plan.schedule[hash] = schedule;
-      take(std::move(plan));
-    };
-    const auto change = [&](const auto& edit) {
-      Schedule schedule = now();
-      edit(schedule);
-      try_one(schedule);
-    };
-    try_one(Schedule());
-    change([](Schedule& s) { std::iota(s.order.begin(), s.order.end(), 0); });
-    std::vector<std::string_view> fields;
-    each_field(now(), [&](std::string_view field, const auto&) { fields.push_back(field); });
-    for (std::string_view field : fields)
-      if (field != "order")
-        change([&](Schedule& s) {
-          each_field(s, [&]<class T>(std::string_view each, T& value) {
-            if (each == field) value = T();
-          });
-        });
-    for (size_t t = 0; t < tile_lists(best_.plan.schedule.at(hash)).size(); ++t) {
-      const auto tiles = [&](Schedule& s) -> std::vector<Tile>& { return *tile_lists(s)[t]; };
-      const auto tiles_now = [&]() -> std::vector<Tile>& {
-        return tiles(best_.plan.schedule.at(hash));
-      };
-      for (size_t i = tiles_now().size(); i-- > 0;) {
-        change([&](Schedule& s) { tiles(s).erase(tiles(s).begin() + static_cast<int64_t>(i)); });
-        for (bool is_smaller = true; is_smaller && i < tiles_now().size();) {
-          const int64_t before = tiles_now()[i].count;
-          change([&](Schedule& s) { tiles(s)[i].count = before / 2; });
-          is_smaller = i < tiles_now().size() && tiles_now()[i].count < before;
-        }
-      }
-    }
-    const auto* chain = now().if_is<ChainFields>();
-    const size_t stages = chain == nullptr ? 0 : chain->stages.size();
-    for (size_t i = 0; i < stages; ++i)
-      change([&](Schedule& s) {
-        Schedule& stage = s.get<ChainFields>().stages[i];
-        stage = {.order = stage.order, .own = NestFields()};
-      });
-    if (now().threads > 1) change([](Schedule& s) { s.threads = 1; });
-    if (const auto* nest = now().if_is<NestFields>(); nest != nullptr && nest->row > 1)
-      change([](Schedule& s) { s.get<NestFields>().row = 1; });
-  }
-
-  static std::vector<std::vector<Tile>*> tile_lists(Schedule& schedule) {
-    std::vector<std::vector<Tile>*> lists;
-    each_field(schedule, [&]<class T>(std::string_view, T& value) {
-      if constexpr (std::is_same_v<T, std::vector<Tile>>) lists.push_back(&value);
+    const Result<Graph> graph = prepare(best_.graph);
+    if (!graph.ok()) return;
+    std::map<uint64_t, KernelBody> bodies;
+    each_kernel(*graph, best_.plan, "", [&](const std::string&, const KernelBody& body) {
+      bodies.try_emplace(kernel_hash(body), body);
     });
-    return lists;
+    for (const auto& [hash, body] : bodies)
+      if (best_.plan.schedule.contains(hash)) simplify(hash, body);
+  }
+
+  // One step after another, as long as it fails.
+  void simplify(uint64_t hash, const KernelBody& body) {
+    const ScheduleFacts facts(body);
+    const ScheduleSpace space(body, facts, target_);
+    std::set<std::string> passed;
+    const auto take_simpler = [&] {
+      const Schedules simpler = space.simplify(best_.plan.schedule.at(hash));
+      return std::ranges::any_of(simpler, [&](const Schedule& schedule) {
+        if (!passed.insert(print(schedule)).second) return false;
+        Plan plan = best_.plan;
+        plan.schedule[hash] = schedule;
+        return take(std::move(plan));
+      });
+    };
+    while (take_simpler()) {
+    }
   }
 
   DifferentialCase best_;

@@ -1,5 +1,5 @@
 #include "plan/random_plan.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 
 #include <algorithm>
 #include <set>

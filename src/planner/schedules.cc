@@ -6,9 +6,9 @@
 #include <optional>
 #include <ranges>
 
-#include "kernel/schedule_facts.h"
+#include "kernel/algorithms/gemm.h"
+#include "kernel/algorithms/loops.h"
 #include "planner/chains.h"
-#include "target/estimate.h"
 
 namespace hone {
 namespace {
@@ -26,12 +26,7 @@ class Chooser {
       : held_(std::move(facts)),
         target_(target),
         price_(cost.kernel(held_, threads)),
-        threads_(threads) {
-    double bytes = 4;
-    for (ValueId v : body_.graph.outputs())
-      bytes = std::max(bytes, bits(body_.graph.type(v).dtype()) / 8.0);
-    vector_ = static_cast<int64_t>(vector_bytes(target.isa) / bytes);
-  }
+        threads_(threads) {}
 
   PricedSchedule run() {
     const Schedule nest = plain_nest(space_.parallel);
@@ -52,10 +47,8 @@ class Chooser {
     least_ = seconds;
   }
 
-  int64_t extent(int dim) const {
-    return space_.dims[static_cast<size_t>(dim)].extent.range().high;
-  }
-  int dims() const { return static_cast<int>(space_.dims.size()); }
+  int64_t extent(int dim) const { return site_.extent(dim); }
+  int dims() const { return site_.dims(); }
 
   // ---- Fields -----------------------------------------------------------------------------------
 
@@ -69,13 +62,6 @@ class Chooser {
     return all;
   }
 
-  std::vector<int64_t> lane_counts(int dim) const {
-    std::vector<int64_t> counts;
-    for (int64_t count : {vector_, 2 * vector_, 4 * vector_, vector_ / 2, vector_ / 4})
-      if (count > 1 && count < 2 * extent(dim)) counts.push_back(count);
-    return counts;
-  }
-
   static void set(std::vector<Tile>& tiles, int dim, int64_t count) {
     std::erase_if(tiles, [&](const Tile& tile) { return tile.dim == dim; });
     if (count > 1) tiles.push_back({dim, count});
@@ -85,7 +71,7 @@ class Chooser {
   void try_lanes(const std::vector<int>& candidates) {
     const Schedule start = *best_;
     for (int dim : candidates) {
-      for (int64_t count : lane_counts(dim)) {
+      for (int64_t count : usual_lanes(site_, dim)) {
         Schedule next = start;
         next.lanes = {{dim, count}};
         set(next.unroll, dim, 1);
@@ -100,8 +86,7 @@ class Chooser {
   void try_unroll(const std::vector<int>& candidates) {
     for (int dim : candidates) {
       const Schedule start = *best_;
-      for (int64_t count : {1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 28}) {
-        if (count > extent(dim)) break;
+      for (int64_t count : usual_unroll(site_, dim)) {
         Schedule next = start;
         set(next.unroll, dim, count);
         consider(whole_blocks(next));
@@ -159,14 +144,9 @@ class Chooser {
 
   void try_block(int dim) {
     const Schedule start = *best_;
-    const int64_t points = dim < space_.parallel ? register_tile(start, dim) : 1;
-    const std::vector<int64_t> counts = dim < space_.parallel
-                                            ? std::vector<int64_t>{1, 2, 4, 8, 16, 32}
-                                            : std::vector<int64_t>{0, 128, 192, 256, 384, 512};
-    for (int64_t count : counts) {
-      if (count * points >= 2 * extent(dim)) break;
+    for (int64_t points : usual_blocks(site_, start, dim)) {
       Schedule next = start;
-      set(next.get<GemmFields>().block, dim, count * points);
+      set(next.get<GemmFields>().block, dim, points);
       consider(next);
     }
   }
@@ -230,8 +210,8 @@ class Chooser {
   }
 
   void try_packing() {
-    for (Packing lhs : {Packing::no, Packing::panels, Packing::window}) {
-      for (Packing rhs : {Packing::no, Packing::panels}) {
+    for (Packing lhs : kUsualLhs) {
+      for (Packing rhs : kUsualRhs) {
         Schedule next = *best_;
         next.get<GemmFields>().pack_lhs = lhs;
         next.get<GemmFields>().pack_rhs = rhs;
@@ -242,12 +222,10 @@ class Chooser {
 
   void register_tiles(int lanes, const std::vector<int>& other) {
     const Schedule start = *best_;
-    for (int64_t count : lane_counts(lanes)) {
+    for (int64_t count : usual_lanes(site_, lanes)) {
       for (int dim : std::views::reverse(other)) {
-        for (int64_t unroll : {1, 2, 4, 6, 7, 8, 12, 14, 28}) {
-          if (unroll > extent(dim)) break;
-          for (int64_t vectors : {1, 2, 4}) {
-            if (vectors > 1 && (count != vector_ || vectors * count >= 2 * extent(lanes))) break;
+        for (int64_t unroll : usual_rows(site_, dim)) {
+          for (int64_t vectors : usual_vectors(site_, lanes, count)) {
             Schedule next = start;
             next.lanes = {{lanes, count}};
             next.unroll.clear();
@@ -265,9 +243,9 @@ class Chooser {
   const KernelBody& body_ = facts_.body;
   const KernelSpace& space_ = facts_.space;
   const Target& target_;
+  const ScheduleSite site_ = {body_, facts_, target_};
   const std::unique_ptr<PricedKernel> price_;
   const int64_t threads_;
-  int64_t vector_ = 16;
   std::optional<Schedule> best_;
   double least_ = std::numeric_limits<double>::infinity();
 };

@@ -3,7 +3,7 @@
 
 #include "codegen/kernels.h"
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "tests/codegen/native.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "cost/analytic.h"
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"

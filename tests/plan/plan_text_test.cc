@@ -198,8 +198,8 @@ TEST(PlanText, TheDocumentHasEveryRow) {
     EXPECT_THAT(*page, HasSubstr(fmt::format("| `{}` | {} | {} | {} | {} |", row.name, row.key,
                                              row.values, row.fallback, row.doc)));
   for (const DecisionInfo& row : schedule_fields())
-    EXPECT_THAT(*page, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", row.name, row.values,
-                                             row.fallback, row.doc)));
+    EXPECT_THAT(*page, HasSubstr(fmt::format("| `{}` | {} | {} | {} | {} |", row.name, row.key,
+                                             row.values, row.fallback, row.doc)));
 }
 
 }  // namespace

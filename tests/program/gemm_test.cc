@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 

@@ -92,7 +92,8 @@ class Mutator {
       add(fmt::format("schedule {}", field), [&](Plan& p) { change_it(p.schedule[hash]); });
     };
     for (Algorithm other : kAlgorithms)
-      change("algorithm", [&](Schedule& s) { s.own = fields_of(other); });
+      if (other != schedule.algorithm())
+        change("algorithm", [&](Schedule& s) { s.own = fields_of(other); });
     for (size_t i = 0; i + 1 < schedule.order.size(); ++i)
       change("order", [&](Schedule& s) { std::swap(s.order[i], s.order[i + 1]); });
     change("order", [&](Schedule& s) { s.order.clear(); });

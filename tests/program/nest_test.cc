@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/text.h"
-#include "kernel/random_schedule.h"
+#include "kernel/schedule_space.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 #include "zoo/random/random_graph.h"

@@ -1,9 +1,7 @@
-#include "program/build/chain.h"
+#include "program/build/algorithms.h"
 
 #include "base/planted.h"
 #include "kernel/stages.h"
-#include "program/build/gemm.h"
-#include "program/build/nest.h"
 #include "program/build/tile_parts.h"
 
 namespace hone {
@@ -130,7 +128,8 @@ class ChainBuilder {
 
 }  // namespace
 
-TileProgram build_chain(const KernelBody& body, const Schedule& schedule, std::string_view name) {
+Result<TileProgram> build_chain(const KernelBody& body, const Schedule& schedule,
+                                std::string_view name) {
   return ChainBuilder(body, schedule, name).build();
 }
 

@@ -1,4 +1,4 @@
-#include "program/build/gemm.h"
+#include "program/build/algorithms.h"
 
 #include <algorithm>
 #include <numeric>
@@ -560,7 +560,8 @@ class GemmBuilder {
 
 }  // namespace
 
-TileProgram build_gemm(const KernelBody& body, const Schedule& schedule, std::string_view name) {
+Result<TileProgram> build_gemm(const KernelBody& body, const Schedule& schedule,
+                               std::string_view name) {
   TileBuilder tiles(name);
   GemmBuilder(body, schedule, kernel_place(body, tiles), tiles).kernel();
   return std::move(tiles).finish();

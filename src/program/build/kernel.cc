@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
-#include "program/build/chain.h"
-#include "program/build/gemm.h"
-#include "program/build/nest.h"
+#include "program/build/algorithms.h"
 #include "program/build/ordered.h"
 
 namespace hone {
@@ -26,19 +24,22 @@ Schedule generic_nest(const KernelBody& body) {
 
 }  // namespace
 
-Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedule,
-                                 std::string_view name) {
-  switch (schedule.algorithm()) {
-    case Algorithm::gemm: return build_gemm(body, schedule, name);
-    case Algorithm::nest: return build_nest(body, schedule, name);
-    case Algorithm::chain: return build_chain(body, schedule, name);
-    case Algorithm::generic: break;
-  }
+Result<TileProgram> build_generic(const KernelBody& body, const Schedule&, std::string_view name) {
   const Graph& graph = body.graph;
   if (graph.outputs().empty()) return bad_input("a kernel without outputs");
   if (class_of(graph.opcode(graph.producer(graph.outputs()[0]))) == OpClass::ordered)
     return build_ordered(body, name);
   return build_nest(body, generic_nest(body), name);
+}
+
+Result<TileProgram> build_kernel(const KernelBody& body, const Schedule& schedule,
+                                 std::string_view name) {
+  switch (schedule.algorithm()) {
+#define HONE_ALGORITHM(member, ...) \
+  case Algorithm::member: return build_##member(body, schedule, name);
+#include "kernel/algorithms.def"
+  }
+  return bad_input("a schedule of no algorithm");
 }
 
 Result<TileProgram> build_generic(const Application& application, std::string_view name) {

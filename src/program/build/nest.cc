@@ -1,4 +1,4 @@
-#include "program/build/nest.h"
+#include "program/build/algorithms.h"
 
 #include <algorithm>
 
@@ -184,7 +184,8 @@ class NestBuilder {
 
 }  // namespace
 
-TileProgram build_nest(const KernelBody& body, const Schedule& schedule, std::string_view name) {
+Result<TileProgram> build_nest(const KernelBody& body, const Schedule& schedule,
+                               std::string_view name) {
   TileBuilder tiles(name);
   NestBuilder(body, schedule, kernel_place(body, tiles), tiles).kernel();
   return std::move(tiles).finish();

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/rng.h"
+#include "kernel/schedule_facts.h"
+
+// What defines an algorithm: a row of algorithms.def, and an AlgorithmDef in algorithms/NAME.cc.
+// Its builder is build_NAME() of program/build/NAME.cc, its price is in cost.
+
+namespace hone {
+
+// A body on a target: what schedules are legal for.
+struct ScheduleSite {
+  const KernelBody& body;
+  const ScheduleFacts& facts;
+  const Target& target;
+
+  int parallel() const { return facts.space.parallel; }
+  int dims() const { return static_cast<int>(facts.space.dims.size()); }
+  // The largest that symbols allow.
+  int64_t extent(int dim) const {
+    return facts.space.dims[static_cast<size_t>(dim)].extent.range().high;
+  }
+  bool is_stage() const { return !body.window.empty(); }
+};
+
+using Schedules = std::vector<Schedule>;
+// Gets one schedule after another; false: enough.
+using ScheduleVisit = std::function<bool(const Schedule&)>;
+
+// One decision of an algorithm: the values of one field, or of fields that go together. A value may
+// depend on the decisions before it. Together the domains of an algorithm's decisions hold every
+// schedule that its check accepts, apart from other spellings of the same loops: tiles stand in the
+// order of their dims, and no block is larger than its dim.
+class Decision {
+ public:
+  virtual ~Decision() = default;
+  // How many values there are at most.
+  virtual double bound(const ScheduleSite& site) const = 0;
+  // Visits the schedule with each value; false: the visitor had enough.
+  virtual bool each(const ScheduleSite& site, const Schedule& so_far,
+                    const ScheduleVisit& visit) const = 0;
+  virtual void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const = 0;
+  // The schedule with values a step away; steps lead from each value to each other one and back.
+  virtual Schedules near(const ScheduleSite& site, const Schedule& schedule) const = 0;
+  // The schedule with simpler values, the simplest first; none: it has the simplest.
+  virtual Schedules simpler(const ScheduleSite& site, const Schedule& schedule) const = 0;
+  // Gives `to` the value of `from`, where that has one.
+  virtual void copy(const Schedule& from, Schedule& to, Rng& rng) const = 0;
+};
+
+class AlgorithmDef {
+ public:
+  virtual ~AlgorithmDef() = default;
+  // Whether the schedule, of this algorithm, can be carried out, and why not.
+  virtual Status check(const ScheduleSite& site, const Schedule& schedule) const = 0;
+  // Whether it is worth to look for schedules that can.
+  virtual bool takes(const ScheduleSite& site) const = 0;
+  virtual std::vector<const Decision*> decisions() const = 0;
+  // With the simplest value of each decision. It may not fit the body.
+  virtual Schedule simplest(const ScheduleSite& site) const = 0;
+  // How often it is drawn, compared with others.
+  virtual uint64_t weight() const { return 1; }
+  // Whether stages of chains can be carried out by it.
+  virtual bool is_for_stages() const { return false; }
+};
+
+const AlgorithmDef& def_of(Algorithm algorithm);
+
+}  // namespace hone

@@ -1,0 +1,147 @@
+#include "kernel/algorithms/gemm.h"
+
+#include <algorithm>
+
+#include "kernel/algorithms/loops.h"
+
+namespace hone {
+namespace {
+
+Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
+  const std::vector<Tile>& blocks = schedule.get<GemmFields>().block;
+  int reduced = 0;
+  for (const Tile& block : blocks) {
+    HONE_TRY(check_tile(site, block, "a block"));
+    if (std::ranges::count(blocks, block.dim, &Tile::dim) > 1)
+      return bad_input("dim {} has two blocks", block.dim);
+    if (block.count < 1) return bad_input("a block of {} points", block.count);
+    if (block.dim >= site.parallel()) {
+      ++reduced;
+      continue;
+    }
+    const int64_t points = register_tile(schedule, block.dim);
+    if (block.count % points != 0)
+      return bad_input("a block of {} does not hold whole tiles of {}", block.count, points);
+  }
+  if (reduced > 1) return unsupported("blocks along {} dims of the reduction", reduced);
+  return {};
+}
+
+// ---- Blocks: whole tiles of results' dims, any points of one dim of the reduction ---------------
+
+Counts block_counts(const ScheduleSite& site, const Schedule& so_far, int dim) {
+  const int64_t extent = std::max<int64_t>(site.extent(dim), 1);
+  if (dim >= site.parallel()) return {.size = extent};
+  const int64_t tile = register_tile(so_far, dim);
+  return {.first = tile, .step = tile, .size = (extent + tile - 1) / tile};
+}
+
+bool reduces_once(const ScheduleSite& site, const std::vector<Tile>& blocks) {
+  return std::ranges::count_if(blocks,
+                               [&](const Tile& tile) { return tile.dim >= site.parallel(); }) <= 1;
+}
+
+void draw_blocks(const ScheduleSite& site, const Schedule& so_far, std::vector<Tile>& blocks,
+                 Rng& rng) {
+  const auto draw = [&](int dim, int64_t most) {
+    const Counts counts = block_counts(site, so_far, dim);
+    blocks.push_back({dim, counts.at(rng.between(0, std::min(counts.size, most) - 1))});
+  };
+  for (int dim = 0; dim < site.parallel(); ++dim)
+    if (rng.chance(0.5)) draw(dim, rng.chance(0.4) ? 48 : 4);
+  if (site.dims() > site.parallel() && rng.chance(0.5))
+    draw(static_cast<int>(rng.between(site.parallel(), site.dims() - 1)), 64);
+}
+
+const TileDecision kBlock(own_field<GemmFields, &GemmFields::block>(),
+                          {block_counts, reduces_once, draw_blocks});
+const PackingDecision kPackLhs(own_field<GemmFields, &GemmFields::pack_lhs>());
+const PackingDecision kPackRhs(own_field<GemmFields, &GemmFields::pack_rhs>());
+
+class Gemm : public AlgorithmDef {
+ public:
+  Status check(const ScheduleSite& site, const Schedule& schedule) const override {
+    HONE_TRY(check_loops(site, schedule));
+    const size_t blocks = schedule.get<GemmFields>().block.size();
+    HONE_TRY(check_code(site, unrolled_statements(site, schedule, blocks)));
+    if (!site.facts.contraction.ok()) return site.facts.contraction.error();
+    for (const std::vector<Tile>* tiles : {&schedule.lanes, &schedule.unroll})
+      for (const Tile& tile : *tiles)
+        if (tile.dim >= site.parallel())
+          return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
+    HONE_TRY(check_blocks(site, schedule));
+    return check_scratch(site, HONE_TRY(gemm_scratch(site, schedule)), "packed operands");
+  }
+  bool takes(const ScheduleSite& site) const override {
+    return all_have_points(site) && site.facts.contraction.ok();
+  }
+  std::vector<const Decision*> decisions() const override {
+    return {&kAnyOrder, &kThreads, &kLanesOfResults, &kUnrollOfResults,
+            &kBlock,    &kPackLhs, &kPackRhs};
+  }
+  Schedule simplest(const ScheduleSite& site) const override {
+    Schedule schedule = plain_nest(site.parallel());
+    schedule.own = GemmFields();
+    return schedule;
+  }
+  uint64_t weight() const override { return 2; }
+  bool is_for_stages() const override { return true; }
+};
+
+}  // namespace
+
+Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule) {
+  const Contraction& contraction = *site.facts.contraction;
+  const KernelSpace& space = site.facts.space;
+  const GemmFields& own = schedule.get<GemmFields>();
+  const auto bytes = [&](const std::vector<bool>& dims, int64_t depth) {
+    const BlockShape shape = block_shape(schedule, space, dims);
+    return static_cast<double>(shape.tiles) * static_cast<double>(shape.points) *
+           static_cast<double>(depth) * kMaxElementBytes;
+  };
+  const int64_t depth = block_depth(schedule, space);
+  double all = 0;
+  for (size_t side = 0; side < 2; ++side) {
+    const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
+    if (packing == Packing::panels) all += bytes(contraction.sides[side], depth);
+    if (packing != Packing::window) continue;
+    double elements = kMaxElementBytes;
+    for (int64_t extent : HONE_TRY(window_of(contraction, space, schedule, side)))
+      elements *= static_cast<double>(extent);
+    all += elements;
+  }
+  if (blocks_reduction(schedule, space))
+    all += bytes(std::vector<bool>(static_cast<size_t>(space.parallel), true), 1);
+  return all;
+}
+
+std::vector<int64_t> usual_rows(const ScheduleSite& site, int dim) {
+  std::vector<int64_t> counts = {1, 2, 4, 6, 7, 8, 12, 14, 28};
+  std::erase_if(counts, [&](int64_t count) { return count > site.extent(dim); });
+  return counts;
+}
+
+std::vector<int64_t> usual_vectors(const ScheduleSite& site, int dim, int64_t lanes) {
+  std::vector<int64_t> counts = {1};
+  for (int64_t count : {2, 4})
+    if (lanes == numbers_in_vector(site) && count * lanes < 2 * site.extent(dim))
+      counts.push_back(count);
+  return counts;
+}
+
+std::vector<int64_t> usual_blocks(const ScheduleSite& site, const Schedule& so_far, int dim) {
+  const bool is_result = dim < site.parallel();
+  const int64_t points = is_result ? register_tile(so_far, dim) : 1;
+  std::vector<int64_t> counts = is_result ? std::vector<int64_t>{1, 2, 4, 8, 16, 32}
+                                          : std::vector<int64_t>{0, 128, 192, 256, 384, 512};
+  for (int64_t& count : counts) count *= points;
+  std::erase_if(counts, [&](int64_t count) { return count >= 2 * site.extent(dim); });
+  return counts;
+}
+
+const AlgorithmDef& algorithm_gemm() {
+  static const Gemm def;
+  return def;
+}
+
+}  // namespace hone

@@ -1,0 +1,137 @@
+#include "kernel/schedule_space.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hone {
+namespace {
+
+constexpr int kMaxTries = 16;
+
+bool each_from(const ScheduleSite& site, std::span<const Decision* const> left,
+               const Schedule& so_far, const ScheduleVisit& visit) {
+  if (left.empty()) return visit(so_far);
+  return left[0]->each(site, so_far, [&](const Schedule& next) {
+    return each_from(site, left.subspan(1), next, visit);
+  });
+}
+
+bool is_simplest(const ScheduleSite& site, const AlgorithmDef& def, const Schedule& schedule) {
+  return std::ranges::all_of(def.decisions(), [&](const Decision* decision) {
+    return decision->simpler(site, schedule).empty();
+  });
+}
+
+}  // namespace
+
+ScheduleSpace::ScheduleSpace(const KernelBody& body, const ScheduleFacts& facts,
+                             const Target& target)
+    : site_{body, facts, target} {
+  for (Algorithm algorithm : kAlgorithms) {
+    const AlgorithmDef& def = def_of(algorithm);
+    if (def.takes(site_) && (!site_.is_stage() || def.is_for_stages())) algorithms_.push_back(&def);
+  }
+}
+
+bool ScheduleSpace::has(const Schedule& schedule) const {
+  const AlgorithmDef& def = def_of(schedule.algorithm());
+  if (site_.is_stage() && (schedule.threads > 0 || !def.is_for_stages())) return false;
+  return def.check(site_, schedule).ok();
+}
+
+double ScheduleSpace::size() const {
+  double bound = 0;
+  for (const AlgorithmDef* def : algorithms_) {
+    double product = 1;
+    for (const Decision* decision : def->decisions()) product *= decision->bound(site_);
+    bound += product;
+  }
+  if (bound > kMostCounted) return bound;
+  double members = 0;
+  each([&](const Schedule&) { return ++members <= kMostCounted; });
+  return members;
+}
+
+bool ScheduleSpace::each(const ScheduleVisit& visit) const {
+  return std::ranges::all_of(algorithms_, [&](const AlgorithmDef* def) {
+    return each_from(site_, def->decisions(), def->simplest(site_),
+                     [&](const Schedule& schedule) { return !has(schedule) || visit(schedule); });
+  });
+}
+
+Schedules ScheduleSpace::enumerate(size_t limit) const {
+  Schedules all;
+  if (limit == 0) return all;
+  each([&](const Schedule& schedule) {
+    all.push_back(schedule);
+    return all.size() < limit;
+  });
+  return all;
+}
+
+Schedule ScheduleSpace::simplest() const {
+  for (const AlgorithmDef* def : algorithms_)
+    if (const Schedule schedule = def->simplest(site_); has(schedule)) return schedule;
+  return {};
+}
+
+Schedule ScheduleSpace::sample(Rng& rng) const {
+  uint64_t weights = 0;
+  for (const AlgorithmDef* def : algorithms_) weights += def->weight();
+  for (int i = 0; i < kMaxTries && weights > 0; ++i) {
+    uint64_t drawn = rng.below(weights);
+    auto def = algorithms_.begin();
+    for (; drawn >= (*def)->weight(); ++def) drawn -= (*def)->weight();
+    Schedule schedule = (*def)->simplest(site_);
+    for (const Decision* decision : (*def)->decisions()) decision->draw(site_, schedule, rng);
+    if (has(schedule)) return schedule;
+  }
+  return simplest();
+}
+
+void ScheduleSpace::add(Schedules& all, Schedules more, const Schedule& but) const {
+  for (Schedule& each : more)
+    if (each != but && std::ranges::find(all, each) == all.end() && has(each))
+      all.push_back(std::move(each));
+}
+
+Schedules ScheduleSpace::neighbours(const Schedule& schedule) const {
+  Schedules all;
+  const AlgorithmDef& own = def_of(schedule.algorithm());
+  for (const Decision* decision : own.decisions())
+    add(all, decision->near(site_, schedule), schedule);
+  if (schedule == own.simplest(site_))
+    for (const AlgorithmDef* def : algorithms_) add(all, {def->simplest(site_)}, schedule);
+  return all;
+}
+
+Schedule ScheduleSpace::cross(const Schedule& a, const Schedule& b, Rng& rng) const {
+  for (int i = 0; i < kMaxTries; ++i) {
+    Schedule child = a;
+    for (const Decision* decision : def_of(a.algorithm()).decisions())
+      if (rng.chance(0.5)) decision->copy(b, child, rng);
+    if (has(child)) return child;
+  }
+  return a;
+}
+
+Schedules ScheduleSpace::simplify(const Schedule& schedule) const {
+  const AlgorithmDef& own = def_of(schedule.algorithm());
+  Schedules all;
+  for (const AlgorithmDef* def : algorithms_) {
+    if (def == &own) break;
+    add(all, {def->simplest(site_)}, schedule);
+  }
+  if (const Schedule least = own.simplest(site_); is_simplest(site_, own, least))
+    add(all, {least}, schedule);
+  for (const Decision* decision : own.decisions())
+    add(all, decision->simpler(site_, schedule), schedule);
+  return all;
+}
+
+Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng) {
+  const ScheduleFacts facts(body);
+  return ScheduleSpace(body, facts, target).sample(rng);
+}
+
+}  // namespace hone

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "kernel/algorithms/algorithm.h"
+
+namespace hone {
+
+// The schedules of a body on a target: every member passes check_schedule(). Of a stage of a chain
+// (stages.h) the members are those that stages may have. Domains: see Decision (algorithms/
+// algorithm.h) and the files of the algorithms.
+//
+//   const ScheduleFacts facts(body);
+//   const ScheduleSpace space(body, facts, target);
+//   Schedule now = space.sample(rng);
+//   for (const Schedule& next : space.neighbours(now)) ...
+class ScheduleSpace {
+ public:
+  // All three have to outlive it.
+  ScheduleSpace(const KernelBody& body, const ScheduleFacts& facts, const Target& target);
+
+  // How many members there are; where there may be more than kMostCounted, a bound.
+  static constexpr double kMostCounted = 1 << 17;
+  double size() const;
+  // Visits each member once, until the visitor has enough; false: it had.
+  bool each(const ScheduleVisit& visit) const;
+  Schedules enumerate(size_t limit) const;
+
+  // Any member can come up, simple ones more often than others.
+  Schedule sample(Rng& rng) const;
+  // Members that differ in one decision. In a space of one algorithm all members are connected; of
+  // the algorithms, the simplest members are neighbours.
+  Schedules neighbours(const Schedule& schedule) const;
+  // A child that has each decision from one of the two members; `a`, if none is found that fits.
+  Schedule cross(const Schedule& a, const Schedule& b, Rng& rng) const;
+  // Members that are simpler, the simplest first; none of the simplest member. Whoever takes one
+  // after another of these comes to an end. The schedule itself need not be a member.
+  Schedules simplify(const Schedule& schedule) const;
+  // Of all algorithms the first that takes the body.
+  Schedule simplest() const;
+
+  bool has(const Schedule& schedule) const;
+
+ private:
+  void add(Schedules& all, Schedules more, const Schedule& but) const;
+
+  const ScheduleSite site_;
+  std::vector<const AlgorithmDef*> algorithms_;  // that may take the body
+};
+
+// A member of the space of a body.
+Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng);
+
+}  // namespace hone
