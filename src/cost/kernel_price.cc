@@ -504,6 +504,7 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
 
 KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
   HONE_CHECK(schedule.algorithm() != Algorithm::chain, "a chain is priced as one nest");
+  if (schedule.algorithm() == Algorithm::winograd) return winograd(schedule);
   const Nest nest = nest_of(schedule);
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   double shared = 1;  // registers of what sums side by side have in common

@@ -37,8 +37,8 @@ class KernelPrice {
   KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices, int64_t threads,
               std::span<const int64_t> window);
 
-  // Of a nest or gemm that check_schedule() accepts; a fault of the caller for a chain, whose
-  // stages are priced one by one (analytic.h).
+  // Of a nest, gemm or winograd that check_schedule() accepts; a fault of the caller for a chain,
+  // whose stages are priced one by one (analytic_kernel.h).
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
   // The same where that is less than the limit, otherwise a number that is not. Memory takes most
@@ -88,6 +88,7 @@ class KernelPrice {
   Access access_of(const KernelFacts::Array& array) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit) const;
+  KernelTerms winograd(const Schedule& schedule) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;

@@ -49,22 +49,24 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
          bound);
 }
 
+// Some are what most convs of models are: 3 x 3 windows side by side.
 void convolved(Generator& g, Opcode opcode, DType dtype) {
-  int64_t spatial = g.number(0, 2);
-  int64_t groups = g.number(1, 3), in = g.number(1, 2), out = g.number(1, 2);
+  const bool is_plain = g.rng().chance(0.3);
+  int64_t spatial = is_plain ? 2 : g.number(0, 2);
+  int64_t groups = is_plain ? 1 : g.number(1, 3), in = g.number(1, 2), out = g.number(1, 2);
   Dims x_dims = {g.dim(), groups * in}, w_dims = {groups * out, in};
   Ints stride, low, high, input_dilation, kernel_dilation;
   double bound = static_cast<double>(in);
   for (int64_t i = 0; i < spatial; ++i) {
-    int64_t kernel = g.number(1, 3), dilation = g.number(1, 2);
+    int64_t kernel = is_plain ? 3 : g.number(1, 3), dilation = is_plain ? 1 : g.number(1, 2);
     int64_t reach = (kernel - 1) * dilation + 1;
     bound *= static_cast<double>(kernel);
     x_dims.push_back(g.number(1, 6));
     w_dims.push_back(kernel);
-    stride.push_back(g.number(1, 2));
+    stride.push_back(is_plain ? 1 : g.number(1, 2));
     low.push_back(g.number(0, 2));
     high.push_back(std::max(g.number(0, 2), reach));  // so that one window always fits
-    input_dilation.push_back(g.number(1, 2));
+    input_dilation.push_back(is_plain ? 1 : g.number(1, 2));
     kernel_dilation.push_back(dilation);
   }
   Value x = g.within(g.pick(dtype, x_dims), 4), w = g.within(g.pick(dtype, w_dims), 4);
