@@ -35,7 +35,7 @@ KernelTerms KernelPrice::winograd(const Schedule& schedule) const {
 
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double threads = is_divided ? divided / std::ceil(divided / threads_) : 1;
-  KernelTerms terms;
+  KernelTerms terms = {.not_hidden = prices_.not_hidden};
   terms.arithmetic = (features * channels * kWeightSlots + tiles * channels * kDataSlots +
                       tiles * vectors * (channels * kProductSlots + kResultSlots + 4 * epilogue)) *
                      slot_ / threads;
