@@ -329,9 +329,12 @@ class Reducer {
     const Result<Graph> graph = prepare(best_.graph);
     if (!graph.ok()) return;
     std::map<uint64_t, KernelBody> bodies;
-    each_kernel(*graph, best_.plan, "", [&](const std::string&, const KernelBody& body) {
-      bodies.try_emplace(kernel_hash(body), body);
-    });
+    // Which kernels there are may be left to the planner.
+    const Result<Plan> whole = complete(*graph, best_.plan, target_);
+    each_kernel(*graph, whole.ok() ? *whole : best_.plan, "",
+                [&](const std::string&, const KernelBody& body) {
+                  bodies.try_emplace(kernel_hash(body), body);
+                });
     for (const auto& [hash, body] : bodies)
       if (best_.plan.schedule.contains(hash)) simplify(hash, body);
   }
