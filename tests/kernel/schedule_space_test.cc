@@ -157,7 +157,7 @@ TEST(ScheduleSpace, OfSmallRandomBodiesHasWhatTheRulesSay) {
   int checked = 0;
   for (uint64_t seed = 0; seed < 300 && checked < 40; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = random_graph({.seed = seed, .max_steps = 4, .max_elements = 8});
+    const Graph graph = random_graph({.seed = seed, .max_steps = 10, .max_elements = 16});
     for (NodeId node : op_nodes(graph)) {
       if (!is_kernel(graph.opcode(node))) continue;
       const KernelBody body = body_of(graph, std::span(&node, 1), {});
