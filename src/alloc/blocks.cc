@@ -171,7 +171,7 @@ std::vector<Slab> slabs_of(const std::vector<Use>& uses, const std::vector<int64
 // ---- Blocks -------------------------------------------------------------------------------------
 
 // Two blocks whose offsets are given and overlap.
-std::optional<std::pair<size_t, size_t>> collision(const Packing& packing) {
+std::optional<std::pair<size_t, size_t>> collision(const BlockPacking& packing) {
   struct Event {
     int32_t section;
     bool begins;  // after what ends
@@ -209,14 +209,14 @@ class BlockBuilder {
 
   Result<Blocks> build() {
     blocks_.offsets.assign(problem_.buffers.size(), 0);
-    std::vector<Packing> spaces(space_count(problem_));
+    std::vector<BlockPacking> spaces(space_count(problem_));
     std::vector<std::vector<std::vector<Use>>> uses(spaces.size());  // per block
-    for (std::vector<Packing::Part>& parts : classes()) {
+    for (std::vector<BlockPacking::Part>& parts : classes()) {
       Block block;
       std::vector<Use> of;
       for (size_t p = 0; p < parts.size(); ++p) {
         if (!constrain(block, parts, p)) return std::move(blocks_);
-        const Packing::Part& part = parts[p];
+        const BlockPacking::Part& part = parts[p];
         const size_t uses_before = of.size();
         add_uses(problem_.buffers[part.buffer], part.shift, of);
         if (of.size() > uses_before)
@@ -249,9 +249,9 @@ class BlockBuilder {
 
  private:
   // Buffers that are aliases of each other, in the order of their first ones.
-  std::vector<std::vector<Packing::Part>> classes() const {
+  std::vector<std::vector<BlockPacking::Part>> classes() const {
     const std::vector<Root> roots = roots_of(problem_);
-    std::vector<std::vector<Packing::Part>> result;
+    std::vector<std::vector<BlockPacking::Part>> result;
     std::vector<size_t> of_root(roots.size(), SIZE_MAX);
     for (uint32_t i = 0; i < roots.size(); ++i) {
       size_t& at = of_root[roots[i].buffer];
@@ -261,17 +261,17 @@ class BlockBuilder {
       }
       result[at].push_back({i, roots[i].shift});
     }
-    for (std::vector<Packing::Part>& parts : result) {
-      const int64_t lowest = std::ranges::min(parts, {}, &Packing::Part::shift).shift;
-      for (Packing::Part& part : parts) part.shift -= lowest;
+    for (std::vector<BlockPacking::Part>& parts : result) {
+      const int64_t lowest = std::ranges::min(parts, {}, &BlockPacking::Part::shift).shift;
+      for (BlockPacking::Part& part : parts) part.shift -= lowest;
     }
     return result;
   }
 
   // Adds what a buffer asks of the block that it is in. False if it contradicts what the ones
   // before it asked: then it contradicts one of them, or itself.
-  bool constrain(Block& block, const std::vector<Packing::Part>& parts, size_t at) {
-    const Packing::Part& part = parts[at];
+  bool constrain(Block& block, const std::vector<BlockPacking::Part>& parts, size_t at) {
+    const BlockPacking::Part& part = parts[at];
     const MemoryBuffer& buffer = problem_.buffers[part.buffer];
     const auto sum = both({block.alignment, block.phase}, congruence(part));
     if (sum) {
@@ -292,13 +292,13 @@ class BlockBuilder {
     return false;
   }
 
-  Congruence congruence(const Packing::Part& part) const {
+  Congruence congruence(const BlockPacking::Part& part) const {
     const int64_t alignment = problem_.buffers[part.buffer].alignment;
     return {alignment, remainder(-part.shift, alignment)};
   }
 
   // Whether there are offsets for two parts of a block.
-  bool go_together(const Packing::Part& a, const Packing::Part& b) const {
+  bool go_together(const BlockPacking::Part& a, const BlockPacking::Part& b) const {
     const MemoryBuffer &of_a = problem_.buffers[a.buffer], &of_b = problem_.buffers[b.buffer];
     if (!both(congruence(a), congruence(b))) return false;
     for (const auto& [fixed, with, shift] : {std::tuple(&of_a, &of_b, b.shift - a.shift),
@@ -311,9 +311,9 @@ class BlockBuilder {
     return true;
   }
 
-  uint32_t fixed_part(const std::vector<Packing::Part>& parts) const {
+  uint32_t fixed_part(const std::vector<BlockPacking::Part>& parts) const {
     return std::ranges::find_if(parts,
-                                [&](const Packing::Part& part) {
+                                [&](const BlockPacking::Part& part) {
                                   return problem_.buffers[part.buffer].offset.has_value();
                                 })
         ->buffer;
@@ -327,7 +327,7 @@ class BlockBuilder {
 
 int32_t Block::end() const { return std::ranges::max(slabs, {}, &Slab::end).end; }
 
-std::vector<int64_t> loads(const Packing& packing) {
+std::vector<int64_t> loads(const BlockPacking& packing) {
   std::vector<int64_t> change(static_cast<size_t>(packing.sections) + 1);
   for (const Block& block : packing.blocks)
     for (const Slab& slab : block.slabs) {
@@ -341,7 +341,7 @@ std::vector<int64_t> loads(const Packing& packing) {
 
 Result<Blocks> blocks_of(const MemoryProblem& problem) { return BlockBuilder(problem).build(); }
 
-int64_t unit_of(const Packing& packing) {
+int64_t unit_of(const BlockPacking& packing) {
   int64_t unit = 0;
   for (const Block& block : packing.blocks) {
     unit = std::gcd(std::gcd(unit, block.size), block.phase);
@@ -352,7 +352,7 @@ int64_t unit_of(const Packing& packing) {
   return std::max<int64_t>(unit, 1);
 }
 
-void spread(const Packing& packing, std::span<const int64_t> block_offsets,
+void spread(const BlockPacking& packing, std::span<const int64_t> block_offsets,
             std::vector<int64_t>& buffer_offsets) {
   for (size_t i = 0; i < packing.blocks.size(); ++i)
     for (const auto& [buffer, shift] : packing.parts[i])

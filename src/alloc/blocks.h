@@ -40,7 +40,7 @@ inline int64_t aligned_up(const Block& block, int64_t from) {
 
 // Sections are stretches of time in which the same buffers are in use; those in which no more are
 // in use than in the one before or behind are left out. Blocks that are never in use are not here.
-struct Packing {
+struct BlockPacking {
   std::vector<Block> blocks;
   int32_t sections = 0;
   std::vector<int64_t> moments;  // per section: where it begins
@@ -54,13 +54,13 @@ struct Packing {
 };
 
 // What each section uses, at the least: the sum of the slabs.
-std::vector<int64_t> loads(const Packing& packing);
+std::vector<int64_t> loads(const BlockPacking& packing);
 
 // Divides all numbers of a packing: no block need ever lie elsewhere than at its multiples.
-int64_t unit_of(const Packing& packing);
+int64_t unit_of(const BlockPacking& packing);
 
 struct Blocks {
-  std::vector<Packing> spaces;
+  std::vector<BlockPacking> spaces;
   // Of buffers whose offsets or alignments contradict each other: these, one or two.
   std::vector<uint32_t> contradiction = {};
   // Per buffer: an offset for those that are never in use, which the blocks do not hold.
@@ -71,7 +71,7 @@ struct Blocks {
 Result<Blocks> blocks_of(const MemoryProblem& problem);
 
 // The offsets of the blocks of a space, as offsets of its buffers.
-void spread(const Packing& packing, std::span<const int64_t> block_offsets,
+void spread(const BlockPacking& packing, std::span<const int64_t> block_offsets,
             std::vector<int64_t>& buffer_offsets);
 
 // A placement of a packing's blocks.

@@ -18,7 +18,7 @@ constexpr double kLeastBacktracks = 10, kGrowth = 1.05;
 template <class Int>
 class FloorSearch {
  public:
-  FloorSearch(const Packing& packing, int64_t unit, Int capacity,
+  FloorSearch(const BlockPacking& packing, int64_t unit, Int capacity,
               const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
               MemoryCounts& counts)
       : unit_(unit),
@@ -380,7 +380,7 @@ class FloorSearch {
 
 }  // namespace
 
-bool is_for_floors(const Packing& packing) {
+bool is_for_floors(const BlockPacking& packing) {
   return std::ranges::all_of(packing.blocks, [](const Block& block) {
     return !block.offset && std::ranges::all_of(block.slabs, [&](const Slab& slab) {
       return slab.low == 0 && slab.high == block.size;
@@ -388,7 +388,7 @@ bool is_for_floors(const Packing& packing) {
   });
 }
 
-SearchResult search_floors(const Packing& packing, int64_t capacity,
+SearchResult search_floors(const BlockPacking& packing, int64_t capacity,
                            const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
                            MemoryCounts& counts) {
   const int64_t unit = unit_of(packing);

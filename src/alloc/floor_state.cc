@@ -7,7 +7,7 @@
 namespace hone {
 
 template <class Int>
-FloorState<Int>::FloorState(const Packing& packing, int64_t unit, Int capacity,
+FloorState<Int>::FloorState(const BlockPacking& packing, int64_t unit, Int capacity,
                             const MemoryTechniques& techniques)
     : packing_(packing),
       techniques_(techniques),

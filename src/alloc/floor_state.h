@@ -18,7 +18,7 @@ class FloorState {
   // Open blocks, those with lower floors first.
   using Order = std::vector<uint16_t>;
 
-  FloorState(const Packing& packing, int64_t unit, Int capacity,
+  FloorState(const BlockPacking& packing, int64_t unit, Int capacity,
              const MemoryTechniques& techniques);
 
   // All blocks are open. False if there is no placement; so for the others that say so.
@@ -97,7 +97,7 @@ class FloorState {
     return behind == 0 ? from : from + (behind < 0 ? -behind : alignment_[block] - behind);
   }
 
-  const Packing& packing_;
+  const BlockPacking& packing_;
   const MemoryTechniques techniques_;
   const SectionKernels<Int>& kernels_;
   const Int capacity_;

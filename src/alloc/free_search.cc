@@ -10,7 +10,7 @@ constexpr size_t kMostContacts = 8'000'000;  // some hundred megabytes
 
 class FreeSearch {
  public:
-  FreeSearch(const Packing& packing, int64_t capacity, const MemoryTechniques& techniques,
+  FreeSearch(const BlockPacking& packing, int64_t capacity, const MemoryTechniques& techniques,
              Limits& limits, MemoryCounts& counts)
       : blocks_(packing.blocks),
         sections_(static_cast<size_t>(packing.sections)),
@@ -204,7 +204,7 @@ class FreeSearch {
 
 }  // namespace
 
-SearchResult search_freely(const Packing& packing, int64_t capacity,
+SearchResult search_freely(const BlockPacking& packing, int64_t capacity,
                            const MemoryTechniques& techniques, Limits& limits,
                            MemoryCounts& counts) {
   return FreeSearch(packing, capacity, techniques, limits, counts).run();

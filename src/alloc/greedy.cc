@@ -15,7 +15,7 @@ constexpr int64_t kMostLooks = 50'000'000;
 
 class Greedy {
  public:
-  Greedy(const Packing& packing, int64_t goal, Limits& limits)
+  Greedy(const BlockPacking& packing, int64_t goal, Limits& limits)
       : packing_(packing), goal_(goal), limits_(limits), hulls_(hulls(packing)) {
     best_.height = INT64_MAX;
   }
@@ -92,7 +92,7 @@ class Greedy {
     return result;
   }
 
-  const Packing& packing_;
+  const BlockPacking& packing_;
   const int64_t goal_;
   Limits& limits_;
   const std::vector<Box> hulls_;
@@ -101,7 +101,7 @@ class Greedy {
 
 }  // namespace
 
-std::vector<Box> hulls(const Packing& packing) {
+std::vector<Box> hulls(const BlockPacking& packing) {
   const Block& any = packing.blocks.front();
   const bool is_one = std::ranges::all_of(
       packing.blocks, [&](const Block& b) { return b.alignment == any.alignment && b.phase == 0; });
@@ -117,14 +117,14 @@ std::vector<Box> hulls(const Packing& packing) {
   return result;
 }
 
-int64_t height_of(const Packing& packing, std::span<const int64_t> offsets) {
+int64_t height_of(const BlockPacking& packing, std::span<const int64_t> offsets) {
   int64_t height = 0;
   for (size_t i = 0; i < offsets.size(); ++i)
     height = std::max(height, offsets[i] + packing.blocks[i].size);
   return height;
 }
 
-Placement place_greedily(const Packing& packing, int64_t goal, Limits& limits) {
+Placement place_greedily(const BlockPacking& packing, int64_t goal, Limits& limits) {
   if (packing.blocks.empty()) return {};
   return Greedy(packing, goal, limits).place();
 }

@@ -21,7 +21,7 @@ constexpr int64_t kMostAround = 30'000;
 
 class Improver {
  public:
-  Improver(const Packing& packing, int64_t goal, Placement& placement, Limits& limits)
+  Improver(const BlockPacking& packing, int64_t goal, Placement& placement, Limits& limits)
       : packing_(packing),
         goal_(goal),
         best_(placement),
@@ -135,7 +135,7 @@ class Improver {
     return block;
   }
 
-  const Packing& packing_;
+  const BlockPacking& packing_;
   const int64_t goal_;
   Placement& best_;
   Limits& limits_;
@@ -149,7 +149,7 @@ class Improver {
 
 }  // namespace
 
-void improve(const Packing& packing, int64_t goal, Placement& placement, Limits& limits) {
+void improve(const BlockPacking& packing, int64_t goal, Placement& placement, Limits& limits) {
   if (!packing.blocks.empty()) Improver(packing, goal, placement, limits).run();
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kNear = 16;
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // No placement is lower.
-int64_t bound_of(const Packing& packing) {
+int64_t bound_of(const BlockPacking& packing) {
   int64_t bound = 0;
   for (int64_t load : loads(packing)) bound = std::max(bound, load);
   for (const Block& block : packing.blocks)
@@ -29,7 +29,7 @@ int64_t bound_of(const Packing& packing) {
 // Plans one space: keeps the best placement and the bound, and betters both.
 class SpacePlanner {
  public:
-  SpacePlanner(const Packing& packing, int64_t capacity, const MemoryOptions& options,
+  SpacePlanner(const BlockPacking& packing, int64_t capacity, const MemoryOptions& options,
                uint32_t space, Limits& limits, MemoryCounts& counts)
       : packing_(packing),
         capacity_(capacity),
@@ -62,7 +62,7 @@ class SpacePlanner {
   bool is_infeasible() const { return bounds_.bound > capacity_; }
   bool has_placement() const { return !offsets_.empty() || packing_.blocks.empty(); }
   const std::vector<int64_t>& offsets() const { return offsets_; }
-  const Packing& packing() const { return packing_; }
+  const BlockPacking& packing() const { return packing_; }
   int64_t capacity() const { return capacity_; }
   const MemoryBounds& bounds() const { return bounds_; }
 
@@ -151,7 +151,7 @@ class SpacePlanner {
     return sum;
   }
 
-  const Packing& packing_;
+  const BlockPacking& packing_;
   const int64_t capacity_;
   const MemoryOptions& options_;
   const uint32_t space_;
@@ -172,11 +172,11 @@ double seconds_to_look(const MemoryProblem& problem, const MemoryOptions& option
 // Stores the witness: buffers of blocks that do not fit, and the moment.
 void tell_witness(const SpacePlanner& planner, const MemoryOptions& options, Limits& limits,
                   MemoryPlan& plan) {
-  const Packing& packing = planner.packing();
+  const BlockPacking& packing = planner.packing();
   const std::vector<uint32_t> blocks =
       smallest_witness(packing, planner.capacity(), options.techniques, limits);
   for (uint32_t i : blocks)
-    for (const Packing::Part& part : packing.parts[i]) plan.witness.push_back(part.buffer);
+    for (const BlockPacking::Part& part : packing.parts[i]) plan.witness.push_back(part.buffer);
   plan.witness_moment = packing.moments[static_cast<size_t>(busiest_section(packing, blocks))];
 }
 

@@ -17,7 +17,7 @@ struct SearchResult {
 
 // Is there a placement below the capacity? Complete: it answers, or the limits are over. At most
 // kMaxSearchedBlocks blocks.
-SearchResult search(const Packing& packing, int64_t capacity, const MemoryTechniques& techniques,
-                    Limits& limits, MemoryCounts& counts);
+SearchResult search(const BlockPacking& packing, int64_t capacity,
+                    const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts);
 
 }  // namespace hone

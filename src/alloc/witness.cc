@@ -11,7 +11,7 @@ constexpr int64_t kNodesInAll = 200'000;
 
 // In the section that is loaded most, the largest slabs that are too much together: without any of
 // them, which is no smaller than the last, they would fit.
-std::vector<uint32_t> of_load(const Packing& packing, int32_t section, int64_t capacity) {
+std::vector<uint32_t> of_load(const BlockPacking& packing, int32_t section, int64_t capacity) {
   std::vector<std::pair<int64_t, uint32_t>> sizes;
   for (uint32_t i = 0; i < packing.blocks.size(); ++i) {
     int64_t size = 0;
@@ -30,8 +30,8 @@ std::vector<uint32_t> of_load(const Packing& packing, int32_t section, int64_t c
   return blocks;
 }
 
-Packing only(const Packing& packing, const std::vector<uint32_t>& blocks) {
-  Packing part;
+BlockPacking only(const BlockPacking& packing, const std::vector<uint32_t>& blocks) {
+  BlockPacking part;
   part.sections = packing.sections;
   for (uint32_t i : blocks) part.blocks.push_back(packing.blocks[i]);
   return part;
@@ -39,7 +39,7 @@ Packing only(const Packing& packing, const std::vector<uint32_t>& blocks) {
 
 }  // namespace
 
-std::vector<uint32_t> smallest_witness(const Packing& packing, int64_t capacity,
+std::vector<uint32_t> smallest_witness(const BlockPacking& packing, int64_t capacity,
                                        const MemoryTechniques& techniques, Limits& limits) {
   std::vector<uint32_t> blocks(packing.blocks.size());
   std::iota(blocks.begin(), blocks.end(), 0);
@@ -67,7 +67,7 @@ std::vector<uint32_t> smallest_witness(const Packing& packing, int64_t capacity,
   return blocks;
 }
 
-int32_t busiest_section(const Packing& packing, const std::vector<uint32_t>& blocks) {
+int32_t busiest_section(const BlockPacking& packing, const std::vector<uint32_t>& blocks) {
   std::vector<int32_t> change(static_cast<size_t>(packing.sections) + 1);
   for (uint32_t i : blocks)
     for (const Slab& slab : packing.blocks[i].slabs) {

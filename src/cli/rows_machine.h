@@ -37,7 +37,7 @@ inline constexpr std::string_view kTargetPricesText =
 inline constexpr Option kTargetPrices[] = {kTargetOutput, kIsa};
 inline constexpr Example kTargetPricesExamples[] = {
     {"hone target prices -o my.prices", "the default coefficients, for this machine"},
-    {"hone compile zoo:mlp --prices my.prices", "a plan made by the coefficients of a file"}};
+    {"hone target prices my.target --isa avx2", "those of a file's machine without AVX-512"}};
 inline constexpr Option kTargetProbe[] = {
     kTargetOutput,
     {.name = "seconds",

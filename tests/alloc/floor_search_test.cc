@@ -67,7 +67,7 @@ struct Outcome {
 Outcome outcome(const MemoryProblem& problem, int64_t capacity, const Guide& guide,
                 const MemoryTechniques& techniques = {}) {
   const Blocks blocks = blocks_of(problem).value();
-  const Packing& packing = blocks.spaces[0];
+  const BlockPacking& packing = blocks.spaces[0];
   EXPECT_TRUE(is_for_floors(packing));
   Limits limits;
   Outcome outcome;

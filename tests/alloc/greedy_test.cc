@@ -40,9 +40,9 @@ Block random_block(Rng& rng, int32_t sections, const Kind& kind) {
   return block;
 }
 
-Packing random_packing(uint64_t seed, const Kind& kind) {
+BlockPacking random_packing(uint64_t seed, const Kind& kind) {
   Rng rng(seed);
-  Packing packing;
+  BlockPacking packing;
   packing.sections = static_cast<int32_t>(rng.between(1, 60));
   const int64_t count = rng.between(1, 60);
   int64_t ground = 0;
@@ -57,9 +57,11 @@ Packing random_packing(uint64_t seed, const Kind& kind) {
   return packing;
 }
 
-Packing packing_of(const MemoryProblem& problem) { return blocks_of(problem).value().spaces[0]; }
+BlockPacking packing_of(const MemoryProblem& problem) {
+  return blocks_of(problem).value().spaces[0];
+}
 
-Placement placed(const Packing& packing) {
+Placement placed(const BlockPacking& packing) {
   Limits limits;
   return place_greedily(packing, 0, limits);
 }
@@ -68,9 +70,9 @@ bool overlap(const Slab& a, int64_t at, const Slab& b, int64_t bt) {
   return a.first < b.end && b.first < a.end && at + a.low < bt + b.high && bt + b.low < at + a.high;
 }
 
-int64_t peak(const Packing& packing) { return std::ranges::max(loads(packing)); }
+int64_t peak(const BlockPacking& packing) { return std::ranges::max(loads(packing)); }
 
-void expect_valid(const Packing& packing, const Placement& placement) {
+void expect_valid(const BlockPacking& packing, const Placement& placement) {
   ASSERT_EQ(placement.offsets.size(), packing.blocks.size());
   int64_t height = 0;
   for (size_t i = 0; i < packing.blocks.size(); ++i) {
@@ -99,14 +101,14 @@ TEST(Greedy, PlacesBlocksOfAnyForm) {
   for (uint64_t seed = 0; seed < 200; ++seed)
     for (const Kind& kind : kKinds) {
       SCOPED_TRACE(seed);
-      const Packing packing = random_packing(seed, kind);
+      const BlockPacking packing = random_packing(seed, kind);
       expect_valid(packing, placed(packing));
     }
 }
 
 TEST(Greedy, StopsAtTheGoal) {
   Rng rng(1);
-  const Packing packing = packing_of(guillotine({.buffers = 300, .steps = 64}, rng));
+  const BlockPacking packing = packing_of(guillotine({.buffers = 300, .steps = 64}, rng));
   const Placement lowest = placed(packing);
   Limits limits;
   const Placement enough = place_greedily(packing, 2 * peak(packing), limits);
@@ -124,7 +126,7 @@ TEST(Greedy, PlacesNothing) {
 }
 
 TEST(Greedy, OfOneAlignmentRoundsSizes) {
-  Packing packing;
+  BlockPacking packing;
   packing.sections = 2;
   for (int32_t i = 0; i < 2; ++i)
     packing.blocks.push_back({.size = 65, .alignment = 64, .slabs = {{0, 2, 0, 65}}});
@@ -134,7 +136,7 @@ TEST(Greedy, OfOneAlignmentRoundsSizes) {
 }
 
 TEST(Greedy, LiesUnderWhatIsFixed) {
-  Packing packing;
+  BlockPacking packing;
   packing.sections = 1;
   packing.blocks.push_back({.size = 10, .offset = 90, .slabs = {{0, 1, 0, 10}}});
   packing.blocks.push_back({.size = 80, .slabs = {{0, 1, 0, 80}}});
@@ -145,7 +147,7 @@ TEST(Greedy, LiesUnderWhatIsFixed) {
 
 TEST(Greedy, UsesGaps) {
   // The second is in use only where the first has a gap.
-  Packing packing;
+  BlockPacking packing;
   packing.sections = 3;
   packing.blocks.push_back({.size = 10, .slabs = {{0, 1, 0, 10}, {2, 3, 0, 10}}});
   packing.blocks.push_back({.size = 10, .slabs = {{1, 2, 0, 10}}});
@@ -158,7 +160,7 @@ TEST(Improve, NeverMakesItHigher) {
   for (uint64_t seed = 0; seed < 60; ++seed)
     for (const Kind& kind : kKinds) {
       SCOPED_TRACE(seed);
-      const Packing packing = random_packing(seed, kind);
+      const BlockPacking packing = random_packing(seed, kind);
       Placement placement = placed(packing);
       const int64_t height = placement.height;
       Limits limits;
@@ -173,7 +175,7 @@ TEST(Improve, MakesATowerLower) {
     for (const Kind& kind : kKinds) {
       if (kind.offsets) continue;
       SCOPED_TRACE(seed);
-      const Packing packing = random_packing(seed, kind);
+      const BlockPacking packing = random_packing(seed, kind);
       Placement placement;
       for (const Block& block : packing.blocks) {
         placement.offsets.push_back(aligned_up(block, placement.height));
@@ -188,7 +190,7 @@ TEST(Improve, MakesATowerLower) {
 }
 
 TEST(Improve, IsTheSameEachTime) {
-  const Packing packing = random_packing(7, {.slabs = true});
+  const BlockPacking packing = random_packing(7, {.slabs = true});
   const auto offsets = [&] {
     Placement placement = placed(packing);
     Limits limits;
@@ -200,7 +202,7 @@ TEST(Improve, IsTheSameEachTime) {
 
 TEST(Improve, StopsAtTheLimit) {
   Rng rng(1);
-  const Packing packing = packing_of(guillotine({.buffers = 500, .steps = 256}, rng));
+  const BlockPacking packing = packing_of(guillotine({.buffers = 500, .steps = 256}, rng));
   const Placement greedy = placed(packing);
   Placement placement = greedy;
   Limits limits(0, 1, nullptr);

@@ -33,7 +33,7 @@ fails 5 "limit of 65536" target show /dev/zero
 fails 2 "avx1024" target show --isa avx1024
 fails 2 "0 to 60" target probe --seconds 61
 fails 2 "no folder" target probe -o missing/my.target
-fails 2 "needs one of show, list, probe" target
+fails 2 "needs one of show, list, prices, probe" target
 
 # The coefficients of the price: printed, edited, given to what compiles, refused by name.
 "$HONE" target prices my.target -o my.prices 2>err

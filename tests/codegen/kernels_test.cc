@@ -15,7 +15,7 @@ namespace {
 // Builds and compiles the kernel, runs it, and compares with the reference.
 void check_native(const KernelBody& body, const Schedule& schedule,
                   const std::vector<Tensor>& inputs, const Target& target) {
-  SCOPED_TRACE(print(body.graph) + text_of(schedule));
+  SCOPED_TRACE(print(body.graph) + print(schedule));
   const TileProgram program = build_kernel(body, schedule, "k").value();
   SCOPED_TRACE(print(program));
   std::vector<Tensor> memory;

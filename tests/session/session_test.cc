@@ -34,7 +34,7 @@ std::string error_of(const Graph& graph, const Sizes& sizes) {
 
 TEST(Source, ReadsAZooModelAnOnnxFileAndBytes) {
   const Source zoo = load_source("zoo:mlp,size=tiny,symbolic-batch").value();
-  EXPECT_THAT(output_names(zoo.model), ElementsAre("y"));
+  EXPECT_THAT(output_names(zoo.model), ElementsAre("logits"));
   const std::filesystem::path file =
       std::filesystem::path(testing::TempDir()) / "hone_session_test.onnx";
   ASSERT_EQ(save_source(zoo.model, file).value(), std::vector{file});
