@@ -41,19 +41,6 @@ printf 'id,start,end,size,space\nx,0,1,8,\ny,0,1,4,1\n' >two.csv
 grep -q "^space 0, 1 buffers: height 8, bound 8, gap 0, capacity 8$" err
 grep -q "^space 1, 1 buffers: height 4, bound 4, gap 0, capacity 4$" err
 
-# The example of docs/memory.md prints what the page shows, the time aside.
-page=$ROOT/docs/memory.md
-shown() { # shown COMMAND: the lines that the page shows behind it
-  awk -v command="\$ $1" '$0 == command { is_shown = 1; next }
-    /^(\$|```)/ { is_shown = 0 } is_shown' "$page"
-}
-shown "cat net.csv" >net.csv
-for line in "hone alloc net.csv" "hone alloc net.csv --capacity 40"; do
-  read -ra words <<<"${line#hone }"
-  "$HONE" "${words[@]}" 2>&1 | sed -E 's/ (after|in) [0-9.]+ [mun]?s$/ \1 .../' >said || true
-  shown "$line" | diff - said || { echo "$page: $line"; exit 1; }
-done
-
 # A drawing, and numbers as data.
 "$HONE" alloc m.csv --capacity 24 --plot m.svg --json m.json -o placed.csv 2>err
 grep -Eq "<title>b1: \[2, 6\), 8 bytes at (0|16)</title>" m.svg

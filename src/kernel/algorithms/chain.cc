@@ -276,10 +276,14 @@ class StagesDecision : public Decision {
   }
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override {
-    return each_from(stages(site, so_far), site, so_far, 0, visit);
+    const std::vector<Stage> all = stages(site, so_far);
+    Schedule chain = so_far;
+    own(chain).stages.resize(all.size());
+    return each_from(all, site, chain, 0, visit);
   }
   void draw(const ScheduleSite& site, Schedule& chain, Rng& rng) const override {
     const std::vector<Stage> all = stages(site, chain);
+    own(chain).stages.resize(all.size());
     for (size_t s = 0; s < all.size(); ++s)
       in_space(site, all[s],
                [&](const ScheduleSpace& space) { own(chain).stages[s] = space.sample(rng); });
@@ -310,6 +314,8 @@ class StagesDecision : public Decision {
                            Schedules (ScheduleSpace::*change)(const Schedule&) const) {
     const std::vector<Stage> all = stages(site, chain);
     Schedules next;
+    // Of a chain without a value to keep, or one that a person wrote.
+    if (own(chain).stages.size() != all.size()) return next;
     for (size_t s = 0; s < all.size(); ++s) {
       in_space(site, all[s], [&](const ScheduleSpace& space) {
         for (Schedule& stage : (space.*change)(own(chain).stages[s])) {
