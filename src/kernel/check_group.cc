@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/op_def.h"
@@ -10,41 +11,99 @@ namespace hone {
 
 namespace {
 
-Status check_node(const Graph& graph, NodeId node, bool is_alone) {
+Status check_alone(const Graph& graph, NodeId node) {
   const Opcode opcode = graph.opcode(node);
-  const std::vector<Type> operands = graph.operand_types(node);
-  if (!has_access({graph.op(node), operands})) return unsupported("{} is no kernel", name(opcode));
-  if (is_alone) return {};
-  if (!is_fusible(opcode)) return unsupported("{} is a kernel of its own", name(opcode));
-  // What is computed where no guard holds is thrown away by `select`, which does not know them.
-  if (op_def(opcode).traits.is_piecewise && is_storage_only(operands[0].dtype()))
-    return unsupported("{} of {} is a kernel of its own", name(opcode), name(operands[0].dtype()));
+  if (!has_access({graph.op(node), graph.operand_types(node)}))
+    return unsupported("{} is no kernel", name(opcode));
   return {};
 }
 
-// A node outside that reads the group and is read by it would have to run in its middle.
-Status check_no_way_back(const Graph& graph, std::span<const NodeId> nodes) {
+// Looks for a node outside that reads the group and is read by it: it would have to run in the
+// group's middle. From both ends at once, each edge a step, until one end knows no further.
+class WayBack {
+ public:
+  WayBack(const Graph& graph, const Users& users, std::span<const NodeId> nodes)
+      : graph_(graph), users_(users), nodes_(nodes) {
+    for (NodeId n : nodes) {
+      follow(n);
+      precede(n);
+    }
+  }
+
+  bool exists() {
+    while (!is_found_ && !behind_.open.empty() && !before_.open.empty()) {
+      Side& side = behind_.steps <= before_.steps ? behind_ : before_;
+      const NodeId next = side.open.back();
+      side.open.pop_back();
+      &side == &behind_ ? follow(next) : precede(next);
+    }
+    return is_found_;
+  }
+
+ private:
+  struct Side {
+    std::vector<NodeId> open;
+    std::unordered_set<uint32_t> seen = {};
+    size_t steps = 0;
+  };
+
+  void follow(NodeId n) {
+    for (ValueId v : graph_.results(n))
+      for (NodeId user : users_.of(v)) visit(n, user, behind_);
+  }
+  void precede(NodeId n) {
+    for (ValueId v : graph_.operands(n))
+      if (!v.is_none()) visit(n, graph_.producer(v), before_);
+  }
+  void visit(NodeId from, NodeId to, Side& side) {
+    ++side.steps;
+    if (is_inside(to)) {
+      is_found_ = is_found_ || !is_inside(from);
+    } else if (nodes_.front() < to && to < nodes_.back() && side.seen.insert(to.index).second) {
+      side.open.push_back(to);
+    }
+  }
+
+  bool is_inside(NodeId n) const { return std::ranges::binary_search(nodes_, n); }
+
+  const Graph& graph_;
+  const Users& users_;
+  const std::span<const NodeId> nodes_;
+  Side behind_, before_;
+  bool is_found_ = false;
+};
+
+// One that reads, and one that is read, of the first way back that there is.
+Error way_back(const Graph& graph, std::span<const NodeId> nodes) {
   const uint32_t first = nodes.front().index, last = nodes.back().index;
   std::vector<bool> follows(last - first + 1);  // is in the group, or depends on it
-  size_t next = 0;
   for (uint32_t i = first; i <= last; ++i) {
-    const NodeId node{i};
-    const bool is_inside = nodes[next] == node;
-    for (ValueId operand : graph.operands(node)) {
+    const bool is_inside = std::ranges::binary_search(nodes, NodeId{i});
+    follows[i - first] = is_inside;
+    for (ValueId operand : graph.operands(NodeId{i})) {
       if (operand.is_none()) continue;
       const NodeId producer = graph.producer(operand);
       if (producer.index < first || !follows[producer.index - first]) continue;
-      const bool from_inside = std::ranges::binary_search(nodes, producer);
-      if (is_inside && !from_inside)
-        return unsupported("{} reads what {} makes of the group", graph.describe(node),
+      if (is_inside && !std::ranges::binary_search(nodes, producer))
+        return unsupported("{} reads what {} makes of the group", graph.describe(NodeId{i}),
                            graph.describe(producer));
       follows[i - first] = true;
     }
-    if (!is_inside) continue;
-    follows[i - first] = true;
-    ++next;
   }
-  return {};
+  HONE_CHECK(false, "no way leads back");
+}
+
+}  // namespace
+
+Status check_member(const Graph& graph, NodeId node) {
+  HONE_TRY(check_alone(graph, node));
+  const Opcode opcode = graph.opcode(node);
+  if (!is_fusible(opcode)) return unsupported("{} is a kernel of its own", name(opcode));
+  // What is computed where no guard holds is thrown away by `select`, which does not know them.
+  if (!op_def(opcode).traits.is_piecewise) return {};
+  const DType dtype = graph.type(graph.operands(node)[0]).dtype();
+  if (!is_storage_only(dtype)) return {};
+  return unsupported("{} of {} is a kernel of its own", name(opcode), name(dtype));
 }
 
 Status check_outputs(const Graph& graph, std::span<const ValueId> outputs) {
@@ -58,8 +117,6 @@ Status check_outputs(const Graph& graph, std::span<const ValueId> outputs) {
   return {};
 }
 
-}  // namespace
-
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
   if (nodes.empty()) return bad_input("a group of no nodes");
   if (nodes.size() > kMaxGroupNodes)
@@ -67,13 +124,13 @@ Status check_group(const Graph& graph, const Users& users, std::span<const NodeI
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (i > 0 && nodes[i - 1].index >= nodes[i].index)
       return bad_input("the nodes of a group do not stand in the graph's order");
-    Status good = check_node(graph, nodes[i], nodes.size() == 1);
+    Status good = nodes.size() == 1 ? check_alone(graph, nodes[i]) : check_member(graph, nodes[i]);
     if (!good.ok()) return std::move(good).error().within(graph.describe(nodes[i]));
   }
   if (nodes.size() == 1) return {};
   const GroupPorts ports = ports_of(graph, users, nodes);
   HONE_TRY(check_outputs(graph, ports.outputs));
-  HONE_TRY(check_no_way_back(graph, nodes));
+  if (WayBack(graph, users, nodes).exists()) return way_back(graph, nodes);
   const KernelBody body = body_of(graph, users, nodes, {});
   Status alone = check_work(work_of(body));
   if (alone.ok() || simplest_chain(body).ok()) return {};

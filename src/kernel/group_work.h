@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "kernel/kernel_body.h"
 
@@ -28,5 +30,54 @@ Status check_work(const GroupWork& work);
 GroupWork work_of(const Graph& graph, std::span<const NodeId> nodes,
                   std::span<const ValueId> outputs);
 GroupWork work_of(const KernelBody& body);
+
+// The work of a group that grows towards what it reads: outputs first, then nodes from the last to
+// the first. A node costs what it adds, however large the group is already.
+class GrowingWork {
+ public:
+  explicit GrowingWork(const Graph& graph) : graph_(graph) {}
+
+  void add_output(ValueId output);
+  void add(NodeId node);
+  GroupWork work() const;
+  // More than kMaxStatements, or than 64 loops: what is added after that is not counted.
+  bool is_too_much() const;
+
+  // Takes back the nodes that were added since. Nothing that they read may be added later.
+  struct Mark {
+    GroupWork work;
+    size_t loops = 0;
+  };
+  Mark mark() const { return {work_, loops_.size()}; }
+  void return_to(const Mark& mark);
+
+ private:
+  using Loops = uint64_t;  // a set: bits are positions in the list of loops
+  struct Loop {
+    double extent;
+    Loops around;  // itself and those that it stands in; results' loops stand in any order
+  };
+  // One place where a value is needed: equal ones are computed once.
+  struct Visit {
+    uint64_t identity;
+    std::vector<Loops> dims;  // per dim of the value: the loops that its index depends on
+    Loops guards = 0;         // the loops that decide whether it is needed at all
+    Loops all() const;
+  };
+
+  void add(ValueId value, Visit visit);
+  void add_point(NodeId node, const AccessRelation& relation, const Visit& visit);
+  void open(double extent, Loops around);
+  Loops around(Loops loops) const;
+  double points(Loops loops) const;
+  static Loops loops_of(const IndexExpr& expr, const std::vector<Loops>& iters);
+  static Visit read(const Access& access, const std::vector<Loops>& iters, const Visit& visit,
+                    uint64_t identity);
+
+  const Graph& graph_;
+  std::vector<Loop> loops_;                                  // those of the outputs first
+  std::unordered_map<uint32_t, std::vector<Visit>> visits_;  // of values whose nodes come later
+  GroupWork work_;
+};
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "ir/op_def.h"
@@ -22,9 +23,26 @@ bool stays_inside(const Graph& graph, ValueId value) {
          graph.type(value).elements().is(1);
 }
 
-void add_once(std::vector<ValueId>& values, ValueId value) {
-  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
-}
+// Values, each once, in the order in which they come.
+class DistinctValues {
+ public:
+  void add(ValueId value) {
+    if (values_.size() < kFew) {
+      if (std::ranges::find(values_, value) != values_.end()) return;
+    } else {
+      if (seen_.empty())
+        for (ValueId v : values_) seen_.insert(v.index);
+      if (!seen_.insert(value.index).second) return;
+    }
+    values_.push_back(value);
+  }
+  std::vector<ValueId> take() && { return std::move(values_); }
+
+ private:
+  static constexpr size_t kFew = 16;  // that are sooner looked at one by one
+  std::vector<ValueId> values_;
+  std::unordered_set<uint32_t> seen_;
+};
 
 }  // namespace
 
@@ -95,18 +113,53 @@ bool has_points(Opcode opcode) {
 GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
   auto is_inside = [&](NodeId node) { return std::ranges::binary_search(nodes, node); };
   GroupPorts ports;
+  DistinctValues inputs;
   for (NodeId node : nodes) {
     for (ValueId operand : graph.operands(node))
       if (!operand.is_none() && !is_inside(graph.producer(operand)) &&
           !stays_inside(graph, operand))
-        add_once(ports.inputs, operand);
+        inputs.add(operand);
     for (ValueId result : graph.results(node)) {
       const bool is_read =
           std::ranges::any_of(users.of(result), [&](NodeId user) { return !is_inside(user); });
       if (nodes.size() == 1 || is_read || users.is_output(result)) ports.outputs.push_back(result);
     }
   }
+  ports.inputs = std::move(inputs).take();
   return ports;
+}
+
+uint64_t group_shape(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports,
+                     const std::vector<Layout>& layouts) {
+  Hasher hasher;
+  const auto add_port = [&](ValueId v) {
+    hasher.add(graph.type(v).hash());
+    if (v.index >= layouts.size()) return;
+    for (const Layout::Part& part : layouts[v.index].parts)
+      hasher.add(part.dim).add(part.block).add(part.is_inner);
+  };
+  std::unordered_map<uint32_t, int64_t> known;  // values, by what they are called here
+  for (ValueId v : ports.inputs) {
+    known.emplace(v.index, known.size());
+    add_port(v);
+  }
+  for (NodeId node : nodes) {
+    hasher.add(graph.op(node).hash());
+    for (ValueId v : graph.operands(node)) {
+      const auto at = v.is_none() ? known.end() : known.find(v.index);
+      hasher.add(at == known.end() ? -1 : at->second);
+      if (v.is_none() || at != known.end()) continue;
+      std::vector<std::byte> scratch;  // of a number in the code
+      hasher.add(graph.type(v).hash());
+      hasher.add(graph.constant(graph.producer(v)).bytes_once(scratch));
+    }
+    for (ValueId v : graph.results(node)) known.emplace(v.index, known.size());
+  }
+  for (ValueId v : ports.outputs) {
+    hasher.add(known.at(v.index));
+    add_port(v);
+  }
+  return hasher.value();
 }
 
 namespace {

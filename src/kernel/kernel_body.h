@@ -57,6 +57,11 @@ struct GroupPorts {
 // Nodes stand in the graph's order, here and below.
 GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 
+// Of ops, types, layouts and how they hang together; names do not count. Groups of equal shape have
+// equal bodies, which take longer to make.
+uint64_t group_shape(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports,
+                     const std::vector<Layout>& layouts);
+
 // Whether each element of the result is an element of the only operand: broadcast, reshape,
 // transpose, slice, reverse.
 bool only_moves(Opcode opcode);
@@ -72,6 +77,9 @@ inline constexpr size_t kMaxGroupNodes = 2048;
 // stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
+// The part of it that is about one of several nodes, and the one about what they write.
+Status check_member(const Graph& graph, NodeId node);
+Status check_outputs(const Graph& graph, std::span<const ValueId> outputs);
 
 // The group as a graph of its own, with the values' names: what the first result needs, then what
 // the others need, equal nodes once. `layouts` has one per value of the graph; where it is shorter,

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "base/planted.h"
 #include "base/text.h"
 #include "plan/copies.h"
@@ -352,6 +353,15 @@ KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& st
                             static_cast<uint32_t>(output - step.writes.begin()));
   }
   return body;
+}
+
+uint64_t step_shape(const PlannedGraph& graph, const Step& step) {
+  Hasher hasher(group_shape(*graph.graph, step.nodes, {step.reads, step.writes}, graph.layout));
+  hasher.add(step.in_place);
+  for (const Donor& donor : step.donors)
+    hasher.add(std::ranges::find(step.reads, donor.input) - step.reads.begin())
+        .add(std::ranges::find(step.writes, donor.output) - step.writes.begin());
+  return hasher.value();
 }
 
 std::vector<RegionRef> regions_of(const Graph& graph) {

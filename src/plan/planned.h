@@ -70,6 +70,9 @@ struct PlannedGraph {
 // The step's kernel.
 KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step);
 
+// Steps of equal shape have equal kernels (group_shape()).
+uint64_t step_shape(const PlannedGraph& graph, const Step& step);
+
 // Whether a node is a step of its own by nature: it has regions, or talks to other devices.
 bool is_command(const Graph& graph, NodeId node);
 

@@ -1,6 +1,6 @@
 #include "plan/view.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "base/planted.h"
 #include "ir/op_def.h"
@@ -49,6 +49,7 @@ Status check_concat(const Graph& graph, const Users& users, NodeId node) {
   if (first_long_dim(graph.type(graph.result(node))) < axis)
     return bad_input("its operands do not lie side by side in it");
   const std::span<const ValueId> operands = graph.operands(node);
+  std::unordered_set<uint32_t> seen;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Opcode opcode = graph.opcode(graph.producer(operands[i]));
     const std::string_view name = graph.name(operands[i]);
@@ -56,8 +57,7 @@ Status check_concat(const Graph& graph, const Users& users, NodeId node) {
       return bad_input("'%{}' is {}, which lies elsewhere", name,
                        opcode == Opcode::constant ? "a constant" : "an input of the graph");
     if (users.is_output(operands[i])) return bad_input("'%{}' is an output of the graph", name);
-    if (std::ranges::find(operands.subspan(i + 1), operands[i]) != operands.end())
-      return bad_input("'%{}' stands in it twice", name);
+    if (!seen.insert(operands[i].index).second) return bad_input("'%{}' stands in it twice", name);
     const Type type = graph.type(operands[i]);
     if (!(type.elements() * bits(type.dtype())).divisible_by(8))
       return bad_input("'%{}' ends within a byte", name);

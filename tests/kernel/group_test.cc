@@ -130,6 +130,44 @@ TEST(Groups, RefusesCodeThatDoubles) {
   EXPECT_TRUE(check_group(graph, nodes).ok());
 }
 
+// A loop of the search from one end would look at all that lies between.
+TEST(Groups, AWayBackIsFoundOverAnyDistance) {
+  for (const bool is_closed : {false, true}) {
+    Builder b;
+    const Value x = b.parameter("x", DType::f32, {64});
+    const Value first = b.op(Opcode::tanh, {x});
+    Value far = is_closed ? first : x;
+    for (int i = 0; i < 1000; ++i) far = b.op(Opcode::exp, {far});
+    const Graph graph = b.finish({first + far}).value();
+    const std::vector<NodeId> ends = {
+        graph.producer(graph.operands(graph.producer(graph.outputs()[0]))[0]),
+        graph.producer(graph.outputs()[0])};
+    const Status status = check_group(graph, ends);
+    EXPECT_EQ(status.ok(), !is_closed);
+    if (is_closed) {
+      EXPECT_NE(status.error().to_string().find("(add) reads what node"), std::string::npos)
+          << status.error().to_string();
+    }
+  }
+}
+
+TEST(Groups, ReadsManyValuesInTheOrderOfFirstUse) {
+  constexpr int kCount = 100;
+  Builder b;
+  std::vector<Value> inputs;
+  for (int i = 0; i < kCount; ++i)
+    inputs.push_back(b.parameter(fmt::format("x{}", i), DType::f32, {64}));
+  Value sum = inputs[0];
+  for (int round = 0; round < 2; ++round)
+    for (int i = kCount; i-- > 0;) sum = sum + inputs[static_cast<size_t>(i)];
+  const Graph graph = b.finish({sum}).value();
+  const GroupPorts ports = ports_of(graph, Users(graph), computing_nodes(graph));
+  ASSERT_EQ(ports.inputs.size(), static_cast<size_t>(kCount));
+  EXPECT_EQ(graph.name(ports.inputs[0]), "x0");  // the first sum reads it first
+  for (size_t i = 1; i < kCount; ++i)
+    EXPECT_EQ(graph.name(ports.inputs[i]), fmt::format("x{}", kCount - i));
+}
+
 TEST(Groups, SpaceHasTheResultsDimsAndTheAnchorsReduction) {
   const Graph graph = graph_of(R"(
 graph @g(%x: f32[2, 8, 16], %w: f32[16, 24], %b: f32[24]) -> f32[2, 8, 24] {
