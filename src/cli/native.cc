@@ -36,6 +36,23 @@ Result<std::string> read_kept(const Arguments& arguments, std::string_view optio
   return text;
 }
 
+// A pass that prepares the graph, or a heuristic of the planner.
+Status leave_out(NativeOptions& options, std::string_view name) {
+  Status pass = check_can_leave_out(name);
+  if (pass.ok()) {
+    options.prepare.without.emplace_back(name);
+    return {};
+  }
+  const Status heuristic = hone::leave_out(options.heuristics, name);
+  if (!heuristic.ok()) {
+    std::string hint = fmt::format("{}; {}", pass.error().hint(), heuristic.error().hint());
+    return std::move(pass).error().with_hint(std::move(hint));
+  }
+  if (options.plan_seed)
+    return usage_error("--plan-seed draws the whole plan; it does not go with '{}'", name);
+  return {};
+}
+
 }  // namespace
 
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
@@ -61,18 +78,17 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
         HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), arguments.text("plan")));
   }
   if (arguments.given("plan-seed")) {
-    if (arguments.given("plan") || arguments.given("threads"))
-      return usage_error(
-          "--plan-seed draws the whole plan; it goes with neither --plan nor --threads");
+    for (std::string_view other : {"plan", "threads"})
+      if (arguments.given(other))
+        return usage_error("--plan-seed draws the whole plan; it does not go with --{}", other);
     options.plan_seed = static_cast<uint64_t>(arguments.integer("plan-seed"));
   }
   if (arguments.given("threads"))
     HONE_TRY(set_threads(options, arguments.integer("threads"), console.labels()));
   for (std::string_view list : arguments.list("without"))
     for (std::string_view name : split(list, ',')) {
-      Status fits = check_can_leave_out(trim(name));
-      if (!fits.ok()) return std::move(fits).error().about("--without");
-      options.prepare.without.emplace_back(trim(name));
+      Status left_out = leave_out(options, trim(name));
+      if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   return options;

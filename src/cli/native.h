@@ -11,7 +11,7 @@ class Console;
 
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };
-// --target, --isa, --threads, --plan, --plan-seed, --cache.
+// --target, --isa, --threads, --plan, --plan-seed, --without, --cache.
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache = DefaultCache::user);
 // For what is not compiled: an error if one of them is given.

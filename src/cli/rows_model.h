@@ -94,7 +94,9 @@ inline constexpr Option kWithoutOption = {
     .name = "without",
     .take = Take::passes,
     .value = "NAME[,NAME]",
-    .doc = "leave out passes that prepare the graph: fold, sink, splats, cse, unshare, donate",
+    .doc =
+        "leave out passes that prepare the graph (fold, sink, splats, cse, unshare, donate), or "
+        "heuristics of the planner (docs/planner.md)",
     .repeats = true};
 inline constexpr Option kNativeCacheOption = {
     .name = "cache",

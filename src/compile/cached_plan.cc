@@ -2,31 +2,31 @@
 
 #include "base/hash.h"
 #include "ir/text_printer.h"
-#include "planner/planner.h"
 
 namespace hone {
 
 std::string plan_key(const Graph& graph, const Plan& partial, const Target& target,
-                     const Cost& cost) {
+                     const Cost& cost, const Heuristics& heuristics) {
   std::string key = "plan ";
   append_label(key, '@', graph.name());
   // The text has the names; what is left out of it is in the other hash.
   const uint64_t text = hash_string(print(graph, {.elide = true}));
-  key += fmt::format(" {}\nplanner {}\nprice {}\ngraph {:016x} {:016x}\n", name(target.isa),
-                     HONE_PLANNER_VERSION, cost.version(), structural_hash(graph), text);
+  key += fmt::format(" {}\nplanner {} without {}\nprice {}\ngraph {:016x} {:016x}\n",
+                     name(target.isa), HONE_PLANNER_VERSION, left_out(heuristics), cost.version(),
+                     structural_hash(graph), text);
   return key + print(target) + print(partial);
 }
 
 Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
-                         const Cost& cost, CompileCache* cache, const CancelToken* cancel) {
+                         const Cost& cost, CompileCache* cache, const PlannerOptions& options) {
   if (cache == nullptr || cost.version().empty())
-    return complete(graph, partial, target, cost, cancel);
-  const std::string key = plan_key(graph, partial, target, cost);
+    return complete(graph, partial, target, cost, options);
+  const std::string key = plan_key(graph, partial, target, cost, options.heuristics);
   if (const std::optional<std::string> text = cache->find(key)) {
     Result<Plan> known = parse_plan(*text);
     if (known.ok() && check_complete(*known, graph, target).ok()) return known;
   }
-  Plan plan = HONE_TRY(complete(graph, partial, target, cost, cancel));
+  Plan plan = HONE_TRY(complete(graph, partial, target, cost, options));
   // A cache that cannot be written to costs time, nothing else.
   (void)cache->put(key, print(plan)).ok();
   return plan;

@@ -2,10 +2,8 @@
 
 #include <string>
 
-#include "base/progress.h"
 #include "cache/compile_cache.h"
-#include "cost/cost.h"
-#include "plan/plan.h"
+#include "planner/planner.h"
 
 namespace hone {
 
@@ -13,11 +11,10 @@ namespace hone {
 // checked like a plan that a person wrote; one that does not fit counts as absent. null: no cache.
 // Cancelled plans are not kept, nor those of a Cost without a version.
 Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
-                         const Cost& cost, CompileCache* cache,
-                         const CancelToken* cancel = nullptr);
+                         const Cost& cost, CompileCache* cache, const PlannerOptions& options = {});
 
 // The key in the cache: all that complete() looks at.
 std::string plan_key(const Graph& graph, const Plan& partial, const Target& target,
-                     const Cost& cost);
+                     const Cost& cost, const Heuristics& heuristics = {});
 
 }  // namespace hone

@@ -10,6 +10,7 @@
 #include "codegen/kernels.h"
 #include "cost/cost.h"
 #include "plan/plan.h"
+#include "planner/heuristics.h"
 #include "program/program.h"
 #include "rewrite/prepare.h"
 #include "runtime/executable.h"
@@ -32,6 +33,7 @@ struct CompileOptions {
   PrepareOptions prepare = {};
   Plan plan = {};               // what is decided already
   std::string plan_place = {};  // in a file; errors name it
+  Heuristics heuristics = {};   // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;         // of plans and kernels that were made before

@@ -6,12 +6,13 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "compile/compilation.h"
-
+#include "cost/analytic.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "oracle/accuracy.h"
 #include "oracle/compare.h"
 #include "plan/random_plan.h"
+#include "planner/planner.h"
 #include "rewrite/passes.h"
 #include "zoo/random/random_graph.h"
 
@@ -48,6 +49,14 @@ Graph with_inputs_for(Graph graph, Rng& rng, std::vector<Tensor>& inputs) {
   return told.ok() && told->size() == sizes.size() ? std::move(graph) : std::move(sized);
 }
 
+Heuristics random_heuristics(Rng& rng) {
+  constexpr double kLeftOut[] = {0.1, 0.5, 1};
+  const double left_out = rng.pick(kLeftOut);
+  Heuristics heuristics;
+  for (const Heuristic& row : kHeuristics) heuristics.*row.flag = !rng.chance(left_out);
+  return heuristics;
+}
+
 }  // namespace
 
 DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
@@ -78,7 +87,12 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
   if (rng.chance(kUnplanned)) return one;
   const Target target = restricted(host, one.isa);
   Compilation compilation(one.graph, target);
-  one.plan = random_plan(*compilation.graph().value(), target, seed);
+  const Graph& graph_of_plan = *compilation.graph().value();
+  constexpr double kPlanned = 0.125;  // so many are the planner's, without some of its heuristics
+  one.plan = rng.chance(kPlanned) ? complete(graph_of_plan, {}, target, AnalyticCost(target),
+                                             {.heuristics = random_heuristics(rng)})
+                                        .value()
+                                  : random_plan(graph_of_plan, target, seed);
   return one;
 }
 

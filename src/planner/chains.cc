@@ -54,12 +54,14 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
   };
   Schedule start = *simplest;
   // What rows share stays in the nearest cache while they are taken one after another.
-  std::ranges::sort(start.order, {},
-                    [&](int dim) { return std::pair(bool{rows[static_cast<size_t>(dim)]}, dim); });
+  if (chooser.heuristics().chain_order)
+    std::ranges::sort(start.order, {}, [&](int dim) {
+      return std::pair(bool{rows[static_cast<size_t>(dim)]}, dim);
+    });
   start.threads = chooser.threads() > 1 ? static_cast<int>(start.order.size()) : 0;
   HONE_TRY(consider(start));
   for (Tile& block : start.get<ChainFields>().block) {
-    if (!rows[static_cast<size_t>(block.dim)]) continue;
+    if (!chooser.heuristics().chain_blocks || !rows[static_cast<size_t>(block.dim)]) continue;
     const int64_t extent = body.graph.type(body.graph.outputs()[0]).dim(block.dim).value();
     for (int64_t points : {8, 32, 128}) {
       block.count = std::min(points, extent);
@@ -123,10 +125,12 @@ class ChainJoiner {
     std::vector<NodeId> both;
     std::ranges::merge(groups_[before], groups_[after], std::back_inserter(both));
     if (!has_dot(both)) return false;
-    const KernelBody body = body_of(graph_, users_, both, {});
-    const auto [at, is_new] = pays_.try_emplace(kernel_hash(body));
+    const auto [at, is_new] =
+        pays_.try_emplace(group_shape(graph_, both, ports_of(graph_, users_, both), {}));
     if (!is_new) return at->second;
-    if (!check_group(graph_, users_, both).ok() || !simplest_chain(body).ok()) return false;
+    if (!check_group(graph_, users_, both).ok()) return false;
+    const KernelBody body = body_of(graph_, users_, both, {});
+    if (!simplest_chain(body).ok()) return false;
     const double apart = HONE_TRY(seconds(groups_[before])) + HONE_TRY(seconds(groups_[after]));
     return at->second = HONE_TRY(chooser_.choose(body))->seconds < kLess * apart;
   }
@@ -165,7 +169,7 @@ class ChainJoiner {
   ScheduleChooser& chooser_;
   std::vector<std::vector<NodeId>>& groups_;
   std::vector<uint32_t> group_of_;           // by node
-  std::unordered_map<uint64_t, bool> pays_;  // by hash of both as one kernel
+  std::unordered_map<uint64_t, bool> pays_;  // by the shape of both as one kernel
 };
 
 }  // namespace

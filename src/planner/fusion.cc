@@ -1,9 +1,8 @@
 #include "planner/fusion.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 
-#include "base/hash.h"
 #include "ir/op_def.h"
 #include "kernel/group_work.h"
 #include "kernel/kernel_body.h"
@@ -30,22 +29,37 @@ Kind kind_of(Opcode opcode) {
   }
 }
 
+// What grows around a node that no group took, its last.
+struct OpenGroup {
+  std::vector<NodeId> nodes;  // the last first
+  std::vector<ValueId> outputs;
+  std::optional<GrowingWork> work;  // once a second node asks to join
+  bool has_contraction = false;
+  bool has_reduction = false;
+  bool is_full = false;  // none may join, whatever it is
+};
+
 class Fuser {
  public:
-  Fuser(const Graph& graph, const Users& users, const FusionFreedom& freedom)
-      : graph_(graph), users_(users), freedom_(freedom) {}
+  Fuser(const Graph& graph, const Users& users, const FusionFreedom& freedom,
+        const Heuristics& heuristics)
+      : graph_(graph),
+        users_(users),
+        freedom_(freedom),
+        on_(heuristics),
+        group_of_(graph.node_count(), kNoGroup),
+        feeds_contraction_(graph.node_count()),
+        is_elementwise_on_(graph.node_count()),
+        has_memory_(graph.node_count()) {}
 
   Fusion run() {
-    group_of_.assign(graph_.node_count(), kNoGroup);
-    feeds_contraction_.assign(graph_.node_count(), false);
-    has_memory_.assign(graph_.node_count(), false);
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;)
       if (const NodeId n{i}; freedom_.is_free[i] && !join(n)) found(n);
-    Fusion fusion;
-    for (std::vector<NodeId>& nodes : groups_) {
-      std::ranges::reverse(nodes);
-      take_views(nodes, fusion.views);
-      if (!nodes.empty()) fusion.groups.push_back(std::move(nodes));
+    Fusion fusion = {.groups = {}, .views = {}, .counted = counted_};
+    for (OpenGroup& group : groups_) {
+      std::ranges::reverse(group.nodes);
+      take_views(group.nodes, fusion.views);
+      if (!group.nodes.empty()) fusion.groups.push_back(std::move(group.nodes));
     }
     fusion.views.insert(fusion.views.end(), views_.begin(), views_.end());
     std::ranges::sort(fusion.groups, {}, [](const auto& nodes) { return nodes.back(); });
@@ -54,8 +68,8 @@ class Fuser {
 
  private:
   bool can_be_view(NodeId n) const {
-    return freedom_.may_be_view[n.index] && !has_memory_[n.index] &&
-           check_view(graph_, users_, n).ok();
+    return op_def(graph_.opcode(n)).traits.may_be_view && freedom_.may_be_view[n.index] &&
+           !has_memory_[n.index] && check_view(graph_, users_, n).ok();
   }
 
   // What it joins is written where it lies in the result.
@@ -77,8 +91,26 @@ class Fuser {
         for (ValueId v : graph_.operands(n)) has_memory_[graph_.producer(v).index] = true;
       return;
     }
-    group_of_[n.index] = static_cast<uint32_t>(groups_.size());
-    groups_.push_back({n});
+    const auto group = static_cast<uint32_t>(groups_.size());
+    std::vector<ValueId>& outputs = groups_.emplace_back().outputs;
+    for (ValueId v : graph_.results(n))
+      if (users_.is_output(v) || !users_.of(v).empty()) outputs.push_back(v);
+    groups_[group].is_full = !check_outputs(graph_, outputs).ok() || !check_member(graph_, n).ok();
+    add(n, group);
+  }
+
+  void add(NodeId n, uint32_t index) {
+    OpenGroup& group = groups_[index];
+    const Kind kind = kind_of(graph_.opcode(n));
+    group.nodes.push_back(n);
+    group.has_contraction = group.has_contraction || kind == Kind::contraction;
+    group.has_reduction = group.has_reduction || kind == Kind::row || kind == Kind::window;
+    group.is_full = group.is_full || group.nodes.size() >= kMaxNodes ||
+                    graph_.operands(n).size() > kMaxOperands;
+    feeds_contraction_[n.index] = group.nodes.size() > 1 && feeds_contraction(n);
+    is_elementwise_on_[n.index] =
+        is_elementwise(graph_.opcode(n)) && (group.nodes.size() == 1 || is_elementwise_behind(n));
+    group_of_[n.index] = index;
   }
 
   // What is read through a view at the group's edge need not be computed.
@@ -110,56 +142,36 @@ class Fuser {
     return group;
   }
 
+  // Since all readers are in the group, no path leaves it and comes back.
   bool join(NodeId n) {
     const Kind kind = kind_of(graph_.opcode(n));
+    if (kind == Kind::alone || kind == Kind::window) return false;
     const uint32_t group = readers_group(n);
-    if (group == kNoGroup || kind == Kind::alone || kind == Kind::window) return false;
-    std::vector<NodeId>& nodes = groups_[group];
-    if (nodes.size() >= kMaxNodes || !fits(n, kind, nodes)) return false;
-    std::vector<NodeId> larger;  // in the graph's order
-    larger.push_back(n);
-    larger.insert(larger.end(), nodes.rbegin(), nodes.rend());
-    const Cost before = cost_of({larger.begin() + 1, larger.end()}), after = cost_of(larger);
-    if (!after.is_legal) return false;
-    const double most = kind == Kind::cheap ? kCheapRepetition
-                        : kind == Kind::row ? kRowRepetition
-                                            : 1;
-    const double own = after.work.inherent - before.work.inherent;
-    if (after.work.operations - before.work.operations > most * own + 1) return false;
-    nodes.push_back(n);
-    group_of_[n.index] = group;
-    feeds_contraction_[n.index] = feeds_contraction(n);
+    if (group == kNoGroup || groups_[group].is_full || !fits(n, kind, groups_[group]) ||
+        !check_member(graph_, n).ok() || !takes_little(n, kind, groups_[group]))
+      return false;
+    add(n, group);
     return true;
   }
 
-  bool fits(NodeId n, Kind kind, const std::vector<NodeId>& nodes) const {
-    bool has_contraction = false, has_reduction = false;
-    for (NodeId member : nodes) {
-      const Kind of_member = kind_of(graph_.opcode(member));
-      if (of_member == Kind::alone || graph_.operands(member).size() > kMaxOperands) return false;
-      has_contraction = has_contraction || of_member == Kind::contraction;
-      has_reduction = has_reduction || of_member == Kind::row || of_member == Kind::window;
-    }
+  bool fits(NodeId n, Kind kind, const OpenGroup& group) const {
     switch (kind) {
       case Kind::contraction:
-        return !has_contraction && !has_reduction && is_elementwise_behind(n, nodes);
-      case Kind::row: return !has_contraction;
-      case Kind::cheap: return !has_contraction || !feeds_contraction(n) || moves_simply(n);
+        return on_.fuse_epilogues && !group.has_contraction && !group.has_reduction &&
+               is_elementwise_behind(n);
+      case Kind::row: return on_.fuse_rows && !group.has_contraction;
+      case Kind::cheap:
+        return group.has_contraction && feeds_contraction(n) ? on_.fuse_operands && moves_simply(n)
+                                                             : on_.fuse_elementwise;
       default: return false;
     }
   }
 
   // Whether the node's elements are read in place, and those made of them.
-  bool is_elementwise_behind(NodeId n, const std::vector<NodeId>& nodes) const {
-    std::vector<NodeId> behind{n};
-    for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
-      const bool reads = std::ranges::any_of(graph_.operands(*at), [&](ValueId v) {
-        return !v.is_none() && std::ranges::find(behind, graph_.producer(v)) != behind.end();
-      });
-      if (!reads) continue;
-      if (!is_elementwise(graph_.opcode(*at))) return false;
-      behind.push_back(*at);
-    }
+  bool is_elementwise_behind(NodeId n) const {
+    for (ValueId v : graph_.results(n))
+      for (NodeId user : users_.of(v))
+        if (!is_elementwise_on_[user.index]) return false;
     return true;
   }
 
@@ -181,59 +193,61 @@ class Fuser {
 
   // ---- Work -------------------------------------------------------------------------------------
 
-  struct Cost {
-    bool is_legal = false;
-    GroupWork work;
-  };
-
-  // Models repeat the same few groups, so the answer is kept by what the group looks like.
-  const Cost& cost_of(std::span<const NodeId> nodes) {
-    const GroupPorts ports = ports_of(graph_, users_, nodes);
-    auto [at, is_new] = costs_.try_emplace(shape_of(nodes, ports));
-    if (is_new) at->second = new_cost(nodes, ports);
-    return at->second;
-  }
-
-  Cost new_cost(std::span<const NodeId> nodes, const GroupPorts& ports) const {
-    if (!check_group(graph_, users_, nodes).ok()) return {};
-    return {true, work_of(graph_, nodes, ports.outputs)};
-  }
-
-  uint64_t shape_of(std::span<const NodeId> nodes, const GroupPorts& ports) const {
-    Hasher hasher;
-    for (NodeId n : nodes) {
-      hasher.add(graph_.op(n).hash());
-      for (ValueId v : graph_.operands(n)) {
-        if (v.is_none()) {
-          hasher.add(-1);
-          continue;
-        }
-        const auto inside = std::ranges::lower_bound(nodes, graph_.producer(v));
-        const bool is_inside = inside != nodes.end() && *inside == graph_.producer(v);
-        hasher.add(is_inside ? inside - nodes.begin() : -2);
-        hasher.add(graph_.type(v).hash());
-      }
+  // Whether the group computes little again with the node, which it counts if so.
+  bool takes_little(NodeId n, Kind kind, OpenGroup& group) {
+    if (!group.work) {
+      group.work.emplace(graph_);
+      for (ValueId v : group.outputs) group.work->add_output(v);
+      group.work->add(group.nodes[0]);
+      ++counted_;
     }
-    for (ValueId v : ports.outputs)
-      hasher.add(std::ranges::lower_bound(nodes, graph_.producer(v)) - nodes.begin());
-    return hasher.value();
+    for (ValueId v : graph_.results(n)) {
+      if (!users_.is_output(v)) continue;
+      if (const ValueId both[] = {group.outputs[0], v}; !check_outputs(graph_, both).ok())
+        return false;
+      group.work->add_output(v);
+    }
+    GrowingWork& work = *group.work;
+    ++counted_;
+    const GrowingWork::Mark before = work.mark();
+    work.add(n);
+    const GroupWork after = work.work();
+    const double most = kind == Kind::cheap ? (on_.repeat_cheap ? kCheapRepetition : 1)
+                        : kind == Kind::row ? (on_.repeat_rows ? kRowRepetition : 1)
+                                            : 1;
+    const double own = after.inherent - before.work.inherent;
+    const bool is_little = after.operations - before.work.operations <= most * own + 1 &&
+                           (!work.is_too_much() || is_chain_with(n, group));
+    if (!is_little) work.return_to(before);
+    return is_little;
+  }
+
+  // What takes too much at one point may be done in stages.
+  bool is_chain_with(NodeId n, const OpenGroup& group) {
+    counted_ += group.nodes.size() + 1;
+    std::vector<NodeId> nodes = {n};  // in the graph's order
+    nodes.insert(nodes.end(), group.nodes.rbegin(), group.nodes.rend());
+    return check_group(graph_, users_, nodes).ok();
   }
 
   const Graph& graph_;
   const Users& users_;
   const FusionFreedom& freedom_;
-  std::vector<std::vector<NodeId>> groups_;  // last nodes first
-  std::vector<uint32_t> group_of_;           // by node
-  std::vector<bool> feeds_contraction_;      // by node: in the group of the contraction
+  const Heuristics& on_;
+  std::vector<OpenGroup> groups_;
+  std::vector<uint32_t> group_of_;       // by node
+  std::vector<bool> feeds_contraction_;  // by node: in the group of the contraction
+  std::vector<bool> is_elementwise_on_;  // by node: it is, and so is all behind it in its group
   std::vector<NodeId> views_;
   std::vector<bool> has_memory_;  // by node: a part of a concat
-  std::unordered_map<uint64_t, Cost> costs_;
+  size_t counted_ = 0;            // as Fusion::counted
 };
 
 }  // namespace
 
-Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom) {
-  return Fuser(graph, users, freedom).run();
+Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom,
+            const Heuristics& heuristics) {
+  return Fuser(graph, users, freedom, heuristics).run();
 }
 
 }  // namespace hone

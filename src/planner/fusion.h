@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "planner/heuristics.h"
 
 namespace hone {
 
@@ -16,6 +17,7 @@ struct FusionFreedom {
 struct Fusion {
   std::vector<std::vector<NodeId>> groups;  // nodes in the graph's order; by their last nodes
   std::vector<NodeId> views;
+  size_t counted = 0;  // nodes, each time that a group was counted with it: what fuse() takes
 };
 
 // Groups of all free nodes. A node joins the group of its readers if all are in one, so no two
@@ -25,6 +27,8 @@ struct Fusion {
 //   * a sum or maximum along rows joins what uses it in the same rows: softmax, norms;
 //   * a contraction takes an epilogue of elementwise ops, and data movement of its operands.
 // Reshapes and the like at the edge of a group are views, and so are concats that nobody computes.
-Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom);
+// It takes time in proportion to the graph.
+Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom,
+            const Heuristics& heuristics);
 
 }  // namespace hone

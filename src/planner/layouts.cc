@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
@@ -39,6 +40,7 @@ class LayoutChooser {
         plan_(plan),
         open_(open),
         chooser_(chooser),
+        on_(chooser.heuristics()),
         frame_(frame),
         block_(static_cast<int64_t>(vector_bytes(chooser.target().isa) / 4)),
         region_of_(frame.steps.size()),
@@ -121,6 +123,9 @@ class LayoutChooser {
     Channels best = Channels::second;
     double least = std::numeric_limits<double>::infinity();
     for (const Channels channels : {Channels::second, Channels::in_blocks, Channels::last}) {
+      if ((channels == Channels::in_blocks && !on_.blocked_images) ||
+          (channels == Channels::last && !on_.last_images))
+        continue;
       lay(steps, channels);
       double seconds = 0;
       for (uint32_t s : priced) seconds += HONE_TRY(price(s));
@@ -182,18 +187,22 @@ class LayoutChooser {
   }
 
   Result<double> seconds(const Step& step) {
-    return HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
+    const auto [at, is_new] = seconds_.try_emplace(step_shape(frame_, step));
+    if (is_new) at->second = HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
+    return at->second;
   }
 
   // The contractions of the step whose weights may lie as they want them: constants that only one
   // reads, or of which it may have a copy.
   std::vector<NodeId> contractions_of(uint32_t s) const {
     std::vector<NodeId> contractions;
+    if (!on_.weight_layouts) return contractions;
     for (NodeId n : frame_.steps[s].nodes) {
       if (class_of(graph_.opcode(n)) != OpClass::contraction) continue;
       const ValueId v = graph_.operands(n)[1];
       if (frame_.home[v.index] != Home::constant || is_decided(v)) continue;
-      const bool has_copies = open_[s] && may_be_copied(v) && graph_.type(v).rank() > 0;
+      const bool has_copies =
+          on_.weight_copies && open_[s] && may_be_copied(v) && graph_.type(v).rank() > 0;
       if (users_.of(v).size() == 1 ? frame_.has_layout(v) : has_copies) contractions.push_back(n);
     }
     return contractions;
@@ -268,11 +277,13 @@ class LayoutChooser {
   const Plan& plan_;
   const std::vector<bool>& open_;  // by step
   ScheduleChooser& chooser_;
+  const Heuristics& on_;
   PlannedGraph& frame_;
   const int64_t block_;
-  std::vector<uint32_t> region_of_;             // by step: a union-find forest
-  std::vector<bool> is_local_, has_conv_;       // by step
-  std::vector<std::vector<uint32_t>> readers_;  // by step: of images that it writes
+  std::vector<uint32_t> region_of_;               // by step: a union-find forest
+  std::vector<bool> is_local_, has_conv_;         // by step
+  std::vector<std::vector<uint32_t>> readers_;    // by step: of images that it writes
+  std::unordered_map<uint64_t, double> seconds_;  // by shape of a step
   // What steps want for weights that others read, too.
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };

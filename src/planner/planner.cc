@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "cost/analytic.h"
 #include "plan/in_place.h"
@@ -29,6 +30,7 @@ class FramePlanner {
         plan_(plan),
         whole_(whole),
         chooser_(chooser),
+        on_(chooser.heuristics()),
         frame_(std::move(frame)) {}
 
   static Status decide(const Graph& source, Plan& plan, Plan& whole, ScheduleChooser& chooser) {
@@ -77,9 +79,11 @@ class FramePlanner {
                                      !freedom.has_memory[graph_.result(n).index] &&
                                      !operands.empty() && !operands[0].is_none() &&
                                      !plan_.layout.contains(name(operands[0]));
+      const bool is_concat = graph_.opcode(n) == Opcode::concat;
       // Images of convs lie as these want them.
-      if (graph_.opcode(n) == Opcode::concat && graph_.type(graph_.result(n)).rank() > 2)
-        freedom.may_be_view[n.index] = freedom.may_be_view[n.index] && !has_conv;
+      const bool is_image = is_concat && has_conv && graph_.type(graph_.result(n)).rank() > 2;
+      if (is_concat ? !on_.concat_in_memory || (is_image && on_.image_concats) : !on_.views)
+        freedom.may_be_view[n.index] = false;
     }
     // What changes in place, or is joined in memory, is no view.
     const auto keep = [&](NodeId n) {
@@ -101,9 +105,9 @@ class FramePlanner {
   Status groups() {
     const FusionFreedom freedom = this->freedom();
     is_free_ = freedom.is_free;
-    const Fusion fused = fuse(graph_, users_, freedom);
+    const Fusion fused = fuse(graph_, users_, freedom, on_);
     Fusion chained = fused, alone;
-    HONE_TRY(join_chains(graph_, users_, freedom, chooser_, chained));
+    if (on_.chains) HONE_TRY(join_chains(graph_, users_, freedom, chooser_, chained));
     for (NodeId n : graph_.nodes())
       if (is_free_[n.index]) alone.groups.push_back({n});
     // What is said to be in place does not go with all groups: one may read what a node changes,
@@ -140,6 +144,7 @@ class FramePlanner {
   // Of nodes whose group was open: the others may have schedules. What the plan says of what they
   // change, of the result or of memory may not fit either.
   Status updates() {
+    if (!on_.in_place) return {};
     const std::vector<NodeId> found = more_in_place(frame_, users_, [&](NodeId n) {
       if (!is_free_[n.index]) return false;
       const ValueId changed = changed_by(graph_, n);
@@ -182,8 +187,9 @@ class FramePlanner {
   }
 
   Status schedules() {
+    std::unordered_set<uint64_t> shapes;
     for (const Step& step : frame_.steps) {
-      if (!step.is_kernel) continue;
+      if (!step.is_kernel || !shapes.insert(step_shape(frame_, step)).second) continue;
       const KernelBody body = body_of(frame_, users_, step);
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
       if (is_new) at->second = HONE_TRY(chooser_.choose(body))->schedule;
@@ -220,6 +226,7 @@ class FramePlanner {
   Plan& plan_;
   Plan& whole_;
   ScheduleChooser& chooser_;
+  const Heuristics& on_;
   PlannedGraph frame_;
   std::vector<bool> is_free_;  // by node: the plan had no group for it
 };
@@ -231,14 +238,14 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target) {
 }
 
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
-                      const CancelToken* cancel) {
+                      const PlannerOptions& options) {
   HONE_TRY(check(partial, graph, target));
   Plan plan = partial;
   if (!graph.name().empty()) plan.graph = graph.name();
   plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  ScheduleChooser chooser(target, cost, *plan.threads, cancel);
+  ScheduleChooser chooser(target, cost, *plan.threads, options);
   HONE_TRY(FramePlanner::decide(graph, plan, plan, chooser));
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.

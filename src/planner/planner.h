@@ -3,14 +3,20 @@
 #include "base/progress.h"
 #include "cost/cost.h"
 #include "plan/plan.h"
+#include "planner/heuristics.h"
 
 namespace hone {
+
+struct PlannerOptions {
+  const CancelToken* cancel = nullptr;
+  Heuristics heuristics = {};
+};
 
 // Decides what the plan leaves open, by the prices of a Cost; what it says stays. Deterministic
 // where the Cost is. The graph is prepared. An error says which entry of the plan does not fit.
 // Once cancelled it stops before the next kernel.
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, const Cost& cost,
-                      const CancelToken* cancel = nullptr);
+                      const PlannerOptions& options = {});
 // By the analytic price with its default coefficients.
 Result<Plan> complete(const Graph& graph, Plan partial, const Target& target);
 

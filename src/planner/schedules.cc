@@ -13,7 +13,6 @@
 namespace hone {
 namespace {
 
-constexpr int kRounds = 2;  // over all fields of a schedule
 constexpr size_t kMaxLaneDims = 3;
 // Of two that cost the same, a gemm is faster than a nest by so much: its loops read neighbours.
 constexpr double kGemmAhead = 1.1;
@@ -22,17 +21,18 @@ constexpr double kGemmAhead = 1.1;
 class Chooser {
  public:
   Chooser(std::shared_ptr<const KernelFacts> facts, const Target& target, const Cost& cost,
-          int64_t threads)
+          int64_t threads, const Heuristics& heuristics)
       : held_(std::move(facts)),
         target_(target),
         price_(cost.kernel(held_, threads)),
-        threads_(threads) {}
+        threads_(threads),
+        on_(heuristics) {}
 
   PricedSchedule run() {
     const Schedule nest = plain_nest(space_.parallel);
     consider(nest);
     if (best_) improve_nest();
-    if (facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
+    if (on_.gemm && facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
     for (Algorithm each : kAlgorithms)
       for (const Schedule& schedule : def_of(each).first_tries(site_)) consider(schedule);
     consider({});
@@ -51,6 +51,7 @@ class Chooser {
 
   int64_t extent(int dim) const { return site_.extent(dim); }
   int dims() const { return site_.dims(); }
+  int rounds() const { return on_.second_round ? 2 : 1; }
 
   // ---- Fields -----------------------------------------------------------------------------------
 
@@ -78,6 +79,7 @@ class Chooser {
         next.lanes = {{dim, count}};
         set(next.unroll, dim, 1);
         consider(whole_blocks(next));
+        if (!on_.inner_lanes) continue;
         std::erase(next.order, dim);
         if (dim < space_.parallel) next.order.push_back(dim);
         consider(whole_blocks(next));
@@ -86,6 +88,7 @@ class Chooser {
   }
 
   void try_unroll(const std::vector<int>& candidates) {
+    if (!on_.unroll) return;
     for (int dim : candidates) {
       const Schedule start = *best_;
       for (int64_t count : usual_unroll(site_, dim)) {
@@ -117,10 +120,10 @@ class Chooser {
     std::vector<int> all(static_cast<size_t>(dims())), reduction;
     std::iota(all.begin(), all.end(), 0);
     for (int dim = space_.parallel; dim < dims(); ++dim) reduction.push_back(dim);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds(); ++round) {
       try_lanes(lane_dims());
-      try_lanes(reduction);
-      for (int row = 0; row <= space_.parallel; ++row) {
+      if (on_.reduction_lanes) try_lanes(reduction);
+      for (int row = 0; on_.rows && row <= space_.parallel; ++row) {
         Schedule next = *best_;
         next.get<NestFields>().row = row;
         if (row == 0 || row >= next.threads) consider(next);
@@ -162,7 +165,7 @@ class Chooser {
     own.pack_lhs = own.pack_rhs = Packing::panels;
     consider(start);
     if (best_) improve_gemm(contraction);
-    if (reads_windows()) {
+    if (on_.window_packing && reads_windows()) {
       const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
       const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
       own.pack_lhs = Packing::window;
@@ -172,7 +175,7 @@ class Chooser {
       if (best_) improve_gemm(contraction);
       if (!(least_ < least_panels)) best_ = panels, least_ = least_panels;
     }
-    if (least_ < kGemmAhead * least) return;
+    if (least_ < (on_.gemm_ahead ? kGemmAhead : 1) * least) return;
     best_ = before;
     least_ = least;
   }
@@ -196,16 +199,16 @@ class Chooser {
         if (contraction.sides[side][d] && !contraction.sides[1 - side][d] && extent(dim) > 1)
           sides[side].push_back(dim);
     }
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds(); ++round) {
       // Lanes along one operand, registers along the other.
       for (size_t side = 0; side < 2; ++side)
         for (int lanes : sides[side]) register_tiles(lanes, sides[1 - side]);
       for (int dim = 0; dim < dims(); ++dim)
-        if (extent(dim) > 1) try_block(dim);
-      try_packing();
+        if (on_.cache_blocks && extent(dim) > 1) try_block(dim);
+      if (on_.packing) try_packing();
       Schedule reversed = *best_;
       std::ranges::reverse(reversed.order);
-      consider(reversed);
+      if (on_.reversed_order) consider(reversed);
       try_threads();
       try_unroll(results);
     }
@@ -213,6 +216,7 @@ class Chooser {
 
   void try_packing() {
     for (Packing lhs : kUsualLhs) {
+      if (lhs == Packing::window && !on_.window_packing) continue;
       for (Packing rhs : kUsualRhs) {
         Schedule next = *best_;
         next.get<GemmFields>().pack_lhs = lhs;
@@ -248,6 +252,7 @@ class Chooser {
   const ScheduleSite site_ = {body_, facts_, target_};
   const std::unique_ptr<PricedKernel> price_;
   const int64_t threads_;
+  const Heuristics& on_;
   std::optional<Schedule> best_;
   double least_ = std::numeric_limits<double>::infinity();
 };
@@ -255,7 +260,7 @@ class Chooser {
 }  // namespace
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
-  if (cancel_ != nullptr) HONE_TRY(cancel_->check());
+  if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
   const uint64_t hash = kernel_hash(body);
   if (const auto known = known_.find(hash); known != known_.end()) return &known->second;
   const bool is_stage = !body.window.empty();
@@ -263,7 +268,7 @@ Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   std::optional<PricedSchedule> best;
   // What takes too much work in one nest is not even priced as one.
   if (check_work(facts->work).ok())
-    best = Chooser(facts, target_, cost_, is_stage ? 1 : threads_).run();
+    best = Chooser(facts, target_, cost_, is_stage ? 1 : threads_, heuristics()).run();
   if (!is_stage)
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);

@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
-#include "base/progress.h"
 #include "cost/cost.h"
 #include "kernel/facts.h"
+#include "planner/planner.h"
 
 namespace hone {
 
@@ -18,19 +18,20 @@ struct PricedSchedule {
 class ScheduleChooser {
  public:
   ScheduleChooser(const Target& target, const Cost& cost, int64_t threads,
-                  const CancelToken* cancel = nullptr)
-      : target_(target), cost_(cost), threads_(threads), cancel_(cancel) {}
+                  PlannerOptions options = {})
+      : target_(target), cost_(cost), threads_(threads), options_(options) {}
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
   const Target& target() const { return target_; }
   const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }
+  const Heuristics& heuristics() const { return options_.heuristics; }
 
  private:
   const Target& target_;
   const Cost& cost_;
   int64_t threads_;
-  const CancelToken* cancel_;
+  const PlannerOptions options_;
   std::unordered_map<uint64_t, PricedSchedule> known_;  // by kernel hash
 };
 

@@ -45,6 +45,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
     compile.plan_place = plan->place;
   }
   compile.prepare = options.prepare;
+  compile.heuristics = options.heuristics;
   compile.plan_seed = options.plan_seed;
   compile.cost = options.cost;
   compile.cache = options.cache.get();

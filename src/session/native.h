@@ -20,6 +20,7 @@ struct NativeOptions {
   std::vector<PlacedPlan> plans;   // of graphs of the model
   std::optional<int64_t> threads;  // set_threads()
   PrepareOptions prepare = {};
+  Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
   std::unique_ptr<CompileCache> cache;         // null: none

@@ -163,6 +163,25 @@ fails 3 "it may be for other sizes" run sizes.hone --dim M=5 --plan some.plan
 fails 3 "'hone compile' with --dim M=4 --dim N=1 makes one for these" demo sizes.hone --dim M=4 \
   --plan some.plan
 
+# Heuristics that are left out give another plan, from the cache too, which computes the same.
+conv=zoo:squeezenet,size=tiny
+compile "$conv" --emit plan >all.plan
+compile "$conv" --without fuse_elementwise,gemm --emit plan >less.plan
+cmp -s all.plan less.plan && exit 1
+for time in 1 2; do
+  for without in gemm fuse_elementwise,gemm; do
+    "$HONE" compile "$conv" --without $without --emit plan --cache plans >$without.$time 2>err
+  done
+  cmp fuse_elementwise,gemm.$time less.plan
+  cmp -s gemm.$time less.plan && exit 1
+done
+"$HONE" check "$model" --without gemm,chains --cache none >out 2>err
+fails 2 "there is no pass 'speed'" compile "$model" --without gemm,speed
+grep -q "can be left out are .*; the heuristics are fuse_elementwise, .*gemm.*" err
+fails 2 "there is no pass ''" run "$model" --without gemm,
+fails 2 "does not go with 'gemm'" compile "$model" --without cse,gemm --plan-seed 1
+compile "$model" --without cse --plan-seed 1
+
 # Options that only native code takes.
 for option in --plan=missing.plan --threads=77 --isa=avx2 --target=none --plan-seed=1; do
   fails 2 "${option%%=*} is for native code" run "$model" --backend reference "$option"

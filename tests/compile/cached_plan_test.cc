@@ -109,6 +109,7 @@ TEST_F(CachedPlan, IsForOneGraphPartialPlanAndTarget) {
   keys.push_back(plan_key(graph_of(kText, 1), {}, target_, cost_));
   keys.push_back(plan_key(graph_, parse_plan("plan @g { threads = 1 }").value(), target_, cost_));
   keys.push_back(plan_key(graph_, {}, restricted(target_, Isa::v2), cost_));
+  keys.push_back(plan_key(graph_, {}, target_, cost_, heuristics_without("chains").value()));
   Target faster = target_;
   faster.memory_one_core *= 2;
   keys.push_back(plan_key(graph_, {}, faster, cost_));
@@ -132,7 +133,8 @@ TEST_F(CachedPlan, IsNotKeptAfterAnError) {
 TEST_F(CachedPlan, IsNotKeptIfItWasCancelled) {
   CancelToken cancel;
   cancel.cancel();
-  const Result<Plan> plan = cached_plan(graph_, {}, target_, cost_, cache_.get(), &cancel);
+  const Result<Plan> plan =
+      cached_plan(graph_, {}, target_, cost_, cache_.get(), {.cancel = &cancel});
   EXPECT_EQ(plan.error().code(), ErrorCode::interrupted);
   EXPECT_THAT(cache_->list(), IsEmpty());
   EXPECT_EQ(taken(), planned());

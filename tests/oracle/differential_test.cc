@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cost/analytic.h"
 #include "oracle/decision_counts.h"
+#include "planner/planner.h"
+#include "rewrite/prepare.h"
 
 namespace hone {
 namespace {
@@ -98,6 +101,29 @@ TEST(Differential, RandomGraphsUnderRandomPlansComputeWhatTheReferenceDoes) {
     const DifferentialOutcome outcome = run_case(one, host(), team());
     ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
                                               << print(one);
+  }
+}
+
+// Each heuristic is left out of the plans of some graphs, with all others at work.
+TEST(Differential, PlansWithoutAHeuristicComputeWhatTheReferenceDoes) {
+  uint64_t seed = 0;
+  for (const Heuristic& row : kHeuristics) {
+    SCOPED_TRACE(row.name);
+    for (int count = 0; count < 3; ++seed) {
+      DifferentialCase one = random_case(seed, host(), Isa::avx512);
+      const Target target = restricted(host(), one.isa);
+      Heuristics heuristics;
+      heuristics.*row.flag = false;
+      const Graph graph = prepare(one.graph).value();
+      one.plan =
+          complete(graph, {}, target, AnalyticCost(target), {.heuristics = heuristics}).value();
+      const Status good = check_complete(one.plan, graph, target);
+      ASSERT_TRUE(good.ok()) << good.error().to_string() << print(one);
+      const DifferentialOutcome outcome = run_case(one, host(), team());
+      ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
+                                                << print(one);
+      ++count;
+    }
   }
 }
 

@@ -216,11 +216,12 @@ TEST(Planner, StopsWhenItIsCancelled) {
       prepare(parse_graph("graph @g(%x: f32[64]) -> f32[64] { %y = exp %x return %y }").value())
           .value();
   CancelToken cancel;
-  const Plan plan = complete(graph, {}, target(), AnalyticCost(target()), &cancel).value();
+  const AnalyticCost cost(target());
+  const Plan plan = complete(graph, {}, target(), cost, {.cancel = &cancel}).value();
   cancel.cancel();
-  EXPECT_EQ(complete(graph, {}, target(), AnalyticCost(target()), &cancel).error().code(),
+  EXPECT_EQ(complete(graph, {}, target(), cost, {.cancel = &cancel}).error().code(),
             ErrorCode::interrupted);
-  EXPECT_EQ(complete(graph, plan, target(), AnalyticCost(target()), &cancel).error().code(),
+  EXPECT_EQ(complete(graph, plan, target(), cost, {.cancel = &cancel}).error().code(),
             ErrorCode::interrupted);
 }
 
@@ -235,7 +236,7 @@ TEST(Planner, StopsBeforeTheNextKernel) {
   CancelToken cancel;
   const Target target = hone::target();
   const AnalyticCost cost(target);
-  ScheduleChooser chooser(target, cost, 1, &cancel);
+  ScheduleChooser chooser(target, cost, 1, {.cancel = &cancel});
   EXPECT_TRUE(chooser.choose(body("exp")).ok());
   cancel.cancel();
   EXPECT_EQ(chooser.choose(body("neg")).error().code(), ErrorCode::interrupted);
