@@ -34,6 +34,90 @@ void complete_plan(benchmark::State& state) {
 BENCHMARK(complete_plan<resnet>)->Unit(benchmark::kMillisecond);
 BENCHMARK(complete_plan<unrolled>)->Unit(benchmark::kMillisecond);
 
+// ---- Large graphs -------------------------------------------------------------------------------
+
+Type square() { return Type::get(DType::f32, {64, 64}); }
+
+// Of about `count` nodes: tanh and add in turns, each reads the one before.
+Graph chain(int64_t count) {
+  Graph graph;
+  const Type type = square();
+  const ValueId x = graph.add_parameter(type);
+  ValueId v = x;
+  for (int64_t i = 0; i < count; ++i) {
+    const ValueId both[] = {v, x};
+    v = graph.result(i % 2 == 0 ? graph.append(Op::get(Opcode::tanh), {&v, 1}).value()
+                                : graph.append(Op::get(Opcode::add), both).value());
+  }
+  graph.set_outputs({v});
+  return graph;
+}
+
+// Trees of 64 leaves, of two-sided ops with transposes in between, each of a random shape of its
+// own.
+Graph forest(int64_t count) {
+  constexpr int64_t kLeaves = 64;
+  constexpr Opcode kOps[] = {Opcode::add, Opcode::mul, Opcode::max, Opcode::sub};
+  Graph graph;
+  Rng rng(1);
+  std::vector<ValueId> roots;
+  const Type type = square();
+  const Op transpose = Op::get(Opcode::transpose, {{"permutation", Ints{1, 0}}});
+  while (static_cast<int64_t>(graph.node_count()) < count) {
+    std::vector<ValueId> open;
+    for (int64_t i = 0; i < kLeaves; ++i) open.push_back(graph.add_parameter(type));
+    while (open.size() > 1) {
+      rng.shuffle(open);
+      const ValueId both[] = {open[open.size() - 1], open[open.size() - 2]};
+      open.pop_back();
+      open.back() = graph.result(graph.append(Op::get(rng.pick(kOps)), both).value());
+      if (rng.chance(0.2))
+        open.back() = graph.result(graph.append(transpose, {&open.back(), 1}).value());
+    }
+    roots.push_back(open[0]);
+  }
+  graph.set_outputs(roots);
+  return graph;
+}
+
+// One value that all others are made of.
+Graph fan_out(int64_t count) {
+  Graph graph;
+  const Type type = square();
+  const ValueId x = graph.add_parameter(type);
+  std::vector<ValueId> results;
+  for (int64_t i = 0; i < count / 2; ++i) {
+    const ValueId both[] = {x, graph.add_parameter(type)};
+    results.push_back(graph.result(graph.append(Op::get(Opcode::mul), both).value()));
+  }
+  graph.set_outputs(results);
+  return graph;
+}
+
+// In time near the number of nodes: "per_node" stays.
+template <Graph (*make)(int64_t)>
+void complete_large(benchmark::State& state) {
+  const Graph graph = prepare(make(state.range(0))).value();
+  const Target target = host_target().value();
+  for (auto _ : state) benchmark::DoNotOptimize(complete(graph, {}, target).ok());
+  const auto nodes = static_cast<double>(graph.node_count());
+  state.counters["nodes"] = nodes;
+  state.counters["per_node"] = benchmark::Counter(
+      nodes, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK(complete_large<chain>)
+    ->RangeMultiplier(10)
+    ->Range(1'000, 100'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(complete_large<forest>)
+    ->RangeMultiplier(10)
+    ->Range(1'000, 100'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(complete_large<fan_out>)
+    ->RangeMultiplier(10)
+    ->Range(1'000, 100'000)
+    ->Unit(benchmark::kMillisecond);
+
 template <Graph (*make)()>
 void check_plan(benchmark::State& state) {
   const Graph graph = prepare(make()).value();
