@@ -11,7 +11,7 @@ namespace hone {
 
 namespace {
 
-Status check_alone(const Graph& graph, NodeId node) {
+Status check_alone(GraphView graph, NodeId node) {
   const Opcode opcode = graph.opcode(node);
   if (!has_access({graph.op(node), graph.operand_types(node)}))
     return unsupported("{} is no kernel", name(opcode));
@@ -95,7 +95,7 @@ Error way_back(const Graph& graph, std::span<const NodeId> nodes) {
 
 }  // namespace
 
-Status check_member(const Graph& graph, NodeId node) {
+Status check_member(GraphView graph, NodeId node) {
   HONE_TRY(check_alone(graph, node));
   const Opcode opcode = graph.opcode(node);
   if (!is_fusible(opcode)) return unsupported("{} is a kernel of its own", name(opcode));
@@ -106,7 +106,7 @@ Status check_member(const Graph& graph, NodeId node) {
   return unsupported("{} of {} is a kernel of its own", name(opcode), name(dtype));
 }
 
-Status check_outputs(const Graph& graph, std::span<const ValueId> outputs) {
+Status check_outputs(GraphView graph, std::span<const ValueId> outputs) {
   if (outputs.empty()) return bad_input("nothing reads what the group computes");
   const Type first = graph.type(outputs[0]);
   for (ValueId output : outputs)
@@ -117,24 +117,41 @@ Status check_outputs(const Graph& graph, std::span<const ValueId> outputs) {
   return {};
 }
 
-Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
+namespace {
+
+Status check_members(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
   if (nodes.empty()) return bad_input("a group of no nodes");
   if (nodes.size() > kMaxGroupNodes)
     return over_limit("a group of {} nodes, more than {}", nodes.size(), kMaxGroupNodes);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    if (i > 0 && nodes[i - 1].index >= nodes[i].index)
+    if (i > 0 && graph.position(nodes[i - 1]) >= graph.position(nodes[i]))
       return bad_input("the nodes of a group do not stand in the graph's order");
     Status good = nodes.size() == 1 ? check_alone(graph, nodes[i]) : check_member(graph, nodes[i]);
     if (!good.ok()) return std::move(good).error().within(graph.describe(nodes[i]));
   }
   if (nodes.size() == 1) return {};
-  const GroupPorts ports = ports_of(graph, users, nodes);
-  HONE_TRY(check_outputs(graph, ports.outputs));
-  if (WayBack(graph, users, nodes).exists()) return way_back(graph, nodes);
+  return check_outputs(graph, ports_of(graph, users, nodes).outputs);
+}
+
+Status check_work_of_group(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
+  if (nodes.size() == 1) return {};
   const KernelBody body = body_of(graph, users, nodes, {});
   Status alone = check_work(work_of(body));
   if (alone.ok() || simplest_chain(body).ok()) return {};
   return alone;
+}
+
+}  // namespace
+
+Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
+  HONE_TRY(check_members(graph, users, nodes));
+  if (nodes.size() > 1 && WayBack(graph, users, nodes).exists()) return way_back(graph, nodes);
+  return check_work_of_group(graph, users, nodes);
+}
+
+Status check_group_alone(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
+  HONE_TRY(check_members(graph, users, nodes));
+  return check_work_of_group(graph, users, nodes);
 }
 
 Status check_group(const Graph& graph, std::span<const NodeId> nodes) {

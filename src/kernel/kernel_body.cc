@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/hash.h"
 #include "ir/op_def.h"
 #include "kernel/update.h"
 
@@ -18,9 +17,15 @@ bool reduces(Opcode opcode) {
          op_class == OpClass::window;
 }
 
-bool stays_inside(const Graph& graph, ValueId value) {
+bool stays_inside(GraphView graph, ValueId value) {
   return graph.opcode(graph.producer(value)) == Opcode::constant &&
          graph.type(value).elements().is(1);
+}
+
+// Nodes stand in the graph's order.
+bool contains(GraphView graph, std::span<const NodeId> nodes, NodeId node) {
+  const auto position = [graph](NodeId n) { return graph.position(n); };
+  return std::ranges::binary_search(nodes, graph.position(node), {}, position);
 }
 
 // Values, each once, in the order in which they come.
@@ -46,13 +51,19 @@ class DistinctValues {
 
 }  // namespace
 
+void KernelHasher::add(const Layout& layout) { hasher_.add(print(layout)); }
+
+uint64_t KernelHasher::finish(bool in_place, std::span<const int64_t> window) {
+  if (in_place) hasher_.add("in place");
+  for (int64_t points : window) hasher_.add(static_cast<uint64_t>(points));
+  return hasher_.value();
+}
+
 uint64_t kernel_hash(const KernelBody& body) {
-  Hasher hasher(structural_hash(body.graph));
+  KernelHasher hasher(structural_hash(body.graph));
   for (const std::vector<Layout>* layouts : {&body.inputs, &body.outputs})
-    for (const Layout& layout : *layouts) hasher.add(print(layout));
-  if (body.in_place) hasher.add("in place");
-  for (int64_t points : body.window) hasher.add(static_cast<uint64_t>(points));
-  return hasher.value();
+    for (const Layout& layout : *layouts) hasher.add(layout);
+  return hasher.finish(body.in_place, body.window);
 }
 
 std::vector<NodeId> computing_nodes(const Graph& graph) {
@@ -110,8 +121,8 @@ bool has_points(Opcode opcode) {
   return is_fusible(opcode) || class_of(opcode) == OpClass::indexed;
 }
 
-GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes) {
-  auto is_inside = [&](NodeId node) { return std::ranges::binary_search(nodes, node); };
+GroupPorts ports_of(GraphView graph, UsersView users, std::span<const NodeId> nodes) {
+  auto is_inside = [&](NodeId node) { return contains(graph, nodes, node); };
   GroupPorts ports;
   DistinctValues inputs;
   for (NodeId node : nodes) {
@@ -129,7 +140,7 @@ GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const Node
   return ports;
 }
 
-uint64_t group_shape(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports,
+uint64_t group_shape(GraphView graph, std::span<const NodeId> nodes, const GroupPorts& ports,
                      const std::vector<Layout>& layouts) {
   Hasher hasher;
   const auto add_port = [&](ValueId v) {
@@ -166,7 +177,7 @@ namespace {
 
 class BodyCopy {
  public:
-  BodyCopy(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports)
+  BodyCopy(GraphView graph, std::span<const NodeId> nodes, const GroupPorts& ports)
       : graph_(graph), nodes_(nodes) {
     for (ValueId input : ports.inputs)
       copies_.emplace(input.index, target_.add_parameter(graph.type(input), graph.name(input)));
@@ -193,7 +204,7 @@ class BodyCopy {
         open.pop_back();
       } else if (const ValueId operand = operands[done++]; !operand.is_none()) {
         const NodeId producer = graph_.producer(operand);
-        if (std::ranges::binary_search(nodes_, producer))
+        if (contains(graph_, nodes_, producer))
           open.emplace_back(producer, 0);
         else if (!copies_.contains(operand.index))
           copies_.emplace(operand.index, number(operand));
@@ -233,7 +244,7 @@ class BodyCopy {
     return {};
   }
 
-  const Graph& graph_;
+  const GraphView graph_;
   const std::span<const NodeId> nodes_;
   Graph target_;
   std::unordered_map<uint32_t, ValueId> copies_;  // by value of the graph
@@ -243,7 +254,7 @@ class BodyCopy {
 
 }  // namespace
 
-KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
+KernelBody body_of(GraphView graph, UsersView users, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts) {
   const GroupPorts ports = ports_of(graph, users, nodes);
   const auto layout_of = [&](ValueId value) {

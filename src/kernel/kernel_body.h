@@ -4,8 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/access.h"
-#include "ir/graph.h"
+#include "ir/graph_view.h"
 #include "kernel/layout.h"
 #include "kernel/schedule.h"
 #include "target/target.h"
@@ -30,6 +31,16 @@ struct KernelBody {
 // Of ops, types, layouts; names do not count. Bodies that body_of() makes of equal hash have the
 // same nodes in the same order.
 uint64_t kernel_hash(const KernelBody& body);
+// The same part by part: the hash of the graph once, then the layouts of inputs and outputs.
+class KernelHasher {
+ public:
+  explicit KernelHasher(uint64_t graph_hash) : hasher_(graph_hash) {}
+  void add(const Layout& layout);
+  uint64_t finish(bool in_place, std::span<const int64_t> window);
+
+ private:
+  Hasher hasher_;
+};
 // Neither parameters nor constants.
 std::vector<NodeId> computing_nodes(const Graph& graph);
 
@@ -55,11 +66,11 @@ struct GroupPorts {
   std::vector<ValueId> outputs;
 };
 // Nodes stand in the graph's order, here and below.
-GroupPorts ports_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
+GroupPorts ports_of(GraphView graph, UsersView users, std::span<const NodeId> nodes);
 
 // Of ops, types, layouts and how they hang together; names do not count. Groups of equal shape have
 // equal bodies, which take longer to make.
-uint64_t group_shape(const Graph& graph, std::span<const NodeId> nodes, const GroupPorts& ports,
+uint64_t group_shape(GraphView graph, std::span<const NodeId> nodes, const GroupPorts& ports,
                      const std::vector<Layout>& layouts);
 
 // Whether each element of the result is an element of the only operand: broadcast, reshape,
@@ -77,14 +88,16 @@ inline constexpr size_t kMaxGroupNodes = 2048;
 // stay bounded, if only in the stages of a chain, and no path leaves the group and comes back.
 Status check_group(const Graph& graph, const Users& users, std::span<const NodeId> nodes);
 Status check_group(const Graph& graph, std::span<const NodeId> nodes);
+// The same but for paths that leave the group: for who looks for them among the steps of a plan.
+Status check_group_alone(GraphView graph, UsersView users, std::span<const NodeId> nodes);
 // The part of it that is about one of several nodes, and the one about what they write.
-Status check_member(const Graph& graph, NodeId node);
-Status check_outputs(const Graph& graph, std::span<const ValueId> outputs);
+Status check_member(GraphView graph, NodeId node);
+Status check_outputs(GraphView graph, std::span<const ValueId> outputs);
 
 // The group as a graph of its own, with the values' names: what the first result needs, then what
 // the others need, equal nodes once. `layouts` has one per value of the graph; where it is shorter,
 // and for those without parts, memory is row-major.
-KernelBody body_of(const Graph& graph, const Users& users, std::span<const NodeId> nodes,
+KernelBody body_of(GraphView graph, UsersView users, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts);
 KernelBody body_of(const Graph& graph, std::span<const NodeId> nodes,
                    const std::vector<Layout>& layouts);

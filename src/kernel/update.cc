@@ -10,7 +10,7 @@ namespace hone {
 
 bool is_update(Opcode opcode) { return op_def(opcode).traits.updates != 0; }
 
-Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x) {
+Status check_elementwise(GraphView graph, std::span<const NodeId> nodes, ValueId x) {
   std::unordered_set<uint32_t> made = {x.index};  // of x
   for (NodeId n : nodes) {
     const bool reads = std::ranges::any_of(
@@ -24,7 +24,7 @@ Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, Valu
   return {};
 }
 
-ValueId updates_of(const Graph& graph, NodeId update) {
+ValueId updates_of(GraphView graph, NodeId update) {
   return graph.operands(update)[static_cast<size_t>(graph.op(update).def().traits.updates)];
 }
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "ir/graph.h"
+#include "ir/graph_view.h"
 
 namespace hone {
 
@@ -11,9 +11,9 @@ namespace hone {
 bool is_update(Opcode opcode);
 
 // The operand of an update whose elements are written.
-ValueId updates_of(const Graph& graph, NodeId update);
+ValueId updates_of(GraphView graph, NodeId update);
 
 // Whether all that the nodes compute from the value is elementwise.
-Status check_elementwise(const Graph& graph, std::span<const NodeId> nodes, ValueId x);
+Status check_elementwise(GraphView graph, std::span<const NodeId> nodes, ValueId x);
 
 }  // namespace hone

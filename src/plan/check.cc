@@ -2,7 +2,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/checked_math.h"
 #include "base/text.h"
 #include "kernel/kernel_body.h"
 #include "plan/planned.h"
@@ -11,8 +10,6 @@
 
 namespace hone {
 namespace {
-
-constexpr int64_t kMaxArenaBytes = int64_t{1} << 46;
 
 // The first kernel of a hash.
 struct KnownKernel {
@@ -46,10 +43,7 @@ class FrameCheck {
   }
 
  private:
-  std::string label(const Step& step) const {
-    if (step.name.empty()) return graph_.label(graph_.result(step.nodes[0]));
-    return (step.is_kernel ? "@" : "%") + step.name;
-  }
+  std::string label(const Step& step) const { return hone::label(graph_, step); }
 
   // ---- Groups -----------------------------------------------------------------------------------
 
@@ -156,39 +150,8 @@ class FrameCheck {
   }
 
   Status layout(ValueId v, const Layout& layout) const {
-    if (!frame_.has_layout(v)) return bad_input("{}", why_no_layout(v));
+    if (!frame_.has_layout(v)) return bad_input("{}", why_no_layout(frame_, users_, v));
     return check(layout, graph_.type(v));
-  }
-
-  std::string why_no_layout(ValueId v) const {
-    switch (frame_.home[v.index]) {
-      case Home::none: return "it has no memory: nothing outside of its kernel reads it";
-      case Home::input: return "an input of the graph is row-major";
-      case Home::output: return "an output of the graph is row-major";
-      case Home::view: return "it lies in other memory, which is row-major";
-      case Home::constant:
-      case Home::temporary: break;
-    }
-    if (graph_.type(v).rank() == 0) return "a scalar has no dims";
-    if (users_.is_output(v)) return "an output of the graph is row-major";
-    const uint32_t writer = frame_.step_of[graph_.producer(v).index];
-    if (writer != kNoStep && !frame_.steps[writer].is_kernel)
-      return fmt::format("{} writes it row-major", label(frame_.steps[writer]));
-    if (writer != kNoStep && frame_.steps[writer].in_place)
-      return "it is changed in place, where it is row-major";
-    if (writer == kNoStep) return "its parts lie side by side in it, row-major";
-    for (NodeId reader : users_.of(v)) {
-      const uint32_t step = frame_.step_of[reader.index];
-      if (step == kNoStep)
-        return fmt::format("{} is a view of it, for which it must be row-major",
-                           graph_.label(graph_.result(reader)));
-      if (!frame_.steps[step].is_kernel)
-        return fmt::format("{} reads it row-major", label(frame_.steps[step]));
-      if (frame_.steps[step].in_place && graph_.operands(reader)[0] == v)
-        return fmt::format("{} changes it in place, for which it must be row-major",
-                           label(frame_.steps[step]));
-    }
-    return "it is row-major";
   }
 
   // ---- Order and offsets ------------------------------------------------------------------------
@@ -208,7 +171,6 @@ class FrameCheck {
           .within("offset %" + plan_.offset.begin()->first);
     }
     size_t found = 0;
-    std::vector<int64_t> offset(graph_.value_count(), -1);
     for (uint32_t i = 0; i < graph_.value_count(); ++i) {
       const auto entry = plan_.offset.find(std::string(graph_.name(ValueId{i})));
       if (entry == plan_.offset.end()) {
@@ -218,13 +180,11 @@ class FrameCheck {
         continue;
       }
       ++found;
-      Status good = check_offset(ValueId{i}, entry->second);
+      Status good = check_offset(frame_, ValueId{i});
       if (!good.ok()) return std::move(good).error().within("offset %" + entry->first);
-      offset[i] = entry->second;
     }
     if (found < plan_.offset.size()) return unknown_offset();
-    // Without a whole order nobody knows which values live at the same time.
-    return frame_.order.size() == frame_.steps.size() ? no_overlap(offset) : Status{};
+    return check_no_overlap(frame_);
   }
 
   Status unknown_offset() const {
@@ -236,56 +196,6 @@ class FrameCheck {
         return bad_input("the graph has no value '%{}'", excerpt(name)).within("offset %" + name);
     }
     return {};
-  }
-
-  Status check_offset(ValueId v, int64_t offset) const {
-    switch (frame_.home[v.index]) {
-      case Home::none: return bad_input("it has no memory: nothing outside of its kernel reads it");
-      case Home::input: return bad_input("an input of the graph is where the caller has it");
-      case Home::output: return bad_input("an output of the graph is where the caller wants it");
-      case Home::constant: return bad_input("a constant is not in the arena");
-      case Home::view:
-        return bad_input("it lies in the memory of {}", graph_.label(frame_.base[v.index]));
-      case Home::temporary: break;
-    }
-    if (offset < 0 || offset % kOffsetAlignment != 0)
-      return bad_input("{} is not a multiple of {}", offset, kOffsetAlignment);
-    const std::optional<int64_t> end = checked_add(offset, graph_.type(v).static_bytes());
-    if (!end || *end > kMaxArenaBytes) return over_limit("it ends behind {} bytes", kMaxArenaBytes);
-    return {};
-  }
-
-  Status no_overlap(const std::vector<int64_t>& offset) const {
-    std::vector<Lifetime> items = lifetimes(frame_, frame_.order);
-    std::erase_if(items, [&](const Lifetime& life) {
-      return life.bytes == 0 || offset[life.value.index] < 0;
-    });
-    std::ranges::sort(items, {}, &Lifetime::first);
-    std::vector<const Lifetime*> by_end;
-    for (const Lifetime& life : items) by_end.push_back(&life);
-    std::ranges::sort(by_end, {}, [](const Lifetime* life) { return life->last; });
-    std::map<int64_t, const Lifetime*> alive;  // by offset; they do not overlap
-    size_t ended = 0;
-    for (const Lifetime& life : items) {
-      for (; by_end[ended]->last < life.first; ++ended)
-        alive.erase(offset[by_end[ended]->value.index]);
-      const int64_t begin = offset[life.value.index];
-      const auto behind = alive.lower_bound(begin);
-      if (behind != alive.end() && behind->first < begin + life.bytes)
-        return overlap(life, *behind->second);
-      if (behind != alive.begin()) {
-        const auto& [start, before] = *std::prev(behind);
-        if (start + before->bytes > begin) return overlap(life, *before);
-      }
-      alive.emplace(begin, &life);
-    }
-    return {};
-  }
-
-  Error overlap(const Lifetime& a, const Lifetime& b) const {
-    return bad_input("it overlaps {}, and both are alive at {}", graph_.label(b.value),
-                     label(frame_.steps[frame_.order[a.first]]))
-        .within(fmt::format("offset {}", graph_.label(a.value)));
   }
 
   // ---- Schedules and regions --------------------------------------------------------------------

@@ -10,28 +10,30 @@
 namespace hone {
 namespace {
 
-class Copying {
- public:
-  Copying(const Graph& graph, const std::map<std::string, Copy>& copies)
-      : graph_(graph), copies_(copies), names_(graph), copy_(graph) {}
+// One operand that becomes a copy.
+struct Port {
+  NodeId reader;
+  ValueId value;
+  auto operator<=>(const Port&) const = default;
+};
 
-  Result<GraphRef> run() {
-    for (const auto& [name, copy] : copies_)
-      if (Status good = find(name, copy); !good.ok())
-        return std::move(good).error().within("copy %" + name);
-    for (NodeId n : graph_.nodes()) HONE_TRY(add(n));
-    return std::make_shared<const Graph>(copy_.finish());
+class CopyFinder {
+ public:
+  CopyFinder(const Graph& graph, const std::map<std::string, Copy>& copies)
+      : graph_(graph), copies_(copies), names_(graph) {}
+
+  Result<std::vector<CopyOverlay>> run() {
+    std::vector<CopyOverlay> found;
+    for (const auto& [name, copy] : copies_) {
+      Result<CopyOverlay> one = find(name, copy);
+      if (!one.ok()) return std::move(one).error().within("copy %" + name);
+      found.push_back(*std::move(one));
+    }
+    return found;
   }
 
  private:
-  // One operand that becomes a copy.
-  struct Port {
-    NodeId reader;
-    ValueId value;
-    auto operator<=>(const Port&) const = default;
-  };
-
-  Status find(const std::string& name, const Copy& copy) {
+  Result<CopyOverlay> find(const std::string& name, const Copy& copy) {
     if (names_.has(name)) return bad_input("the graph has a value of this name");
     if (copies_.contains(copy.of))
       return bad_input("'%{}' is a copy, which is not copied again", copy.of);
@@ -39,18 +41,41 @@ class Copying {
     if (is_number(graph_, v))
       return bad_input("'%{}' is a constant of one element, which has no memory", copy.of);
     if (copy.readers.empty()) return bad_input("nothing reads it");
+    CopyOverlay found{name, v, {}};
     for (const std::string& reader : copy.readers) {
       const NodeId n = HONE_TRY(names_.node(reader));
       if (std::ranges::find(graph_.operands(n), v) == graph_.operands(n).end())
         return bad_input("'%{}' does not read '%{}'", reader, copy.of);
+      found.readers.push_back(n);
       const auto [at, is_new] = ports_.try_emplace({n, v}, &name);
       if (is_new) continue;
       if (*at->second == name) return bad_input("'%{}' stands twice", reader);
       return bad_input("'%{}' reads '%{}', another copy of '%{}'", reader, *at->second, copy.of);
     }
-    return {};
+    std::ranges::sort(found.readers);
+    return found;
   }
 
+  const Graph& graph_;
+  const std::map<std::string, Copy>& copies_;
+  const ValueNames names_;
+  std::map<Port, const std::string*> ports_;  // and the copy that is read there
+};
+
+class Copying {
+ public:
+  Copying(const Graph& graph, const std::vector<CopyOverlay>& copies)
+      : graph_(graph), copy_(graph) {
+    for (const CopyOverlay& copy : copies)
+      for (NodeId reader : copy.readers) ports_.emplace(Port{reader, copy.of}, &copy.name);
+  }
+
+  Result<GraphRef> run() {
+    for (NodeId n : graph_.nodes()) HONE_TRY(add(n));
+    return std::make_shared<const Graph>(copy_.finish());
+  }
+
+ private:
   Status add(NodeId n) {
     const auto begin = ports_.lower_bound({n, ValueId{0}});
     auto end = begin;
@@ -85,8 +110,6 @@ class Copying {
   }
 
   const Graph& graph_;
-  const std::map<std::string, Copy>& copies_;
-  const ValueNames names_;
   GraphCopy copy_;
   std::map<Port, const std::string*> ports_;  // and the copy that is read there
   std::map<std::string, ValueId> made_;       // copies in the new graph
@@ -97,7 +120,13 @@ class Copying {
 
 Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Copy>& copies) {
   if (copies.empty()) return GraphRef(GraphRef(), &graph);
-  return Copying(graph, copies).run();
+  const std::vector<CopyOverlay> found = HONE_TRY(find_copies(graph, copies));
+  return Copying(graph, found).run();
+}
+
+Result<std::vector<CopyOverlay>> find_copies(const Graph& graph,
+                                             const std::map<std::string, Copy>& copies) {
+  return CopyFinder(graph, copies).run();
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "ir/graph_view.h"
 #include "plan/plan.h"
 
 namespace hone {
@@ -12,5 +13,9 @@ namespace hone {
 // of a constant is another constant, so that it is packed before the first run. Without copies it
 // is the graph itself, which must live as long. An error says which copy cannot be.
 Result<GraphRef> with_copies(const Graph& graph, const std::map<std::string, Copy>& copies);
+
+// What the copies of a plan are of and who reads them, or which copy cannot be.
+Result<std::vector<CopyOverlay>> find_copies(const Graph& graph,
+                                             const std::map<std::string, Copy>& copies);
 
 }  // namespace hone

@@ -102,7 +102,7 @@ class Finder {
 
 }  // namespace
 
-ValueId changed_by(const Graph& graph, NodeId node) {
+ValueId changed_by(GraphView graph, NodeId node) {
   if (is_update(graph.opcode(node))) return graph.operands(node)[0];
   if (graph.donations().empty() || graph.results(node).size() == 0) return {};
   const ValueId result = graph.result(node);
@@ -111,7 +111,7 @@ ValueId changed_by(const Graph& graph, NodeId node) {
   return donation == graph.donations().end() ? ValueId() : graph.inputs()[donation->input];
 }
 
-std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId update) {
+std::optional<std::vector<NodeId>> updates_of_input(GraphView graph, NodeId update) {
   if (!is_update(graph.opcode(update))) return std::nullopt;
   const ValueId x = graph.operands(update)[0], result = graph.result(update);
   const std::span<const ValueId> outputs = graph.outputs();
@@ -129,7 +129,7 @@ std::optional<std::vector<NodeId>> updates_of_input(const Graph& graph, NodeId u
   return std::nullopt;
 }
 
-Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
+Status check_in_place(GraphView graph, UsersView users, NodeId node) {
   const bool updates = is_update(graph.opcode(node));
   const ValueId x = changed_by(graph, node);
   if (x.is_none() || graph.opcode(node) == Opcode::parameter)
@@ -151,8 +151,8 @@ Status check_in_place(const Graph& graph, const Users& users, NodeId node) {
   return {};
 }
 
-Status check_in_place(const PlannedGraph& planned, const Users& users, NodeId node) {
-  const Graph& graph = *planned.graph;
+Status check_in_place(const PlannedGraph& planned, UsersView users, NodeId node) {
+  const GraphView graph = planned.view();
   const ValueId x = changed_by(graph, node), result = graph.result(node);
   const uint32_t s = planned.step_of[node.index];
   if (s == kNoStep || !planned.steps[s].is_kernel)

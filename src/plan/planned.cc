@@ -5,21 +5,21 @@
 #include <unordered_map>
 
 #include "base/hash.h"
-#include "base/planted.h"
 #include "base/text.h"
 #include "plan/copies.h"
+#include "plan/derive.h"
 #include "plan/in_place.h"
 #include "plan/value_names.h"
 #include "plan/view.h"
 
 namespace hone {
 
-bool is_command(const Graph& graph, NodeId node) {
+bool is_command(GraphView graph, NodeId node) {
   const OpClass op_class = class_of(graph.opcode(node));
   return op_class == OpClass::control || op_class == OpClass::collective;
 }
 
-std::string step_name(const Graph& graph, NodeId n) {
+std::string step_name(GraphView graph, NodeId n) {
   return graph.results(n).size() > 0 ? std::string(graph.name(graph.result(n)))
                                      : fmt::format("node{}", n.index);
 }
@@ -28,65 +28,64 @@ namespace {
 
 class Resolver {
  public:
-  Resolver(const Plan& plan, GraphRef graph)
-      : plan_(plan), graph_(*graph), users_(graph_), names_(graph_) {
-    result_.graph = std::move(graph);
+  Resolver(const Plan& plan, const Users& users, PlannedGraph& result)
+      : plan_(plan),
+        result_(result),
+        graph_(result.view()),
+        users_(result.users(users)),
+        names_(graph_),
+        nodes_(graph_.nodes()),
+        derived_(result, users_) {
     result_.step_of.assign(graph_.node_count(), kNoStep);
     result_.home.assign(graph_.value_count(), Home::none);
+    result_.base.resize(graph_.value_count());
+    result_.version.resize(graph_.value_count());
     result_.free_layout.assign(graph_.value_count(), false);
+    result_.said_view.assign(graph_.node_count(), Said::nothing);
+    result_.said_in_place.assign(graph_.node_count(), Said::nothing);
+    result_.said_layout.assign(graph_.value_count(), false);
+    result_.offset.assign(graph_.value_count(), kNoOffset);
   }
 
-  Result<PlannedGraph> run() {
+  Status run() {
     HONE_TRY(views());
     HONE_TRY(groups());
     other_steps();
-    for (Step& step : result_.steps) find_ports(step);
+    for (Step& step : result_.steps) derived_.find_ports(step);
+    find_places();
     HONE_TRY(updates());
     find_homes();
     HONE_TRY(layouts());
     HONE_TRY(order());
-    return std::move(result_);
+    offsets();
+    return {};
   }
 
  private:
   // ---- Views and steps --------------------------------------------------------------------------
 
   Status views() {
-    is_view_.assign(graph_.node_count(), false);
     for (const auto& [name, is_view] : plan_.view) {
       auto refuse = [&](Error error) { return std::move(error).within("view %" + name); };
       const Result<NodeId> n = names_.node(name);
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_view(graph_, users_, *n); !good.ok()) return refuse(good.error());
-      is_view_[n->index] = is_view;
+      result_.said_view[n->index] = is_view ? Said::yes : Said::no;
     }
-    HONE_TRY(concats());
-    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
-      const ValueId v{i};
-      const NodeId n = graph_.producer(v);
-      const bool is_view = is_view_[n.index] && graph_.opcode(n) != Opcode::concat;
-      const bool is_part = result_.concat[i] != NodeId{};
-      const ValueId x = is_view ? graph_.operands(n)[0] : v;
-      result_.version.push_back(is_view ? result_.version[x.index] : v);
-      result_.base.push_back(is_view   ? result_.base[x.index]
-                             : is_part ? graph_.result(result_.concat[i])
-                                       : v);
-      if (is_view || is_part) result_.home[i] = Home::view;
-    }
-    return {};
+    return concats();
   }
 
   // A value lies in one place.
   Status concats() {
     result_.concat.assign(graph_.value_count(), NodeId{});
-    for (NodeId n : graph_.nodes()) {
-      if (!is_view_[n.index] || graph_.opcode(n) != Opcode::concat) continue;
+    for (NodeId n : nodes_) {
+      if (!result_.is_view(n) || graph_.opcode(n) != Opcode::concat) continue;
       const std::string_view result = graph_.name(graph_.result(n));
       for (ValueId v : graph_.operands(n)) {
         auto refuse = [&](std::string_view why) {
           return bad_input("'%{}' {}", graph_.name(v), why).within(fmt::format("view %{}", result));
         };
-        if (is_view_[graph_.producer(v).index]) return refuse("is a view");
+        if (result_.is_view(graph_.producer(v))) return refuse("is a view");
         if (result_.concat[v.index] != NodeId{}) return refuse("lies in another concat");
         result_.concat[v.index] = n;
       }
@@ -103,6 +102,7 @@ class Resolver {
       const Result<NodeId> n = names_.node(name);
       if (!n.ok()) return refuse(n.error());
       if (Status good = check_in_place(graph_, users_, *n); !good.ok()) return refuse(good.error());
+      result_.said_in_place[n->index] = is_in_place ? Said::yes : Said::no;
       if (!is_in_place) continue;
       if (Status good = check_in_place(result_, users_, *n); !good.ok())
         return refuse(good.error());
@@ -120,7 +120,10 @@ class Resolver {
     }
     if (plan_.in_place.empty()) return {};
     HONE_TRY(inputs_become_outputs());
-    follow_updates(update);
+    find_places();
+    for (uint32_t s = 0; s < result_.steps.size(); ++s)
+      if (result_.steps[s].in_place || !result_.steps[s].donors.empty())
+        result_.steps[s].after = derived_.readers_before(s);
     return {};
   }
 
@@ -138,23 +141,12 @@ class Resolver {
     return {};
   }
 
-  // Where values lie then, and what must be read before.
-  void follow_updates(const std::vector<uint32_t>& update) {
-    for (uint32_t i = 0; i < graph_.value_count(); ++i) {
-      const NodeId n = graph_.producer(ValueId{i});
-      const uint32_t step = result_.step_of[n.index];
-      if (step == kNoStep ? !is_view_[n.index] : !result_.steps[step].in_place) continue;
-      if (graph_.opcode(n) == Opcode::concat) continue;
-      const ValueId x = graph_.operands(n)[0];
-      // An input is copied to the output that may lie in its place.
-      const bool is_donated = graph_.opcode(graph_.producer(x)) == Opcode::parameter;
-      if (step == kNoStep || !is_donated) result_.base[i] = result_.base[x.index];
-    }
-    for (uint32_t s = 0; s < result_.steps.size(); ++s) {
-      for (ValueId v : result_.steps[s].reads) {
-        const uint32_t changed_by = update[result_.version[v.index].index];
-        if (changed_by != kNoStep && HONE_PLANT(update_waits, changed_by != s, false))
-          result_.steps[changed_by].after.push_back(s);
+  void find_places() {
+    for (NodeId n : nodes_) {
+      for (ValueId v : graph_.results(n)) {
+        const Derivation::Place place = derived_.place_of(v);
+        result_.version[v.index] = place.version;
+        result_.base[v.index] = place.base;
       }
     }
   }
@@ -186,12 +178,12 @@ class Resolver {
       return bad_input("'%{}' is {} {}, which is a command of its own", name,
                        graph_.regions(n).empty() ? "the collective" : "the control flow",
                        graph_.op(n).name());
-    if (is_view_[n.index]) return bad_input("'%{}' is a view, which nothing computes", name);
+    if (result_.is_view(n)) return bad_input("'%{}' is a view, which nothing computes", name);
     if (result_.step_of[n.index] == result_.steps.size())
       return bad_input("'%{}' stands twice", name);
     if (result_.step_of[n.index] != kNoStep)
       return bad_input("'%{}' is in @{} too", name, result_.steps[result_.step_of[n.index]].name);
-    if (!step.nodes.empty() && step.nodes.back() >= n)
+    if (!step.nodes.empty() && graph_.position(step.nodes.back()) >= graph_.position(n))
       return bad_input("'%{}' stands behind '%{}', which the graph has later", name,
                        graph_.name(graph_.result(step.nodes.back())));
     return {};
@@ -199,9 +191,9 @@ class Resolver {
 
   void other_steps() {
     for (const bool commands : {true, false}) {
-      for (NodeId n : graph_.nodes()) {
-        if (is_leaf(graph_.opcode(n)) || result_.step_of[n.index] != kNoStep || is_view_[n.index] ||
-            is_command(graph_, n) != commands)
+      for (NodeId n : nodes_) {
+        if (is_leaf(graph_.opcode(n)) || result_.step_of[n.index] != kNoStep ||
+            result_.is_view(n) || is_command(graph_, n) != commands)
           continue;
         result_.step_of[n.index] = static_cast<uint32_t>(result_.steps.size());
         result_.steps.push_back(
@@ -212,63 +204,14 @@ class Resolver {
 
   // ---- Values -----------------------------------------------------------------------------------
 
-  void find_ports(Step& step) {
-    if (step.is_kernel) {
-      GroupPorts ports = ports_of(graph_, users_, step.nodes);
-      step.reads = std::move(ports.inputs);
-      step.writes = std::move(ports.outputs);
-      return;
-    }
-    for (ValueId v : graph_.operands(step.nodes[0]))
-      if (!v.is_none() && std::ranges::find(step.reads, v) == step.reads.end())
-        step.reads.push_back(v);
-    for (ValueId v : graph_.results(step.nodes[0])) step.writes.push_back(v);
-  }
-
   void find_homes() {
-    std::vector<bool> read(graph_.value_count()), bound(graph_.value_count());
-    for (const Step& step : result_.steps) {
-      for (ValueId v : step.reads) {
-        read[v.index] = true;
-        if (!step.is_kernel) bound[v.index] = true;
-      }
-      if (step.in_place) bound[step.reads[0].index] = true;
-    }
-    for (NodeId n : graph_.nodes()) {
-      if (!is_view_[n.index]) continue;
-      for (ValueId operand : graph_.operands(n)) read[operand.index] = bound[operand.index] = true;
-    }
-    for (ValueId v : graph_.inputs()) result_.home[v.index] = Home::input;
-    for (NodeId n : graph_.nodes()) {
-      const ValueId v = graph_.result(n);
-      if (graph_.opcode(n) == Opcode::constant && (read[v.index] || users_.is_output(v)))
-        take_constant(v, bound[v.index]);
-    }
-    for (NodeId n : graph_.nodes())
-      if (is_view_[n.index] && graph_.opcode(n) == Opcode::concat)
-        result_.home[graph_.result(n).index] =
-            users_.is_output(graph_.result(n)) ? Home::output : Home::temporary;
-    for (const Step& step : result_.steps) {
-      for (ValueId v : step.writes) {
-        if (result_.concat[v.index] != NodeId{}) continue;
-        result_.home[v.index] = users_.is_output(v) ? Home::output : Home::temporary;
-        result_.free_layout[v.index] = step.is_kernel && !step.in_place && !users_.is_output(v) &&
-                                       !bound[v.index] && graph_.type(v).rank() > 0;
+    for (NodeId n : nodes_) {
+      for (ValueId v : graph_.results(n)) {
+        const Derivation::Memory memory = derived_.memory_of(v);
+        result_.home[v.index] = memory.home;
+        result_.free_layout[v.index] = memory.has_layout;
       }
     }
-    // Memory that becomes an output is the output's from the start.
-    for (const Step& step : result_.steps) {
-      if (!step.in_place || result_.base[step.writes[0].index] == step.writes[0]) continue;
-      const ValueId v = step.writes[0], base = result_.base[v.index];
-      if (result_.home[v.index] == Home::output) result_.home[base.index] = Home::output;
-      result_.home[v.index] = Home::view;
-    }
-  }
-
-  void take_constant(ValueId v, bool is_bound) {
-    result_.home[v.index] = Home::constant;
-    result_.free_layout[v.index] =
-        !is_bound && !is_number(graph_, v) && !users_.is_output(v) && graph_.type(v).rank() > 0;
   }
 
   Status layouts() {
@@ -279,6 +222,7 @@ class Resolver {
       const Result<ValueId> v = names_.value(name);
       if (!v.ok()) return Error(v.error()).within("layout %" + name);
       result_.layout[v->index] = layout;
+      result_.said_layout[v->index] = true;
     }
     return {};
   }
@@ -310,31 +254,52 @@ class Resolver {
     return {};
   }
 
+  // Names that the graph does not have are left to check().
+  void offsets() {
+    for (const auto& [name, offset] : plan_.offset)
+      if (names_.has(name)) result_.offset[names_.value(name)->index] = offset;
+  }
+
   const Plan& plan_;
-  const Graph& graph_;
-  const Users users_;
+  PlannedGraph& result_;
+  const GraphView graph_;
+  const UsersView users_;
   const ValueNames names_;
-  PlannedGraph result_;
-  std::vector<bool> is_view_;  // by node
+  const std::vector<NodeId> nodes_;  // in order
+  const Derivation derived_;
 };
 
 }  // namespace
 
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph) {
-  return Resolver(plan, HONE_TRY(with_copies(graph, plan.copy))).run();
+  PlannedGraph result;
+  result.graph = HONE_TRY(with_copies(graph, plan.copy));
+  HONE_TRY(Resolver(plan, Users(*result.graph), result).run());
+  return result;
+}
+
+Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph) {
+  PlannedGraph result;
+  result.graph = GraphRef(GraphRef(), &graph);
+  const Users users(graph);
+  for (CopyOverlay& copy : HONE_TRY(find_copies(graph, plan.copy)))
+    result.copies.add(graph, users, std::move(copy));
+  HONE_TRY(Resolver(plan, users, result).run());
+  return result;
 }
 
 std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
   std::vector<uint32_t> needed;
+  const GraphView graph = view();
   const auto add_writer = [&](ValueId v) {
-    const uint32_t writer = step_of[graph->producer(v).index];
+    const uint32_t writer = step_of[graph.producer(v).index];
     if (writer != kNoStep) needed.push_back(writer);
     return writer != kNoStep;
   };
   for (ValueId v : steps[step].reads) {
-    const NodeId producer = graph->producer(version[v.index]);
-    if (!add_writer(version[v.index]) && graph->opcode(producer) == Opcode::concat)
-      std::ranges::for_each(graph->operands(producer), add_writer);
+    const NodeId producer = graph.producer(version[v.index]);
+    if (!add_writer(version[v.index]) && graph.opcode(producer) == Opcode::concat)
+      std::ranges::for_each(graph.operands(producer), add_writer);
   }
   needed.insert(needed.end(), steps[step].after.begin(), steps[step].after.end());
   std::ranges::sort(needed);
@@ -342,8 +307,8 @@ std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
   return needed;
 }
 
-KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step) {
-  KernelBody body = body_of(*graph.graph, users, step.nodes, graph.layout);
+KernelBody body_of(const PlannedGraph& graph, UsersView users, const Step& step) {
+  KernelBody body = body_of(graph.view(), users, step.nodes, graph.layout);
   body.in_place = step.in_place;
   for (const Donor& donor : step.donors) {
     const auto input = std::ranges::find(step.reads, donor.input);
@@ -353,6 +318,13 @@ KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& st
                             static_cast<uint32_t>(output - step.writes.begin()));
   }
   return body;
+}
+
+uint64_t kernel_hash(const PlannedGraph& graph, const Step& step, uint64_t graph_hash) {
+  KernelHasher hasher(graph_hash);
+  for (const std::vector<ValueId>* ports : {&step.reads, &step.writes})
+    for (ValueId v : *ports) hasher.add(graph.layout[v.index]);
+  return hasher.finish(step.in_place, {});
 }
 
 uint64_t step_shape(const PlannedGraph& graph, const Step& step) {
@@ -376,25 +348,41 @@ std::vector<RegionRef> regions_of(const Graph& graph) {
   return result;
 }
 
-std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order) {
-  std::vector<uint32_t> first(graph.home.size()), last(graph.home.size());
-  std::vector<bool> is_written(graph.home.size());
-  for (uint32_t position = 0; position < order.size(); ++position) {
-    const Step& step = graph.steps[order[position]];
-    for (ValueId v : step.writes) {
-      const ValueId base = graph.base[v.index];
-      if (!is_written[base.index]) first[base.index] = position;
-      is_written[base.index] = true;
-      last[base.index] = position;
-    }
-    for (ValueId v : step.reads) last[graph.base[v.index].index] = position;
+std::string label(GraphView graph, const Step& step) {
+  if (step.name.empty()) return graph.label(graph.result(step.nodes[0]));
+  return (step.is_kernel ? "@" : "%") + step.name;
+}
+
+std::string why_no_layout(const PlannedGraph& planned, UsersView users, ValueId v) {
+  const GraphView graph = planned.view();
+  switch (planned.home[v.index]) {
+    case Home::none: return "it has no memory: nothing outside of its kernel reads it";
+    case Home::input: return "an input of the graph is row-major";
+    case Home::output: return "an output of the graph is row-major";
+    case Home::view: return "it lies in other memory, which is row-major";
+    case Home::constant:
+    case Home::temporary: break;
   }
-  std::vector<Lifetime> result;
-  for (uint32_t i = 0; i < graph.home.size(); ++i)
-    if (graph.home[i] == Home::temporary)
-      result.push_back(
-          {ValueId{i}, first[i], last[i], graph.graph->type(ValueId{i}).static_bytes()});
-  return result;
+  if (graph.type(v).rank() == 0) return "a scalar has no dims";
+  if (users.is_output(v)) return "an output of the graph is row-major";
+  const uint32_t writer = planned.step_of[graph.producer(v).index];
+  if (writer != kNoStep && !planned.steps[writer].is_kernel)
+    return fmt::format("{} writes it row-major", label(graph, planned.steps[writer]));
+  if (writer != kNoStep && planned.steps[writer].in_place)
+    return "it is changed in place, where it is row-major";
+  if (writer == kNoStep) return "its parts lie side by side in it, row-major";
+  for (NodeId reader : users.of(v)) {
+    const uint32_t step = planned.step_of[reader.index];
+    if (step == kNoStep)
+      return fmt::format("{} is a view of it, for which it must be row-major",
+                         graph.label(graph.result(reader)));
+    if (!planned.steps[step].is_kernel)
+      return fmt::format("{} reads it row-major", label(graph, planned.steps[step]));
+    if (planned.steps[step].in_place && graph.operands(reader)[0] == v)
+      return fmt::format("{} changes it in place, for which it must be row-major",
+                         label(graph, planned.steps[step]));
+  }
+  return "it is row-major";
 }
 
 }  // namespace hone

@@ -9,9 +9,9 @@
 #include "kernel/kernel_body.h"
 #include "plan/plan.h"
 
-// A graph as a plan carries it out: its steps, and where each value lies. What legality, planner
-// and lowering share. Nodes and values are those of PlannedGraph::graph. Regions are graphs with
-// plans of their own.
+// A graph as a plan carries it out: its steps, and where each value lies. What legality, planner,
+// lowering and edits (edit.h) share. Nodes and values are those of PlannedGraph::view(). Regions
+// are graphs with plans of their own.
 
 namespace hone {
 
@@ -29,7 +29,11 @@ enum class Home : uint8_t {
 struct Donor {
   ValueId input;
   ValueId output;
+  bool operator==(const Donor&) const = default;
 };
+
+// What a plan says where it may say yes or no.
+enum class Said : uint8_t { nothing, no, yes };
 
 // Something that is done at once: a kernel, or a node that is a command of its own.
 struct Step {
@@ -40,14 +44,18 @@ struct Step {
   std::vector<ValueId> writes = {};  // what it leaves in memory, in the graph's order
   bool in_place = false;             // it changes the first of what it reads where that lies
   std::vector<Donor> donors = {};    // of kernels: what they write so, which are no updates
-  std::vector<uint32_t> after = {};  // steps that need what it changes as it was
+  std::vector<uint32_t> after = {};  // steps that need what it changes as it was; ascending
+  bool operator==(const Step&) const = default;
 };
 
 inline constexpr uint32_t kNoStep = UINT32_MAX;
+inline constexpr int64_t kNoOffset = -1;
 
 struct PlannedGraph {
   GraphRef graph;  // the one that was given, which must live as long, or with copies (copies.h)
-  std::vector<Step> steps;  // kernels as in Plan::fuse, then commands, then nodes without a group
+  Overlay copies;  // behind the ids of the graph; none, if it has them as nodes
+  // As planned() makes them: kernels as in Plan::fuse, then commands, then nodes without a group.
+  std::vector<Step> steps;
   std::vector<uint32_t> step_of;  // by node; kNoStep for parameters, constants and views
   std::vector<Home> home;         // by value
   std::vector<ValueId> base;      // by value: whose memory it lies in
@@ -56,8 +64,16 @@ struct PlannedGraph {
   std::vector<ValueId> version;
   // By value: the concat that joins it with others and is a view; NodeId{}: there is none.
   std::vector<NodeId> concat;
-  std::vector<Layout> layout;   // by value: row-major where the plan says nothing
-  std::vector<uint32_t> order;  // steps, as far as the plan says
+  std::vector<Layout> layout;                  // by value: row-major where the plan says nothing
+  std::vector<uint32_t> order;                 // steps, as far as the plan says
+  std::vector<Said> said_view, said_in_place;  // by node
+  std::vector<bool> said_layout;               // by value
+  std::vector<int64_t> offset;                 // by value, in bytes; kNoOffset: the plan has none
+  bool operator==(const PlannedGraph&) const = default;
+
+  GraphView view() const { return {*graph, copies}; }
+  UsersView users(const Users& users) const { return {*graph, users, copies}; }
+  bool is_view(NodeId n) const { return said_view[n.index] == Said::yes; }
 
   // Steps that must come before: those whose results it reads, and Step::after. Each once.
   std::vector<uint32_t> needs(uint32_t step) const;
@@ -68,13 +84,15 @@ struct PlannedGraph {
 };
 
 // The step's kernel.
-KernelBody body_of(const PlannedGraph& graph, const Users& users, const Step& step);
+KernelBody body_of(const PlannedGraph& graph, UsersView users, const Step& step);
+// Its hash from that of the body's graph, without making the body: kernel_hash(body_of(...)).
+uint64_t kernel_hash(const PlannedGraph& graph, const Step& step, uint64_t graph_hash);
 
 // Steps of equal shape have equal kernels (group_shape()).
 uint64_t step_shape(const PlannedGraph& graph, const Step& step);
 
 // Whether a node is a step of its own by nature: it has regions, or talks to other devices.
-bool is_command(const Graph& graph, NodeId node);
+bool is_command(GraphView graph, NodeId node);
 
 // A region of a node, and the key of its plan: "loop.body".
 struct RegionRef {
@@ -86,11 +104,17 @@ struct RegionRef {
 std::vector<RegionRef> regions_of(const Graph& graph);
 
 // The name of the node's first result.
-std::string step_name(const Graph& graph, NodeId node);
+std::string step_name(GraphView graph, NodeId node);
 
 // Finds what the plan's copies, groups, views, layouts and order speak of. An error says which
 // entry does not fit; what it needs beyond (group, layout, order) is left to check().
 Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
+// The same, but copies are values behind the ids of the graph.
+Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph);
+// "@k0", "%loop"; the first result of a node that has no group.
+std::string label(GraphView graph, const Step& step);
+// Why the memory of a value has no layout but row-major: has_layout() is false.
+std::string why_no_layout(const PlannedGraph& graph, UsersView users, ValueId value);
 
 inline constexpr int64_t kOffsetAlignment = 64;  // bytes
 
@@ -103,5 +127,9 @@ struct Lifetime {
 };
 // Of all temporaries of a static graph, by value; `order` has all steps.
 std::vector<Lifetime> lifetimes(const PlannedGraph& graph, std::span<const uint32_t> order);
+// Whether a value may lie at its offset, as far as it alone is concerned; and whether all that have
+// one may, where the order is whole.
+Status check_offset(const PlannedGraph& graph, ValueId v);
+Status check_no_overlap(const PlannedGraph& graph);
 
 }  // namespace hone

@@ -7,6 +7,7 @@
 
 #include "plan/copies.h"
 #include "plan/in_place.h"
+#include "plan/plan_space.h"
 #include "plan/planned.h"
 #include "plan/value_names.h"
 #include "plan/view.h"
@@ -220,24 +221,7 @@ class RandomFrame {
   void layouts() {
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
-        plan_.layout[name(ValueId{i})] = layout(graph_.type(ValueId{i}));
-  }
-
-  Layout layout(Type type) {
-    Layout layout = Layout::row_major(type.rank());
-    if (rng_.chance(0.5)) return layout;
-    rng_.shuffle(layout.parts);
-    if (rng_.chance(0.5)) return layout;
-    Layout::Part& outer = rng_.pick(layout.parts);
-    const Dim size = type.dim(outer.dim);
-    std::vector<int64_t> blocks;
-    for (int64_t block = 2; block <= 64; ++block)
-      if (size.divisible_by(block) && !size.is(0)) blocks.push_back(block);
-    if (blocks.empty()) return layout;
-    outer.block = rng_.pick(blocks);
-    const Layout::Part inner{outer.dim, outer.block, true};
-    layout.parts.insert(layout.parts.begin() + rng_.between(0, std::ssize(layout.parts)), inner);
-    return layout;
+        plan_.layout[name(ValueId{i})] = random_layout(graph_.type(ValueId{i}), rng_);
   }
 
   void schedules() {

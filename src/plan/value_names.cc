@@ -6,7 +6,7 @@
 
 namespace hone {
 
-ValueNames::ValueNames(const Graph& graph) : graph_(graph) {
+ValueNames::ValueNames(GraphView graph) : graph_(graph) {
   values_.reserve(graph.value_count());
   for (uint32_t i = 0; i < graph.value_count(); ++i)
     values_.emplace(graph.name(ValueId{i}), ValueId{i});

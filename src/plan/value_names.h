@@ -3,14 +3,14 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "ir/graph.h"
+#include "ir/graph_view.h"
 
 namespace hone {
 
 // What the names in a plan stand for. Errors have the name, and one that is like it.
 class ValueNames {
  public:
-  explicit ValueNames(const Graph& graph);
+  explicit ValueNames(GraphView graph);
 
   Result<ValueId> value(std::string_view name) const;
   // The node whose first result has the name.
@@ -20,7 +20,7 @@ class ValueNames {
  private:
   std::string hint(std::string_view name) const;
 
-  const Graph& graph_;
+  const GraphView graph_;
   std::unordered_map<std::string_view, ValueId> values_;
 };
 

@@ -37,14 +37,14 @@ Status check_slice(Op slice, Type operand, Type result) {
   return {};
 }
 
-Status check_opcode(const Graph& graph, NodeId node) {
+Status check_opcode(GraphView graph, NodeId node) {
   const OpDef& def = graph.op(node).def();
   if (def.traits.may_be_view) return {};
   return bad_input("a {} has memory of its own; views are reshapes, bitcasts, slices and concats",
                    name(def.opcode));
 }
 
-Status check_concat(const Graph& graph, const Users& users, NodeId node) {
+Status check_concat(GraphView graph, UsersView users, NodeId node) {
   const int64_t axis = graph.op(node).integer("axis");
   if (first_long_dim(graph.type(graph.result(node))) < axis)
     return bad_input("its operands do not lie side by side in it");
@@ -67,12 +67,12 @@ Status check_concat(const Graph& graph, const Users& users, NodeId node) {
 
 }  // namespace
 
-bool is_number(const Graph& graph, ValueId value) {
+bool is_number(GraphView graph, ValueId value) {
   return graph.opcode(graph.producer(value)) == Opcode::constant &&
          graph.type(value).elements().is(1);
 }
 
-Status check_view(const Graph& graph, const Users& users, NodeId node) {
+Status check_view(GraphView graph, UsersView users, NodeId node) {
   const Op op = graph.op(node);
   if (op.opcode() == Opcode::concat) return check_concat(graph, users, node);
   HONE_TRY(check_opcode(graph, node));
@@ -84,7 +84,7 @@ Status check_view(const Graph& graph, const Users& users, NodeId node) {
   return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)));
 }
 
-Dim view_offset(const Graph& graph, NodeId node) {
+Dim view_offset(GraphView graph, NodeId node) {
   if (graph.opcode(node) != Opcode::slice) return 0;
   const Type operand = graph.type(graph.operands(node)[0]);
   return HONE_PLANT(view_offset,
@@ -92,7 +92,7 @@ Dim view_offset(const Graph& graph, NodeId node) {
                     Dim(0));
 }
 
-Dim part_offset(const Graph& graph, NodeId concat, size_t operand) {
+Dim part_offset(GraphView graph, NodeId concat, size_t operand) {
   Dim offset = 0;
   for (ValueId before : graph.operands(concat).first(operand)) {
     const Type type = graph.type(before);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/graph.h"
+#include "ir/graph_view.h"
 
 namespace hone {
 
@@ -9,12 +9,12 @@ namespace hone {
 // memory, which must have some; outputs of the graph have memory of their own. The operands of a
 // concat along the first dim that is longer than 1 lie in its result: steps must write them, for
 // nothing else. All are row-major then.
-Status check_view(const Graph& graph, const Users& users, NodeId node);
+Status check_view(GraphView graph, UsersView users, NodeId node);
 // Whether the value is a constant of one element, which is a number in the code of kernels.
-bool is_number(const Graph& graph, ValueId value);
+bool is_number(GraphView graph, ValueId value);
 // Where it then begins in its operand, in bytes.
-Dim view_offset(const Graph& graph, NodeId node);
+Dim view_offset(GraphView graph, NodeId node);
 // Where the operand of a concat then begins in the result.
-Dim part_offset(const Graph& graph, NodeId concat, size_t operand);
+Dim part_offset(GraphView graph, NodeId concat, size_t operand);
 
 }  // namespace hone

@@ -33,19 +33,20 @@ Layout with_last(std::vector<int> others, int last, int64_t block) {
 
 class LayoutChooser {
  public:
-  LayoutChooser(const Users& users, const Plan& plan, const std::vector<bool>& open,
-                ScheduleChooser& chooser, PlannedGraph& frame)
-      : graph_(*frame.graph),
-        users_(users),
+  LayoutChooser(const Plan& plan, const std::vector<bool>& open, FrameEditor& frame, PlanCost& cost,
+                const Heuristics& on)
+      : editor_(frame),
+        frame_(frame.planned()),
+        graph_(frame.view()),
+        users_(frame.users()),
         plan_(plan),
         open_(open),
-        chooser_(chooser),
-        on_(chooser.heuristics()),
-        frame_(frame),
-        block_(static_cast<int64_t>(vector_bytes(chooser.target().isa) / 4)),
-        region_of_(frame.steps.size()),
-        has_conv_(frame.steps.size()),
-        readers_(frame.steps.size()) {}
+        cost_(cost),
+        on_(on),
+        block_(static_cast<int64_t>(vector_bytes(frame.whole().target().isa) / 4)),
+        region_of_(frame_.steps.size()),
+        has_conv_(frame_.steps.size()),
+        readers_(frame_.steps.size()) {}
 
   Result<std::vector<LayoutCopy>> run() {
     grow_regions();
@@ -126,7 +127,7 @@ class LayoutChooser {
       if ((channels == Channels::in_blocks && !on_.blocked_images) ||
           (channels == Channels::last && !on_.last_images))
         continue;
-      lay(steps, channels);
+      HONE_TRY(lay(steps, channels));
       double seconds = 0;
       for (uint32_t s : priced) seconds += HONE_TRY(price(s));
       if (seconds < least) {
@@ -134,14 +135,14 @@ class LayoutChooser {
         best = channels;
       }
     }
-    lay(steps, best);
-    return {};
+    return lay(steps, best);
   }
 
-  void lay(const std::vector<uint32_t>& steps, Channels channels) {
+  Status lay(const std::vector<uint32_t>& steps, Channels channels) {
     for (uint32_t s : steps)
       for (ValueId v : frame_.steps[s].writes)
-        if (is_image(v)) frame_.layout[v.index] = image(graph_.type(v), channels);
+        if (is_image(v)) HONE_TRY(editor_.set_layout(v, image(graph_.type(v), channels)));
+    return {};
   }
 
   // Where blocks do not divide the channels, they stand last.
@@ -161,7 +162,7 @@ class LayoutChooser {
   // Of the step, with the best layouts of its weights, which are left in the frame, or in shared_.
   Result<double> price(uint32_t s) {
     if (!frame_.steps[s].is_kernel) return 0;
-    double least = HONE_TRY(seconds(frame_.steps[s]));
+    double least = HONE_TRY(cost_.seconds(editor_, s));
     for (NodeId n : contractions_of(s)) least = HONE_TRY(price_with_weights(s, n));
     return least;
   }
@@ -169,27 +170,20 @@ class LayoutChooser {
   Result<double> price_with_weights(uint32_t s, NodeId contraction) {
     const ValueId weights = graph_.operands(contraction)[1];
     const bool is_shared = users_.of(weights).size() > 1;
-    Layout& layout_of_weights = frame_.layout[weights.index];
-    const Layout before = layout_of_weights;
     Layout best;
     double least = std::numeric_limits<double>::infinity();
     for (const Layout& layout : layouts_of_weights(contraction)) {
-      layout_of_weights = layout;
-      const double cost = HONE_TRY(seconds(frame_.steps[s]));
+      const double cost = HONE_TRY(cost_.seconds_if(editor_, s, {{weights, layout}}));
       const double gain = is_shared && !best.parts.empty() ? kLeastGain : 0;
       if (!(cost < (1 - gain) * least)) continue;
       least = cost;
       best = layout;
     }
-    layout_of_weights = is_shared ? before : best;
-    if (is_shared) shared_[{s, weights}] = std::move(best);
+    if (is_shared)
+      shared_[{s, weights}] = std::move(best);
+    else
+      HONE_TRY(editor_.set_layout(weights, best));
     return least;
-  }
-
-  Result<double> seconds(const Step& step) {
-    const auto [at, is_new] = seconds_.try_emplace(step_shape(frame_, step));
-    if (is_new) at->second = HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->seconds;
-    return at->second;
   }
 
   // The contractions of the step whose weights may lie as they want them: constants that only one
@@ -239,7 +233,7 @@ class LayoutChooser {
 
   // ---- Copies -----------------------------------------------------------------------------------
 
-  std::vector<LayoutCopy> copies() {
+  Result<std::vector<LayoutCopy>> copies() {
     std::map<ValueId, std::vector<LayoutCopy>> wanted;  // a layout each
     for (const auto& [place, layout] : shared_) {
       const auto& [s, v] = place;
@@ -252,10 +246,9 @@ class LayoutChooser {
     }
     std::vector<LayoutCopy> result;
     for (auto& [v, copies] : wanted) {
-      Layout& layout = frame_.layout[v.index];
-      if (nobody_reads_as_it_is(v, copies)) layout = copies[0].layout;
+      if (nobody_reads_as_it_is(v, copies)) HONE_TRY(editor_.set_layout(v, copies[0].layout));
       for (LayoutCopy& copy : copies)
-        if (copy.layout != layout) result.push_back(std::move(copy));
+        if (copy.layout != frame_.layout[v.index]) result.push_back(std::move(copy));
     }
     return result;
   }
@@ -272,28 +265,28 @@ class LayoutChooser {
     return readers == std::set<NodeId>(users.begin(), users.end()).size();
   }
 
-  const Graph& graph_;
-  const Users& users_;
+  FrameEditor& editor_;
+  const PlannedGraph& frame_;
+  const GraphView graph_;
+  const UsersView users_;
   const Plan& plan_;
   const std::vector<bool>& open_;  // by step
-  ScheduleChooser& chooser_;
+  PlanCost& cost_;
   const Heuristics& on_;
-  PlannedGraph& frame_;
   const int64_t block_;
   std::vector<uint32_t> region_of_;               // by step: a union-find forest
   std::vector<bool> is_local_, has_conv_;         // by step
   std::vector<std::vector<uint32_t>> readers_;    // by step: of images that it writes
-  std::unordered_map<uint64_t, double> seconds_;  // by shape of a step
   // What steps want for weights that others read, too.
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 
 }  // namespace
 
-Result<std::vector<LayoutCopy>> choose_layouts(const Users& users, const Plan& plan,
-                                               const std::vector<bool>& open,
-                                               ScheduleChooser& chooser, PlannedGraph& frame) {
-  return LayoutChooser(users, plan, open, chooser, frame).run();
+Result<std::vector<LayoutCopy>> choose_layouts(const Plan& plan, const std::vector<bool>& open,
+                                               FrameEditor& frame, PlanCost& cost,
+                                               const Heuristics& on) {
+  return LayoutChooser(plan, open, frame, cost, on).run();
 }
 
 }  // namespace hone

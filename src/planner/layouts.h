@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "plan/planned.h"
-#include "planner/schedules.h"
+#include "cost/plan_cost.h"
+#include "planner/heuristics.h"
 
 namespace hone {
 
@@ -22,8 +22,8 @@ struct LayoutCopy {
 //     region from outside is part of its price.
 // Gives copies of weights whose readers want them in several layouts, for kernels that are `open`,
 // by step. Errors are those of the chooser.
-Result<std::vector<LayoutCopy>> choose_layouts(const Users& users, const Plan& plan,
-                                               const std::vector<bool>& open,
-                                               ScheduleChooser& chooser, PlannedGraph& frame);
+Result<std::vector<LayoutCopy>> choose_layouts(const Plan& plan, const std::vector<bool>& open,
+                                               FrameEditor& frame, PlanCost& cost,
+                                               const Heuristics& on);
 
 }  // namespace hone

@@ -164,8 +164,17 @@ class FramePlanner {
     std::vector<bool> open;  // by step
     for (const Step& step : frame_.steps)
       open.push_back(step.is_kernel && is_free_[step.nodes[0].index]);
+    const std::unique_ptr<PlanEditor> editor = PlanEditor::over(frame_, chooser_.target());
+    const auto choose = [&](const auto& facts) -> Result<PricedSchedule> {
+      return *HONE_TRY(chooser_.choose(facts));
+    };
+    KernelStore known;
+    PlanCost price(*editor, chooser_.cost(), known, choose);
     const std::vector<LayoutCopy> copies =
-        HONE_TRY(choose_layouts(users_, plan_, open, chooser_, frame_));
+        HONE_TRY(choose_layouts(plan_, open, editor->main(), price, on_));
+    frame_.layout = editor->main().planned().layout;
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s)
+      kernels_.push_back(editor->main().kernel(s).hash);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
         plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
@@ -188,11 +197,13 @@ class FramePlanner {
 
   Status schedules() {
     std::unordered_set<uint64_t> shapes;
-    for (const Step& step : frame_.steps) {
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
+      const Step& step = frame_.steps[s];
       if (!step.is_kernel || !shapes.insert(step_shape(frame_, step)).second) continue;
-      const KernelBody body = body_of(frame_, users_, step);
-      const auto [at, is_new] = whole_.schedule.try_emplace(kernel_hash(body));
-      if (is_new) at->second = HONE_TRY(chooser_.choose(body))->schedule;
+      const uint64_t kernel =
+          kernels_.empty() ? kernel_hash(body_of(frame_, users_, step)) : kernels_[s];
+      const auto [at, is_new] = whole_.schedule.try_emplace(kernel);
+      if (is_new) at->second = HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->schedule;
     }
     return {};
   }
@@ -228,7 +239,8 @@ class FramePlanner {
   ScheduleChooser& chooser_;
   const Heuristics& on_;
   PlannedGraph frame_;
-  std::vector<bool> is_free_;  // by node: the plan had no group for it
+  std::vector<bool> is_free_;      // by node: the plan had no group for it
+  std::vector<uint64_t> kernels_;  // by step: hashes, as far as they are known
 };
 
 }  // namespace

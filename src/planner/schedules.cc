@@ -259,12 +259,22 @@ class Chooser {
 
 }  // namespace
 
-Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
+Result<const PricedSchedule*> ScheduleChooser::known(uint64_t kernel) const {
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+  const auto found = known_.find(kernel);
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   const uint64_t hash = kernel_hash(body);
-  if (const auto known = known_.find(hash); known != known_.end()) return &known->second;
-  const bool is_stage = !body.window.empty();
-  const auto facts = std::make_shared<const KernelFacts>(body, hash);
+  if (const PricedSchedule* before = HONE_TRY(known(hash))) return before;
+  return choose(std::make_shared<const KernelFacts>(body, hash));
+}
+
+Result<const PricedSchedule*> ScheduleChooser::choose(
+    const std::shared_ptr<const KernelFacts>& facts) {
+  if (const PricedSchedule* before = HONE_TRY(known(facts->hash))) return before;
+  const bool is_stage = !facts->body.window.empty();
   std::optional<PricedSchedule> best;
   // What takes too much work in one nest is not even priced as one.
   if (check_work(facts->work).ok())
@@ -272,8 +282,8 @@ Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   if (!is_stage)
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);
-  HONE_CHECK(best, "no schedule fits a kernel of {} nodes", body.graph.node_count());
-  return &known_.emplace(hash, std::move(*best)).first->second;
+  HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
+  return &known_.emplace(facts->hash, std::move(*best)).first->second;
 }
 
 }  // namespace hone

@@ -2,16 +2,10 @@
 
 #include <unordered_map>
 
-#include "cost/cost.h"
-#include "kernel/facts.h"
+#include "cost/plan_cost.h"
 #include "planner/planner.h"
 
 namespace hone {
-
-struct PricedSchedule {
-  Schedule schedule;
-  double seconds = 0;
-};
 
 // Chooses the cheapest of a few legal schedules of a body, once per body; a stage of a chain has
 // one thread. Planning spends its time here, so this is where it stops when it is cancelled.
@@ -22,12 +16,16 @@ class ScheduleChooser {
       : target_(target), cost_(cost), threads_(threads), options_(options) {}
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
+  Result<const PricedSchedule*> choose(const std::shared_ptr<const KernelFacts>& facts);
   const Target& target() const { return target_; }
   const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }
   const Heuristics& heuristics() const { return options_.heuristics; }
 
  private:
+  // Null: it has not been chosen yet.
+  Result<const PricedSchedule*> known(uint64_t kernel) const;
+
   const Target& target_;
   const Cost& cost_;
   int64_t threads_;

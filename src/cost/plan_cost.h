@@ -1,0 +1,112 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cost/cost.h"
+#include "plan/edit.h"
+
+namespace hone {
+
+struct PricedSchedule {
+  Schedule schedule;
+  double seconds = 0;
+};
+// The schedule of a kernel that the plan leaves open.
+using ChooseSchedule =
+    std::function<Result<PricedSchedule>(const std::shared_ptr<const KernelFacts>& facts)>;
+
+// What is known of kernels, by their hashes, whatever graph they stand in: facts, and by Cost and
+// number of threads schedules and prices. It is for one target and outlives plans, so that a search
+// over graphs pays only for new kernels.
+class KernelStore {
+ public:
+  // By one Cost for one number of threads.
+  struct Prices {
+    std::unordered_map<uint64_t, PricedSchedule> chosen;  // by kernel
+    std::unordered_map<uint64_t, double> said;            // by kernel and schedule
+  };
+  Prices& prices(const std::string& cost_version, int64_t threads) {
+    return prices_[{cost_version, threads}];
+  }
+  using Body = std::function<KernelBody()>;
+  const std::shared_ptr<const KernelFacts>& facts(uint64_t kernel, const Body& body);
+
+ private:
+  std::map<std::pair<std::string, int64_t>, Prices> prices_;
+  std::unordered_map<uint64_t, std::shared_ptr<const KernelFacts>> facts_;
+};
+
+// Numbers and their sum, which depends on the numbers alone and not on the way to them. A number
+// changes in logarithmic time.
+class SumTree {
+ public:
+  // Numbers that are left out were 0.
+  void resize(size_t count);
+  size_t size() const { return leaves_; }
+  void set(size_t at, double value);
+  double sum() const { return nodes_.empty() ? 0 : nodes_[1]; }
+
+ private:
+  size_t leaves_ = 0;          // a power of 2
+  std::vector<double> nodes_;  // the children of i are 2 i and 2 i + 1
+};
+
+// The price of a plan while it is edited, whole or not: that of the program that lower() would make
+// (program_price.h), where
+//   * a node without a group is a kernel of its own, threads are the target's cores, and schedules
+//     are those that `choose` gives, as far as the plan leaves them open;
+//   * a scan over parts of less than a byte pads them; that is left out.
+// After an edit it asks for kernels that changed, and only for the price of those that are new.
+class PlanCost {
+ public:
+  // All live as long. One PlanCost watches a plan at a time. Of a Cost without a version the store
+  // keeps facts alone.
+  PlanCost(PlanEditor& plan, const Cost& cost, KernelStore& store, ChooseSchedule choose);
+  ~PlanCost();
+  PlanCost(const PlanCost&) = delete;
+
+  // Errors are those of `choose`.
+  Result<double> seconds();
+  // One launch of the step's kernel; 0 of a command.
+  Result<double> seconds(const FrameEditor& frame, uint32_t step);
+  // The same if values had these layouts.
+  using Layouts = std::vector<std::pair<ValueId, Layout>>;
+  Result<double> seconds_if(const FrameEditor& frame, uint32_t step, const Layouts& layouts);
+  // How the step's kernel is carried out: as the plan says, or as was chosen.
+  Result<Schedule> schedule(const FrameEditor& frame, uint32_t step);
+
+ private:
+  struct Frame;
+
+  std::unique_ptr<Frame> frame_of(const FrameEditor& editor, Frame* outer, NodeId node,
+                                  std::vector<bool> left_out);
+  void changed(const FrameEditor& frame, uint32_t step);
+  Result<double> total(Frame& frame);
+  Result<double> step_seconds(Frame& frame, uint32_t step);
+  Result<double> node_seconds(Frame& frame, const Step& step);
+  Result<double> loop_seconds(Frame& frame, const Step& step);
+  double changes(const FrameEditor& body, const std::vector<bool>& unchanged,
+                 std::span<const ValueId> state) const;
+  double port_copies(const Frame& frame) const;
+  double copy(Type type) const;
+  Result<double> kernel_seconds(uint64_t hash, const KernelStore::Body& body);
+  KernelStore::Prices& prices();
+  int64_t threads() const;
+
+  PlanEditor& plan_;
+  const Cost& cost_;
+  const std::string version_;
+  KernelStore& store_;
+  KernelStore own_;  // prices of a Cost without a version
+  const ChooseSchedule choose_;
+  std::unordered_map<const FrameEditor*, Frame*> frames_;
+  std::unique_ptr<Frame> main_;
+  int64_t priced_threads_ = 0;
+};
+
+}  // namespace hone

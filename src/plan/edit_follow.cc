@@ -1,0 +1,361 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/derive.h"
+#include "plan/edit_set.h"
+#include "plan/in_place.h"
+
+// What follows from an edit: places, ports, memory and kernels of what it touched, and whether the
+// plan may be so.
+
+namespace hone {
+namespace {
+
+template <class T>
+void sort_once(std::vector<T>& list) {
+  std::ranges::sort(list);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+void append(std::vector<ValueId>& list, std::span<const ValueId> more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Status FrameEditor::follow(Touched touched) {
+  follow_places(touched);
+  follow_ports(touched);
+  follow_memory(touched.values);
+  HONE_TRY(check_groups(touched.steps));
+  HONE_TRY(check_updates(touched));
+  follow_updates(touched);
+  HONE_TRY(check_memory(touched.values));
+  if (const uint32_t added = std::exchange(new_in_order_, kNoStep); added != kNoStep)
+    insert_in_order(added);
+  HONE_TRY(check_order(touched.steps, touched.may_close_cycle || updates_ > 0));
+  for (uint32_t step : touched.steps) HONE_TRY(rehash(step, true));
+  whole_.tell(*this, kNoStep);
+  return offsets_ > 0 ? check_places() : Status();
+}
+
+// Views and updates of a value lie where it does, and so on.
+void FrameEditor::follow_places(Touched& touched) {
+  const Derivation derived(planned_, users());
+  for (size_t i = 0; i < touched.nodes.size(); ++i) {
+    for (ValueId v : view().results(touched.nodes[i])) {
+      const Derivation::Place place = derived.place_of(v);
+      const ValueId version = planned_.version[v.index], base = planned_.base[v.index];
+      touched.values.push_back(v);
+      if (version == place.version && base == place.base) continue;
+      append(touched.values, std::array{version, base, place.version, place.base});
+      set(&PlannedGraph::version, v.index, place.version);
+      set(&PlannedGraph::base, v.index, place.base);
+      for (NodeId user : users().of(v)) {
+        const uint32_t step = planned_.step_of[user.index];
+        const bool follows = step == kNoStep || planned_.steps[step].in_place;
+        if (follows) touched.nodes.push_back(user);
+        if (step != kNoStep && updates_ > 0) touched.steps.push_back(step);
+      }
+    }
+  }
+  sort_once(touched.steps);
+}
+
+void FrameEditor::follow_ports(Touched& touched) {
+  const Derivation derived(planned_, users());
+  for (uint32_t s : touched.steps) {
+    Step step = planned_.steps[s];
+    append(touched.values, step.reads);
+    append(touched.values, step.writes);
+    step.reads.clear();
+    step.writes.clear();
+    derived.find_ports(step);
+    for (NodeId n : step.nodes)
+      for (ValueId v : view().results(n)) touched.values.push_back(v);
+    append(touched.values, step.reads);
+    set_step(s, std::move(step));
+  }
+  sort_once(touched.values);
+}
+
+void FrameEditor::follow_memory(std::vector<ValueId>& values) {
+  std::erase_if(values, [&](ValueId v) {  // and copies that are gone
+    return v.index >= planned_.home.size() || (view().is_copy(v) && users().of(v).empty());
+  });
+  const Derivation derived(planned_, users());
+  for (ValueId v : values) {
+    const Derivation::Memory memory = derived.memory_of(v);
+    set(&PlannedGraph::home, v.index, memory.home);
+    set(&PlannedGraph::free_layout, v.index, memory.has_layout);
+  }
+}
+
+// Steps wait for those that read what they change.
+void FrameEditor::follow_updates(const Touched& touched) {
+  if (updates_ == 0 && touched.steps.empty()) return;
+  const Derivation derived(planned_, users());
+  std::vector<uint32_t> updates = touched.steps;
+  for (ValueId v : touched.values) {
+    if (updates_ == 0) break;
+    const uint32_t changer = derived.changer_of(planned_.version[v.index]);
+    if (changer != kNoStep) updates.push_back(changer);
+  }
+  sort_once(updates);
+  for (uint32_t s : updates) {
+    Step step = planned_.steps[s];
+    step.after = derived.readers_before(s);
+    set_step(s, std::move(step));
+  }
+}
+
+Status FrameEditor::check_groups(std::span<const uint32_t> steps) const {
+  for (uint32_t s : steps) {
+    const Step& step = planned_.steps[s];
+    if (!step.is_kernel || step.name.empty()) continue;
+    Status good = check_group_alone(view(), users(), step.nodes);
+    if (!good.ok()) return std::move(good).error().within("fuse @" + step.name);
+  }
+  return {};
+}
+
+Status FrameEditor::check_memory(std::span<const ValueId> values) const {
+  for (ValueId v : values) {
+    if (planned_.said_layout[v.index] && !planned_.has_layout(v))
+      return bad_input("{}", why_no_layout(planned_, users(), v))
+          .within("layout " + view().label(v));
+    if (planned_.offset[v.index] != kNoOffset)
+      if (Status good = check_offset(planned_, v); !good.ok())
+        return std::move(good).error().within("offset " + view().label(v));
+  }
+  return {};
+}
+
+// ---- In place -----------------------------------------------------------------------------------
+
+Status FrameEditor::check_updates(const Touched& touched) const {
+  if (updates_ == 0) return {};
+  const Derivation derived(planned_, users());
+  std::vector<uint32_t> steps = touched.steps;
+  for (ValueId v : touched.values)
+    if (const uint32_t step = derived.changer_of(v); step != kNoStep) steps.push_back(step);
+  for (NodeId n : touched.nodes)
+    if (planned_.said_in_place[n.index] == Said::yes) HONE_TRY(check_update(n));
+  sort_once(steps);
+  for (uint32_t s : steps)
+    for (NodeId n : planned_.steps[s].nodes)
+      if (planned_.said_in_place[n.index] == Said::yes) HONE_TRY(check_update(n));
+  return {};
+}
+
+Status FrameEditor::check_update(NodeId n) const {
+  const auto check = [&]() -> Status {
+    HONE_TRY(check_in_place(view(), users(), n));
+    HONE_TRY(check_in_place(planned_, users(), n));
+    return {};
+  };
+  if (Status good = check(); !good.ok())
+    return std::move(good).error().within("in_place " + view().label(view().result(n)));
+  return {};
+}
+
+// An input becomes an output only if all updates on the way are in place.
+Status FrameEditor::check_inputs() const {
+  for (const Step& step : planned_.steps) {
+    if (!step.in_place) continue;
+    const auto behind = updates_of_input(view(), step.nodes[0]);
+    if (!behind) continue;
+    for (NodeId n : *behind) {
+      const uint32_t at = planned_.step_of[n.index];
+      if (at != kNoStep && planned_.steps[at].in_place) continue;
+      return bad_input("'%{}' is not in place, through which input '%{}' becomes an output",
+                       view().name(view().result(n)), view().name(step.reads[0]))
+          .within("in_place " + view().label(step.writes[0]));
+    }
+  }
+  return {};
+}
+
+// ---- Order --------------------------------------------------------------------------------------
+
+// Before what needs it, as late as that allows; without a whole order nobody knows.
+void FrameEditor::insert_in_order(uint32_t step) {
+  if (planned_.order.size() + 1 != planned_.steps.size() || planned_.order.empty()) return;
+  std::vector<bool> waits(planned_.steps.size());
+  for (uint32_t follower : followers(step)) waits[follower] = true;
+  std::vector<uint32_t> order = planned_.order;
+  const auto at = std::ranges::find_if(order, [&](uint32_t s) { return waits[s]; });
+  order.insert(at, step);
+  replace_order(std::move(order));
+}
+
+// One of the two places: the later one, where all is there that both need, or the earlier.
+void FrameEditor::join_in_order(uint32_t into, uint32_t joined) {
+  std::vector<uint32_t> order = planned_.order;
+  const auto a = std::ranges::find(order, into), b = std::ranges::find(order, joined);
+  if (b == order.end()) return;
+  if (a == order.end()) {
+    *b = into;
+  } else if (a < b) {
+    *b = into;
+    order.erase(a);
+  } else {
+    order.erase(b);
+  }
+  replace_order(std::move(order));
+}
+
+// Steps that wait for it: they read what it writes, or change what it reads.
+std::vector<uint32_t> FrameEditor::followers(uint32_t step) const {
+  const Derivation derived(planned_, users());
+  std::vector<uint32_t> found;
+  std::vector<ValueId> same = planned_.steps[step].writes;  // and what lies in it
+  for (size_t i = 0; i < same.size(); ++i) {
+    derived.for_each_reader(same[i], [&](uint32_t reader) { found.push_back(reader); });
+    for (NodeId user : users().of(same[i]))
+      if (planned_.is_view(user)) same.push_back(view().result(user));
+  }
+  if (updates_ > 0) {
+    for (ValueId v : planned_.steps[step].reads) {
+      const uint32_t changer = derived.changer_of(planned_.version[v.index]);
+      if (changer != kNoStep && changer != step) found.push_back(changer);
+    }
+  }
+  sort_once(found);
+  return found;
+}
+
+// Whether a step may need the one and be needed by the other. Where one reads the other and nothing
+// else does, or the other reads nothing else, that is known without a search.
+bool FrameEditor::may_lie_between(uint32_t a, uint32_t b) const {
+  const auto others = [](std::vector<uint32_t> steps, uint32_t but) {
+    std::erase(steps, but);
+    return !steps.empty();
+  };
+  const std::vector<uint32_t> behind_a = followers(a), behind_b = followers(b);
+  const bool a_first = std::ranges::binary_search(behind_a, b);
+  const bool b_first = std::ranges::binary_search(behind_b, a);
+  const bool from_a = !b_first && others(behind_a, b) && others(planned_.needs(b), a);
+  const bool from_b = !a_first && others(behind_b, a) && others(planned_.needs(a), b);
+  return from_a || from_b;
+}
+
+Status FrameEditor::check_order(std::span<const uint32_t> steps, bool may_close_cycle) const {
+  if (updates_ > 0) HONE_TRY(check_inputs());
+  std::vector<uint32_t> position;  // by step, where somebody says an order
+  if (!planned_.order.empty()) {
+    position.assign(planned_.steps.size(), kNoStep);
+    for (uint32_t i = 0; i < planned_.order.size(); ++i) position[planned_.order[i]] = i;
+    HONE_TRY(check_positions(steps, position));
+    if (planned_.order.size() == planned_.steps.size() || is_sorted(position)) return {};
+  }
+  if (!may_close_cycle && position.empty()) return {};
+  for (uint32_t step : steps) HONE_TRY(check_no_cycle(step, position));
+  return {};
+}
+
+// Whether all steps can come one after another: each that waits for nothing is taken away.
+bool FrameEditor::is_sorted(const std::vector<uint32_t>& position) const {
+  std::vector<uint32_t> waits(planned_.steps.size()), ready;
+  const auto next_of = [&](uint32_t s) {
+    std::vector<uint32_t> next = followers(s);
+    if (position[s] < planned_.order.size() - 1) next.push_back(planned_.order[position[s] + 1]);
+    return next;
+  };
+  for (uint32_t s = 0; s < waits.size(); ++s)
+    for (uint32_t follower : next_of(s)) ++waits[follower];
+  for (uint32_t s = 0; s < waits.size(); ++s)
+    if (waits[s] == 0) ready.push_back(s);
+  size_t done = 0;
+  for (; !ready.empty(); ++done) {
+    const uint32_t step = ready.back();
+    ready.pop_back();
+    for (uint32_t follower : next_of(step))
+      if (--waits[follower] == 0) ready.push_back(follower);
+  }
+  return done == waits.size();
+}
+
+Status FrameEditor::check_positions(std::span<const uint32_t> steps,
+                                    const std::vector<uint32_t>& position) const {
+  const auto check = [&](uint32_t before, uint32_t after) -> Status {
+    if (position[before] == kNoStep || position[after] == kNoStep ||
+        position[before] < position[after])
+      return {};
+    const bool is_update = std::ranges::binary_search(planned_.steps[after].after, before);
+    return bad_input("{} stands before {}, which {}", label(view(), planned_.steps[after]),
+                     label(view(), planned_.steps[before]),
+                     is_update ? "needs what it changes in place" : "it reads")
+        .within("order");
+  };
+  for (uint32_t step : steps) {
+    for (uint32_t needed : planned_.needs(step)) HONE_TRY(check(needed, step));
+    for (uint32_t follower : followers(step)) HONE_TRY(check(step, follower));
+  }
+  return {};
+}
+
+Status FrameEditor::check_no_cycle(uint32_t step, const std::vector<uint32_t>& position) const {
+  std::unordered_map<uint32_t, uint32_t> from;  // steps that wait for it, and for whom
+  std::vector<uint32_t> reached = {step};
+  for (size_t i = 0; i < reached.size(); ++i) {
+    std::vector<uint32_t> next = followers(reached[i]);
+    if (!position.empty() && position[reached[i]] < planned_.order.size() - 1)
+      next.push_back(planned_.order[position[reached[i]] + 1]);
+    for (uint32_t follower : next) {
+      if (!from.emplace(follower, reached[i]).second) continue;
+      if (follower == step) return cycle_through(step, from);
+      reached.push_back(follower);
+    }
+  }
+  return {};
+}
+
+Error FrameEditor::cycle_through(uint32_t step,
+                                 const std::unordered_map<uint32_t, uint32_t>& from) const {
+  const Step& one = planned_.steps[step];
+  if (!planned_.order.empty())
+    return bad_input("{} comes too late: what stands before it waits for it", label(view(), one))
+        .within("order");
+  if (one.is_kernel && !one.name.empty() && planned_.copies.copies().empty())
+    if (Status good = check_group(graph_, users_, one.nodes); !good.ok())
+      return std::move(good).error().within("fuse @" + one.name);
+  std::vector<std::string> names = {label(view(), one)};
+  for (uint32_t s = from.at(step); s != step; s = from.at(s))
+    names.push_back(label(view(), planned_.steps[s]));
+  return bad_input("each of {} waits for the next, and the last for the first",
+                   hone::join(names, ", "))
+      .within("fuse");
+}
+
+Status FrameEditor::check_places() const {
+  for (uint32_t i = 0; i < planned_.offset.size(); ++i)
+    if (planned_.offset[i] != kNoOffset)
+      if (Status good = check_offset(planned_, ValueId{i}); !good.ok())
+        return std::move(good).error().within("offset " + view().label(ValueId{i}));
+  return check_no_overlap(planned_);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+Status FrameEditor::hash_all() {
+  for (uint32_t s = 0; s < planned_.steps.size(); ++s) HONE_TRY(rehash(s, true));
+  return {};
+}
+
+Status FrameEditor::rehash(uint32_t s, bool is_new_graph) {
+  const Step& step = planned_.steps[s];
+  if (!step.is_kernel) return {};
+  KernelKey key = kernels_[s];
+  if (is_new_graph || key == KernelKey()) key.graph = structural_hash(body(s).graph);
+  key.hash = kernel_hash(planned_, step, key.graph);
+  if (key == kernels_[s]) return {};
+  const KernelKey before = kernels_[s];
+  set_kernel(s, key);
+  if (before.hash == key.hash) return {};
+  HONE_TRY(whole_.enter(key.hash, *this, s));
+  if (before != KernelKey()) whole_.leave(before.hash);
+  return {};
+}
+
+}  // namespace hone

@@ -1,0 +1,183 @@
+#include <algorithm>
+
+#include "plan/edit.h"
+
+// The whole plan: what its frames share, and its text.
+
+namespace hone {
+
+PlanEditor::PlanEditor(const Plan& plan, const Target& target) : target_(target) {
+  plan_.graph = plan.graph;
+  plan_.graph_hash = plan.graph_hash;
+  plan_.target = plan.target;
+  plan_.threads = plan.threads;
+}
+
+Result<std::unique_ptr<PlanEditor>> PlanEditor::open(const Graph& graph, const Plan& plan,
+                                                     const Target& target) {
+  HONE_TRY(check(plan, graph, target));
+  std::unique_ptr<PlanEditor> editor(new PlanEditor(plan, target));
+  editor->main_ = HONE_TRY(editor->open_frame(graph, plan, true));
+  editor->plan_.schedule = plan.schedule;
+  editor->journal_.clear();
+  return editor;
+}
+
+std::unique_ptr<PlanEditor> PlanEditor::over(PlannedGraph planned, const Target& target) {
+  std::unique_ptr<PlanEditor> editor(new PlanEditor(Plan(), target));
+  const Graph& graph = *planned.graph;
+  editor->main_ = std::make_unique<FrameEditor>(*editor, graph, std::move(planned), true);
+  HONE_CHECK(editor->main_->hash_all().ok(), "there are no schedules that do not fit");
+  editor->journal_.clear();
+  return editor;
+}
+
+Result<std::unique_ptr<FrameEditor>> PlanEditor::open_frame(const Graph& graph, const Plan& plan,
+                                                            bool is_said) {
+  auto frame =
+      std::make_unique<FrameEditor>(*this, graph,
+                                    HONE_TRY(planned_with_overlay(plan, graph)), is_said);
+  HONE_TRY(frame->hash_all());
+  static const Plan nothing;
+  for (const RegionRef& region : regions_of(graph)) {
+    const auto inner = plan.region.find(region.key);
+    const bool is_there = inner != plan.region.end();
+    frame->regions_[region.key] =
+        HONE_TRY(open_frame(*region.graph, is_there ? inner->second : nothing, is_there));
+  }
+  return frame;
+}
+
+const Schedule* PlanEditor::schedule(uint64_t kernel) const {
+  const auto found = plan_.schedule.find(kernel);
+  return found == plan_.schedule.end() ? nullptr : &found->second;
+}
+
+Result<Undo> PlanEditor::set_threads(std::optional<int64_t> threads) {
+  if (threads && (*threads < 1 || *threads > target_.cores))
+    return bad_input("{} is outside of 1..{}, the target's cores", *threads, target_.cores)
+        .within("threads");
+  const Undo before = now();
+  later([this, old = std::exchange(plan_.threads, threads)] {
+    plan_.threads = old;
+    tell(*main_, kNoStep);
+  });
+  tell(*main_, kNoStep);
+  return before;
+}
+
+Result<Undo> PlanEditor::set_schedule(const FrameEditor& frame, uint32_t step,
+                                      std::optional<Schedule> schedule) {
+  const uint64_t hash = frame.kernel(step).hash;
+  const std::string place = fmt::format("schedule 0x{:016x}", hash);
+  if (frame.kernel(step) == KernelKey()) return bad_input("no kernel has this hash").within(place);
+  if (schedule)
+    if (Status good = check_schedule(frame.body(step), *schedule, target_); !good.ok())
+      return std::move(good).error().within(
+          fmt::format("{}, @{}", place, frame.planned().steps[step].name));
+  const Undo before = now();
+  put_schedule(hash, std::move(schedule));
+  return before;
+}
+
+void PlanEditor::put_schedule(uint64_t kernel, std::optional<Schedule> schedule) {
+  std::optional<Schedule> old;
+  if (const Schedule* found = this->schedule(kernel)) old = *found;
+  const auto put = [this](uint64_t hash, const std::optional<Schedule>& one) {
+    if (one)
+      plan_.schedule[hash] = *one;
+    else
+      plan_.schedule.erase(hash);
+    if (steps_.contains(hash)) tell_all(*main_, hash);
+  };
+  put(kernel, schedule);
+  later([put, kernel, old = std::move(old)] { put(kernel, old); });
+}
+
+void PlanEditor::tell_all(const FrameEditor& frame, uint64_t kernel) const {
+  for (uint32_t s = 0; s < frame.kernels_.size(); ++s)
+    if (frame.kernels_[s].hash == kernel) tell(frame, s);
+  for (const auto& [key, inner] : frame.regions_) tell_all(*inner, kernel);
+}
+
+void PlanEditor::count(uint64_t kernel, int change) {
+  const auto at = steps_.try_emplace(kernel).first;
+  at->second += static_cast<uint32_t>(change);
+  if (at->second == 0) steps_.erase(at);
+}
+
+void PlanEditor::leave(uint64_t kernel) {
+  count(kernel, -1);
+  later([this, kernel] { count(kernel, 1); });
+  if (!steps_.contains(kernel) && schedule(kernel) != nullptr) put_schedule(kernel, std::nullopt);
+}
+
+// A plan may have a schedule for a kernel that nobody has formed yet.
+Status PlanEditor::enter(uint64_t kernel, const FrameEditor& frame, uint32_t step) {
+  const bool is_first = !steps_.contains(kernel);
+  count(kernel, 1);
+  later([this, kernel] { count(kernel, -1); });
+  const Schedule* known = is_first ? schedule(kernel) : nullptr;
+  if (known == nullptr) return {};
+  Status good = check_schedule(frame.body(step), *known, target_);
+  if (good.ok()) return {};
+  return std::move(good).error().within(
+      fmt::format("schedule 0x{:016x}, @{}", kernel, frame.planned().steps[step].name));
+}
+
+void PlanEditor::undo(Undo to) {
+  HONE_CHECK(to.changes <= journal_.size(), "an edit that was undone before");
+  while (journal_.size() > to.changes) {
+    journal_.back()();
+    journal_.pop_back();
+  }
+}
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+Plan PlanEditor::to_plan() const {
+  Plan plan = main_->to_plan();
+  plan.graph = plan_.graph;
+  plan.graph_hash = plan_.graph_hash;
+  plan.target = plan_.target;
+  plan.threads = plan_.threads;
+  plan.schedule = plan_.schedule;
+  return plan;
+}
+
+Plan FrameEditor::to_plan() const {
+  Plan plan;
+  const GraphView graph = view();
+  const auto name = [&](ValueId v) { return std::string(graph.name(v)); };
+  for (const CopyOverlay& copy : planned_.copies.copies()) {
+    if (copy.readers.empty()) continue;
+    Copy& one = plan.copy[copy.name];
+    one.of = name(copy.of);
+    for (NodeId n : copy.readers) one.readers.push_back(step_name(graph, n));
+  }
+  for (const Step& step : planned_.steps) {
+    if (!step.is_kernel || step.name.empty()) continue;
+    Group group{step.name, {}};
+    for (NodeId n : step.nodes) group.nodes.push_back(step_name(graph, n));
+    plan.fuse.push_back(std::move(group));
+  }
+  for (uint32_t i = 0; i < planned_.said_view.size(); ++i) {
+    const NodeId n{i};
+    if (planned_.said_view[i] != Said::nothing)
+      plan.view[step_name(graph, n)] = planned_.said_view[i] == Said::yes;
+    if (planned_.said_in_place[i] != Said::nothing)
+      plan.in_place[step_name(graph, n)] = planned_.said_in_place[i] == Said::yes;
+  }
+  for (uint32_t i = 0; i < planned_.said_layout.size(); ++i) {
+    if (planned_.said_layout[i]) plan.layout[name(ValueId{i})] = planned_.layout[i];
+    if (planned_.offset[i] != kNoOffset) plan.offset[name(ValueId{i})] = planned_.offset[i];
+  }
+  for (uint32_t step : planned_.order) plan.order.push_back(planned_.steps[step].name);
+  for (const auto& [key, frame] : regions_) {
+    Plan inner = frame->to_plan();
+    if (frame->is_said_ || inner != Plan()) plan.region[key] = std::move(inner);
+  }
+  return plan;
+}
+
+}  // namespace hone

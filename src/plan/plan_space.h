@@ -1,0 +1,59 @@
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "plan/edit.h"
+
+// The edits that are open in a plan: for searches, which propose one after another, and for random
+// plans. An open edit may still be refused: that it fits the rest, only trying it tells.
+
+namespace hone {
+
+enum class EditKind : uint8_t {
+  layout,       // value: another layout
+  form,         // step: the kernel of a node without a group
+  join,         // step, other: one kernel; one reads the other, or both read the same
+  split,        // node: a kernel without it, and one of it
+  view,         // node: a view, or none any more
+  in_place,     // node: in place, or not any more
+  copy,         // value: some of its readers read a copy
+  remove_copy,  // value: its readers read what it is a copy of
+};
+inline constexpr EditKind kEditKinds[] = {
+    EditKind::layout, EditKind::form,     EditKind::join, EditKind::split,
+    EditKind::view,   EditKind::in_place, EditKind::copy, EditKind::remove_copy};
+
+struct OpenEdit {
+  EditKind kind = EditKind::layout;
+  uint32_t subject = 0;  // a value, step or node, as the kind says
+  uint32_t other = 0;    // the second step of a join
+  bool operator==(const OpenEdit&) const = default;
+};
+
+class PlanSpace {
+ public:
+  // The frame lives as long, and is not edited meanwhile.
+  explicit PlanSpace(const FrameEditor& frame) : frame_(frame) {}
+
+  // Of one kind, each once. Time is linear in the graph.
+  std::vector<OpenEdit> edits(EditKind kind) const;
+  std::vector<OpenEdit> edits() const;  // of all kinds
+
+ private:
+  std::vector<OpenEdit> of_values(EditKind kind) const;
+  std::vector<OpenEdit> of_steps(EditKind kind) const;
+  std::vector<OpenEdit> of_nodes(EditKind kind) const;
+  std::vector<OpenEdit> joins() const;
+  bool is_open(EditKind kind, NodeId n) const;
+
+  const FrameEditor& frame_;
+};
+
+// Carries the edit out. What it leaves open (which layout, which readers) is drawn.
+Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng);
+
+// Any order of the dims, in places with blocks of one of them.
+Layout random_layout(Type type, Rng& rng);
+
+}  // namespace hone

@@ -1,0 +1,175 @@
+#include "cost/plan_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "cost/analytic.h"
+#include "cost/program_price.h"
+#include "plan/plan_space.h"
+#include "plan/random_plan.h"
+#include "planner/planner.h"
+#include "planner/schedules.h"
+#include "program/lower/lower.h"
+#include "rewrite/prepare.h"
+#include "tests/target/target_testing.h"
+#include "zoo/random/random_graph.h"
+#include "zoo/zoo.h"
+
+namespace hone {
+namespace {
+
+const Target& target() {
+  static const Target target = parse_target(kSampleTarget, "t").value();
+  return target;
+}
+const Cost& cost() {
+  static const AnalyticCost cost(target());
+  return cost;
+}
+
+// A plan that is edited and priced. Counts the schedules that are chosen.
+struct Priced {
+  Priced(const Graph& graph, const Plan& plan)
+      : editor(PlanEditor::open(graph, plan, target()).value()),
+        cost(*editor, hone::cost(), store, [this](const std::shared_ptr<const KernelFacts>& facts) {
+          ++chosen;
+          return choose(facts);
+        }) {}
+
+  Result<PricedSchedule> choose(const std::shared_ptr<const KernelFacts>& facts) {
+    ScheduleChooser chooser(target(), hone::cost(), editor->threads().value_or(target().cores));
+    return PricedSchedule(*HONE_TRY(chooser.choose(facts)));
+  }
+  double seconds() { return cost.seconds().value(); }
+
+  int chosen = 0;
+  std::unique_ptr<PlanEditor> editor;
+  KernelStore store;
+  PlanCost cost;
+};
+
+double full_price(const Graph& graph, const Plan& plan) {
+  const Program program = lower(graph, plan, target()).value();
+  return price(program, cost()).value().total();
+}
+
+void expect_close(double a, double b) { EXPECT_NEAR(a, b, 1e-9 * std::abs(b)); }
+
+// Scans pad parts of less than a byte, which PlanCost leaves out.
+bool pads_parts(const Graph& graph) {
+  for (NodeId n : graph.nodes()) {
+    for (const GraphRef& region : graph.regions(n))
+      if (pads_parts(*region)) return true;
+    if (graph.opcode(n) != Opcode::scan) continue;
+    for (ValueId v : graph.operands(n))
+      if (bits(graph.type(v).dtype()) < 8) return true;
+    for (ValueId v : graph.results(n))
+      if (bits(graph.type(v).dtype()) < 8) return true;
+  }
+  return false;
+}
+
+TEST(PlanCost, IsThePriceOfTheProgram) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    if (pads_parts(graph)) continue;
+    const Plan plan = random_plan(graph, target(), seed);
+    expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+  }
+}
+
+TEST(PlanCost, IsThePriceOfControlFlow) {
+  for (Opcode first : {Opcode::if_, Opcode::while_, Opcode::scan, Opcode::dynamic_update}) {
+    for (uint64_t seed = 0; seed < 15; ++seed) {
+      SCOPED_TRACE(fmt::format("{} {}", name(first), seed));
+      const Graph graph = prepare(random_graph({.seed = seed, .first = first})).value();
+      if (pads_parts(graph)) continue;
+      const Plan plan = random_plan(graph, target(), seed);
+      expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+    }
+  }
+}
+
+TEST(PlanCost, IsThePriceOfDefaultPlansOfTheZoo) {
+  for (const ZooEntry& model : zoo_entries()) {
+    SCOPED_TRACE(model.name);
+    const Graph graph =
+        prepare(build_zoo_model(model.name, {.size = ZooSize::tiny}).value()).value();
+    const Plan plan = complete(graph, {}, target()).value();
+    expect_close(Priced(graph, plan).seconds(), full_price(graph, plan));
+  }
+}
+
+TEST(PlanCost, FollowsEditsAndUndos) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    Rng rng(seed);
+    Priced priced(graph, seed % 2 == 0 ? random_plan(graph, target(), seed) : Plan());
+    priced.editor->main().clear_offsets();
+    std::vector<std::pair<Undo, double>> prices;
+    for (int i = 0; i < 20; ++i) {
+      const double before = priced.seconds();
+      const std::vector<OpenEdit> open = PlanSpace(priced.editor->main()).edits();
+      if (open.empty()) break;
+      const Result<Undo> done = apply(priced.editor->main(), rng.pick(open), rng);
+      if (done.ok()) prices.emplace_back(*done, before);
+      if (i % 4 == 0)
+        expect_close(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
+    }
+    for (; !prices.empty(); prices.pop_back()) {
+      priced.editor->undo(prices.back().first);
+      EXPECT_EQ(priced.seconds(), prices.back().second);
+    }
+  }
+}
+
+TEST(PlanCost, AsksOnceForEachKernelThatALayoutChanges) {
+  const Graph graph = prepare(parse_graph(R"(graph @g(%x: f32[8, 16]) -> f32[8, 16] {
+    %a = exp %x
+    %b = sort %a {axis = 0}
+    %c = neg %b
+    %d = exp %c
+    return %d
+  })")
+                                  .value())
+                          .value();
+  Priced priced(graph, {});
+  const double before = priced.seconds();
+  const int all = priced.chosen;
+  FrameEditor& main = priced.editor->main();
+  ValueId v;
+  for (uint32_t i = 0; i < graph.value_count(); ++i)
+    if (graph.name(ValueId{i}) == "b") v = ValueId{i};
+  const Undo undo = main.set_layout(v, parse_layout("[1, 0]").value()).value();
+  const double changed = priced.seconds();
+  EXPECT_EQ(priced.chosen, all + 2);  // what writes it, and what reads it
+  priced.editor->undo(undo);
+  EXPECT_EQ(priced.seconds(), before);
+  ASSERT_TRUE(main.set_layout(v, parse_layout("[1, 0]").value()).ok());
+  EXPECT_EQ(priced.seconds(), changed);
+  EXPECT_EQ(priced.chosen, all + 2);
+}
+
+TEST(PlanCost, ThreadsAndSchedulesChangeThePrice) {
+  const Graph graph = prepare(parse_graph(R"(graph @g(%x: f32[512, 512]) -> f32[512, 512] {
+    %a = exp %x
+    return %a
+  })")
+                                  .value())
+                          .value();
+  Priced priced(graph, {});
+  const double before = priced.seconds();
+  const Undo threads = priced.editor->set_threads(1).value();
+  EXPECT_GT(priced.seconds(), before);
+  priced.editor->undo(threads);
+  EXPECT_EQ(priced.seconds(), before);
+  const Undo schedule = priced.editor->set_schedule(priced.editor->main(), 0, Schedule()).value();
+  EXPECT_GT(priced.seconds(), before);
+  priced.editor->undo(schedule);
+  EXPECT_EQ(priced.seconds(), before);
+  EXPECT_FALSE(priced.editor->set_threads(0).ok());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,298 @@
+#include "plan/edit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "plan/plan_space.h"
+#include "plan/random_plan.h"
+#include "rewrite/prepare.h"
+#include "tests/plan/plan_testing.h"
+#include "zoo/random/random_graph.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+const Target& target() {
+  static const Target target = parse_target(kSampleTarget, "t").value();
+  return target;
+}
+
+std::unique_ptr<PlanEditor> open(const Graph& graph, const Plan& plan) {
+  return PlanEditor::open(graph, plan, target()).value();
+}
+
+// What a plan is, apart from the numbers of steps and copies: by names.
+using Facts = std::map<std::string, std::string>;
+Facts facts_of(const FrameEditor& frame) {
+  const PlannedGraph& planned = frame.planned();
+  const GraphView graph = frame.view();
+  Facts facts;
+  const auto names = [&](const auto& values) {
+    std::string text;
+    for (ValueId v : values) text += fmt::format(" {}", graph.name(v));
+    return text;
+  };
+  const auto step_label = [&](uint32_t s) { return label(graph, planned.steps[s]); };
+  for (uint32_t s = 0; s < planned.steps.size(); ++s) {
+    const Step& step = planned.steps[s];
+    std::string text =
+        fmt::format("kernel {} reads{} writes{} in place {} hash {:x}", step.is_kernel,
+                    names(step.reads), names(step.writes), step.in_place, frame.kernel(s).hash);
+    for (NodeId n : step.nodes) text += fmt::format(" node {}", step_name(graph, n));
+    std::set<std::string> more;
+    for (const Donor& d : step.donors)
+      more.insert(fmt::format(" {}->{}", graph.name(d.input), graph.name(d.output)));
+    for (uint32_t other : step.after) more.insert(" after " + step_label(other));
+    for (const std::string& one : more) text += one;
+    facts["step " + step_label(s)] = text;
+  }
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    if (graph.is_copy(ValueId{i}) && frame.users().of(ValueId{i}).empty()) continue;
+    const NodeId concat = planned.concat[i];
+    facts[fmt::format("value {}", graph.name(ValueId{i}))] =
+        fmt::format("home {} base {} version {} concat {} layout {} said {} free {} offset {}",
+                    static_cast<int>(planned.home[i]), graph.name(planned.base[i]),
+                    graph.name(planned.version[i]),
+                    concat == NodeId{} ? "" : step_name(graph, concat), print(planned.layout[i]),
+                    bool{planned.said_layout[i]}, bool{planned.free_layout[i]}, planned.offset[i]);
+  }
+  std::string order;
+  for (uint32_t s : planned.order) order += " " + step_label(s);
+  facts["order"] = order;
+  return facts;
+}
+
+// All that there is, numbers too.
+struct State {
+  PlannedGraph planned;
+  std::vector<KernelKey> kernels;
+  Plan plan;
+  bool operator==(const State&) const = default;
+};
+State state_of(const PlanEditor& plan) {
+  State state{plan.main().planned(), {}, plan.to_plan()};
+  for (uint32_t s = 0; s < state.planned.steps.size(); ++s)
+    state.kernels.push_back(plan.main().kernel(s));
+  return state;
+}
+
+// The plan as its text says, found anew.
+void expect_same_as_text(const Graph& graph, const PlanEditor& plan) {
+  const Plan text = plan.to_plan();
+  const Status good = check(text, graph, target());
+  ASSERT_TRUE(good.ok()) << good.error().to_string() << print(graph) << print(text);
+  const std::unique_ptr<PlanEditor> anew = open(graph, text);
+  EXPECT_EQ(facts_of(plan.main()), facts_of(anew->main())) << print(graph) << print(text);
+  EXPECT_EQ(anew->to_plan(), text);
+}
+
+void expect_kernel_hashes(const FrameEditor& frame) {
+  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s)
+    if (frame.planned().steps[s].is_kernel)
+      EXPECT_EQ(frame.kernel(s).hash, kernel_hash(frame.body(s)));
+}
+
+// Some open edits of the kind, and what the plan is then. Counts what was accepted.
+void edit_at_random(const Graph& graph, PlanEditor& plan, Rng& rng, int edits,
+                    std::map<EditKind, int>& accepted) {
+  for (int i = 0; i < edits; ++i) {
+    const EditKind kind = rng.pick(kEditKinds);
+    const std::vector<OpenEdit> open = PlanSpace(plan.main()).edits(kind);
+    if (open.empty()) continue;
+    const OpenEdit edit = rng.pick(open);
+    const Plan before = plan.to_plan();
+    const Result<Undo> done = apply(plan.main(), edit, rng);
+    SCOPED_TRACE(fmt::format("edit {} of kind {} of {}, {}", i, static_cast<int>(kind),
+                             edit.subject, edit.other));
+    if (done.ok()) {
+      ++accepted[kind];
+      expect_same_as_text(graph, plan);
+    } else {
+      EXPECT_FALSE(done.error().what().empty());
+      EXPECT_EQ(plan.to_plan(), before);
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Edit, AcceptedEditsGiveThePlanOfTheirText) {
+  std::map<EditKind, int> accepted;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomGraphOptions options = {
+        .seed = seed,
+        .first = seed % 3 == 0 ? std::optional(Opcode::dynamic_update) : std::nullopt};
+    const Graph graph = prepare(random_graph(options)).value();
+    Rng rng(seed);
+    Plan start;
+    if (seed % 2 == 0) start = random_plan(graph, target(), seed);
+    const std::unique_ptr<PlanEditor> plan = open(graph, start);
+    expect_same_as_text(graph, *plan);
+    plan->main().clear_offsets();
+    if (seed % 4 == 0) ASSERT_TRUE(plan->main().set_order({}).ok());
+    edit_at_random(graph, *plan, rng, 25, accepted);
+    expect_kernel_hashes(plan->main());
+    if (testing::Test::HasFailure()) return;
+  }
+  for (EditKind kind : kEditKinds) EXPECT_GE(accepted[kind], 5) << static_cast<int>(kind);
+}
+
+// ---- Refusals -----------------------------------------------------------------------------------
+
+constexpr std::string_view kChain =
+    R"(graph @g(%x: f32[4, 8], %p: bool[]) -> (f32[4, 8], f32[4, 8]) {
+  %a = exp %x
+  %b = sort %a {axis = 0}
+  %c = add %a, %b
+  %d = neg %c
+  %r = reshape %d {dims = [8, 4]}
+  %e = transpose %r {permutation = [1, 0]}
+  %f = exp %e
+  return %f, %c
+})";
+
+class EditChain : public testing::Test {
+ protected:
+  EditChain() : graph_(parse_graph(kChain).value()), plan_(open(graph_, {})) {}
+
+  ValueId value(std::string_view name) const {
+    for (uint32_t i = 0; i < frame().view().value_count(); ++i)
+      if (frame().view().name(ValueId{i}) == name) return ValueId{i};
+    return {};
+  }
+  NodeId node(std::string_view name) const { return frame().view().producer(value(name)); }
+  uint32_t step(std::string_view name) const { return frame().planned().step_of[node(name).index]; }
+  FrameEditor& frame() const { return plan_->main(); }
+  static std::string text(const Result<Undo>& edit) {
+    return edit.ok() ? "" : edit.error().to_string();
+  }
+
+  Graph graph_;
+  std::unique_ptr<PlanEditor> plan_;
+};
+
+TEST_F(EditChain, LayoutsOfFreeValues) {
+  const Layout columns = parse_layout("[1, 0]").value();
+  EXPECT_EQ(text(frame().set_layout(value("a"), columns)), "");
+  EXPECT_THAT(text(frame().set_layout(value("x"), columns)),
+              HasSubstr("an input of the graph is row-major (layout %x)"));
+  EXPECT_THAT(text(frame().set_layout(value("c"), columns)),
+              HasSubstr("an output of the graph is row-major (layout %c)"));
+  EXPECT_THAT(text(frame().set_layout(value("a"), parse_layout("[1]").value())),
+              HasSubstr("(layout %a)"));
+  EXPECT_THAT(text(frame().join(step("a"), step("b"))), HasSubstr("is a kernel of its own"));
+  EXPECT_EQ(print(plan_->to_plan()).find("fuse"), std::string::npos);
+}
+
+TEST_F(EditChain, GroupsThatWaitForThemselvesAreRefused) {
+  EXPECT_THAT(text(frame().join(step("a"), step("c"))),
+              HasSubstr("node '%c' (add) reads what node '%b' (sort) makes of the group"));
+  ASSERT_EQ(text(frame().join(step("c"), step("d"))), "");
+  EXPECT_EQ(frame().planned().steps[step("c")].nodes.size(), 2U);
+  EXPECT_EQ(step("c"), step("d"));
+  ASSERT_EQ(text(frame().split(step("c"), {node("d")})), "");
+  EXPECT_NE(step("c"), step("d"));
+  EXPECT_THAT(text(frame().split(step("c"), {node("c")})), HasSubstr("but not all"));
+}
+
+TEST_F(EditChain, WhatHasNoMemoryHasNoLayout) {
+  ASSERT_EQ(text(frame().set_layout(value("e"), parse_layout("[1, 0]").value())), "");
+  EXPECT_THAT(text(frame().join(step("e"), step("f"))),
+              HasSubstr("nothing outside of its kernel reads it (layout %e)"));
+  ASSERT_EQ(text(frame().set_layout(value("e"), std::nullopt)), "");
+  EXPECT_EQ(text(frame().join(step("e"), step("f"))), "");
+}
+
+TEST_F(EditChain, Views) {
+  ASSERT_EQ(text(frame().set_layout(value("d"), parse_layout("[1, 0]").value())), "");
+  EXPECT_THAT(text(frame().set_view(node("r"), Said::yes)),
+              HasSubstr("%r is a view of it, for which it must be row-major (layout %d)"));
+  ASSERT_EQ(text(frame().set_layout(value("d"), std::nullopt)), "");
+  ASSERT_EQ(text(frame().set_view(node("r"), Said::yes)), "");
+  EXPECT_EQ(frame().planned().base[value("r").index], value("d"));
+  EXPECT_THAT(text(frame().set_view(node("e"), Said::yes)), HasSubstr("memory of its own"));
+  ASSERT_EQ(text(frame().set_view(node("r"), Said::no)), "");
+  EXPECT_EQ(frame().planned().base[value("r").index], value("r"));
+}
+
+TEST_F(EditChain, Copies) {
+  const Undo start = plan_->now();
+  ASSERT_EQ(text(frame().add_copy("x.last", value("x"), {node("a")})), "");
+  EXPECT_EQ(frame().planned().graph->value_count(), graph_.value_count());
+  EXPECT_EQ(text(frame().set_layout(value("x.last"), parse_layout("[1, 0]").value())), "");
+  EXPECT_EQ(text(frame().join(step("x.last"), step("a"))),
+            "error: it has no memory: nothing outside of its kernel reads it (layout %x.last)");
+  EXPECT_THAT(text(frame().add_copy("y", value("x"), {node("a")})),
+              HasSubstr("'%a' reads another copy of '%x' (copy %y)"));
+  EXPECT_THAT(text(frame().add_copy("y", value("x.last"), {node("a")})),
+              HasSubstr("'%x.last' is a copy, which is not copied again (copy %y)"));
+  EXPECT_THAT(text(frame().add_copy("y", value("x"), {node("b")})),
+              HasSubstr("'%b' does not read '%x' (copy %y)"));
+  EXPECT_THAT(text(frame().add_copy("c", value("x"), {node("a")})),
+              HasSubstr("the graph has a value of this name (copy %c)"));
+  EXPECT_THAT(print(plan_->to_plan()), HasSubstr("copy %x.last = %x for [%a]"));
+  expect_same_as_text(graph_, *plan_);
+  ASSERT_EQ(text(frame().remove_copy(value("x.last"))), "");
+  EXPECT_TRUE(plan_->to_plan().copy.empty());
+  plan_->undo(start);
+  EXPECT_EQ(plan_->to_plan(), Plan());
+}
+
+TEST_F(EditChain, Orders) {
+  for (std::string_view name : {"a", "b", "c", "d", "r", "e", "f"})
+    ASSERT_EQ(text(frame().form(step(name))), "");
+  EXPECT_THAT(text(frame().form(step("a"))), HasSubstr("it is decided already"));
+  EXPECT_THAT(text(frame().set_order({step("b"), step("a")})), HasSubstr("which it reads (order)"));
+  EXPECT_THAT(text(frame().set_order({step("b"), step("b")})), HasSubstr("stands twice (order)"));
+  EXPECT_EQ(text(frame().set_order({step("a"), step("f")})), "");
+  EXPECT_THAT(text(frame().set_order({step("f"), step("a")})), HasSubstr("(order)"));
+}
+
+TEST_F(EditChain, SchedulesAndThreads) {
+  EXPECT_THAT(text(plan_->set_threads(0)), HasSubstr("0 is outside of 1..8"));
+  ASSERT_EQ(text(plan_->set_threads(3)), "");
+  EXPECT_EQ(plan_->to_plan().threads, 3);
+  const uint64_t kernel = frame().kernel(step("d")).hash;
+  ASSERT_EQ(text(plan_->set_schedule(frame(), step("d"), plain_nest(2))), "");
+  EXPECT_NE(plan_->schedule(kernel), nullptr);
+  EXPECT_NE(text(plan_->set_schedule(frame(), step("d"), plain_nest(3))), "");
+  // It was that of a kernel that is there no more.
+  const Undo before = plan_->now();
+  ASSERT_EQ(text(frame().set_layout(value("d"), parse_layout("[1, 0]").value())), "");
+  EXPECT_EQ(plan_->schedule(kernel), nullptr);
+  plan_->undo(before);
+  EXPECT_NE(plan_->schedule(kernel), nullptr);
+}
+
+TEST(Edit, UndoLeavesThePlanAsItWas) {
+  int undone = 0;
+  std::map<EditKind, int> accepted;
+  for (uint64_t seed = 0; undone < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    Rng rng(seed);
+    const std::unique_ptr<PlanEditor> plan = open(graph, random_plan(graph, target(), seed));
+    plan->main().clear_offsets();
+    std::vector<std::pair<Undo, State>> states;
+    for (int i = 0; i < 30; ++i) {
+      const std::vector<OpenEdit> open = PlanSpace(plan->main()).edits();
+      if (open.empty()) break;
+      State before = state_of(*plan);
+      const Result<Undo> done = apply(plan->main(), rng.pick(open), rng);
+      if (!done.ok()) ASSERT_EQ(state_of(*plan), before);
+      if (done.ok()) states.emplace_back(*done, std::move(before));
+    }
+    while (!states.empty()) {
+      plan->undo(states.back().first);
+      ASSERT_EQ(state_of(*plan), states.back().second) << undone;
+      states.pop_back();
+      ++undone;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone
