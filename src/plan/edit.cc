@@ -267,24 +267,14 @@ Result<Undo> FrameEditor::set_view(NodeId n, Said said) {
 
 Status FrameEditor::view_on(NodeId n, Touched& touched) {
   const ValueId result = view().result(n);
-  const auto refuse = [&](std::string_view value, std::string_view why, NodeId where) {
-    return bad_input("'%{}' {}", value, why).within("view " + view().label(view().result(where)));
-  };
   const uint32_t step = planned_.step_of[n.index];
   if (planned_.steps[step].nodes.size() > 1)
     return bad_input("'%{}' is a view, which nothing computes", view().name(result))
         .within("fuse @" + planned_.steps[step].name);
   if (const NodeId outer = planned_.concat[result.index]; outer != NodeId{})
-    return refuse(view().name(result), "is a view", outer);
-  if (view().opcode(n) == Opcode::concat) {
-    for (ValueId v : view().operands(n)) {
-      if (planned_.is_view(view().producer(v))) return refuse(view().name(v), "is a view", n);
-      if (planned_.concat[v.index] != NodeId{})
-        return refuse(view().name(v), "lies in another concat", n);
-      set(&PlannedGraph::concat, v.index, n);
-      touched.nodes.push_back(view().producer(v));
-    }
-  }
+    return bad_input("'%{}' is a view", view().name(result))
+        .within("view " + view().label(view().result(outer)));
+  HONE_TRY(concat_on(n, touched));
   touched.nodes.push_back(n);
   touched.values.push_back(result);
   for (ValueId v : view().operands(n)) touched.values.push_back(v);
@@ -299,18 +289,37 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
 }
 
 void FrameEditor::view_off(NodeId n, Touched& touched) {
-  if (view().opcode(n) == Opcode::concat) {
-    for (ValueId v : view().operands(n)) {
-      set(&PlannedGraph::concat, v.index, NodeId{});
-      touched.nodes.push_back(view().producer(v));
-    }
-  }
+  concat_off(n, touched);
   touched.nodes.push_back(n);
   touched.values.push_back(view().result(n));
   for (ValueId v : view().operands(n)) touched.values.push_back(v);
   const uint32_t added = add_step({.name = fresh_kernel(), .nodes = {n}});
   touched.steps.push_back(added);
   new_in_order_ = added;
+}
+
+// The operands of a concat that is a view lie side by side in it, each in no other.
+Status FrameEditor::concat_on(NodeId n, Touched& touched) {
+  if (view().opcode(n) != Opcode::concat) return {};
+  const auto refuse = [&](ValueId v, std::string_view why) {
+    return bad_input("'%{}' {}", view().name(v), why)
+        .within("view " + view().label(view().result(n)));
+  };
+  for (ValueId v : view().operands(n)) {
+    if (planned_.is_view(view().producer(v))) return refuse(v, "is a view");
+    if (planned_.concat[v.index] != NodeId{}) return refuse(v, "lies in another concat");
+    set(&PlannedGraph::concat, v.index, n);
+    touched.nodes.push_back(view().producer(v));
+  }
+  return {};
+}
+
+void FrameEditor::concat_off(NodeId n, Touched& touched) {
+  if (view().opcode(n) != Opcode::concat) return;
+  for (ValueId v : view().operands(n)) {
+    set(&PlannedGraph::concat, v.index, NodeId{});
+    touched.nodes.push_back(view().producer(v));
+  }
 }
 
 // ---- In place -----------------------------------------------------------------------------------
@@ -385,6 +394,8 @@ Result<Undo> FrameEditor::add_copy(std::string name, ValueId of, std::vector<Nod
     if (Status good = check_copy(name, of, readers); !good.ok())
       return std::move(good).error().within("copy %" + name);
     Touched touched = touched_by_copy(of, readers);
+    for (NodeId n : readers)
+      if (planned_.is_view(n)) concat_off(n, touched);
     value_names_.insert(name);
     planned_.copies.add(graph_, users_, {name, of, readers});
     whole_.later([this, name] {
@@ -401,6 +412,7 @@ Result<Undo> FrameEditor::add_copy(std::string name, ValueId of, std::vector<Nod
       touched.steps.push_back(added);
       new_in_order_ = added;
     }
+    HONE_TRY(reads_again(readers, touched));
     return follow(std::move(touched));
   };
   return attempt(change);
@@ -426,6 +438,29 @@ Status FrameEditor::check_copy(const std::string& name, ValueId of,
     if (!reads(view().operands(n)))
       return bad_input("'%{}' reads another copy of '%{}'", reader, view().name(of));
   }
+  return {};
+}
+
+// The readers, of which concat_off() came before, read another value now. What a plan says of them
+// must still be so, and of updates of an input before them, which becomes an output by all of them.
+Status FrameEditor::reads_again(std::span<const NodeId> readers, Touched& touched) {
+  const auto check_update = [&](NodeId n) -> Status {
+    if (planned_.said_in_place[n.index] == Said::nothing) return {};
+    Status good = check_in_place(view(), users(), n);
+    if (good.ok()) return {};
+    return std::move(good).error().within("in_place " + view().label(view().result(n)));
+  };
+  bool may_end_chain = false;
+  for (NodeId n : readers) {
+    if (planned_.said_view[n.index] != Said::nothing)
+      if (Status good = check_view(view(), users(), n); !good.ok())
+        return std::move(good).error().within("view " + view().label(view().result(n)));
+    if (planned_.is_view(n)) HONE_TRY(concat_on(n, touched));
+    HONE_TRY(check_update(n));
+    may_end_chain = may_end_chain || (!graph_.donations().empty() && is_update(graph_.opcode(n)));
+  }
+  if (!may_end_chain) return {};
+  for (NodeId n : graph_.nodes()) HONE_TRY(check_update(n));
   return {};
 }
 
@@ -486,9 +521,10 @@ Result<Undo> FrameEditor::remove_copy(ValueId v) {
     if (step != kNoStep && planned_.steps[step].nodes.size() > 1)
       return bad_input("{} computes other nodes, too", label(view(), planned_.steps[step]))
           .within("copy %" + copy.name);
-    if (planned_.concat[v.index] != NodeId{})
-      return bad_input("it lies in a concat").within("copy %" + copy.name);
     Touched touched = touched_by_copy(copy.of, copy.readers);
+    for (NodeId reader : copy.readers)
+      if (planned_.is_view(reader)) concat_off(reader, touched);
+    std::erase(touched.nodes, n);
     if (step != kNoStep) {
       std::erase(touched.steps, step);
       set(&PlannedGraph::step_of, n.index, kNoStep);
@@ -509,6 +545,7 @@ Result<Undo> FrameEditor::remove_copy(ValueId v) {
       value_names_.insert(copy.name);
     });
     if (at == planned_.copies.copies().size()) pop_value();
+    HONE_TRY(reads_again(copy.readers, touched));
     return follow(std::move(touched));
   };
   return attempt(change);

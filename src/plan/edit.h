@@ -105,10 +105,13 @@ class FrameEditor {
 
   Status view_on(NodeId n, Touched& touched);
   void view_off(NodeId n, Touched& touched);
+  Status concat_on(NodeId n, Touched& touched);
+  void concat_off(NodeId n, Touched& touched);
   void in_place_on(NodeId n, Touched& touched);
   void in_place_off(NodeId n, Touched& touched);
   void touch_update(NodeId n, Touched& touched) const;
   Status check_copy(const std::string& name, ValueId of, std::span<const NodeId> readers) const;
+  Status reads_again(std::span<const NodeId> readers, Touched& touched);
   Touched touched_by_copy(ValueId of, std::span<const NodeId> readers) const;
   void replace_order(std::vector<uint32_t> order);
   void join_in_order(uint32_t into, uint32_t joined);

@@ -152,6 +152,14 @@ Status FrameEditor::check_update(NodeId n) const {
   const auto check = [&]() -> Status {
     HONE_TRY(check_in_place(view(), users(), n));
     HONE_TRY(check_in_place(planned_, users(), n));
+    const ValueId x = changed_by(view(), n);
+    for (NodeId user : users().of(x)) {
+      const uint32_t s = planned_.step_of[user.index];
+      if (user == n || s == kNoStep || !planned_.steps[s].in_place) continue;
+      if (planned_.steps[s].reads[0] == x)
+        return bad_input("'%{}' changes '%{}' in place, too", view().name(view().result(user)),
+                         view().name(x));
+    }
     return {};
   };
   if (Status good = check(); !good.ok())

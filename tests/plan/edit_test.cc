@@ -241,6 +241,34 @@ TEST_F(EditChain, Copies) {
   EXPECT_EQ(plan_->to_plan(), Plan());
 }
 
+TEST(Edit, ACopyLiesInTheConcatThatReadsIt) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[2, 8]) -> (f32[4, 8], f32[2, 8]) {
+  %a = exp %x
+  %b = neg %x
+  %c = concat %a, %b {axis = 0}
+  %d = add %a, %b
+  return %c, %d
+})")
+                          .value();
+  const std::unique_ptr<PlanEditor> plan = open(graph, {});
+  FrameEditor& frame = plan->main();
+  const NodeId concat{3};
+  const ValueId a = graph.operands(concat)[0], result = graph.result(concat);
+  ASSERT_EQ(graph.opcode(concat), Opcode::concat);
+  ASSERT_TRUE(frame.set_view(concat, Said::yes).ok());
+  const Undo start = plan->now();
+  ASSERT_TRUE(frame.add_copy("copy", a, {concat}).ok());
+  const ValueId copy{static_cast<uint32_t>(graph.value_count())};
+  EXPECT_EQ(frame.planned().base[copy.index], result);
+  EXPECT_EQ(frame.planned().base[a.index], a);
+  expect_same_as_text(graph, *plan);
+  ASSERT_TRUE(frame.remove_copy(copy).ok());
+  EXPECT_EQ(frame.planned().base[a.index], result);
+  expect_same_as_text(graph, *plan);
+  plan->undo(start);
+  expect_same_as_text(graph, *plan);
+}
+
 TEST_F(EditChain, Orders) {
   for (std::string_view name : {"a", "b", "c", "d", "r", "e", "f"})
     ASSERT_EQ(text(frame().form(step(name))), "");
