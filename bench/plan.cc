@@ -61,6 +61,7 @@ double difference(const Graph& graph, PlanEditor& editor, PlanCost& price) {
   for (uint32_t s = 0; s < editor.main().planned().steps.size(); ++s)
     if (editor.main().planned().steps[s].is_kernel)
       plan.schedule[editor.main().kernel(s).hash] = price.schedule(editor.main(), s).value();
+  plan.graph_hash = hash_without_weights(graph);
   const Program program = lower(graph, plan, target()).value();
   const double whole = hone::price(program, cost()).value().total();
   return std::abs(price.seconds().value() - whole) / whole;
