@@ -13,6 +13,7 @@
 #include <map>
 
 #include "compile/compilation.h"
+#include "cost/analytic.h"
 #include "cost/program_price.h"
 #include "planner/heuristics.h"
 #include "zoo/inputs.h"
