@@ -217,7 +217,7 @@ class Fuser {
                                             : 1;
     const double own = after.inherent - before.work.inherent;
     const bool is_little = after.operations - before.work.operations <= most * own + 1 &&
-                           (!work.is_too_much() || is_chain_with(n, group));
+                           (check_work(after).ok() || is_chain_with(n, group));
     if (!is_little) work.return_to(before);
     return is_little;
   }
