@@ -16,13 +16,13 @@ const AlgorithmDef& def_of(Algorithm algorithm) {
   return algorithm_generic();
 }
 
-Status check_schedule(const KernelBody& body, const ScheduleFacts& facts, const Schedule& schedule,
+Status check_schedule(const KernelBody& body, const KernelFacts& facts, const Schedule& schedule,
                       const Target& target) {
   return def_of(schedule.algorithm()).check({body, facts, target}, schedule);
 }
 
 Status check_schedule(const KernelBody& body, const Schedule& schedule, const Target& target) {
-  return check_schedule(body, ScheduleFacts(body), schedule, target);
+  return check_schedule(body, KernelFacts(body), schedule, target);
 }
 
 }  // namespace hone

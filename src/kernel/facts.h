@@ -70,4 +70,8 @@ struct KernelFacts {
   double contiguity(int dim) const;
 };
 
+// check_schedule() for many schedules of one body.
+Status check_schedule(const KernelBody& body, const KernelFacts& facts, const Schedule& schedule,
+                      const Target& target);
+
 }  // namespace hone

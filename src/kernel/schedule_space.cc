@@ -24,8 +24,7 @@ bool is_simplest(const ScheduleSite& site, const AlgorithmDef& def, const Schedu
 
 }  // namespace
 
-ScheduleSpace::ScheduleSpace(const KernelBody& body, const ScheduleFacts& facts,
-                             const Target& target)
+ScheduleSpace::ScheduleSpace(const KernelBody& body, const KernelFacts& facts, const Target& target)
     : site_{body, facts, target} {
   for (Algorithm algorithm : kAlgorithms) {
     const AlgorithmDef& def = def_of(algorithm);
@@ -130,7 +129,7 @@ Schedules ScheduleSpace::simplify(const Schedule& schedule) const {
 }
 
 Schedule random_schedule(const KernelBody& body, const Target& target, Rng& rng) {
-  const ScheduleFacts facts(body);
+  const KernelFacts facts(body);
   return ScheduleSpace(body, facts, target).sample(rng);
 }
 

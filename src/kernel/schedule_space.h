@@ -8,14 +8,14 @@ namespace hone {
 // (stages.h) the members are those that stages may have. Domains: see Decision (algorithms/
 // algorithm.h) and the files of the algorithms.
 //
-//   const ScheduleFacts facts(body);
+//   const KernelFacts facts(body);
 //   const ScheduleSpace space(body, facts, target);
 //   Schedule now = space.sample(rng);
 //   for (const Schedule& next : space.neighbours(now)) ...
 class ScheduleSpace {
  public:
   // All three have to outlive it.
-  ScheduleSpace(const KernelBody& body, const ScheduleFacts& facts, const Target& target);
+  ScheduleSpace(const KernelBody& body, const KernelFacts& facts, const Target& target);
 
   // How many members there are; where there may be more than kMostCounted, a bound.
   static constexpr double kMostCounted = 1 << 17;

@@ -341,7 +341,7 @@ class Reducer {
 
   // One step after another, as long as it fails.
   void simplify(uint64_t hash, const KernelBody& body) {
-    const ScheduleFacts facts(body);
+    const KernelFacts facts(body);
     const ScheduleSpace space(body, facts, target_);
     std::set<std::string> passed;
     const auto take_simpler = [&] {

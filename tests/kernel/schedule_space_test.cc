@@ -102,7 +102,7 @@ class Rules {
   }
 
   const KernelBody& body_;
-  const ScheduleFacts facts_{body_};
+  const KernelFacts facts_{body_};
   const KernelSpace space_;
   const int dims_;
   const Target target_ = target();
@@ -118,7 +118,7 @@ std::set<std::string> texts(const Schedules& schedules) {
 // Members, each once; whatever is drawn or lies beside a member is a member; and from the simplest
 // one neighbours lead to all.
 void check_small(const KernelBody& body) {
-  const ScheduleFacts facts(body);
+  const KernelFacts facts(body);
   const Target on = target();
   const ScheduleSpace space(body, facts, on);
   const Schedules all = space.enumerate(SIZE_MAX);
@@ -174,7 +174,7 @@ TEST(ScheduleSpace, OfSmallRandomBodiesHasWhatTheRulesSay) {
 // ---- Large ones ---------------------------------------------------------------------------------
 
 void check_steps(const KernelBody& body, Rng& rng) {
-  const ScheduleFacts facts(body);
+  const KernelFacts facts(body);
   const Target on = target();
   const ScheduleSpace space(body, facts, on);
   const auto expect_member = [&](const Schedule& schedule) {
@@ -218,7 +218,7 @@ TEST(ScheduleSpace, CrossingTakesDecisionsOfBoth) {
   const KernelBody body = body_of_text(
       "graph @g(%x: f32[64, 32], %w: f32[32, 48]) -> f32[64, 48] { "
       "%y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} return %y }");
-  const ScheduleFacts facts(body);
+  const KernelFacts facts(body);
   const Target on = target();
   const ScheduleSpace space(body, facts, on);
   const Schedule a = {.order = {0, 1}, .lanes = {{1, 16}}, .own = GemmFields()};
@@ -240,7 +240,7 @@ TEST(ScheduleSpace, CrossingTakesDecisionsOfBoth) {
 TEST(ScheduleSpace, OfAChainChangesItsStages) {
   const KernelBody body =
       body_of_text("graph @g(%x: f32[6, 4]) -> f32[6, 4] { %a = tanh %x %y = exp %a return %y }");
-  const ScheduleFacts facts(body);
+  const KernelFacts facts(body);
   const Target on = target();
   const ScheduleSpace space(body, facts, on);
   const Schedule chain = {

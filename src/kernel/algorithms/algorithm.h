@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernel/schedule_facts.h"
+#include "kernel/facts.h"
 
 // What defines an algorithm: a row of algorithms.def, and an AlgorithmDef in algorithms/NAME.cc.
 // Its builder is build_NAME() of program/build/NAME.cc, its price is in cost.
@@ -14,7 +14,7 @@ namespace hone {
 // A body on a target: what schedules are legal for.
 struct ScheduleSite {
   const KernelBody& body;
-  const ScheduleFacts& facts;
+  const KernelFacts& facts;
   const Target& target;
 
   int parallel() const { return facts.space.parallel; }

@@ -42,7 +42,7 @@ Status check_stage(const ScheduleSite& site, const Stage& stage, const Schedule&
   const AlgorithmDef& def = def_of(schedule.algorithm());
   if (!def.is_for_stages()) return unsupported("a stage is a nest or a gemm");
   if (schedule.threads != 0) return unsupported("a stage runs on one thread");
-  const ScheduleFacts facts(stage.body);
+  const KernelFacts facts(stage.body);
   const ScheduleSite alone = {stage.body, facts, site.target};
   HONE_TRY(def.check(alone, schedule));
   const auto* gemm = schedule.if_is<GemmFields>();
@@ -307,7 +307,7 @@ class StagesDecision : public Decision {
     return all.ok() ? *std::move(all) : std::vector<Stage>();
   }
   static void in_space(const ScheduleSite& site, const Stage& stage, const auto& f) {
-    const ScheduleFacts facts(stage.body);
+    const KernelFacts facts(stage.body);
     f(ScheduleSpace(stage.body, facts, site.target));
   }
   static Schedules changed(const ScheduleSite& site, const Schedule& chain,

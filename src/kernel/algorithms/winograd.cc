@@ -105,7 +105,7 @@ class Winograd : public AlgorithmDef {
 
 }  // namespace
 
-Result<WinogradDims> winograd_dims(const KernelBody& body, const ScheduleFacts& facts) {
+Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts) {
   if (!facts.contraction.ok()) return facts.contraction.error();
   const Contraction& contraction = *facts.contraction;
   const KernelSpace& space = facts.space;

@@ -15,6 +15,6 @@ struct WinogradDims {
 
 // Or why F(2,3) is not for the body: of a 3 x 3 conv with stride 1, without dilation and groups,
 // each point of the results needs the point at the same place, apart from a permutation of dims.
-Result<WinogradDims> winograd_dims(const KernelBody& body, const ScheduleFacts& facts);
+Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts);
 
 }  // namespace hone

@@ -230,7 +230,7 @@ class WinogradBuilder {
 
   const Graph& graph_;
   const Schedule& schedule_;
-  const ScheduleFacts facts_;
+  const KernelFacts facts_;
   const WinogradDims dims_;
   TileBuilder tiles_;
   PointBuilder points_;
