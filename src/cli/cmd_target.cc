@@ -21,6 +21,17 @@ Isa level_of(const Arguments& arguments) {
   return arguments.given("isa") ? isa_from_name(arguments.text("isa")).value() : kIsas.back();
 }
 
+// To the standard output if the path is "-".
+Status write_text(const std::string& path, const std::string& text, Console& console) {
+  if (path == "-") {
+    console.write(text);
+    return {};
+  }
+  HONE_TRY(write_file_atomic(path, text));
+  console.note("wrote {}", path);
+  return {};
+}
+
 }  // namespace
 
 Status cmd_target_show(const Arguments& arguments, Console& console) {
@@ -50,15 +61,7 @@ Status cmd_target_list(const Arguments&, Console& console) {
 Status cmd_target_prices(const Arguments& arguments, Console& console) {
   const Target target = restricted(
       HONE_TRY(load_target(arguments.text("FILE"))), level_of(arguments));
-  const std::string text = print(Prices(), target.name);
-  const std::string path = arguments.text("output");
-  if (path == "-") {
-    console.write(text);
-    return {};
-  }
-  HONE_TRY(write_file_atomic(path, text));
-  console.note("wrote {}", path);
-  return {};
+  return write_text(arguments.text("output"), print(Prices(), target.name), console);
 }
 
 Status cmd_target_probe(const Arguments& arguments, Console& console) {
@@ -69,13 +72,7 @@ Status cmd_target_probe(const Arguments& arguments, Console& console) {
                                                .isa = level_of(arguments),
                                                .progress = progress.get(),
                                                .cancel = &console.cancel()}));
-  if (path == "-") {
-    console.write(print(target));
-    return {};
-  }
-  HONE_TRY(write_file_atomic(path, print(target)));
-  console.note("wrote {}", path);
-  return {};
+  return write_text(path, print(target), console);
 }
 
 }  // namespace hone::cli

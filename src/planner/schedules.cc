@@ -33,8 +33,6 @@ class Chooser {
     consider(nest);
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
-    for (Algorithm each : kAlgorithms)
-      for (const Schedule& schedule : def_of(each).first_tries(site_)) consider(schedule);
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
     return {*best_, least_};

@@ -65,8 +65,6 @@ class AlgorithmDef {
   virtual uint64_t weight() const { return 1; }
   // Whether stages of chains can be carried out by it.
   virtual bool is_for_stages() const { return false; }
-  // What the default planner tries of an algorithm that it has no search for.
-  virtual Schedules first_tries(const ScheduleSite&) const { return {}; }
 };
 
 const AlgorithmDef& def_of(Algorithm algorithm);

@@ -7,8 +7,6 @@
 namespace hone {
 namespace {
 
-// Whether the default planner tries it: not before it transforms weights once instead of per call.
-constexpr bool kIsTried = false;
 constexpr double kTileStatements = 400;  // of the transforms of a tile, apart from the epilogue
 
 // The iter that the expression is, from `low` to `high`; -1: it is none.
@@ -88,18 +86,6 @@ class Winograd : public AlgorithmDef {
   }
   Schedule simplest(const ScheduleSite& site) const override {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};
-  }
-  Schedules first_tries(const ScheduleSite& site) const override {
-    Schedules tries;
-    if (!kIsTried || !takes(site)) return tries;
-    const int features = features_of(site);
-    for (int threads : {0, 2})
-      for (int64_t lanes : usual_lanes(site, features)) {
-        Schedule& schedule = tries.emplace_back(simplest(site));
-        schedule.threads = threads;
-        schedule.lanes = {{features, lanes}};
-      }
-    return tries;
   }
 };
 
