@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <optional>
 
 #include "ir/op_def.h"
+#include "kernel/back_walk.h"
 #include "kernel/update.h"
 
 namespace hone {
@@ -29,12 +30,15 @@ struct Place {
   bool is_same(const Place& other) const {
     return index == other.index && guards == other.guards && data == other.data;
   }
+  void absorb(const Place& other) {
+    is_partial = is_partial || other.is_partial;
+    is_looked_up = is_looked_up || other.is_looked_up;
+  }
 };
 
-// Follows the body from its results back to its parameters, as kernels compute it.
-class Walk {
+class FactWalk {
  public:
-  explicit Walk(KernelFacts& facts)
+  explicit FactWalk(KernelFacts& facts)
       : facts_(facts), graph_(facts.body.graph), anchor_(facts.space.anchor) {}
 
   void run() {
@@ -48,7 +52,7 @@ class Walk {
       const ValueId points = in_place ? updates_of(graph_, graph_.producer(output)) : output;
       const Place place{identity_index(graph_.type(points).rank())};
       add_array(output, facts_.body.outputs[i], in_place ? updated(output, place) : place, true);
-      need(points, place);
+      needed_.add(points, place);
     }
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) visit(NodeId{i});
     // Reductions that came later opened loops that the arrays before them do not depend on.
@@ -61,32 +65,56 @@ class Walk {
   // The only place where the anchor's result is needed.
   Result<Place> place_of_anchor() const {
     const ValueId result = graph_.result(anchor_);
-    const auto found = places_.find(result.index);
-    if (found == places_.end() || found->second.empty())
-      return unsupported("no result needs the contraction");
-    const Place& place = found->second[0];
+    if (of_anchor_.empty()) return unsupported("no result needs the contraction");
+    const Place& place = of_anchor_[0];
     if (place.is_looked_up)
       return unsupported("elements of {} are found by data", graph_.label(result));
     if (place.is_partial)
       return unsupported("{} is needed at some points only", graph_.label(result));
-    if (found->second.size() > 1)
+    if (of_anchor_.size() > 1)
       return unsupported("{} is needed at two places for one point", graph_.label(result));
     return place;
   }
 
- private:
-  void need(ValueId value, Place place) {
-    std::vector<Place>& places = places_[value.index];
-    const auto known =
-        std::ranges::find_if(places, [&](const Place& other) { return place.is_same(other); });
-    if (known == places.end()) {
-      places.push_back(std::move(place));
-      return;
+  // The node is computed at the place: its loops, with those that it reduces over.
+  struct Point {
+    std::vector<IndexExpr> iters;
+    Loops loops = 0;
+  };
+  std::optional<Point> enter(NodeId n, const AccessRelation& relation, const Place& place) {
+    if (n == anchor_) of_anchor_.push_back(place);
+    Point point = {place.index, loops_of(place)};
+    const Loops outside = point.loops;
+    for (size_t d = point.iters.size(); d < relation.dims.size(); ++d) {
+      const size_t loop = open(n, d - place.index.size(), relation.dims[d].extent);
+      point.iters.push_back(IndexExpr::iter(static_cast<int>(loop)));
+      facts_.loops[loop].around |= outside;
+      point.loops |= 1U << loop;
     }
-    known->is_partial = known->is_partial || place.is_partial;
-    known->is_looked_up = known->is_looked_up || place.is_looked_up;
+    facts_.arithmetic.push_back({n, point.loops, relation.dims.size() > place.index.size()});
+    return point;
   }
 
+  Place read(const BackRead& read, const Point& point, const Place& place) const {
+    const Access& access = read.access;
+    Place next = place;
+    next.index.clear();
+    if (read.node == anchor_) next.side = static_cast<int>(read.operand);
+    next.is_partial = next.is_partial || !access.guards.empty() || read.pieces > 1;
+    // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
+    if (graph_.opcode(read.node) != Opcode::conv || read.operand == 0)
+      for (const Guard& guard : access.guards)
+        next.guards |= loops_of(guard.value.substitute(point.iters));
+    for (size_t d = 0; d < access.index.size(); ++d) {
+      const bool is_data = access.is_data_dependent(static_cast<int>(d));
+      if (is_data) next.data |= point.loops;
+      next.is_looked_up = next.is_looked_up || is_data;
+      next.index.push_back(is_data ? IndexExpr(0) : access.index[d].substitute(point.iters));
+    }
+    return next;
+  }
+
+ private:
   // Where the element of an update goes. A window lies as well as if it began at 0; a scatter may
   // write anywhere.
   Place updated(ValueId output, Place place) const {
@@ -122,59 +150,13 @@ class Walk {
     const Opcode opcode = graph_.opcode(n);
     if (opcode == Opcode::constant) return;
     if (opcode == Opcode::parameter) return visit_parameter(graph_.result(n));
-    const std::vector<Type> operands = graph_.operand_types(n);
-    const AccessRelation relation = access_of({graph_.op(n), operands}, graph_.result_types(n));
-    for (ValueId result : graph_.results(n)) {
-      const std::vector<Place> places = places_[result.index];
-      for (const Place& place : places) compute(n, relation, place);
-    }
+    walk_back(graph_, n, relation_of(graph_, n), needed_, *this);
   }
 
   void visit_parameter(ValueId v) {
     const auto at = std::ranges::find(graph_.inputs(), v) - graph_.inputs().begin();
-    for (const Place& place : places_[v.index])
+    for (const Place& place : needed_.of(v))
       add_array(v, facts_.body.inputs[static_cast<size_t>(at)], place, false);
-  }
-
-  void compute(NodeId n, const AccessRelation& relation, const Place& place) {
-    std::vector<IndexExpr> iters = place.index;
-    const Loops outside = loops_of(place);
-    Loops loops = outside;
-    for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
-      const size_t loop = open(n, d - place.index.size(), relation.dims[d].extent);
-      iters.push_back(IndexExpr::iter(static_cast<int>(loop)));
-      facts_.loops[loop].around |= outside;
-      loops |= 1U << loop;
-    }
-    facts_.arithmetic.push_back({n, loops, relation.dims.size() > place.index.size()});
-    for (size_t i = 0; i < relation.operands.size(); ++i) {
-      const ValueId operand = graph_.operands(n)[i];
-      if (operand.is_none()) continue;
-      for (const Access& access : relation.operands[i]) {
-        Place next = read(n, i, access, iters, place, loops);
-        next.is_partial = next.is_partial || relation.operands[i].size() > 1;
-        need(operand, std::move(next));
-      }
-    }
-  }
-
-  Place read(NodeId n, size_t operand, const Access& access, const std::vector<IndexExpr>& iters,
-             const Place& place, Loops loops) const {
-    Place next = place;
-    next.index.clear();
-    if (n == anchor_) next.side = static_cast<int>(operand);
-    next.is_partial = next.is_partial || !access.guards.empty();
-    // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
-    if (graph_.opcode(n) != Opcode::conv || operand == 0)
-      for (const Guard& guard : access.guards)
-        next.guards |= loops_of(guard.value.substitute(iters));
-    for (size_t d = 0; d < access.index.size(); ++d) {
-      const bool is_data = access.is_data_dependent(static_cast<int>(d));
-      if (is_data) next.data |= loops;
-      next.is_looked_up = next.is_looked_up || is_data;
-      next.index.push_back(is_data ? IndexExpr(0) : access.index[d].substitute(iters));
-    }
-    return next;
   }
 
   // ---- Arrays -----------------------------------------------------------------------------------
@@ -254,7 +236,8 @@ class Walk {
   KernelFacts& facts_;
   const Graph& graph_;
   const NodeId anchor_;
-  std::map<uint32_t, std::vector<Place>> places_;  // by value
+  NeededPlaces<Place> needed_;
+  std::vector<Place> of_anchor_;
 };
 
 Status check_contraction(const Graph& graph, const KernelSpace& space) {
@@ -273,8 +256,7 @@ Result<Contraction> contraction_at(const Graph& graph, const KernelSpace& space,
                                    std::vector<IndexExpr> index) {
   Contraction contraction;
   const std::vector<Type> operands = graph.operand_types(space.anchor);
-  const AccessRelation relation =
-      access_of({graph.op(space.anchor), operands}, graph.result_types(space.anchor));
+  const AccessRelation relation = relation_of(graph, space.anchor);
   std::vector<IndexExpr> iters = index;
   for (int d = space.parallel; d < static_cast<int>(space.dims.size()); ++d)
     iters.push_back(IndexExpr::iter(d));
@@ -317,7 +299,7 @@ KernelFacts::KernelFacts(KernelBody made_of, uint64_t known_hash)
     contraction = check_work(work).error();
     return;
   }
-  Walk walk(*this);
+  FactWalk walk(*this);
   walk.run();
   if (Status good = check_contraction(body.graph, space); !good.ok()) {
     contraction = good.error();

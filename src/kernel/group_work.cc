@@ -28,21 +28,7 @@ void GrowingWork::add_output(ValueId output) {
     if (loops_.size() == static_cast<size_t>(d)) open(size(graph_.type(output).dim(d)), 0);
     visit.dims.push_back(Loops{1} << d);
   }
-  add(output, std::move(visit));
-}
-
-void GrowingWork::add(NodeId node) {
-  const std::vector<Type> operands = graph_.operand_types(node);
-  const AccessRelation relation = access_of({graph_.op(node), operands}, graph_.result_types(node));
-  double inherent = cost_of(graph_, node);
-  for (const IterDim& dim : relation.dims) inherent *= size(dim.extent);
-  work_.inherent += inherent;
-  for (ValueId result : graph_.results(node)) {
-    for (const Visit& visit : std::exchange(visits_[result.index], {})) {
-      if (is_too_much()) return;
-      add_point(node, relation, visit);
-    }
-  }
+  visits_.add(output, std::move(visit));
 }
 
 GroupWork GrowingWork::work() const {
@@ -67,37 +53,57 @@ GrowingWork::Loops GrowingWork::Visit::all() const {
   return loops;
 }
 
-void GrowingWork::add(ValueId value, Visit visit) {
-  std::vector<Visit>& visits = visits_[value.index];
-  if (std::ranges::find(visits, visit.identity, &Visit::identity) == visits.end())
-    visits.push_back(std::move(visit));
-}
+struct GrowingWork::Walk {
+  GrowingWork& work;
+  bool reads_in_place;
 
-void GrowingWork::add_point(NodeId node, const AccessRelation& relation, const Visit& visit) {
   // The loops behind each dim of the relation: the visit's, or new ones that reduce.
-  std::vector<Loops> iters = visit.dims;
-  Loops here = around(visit.all());
-  for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
-    open(size(relation.dims[d].extent), here);
-    if (loops_.size() > kMaxLoops) return;
-    iters.push_back(Loops{1} << (loops_.size() - 1));
-    here |= iters.back();
-    ++work_.statements;
-  }
-  ++work_.statements;
-  work_.operations += points(here) * cost_of(graph_, node);
-  const bool reads_in_place = is_elementwise(graph_.opcode(node));
-  for (size_t i = 0; i < relation.operands.size(); ++i) {
-    const ValueId operand = graph_.operands(node)[i];
-    if (operand.is_none()) continue;
-    if (reads_in_place) {
-      add(operand, visit);
-      continue;
+  std::optional<std::vector<Loops>> enter(NodeId node, const AccessRelation& relation,
+                                          const Visit& visit) {
+    if (work.is_too_much()) return std::nullopt;
+    std::vector<Loops> iters = visit.dims;
+    Loops here = work.around(visit.all());
+    for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
+      work.open(size(relation.dims[d].extent), here);
+      if (work.loops_.size() > kMaxLoops) return std::nullopt;
+      iters.push_back(Loops{1} << (work.loops_.size() - 1));
+      here |= iters.back();
+      ++work.work_.statements;
     }
-    uint64_t piece = hash_combine(visit.identity, hash_combine(node.index, i));
-    for (const Access& access : relation.operands[i])
-      add(operand, read(access, iters, visit, piece = hash_mix(piece + 1)));
+    ++work.work_.statements;
+    work.work_.operations += work.points(here) * cost_of(work.graph_, node);
+    return iters;
   }
+
+  Visit read(const BackRead& read, const std::vector<Loops>& iters, const Visit& visit) const {
+    if (reads_in_place) return visit;
+    const uint64_t place = hash_combine(read.operand, read.piece);
+    Visit next = {.identity = hash_combine(visit.identity, hash_combine(read.node.index, place)),
+                  .dims = {},
+                  .guards = visit.guards};
+    for (const Guard& guard : read.access.guards) next.guards |= loops_of(guard.value, iters);
+    for (size_t d = 0; d < read.access.index.size(); ++d)
+      next.dims.push_back(read.access.is_data_dependent(static_cast<int>(d))
+                              ? visit.all()
+                              : loops_of(read.access.index[d], iters));
+    return next;
+  }
+
+  static Loops loops_of(const IndexExpr& expr, const std::vector<Loops>& iters) {
+    Loops loops = 0;
+    for (size_t d = 0; d < iters.size(); ++d)
+      if (expr.mentions(static_cast<int>(d))) loops |= iters[d];
+    return loops;
+  }
+};
+
+void GrowingWork::add(NodeId node) {
+  const AccessRelation relation = relation_of(graph_, node);
+  double inherent = cost_of(graph_, node);
+  for (const IterDim& dim : relation.dims) inherent *= size(dim.extent);
+  work_.inherent += inherent;
+  Walk walk = {*this, is_elementwise(graph_.opcode(node))};
+  walk_back(graph_, node, relation, visits_, walk);
 }
 
 // ---- Loops --------------------------------------------------------------------------------------
@@ -120,24 +126,6 @@ double GrowingWork::points(Loops loops) const {
   for (size_t i = 0; i < loops_.size(); ++i)
     if (loops >> i & 1) count *= loops_[i].extent;
   return count;
-}
-
-GrowingWork::Loops GrowingWork::loops_of(const IndexExpr& expr, const std::vector<Loops>& iters) {
-  Loops loops = 0;
-  for (size_t d = 0; d < iters.size(); ++d)
-    if (expr.mentions(static_cast<int>(d))) loops |= iters[d];
-  return loops;
-}
-
-GrowingWork::Visit GrowingWork::read(const Access& access, const std::vector<Loops>& iters,
-                                     const Visit& visit, uint64_t identity) {
-  Visit next = {.identity = identity, .dims = {}, .guards = visit.guards};
-  for (const Guard& guard : access.guards) next.guards |= loops_of(guard.value, iters);
-  for (size_t d = 0; d < access.index.size(); ++d)
-    next.dims.push_back(access.is_data_dependent(static_cast<int>(d))
-                            ? visit.all()
-                            : loops_of(access.index[d], iters));
-  return next;
 }
 
 // ---- Groups -------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
-#include "kernel/kernel_body.h"
+#include "kernel/back_walk.h"
 
 // What it takes to compute a group at points of its results, each time anew: where the values are
 // needed follows from access relations alone.
@@ -57,26 +57,24 @@ class GrowingWork {
     double extent;
     Loops around;  // itself and those that it stands in; results' loops stand in any order
   };
-  // One place where a value is needed: equal ones are computed once.
+  // One place where a value is needed.
   struct Visit {
     uint64_t identity;
     std::vector<Loops> dims;  // per dim of the value: the loops that its index depends on
     Loops guards = 0;         // the loops that decide whether it is needed at all
     Loops all() const;
+    bool is_same(const Visit& other) const { return identity == other.identity; }
+    void absorb(const Visit& /*other*/) {}
   };
+  struct Walk;
 
-  void add(ValueId value, Visit visit);
-  void add_point(NodeId node, const AccessRelation& relation, const Visit& visit);
   void open(double extent, Loops around);
   Loops around(Loops loops) const;
   double points(Loops loops) const;
-  static Loops loops_of(const IndexExpr& expr, const std::vector<Loops>& iters);
-  static Visit read(const Access& access, const std::vector<Loops>& iters, const Visit& visit,
-                    uint64_t identity);
 
   const Graph& graph_;
-  std::vector<Loop> loops_;                                  // those of the outputs first
-  std::unordered_map<uint32_t, std::vector<Visit>> visits_;  // of values whose nodes come later
+  std::vector<Loop> loops_;  // those of the outputs first
+  NeededPlaces<Visit> visits_;
   GroupWork work_;
 };
 

@@ -91,14 +91,17 @@ KernelSpace space_of(const KernelBody& body) {
   for (size_t d = 0; d < body.window.size(); ++d) space.dims[d].extent = body.window[d];
   space.parallel = static_cast<int>(space.dims.size());
   if (!space.has_anchor()) return space;
-  const std::vector<Type> operands = graph.operand_types(space.anchor);
-  const std::vector<Type> results = graph.result_types(space.anchor);
-  for (const IterDim& dim : access_of({graph.op(space.anchor), operands}, results).dims)
+  for (const IterDim& dim : relation_of(graph, space.anchor).dims)
     if (dim.kind == IterKind::reduction) space.dims.push_back(dim);
   return space;
 }
 
 // ---- Groups -------------------------------------------------------------------------------------
+
+AccessRelation relation_of(GraphView graph, NodeId node) {
+  const std::vector<Type> operands = graph.operand_types(node);
+  return access_of({graph.op(node), operands}, graph.result_types(node));
+}
 
 bool only_moves(Opcode opcode) {
   return class_of(opcode) == OpClass::movement && !op_def(opcode).traits.is_piecewise;

@@ -55,6 +55,9 @@ struct KernelSpace {
 };
 KernelSpace space_of(const KernelBody& body);
 
+// Of a node of a graph.
+AccessRelation relation_of(GraphView graph, NodeId node);
+
 // Whether loops of any schedule can go over the op's points: fusible ops, and dynamic updates.
 bool has_points(Opcode opcode);
 

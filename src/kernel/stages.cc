@@ -6,16 +6,23 @@
 #include <set>
 
 #include "ir/op_def.h"
+#include "kernel/back_walk.h"
 #include "kernel/contraction.h"
 
 namespace hone {
 
 namespace {
 
-using Index = std::vector<IndexExpr>;
+using Index = std::vector<IndexExpr>;  // over the results' dims and others
 
 constexpr size_t kMaxPlaces = 16;  // where one value is needed
 constexpr int kWhole = -1;
+
+struct Place {
+  Index index;
+  bool is_same(const Place& other) const { return index == other.index; }
+  void absorb(const Place& /*other*/) {}
+};
 
 // Where the kept values of a body are needed for one block of its results.
 class KeptPlaces {
@@ -26,8 +33,11 @@ class KeptPlaces {
         is_blocked_(std::move(is_blocked)) {
     for (ValueId v : kept) along_[v.index] = std::nullopt;
     next_iter_ = static_cast<int>(is_blocked_.size());
-    for (ValueId output : graph_.outputs()) add(output, identity_index(graph_.type(output).rank()));
+    for (ValueId output : graph_.outputs())
+      needed_.add(output, {identity_index(graph_.type(output).rank())});
     for (auto node = static_cast<uint32_t>(graph_.node_count()); node-- > 0;) visit(NodeId{node});
+    for (size_t d = 0; needed_.is_over() && d < is_blocked_.size(); ++d)
+      if (is_blocked_[d]) not_in_blocks_.insert(static_cast<int>(d));
   }
 
   // Per dim of the value: the dim of the results that it goes along, or kWhole.
@@ -39,63 +49,50 @@ class KeptPlaces {
   // Dims of the results whose blocks need other parts of kept values than blocks.
   const std::set<int>& not_in_blocks() const { return not_in_blocks_; }
 
- private:
-  void add(ValueId value, Index index) {
-    std::vector<Index>& places = places_[value.index];
-    if (std::ranges::find(places, index) == places.end()) places.push_back(std::move(index));
-    if (places.size() <= kMaxPlaces) return;
-    for (size_t d = 0; d < is_blocked_.size(); ++d)
-      if (is_blocked_[d]) not_in_blocks_.insert(static_cast<int>(d));
-    places.pop_back();
+  std::optional<Index> enter(NodeId /*node*/, const AccessRelation& relation, const Place& place) {
+    next_iter_ = first_iter_;
+    Index iters = place.index;
+    while (iters.size() < relation.dims.size()) iters.push_back(IndexExpr::iter(next_iter_++));
+    return iters;
   }
 
+  Place read(const BackRead& read, const Index& iters, const Place& /*place*/) {
+    Place next;
+    for (size_t d = 0; d < read.access.index.size(); ++d)
+      next.index.push_back(read.access.is_data_dependent(static_cast<int>(d))
+                               ? IndexExpr::iter(next_iter_++)
+                               : read.access.index[d].substitute(iters));
+    return next;
+  }
+
+ private:
   void visit(NodeId node) {
     if (graph_.operands(node).empty()) return;
     for (ValueId result : graph_.results(node)) settle(result);
-    const std::vector<Type> operands = graph_.operand_types(node);
-    const AccessRelation relation =
-        access_of({graph_.op(node), operands}, graph_.result_types(node));
-    for (ValueId result : graph_.results(node)) {
-      const std::vector<Index> places = places_[result.index];
-      const int first = next_iter_;  // of what the node reduces over
-      for (Index iters : places) {
-        next_iter_ = first;
-        while (iters.size() < relation.dims.size()) iters.push_back(IndexExpr::iter(next_iter_++));
-        for (size_t i = 0; i < relation.operands.size(); ++i)
-          for (const Access& access : relation.operands[i])
-            add(graph_.operands(node)[i], read(access, iters));
-      }
-    }
-  }
-
-  Index read(const Access& access, const Index& iters) {
-    Index index;
-    for (size_t d = 0; d < access.index.size(); ++d)
-      index.push_back(access.is_data_dependent(static_cast<int>(d))
-                          ? IndexExpr::iter(next_iter_++)
-                          : access.index[d].substitute(iters));
-    return index;
+    first_iter_ = next_iter_;
+    walk_back(graph_, node, relation_of(graph_, node), needed_, *this);
   }
 
   // The one place where a value that is kept is needed, seen from a block.
   void settle(ValueId value) {
     const auto found = along_.find(value.index);
-    std::vector<Index>& places = places_[value.index];
+    std::vector<Place>& places = needed_.of(value);
     if (found == along_.end() || places.empty()) return;
-    std::vector<int> all(places[0].size(), kWhole);
+    const Index first = places[0].index;
+    std::vector<int> all(first.size(), kWhole);
     for (size_t d = 0; d < all.size(); ++d) {
-      all[d] = dim_of(places[0][d]);
+      all[d] = dim_of(first[d]);
       if (all[d] != kWhole && results_.dim(all[d]) != graph_.type(value).dim(static_cast<int>(d)))
-        refuse(places[0][d]);
-      for (const Index& other : places) {
-        if (dim_of(other[d]) == all[d]) continue;
-        refuse(other[d]);
-        refuse(places[0][d]);
+        refuse(first[d]);
+      for (const Place& other : places) {
+        if (dim_of(other.index[d]) == all[d]) continue;
+        refuse(other.index[d]);
+        refuse(first[d]);
       }
     }
     Index index;
     for (int dim : all) index.push_back(IndexExpr::iter(dim == kWhole ? next_iter_++ : dim));
-    places = {std::move(index)};
+    places = {{std::move(index)}};
     found->second = std::move(all);
   }
 
@@ -117,11 +114,12 @@ class KeptPlaces {
 
   const Graph& graph_;
   const Type results_;
-  const std::vector<bool> is_blocked_;             // dims of the results
-  std::map<uint32_t, std::vector<Index>> places_;  // by value, over the results' dims and others
+  const std::vector<bool> is_blocked_;  // dims of the results
+  NeededPlaces<Place> needed_{kMaxPlaces};
   std::map<uint32_t, std::optional<std::vector<int>>> along_;
   std::set<int> not_in_blocks_;
-  int next_iter_ = 0;  // no dim of the results
+  int next_iter_ = 0;   // no dim of the results
+  int first_iter_ = 0;  // of what the node at hand reduces over
 };
 
 // The values that it takes to make the results, back to parameters and what earlier stages have

@@ -207,9 +207,7 @@ class LayoutChooser {
   std::vector<Layout> layouts_of_weights(NodeId node) const {
     const Type type = graph_.type(graph_.operands(node)[1]);
     std::vector<Layout> layouts = {Layout::row_major(type.rank())};
-    const std::vector<Type> operands = graph_.operand_types(node);
-    const AccessRelation relation =
-        access_of({graph_.op(node), operands}, graph_.result_types(node));
+    const AccessRelation relation = relation_of(graph_, node);
     const int results = graph_.type(graph_.result(node)).rank();
     int last = -1;
     std::vector<int> others;
@@ -274,9 +272,9 @@ class LayoutChooser {
   PlanCost& cost_;
   const Heuristics& on_;
   const int64_t block_;
-  std::vector<uint32_t> region_of_;               // by step: a union-find forest
-  std::vector<bool> is_local_, has_conv_;         // by step
-  std::vector<std::vector<uint32_t>> readers_;    // by step: of images that it writes
+  std::vector<uint32_t> region_of_;             // by step: a union-find forest
+  std::vector<bool> is_local_, has_conv_;       // by step
+  std::vector<std::vector<uint32_t>> readers_;  // by step: of images that it writes
   // What steps want for weights that others read, too.
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };

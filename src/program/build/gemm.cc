@@ -166,15 +166,11 @@ class GemmBuilder {
                stored.back().coefficient(iter).value_or(1) == 1;
       }
       if (graph_.operands(node).empty()) return true;
-      index = composed(relation_of(node).operands[0].at(0).index, index);
+      index = composed(relation_of(graph_, node).operands[0].at(0).index, index);
       value = graph_.operands(node)[0];
     }
   }
 
-  AccessRelation relation_of(NodeId node) const {
-    const std::vector<Type> operands = graph_.operand_types(node);
-    return access_of({graph_.op(node), operands}, graph_.result_types(node));
-  }
   static Indices composed(const Indices& access, const Indices& iters) {
     Indices index;
     for (const IndexExpr& expr : access) index.push_back(expr.substitute(iters));

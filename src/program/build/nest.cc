@@ -157,10 +157,7 @@ class NestBuilder {
   // In a row, the tiles of the dims inside of it are still to be opened: a reduction takes them for
   // its last dim.
   PointBuilder::Splits row_splits(NodeId node, int rank) const {
-    const std::vector<Type> operands = graph_.operand_types(node);
-    const AccessRelation relation =
-        access_of({graph_.op(node), operands}, graph_.result_types(node));
-    const int last = static_cast<int>(relation.dims.size()) - 1;
+    const int last = static_cast<int>(relation_of(graph_, node).dims.size()) - 1;
     if (last < rank) return {};
     PointBuilder::Split split = {.dim = last};
     for (size_t i = static_cast<size_t>(row_); i < schedule_.order.size(); ++i) {

@@ -237,10 +237,7 @@ tile::Scalar PointBuilder::holds(const Guards& guards) {
 
 const AccessRelation& PointBuilder::relation(NodeId node) {
   std::optional<AccessRelation>& known = relations_[node.index];
-  if (!known) {
-    const std::vector<Type> operands = graph_.operand_types(node);
-    known = access_of({graph_.op(node), operands}, graph_.result_types(node));
-  }
+  if (!known) known = relation_of(graph_, node);
   return *known;
 }
 
