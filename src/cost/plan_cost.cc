@@ -11,12 +11,6 @@
 
 namespace hone {
 
-const std::shared_ptr<const KernelFacts>& KernelStore::facts(uint64_t kernel, const Body& body) {
-  std::shared_ptr<const KernelFacts>& facts = facts_[kernel];
-  if (facts == nullptr) facts = std::make_shared<const KernelFacts>(body(), kernel);
-  return facts;
-}
-
 // ---- Sums ---------------------------------------------------------------------------------------
 
 void SumTree::resize(size_t count) {

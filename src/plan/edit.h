@@ -163,7 +163,8 @@ class PlanEditor {
   static Result<std::unique_ptr<PlanEditor>> open(const Graph& graph, const Plan& plan,
                                                   const Target& target);
   // Of one frame alone, without its regions, for who has planned it.
-  static std::unique_ptr<PlanEditor> over(PlannedGraph planned, const Target& target);
+  static std::unique_ptr<PlanEditor> over(PlannedGraph planned, const Target& target,
+                                          int64_t threads);
   PlanEditor(const PlanEditor&) = delete;
 
   const Target& target() const { return target_; }

@@ -23,8 +23,11 @@ Result<std::unique_ptr<PlanEditor>> PlanEditor::open(const Graph& graph, const P
   return editor;
 }
 
-std::unique_ptr<PlanEditor> PlanEditor::over(PlannedGraph planned, const Target& target) {
-  std::unique_ptr<PlanEditor> editor(new PlanEditor(Plan(), target));
+std::unique_ptr<PlanEditor> PlanEditor::over(PlannedGraph planned, const Target& target,
+                                             int64_t threads) {
+  Plan plan;
+  plan.threads = threads;
+  std::unique_ptr<PlanEditor> editor(new PlanEditor(plan, target));
   const Graph& graph = *planned.graph;
   editor->main_ = std::make_unique<FrameEditor>(*editor, graph, std::move(planned), true);
   HONE_CHECK(editor->main_->hash_all().ok(), "there are no schedules that do not fit");

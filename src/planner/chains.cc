@@ -10,7 +10,6 @@
 namespace hone {
 namespace {
 
-constexpr uint32_t kNoGroup = UINT32_MAX;
 // One that costs the same, like a single block, saves nothing and ties more down.
 constexpr double kLess = 0.999;
 
@@ -77,106 +76,107 @@ namespace {
 
 class ChainJoiner {
  public:
-  ChainJoiner(const Graph& graph, const Users& users, const FusionFreedom& freedom,
-              ScheduleChooser& chooser, Fusion& fusion)
-      : graph_(graph),
-        users_(users),
+  ChainJoiner(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price)
+      : frame_(frame),
+        planned_(frame.planned()),
+        graph_(frame.view()),
+        users_(frame.users()),
         freedom_(freedom),
-        chooser_(chooser),
-        groups_(fusion.groups),
-        group_of_(graph.node_count(), kNoGroup) {
-    for (uint32_t g = 0; g < groups_.size(); ++g)
-      for (NodeId n : groups_[g]) group_of_[n.index] = g;
-  }
+        price_(price) {}
 
-  Status run() {
-    for (uint32_t g = 0; g < groups_.size(); ++g)
-      while (HONE_TRY(take_one_before(g))) {
-      }
-    std::erase_if(groups_, [](const std::vector<NodeId>& nodes) { return nodes.empty(); });
-    return {};
+  Result<bool> run() {
+    // Steps change their numbers; a kernel keeps its last node.
+    std::vector<NodeId> last;
+    for (const Step& step : planned_.steps)
+      if (may_be_in_chain(step)) last.push_back(step.nodes.back());
+    std::ranges::sort(last);
+    bool is_joined = false;
+    for (NodeId n : last)
+      while (HONE_TRY(take_one_before(n))) is_joined = true;
+    return is_joined;
   }
 
  private:
-  Result<bool> take_one_before(uint32_t g) {
-    if (!can_be_in_chain(groups_[g])) return false;
-    for (NodeId n : groups_[g]) {
+  // The kernel with this last node takes one that it reads, if that pays.
+  Result<bool> take_one_before(NodeId last) {
+    // A join that is undone may leave steps elsewhere.
+    const std::vector<NodeId> nodes = planned_.steps[planned_.step_of[last.index]].nodes;
+    if (nodes.back() != last) return false;  // another one has taken it
+    for (NodeId n : nodes) {
       for (ValueId v : graph_.operands(n)) {
         if (v.is_none()) continue;
-        const uint32_t before = group_of_[graph_.producer(v).index];
-        if (before != kNoGroup && before != g && HONE_TRY(pays(before, g))) {
-          join(before, g);
+        const uint32_t before = planned_.step_of[graph_.producer(v).index];
+        if (before != kNoStep && before != planned_.step_of[last.index] &&
+            HONE_TRY(joins(before, planned_.step_of[last.index])))
           return true;
-        }
       }
     }
     return false;
   }
 
-  bool can_be_in_chain(const std::vector<NodeId>& nodes) const {
-    return std::ranges::all_of(nodes, [&](NodeId n) {
-      const Opcode opcode = graph_.opcode(n);
-      return is_fusible(opcode) && opcode != Opcode::conv && opcode != Opcode::window_reduce;
-    });
+  bool may_be_in_chain(const Step& step) const {
+    return step.is_kernel && std::ranges::all_of(step.nodes, [&](NodeId n) {
+             const Opcode opcode = graph_.opcode(n);
+             return freedom_.is_free[n.index] && is_fusible(opcode) && opcode != Opcode::conv &&
+                    opcode != Opcode::window_reduce;
+           });
   }
 
-  Result<bool> pays(uint32_t before, uint32_t after) {
-    if (!can_be_in_chain(groups_[before]) || !reads_alone(after, before)) return false;
+  Result<bool> joins(uint32_t before, uint32_t after) {
+    const Step &a = planned_.steps[before], &b = planned_.steps[after];
+    if (!may_be_in_chain(a) || !reads_alone(b, a) || !(has_dot(a) || has_dot(b))) return false;
     std::vector<NodeId> both;
-    std::ranges::merge(groups_[before], groups_[after], std::back_inserter(both));
-    if (!has_dot(both)) return false;
-    const auto [at, is_new] =
+    std::ranges::merge(a.nodes, b.nodes, std::back_inserter(both));
+    const auto [pays, is_new] =
         pays_.try_emplace(group_shape(graph_, both, ports_of(graph_, users_, both), {}));
-    if (!is_new) return at->second;
-    if (!check_group(graph_, users_, both).ok()) return false;
-    const KernelBody body = body_of(graph_, users_, both, {});
-    if (!simplest_chain(body).ok()) return false;
-    const double apart = HONE_TRY(seconds(groups_[before])) + HONE_TRY(seconds(groups_[after]));
-    return at->second = HONE_TRY(chooser_.choose(body))->seconds < kLess * apart;
+    if (!is_new && !pays->second) return false;
+    const double apart =
+        HONE_TRY(price_.seconds(frame_, before)) + HONE_TRY(price_.seconds(frame_, after));
+    const Result<Undo> join = frame_.join(before, after);
+    if (!join.ok()) return false;
+    if (!is_new) return true;
+    const uint32_t joined = planned_.step_of[both[0].index];
+    pays->second =
+        simplest_chain(frame_.body(joined)).ok() &&
+        HONE_TRY(price_.seconds(frame_, joined)) < kLess * apart;
+    if (!pays->second) frame_.whole().undo(*join);
+    return pays->second;
   }
 
-  Result<double> seconds(const std::vector<NodeId>& nodes) {
-    return HONE_TRY(chooser_.choose(body_of(graph_, users_, nodes, {})))->seconds;
+  bool has_dot(const Step& step) const {
+    return std::ranges::any_of(step.nodes,
+                               [&](NodeId n) { return graph_.opcode(n) == Opcode::dot; });
   }
 
-  bool has_dot(const std::vector<NodeId>& nodes) const {
-    return std::ranges::any_of(nodes, [&](NodeId n) { return graph_.opcode(n) == Opcode::dot; });
-  }
-
-  // Whether nothing else needs what the group computes.
-  bool reads_alone(uint32_t reader, uint32_t group) const {
-    for (NodeId n : groups_[group]) {
+  // Whether nothing else needs what the kernel computes.
+  bool reads_alone(const Step& reader, const Step& step) const {
+    for (NodeId n : step.nodes) {
       for (ValueId v : graph_.results(n)) {
         if (users_.is_output(v) || freedom_.has_memory[v.index]) return false;
-        for (NodeId user : users_.of(v))
-          if (group_of_[user.index] != group && group_of_[user.index] != reader) return false;
+        for (NodeId user : users_.of(v)) {
+          const uint32_t of_user = planned_.step_of[user.index];
+          if (of_user == kNoStep) return false;  // a view
+          const Step& other = planned_.steps[of_user];
+          if (&other != &reader && &other != &step) return false;
+        }
       }
     }
     return true;
   }
 
-  void join(uint32_t before, uint32_t after) {
-    std::vector<NodeId> both;
-    std::ranges::merge(groups_[before], groups_[after], std::back_inserter(both));
-    for (NodeId n : groups_[before]) group_of_[n.index] = after;
-    groups_[before].clear();
-    groups_[after] = std::move(both);
-  }
-
-  const Graph& graph_;
-  const Users& users_;
+  FrameEditor& frame_;
+  const PlannedGraph& planned_;
+  const GraphView graph_;
+  const UsersView users_;
   const FusionFreedom& freedom_;
-  ScheduleChooser& chooser_;
-  std::vector<std::vector<NodeId>>& groups_;
-  std::vector<uint32_t> group_of_;           // by node
+  PlanCost& price_;
   std::unordered_map<uint64_t, bool> pays_;  // by the shape of both as one kernel
 };
 
 }  // namespace
 
-Status join_chains(const Graph& graph, const Users& users, const FusionFreedom& freedom,
-                   ScheduleChooser& chooser, Fusion& fusion) {
-  return ChainJoiner(graph, users, freedom, chooser, fusion).run();
+Result<bool> join_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price) {
+  return ChainJoiner(frame, freedom, price).run();
 }
 
 }  // namespace hone

@@ -11,9 +11,9 @@ namespace hone {
 Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
                                                      ScheduleChooser& chooser);
 
-// Joins groups with the only group that reads them where one chain costs less than both: attention,
-// cells of recurrent nets. Those of convs stay, as their layouts, which come later, matter more.
-Status join_chains(const Graph& graph, const Users& users, const FusionFreedom& freedom,
-                   ScheduleChooser& chooser, Fusion& fusion);
+// Joins kernels with the only kernel that reads them where one chain costs less than both:
+// attention, cells of recurrent nets. Those of convs stay, as their layouts, which come later,
+// matter more. Whether some were joined.
+Result<bool> join_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price);
 
 }  // namespace hone

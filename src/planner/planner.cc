@@ -105,40 +105,73 @@ class FramePlanner {
   Status groups() {
     const FusionFreedom freedom = this->freedom();
     is_free_ = freedom.is_free;
-    const Fusion fused = fuse(graph_, users_, freedom, on_);
-    Fusion chained = fused, alone;
-    if (on_.chains) HONE_TRY(join_chains(graph_, users_, freedom, chooser_, chained));
-    for (NodeId n : graph_.nodes())
-      if (is_free_[n.index]) alone.groups.push_back({n});
+    for (const Step& step : frame_.steps) said_.insert(step.name);
     // What is said to be in place does not go with all groups: one may read what a node changes,
     // and its result, or an input elsewhere than where it writes.
-    const bool is_free_of_updates = std::ranges::none_of(
+    const bool has_updates = std::ranges::any_of(
         frame_.steps, [](const Step& step) { return step.in_place || !step.donors.empty(); });
-    const Plan before = plan_;
-    for (const Fusion* fusion : {&std::as_const(chained), &fused, &std::as_const(alone)}) {
-      plan_ = before;
-      form(*fusion);
-      Result<PlannedGraph> formed = planned(plan_, source_);
-      const bool fits = formed.ok() &&
-                        (is_free_of_updates || order_steps(*formed).size() == formed->steps.size());
-      if (!fits && fusion != &alone) continue;
-      frame_ = HONE_TRY(std::move(formed));
-      return {};
-    }
+    if (take(fuse(graph_, users_, freedom, on_), has_updates))
+      return on_.chains ? chains(freedom, has_updates) : Status();
+    Fusion alone;
+    for (NodeId n : graph_.nodes())
+      if (is_free_[n.index]) alone.groups.push_back({n});
+    form(alone);
+    frame_ = HONE_TRY(planned(plan_, source_));
     return {};
   }
 
+  Status chains(const FusionFreedom& freedom, bool has_updates) {
+    Fusion joined;
+    {
+      PlanCost price = this->price();
+      if (!HONE_TRY(join_chains(editor().main(), freedom, price))) return {};
+    }
+    for (const Step& step : editor().main().planned().steps)
+      if (!said_.contains(step.name)) joined.groups.push_back(step.nodes);
+    std::ranges::sort(joined.groups, {}, [](const auto& nodes) { return nodes.back(); });
+    take(joined, has_updates);
+    return {};
+  }
+
+  // Forms the groups, unless they do not fit what the plan says.
+  bool take(const Fusion& fusion, bool has_updates) {
+    Plan before = plan_;
+    form(fusion);
+    Result<PlannedGraph> formed = planned(plan_, source_);
+    if (!formed.ok() || (has_updates && order_steps(*formed).size() != formed->steps.size())) {
+      plan_ = std::move(before);
+      return false;
+    }
+    frame_ = std::move(*formed);
+    editor_.reset();
+    return true;
+  }
+
+  // In place of those that the planner has formed before.
   void form(const Fusion& fusion) {
     for (NodeId n : fusion.views) plan_.view[name(graph_.result(n))] = true;
-    std::set<std::string> taken;
-    for (const Step& step : frame_.steps) taken.insert(step.name);
+    std::erase_if(plan_.fuse, [&](const Group& group) { return !said_.contains(group.kernel); });
     size_t next = 0;
     for (const std::vector<NodeId>& nodes : fusion.groups) {
-      while (taken.contains(fmt::format("k{}", next))) ++next;
+      while (said_.contains(fmt::format("k{}", next))) ++next;
       Group group{fmt::format("k{}", next++), {}};
       for (NodeId n : nodes) group.nodes.push_back(name(graph_.result(n)));
       plan_.fuse.push_back(std::move(group));
     }
+  }
+
+  // Of the frame as it is.
+  PlanEditor& editor() {
+    if (editor_ == nullptr)
+      editor_ = PlanEditor::over(frame_, chooser_.target(), chooser_.threads());
+    return *editor_;
+  }
+
+  PlanCost price() {
+    const auto choose = [this](const auto& facts) -> Result<PricedSchedule> {
+      return *HONE_TRY(chooser_.choose(facts));
+    };
+    return {editor(), chooser_.cost(), chooser_.known(), choose};
   }
 
   // Of nodes whose group was open: the others may have schedules. What the plan says of what they
@@ -154,7 +187,9 @@ class FramePlanner {
              !plan_.offset.contains(name(frame_.base[changed.index]));
     });
     for (NodeId n : found) plan_.in_place[name(graph_.result(n))] = true;
-    if (!found.empty()) frame_ = HONE_TRY(planned(plan_, source_));
+    if (found.empty()) return {};
+    frame_ = HONE_TRY(planned(plan_, source_));
+    editor_.reset();
     return {};
   }
 
@@ -164,17 +199,12 @@ class FramePlanner {
     std::vector<bool> open;  // by step
     for (const Step& step : frame_.steps)
       open.push_back(step.is_kernel && is_free_[step.nodes[0].index]);
-    const std::unique_ptr<PlanEditor> editor = PlanEditor::over(frame_, chooser_.target());
-    const auto choose = [&](const auto& facts) -> Result<PricedSchedule> {
-      return *HONE_TRY(chooser_.choose(facts));
-    };
-    KernelStore known;
-    PlanCost price(*editor, chooser_.cost(), known, choose);
+    FrameEditor& edited = editor().main();
+    PlanCost price = this->price();
     const std::vector<LayoutCopy> copies =
-        HONE_TRY(choose_layouts(plan_, open, editor->main(), price, on_));
-    frame_.layout = editor->main().planned().layout;
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s)
-      kernels_.push_back(editor->main().kernel(s).hash);
+        HONE_TRY(choose_layouts(plan_, open, edited, price, on_));
+    frame_.layout = edited.planned().layout;
+    for (uint32_t s = 0; s < frame_.steps.size(); ++s) kernels_.push_back(edited.kernel(s).hash);
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i}))
         plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
@@ -239,8 +269,10 @@ class FramePlanner {
   ScheduleChooser& chooser_;
   const Heuristics& on_;
   PlannedGraph frame_;
-  std::vector<bool> is_free_;      // by node: the plan had no group for it
-  std::vector<uint64_t> kernels_;  // by step: hashes, as far as they are known
+  std::unique_ptr<PlanEditor> editor_;  // of the frame; null: nobody has asked for it
+  std::set<std::string> said_;          // steps that the plan had names for
+  std::vector<bool> is_free_;           // by node: the plan had no group for it
+  std::vector<uint64_t> kernels_;       // by step: hashes, as far as they are known
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/progress.h"
-#include "cost/cost.h"
+#include "cost/kernel_store.h"
 #include "plan/plan.h"
 #include "planner/heuristics.h"
 
@@ -10,6 +10,9 @@ namespace hone {
 struct PlannerOptions {
   const CancelToken* cancel = nullptr;
   Heuristics heuristics = {};
+  // What earlier plans for the same target, with the same heuristics, have found out about kernels;
+  // this one adds to it. Null: it starts with nothing.
+  KernelStore* known = nullptr;
 };
 
 // Decides what the plan leaves open, by the prices of a Cost; what it says stays. Deterministic

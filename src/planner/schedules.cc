@@ -257,21 +257,24 @@ class Chooser {
 
 }  // namespace
 
-Result<const PricedSchedule*> ScheduleChooser::known(uint64_t kernel) const {
-  if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-  const auto found = known_.find(kernel);
-  return found == known_.end() ? nullptr : &found->second;
-}
+ScheduleChooser::ScheduleChooser(const Target& target, const Cost& cost, int64_t threads,
+                                 const PlannerOptions& options)
+    : target_(target),
+      cost_(cost),
+      threads_(threads),
+      options_(options),
+      store_(options.known == nullptr ? own_ : *options.known),
+      prices_((cost.version().empty() ? unversioned_ : store_).prices(cost.version(), threads)) {}
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
-  const uint64_t hash = kernel_hash(body);
-  if (const PricedSchedule* before = HONE_TRY(known(hash))) return before;
-  return choose(std::make_shared<const KernelFacts>(body, hash));
+  return choose(store_.facts(kernel_hash(body), [&] { return body; }));
 }
 
 Result<const PricedSchedule*> ScheduleChooser::choose(
     const std::shared_ptr<const KernelFacts>& facts) {
-  if (const PricedSchedule* before = HONE_TRY(known(facts->hash))) return before;
+  if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+  if (const auto known = prices_.chosen.find(facts->hash); known != prices_.chosen.end())
+    return &known->second;
   const bool is_stage = !facts->body.window.empty();
   std::optional<PricedSchedule> best;
   // What takes too much work in one nest is not even priced as one.
@@ -281,7 +284,7 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
-  return &known_.emplace(facts->hash, std::move(*best)).first->second;
+  return &prices_.chosen.emplace(facts->hash, std::move(*best)).first->second;
 }
 
 }  // namespace hone

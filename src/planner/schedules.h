@@ -1,7 +1,5 @@
 #pragma once
 
-#include <unordered_map>
-
 #include "cost/plan_cost.h"
 #include "planner/planner.h"
 
@@ -12,8 +10,8 @@ namespace hone {
 class ScheduleChooser {
  public:
   ScheduleChooser(const Target& target, const Cost& cost, int64_t threads,
-                  PlannerOptions options = {})
-      : target_(target), cost_(cost), threads_(threads), options_(options) {}
+                  const PlannerOptions& options = {});
+  ScheduleChooser(const ScheduleChooser&) = delete;
   // The pointer stays good. Errors: interrupted.
   Result<const PricedSchedule*> choose(const KernelBody& body);
   Result<const PricedSchedule*> choose(const std::shared_ptr<const KernelFacts>& facts);
@@ -21,16 +19,17 @@ class ScheduleChooser {
   const Cost& cost() const { return cost_; }
   int64_t threads() const { return threads_; }
   const Heuristics& heuristics() const { return options_.heuristics; }
+  KernelStore& known() { return store_; }
 
  private:
-  // Null: it has not been chosen yet.
-  Result<const PricedSchedule*> known(uint64_t kernel) const;
-
   const Target& target_;
   const Cost& cost_;
-  int64_t threads_;
+  const int64_t threads_;
   const PlannerOptions options_;
-  std::unordered_map<uint64_t, PricedSchedule> known_;  // by kernel hash
+  KernelStore own_;  // where nobody gives one
+  KernelStore& store_;
+  KernelStore unversioned_;  // prices of a Cost without a version
+  KernelStore::Prices& prices_;
 };
 
 }  // namespace hone
