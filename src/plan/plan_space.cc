@@ -68,6 +68,7 @@ bool PlanSpace::is_open(EditKind kind, NodeId n) const {
   const uint32_t s = planned.step_of[n.index];
   const Step* step = s == kNoStep ? nullptr : &planned.steps[s];
   if (kind == EditKind::split) return step != nullptr && step->nodes.size() > 1;
+  if (frame_.view().is_copy(n)) return false;  // it writes memory of its own
   if (kind == EditKind::view)
     return (step == nullptr || step->nodes.size() == 1) &&
            check_view(frame_.view(), frame_.users(), n).ok();
@@ -100,7 +101,7 @@ std::vector<OpenEdit> PlanSpace::joins() const {
 
 Layout random_layout(Type type, Rng& rng) {
   Layout layout = Layout::row_major(type.rank());
-  if (rng.chance(0.5)) return layout;
+  if (layout.parts.empty() || rng.chance(0.5)) return layout;
   rng.shuffle(layout.parts);
   if (rng.chance(0.5)) return layout;
   Layout::Part& outer = rng.pick(layout.parts);
