@@ -23,7 +23,7 @@ struct Preferences {
 
 // How far the search goes back where it fails. That the last decision with a part in the failure
 // was wrong is proved. It may go back further: to an earlier one with a part in it, or to the root.
-// The one with the highest score is taken anew if that is above 0, and the next preferences have
+// The one with the highest score is taken again if that is above 0, and the next preferences have
 // their turn. Scores are sums of the products of what is known with these numbers.
 struct JumpWeights {
   // Of the failure: 1; how many turns there were; the logarithm of how many blocks there are; the

@@ -35,7 +35,7 @@ class Cost {
   // Names the answers: equal versions give equal answers, so what was chosen by them may be kept.
   // Empty: answers may change, and nothing is kept.
   virtual std::string version() const = 0;
-  // Launches run on at most so many threads. Symbols count as their largest values.
+  // `threads` is the most that a launch runs on. Symbols count as their largest values.
   virtual std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
                                                int64_t threads) const = 0;
   virtual double copy(double bytes) const = 0;

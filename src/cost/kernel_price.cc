@@ -16,7 +16,7 @@ namespace {
 constexpr double kLine = 64;    // bytes
 constexpr double kPage = 4096;  // bytes
 
-// In how many places of their pages lie lines that are so many bytes apart, a page or more.
+// The number of places in a page that lines `stride` bytes apart take, if that is a page or more.
 // Infinite: they are nearer.
 double places_in_pages(double stride) {
   if (!(std::abs(stride) >= kPage)) return std::numeric_limits<double>::infinity();
@@ -48,8 +48,8 @@ struct KernelPrice::Nest {
   size_t count = 0;
   std::array<double, kMaxLoops> tile;          // points of a loop that run side by side
   std::array<double, kMaxLoops> instructions;  // that they take, where vectors can be used
-  std::array<uint8_t, kMaxLoops> known;        // so many steps are open where its index is known
-  int lanes = -1;                              // the loop; -1: none
+  std::array<uint8_t, kMaxLoops> known;  // the number of steps outside of which its index is open
+  int lanes = -1;                        // the loop; -1: none
   double lane_count = 1;
   double divided = 1;                   // trips that threads take
   double copies = 0;                    // slots of packing
@@ -179,12 +179,6 @@ KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
         std::max(nest.tile[l] / lanes / filled, 1.0) * std::ceil(lanes / vector_);
   }
   for (size_t l = 0; l < loops_.size(); ++l) nest.block[l] = std::max(loops_[l].extent, 1.0);
-  if (schedule.algorithm() == Algorithm::gemm)
-    add_gemm(schedule, nest);
-  else
-    add_nest(schedule, nest);
-  for (int t = 0; t < schedule.threads; ++t)
-    nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
   return nest;
 }
 
@@ -411,7 +405,7 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
-// What so many points of each loop touch.
+// What `inside` points of each loop touch.
 KernelPrice::Footprint KernelPrice::footprint(const Access& access,
                                               const std::array<double, kMaxLoops>& inside,
                                               Packing packing) const {
@@ -503,9 +497,39 @@ KernelTerms KernelPrice::terms(const Schedule& schedule) const {
 }
 
 KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
+  switch (schedule.algorithm()) {
+#define HONE_ALGORITHM(member, ...) \
+  case Algorithm::member: return price_##member(schedule, limit);
+#include "kernel/algorithms.def"
+  }
+  return {};
+}
+
+KernelTerms KernelPrice::price_generic(const Schedule& schedule, double limit) const {
+  return price_nest(schedule, limit);
+}
+
+KernelTerms KernelPrice::price_nest(const Schedule& schedule, double limit) const {
+  Nest nest = nest_of(schedule);
+  add_nest(schedule, nest);
+  return price_loops(schedule, nest, limit);
+}
+
+KernelTerms KernelPrice::price_gemm(const Schedule& schedule, double limit) const {
+  Nest nest = nest_of(schedule);
+  add_gemm(schedule, nest);
+  return price_loops(schedule, nest, limit);
+}
+
+// Its stages are priced one by one (analytic_kernel.h).
+KernelTerms KernelPrice::price_chain(const Schedule& schedule, double /*limit*/) const {
   HONE_CHECK(schedule.algorithm() != Algorithm::chain, "a chain is priced as one nest");
-  if (schedule.algorithm() == Algorithm::winograd) return winograd(schedule);
-  const Nest nest = nest_of(schedule);
+  return {};
+}
+
+KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit) const {
+  for (int t = 0; t < schedule.threads; ++t)
+    nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   double shared = 1;  // registers of what sums side by side have in common
   for (const Access& access : accesses_)

@@ -67,12 +67,12 @@ class KernelPrice {
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
-    std::array<double, kMaxLoops> repeat{};  // so many points next to each other need the same one
-    double run = 1e300;                      // so many neighbours lie side by side at most
+    std::array<double, kMaxLoops> repeat{};  // the neighbouring points that share an element
+    double run = 1e300;                      // the most neighbours that lie side by side
     Loops guards = 0;                        // that decide whether it meets padding
     Loops contiguous = 0;                    // where the stride is 1
     Loops near = 0;                          // where a vector lies within a few
-    // In so many places of their pages neighbours lie, where they are a page or more apart; 1: they
+    // Of neighbours a page or more apart: the number of places in a page that they take. 1: they
     // compete for the same places of a cache.
     std::array<double, kMaxLoops> places{};
     // Per dim of an operand of the anchor: how far each loop goes along it.
@@ -88,7 +88,11 @@ class KernelPrice {
   Access access_of(const KernelFacts::Array& array) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit) const;
-  KernelTerms winograd(const Schedule& schedule) const;
+  // Of each algorithm: price_nest(), ....
+#define HONE_ALGORITHM(member, ...) \
+  KernelTerms price_##member(const Schedule& schedule, double limit) const;
+#include "kernel/algorithms.def"
+  KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;

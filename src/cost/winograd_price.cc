@@ -16,7 +16,7 @@ constexpr double kResultSlots = 24 + 4 * 2;  // of a feature of a tile
 
 // A tile has 2 x 2 points. The features are the innermost loop, the channels the first reduction.
 // Accesses of what comes after the conv are priced as arithmetic.
-KernelTerms KernelPrice::winograd(const Schedule& schedule) const {
+KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit*/) const {
   const auto extent = [&](int loop) {
     return std::max(loops_[static_cast<size_t>(loop)].extent, 1.0);
   };

@@ -22,7 +22,7 @@ struct Contraction {
 int64_t tile_of(const std::vector<Tile>& tiles, int dim);
 
 // Of a schedule for gemm: the points of a dim that are in registers together, and those that stay
-// in a cache together, which are whole tiles (of the reduction: all, if there is no block).
+// in a cache together, which are whole tiles (without a block: all of the reduction).
 int64_t register_tile(const Schedule& schedule, int dim);
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim);
 

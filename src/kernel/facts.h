@@ -42,7 +42,7 @@ struct KernelFacts {
     Loops data = 0;              // of what was read to find the place
     double element = 4;          // bytes
     double bytes = 0;            // of the whole array
-    double run = 1e300;          // at most so many neighbours lie side by side
+    double run = 1e300;          // the most neighbours that lie side by side
     std::vector<double> stride;  // by loop, in elements; NaN: not the same everywhere
     // By loop, where the stride is NaN and no data decides: the places of the first points.
     std::vector<std::vector<double>> first = {};

@@ -7,7 +7,7 @@
 
 #include "kernel/back_walk.h"
 
-// What it takes to compute a group at points of its results, each time anew: where the values are
+// What it takes to compute a group at points of its results, each time again: where the values are
 // needed follows from access relations alone.
 
 namespace hone {
@@ -19,7 +19,7 @@ struct GroupWork {
 };
 
 inline constexpr int64_t kMaxStatements = 512;
-// A kernel may do so many times the operations of its ops on their own.
+// The most operations of a kernel, in multiples of those of its ops on their own.
 inline constexpr double kMaxRepetition = 16;
 
 // Whether one kernel may do as much, where it keeps nothing; and why not.

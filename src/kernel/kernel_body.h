@@ -24,7 +24,7 @@ struct KernelBody {
   // The only op, an update (update.h), changes its first operand, which lies where the output
   // does. The kernel does not read that parameter, and its points are those of the updates.
   bool in_place = false;
-  // Of a stage (stages.h): so many points per dim of the results are computed at once. Empty: all.
+  // Of a stage (stages.h): per dim of the results, the number of points in a block. Empty: all.
   std::vector<int64_t> window = {};
 };
 
@@ -49,7 +49,7 @@ std::vector<NodeId> computing_nodes(const Graph& graph);
 // reduces (contraction, reduction or window), if there is exactly one.
 struct KernelSpace {
   std::vector<IterDim> dims;
-  int parallel = 0;    // so many of them are the results'
+  int parallel = 0;    // the number of those that are the results'
   NodeId anchor = {};  // none: index is UINT32_MAX
   bool has_anchor() const { return anchor != NodeId{}; }
 };

@@ -58,7 +58,7 @@ using AlgorithmFields = VariantOf<void
 // 14}}, .own = GemmFields{.block = {{0, 28}}}}.
 struct Schedule {
   std::vector<int> order = {};    // the dims of the results, from outside in
-  int threads = 0;                // so many of the outermost loops are divided among threads
+  int threads = 0;                // how many of the outermost loops threads divide
   std::vector<Tile> lanes = {};   // at most one: side by side in vector lanes
   std::vector<Tile> unroll = {};  // side by side in registers
   AlgorithmFields own = {};       // the algorithm, and what it adds
@@ -115,7 +115,7 @@ void each_field(AnySchedule& schedule, const F& f) {
   each_own_field(schedule, f);
 }
 
-// The simplest nest of results with so many dims: one point after another, in order.
+// The simplest nest of results of this rank: one point after another, in order.
 inline Schedule plain_nest(int rank) {
   Schedule nest = {.own = NestFields()};
   for (int dim = 0; dim < rank; ++dim) nest.order.push_back(dim);

@@ -83,12 +83,12 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
                                     .first = first,
                                     .continuous = one.judge == Judge::accurate});
   one.graph = with_inputs_for(graph, rng, one.inputs);
-  constexpr double kUnplanned = 0.125;  // so many are left to the planner
+  constexpr double kUnplanned = 0.125;  // the share that is left to the planner
   if (rng.chance(kUnplanned)) return one;
   const Target target = restricted(host, one.isa);
   Compilation compilation(one.graph, target);
   const Graph& graph_of_plan = *compilation.graph().value();
-  constexpr double kPlanned = 0.125;  // so many are the planner's, without some of its heuristics
+  constexpr double kPlanned = 0.125;  // the share of the planner without some of its heuristics
   one.plan = rng.chance(kPlanned) ? complete(graph_of_plan, {}, target, AnalyticCost(target),
                                              {.heuristics = random_heuristics(rng)})
                                         .value()

@@ -133,6 +133,7 @@ class FrameEditor {
   Status check_positions(std::span<const uint32_t> steps,
                          const std::vector<uint32_t>& position) const;
   bool reads(uint32_t reader, uint32_t step) const;
+  bool reads_as_view(uint32_t reader, uint32_t step) const;
   bool may_lie_between(uint32_t a, uint32_t b) const;
   bool is_sorted(const std::vector<uint32_t>& position) const;
   Status check_no_cycle(uint32_t step, const std::vector<uint32_t>& position) const;

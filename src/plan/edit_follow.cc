@@ -233,9 +233,23 @@ std::vector<uint32_t> FrameEditor::followers(uint32_t step) const {
   return found;
 }
 
-// Whether a step may need the one and be needed by the other. Where one reads the other and nothing
-// else does, or the other reads nothing else, that is known without a search.
+// Whether the reader reads what the step writes as a view, which is inside of no kernel.
+bool FrameEditor::reads_as_view(uint32_t reader, uint32_t step) const {
+  std::vector<ValueId> same = planned_.steps[step].writes;
+  for (size_t i = 0; i < same.size(); ++i) {
+    for (NodeId user : users().of(same[i])) {
+      if (planned_.is_view(user)) same.push_back(view().result(user));
+      if (i >= planned_.steps[step].writes.size() && planned_.step_of[user.index] == reader)
+        return true;
+    }
+  }
+  return false;
+}
+
+// Whether a step, or a view, may need the one and be needed by the other. Where one reads the other
+// and nothing else does, or the other reads nothing else, that is known without a search.
 bool FrameEditor::may_lie_between(uint32_t a, uint32_t b) const {
+  if (reads_as_view(a, b) || reads_as_view(b, a)) return true;
   const auto others = [](std::vector<uint32_t> steps, uint32_t but) {
     std::erase(steps, but);
     return !steps.empty();

@@ -43,7 +43,7 @@ struct Step {
   std::vector<ValueId> reads = {};   // what it needs from memory, each once, in order of first use
   std::vector<ValueId> writes = {};  // what it leaves in memory, in the graph's order
   bool in_place = false;             // it changes the first of what it reads where that lies
-  std::vector<Donor> donors = {};    // of kernels: what they write so, which are no updates
+  std::vector<Donor> donors = {};    // of kernels but updates: outputs that lie in inputs
   std::vector<uint32_t> after = {};  // steps that need what it changes as it was; ascending
   bool operator==(const Step&) const = default;
 };

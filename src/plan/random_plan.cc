@@ -56,6 +56,7 @@ class RandomFrame {
 
   void kernels() {
     for (const OpenEdit& edit : edits(EditKind::form)) frame_.form(edit.subject).value();
+    const double share = 0.1 * static_cast<double>(rng_.between(1, 9));  // of kernels that join
     for (int round = 0; round < kRounds; ++round) {
       // Steps change their numbers with each join, nodes stay.
       std::vector<std::pair<NodeId, NodeId>> pairs;
@@ -65,7 +66,7 @@ class RandomFrame {
       for (const auto& [first, second] : pairs) {
         const uint32_t a = planned_.step_of[first.index], b = planned_.step_of[second.index];
         const size_t nodes = planned_.steps[a].nodes.size() + planned_.steps[b].nodes.size();
-        if (a != b && nodes <= kMaxGroup && rng_.chance(0.3)) std::ignore = frame_.join(a, b);
+        if (a != b && nodes <= kMaxGroup && rng_.chance(share)) std::ignore = frame_.join(a, b);
       }
     }
   }

@@ -85,7 +85,7 @@ class FramePlanner {
       if (is_concat ? !on_.concat_in_memory || (is_image && on_.image_concats) : !on_.views)
         freedom.may_be_view[n.index] = false;
     }
-    // What changes in place, or is joined in memory, is no view.
+    // Views leave alone what changes in place, and what a concat joins in memory.
     const auto keep = [&](NodeId n) {
       for (ValueId v : graph_.operands(n))
         if (!v.is_none()) freedom.may_be_view[graph_.producer(v).index] = false;

@@ -24,6 +24,14 @@ Status check_can_leave_out(std::string_view pass) {
       .with_hint(hint);
 }
 
+PassOptions passes_of_prepare() {
+#ifdef NDEBUG
+  return {.verify_each = false};
+#else
+  return {.verify_each = true};
+#endif
+}
+
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options) {
   for (const std::string& name : options.without) HONE_TRY(check_can_leave_out(name));
   std::vector<Pass> passes;

@@ -15,14 +15,12 @@ inline constexpr std::string_view kPreparation[] = {"widen",   "expand", "fold",
                                                     "fold",    "splats", "cse",   "names",
                                                     "unshare", "names",  "donate"};
 
+// Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
+PassOptions passes_of_prepare();
+
 struct PrepareOptions {
   std::vector<std::string> without = {};  // optional passes; plans are then for another graph
-  // Graphs are verified in debug builds alone: it takes as long as preparing them.
-#ifdef NDEBUG
-  PassOptions passes = {.verify_each = false};
-#else
-  PassOptions passes = {.verify_each = true};
-#endif
+  PassOptions passes = passes_of_prepare();
 };
 
 // The graph that plans are for: composites spelled out (those of 16-bit reals in f32), constants

@@ -174,6 +174,35 @@ class EditChain : public testing::Test {
   std::unique_ptr<PlanEditor> plan_;
 };
 
+TEST_F(EditChain, AKernelDoesNotReadItsOwnResultAsAView) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[4, 8]) -> f32[8, 8] {
+    %a = exp %x
+    %b = neg %x
+    %c = concat %a, %b {axis = 0}
+    %d = exp %c
+    return %d
+  })")
+                          .value();
+  const Plan plan = plan_of("fuse @k0 = {%a} fuse @k1 = {%b} fuse @k2 = {%d} view %c = yes");
+  for (uint32_t part : {0U, 1U}) {
+    const std::unique_ptr<PlanEditor> editor = open(graph, plan);
+    const Result<Undo> join = editor->main().join(part, 2);
+    EXPECT_FALSE(join.ok());
+    EXPECT_EQ(editor->to_plan(), plan);
+  }
+  const Graph same = parse_graph(R"(graph @g(%x: f32[4, 8]) -> f32[4, 8] {
+    %a = exp %x
+    %b = bitcast %a {dtype = i32}
+    %c = bitcast %b {dtype = f32}
+    %d = neg %c
+    return %d
+  })")
+                         .value();
+  const std::unique_ptr<PlanEditor> editor =
+      open(same, plan_of("fuse @k0 = {%a} fuse @k1 = {%d} view %b = yes view %c = yes"));
+  EXPECT_THAT(text(editor->main().join(0, 1)), HasSubstr("reads what"));
+}
+
 TEST_F(EditChain, LayoutsOfFreeValues) {
   const Layout columns = parse_layout("[1, 0]").value();
   EXPECT_EQ(text(frame().set_layout(value("a"), columns)), "");

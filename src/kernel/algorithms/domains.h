@@ -89,7 +89,7 @@ class OrderDecision : public FieldDecision<std::vector<int>> {
   Schedules simpler(const ScheduleSite& site, const Schedule& schedule) const override;
 
  private:
-  int moving(const ScheduleSite& site) const;  // so many dims are permuted
+  int moving(const ScheduleSite& site) const;  // the number of dims that are permuted
   Last last_;
 };
 
