@@ -49,8 +49,7 @@ class Fuser {
         on_(heuristics),
         group_of_(graph.node_count(), kNoGroup),
         feeds_contraction_(graph.node_count()),
-        is_elementwise_on_(graph.node_count()),
-        has_memory_(graph.node_count()) {}
+        is_elementwise_on_(graph.node_count()) {}
 
   Fusion run() {
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;)
@@ -69,26 +68,13 @@ class Fuser {
  private:
   bool can_be_view(NodeId n) const {
     return op_def(graph_.opcode(n)).traits.may_be_view && freedom_.may_be_view[n.index] &&
-           !has_memory_[n.index] && check_view(graph_, users_, n).ok();
-  }
-
-  // What it joins is written where it lies in the result.
-  bool can_join_in_memory(NodeId concat) const {
-    if (!can_be_view(concat)) return false;
-    return std::ranges::all_of(graph_.operands(concat), [&](ValueId v) {
-      const NodeId producer = graph_.producer(v);
-      return freedom_.is_free[producer.index] && !freedom_.has_memory[v.index] &&
-             !has_memory_[producer.index];
-    });
+           graph_.opcode(n) != Opcode::concat && check_view(graph_, users_, n).ok();
   }
 
   // A group of its own, or a view.
   void found(NodeId n) {
-    const bool is_concat = graph_.opcode(n) == Opcode::concat;
-    if (is_concat ? can_join_in_memory(n) : can_be_view(n)) {
+    if (can_be_view(n)) {
       views_.push_back(n);
-      if (is_concat)
-        for (ValueId v : graph_.operands(n)) has_memory_[graph_.producer(v).index] = true;
       return;
     }
     const auto group = static_cast<uint32_t>(groups_.size());
@@ -117,7 +103,7 @@ class Fuser {
   void take_views(std::vector<NodeId>& nodes, std::vector<NodeId>& views) {
     if (nodes.size() < 2) return;
     std::erase_if(nodes, [&](NodeId n) {
-      if (graph_.opcode(n) == Opcode::concat || !can_be_view(n)) return false;
+      if (!can_be_view(n)) return false;
       const NodeId source = graph_.producer(graph_.operands(n)[0]);
       if (group_of_[source.index] == group_of_[n.index]) return false;
       group_of_[n.index] = kNoGroup;
@@ -239,8 +225,7 @@ class Fuser {
   std::vector<bool> feeds_contraction_;  // by node: in the group of the contraction
   std::vector<bool> is_elementwise_on_;  // by node: it is, and so is all behind it in its group
   std::vector<NodeId> views_;
-  std::vector<bool> has_memory_;  // by node: a part of a concat
-  size_t counted_ = 0;            // as Fusion::counted
+  size_t counted_ = 0;  // as Fusion::counted
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Fusion {
 //     twice;
 //   * a sum or maximum along rows joins what uses it in the same rows: softmax, norms;
 //   * a contraction takes an epilogue of elementwise ops, and data movement of its operands.
-// Reshapes and the like at the edge of a group are views, and so are concats that nobody computes.
+// Reshapes and the like at the edge of a group are views. Concats are computed.
 // It takes time in proportion to the graph.
 Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom,
             const Heuristics& heuristics);

@@ -68,22 +68,15 @@ class FramePlanner {
       freedom.has_memory[i] = plan_.layout.contains(name(ValueId{i})) ||
                               plan_.offset.contains(name(ValueId{i})) ||
                               plan_.copy.contains(name(ValueId{i}));
-    bool has_conv = false;
-    for (NodeId n : graph_.nodes()) has_conv = has_conv || graph_.opcode(n) == Opcode::conv;
     for (const Step& step : frame_.steps) {
       if (!step.name.empty()) continue;
       const NodeId n = step.nodes[0];
       freedom.is_free[n.index] = true;
       const std::span<const ValueId> operands = graph_.operands(n);
-      freedom.may_be_view[n.index] = !plan_.view.contains(name(graph_.result(n))) &&
+      freedom.may_be_view[n.index] = on_.views && !plan_.view.contains(name(graph_.result(n))) &&
                                      !freedom.has_memory[graph_.result(n).index] &&
                                      !operands.empty() && !operands[0].is_none() &&
                                      !plan_.layout.contains(name(operands[0]));
-      const bool is_concat = graph_.opcode(n) == Opcode::concat;
-      // Images of convs lie as these want them.
-      const bool is_image = is_concat && has_conv && graph_.type(graph_.result(n)).rank() > 2;
-      if (is_concat ? !on_.concat_in_memory || (is_image && on_.image_concats) : !on_.views)
-        freedom.may_be_view[n.index] = false;
     }
     // Views leave alone what changes in place, and what a concat joins in memory.
     const auto keep = [&](NodeId n) {
