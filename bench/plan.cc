@@ -48,7 +48,7 @@ struct Known {
   int chosen = 0;
 
   PlanCost cost_of(PlanEditor& plan) {
-    return {plan, cost(), store, [this](const std::shared_ptr<const KernelFacts>& facts) {
+    return {plan, cost(), store, [this](const std::shared_ptr<const KernelFacts>& facts, int64_t) {
               ++chosen;
               return Result<PricedSchedule>(*chooser.choose(facts).value());
             }};

@@ -65,8 +65,9 @@ Result<const Plan*> Compilation::plan() {
   return at(CompileStage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     HONE_TRY(check_given_plan());
-    return cached_plan(*graph, options_.plan, target_, cost(), options_.cache,
-                       {.cancel = options_.cancel, .heuristics = options_.heuristics});
+    return cached_plan(
+        *graph, options_.plan, target_, cost(), options_.cache,
+        {.cancel = options_.cancel, .heuristics = options_.heuristics, .known = options_.known});
   });
 }
 

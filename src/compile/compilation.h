@@ -8,7 +8,7 @@
 
 #include "base/progress.h"
 #include "codegen/kernels.h"
-#include "cost/cost.h"
+#include "cost/kernel_store.h"
 #include "plan/plan.h"
 #include "planner/heuristics.h"
 #include "program/program.h"
@@ -36,6 +36,7 @@ struct CompileOptions {
   Heuristics heuristics = {};   // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
+  KernelStore* known = nullptr;          // PlannerOptions::known
   CompileCache* cache = nullptr;         // of plans and kernels that were made before
   std::shared_ptr<Team> team = nullptr;  // that runs it; null: one of its own
   int64_t memory_limit = INT64_MAX;      // of the executable (LoadOptions)

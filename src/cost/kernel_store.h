@@ -14,23 +14,29 @@ struct PricedSchedule {
   Schedule schedule;
   double seconds = 0;
 };
-// The schedule of a kernel that the plan leaves open.
-using ChooseSchedule =
-    std::function<Result<PricedSchedule>(const std::shared_ptr<const KernelFacts>& facts)>;
+// The schedule of a kernel that the plan leaves open, for so many threads.
+using ChooseSchedule = std::function<Result<PricedSchedule>(
+    const std::shared_ptr<const KernelFacts>& facts, int64_t threads)>;
 
 // What is known of kernels, by their hashes, whatever graph they stand in: facts, and by Cost and
-// number of threads schedules and prices. It is for one target and one way to choose schedules. It
-// outlives plans, so that a search over graphs pays only for new kernels. For one thread at a time.
+// number of threads schedules and prices. It outlives plans, so that a search over graphs pays only
+// for new kernels. It grows with them; clear() gives their memory back. For one thread at a time.
 class KernelStore {
  public:
+  // It serves one target and one way to choose schedules; another one is a fault of the caller.
+  void serve(const Target& target, const std::string& choice) {
+    const std::string served = print(target) + choice;
+    if (served_.empty()) served_ = served;
+    HONE_CHECK(served_ == served, "a store of kernels for another target or choice");
+  }
   // By one Cost for one number of threads.
-  struct Prices {
+  struct Known {
     std::unordered_map<uint64_t, PricedSchedule> chosen;  // by kernel
     std::unordered_map<uint64_t, double> said;            // by kernel and schedule
   };
-  // References stay good.
-  Prices& prices(const std::string& cost_version, int64_t threads) {
-    return prices_[{cost_version, threads}];
+  // References stay good until clear().
+  Known& known(const std::string& cost_version, int64_t threads) {
+    return known_[{cost_version, threads}];
   }
   using Body = std::function<KernelBody()>;
   const std::shared_ptr<const KernelFacts>& facts(uint64_t kernel, const Body& body) {
@@ -38,9 +44,14 @@ class KernelStore {
     if (facts == nullptr) facts = std::make_shared<const KernelFacts>(body(), kernel);
     return facts;
   }
+  void clear() {
+    known_.clear();
+    facts_.clear();
+  }
 
  private:
-  std::map<std::pair<std::string, int64_t>, Prices> prices_;
+  std::string served_;
+  std::map<std::pair<std::string, int64_t>, Known> known_;
   std::unordered_map<uint64_t, std::shared_ptr<const KernelFacts>> facts_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "cost/program_price.h"
@@ -99,7 +100,7 @@ Result<double> PlanCost::total(Frame& frame) {
     return {};
   };
   if (frame.is_new) {
-    for (uint32_t s = 0; s < count; ++s) HONE_TRY(price(s));
+    for (uint32_t s = 0; s < frame.steps.size(); ++s) HONE_TRY(price(s));
   } else {
     for (uint32_t s : frame.dirty) HONE_TRY(price(s));
     for (const auto& [node, regions] : frame.regions)
@@ -121,15 +122,12 @@ double PlanCost::port_copies(const Frame& frame) const {
   const PlannedGraph& planned = frame.editor.planned();
   const GraphView graph = planned.view();
   double seconds = 0;
-  std::vector<ValueId> written;
+  std::unordered_set<uint32_t> written;
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     if (i < frame.left_out.size() && frame.left_out[i]) continue;
     const ValueId v = graph.outputs()[i], base = planned.base[v.index];
-    const bool is_first = std::ranges::find(written, base) == written.end();
-    if (planned.home[base.index] == Home::output && is_first)
-      written.push_back(base);
-    else
-      seconds += copy(graph.type(v));
+    const bool is_written = planned.home[base.index] == Home::output;
+    if (!is_written || !written.insert(base.index).second) seconds += copy(graph.type(v));
   }
   for (const Donation& donation : graph.donations()) {
     const ValueId input = graph.inputs()[donation.input];
@@ -146,21 +144,29 @@ double PlanCost::port_copies(const Frame& frame) const {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-KernelStore::Prices& PlanCost::prices() {
-  return (version_.empty() ? own_ : store_).prices(version_, threads());
+KernelStore::Known& PlanCost::known() {
+  return (version_.empty() ? own_ : store_).known(version_, threads());
 }
 
 Result<double> PlanCost::kernel_seconds(uint64_t hash, const KernelStore::Body& body) {
-  KernelStore::Prices& prices = this->prices();
+  KernelStore::Known& known = this->known();
   if (const Schedule* said = plan_.schedule(hash)) {
-    const auto [at, is_new] = prices.said.try_emplace(Hasher(hash).add(print(*said)).value());
-    if (is_new) at->second = cost_.kernel(store_.facts(hash, body), threads())->seconds(*said);
+    const auto [at, is_new] = known.said.try_emplace(Hasher(hash).add(print(*said)).value());
+    if (is_new) at->second = priced_kernel(hash, body).seconds(*said);
     return at->second;
   }
-  if (const auto at = prices.chosen.find(hash); at != prices.chosen.end())
-    return at->second.seconds;
-  PricedSchedule chosen = HONE_TRY(choose_(store_.facts(hash, body)));
-  return prices.chosen.emplace(hash, std::move(chosen)).first->second.seconds;
+  if (const auto at = known.chosen.find(hash); at != known.chosen.end()) return at->second.seconds;
+  PricedSchedule chosen = HONE_TRY(choose_(store_.facts(hash, body), threads()));
+  return known.chosen.emplace(hash, std::move(chosen)).first->second.seconds;
+}
+
+// Of the last kernel for which a schedule was said: a search tries many on one.
+PricedKernel& PlanCost::priced_kernel(uint64_t hash, const KernelStore::Body& body) {
+  if (const std::pair key(hash, threads()); priced_ == nullptr || priced_key_ != key) {
+    priced_ = cost_.kernel(store_.facts(hash, body), threads());
+    priced_key_ = key;
+  }
+  return *priced_;
 }
 
 Result<double> PlanCost::seconds(const FrameEditor& frame, uint32_t step) {
@@ -196,7 +202,7 @@ Result<Schedule> PlanCost::schedule(const FrameEditor& frame, uint32_t step) {
   const uint64_t hash = frame.kernel(step).hash;
   if (const Schedule* said = plan_.schedule(hash)) return *said;
   HONE_TRY(seconds(frame, step));
-  return prices().chosen.at(hash).schedule;
+  return known().chosen.at(hash).schedule;
 }
 
 Result<double> PlanCost::step_seconds(Frame& frame, uint32_t s) {

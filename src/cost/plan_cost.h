@@ -64,7 +64,8 @@ class PlanCost {
   double port_copies(const Frame& frame) const;
   double copy(Type type) const;
   Result<double> kernel_seconds(uint64_t hash, const KernelStore::Body& body);
-  KernelStore::Prices& prices();
+  PricedKernel& priced_kernel(uint64_t hash, const KernelStore::Body& body);
+  KernelStore::Known& known();
   int64_t threads() const;
 
   PlanEditor& plan_;
@@ -72,6 +73,8 @@ class PlanCost {
   const std::string version_;
   KernelStore& store_;
   KernelStore own_;  // prices of a Cost without a version
+  std::unique_ptr<PricedKernel> priced_;
+  std::pair<uint64_t, int64_t> priced_key_;  // its hash, for so many threads
   const ChooseSchedule choose_;
   std::unordered_map<const FrameEditor*, Frame*> frames_;
   std::unique_ptr<Frame> main_;

@@ -81,7 +81,8 @@ class PricesParser {
     const Result<double> value = parse_double(number.text);
     if (!value.ok() || !std::isfinite(*value) || *value < 0)
       return at(number, bad_input("the coefficient '{}' is '{}', not a finite number of 0 or more",
-                                  row->name, excerpt(number.text)));
+                                  row->name, excerpt(number.text)))
+          .with_hint("there are " + all_names());
     prices.*row->member = *value;
     return {};
   }

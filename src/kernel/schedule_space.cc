@@ -39,23 +39,29 @@ bool ScheduleSpace::has(const Schedule& schedule) const {
 }
 
 double ScheduleSpace::size() const {
-  double bound = 0;
-  for (const AlgorithmDef* def : algorithms_) {
-    double product = 1;
-    for (const Decision* decision : def->decisions()) product *= decision->bound(site_);
-    bound += product;
-  }
-  if (bound > kMostCounted) return bound;
   double members = 0;
-  each([&](const Schedule&) { return ++members <= kMostCounted; });
+  for (Algorithm algorithm : kAlgorithms) members += size(algorithm);
+  return members;
+}
+
+double ScheduleSpace::size(Algorithm algorithm) const {
+  const AlgorithmDef& def = def_of(algorithm);
+  if (std::ranges::find(algorithms_, &def) == algorithms_.end()) return 0;
+  double bound = 1, members = 0;
+  for (const Decision* decision : def.decisions()) bound *= decision->bound(site_);
+  if (bound > kMostCounted) return bound;
+  each_of(def, [&](const Schedule&) { return ++members <= kMostCounted; });
   return members;
 }
 
 bool ScheduleSpace::each(const ScheduleVisit& visit) const {
-  return std::ranges::all_of(algorithms_, [&](const AlgorithmDef* def) {
-    return each_from(site_, def->decisions(), def->simplest(site_),
-                     [&](const Schedule& schedule) { return !has(schedule) || visit(schedule); });
-  });
+  return std::ranges::all_of(algorithms_,
+                             [&](const AlgorithmDef* def) { return each_of(*def, visit); });
+}
+
+bool ScheduleSpace::each_of(const AlgorithmDef& def, const ScheduleVisit& visit) const {
+  return each_from(site_, def.decisions(), def.simplest(site_),
+                   [&](const Schedule& schedule) { return !has(schedule) || visit(schedule); });
 }
 
 Schedules ScheduleSpace::enumerate(size_t limit) const {
@@ -97,6 +103,7 @@ void ScheduleSpace::add(Schedules& all, Schedules more, const Schedule& but) con
 Schedules ScheduleSpace::neighbours(const Schedule& schedule) const {
   Schedules all;
   const AlgorithmDef& own = def_of(schedule.algorithm());
+  if (!own.takes(site_)) return all;
   for (const Decision* decision : own.decisions())
     add(all, decision->near(site_, schedule), schedule);
   if (schedule == own.simplest(site_))
@@ -121,6 +128,7 @@ Schedules ScheduleSpace::simplify(const Schedule& schedule) const {
     if (def == &own) break;
     add(all, {def->simplest(site_)}, schedule);
   }
+  if (!own.takes(site_)) return all;
   if (const Schedule least = own.simplest(site_); is_simplest(site_, own, least))
     add(all, {least}, schedule);
   for (const Decision* decision : own.decisions())

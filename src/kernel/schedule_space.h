@@ -20,14 +20,15 @@ class ScheduleSpace {
   // How many members there are; where there may be more than kMostCounted, a bound.
   static constexpr double kMostCounted = 1 << 17;
   double size() const;
+  double size(Algorithm algorithm) const;  // of those by one algorithm
   // Visits each member once, until the visitor has enough; false: it had.
   bool each(const ScheduleVisit& visit) const;
   Schedules enumerate(size_t limit) const;
 
   // Any member can come up, simple ones more often than others.
   Schedule sample(Rng& rng) const;
-  // Members that differ in one decision. In a space of one algorithm all members are connected; of
-  // the algorithms, the simplest members are neighbours.
+  // Members that differ in one decision; none of a schedule whose algorithm does not take the body.
+  // The simplest members of all algorithms are neighbours.
   Schedules neighbours(const Schedule& schedule) const;
   // A child that has each decision from one of the two members; `a`, if none is found that fits.
   Schedule cross(const Schedule& a, const Schedule& b, Rng& rng) const;
@@ -41,6 +42,7 @@ class ScheduleSpace {
 
  private:
   void add(Schedules& all, Schedules more, const Schedule& but) const;
+  bool each_of(const AlgorithmDef& def, const ScheduleVisit& visit) const;
 
   const ScheduleSite site_;
   std::vector<const AlgorithmDef*> algorithms_;  // that may take the body

@@ -156,8 +156,14 @@ Result<Undo> FrameEditor::set_layout(ValueId v, const std::optional<Layout>& lay
 
 // ---- Groups -------------------------------------------------------------------------------------
 
+Status FrameEditor::check_step(uint32_t step) const {
+  if (step < planned_.steps.size()) return {};
+  return bad_input("there is no step {}", step).within("fuse");
+}
+
 Result<Undo> FrameEditor::form(uint32_t s) {
   const auto change = [&]() -> Status {
+    HONE_TRY(check_step(s));
     Step step = planned_.steps[s];
     if (!step.name.empty())
       return bad_input("it is decided already").within("fuse " + label(view(), step));
@@ -171,6 +177,7 @@ Result<Undo> FrameEditor::form(uint32_t s) {
 
 Result<Undo> FrameEditor::join(uint32_t a, uint32_t b) {
   const auto change = [&]() -> Status {
+    for (uint32_t step : {a, b}) HONE_TRY(check_step(step));
     Step first = planned_.steps[a], second = planned_.steps[b];
     for (const Step* step : {&first, &second})
       if (!step->is_kernel)
@@ -188,6 +195,7 @@ Result<Undo> FrameEditor::join(uint32_t a, uint32_t b) {
         [&](NodeId n) { return view().position(n); }, [&](NodeId n) { return view().position(n); });
     both.in_place = first.in_place || second.in_place;
     both.donors.insert(both.donors.end(), second.donors.begin(), second.donors.end());
+    std::ranges::sort(both.donors, {}, [&](const Donor& d) { return view().name(d.output); });
     if (first.name.empty()) both.name = second.name.empty() ? fresh_kernel() : second.name;
     if (first.name.empty() && second.name.empty()) take_name(both.name);
     if (first.name.empty() && !second.name.empty()) {
@@ -207,6 +215,7 @@ Result<Undo> FrameEditor::join(uint32_t a, uint32_t b) {
 
 Result<Undo> FrameEditor::split(uint32_t s, std::vector<NodeId> nodes) {
   const auto change = [&]() -> Status {
+    HONE_TRY(check_step(s));
     Step rest = planned_.steps[s], part{.name = fresh_kernel(), .nodes = {}};
     const auto position = [&](NodeId n) { return view().position(n); };
     std::ranges::sort(nodes, {}, position);
@@ -428,6 +437,7 @@ Status FrameEditor::check_copy(const std::string& name, ValueId of,
   if (readers.empty()) return bad_input("nothing reads it");
   for (size_t i = 0; i < readers.size(); ++i) {
     const NodeId n = readers[i];
+    if (n.index >= planned_.step_of.size()) return bad_input("there is no node {}", n.index);
     const std::string reader = step_name(view(), n);
     if (i > 0 && readers[i - 1] == n) return bad_input("'%{}' stands twice", reader);
     const auto reads = [&](std::span<const ValueId> operands) {

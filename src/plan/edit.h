@@ -110,6 +110,7 @@ class FrameEditor {
   void in_place_on(NodeId n, Touched& touched);
   void in_place_off(NodeId n, Touched& touched);
   void touch_update(NodeId n, Touched& touched) const;
+  Status check_step(uint32_t step) const;
   Status check_copy(const std::string& name, ValueId of, std::span<const NodeId> readers) const;
   Status reads_again(std::span<const NodeId> readers, Touched& touched);
   Touched touched_by_copy(ValueId of, std::span<const NodeId> readers) const;
@@ -189,7 +190,10 @@ class PlanEditor {
   // Called whenever the kernel of a step is another, also when that is undone; kNoStep: something
   // else of the frame changed, but not how values lie. One may watch.
   using Watcher = std::function<void(const FrameEditor& frame, uint32_t step)>;
-  void watch(Watcher watcher) { watcher_ = std::move(watcher); }
+  void watch(Watcher watcher) {
+    HONE_CHECK(!watcher || !watcher_, "a plan is watched already");
+    watcher_ = std::move(watcher);
+  }
 
  private:
   friend class FrameEditor;

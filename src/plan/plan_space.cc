@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/schedule_space.h"
 #include "plan/in_place.h"
 #include "plan/view.h"
 
@@ -22,11 +23,14 @@ std::vector<OpenEdit> PlanSpace::edits(EditKind kind) const {
     case EditKind::layout:
     case EditKind::copy:
     case EditKind::remove_copy: return of_values(kind);
-    case EditKind::form: return of_steps(kind);
+    case EditKind::form:
+    case EditKind::schedule: return of_steps(kind);
     case EditKind::join: return joins();
     case EditKind::split:
     case EditKind::view:
     case EditKind::in_place: return of_nodes(kind);
+    case EditKind::order:
+    case EditKind::threads: return of_frame(kind);
   }
   return {};
 }
@@ -52,8 +56,20 @@ std::vector<OpenEdit> PlanSpace::of_steps(EditKind kind) const {
   std::vector<OpenEdit> found;
   const std::vector<Step>& steps = frame_.planned().steps;
   for (uint32_t s = 0; s < steps.size(); ++s)
-    if (steps[s].name.empty()) found.push_back({kind, s});
+    if (kind == EditKind::form ? steps[s].name.empty() : steps[s].is_kernel)
+      found.push_back({kind, s});
   return found;
+}
+
+std::vector<OpenEdit> PlanSpace::of_frame(EditKind kind) const {
+  const PlanEditor& whole = frame_.whole();
+  const std::vector<Step>& steps = frame_.planned().steps;
+  const bool all_formed =
+      std::ranges::none_of(steps, [](const Step& step) { return step.name.empty(); });
+  const bool is_open = kind == EditKind::order
+                           ? steps.size() > 1 && all_formed
+                           : &whole.main() == &frame_ && whole.target().cores > 1;
+  return is_open ? std::vector<OpenEdit>{{kind}} : std::vector<OpenEdit>();
 }
 
 std::vector<OpenEdit> PlanSpace::of_nodes(EditKind kind) const {
@@ -116,7 +132,44 @@ Layout random_layout(Type type, Rng& rng) {
   return layout;
 }
 
+std::vector<uint32_t> random_order(const PlannedGraph& planned, Rng& rng) {
+  const size_t count = planned.steps.size();
+  std::vector<uint32_t> waits(count), ready, order;
+  std::vector<std::vector<uint32_t>> readers(count);
+  for (uint32_t s = 0; s < count; ++s) {
+    for (uint32_t needed : planned.needs(s)) {
+      readers[needed].push_back(s);
+      ++waits[s];
+    }
+    if (waits[s] == 0) ready.push_back(s);
+  }
+  while (!ready.empty()) {
+    std::swap(rng.pick(ready), ready.back());
+    const uint32_t step = ready.back();
+    ready.pop_back();
+    order.push_back(step);
+    for (uint32_t reader : readers[step])
+      if (--waits[reader] == 0) ready.push_back(reader);
+  }
+  return order;
+}
+
 namespace {
+
+constexpr double kReopened = 0.2;  // the share of edits that leave open what was said
+
+Result<Undo> change_layout(FrameEditor& frame, ValueId v, Rng& rng) {
+  if (frame.planned().said_layout[v.index] && rng.chance(kReopened))
+    return frame.set_layout(v, std::nullopt);
+  return frame.set_layout(v, random_layout(frame.view().type(v), rng));
+}
+
+Result<Undo> change_schedule(FrameEditor& frame, uint32_t step, Rng& rng) {
+  PlanEditor& whole = frame.whole();
+  if (whole.schedule(frame.kernel(step).hash) != nullptr && rng.chance(kReopened))
+    return whole.set_schedule(frame, step, std::nullopt);
+  return whole.set_schedule(frame, step, random_schedule(frame.body(step), whole.target(), rng));
+}
 
 Result<Undo> add_random_copy(FrameEditor& frame, ValueId v, Rng& rng) {
   std::vector<NodeId> all, some;
@@ -140,7 +193,7 @@ Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng) {
   const NodeId n{edit.subject};
   const PlannedGraph& planned = frame.planned();
   switch (edit.kind) {
-    case EditKind::layout: return frame.set_layout(v, random_layout(frame.view().type(v), rng));
+    case EditKind::layout: return change_layout(frame, v, rng);
     case EditKind::form: return frame.form(edit.subject);
     case EditKind::join: return frame.join(edit.subject, edit.other);
     case EditKind::split: return frame.split(planned.step_of[n.index], {n});
@@ -151,6 +204,10 @@ Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng) {
                                 planned.said_in_place[n.index] == Said::yes ? Said::no : Said::yes);
     case EditKind::copy: return add_random_copy(frame, v, rng);
     case EditKind::remove_copy: return frame.remove_copy(v);
+    case EditKind::schedule: return change_schedule(frame, edit.subject, rng);
+    case EditKind::order: return frame.set_order(random_order(planned, rng));
+    case EditKind::threads:
+      return frame.whole().set_threads(rng.between(1, frame.whole().target().cores));
   }
   return bad_input("no edit");
 }

@@ -19,10 +19,14 @@ enum class EditKind : uint8_t {
   in_place,     // node: in place, or not any more
   copy,         // value: some of its readers read a copy
   remove_copy,  // value: its readers read what it is a copy of
+  schedule,     // step: another schedule of its kernel, or an open one
+  order,        // 0: another order of all steps
+  threads,      // 0, of the graph alone: another number
 };
 inline constexpr EditKind kEditKinds[] = {
-    EditKind::layout, EditKind::form,     EditKind::join, EditKind::split,
-    EditKind::view,   EditKind::in_place, EditKind::copy, EditKind::remove_copy};
+    EditKind::layout,   EditKind::form,     EditKind::join,   EditKind::split,
+    EditKind::view,     EditKind::in_place, EditKind::copy,   EditKind::remove_copy,
+    EditKind::schedule, EditKind::order,    EditKind::threads};
 
 struct OpenEdit {
   EditKind kind = EditKind::layout;
@@ -44,14 +48,19 @@ class PlanSpace {
   std::vector<OpenEdit> of_values(EditKind kind) const;
   std::vector<OpenEdit> of_steps(EditKind kind) const;
   std::vector<OpenEdit> of_nodes(EditKind kind) const;
+  std::vector<OpenEdit> of_frame(EditKind kind) const;
   std::vector<OpenEdit> joins() const;
   bool is_open(EditKind kind, NodeId n) const;
 
   const FrameEditor& frame_;
 };
 
-// Carries the edit out. What it leaves open (which layout, which readers) is drawn.
+// Carries the edit out. What it leaves open (which layout, which readers) is drawn; what is said
+// may be open again. A search that has a value in mind calls the frame's edit itself.
 Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng);
+
+// Any order in which no step comes before what it needs.
+std::vector<uint32_t> random_order(const PlannedGraph& planned, Rng& rng);
 
 // Any order of the dims, in places with blocks of one of them.
 Layout random_layout(Type type, Rng& rng);

@@ -4,7 +4,6 @@
 #include <ranges>
 #include <tuple>
 
-#include "kernel/schedule_space.h"
 #include "plan/plan_space.h"
 
 namespace hone {
@@ -16,8 +15,7 @@ constexpr size_t kMaxPacked = 4000;  // values that share an arena; more lie sid
 
 class RandomFrame {
  public:
-  RandomFrame(FrameEditor& frame, const Target& target, Rng& rng)
-      : frame_(frame), planned_(frame.planned()), target_(target), rng_(rng) {}
+  RandomFrame(FrameEditor& frame, Rng& rng) : frame_(frame), planned_(frame.planned()), rng_(rng) {}
 
   // An edit that does not fit those before it is refused, and left out.
   void decide() {
@@ -27,14 +25,14 @@ class RandomFrame {
     updates();
     for (const OpenEdit& edit : edits(EditKind::layout)) apply(frame_, edit, rng_).value();
     schedules();
-    order();
-    for (const auto& [key, inner] : frame_.regions()) RandomFrame(*inner, target_, rng_).decide();
+    frame_.set_order(random_order(planned_, rng_)).value();
+    for (const auto& [key, inner] : frame_.regions()) RandomFrame(*inner, rng_).decide();
   }
 
   void offsets(Plan& plan) {
     if (frame_.view().graph().is_static()) place(plan);
     for (const auto& [key, inner] : frame_.regions())
-      RandomFrame(*inner, target_, rng_).offsets(plan.region[key]);
+      RandomFrame(*inner, rng_).offsets(plan.region[key]);
   }
 
  private:
@@ -85,32 +83,9 @@ class RandomFrame {
   }
 
   void schedules() {
-    PlanEditor& whole = frame_.whole();
-    for (uint32_t s = 0; s < planned_.steps.size(); ++s)
-      if (planned_.steps[s].is_kernel && whole.schedule(frame_.kernel(s).hash) == nullptr)
-        whole.set_schedule(frame_, s, random_schedule(frame_.body(s), target_, rng_)).value();
-  }
-
-  void order() {
-    const size_t count = planned_.steps.size();
-    std::vector<uint32_t> waits(count), ready, order;
-    std::vector<std::vector<uint32_t>> readers(count);
-    for (uint32_t s = 0; s < count; ++s) {
-      for (uint32_t needed : planned_.needs(s)) {
-        readers[needed].push_back(s);
-        ++waits[s];
-      }
-      if (waits[s] == 0) ready.push_back(s);
-    }
-    while (!ready.empty()) {
-      std::swap(rng_.pick(ready), ready.back());
-      const uint32_t step = ready.back();
-      ready.pop_back();
-      order.push_back(step);
-      for (uint32_t reader : readers[step])
-        if (--waits[reader] == 0) ready.push_back(reader);
-    }
-    frame_.set_order(std::move(order)).value();
+    for (const OpenEdit& edit : edits(EditKind::schedule))
+      if (frame_.whole().schedule(frame_.kernel(edit.subject).hash) == nullptr)
+        apply(frame_, edit, rng_).value();
   }
 
   // ---- Places -----------------------------------------------------------------------------------
@@ -152,7 +127,6 @@ class RandomFrame {
 
   FrameEditor& frame_;
   const PlannedGraph& planned_;
-  const Target& target_;
   Rng& rng_;
 };
 
@@ -166,7 +140,7 @@ Plan random_plan(const Graph& graph, const Target& target, uint64_t seed) {
   start.target = target.name;
   start.threads = rng.between(1, target.cores);
   const std::unique_ptr<PlanEditor> editor = PlanEditor::open(graph, start, target).value();
-  RandomFrame frame(editor->main(), target, rng);
+  RandomFrame frame(editor->main(), rng);
   frame.decide();
   Plan plan = editor->to_plan();
   frame.offsets(plan);

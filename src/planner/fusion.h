@@ -10,7 +10,7 @@ namespace hone {
 // What may still be decided about nodes and values.
 struct FusionFreedom {
   std::vector<bool> is_free;      // by node: in no group yet, no view, no command
-  std::vector<bool> may_be_view;  // by node; also says check_view()
+  std::vector<bool> may_be_view;  // by node, as far as check_view() allows it
   std::vector<bool> has_memory;   // by value: somebody decided where or how it lies
 };
 

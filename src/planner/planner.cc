@@ -161,7 +161,7 @@ class FramePlanner {
   }
 
   PlanCost price() {
-    const auto choose = [this](const auto& facts) -> Result<PricedSchedule> {
+    const auto choose = [this](const auto& facts, int64_t /*threads*/) -> Result<PricedSchedule> {
       return *HONE_TRY(chooser_.choose(facts));
     };
     return {editor(), chooser_.cost(), chooser_.known(), choose};

@@ -264,7 +264,9 @@ ScheduleChooser::ScheduleChooser(const Target& target, const Cost& cost, int64_t
       threads_(threads),
       options_(options),
       store_(options.known == nullptr ? own_ : *options.known),
-      prices_((cost.version().empty() ? unversioned_ : store_).prices(cost.version(), threads)) {}
+      known_((cost.version().empty() ? unversioned_ : store_).known(cost.version(), threads)) {
+  store_.serve(target, left_out(options.heuristics));
+}
 
 Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
   return choose(store_.facts(kernel_hash(body), [&] { return body; }));
@@ -273,7 +275,7 @@ Result<const PricedSchedule*> ScheduleChooser::choose(const KernelBody& body) {
 Result<const PricedSchedule*> ScheduleChooser::choose(
     const std::shared_ptr<const KernelFacts>& facts) {
   if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
-  if (const auto known = prices_.chosen.find(facts->hash); known != prices_.chosen.end())
+  if (const auto known = known_.chosen.find(facts->hash); known != known_.chosen.end())
     return &known->second;
   const bool is_stage = !facts->body.window.empty();
   std::optional<PricedSchedule> best;
@@ -284,7 +286,7 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
-  return &prices_.chosen.emplace(facts->hash, std::move(*best)).first->second;
+  return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
 }
 
 }  // namespace hone

@@ -29,7 +29,7 @@ class ScheduleChooser {
   KernelStore own_;  // where nobody gives one
   KernelStore& store_;
   KernelStore unversioned_;  // prices of a Cost without a version
-  KernelStore::Prices& prices_;
+  KernelStore::Known& known_;
 };
 
 }  // namespace hone

@@ -30,13 +30,15 @@ const Cost& cost() {
 struct Priced {
   Priced(const Graph& graph, const Plan& plan)
       : editor(PlanEditor::open(graph, plan, target()).value()),
-        cost(*editor, hone::cost(), store, [this](const std::shared_ptr<const KernelFacts>& facts) {
-          ++chosen;
-          return choose(facts);
-        }) {}
+        cost(*editor, hone::cost(), store,
+             [this](const std::shared_ptr<const KernelFacts>& facts, int64_t threads) {
+               ++chosen;
+               return choose(facts, threads);
+             }) {}
 
-  Result<PricedSchedule> choose(const std::shared_ptr<const KernelFacts>& facts) {
-    ScheduleChooser chooser(target(), hone::cost(), editor->threads().value_or(target().cores));
+  static Result<PricedSchedule> choose(const std::shared_ptr<const KernelFacts>& facts,
+                                       int64_t threads) {
+    ScheduleChooser chooser(target(), hone::cost(), threads);
     return PricedSchedule(*HONE_TRY(chooser.choose(facts)));
   }
   double seconds() { return cost.seconds().value(); }
@@ -122,6 +124,22 @@ TEST(PlanCost, FollowsEditsAndUndos) {
       EXPECT_EQ(priced.seconds(), prices.back().second);
     }
   }
+}
+
+TEST(PlanCost, ForgetsStepsThatWentBeforeTheThreadsChanged) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[8, 16]) -> f32[8, 16] {
+    %a = exp %x
+    %b = neg %a
+    %c = tanh %b
+    %d = abs %c
+    return %d
+  })")
+                          .value();
+  Priced priced(graph, Plan());
+  priced.seconds();
+  ASSERT_TRUE(priced.editor->main().join(0, 1).ok());
+  ASSERT_TRUE(priced.editor->set_threads(1).ok());
+  expect_close(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
 }
 
 TEST(PlanCost, AsksOnceForEachKernelThatALayoutChanges) {
