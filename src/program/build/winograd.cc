@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/planted.h"
 #include "kernel/algorithms/winograd.h"
 #include "program/build/algorithms.h"
 #include "program/build/tile_parts.h"
@@ -86,8 +87,9 @@ class WinogradBuilder {
       for (size_t j = 0; j < 3; ++j) weight[i][j] = factor(1, i, j, {});
     const auto map = [&](const Line& g) {
       const Scalar ends = add(g[0], g[2]);
+      const Scalar third = HONE_PLANT(winograd_weight, sub(ends, g[1]), add(ends, g[1]));
       return Line{g[0], tiles_.compute(Opcode::mul, {add(ends, g[1]), half}),
-                  tiles_.compute(Opcode::mul, {sub(ends, g[1]), half}), g[2]};
+                  tiles_.compute(Opcode::mul, {third, half}), g[2]};
     };
     // The fourth row and column of the weight are not looked at.
     Matrix rows = {};
@@ -190,7 +192,8 @@ class WinogradBuilder {
   void results(const Guards& gaps) {
     const std::vector<Scalar> sums = products(gaps);
     const auto map = [&](const Line& m) {
-      const Scalar first = add(add(m[0], m[1]), m[2]), second = sub(sub(m[1], m[2]), m[3]);
+      const Scalar first = add(add(m[0], m[1]), m[2]), inner = sub(m[1], m[2]);
+      const Scalar second = HONE_PLANT(winograd_sign, sub(inner, m[3]), add(inner, m[3]));
       return std::array<Scalar, 2>{first, second};
     };
     std::array<Line, 2> half;
