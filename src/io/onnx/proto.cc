@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "io/onnx/newer.h"
+#include "io/onnx/node_order.h"
 #include "io/onnx/skeleton.h"
 #include "io/onnx/tensor_source.h"
 
@@ -138,6 +139,7 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::span<const std::b
     Skeleton skeleton = HONE_TRY(scan(file.bytes, RootMessage::model, limits));
     HONE_TRY(parse_message(skeleton, limits, model->model_));
     HONE_TRY(check_model(model->model_, limits));
+    sort_nodes(model->model_);
     model->source_ = std::make_shared<const TensorSource>(
         file.bytes, file.owner, std::move(skeleton.payloads), folder, limits);
     return {};
