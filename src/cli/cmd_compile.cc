@@ -194,7 +194,7 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Bindings sizes =
-      HONE_TRY(size_bindings(signature_of(source.model), source.open, console.face()));
+      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
 
   const Model model = HONE_TRY(with_sizes(source.model, sizes));
   const std::vector<const Graph*> graphs = graphs_of(model);

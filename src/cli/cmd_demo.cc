@@ -145,8 +145,8 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const Graph signature = signature_of(model);
   const Face face = console.face();
   RunInputs inputs;
-  inputs.chosen = HONE_TRY(size_bindings(signature, source.open, face));
-  inputs.bindings = HONE_TRY(all_size_bindings(signature, source.open, face));
+  inputs.chosen = HONE_TRY(size_bindings(signature, source.open.sizes, face));
+  inputs.bindings = HONE_TRY(all_size_bindings(signature, source.open.sizes, face));
   inputs.memory_left =
       HONE_TRY(memory_left(signature, inputs.bindings, Engine::reference, face.labels));
   inputs.tensors = HONE_TRY(random_inputs(signature, 0, inputs.bindings));

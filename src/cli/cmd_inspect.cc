@@ -19,7 +19,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Model& model = source.model;
   const Bindings bindings =
-      HONE_TRY(size_bindings(signature_of(model), source.open, console.face()));
+      HONE_TRY(size_bindings(signature_of(model), all_sizes(source.open), console.face()));
   const bool json = arguments.text("format") == "json";
   if (single_graph(model) == nullptr) {
     if (arguments.given("dot")) return no_single_graph(model, "--dot");
@@ -37,7 +37,9 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
     HONE_TRY(write_file_atomic(drawing, graphviz(graph)));
     console.note("wrote {}", drawing);
   }
-  const GraphSummary summary = HONE_TRY(summarize(graph, bindings));
+  GraphSummary summary = HONE_TRY(summarize(graph, bindings));
+  for (size_t i = 0; i < model.inputs.size(); ++i) summary.inputs[i].name = model.inputs[i].name;
+  for (size_t i = 0; i < model.outputs.size(); ++i) summary.outputs[i].name = model.outputs[i].name;
   console.write(json ? summary_json(summary) : summary_text(summary));
   return {};
 }

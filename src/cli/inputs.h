@@ -9,11 +9,11 @@ namespace hone::cli {
 
 class Console;
 
-// --dim and --shape.
-Result<Sizes> given_sizes(const Arguments& arguments, const Console& console);
+// --dim, --shape, --inputs and --input, as far as the command has them.
+Result<Given> given_values(const Arguments& arguments, const Console& console);
 
-// The sizes that are still open, --inputs, --input and --seed.
-Result<RunInputs> given_inputs(const Graph& signature, const Sizes& open,
+// What is given and still open, and --seed.
+Result<RunInputs> given_inputs(const Graph& signature, const Given& open,
                                const Arguments& arguments, Engine engine, Console& console);
 
 }  // namespace hone::cli

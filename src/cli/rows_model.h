@@ -28,11 +28,35 @@ inline constexpr Option kShape = {.name = "shape",
 
 inline constexpr Option kSizes[] = {kDim, kShape};
 
+inline constexpr Option kInput = {
+    .name = "input",
+    .take = Take::text,
+    .value = "NAME=VALUE",
+    .doc = "one input: @FILE.npy, @FILE.pb, or a type and its numbers: 2x3xf32=1 2 3 4 5 6",
+    .repeats = true};
+inline constexpr Option kInputs = {.name = "inputs",
+                                   .take = Take::file,
+                                   .value = "FILE.npz",
+                                   .doc = "inputs by name, from one file"};
+// Of commands that do not run the model: for the sizes of the inputs alone.
+inline constexpr Option kSizesOfInputs[] = {
+    kDim,
+    kShape,
+    {.name = "input",
+     .take = Take::text,
+     .value = "NAME=VALUE",
+     .doc = "as for 'hone run': open sizes become those of the input",
+     .repeats = true},
+    {.name = "inputs",
+     .take = Take::file,
+     .value = "FILE.npz",
+     .doc = "the same for inputs by name, from one file"}};
+
 inline constexpr std::string_view kModelText =
     "A graph file whose weights are in an .npz file finds that file next to itself, and an ONNX "
-    "file its external data; --dim and --shape decide open sizes of an ONNX file before it is "
-    "read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 ('hone help "
-    "zoo export' lists them).";
+    "file its external data; --dim, --shape and the inputs given decide open sizes of an ONNX file "
+    "before it is read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 "
+    "('hone help zoo export' lists them).";
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
@@ -109,7 +133,7 @@ inline constexpr Option kNative[] = {kTargetOption,  kIsaOption,        kPricesO
 
 // ---- inspect -----------------------------------------------------------------------------------
 
-inline constexpr Option kInspect[] = {
+inline constexpr Option kInspectOwn[] = {
     {.name = "format",
      .take = Take::word,
      .value = "FORMAT",
@@ -117,9 +141,8 @@ inline constexpr Option kInspect[] = {
      .fallback = "text",
      .words = "text|json"},
     {.name = "dot", .take = Take::file, .value = "FILE", .doc = "also write a Graphviz drawing"},
-    kDim,
-    kShape,
 };
+inline constexpr auto kInspect = joined(kInspectOwn, kSizesOfInputs);
 inline constexpr Example kInspectExamples[] = {
     {"hone inspect model.hone", "inputs, outputs, ops, parameters, work, largest tensors"},
     {"hone inspect model.onnx --dim batch=4", "an ONNX file, one of its open sizes chosen"},
@@ -129,16 +152,6 @@ inline constexpr Example kInspectExamples[] = {
 // ---- run ---------------------------------------------------------------------------------------
 
 // What a model is run on, and what it should give.
-inline constexpr Option kInput = {
-    .name = "input",
-    .take = Take::text,
-    .value = "NAME=VALUE",
-    .doc = "one input: @FILE.npy, @FILE.pb, or a type and its numbers: 2x3xf32=1 2 3 4 5 6",
-    .repeats = true};
-inline constexpr Option kInputs = {.name = "inputs",
-                                   .take = Take::file,
-                                   .value = "FILE.npz",
-                                   .doc = "inputs by name, from one file"};
 inline constexpr Option kSeed = {.name = "seed",
                                  .take = Take::integer,
                                  .value = "N",
@@ -224,7 +237,7 @@ inline constexpr Option kCompileOwn[] = {
      .value = "PATH",
      .doc = "where the text goes, or the folder of objects; -: the standard output",
      .fallback = "-"}};
-inline constexpr auto kCompile = joined(kSizes, kNative, kCompileOwn);
+inline constexpr auto kCompile = joined(kSizesOfInputs, kNative, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
@@ -262,7 +275,7 @@ inline constexpr Example kCheckExamples[] = {
 
 inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
-inline constexpr Option kConvert[] = {
+inline constexpr Option kConvertOwn[] = {
     {.name = "output",
      .letter = 'o',
      .take = Take::file,
@@ -273,9 +286,8 @@ inline constexpr Option kConvert[] = {
     kOpset,
     kPrimitives,
     kExternalData,
-    kDim,
-    kShape,
 };
+inline constexpr auto kConvert = joined(kConvertOwn, kSizesOfInputs);
 inline constexpr Example kConvertExamples[] = {
     {"hone convert model.onnx -o model.hone", "writes model.hone and model.npz"},
     {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},

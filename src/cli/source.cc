@@ -30,10 +30,12 @@ void exhibit(const Model& model, Console& console) {
 
 Result<Source> given_source(const std::string& model, const Arguments& arguments,
                             Console& console) {
-  const Sizes sizes = HONE_TRY(given_sizes(arguments, console));
+  Given given = HONE_TRY(given_values(arguments, console));
+  const bool has_plan = arguments.given("plan");
+  const SourceOptions options = {.binds_inputs = !has_plan, .notice = console.face().notice};
   const auto load = [&]() -> Result<Source> {
-    if (model != "-") return load_source(model, sizes);
-    return parse_source(HONE_TRY(read_stdin()), "<stdin>", sizes);
+    if (model != "-") return load_source(model, std::move(given), options);
+    return parse_source(HONE_TRY(read_stdin()), "<stdin>", std::move(given), options);
   };
   Source source = HONE_TRY(load());
   exhibit(source.model, console);

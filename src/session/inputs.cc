@@ -21,11 +21,10 @@ class Resolver {
         binder_(signature, face),
         tensors_(signature.inputs().size()) {}
 
-  Result<RunInputs> run(const Sizes& sizes, std::vector<GivenInput> given, int64_t seed,
-                        Engine engine) {
-    HONE_TRY(binder_.add(sizes));
+  Result<RunInputs> run(Given given, int64_t seed, Engine engine) {
+    HONE_TRY(binder_.add(given.sizes));
     Bindings chosen = binder_.bindings();
-    for (GivenInput& one : given) HONE_TRY(add(std::move(one)));
+    for (GivenInput& one : given.inputs) HONE_TRY(add(std::move(one)));
     HONE_TRY(binder_.add_smallest());
     const int64_t left =
         HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_.labels));
@@ -38,7 +37,9 @@ class Resolver {
   Type input_type(size_t i) const { return signature_.type(signature_.inputs()[i]); }
 
   Status add(GivenInput given) {
-    const size_t i = given.index;
+    const Result<size_t> index = input_index(signature_, given.name);
+    if (!index.ok()) return Error(index.error()).about(given.label);
+    const size_t i = *index;
     if (tensors_[i]) return usage_error("input '{}' is given twice", excerpt(input_name(i)));
     HONE_TRY(binder_.add_shape(i, given.tensor.type().static_dims()));
     const DType held = given.tensor.dtype();
@@ -87,10 +88,16 @@ class Resolver {
 
 }  // namespace
 
-Result<RunInputs> resolve_inputs(const Graph& signature, const Sizes& sizes,
-                                 std::vector<GivenInput> given, int64_t seed, Engine engine,
+Sizes all_sizes(const Given& given) {
+  Sizes sizes = given.sizes;
+  for (const GivenInput& one : given.inputs)
+    sizes.shapes.try_emplace(one.name, one.tensor.type().static_dims());
+  return sizes;
+}
+
+Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face) {
-  return Resolver(signature, face).run(sizes, std::move(given), seed, engine);
+  return Resolver(signature, face).run(std::move(given), seed, engine);
 }
 
 Result<Tensor> read_tensor(const std::string& path) {

@@ -15,10 +15,19 @@
 namespace hone {
 
 struct GivenInput {
-  size_t index;  // input_index()
+  std::string name;
   Tensor tensor;
   std::string from = "the tensor";  // names it in errors and notices: "x.npy"
+  std::string label = "the input";  // what the user wrote to give it: "--input"
 };
+
+// What a user says of a model's inputs before the model is read.
+struct Given {
+  Sizes sizes = {};
+  std::vector<GivenInput> inputs = {};
+};
+// The sizes, and those that the given tensors have.
+Sizes all_sizes(const Given& given);
 
 struct RunInputs {
   std::vector<Tensor> tensors;      // of all parameters, in order
@@ -29,8 +38,7 @@ struct RunInputs {
 
 // Sizes that are open follow from the given tensors, or are the smallest. What is not given is
 // random, of this seed. Reals are rounded to a narrower type of an input. The face is told of each.
-Result<RunInputs> resolve_inputs(const Graph& signature, const Sizes& sizes,
-                                 std::vector<GivenInput> given, int64_t seed, Engine engine,
+Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face = {});
 
 // A .pb of ONNX, otherwise a .npy.

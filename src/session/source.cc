@@ -26,11 +26,21 @@ bool is_onnx_file(const fs::path& path) {
          begins_like_onnx(std::string_view(&first, 1));
 }
 
-Result<Source> load_unverified(const std::string& name, const Sizes& sizes) {
+OnnxImport onnx_import(const Given& given, const SourceOptions& options) {
+  OnnxImport import = onnx_sizes(options.binds_inputs ? all_sizes(given) : given.sizes);
+  import.notice = options.notice;
+  return import;
+}
+
+Result<Source> load_unverified(const std::string& name, Given given, const SourceOptions& options) {
   std::string_view spec = name;
-  if (consume_prefix(spec, "zoo:")) return Source{model_of(HONE_TRY(build_zoo_spec(spec))), sizes};
-  if (is_onnx_file(name)) return Source{HONE_TRY(load_onnx(name, onnx_sizes(sizes)))};
-  return Source{HONE_TRY(load_model(name)), sizes};
+  if (consume_prefix(spec, "zoo:")) {
+    Model model = model_of(HONE_TRY(build_zoo_spec(spec)));
+    return Source{std::move(model), std::move(given)};
+  }
+  if (!is_onnx_file(name)) return Source{HONE_TRY(load_model(name)), std::move(given)};
+  Model model = HONE_TRY(load_onnx(name, onnx_import(given, options)));
+  return Source{std::move(model), {.inputs = std::move(given.inputs)}};
 }
 
 Result<Source> verified(Source source, std::string_view name) {
@@ -48,16 +58,19 @@ bool is_large(const Graph& graph) {
 
 }  // namespace
 
-Result<Source> load_source(const std::string& name, const Sizes& sizes) {
-  return verified(HONE_TRY(load_unverified(name, sizes)), name);
+Result<Source> load_source(const std::string& name, Given given, const SourceOptions& options) {
+  return verified(HONE_TRY(load_unverified(name, std::move(given), options)), name);
 }
 
-Result<Source> parse_source(std::string_view bytes, std::string_view where, const Sizes& sizes) {
-  if (!begins_like_onnx(bytes))
-    return verified({HONE_TRY(parse_model(bytes, {.file = std::string(where)})), sizes}, where);
-  return verified({HONE_TRY(
-                      parse_onnx(std::as_bytes(std::span(bytes)), where, ".", onnx_sizes(sizes)))},
-                  where);
+Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
+                            const SourceOptions& options) {
+  if (!begins_like_onnx(bytes)) {
+    Model model = HONE_TRY(parse_model(bytes, {.file = std::string(where)}));
+    return verified({std::move(model), std::move(given)}, where);
+  }
+  Model model = HONE_TRY(
+      parse_onnx(std::as_bytes(std::span(bytes)), where, ".", onnx_import(given, options)));
+  return verified({std::move(model), {.inputs = std::move(given.inputs)}}, where);
 }
 
 bool is_onnx_path(const fs::path& path) { return path.extension() == ".onnx"; }
@@ -73,19 +86,21 @@ bool has_large_constants(const Model& model) {
 
 Result<std::string> text_alone(const Model& model) {
   const bool large = has_large_constants(model);
-  if (const Graph* graph = single_graph(model)) return print(*graph, {.elide = large});
+  if (const Graph* graph = plain_graph(model)) return print(*graph, {.elide = large});
   return print(model, {.elide = large});
 }
 
 Graph signature_of(const Model& model) {
-  if (const Graph* graph = single_graph(model)) return *graph;
-  Graph signature(model.name);
-  for (const ModelValue& input : model.inputs) signature.add_parameter(input.type, input.name);
+  const Graph* graph = single_graph(model);
+  Graph signature = graph != nullptr ? *graph : Graph(model.name);
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    if (graph == nullptr) signature.add_parameter(model.inputs[i].type);
+    signature.set_name(signature.inputs()[i], model.inputs[i].name);
+  }
   return signature;
 }
 
 std::vector<std::string> output_names(const Model& model) {
-  if (const Graph* graph = single_graph(model)) return output_names(*graph);
   std::vector<std::string> names;
   for (const ModelValue& output : model.outputs) names.push_back(output.name);
   return names;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 #include "io/onnx/onnx.h"
 #include "ir/graph.h"
 #include "ir/model.h"
-#include "session/sizes.h"
+#include "session/inputs.h"
 
 // Models as a user names them.
 
@@ -18,14 +19,23 @@ namespace hone {
 
 struct Source {
   Model model;
-  Sizes open = {};  // those that are to be bound; the others were when the model was read
+  Given open = {};  // with the sizes that are to be bound; the others were when the model was read
+};
+
+struct SourceOptions {
+  // Whether the tensors that are given decide open sizes of an ONNX file before it is read. If not,
+  // the model keeps them, as a plan for open sizes wants it.
+  bool binds_inputs = true;
+  // Gets a line for each thing that was read otherwise than the file says.
+  std::function<void(std::string_view)> notice = {};
 };
 
 // A graph file, an ONNX file, or "zoo:NAME,OPTION=VALUE". It is verified.
-Result<Source> load_source(const std::string& name, const Sizes& sizes = {});
+Result<Source> load_source(const std::string& name, Given given = {},
+                           const SourceOptions& options = {});
 // The bytes of a graph file or of an ONNX file. `where` names them in errors.
-Result<Source> parse_source(std::string_view bytes, std::string_view where,
-                            const Sizes& sizes = {});
+Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given = {},
+                            const SourceOptions& options = {});
 
 bool is_onnx_path(const std::filesystem::path& path);
 // Writes the model, and its large constants next to it: as ONNX if the path ends in .onnx. Returns

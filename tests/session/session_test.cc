@@ -38,9 +38,9 @@ TEST(Source, ReadsAZooModelAnOnnxFileAndBytes) {
   const std::filesystem::path file =
       std::filesystem::path(testing::TempDir()) / "hone_session_test.onnx";
   ASSERT_EQ(save_source(zoo.model, file).value(), std::vector{file});
-  const Source onnx = load_source(file.string(), {.dims = {{"N", 3}}}).value();
+  const Source onnx = load_source(file.string(), {.sizes = {.dims = {{"N", 3}}}}).value();
   EXPECT_EQ(onnx.model.inputs[0].type.dim(0), Dim(3));
-  EXPECT_TRUE(onnx.open.dims.empty());
+  EXPECT_TRUE(onnx.open.sizes.dims.empty());
   const std::string bytes = read_file(file, 1 << 24).value();
   EXPECT_EQ(parse_source(bytes, "bytes").value().model.inputs.size(), 1U);
   EXPECT_EQ(text_model(kDouble).name, "double");
@@ -93,20 +93,19 @@ TEST(Inputs, AreGivenOrRandom) {
       "graph @g(%x: f16[N], %y: f32[2]) -> f32[2] where N in 1..8 { %z = add %y, %y return %z }"));
   Listener listener;
   std::vector<GivenInput> given = {
-      {input_index(graph, "x").value(),
-       Tensor::from_reals(Type::get(DType::f32, {3}), std::vector<double>{1, 2, 3})}};
+      {"x", Tensor::from_reals(Type::get(DType::f32, {3}), std::vector<double>{1, 2, 3})}};
   const RunInputs inputs =
-      resolve_inputs(graph, {}, given, 7, Engine::native, listener.face).value();
+      resolve_inputs(graph, {.inputs = given}, 7, Engine::native, listener.face).value();
   EXPECT_EQ(inputs.bindings, (Bindings{{"N", 3}}));
   EXPECT_TRUE(inputs.chosen.empty());
   EXPECT_EQ(inputs.tensors[0].dtype(), DType::f16);
   EXPECT_THAT(listener.lines, ElementsAre("the tensor: rounded to f16", "random input y, seed 7"));
 
   given.push_back(given[0]);
-  EXPECT_THAT(resolve_inputs(graph, {}, given, 0, Engine::native).error().what(),
+  EXPECT_THAT(resolve_inputs(graph, {.inputs = given}, 0, Engine::native).error().what(),
               HasSubstr("'x' is given twice"));
-  given = {{0, Tensor::from_integers(Type::get(DType::i32, {3}), std::vector<int64_t>{1, 2, 3})}};
-  EXPECT_THAT(resolve_inputs(graph, {}, given, 0, Engine::native).error().what(),
+  given = {{"x", Tensor::from_integers(Type::get(DType::i32, {3}), std::vector<int64_t>{1, 2, 3})}};
+  EXPECT_THAT(resolve_inputs(graph, {.inputs = given}, 0, Engine::native).error().what(),
               HasSubstr("holds f16, the tensor holds i32"));
   EXPECT_THAT(input_index(graph, "w").error().to_string(), HasSubstr("it has x, y"));
 }
@@ -121,7 +120,7 @@ TEST(Session, RunsNativelyAsTheReferenceDoes) {
   const Source source = load_source("zoo:mlp,size=tiny,symbolic-batch").value();
   const Graph signature = signature_of(source.model);
   const RunInputs inputs =
-      resolve_inputs(signature, {.dims = {{"N", 2}}}, {}, 1, Engine::reference).value();
+      resolve_inputs(signature, {.sizes = {.dims = {{"N", 2}}}}, 1, Engine::reference).value();
   NativeOptions options = host_options();
   ASSERT_TRUE(set_threads(options, 1).ok());
   NativeModel native = NativeModel::make(source.model, inputs, options).value();
@@ -157,7 +156,7 @@ model @grow(%start: f32[]) -> (%end: f32[], %history: f32[H]) where H in 0..1000
 TEST(Session, RunsModelsOfSeveralSegments) {
   const Model model = text_model(kLoop);
   ASSERT_EQ(single_graph(model), nullptr);
-  const RunInputs inputs = resolve_inputs(signature_of(model), {}, {}, 0, Engine::native).value();
+  const RunInputs inputs = resolve_inputs(signature_of(model), {}, 0, Engine::native).value();
   const std::vector<Tensor> got = run_native(model, inputs, host_options()).value();
   const std::vector<Tensor> want = evaluate_on(model, inputs, {}).value();
   ASSERT_EQ(got.size(), want.size());
@@ -166,7 +165,7 @@ TEST(Session, RunsModelsOfSeveralSegments) {
 
 TEST(Session, StopsWhenItIsCancelled) {
   const Model model = text_model(kDouble);
-  const RunInputs inputs = resolve_inputs(signature_of(model), {}, {}, 0, Engine::native).value();
+  const RunInputs inputs = resolve_inputs(signature_of(model), {}, 0, Engine::native).value();
   CancelToken cancel;
   cancel.cancel();
   const Face face = {.cancel = &cancel};
@@ -183,10 +182,10 @@ TEST(Session, RefusesAPlanOfOtherSizesInTheWordsOfTheFace) {
   const Face face = {.labels = {.size = "sizes", .compile = "hone.compile"}};
   const Graph signature = signature_of(model);
   const RunInputs two =
-      resolve_inputs(signature, {.dims = {{"N", 2}}}, {}, 0, Engine::native).value();
+      resolve_inputs(signature, {.sizes = {.dims = {{"N", 2}}}}, 0, Engine::native).value();
   EXPECT_TRUE(run_native(model, two, options, face).ok());
   const RunInputs three =
-      resolve_inputs(signature, {.dims = {{"N", 3}}}, {}, 0, Engine::native).value();
+      resolve_inputs(signature, {.sizes = {.dims = {{"N", 3}}}}, 0, Engine::native).value();
   EXPECT_THAT(run_native(model, three, options, face).error().to_string(),
               HasSubstr("it may be for other sizes; hone.compile with sizes N=3 makes one"));
   EXPECT_THAT(set_threads(options, 1000000).error().what(), HasSubstr("the target's cores"));
