@@ -28,12 +28,8 @@ Result<WeightTable> load_weights(const std::filesystem::path& folder, std::strin
 
 // A model that is nothing but a graph is written as one.
 Result<std::string> text_of(const Model& model, const PrintOptions& options) {
-  if (const Graph* graph = single_graph(model)) {
-    Model plain = model_of(*graph);
-    if (plain.name == model.name && plain.inputs == model.inputs && plain.outputs == model.outputs)
-      return print(*graph, options);
-  }
-  return print(model, options);
+  const Graph* graph = plain_graph(model);
+  return graph != nullptr ? print(*graph, options) : print(model, options);
 }
 
 }  // namespace

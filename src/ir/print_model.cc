@@ -144,6 +144,15 @@ class ModelPrinter {
 
 }  // namespace
 
+const Graph* plain_graph(const Model& model) {
+  const Graph* graph = single_graph(model);
+  if (graph == nullptr) return nullptr;
+  const Model plain = model_of(*graph);
+  const bool is_same =
+      plain.name == model.name && plain.inputs == model.inputs && plain.outputs == model.outputs;
+  return is_same ? graph : nullptr;
+}
+
 Result<std::string> print(const Model& model, const PrintOptions& options) {
   if (const DeferredSegment* deferred = first_deferred(model)) {
     return unsupported("segment '{}' is typed when its input sizes are known",

@@ -55,18 +55,22 @@ nlohmann::ordered_json types_json(const std::vector<NamedType>& rows) {
   return list;
 }
 
+nlohmann::ordered_json symbols_json(const std::vector<Symbol>& symbols) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Symbol& symbol : symbols)
+    list.push_back({{"name", symbol.name()},
+                    {"min", symbol.min()},
+                    {"max", symbol.max()},
+                    {"multiple_of", symbol.multiple_of()}});
+  return list;
+}
+
 nlohmann::ordered_json summary_object(const GraphSummary& summary) {
   nlohmann::ordered_json object;
   object["name"] = summary.name;
   object["inputs"] = types_json(summary.inputs);
   object["outputs"] = types_json(summary.outputs);
-  object["symbols"] = nlohmann::ordered_json::array();
-  for (const Symbol& symbol : summary.symbols) {
-    object["symbols"].push_back({{"name", symbol.name()},
-                                 {"min", symbol.min()},
-                                 {"max", symbol.max()},
-                                 {"multiple_of", symbol.multiple_of()}});
-  }
+  object["symbols"] = symbols_json(summary.symbols);
   object["donations"] = nlohmann::ordered_json::array();
   for (Donation donation : summary.donations)
     object["donations"].push_back({{"input", summary.inputs[donation.input].name},
@@ -165,6 +169,30 @@ Result<nlohmann::ordered_json> segments_json(std::span<const Segment> segments) 
   return list;
 }
 
+// Symbols of the inputs.
+std::vector<Symbol> symbols_of(const Model& model) {
+  std::vector<Symbol> symbols;
+  for (const ModelValue& input : model.inputs)
+    for (Dim dim : input.type.dims())
+      for (Symbol symbol : dim.symbols())
+        if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
+  return symbols;
+}
+
+// Their ranges, and those that branches need, where these are smaller.
+std::string symbols_text(const Model& model) {
+  TextTable table("ll");
+  const std::vector<Symbol> symbols = symbols_of(model);
+  for (const Symbol& symbol : symbols) table.add_row({"symbol", symbol_text(symbol)});
+  for (const Graph* graph : graphs_of(model))
+    for (const Symbol& symbol : graph->symbols())
+      if (std::ranges::find(symbols, symbol.name(), &Symbol::name) != symbols.end() &&
+          std::ranges::find(symbols, symbol) == symbols.end())
+        table.add_row(
+            {"", fmt::format("{} where {} runs", symbol_text(symbol), escape(graph->name()))});
+  return symbols.empty() ? "" : table.to_string() + "\n";
+}
+
 }  // namespace
 
 std::string summary_text(const GraphSummary& summary) {
@@ -204,8 +232,8 @@ Result<std::string> model_text(const Model& model) {
   add_types(ends, "outputs", named_types(model.outputs));
   TextTable outline("lrrl", {"segment", "nodes", "parameters", "results"});
   HONE_TRY(add_segments(outline, model.segments, ""));
-  return fmt::format("model {}\n\n{}\n{}", escape(model.name), ends.to_string(),
-                     outline.to_string());
+  return fmt::format("model {}\n\n{}\n{}{}", escape(model.name), ends.to_string(),
+                     symbols_text(model), outline.to_string());
 }
 
 Result<std::string> model_json(const Model& model) {
@@ -213,6 +241,7 @@ Result<std::string> model_json(const Model& model) {
   object["name"] = model.name;
   object["inputs"] = types_json(named_types(model.inputs));
   object["outputs"] = types_json(named_types(model.outputs));
+  object["symbols"] = symbols_json(symbols_of(model));
   object["segments"] = HONE_TRY(segments_json(model.segments));
   return dumped(object);
 }

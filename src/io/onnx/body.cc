@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/onnx/deferred.h"
+#include "io/onnx/narrow.h"
 #include "io/onnx/signature.h"
 
 namespace hone::onnx_io {
@@ -14,9 +16,8 @@ std::string body_name(const onnx::GraphProto& graph) {
 }
 
 bool means_something_in(const Flow& flow, Dim dim) {
-  for (Symbol symbol : dim.symbols())
-    if (flow.binder(symbol.name()) == nullptr) return false;
-  return true;
+  const std::vector<Symbol> symbols = dim.symbols();
+  return std::ranges::all_of(symbols, [&](Symbol symbol) { return flow.means(symbol); });
 }
 
 // Both must be tensors of one element type and rank.
@@ -28,8 +29,8 @@ void require_same_form(Node& n, Type a, Type b, std::string_view what) {
 
 }  // namespace
 
-std::optional<Region> import_region(Node& n, const onnx::GraphProto& graph,
-                                    const std::vector<Type>& parameters) {
+Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
+                             const std::vector<Type>& parameters) {
   if (static_cast<size_t>(graph.input_size()) != parameters.size())
     n.bad("the subgraph has {} inputs, {} are given", graph.input_size(), parameters.size());
   Region region;
@@ -44,8 +45,12 @@ std::optional<Region> import_region(Node& n, const onnx::GraphProto& graph,
   }
   try {
     import_graph(*region.frame, *region.flow, graph);
-  } catch (const NotARegion&) {
-    return {};
+  } catch (NotARegion& what) {
+    return std::move(what.why);
+  } catch (Failure& failure) {
+    // Limits hold for segments, too.
+    if (failure.error.code() == ErrorCode::limit) throw;
+    return std::move(failure.error);
   }
   for (const onnx::ValueInfoProto& info : graph.output())
     region.results.push_back(region.flow->value_of(*region.frame->find(info.name())));
@@ -71,7 +76,7 @@ Result<GraphRef> finish(Region& region, const std::vector<Slot*>& captures) {
   for (Slot* slot : captures) {
     auto at = std::find(own.begin(), own.end(), slot);
     // One that only the other branch reads has the same type in any graph.
-    Type type = slot->type;
+    Type type = region.flow->seen(slot->type);
     if (at == own.end()) {
       whole.parameter("", type);
       continue;
@@ -82,11 +87,12 @@ Result<GraphRef> finish(Region& region, const std::vector<Slot*>& captures) {
   return std::make_shared<const Graph>(HONE_TRY(whole.finish(whole.inlined(*graph, arguments))));
 }
 
-SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
+namespace {
+
+SegmentBody import_into(Flow& flow, Node& n, const onnx::GraphProto& graph,
                         const std::vector<BodyInput>& inputs, size_t first_stacked) {
   if (static_cast<size_t>(graph.input_size()) != inputs.size())
     n.bad("the subgraph has {} inputs, {} are given", graph.input_size(), inputs.size());
-  Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
   Frame frame(n.frame());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const onnx::ValueInfoProto& info = graph.input(static_cast<int>(i));
@@ -106,6 +112,51 @@ SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
     results.push_back(slot);
     made.types.push_back(results.back()->type);
   }
+  made.body = n.take(flow.finish(results));
+  return made;
+}
+
+// Of sizes of which an attempt to import a branch takes numbers.
+constexpr int kMostAttempts = 16;
+
+}  // namespace
+
+SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
+                        const std::vector<BodyInput>& inputs, size_t first_stacked) {
+  Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
+  return import_into(flow, n, graph, inputs, first_stacked);
+}
+
+Branch import_branch(Node& n, const onnx::GraphProto& graph) {
+  Branch branch;
+  Bindings narrowed = n.flow().narrowed();
+  for (int attempt = 0;; ++attempt) {
+    Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
+    flow.narrow(narrowed);
+    flow.may_narrow = attempt < kMostAttempts;
+    try {
+      branch.body = import_into(flow, n, graph, {}, SIZE_MAX);
+      return branch;
+    } catch (NeedRanges& need) {
+      narrow_further(narrowed, need.sizes);
+      narrow_further(branch.sizes, need.sizes);
+    } catch (Failure& failure) {
+      if (failure.error.code() == ErrorCode::limit) throw;
+      branch.error = std::move(failure.error);
+      return branch;
+    }
+  }
+}
+
+SegmentBody untyped_branch(Node& n, const onnx::GraphProto& graph, const std::vector<Type>& types) {
+  Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
+  Frame frame(n.frame());
+  import_initializers(frame, flow, graph);
+  SegmentBody made = {
+      {}, defer_all(frame, flow, graph, types, fmt::format("branch '{}'", body_name(graph)))};
+  std::vector<Slot*> results;
+  for (const onnx::ValueInfoProto& info : graph.output())
+    results.push_back(frame.find(info.name()));
   made.body = n.take(flow.finish(results));
   return made;
 }

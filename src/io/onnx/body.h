@@ -22,9 +22,10 @@ struct Region {
   std::vector<Value> results;
 };
 
-// With parameters of the given types for the subgraph's inputs; null if a region cannot hold it.
-std::optional<Region> import_region(Node& n, const onnx::GraphProto& graph,
-                                    const std::vector<Type>& parameters);
+// With parameters of the given types for the subgraph's inputs; an error if a region cannot hold
+// it. Segments may be able to.
+Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
+                             const std::vector<Type>& parameters);
 // The captured values of both, each once.
 std::vector<Slot*> joined(const std::vector<Slot*>& a, const std::vector<Slot*>& b);
 // The graph, whose parameters are those of the region and then all of `captures`.
@@ -45,6 +46,17 @@ struct SegmentBody {
 // Results from `first_stacked` on get an axis of size 1 in front: pieces of what a loop stacks.
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
                         const std::vector<BodyInput>& inputs, size_t first_stacked = SIZE_MAX);
+
+// One of an If, both of which have to be imported although a run takes one.
+struct Branch {
+  SegmentBody body;
+  Bindings sizes;              // the ranges of open sizes in it that it needs
+  std::optional<Error> error;  // why it cannot be typed, and there is no body
+};
+Branch import_branch(Node& n, const onnx::GraphProto& graph);
+// In place of a branch that cannot be typed: it is imported when a run takes it, and fails then
+// unless sizes help. Its results must turn out to have these element types and ranks.
+SegmentBody untyped_branch(Node& n, const onnx::GraphProto& graph, const std::vector<Type>& types);
 
 // What both types are, with a fresh symbol for each dim that differs or means nothing outside.
 Type common_type(Node& n, const std::vector<Type>& types, std::string_view what);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "io/onnx/functions.h"
+#include "io/onnx/narrow.h"
 #include "ir/model_flow.h"
 
 namespace hone::onnx_io {
@@ -19,7 +21,8 @@ struct Live {
 
 // Sizes to try, to see whether any would do: not 1, which broadcasts. Each goes with another likely
 // value of the learned elements.
-constexpr int64_t kSamples[] = {4, 7, 32, 4, 7, 2, 3};
+constexpr int64_t kSamples[] = {4,  7,   32,   4,    7,  2,   3,   1,     5, 6,
+                                64, 256, 1024, 4096, 80, 480, 224, 16000, 12};
 
 class Rest : public FileRest {
  public:
@@ -28,21 +31,27 @@ class Rest : public FileRest {
     std::vector<Type> types;  // of its results
   };
 
-  Rest(Frame& frame, const onnx::GraphProto& graph, int first)
-      : source_(frame.source()), opsets_(frame.opsets()), graph_(graph), first_(first) {}
+  // The nodes from `first` on, and those before that compute sizes.
+  Rest(Frame& frame, const onnx::GraphProto& graph, int first, std::vector<int> sizes,
+       std::string what)
+      : source_(frame.source()),
+        opsets_(frame.opsets()),
+        graph_(graph),
+        first_(first),
+        size_nodes_(sizes.size()),
+        indices_(std::move(sizes)),
+        what_(std::move(what)) {
+    for (int i = first; i < graph.node_size(); ++i) indices_.push_back(i);
+  }
 
   Result<Body> specialize(std::span<const Type> inputs) const override {
     Made made = HONE_TRY(make(inputs, {}, {}));
     return std::move(made.body);
   }
-  std::string describe() const override {
-    const onnx::NodeProto& node = graph_.node(first_);
-    std::string name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
-    return fmt::format("node '{}' ({})", name, node.op_type());
-  }
+  std::string describe() const override { return what_; }
 
   Nodes nodes() const override {
-    Nodes nodes = {source_, opsets_, graph_, first_, {}, wanted_, {}};
+    Nodes nodes = {source_, opsets_, graph_, indices_, {}, wanted_, {}};
     for (const Live& live : live_) {
       if (live.constant)
         nodes.constants.emplace_back(live.name, live.constant);
@@ -87,8 +96,8 @@ class Rest : public FileRest {
       for (Dim dim : live.type.dims()) {
         for (Symbol symbol : dim.symbols()) {
           Ints likely = flow.likely_values(symbol);
-          int64_t size = likely.empty() ? std::clamp(kSamples[guess], symbol.min(), symbol.max())
-                                        : likely[guess % likely.size()];
+          int64_t size =
+              likely.empty() ? value_near(symbol, kSamples[guess]) : likely[guess % likely.size()];
           bindings.emplace(symbol.name(), size);
         }
       }
@@ -119,6 +128,7 @@ class Rest : public FileRest {
       ++next;
       if (!live.name.empty()) frame.define(live.name, slot);
     }
+    for (size_t i = 0; i < size_nodes_; ++i) import_node(frame, flow, graph_.node(indices_[i]));
     import_nodes(frame, flow, graph_, first_, /*is_rest=*/true);
     std::vector<Slot*> slots;
     Made made;
@@ -149,24 +159,93 @@ class Rest : public FileRest {
   Flow::Names names_;
   const onnx::GraphProto& graph_;
   int first_;
+  size_t size_nodes_;  // so many of the indices come before `first_`
+  std::vector<int> indices_;
+  std::string what_;
   std::vector<Live> live_;
   std::vector<std::string> inputs_, wanted_, results_;
 };
 
+void collect_names(const onnx::NodeProto& node, std::set<std::string>& names);
+
 void collect_names(const onnx::GraphProto& graph, int first, std::set<std::string>& names) {
-  for (int i = first; i < graph.node_size(); ++i) {
-    const onnx::NodeProto& node = graph.node(i);
-    names.insert(node.input().begin(), node.input().end());
-    for (const onnx::AttributeProto& attribute : node.attribute())
-      if (attribute.has_g()) collect_names(attribute.g(), 0, names);
-  }
+  for (int i = first; i < graph.node_size(); ++i) collect_names(graph.node(i), names);
   for (const onnx::ValueInfoProto& info : graph.output()) names.insert(info.name());
 }
 
+void collect_names(const onnx::NodeProto& node, std::set<std::string>& names) {
+  names.insert(node.input().begin(), node.input().end());
+  for (const onnx::AttributeProto& attribute : node.attribute())
+    if (attribute.has_g()) collect_names(attribute.g(), 0, names);
+}
+
+// ---- What computes sizes -----------------------------------------------------------------------
+
+constexpr int64_t kMostSizeElements = 64;
+
+// Small, and all of it there.
+bool is_small(Frame& frame, const onnx::NodeProto& node) {
+  return std::ranges::all_of(node.output(), [&](const std::string& name) {
+    const Slot* slot = name.empty() ? nullptr : frame.find_or_null(name);
+    if (slot == nullptr) return name.empty();
+    return slot->type.is_static() && slot->type.static_elements() <= kMostSizeElements;
+  });
+}
+
+bool is_constant(Frame& frame, const std::string& name) {
+  Slot* slot = frame.find_or_null(name);
+  return slot != nullptr && (slot->flow == nullptr || slot->flow->constant_of(*slot));
+}
+
+// Nodes before `first` that compute small values from sizes alone, and whose results nodes from
+// there on read: they are numbers once the sizes are.
+std::vector<int> size_nodes(Frame& frame, const onnx::GraphProto& graph, int first) {
+  std::set<std::string> of_sizes;
+  std::vector<int> found;
+  for (int i = 0; i < first; ++i) {
+    const onnx::NodeProto& node = graph.node(i);
+    const bool is_plain = canonical_domain(node.domain()).empty() &&
+                          std::ranges::none_of(node.attribute(), &onnx::AttributeProto::has_g);
+    if (!is_plain || node.input().empty() || !is_small(frame, node)) continue;
+    const bool measures = node.op_type() == "Shape" || node.op_type() == "Size";
+    bool reads_sizes = false, reads_others = false;
+    for (const std::string& name : node.input()) {
+      reads_sizes |= of_sizes.contains(name);
+      reads_others |= !name.empty() && !of_sizes.contains(name) && !is_constant(frame, name);
+    }
+    if (!measures && (!reads_sizes || reads_others)) continue;
+    of_sizes.insert(node.output().begin(), node.output().end());
+    found.push_back(i);
+  }
+  std::set<std::string> read;
+  collect_names(graph, first, read);
+  std::vector<int> needed;
+  for (size_t at = found.size(); at-- > 0;) {
+    const onnx::NodeProto& node = graph.node(found[at]);
+    if (std::ranges::none_of(node.output(), [&](const auto& name) { return read.contains(name); }))
+      continue;
+    read.insert(node.input().begin(), node.input().end());
+    needed.push_back(found[at]);
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
+// What the nodes of the indices and the outputs read and do not compute.
+std::set<std::string> names_wanted(const onnx::GraphProto& graph, const std::vector<int>& before,
+                                   int first) {
+  std::set<std::string> names;
+  collect_names(graph, first, names);
+  for (int i : before) collect_names(graph.node(i), names);
+  for (int i : before)
+    for (const std::string& name : graph.node(i).output()) names.erase(name);
+  return names;
+}
+
+// ---- What the rest reads -----------------------------------------------------------------------
+
 // Finds the values that the rest of the model reads.
-void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProto& graph,
-                     int first) {
-  const std::set<std::string> used = names_read(graph, first);
+void add_live_values(Rest& rest, Frame& frame, Flow& flow, const std::set<std::string>& used) {
   std::set<std::string> bound;  // symbols that an input's type gives
   std::vector<Symbol> wanted;
   for (const std::string& name : used) {
@@ -177,8 +256,13 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
       rest.add_constant(name, slot.constant);
       continue;
     }
-    std::optional<Dims> contents = slot.flow->known(slot);
-    for (Dim dim : slot.type.dims())
+    if (std::optional<Tensor> constant = slot.flow->constant_of(slot)) {
+      rest.add_constant(name, std::move(*constant));
+      continue;
+    }
+    const Type type = flow.seen(slot.type);
+    std::optional<Dims> contents = flow.seen(slot.flow->known(slot));
+    for (Dim dim : type.dims())
       for (Symbol symbol : dim.symbols())
         if (dim == Dim(symbol))
           bound.insert(symbol.name());
@@ -188,15 +272,24 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const onnx::GraphProt
       if (*dims)
         for (Dim dim : **dims)
           for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
-    rest.add_input(name, slot.flow->export_name(slot), slot.type, std::move(contents),
-                   slot.learned);
+    rest.add_input(name, slot.flow->export_name(slot), type, std::move(contents), slot.learned);
   }
   for (Symbol symbol : wanted) {
     if (!bound.insert(symbol.name()).second) continue;
     Slot* binder = flow.binder(symbol.name());
     HONE_CHECK(binder != nullptr, "nothing binds symbol {}", symbol.name());
-    rest.add_input("", binder->flow->export_name(*binder), binder->type);
+    rest.add_input("", binder->flow->export_name(*binder), flow.seen(binder->type));
   }
+}
+
+// The rest from a node on, and all that it reads.
+std::shared_ptr<Rest> rest_of(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first,
+                              std::string what) {
+  std::vector<int> before = size_nodes(frame, graph, first);
+  const std::set<std::string> used = names_wanted(graph, before, first);
+  auto rest = std::make_shared<Rest>(frame, graph, first, std::move(before), std::move(what));
+  add_live_values(*rest, frame, flow, used);
+  return rest;
 }
 
 Type open_type(Flow& flow, const std::string& name, DType dtype, int rank) {
@@ -250,16 +343,19 @@ Type result_type(Flow& flow, const onnx::ValueInfoProto& info, std::optional<Typ
 
 }  // namespace
 
-std::set<std::string> names_read(const onnx::GraphProto& graph, int first) {
+std::set<std::string> names_read(const onnx::GraphProto& graph) {
   std::set<std::string> names;
-  collect_names(graph, first, names);
+  collect_names(graph, 0, names);
   return names;
 }
 
 void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int first, Failure why) {
   flow.builder().forgive();
-  auto rest = std::make_shared<Rest>(frame, graph, first);
-  add_live_values(*rest, frame, flow, graph, first);
+  const onnx::NodeProto& node = graph.node(first);
+  const std::string name =
+      node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+  const std::shared_ptr<Rest> rest =
+      rest_of(frame, flow, graph, first, fmt::format("node '{}' ({})", name, node.op_type()));
   std::vector<const onnx::ValueInfoProto*> outputs;
   std::vector<std::optional<Type>> types;
   for (const onnx::ValueInfoProto& info : graph.output()) {
@@ -286,6 +382,24 @@ void defer_rest(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int fir
   flow.append(Segment{DeferredSegment{rest, rest->inputs(), rest->results()}});
   for (size_t i = 0; i < outputs.size(); ++i)
     frame.define(outputs[i]->name(), flow.external(rest->results()[i], *types[i]));
+}
+
+std::vector<Type> defer_all(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
+                            const std::vector<Type>& types, std::string what) {
+  const std::shared_ptr<Rest> rest = rest_of(frame, flow, graph, 0, std::move(what));
+  for (const onnx::ValueInfoProto& info : graph.output())
+    rest->add_result(info.name(), flow.fresh_name(info.name()));
+  rest->avoid(flow.names());
+  flow.append(Segment{DeferredSegment{rest, rest->inputs(), rest->results()}});
+  std::vector<Type> open;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string& name = graph.output(static_cast<int>(i)).name();
+    const bool is_open = flow.has_symbols() || !types[i].is_static();
+    open.push_back(is_open ? open_type(flow, name, types[i].dtype(), types[i].rank()) : types[i]);
+    if (frame.find_or_null(name) == nullptr)
+      frame.define(name, flow.external(rest->results()[i], open[i]));
+  }
+  return open;
 }
 
 }  // namespace hone::onnx_io

@@ -17,7 +17,10 @@ constexpr int64_t kMaxCopiedConstant = 4096;
 Flow::Flow(Flow* outside, Kind kind, std::string name)
     : outside_(outside), kind_(kind), name_(std::move(name)) {
   names_ = outside != nullptr ? outside->names_ : std::make_shared<Names>();
-  if (outside != nullptr) guess = outside->guess;
+  if (outside != nullptr) {
+    guess = outside->guess;
+    narrowed_ = outside->narrowed_;
+  }
   start_part();
 }
 
@@ -73,6 +76,34 @@ Slot* Flow::binder(std::string_view symbol) const {
   return nullptr;
 }
 
+std::optional<Symbol> Flow::symbol(std::string_view name) const {
+  const Slot* slot = binder(name);
+  if (slot == nullptr) return {};
+  for (Dim dim : seen(slot->type).dims())
+    if (const std::optional<LinearDim> linear = as_linear(dim);
+        linear && linear->symbol.name() == name)
+      return linear->symbol;
+  return {};
+}
+
+bool Flow::means(Symbol symbol) const { return this->symbol(symbol.name()) == symbol; }
+
+void Flow::add_open_sizes(Dim dim) {
+  for (Symbol symbol : dim.symbols()) names_->open_sizes.insert(symbol.name());
+}
+
+Type Flow::seen(Type type) const {
+  Result<Type> narrowed = type.bind(narrowed_);
+  if (!narrowed.ok()) throw Failure{std::move(narrowed).error()};
+  return *narrowed;
+}
+
+std::optional<Dims> Flow::seen(std::optional<Dims> contents) const {
+  if (contents)
+    for (Dim& element : *contents) element = seen(element);
+  return contents;
+}
+
 // ---- Slots -------------------------------------------------------------------------------------
 
 Slot* Flow::parameter(std::string name, Type type) {
@@ -116,6 +147,16 @@ Slot* Flow::define(std::string name, Value value) {
   return &slot;
 }
 
+void Flow::name_result(const Slot& slot) {
+  if (slot.flow != this || slot.segment == SIZE_MAX) return;
+  Part& part = parts_[slot.segment];
+  Value value = slot.value;
+  const Graph& graph = part.builder->graph();
+  const bool is_input = graph.opcode(graph.producer(value.id())) == Opcode::parameter;
+  if (is_input || !part.results.insert(value.id().index).second) return;
+  if (part.names.insert(slot.name).second) value.named(slot.name);
+}
+
 Slot* Flow::define_cut(std::string name, Value value, int axis, Value count, Symbol size) {
   Part& part = parts_.back();
   Dims dims = value.dims();
@@ -150,7 +191,7 @@ Value Flow::import_value(Slot& slot) {
   if (slot.flow == nullptr) return local_constant(slot.constant, slot.name);
   std::optional<Tensor> constant = slot.flow->constant_of(slot);
   if (constant) return local_constant(*constant, slot.name);
-  std::optional<Dims> contents = slot.flow->known(slot);
+  std::optional<Dims> contents = seen(slot.flow->known(slot));
   Value value;
   if (kind_ == Kind::region) {
     Value outer = outside_->value_of(slot);
@@ -163,7 +204,7 @@ Value Flow::import_value(Slot& slot) {
   } else {
     std::string name = slot.flow->export_name(slot);
     bool is_free = parts_.back().names.insert(name).second;
-    value = builder().parameter(is_free ? name : "", slot.type);
+    value = builder().parameter(is_free ? name : "", seen(slot.type));
     parts_.back().inputs.push_back(name);
   }
   if (contents) this->contents().assume(value.id(), *contents);
@@ -332,7 +373,7 @@ Result<Segment> Flow::finish_part(Part& part, bool keeps_inputs) {
     Slot* slot = binder(symbol.name());
     HONE_CHECK(slot != nullptr, "nothing binds symbol {}", symbol.name());
     std::string name = slot->flow->export_name(*slot);
-    graph.add_parameter(slot->type, part.names.insert(name).second ? name : "");
+    graph.add_parameter(seen(slot->type), part.names.insert(name).second ? name : "");
     part.inputs.push_back(name);
   }
   segment.graph = std::make_shared<const Graph>(std::move(graph));

@@ -44,6 +44,7 @@ class Flow {
     std::unordered_set<std::string> symbols;
     std::unordered_map<std::string, int64_t> counts;
     std::unordered_map<std::string, bool> learned;  // symbols of learn(): whether of a real number
+    std::unordered_set<std::string> open_sizes;     // symbols of the model's inputs
   };
 
   Flow(Flow* outside, Kind kind, std::string name);
@@ -54,8 +55,18 @@ class Flow {
   Kind kind() const { return kind_; }
   // Which guess at sizes the flow stands for; null if they are real.
   std::optional<size_t> guess = {};
+  // Whether open sizes may lose what a node of the flow does not take: a run of what is imported
+  // again with smaller ranges is sure to reach the node.
+  bool may_narrow = false;
   const Names& names() const { return *names_; }
   bool has_symbols() const;  // of its own or from outside
+  // What stands for open sizes in this flow and those inside, before it has values.
+  void narrow(const Bindings& sizes) { narrowed_ = sizes; }
+  const Bindings& narrowed() const { return narrowed_; }
+  // A type, size or contents of the outside, with the ranges that sizes have in here.
+  Type seen(Type type) const;
+  Dim seen(Dim dim) const { return dim.bind(narrowed_); }
+  std::optional<Dims> seen(std::optional<Dims> contents) const;
   Flow* outside() const { return outside_; }
   Builder& builder() { return *parts_.back().builder; }
   Contents& contents() { return *parts_.back().contents; }
@@ -67,10 +78,15 @@ class Flow {
   Slot* external(std::string name, Type type, std::optional<Dims> contents = {});
   Slot* constant(std::string name, Tensor tensor);
   Slot* define(std::string name, Value value);
+  // The value of a result of the model gets its name, instead of that which it had before nodes
+  // without effect. An input keeps its name, and a value that is several results has the first one.
+  void name_result(const Slot& slot);
   // The slot's value in the segment at hand.
   Value value_of(Slot& slot);
   // What is known of its elements, wherever it lives.
   std::optional<Dims> known(const Slot& slot);
+  // All of a small one of this flow that is computed from constants alone.
+  std::optional<Tensor> constant_of(const Slot& slot);
 
   // Ends the segment: what comes next stands in another.
   void cut();
@@ -94,8 +110,14 @@ class Flow {
   std::string fresh_name(std::string_view wish);
   Symbol fresh_symbol(std::string_view wish, int64_t most);
   void reserve_symbol(Symbol symbol) { names_->symbols.insert(symbol.name()); }
+  // The sizes of an input that are open.
+  void add_open_sizes(Dim dim);
   // The slot in whose type the symbol stands as a dim; null if it means nothing here.
   Slot* binder(std::string_view symbol) const;
+  // The symbol of the name, with the range that it has here.
+  std::optional<Symbol> symbol(std::string_view name) const;
+  // Whether the very symbol, with its range, means something here.
+  bool means(Symbol symbol) const;
 
   // Values of the outside that a region uses, in the order of its parameters.
   const std::vector<Slot*>& captures() const { return captures_; }
@@ -115,6 +137,7 @@ class Flow {
     std::vector<std::string> inputs;  // of the parameters
     std::vector<std::pair<std::string, Value>> outputs;
     std::set<std::string> names;  // of values
+    std::set<uint32_t> results;   // values that have the names of results
     std::vector<Crop> crops;
     std::unordered_map<const Slot*, Value> imported;
     std::optional<Segment> other;
@@ -127,7 +150,6 @@ class Flow {
   void bind_all(Slot& slot);
   Value local_constant(const Tensor& tensor, const std::string& name);
   Value import_value(Slot& slot);
-  std::optional<Tensor> constant_of(const Slot& slot);
   Result<std::vector<Segment>> finish_parts();
   Result<Segment> finish_part(Part& part, bool keeps_inputs);
 
@@ -138,6 +160,7 @@ class Flow {
   std::deque<Part> parts_;
   std::vector<Slot*> captures_;
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
+  Bindings narrowed_;
   std::shared_ptr<Names> names_;
 };
 

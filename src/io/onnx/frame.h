@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,12 @@ struct Source {
   OnnxImport options;
   // Local functions by domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
+  // What the user should hear of, once the file is read; each once, as parts may be read again.
+  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
+
+  void note(std::string text) const {
+    if (std::ranges::find(*notes, text) == notes->end()) notes->push_back(std::move(text));
+  }
 };
 
 // What an import has used of the limits, when a deferred segment is imported within it.

@@ -83,6 +83,7 @@ std::shared_ptr<const Source> make_source(std::shared_ptr<const ModelFile> file,
   const onnx::ModelProto& model = file->model();
   source->file = std::move(file);
   source->options = options;
+  source->options.notice = nullptr;  // whoever it is for may be gone when the rest is imported
   for (const onnx::FunctionProto& function : model.functions()) {
     std::tuple key(canonical_domain(function.domain()), function.name(), overload_of(function));
     if (!source->functions.emplace(key, &function).second)

@@ -6,6 +6,7 @@
 #include "io/onnx/deferred.h"
 #include "io/onnx/functions.h"
 #include "io/onnx/metadata.h"
+#include "io/onnx/narrow.h"
 #include "io/onnx/registry.h"
 #include "io/onnx/signature.h"
 
@@ -104,6 +105,8 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
   const OnnxImport& options = frame.source()->options;
   bool has_own_sizes = options.dims.empty() && options.shapes.empty() && !options.override_shapes;
   std::optional<std::set<std::string>> read;  // collected when it matters
+  std::string first;
+  int others = -1;
   for (const onnx::ValueInfoProto& info : graph.value_info()) {
     if (info.type().tensor_type().elem_type() == onnx::TensorProto::UNDEFINED) continue;
     const Slot* slot = frame.find_or_null(info.name());
@@ -112,16 +115,13 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
     if (!has_own_sizes || !has_other_dims(info, slot->type)) continue;
     if (!read) read = names_read(graph);
     if (!read->contains(info.name())) continue;
-    try {
-      check_declared(info, slot->type);
-    } catch (Failure& failure) {
-      failure.error = std::move(failure.error)
-                          .with_hint(
-                              "state the shape of an input (--shape, --dim) to go by the "
-                              "inputs' sizes alone");
-      throw;
-    }
+    if (++others == 0)
+      first = fmt::format("value '{}' is declared as {}, but is {}", info.name(),
+                          declared_text(info), slot->type.to_string());
   }
+  if (others < 0) return;
+  if (others > 0) first += fmt::format("; {} more values are declared otherwise", others);
+  frame.source()->note(std::move(first));
 }
 
 }  // namespace
@@ -143,6 +143,9 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
       import_node(frame, flow, graph.node(i));
     } catch (Failure& failure) {
       bool is_stuck = is_rest && i == first && flow.names().learned.size() == learned;
+      if (flow.may_narrow && flow.has_symbols())
+        if (std::optional<Bindings> ranges = needed_ranges(frame, flow, graph.node(i)))
+          throw NeedRanges{std::move(*ranges), std::move(failure.error)};
       if (!flow.has_symbols() || frame.is_function() || is_stuck) throw;
       defer_rest(frame, flow, graph, i, std::move(failure));
       return;
@@ -154,9 +157,9 @@ namespace {
 
 std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
                                  std::vector<ModelValue>& inputs,
-                                 const std::vector<Symbol>& symbols) {
+                                 const std::vector<Symbol>& symbols, const Bindings& narrowed) {
   std::set<std::string> given = initialized_names(graph);
-  InputTypes types(flow, frame.source()->options, symbols);
+  InputTypes types(flow, frame.source()->options, symbols, narrowed);
   std::vector<Slot*> slots;
   for (const onnx::ValueInfoProto& info : graph.input())
     if (!given.contains(info.name())) types.learn(info);
@@ -186,19 +189,22 @@ void check_initialized(Frame& frame, const onnx::GraphProto& graph) {
 // The slot under the name that the file gives the output.
 Slot* named_output(Frame& frame, Flow& flow, const onnx::ValueInfoProto& info) {
   Slot* slot = frame.find(info.name());
-  if (slot->flow != nullptr && slot->name == info.name()) return slot;
-  return flow.define(info.name(), flow.value_of(*slot));
+  if (slot->flow == nullptr || slot->name != info.name())
+    slot = flow.define(info.name(), flow.value_of(*slot));
+  flow.name_result(*slot);
+  return slot;
 }
 
-Model import_all(std::shared_ptr<const Source> source) {
+Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed, ImportUse use) {
   const onnx::ModelProto& proto = source->file->model();
   const onnx::GraphProto& graph = proto.graph();
-  Frame frame(source, opsets_of(proto.opset_import(), proto.ir_version()));
+  Frame frame(source, opsets_of(proto.opset_import(), proto.ir_version()), std::move(use));
   Model model;
   model.name = graph.name().empty() ? "main" : graph.name();
   Flow flow(nullptr, Flow::Kind::model, model.name);
+  flow.may_narrow = true;
   const Metadata metadata = read_metadata(proto);
-  import_inputs(frame, flow, graph, model.inputs, metadata.symbols);
+  import_inputs(frame, flow, graph, model.inputs, metadata.symbols, narrowed);
   import_initializers(frame, flow, graph);
   check_initialized(frame, graph);
   import_nodes(frame, flow, graph);
@@ -210,7 +216,10 @@ Model import_all(std::shared_ptr<const Source> source) {
     if (!names.insert(info.name()).second)
       throw Failure{bad_input("output '{}' is given twice", info.name())};
     outputs.push_back(named_output(frame, flow, info));
-    check_declared(info, outputs.back()->type);
+    check_element_type(info, outputs.back()->type);
+    if (has_other_dims(info, outputs.back()->type))
+      frame.source()->note(fmt::format("output '{}' is declared as {}, but is {}", info.name(),
+                                       declared_text(info), outputs.back()->type.to_string()));
   }
   Result<Body> body = flow.finish(outputs);
   if (!body.ok()) throw Failure{std::move(body).error()};
@@ -222,13 +231,40 @@ Model import_all(std::shared_ptr<const Source> source) {
   return model;
 }
 
+// Each pass takes numbers from open sizes. Files that need more passes, or as many nodes in all
+// passes, are odd.
+constexpr int kMostPasses = 64;
+constexpr int64_t kMostPassNodes = 4;  // times the limit of one pass
+
+// With the ranges of open sizes that all its nodes need.
+Model import_narrowed(const std::shared_ptr<const Source>& source) {
+  Bindings narrowed;
+  int64_t nodes = 0;
+  for (int pass = 1;; ++pass) {
+    const ImportUse use;
+    try {
+      return import_all(source, narrowed, use);
+    } catch (NeedRanges& need) {
+      nodes += *use.nodes;
+      if (pass == kMostPasses || nodes > kMostPassNodes * source->options.limits.nodes)
+        throw Failure{std::move(need.why)};
+      narrow_further(narrowed, need.sizes);
+      source->note(fmt::format("{}, since otherwise {} ({})", ranges_text(need.sizes),
+                               need.why.what(), need.why.where()));
+    }
+  }
+}
+
 }  // namespace
 
 Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options) {
   std::string where = file->where();
   try {
-    Model model = import_all(make_source(std::move(file), options));
+    const std::shared_ptr<const Source> source = make_source(std::move(file), options);
+    Model model = import_narrowed(source);
     HONE_TRY(verify(model));
+    for (const std::string& note : *source->notes)
+      if (options.notice) options.notice(fmt::format("{}: {}", where, note));
     return model;
   } catch (Failure& failure) {
     return std::move(failure.error).within(where);

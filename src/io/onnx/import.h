@@ -11,8 +11,10 @@
 
 namespace hone::onnx_io {
 
-// Something in a region needs more than one segment.
-struct NotARegion {};
+// Something in a region needs more than one segment, or cannot be typed in it.
+struct NotARegion {
+  Error why = unsupported("sizes of a subgraph depend on data");
+};
 
 // The initializers and nodes of a graph, whose inputs the frame has.
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph);

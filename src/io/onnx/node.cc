@@ -295,6 +295,8 @@ Ints Node::axes_in(Ints axes, int rank) {
 void Node::check_attributes() const {
   std::unordered_set<std::string_view> names;
   for (const onnx::AttributeProto& attribute : proto_.attribute()) {
+    // A hint for evaluation in place. Ops had it before version 6, and files keep it.
+    if (attribute.name() == "consumed_inputs") continue;
     if (std::find(asked_.begin(), asked_.end(), attribute.name()) == asked_.end())
       throw Failure{hone::unsupported("attribute '{}' is not known", attribute.name())};
     if (!names.insert(attribute.name()).second)

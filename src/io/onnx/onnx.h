@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ struct OnnxImport {
   // for one that stays. Equal names are one symbol.
   std::map<std::string, std::vector<std::string>, std::less<>> symbols = {};
   OnnxLimits limits = {};
+  // Gets a line for each thing that was read otherwise than the file says.
+  std::function<void(std::string_view)> notice = {};
 };
 
 // Verified. Dims without a number are symbols, named as in the file. Weights stay mapped.

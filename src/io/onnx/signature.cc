@@ -72,8 +72,9 @@ Dim InputTypes::named(const std::string& name, int unknown) {
   return at->second;
 }
 
-InputTypes::InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols)
-    : flow_(flow), options_(options), symbols_(symbols) {
+InputTypes::InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols,
+                       const Bindings& narrowed)
+    : flow_(flow), options_(options), symbols_(symbols), narrowed_(narrowed) {
   for (Symbol symbol : symbols) {
     flow_.reserve_symbol(symbol);
     named_.emplace(symbol.name(), bound_or(symbol));
@@ -98,7 +99,11 @@ std::optional<Dim> InputTypes::expression(const std::string& text) {
 // symbol.
 Dim InputTypes::bound_or(Symbol symbol) {
   auto bound = options_.dims.find(symbol.name());
-  if (bound == options_.dims.end()) return symbol;
+  if (bound == options_.dims.end()) {
+    const Dim open = Dim(symbol).bind(narrowed_);
+    flow_.add_open_sizes(open);
+    return open;
+  }
   used_.insert(symbol.name());
   return bound->second;
 }
@@ -229,6 +234,15 @@ void check_element_type(const onnx::ValueInfoProto& info, Type found) {
   if (!info.has_type()) return;
   DType dtype = element_type(info);
   if (dtype != found.dtype()) throw contradiction(info, name(dtype), found);
+}
+
+std::string declared_text(const onnx::ValueInfoProto& info) {
+  std::vector<std::string> dims;
+  for (const auto& dim : info.type().tensor_type().shape().dim())
+    dims.push_back(dim.has_dim_value()       ? fmt::format("{}", dim.dim_value())
+                   : dim.dim_param().empty() ? "?"
+                                             : escape(dim.dim_param()));
+  return fmt::format("{}[{}]", name(element_type(info)), join(dims, ", "));
 }
 
 bool has_other_dims(const onnx::ValueInfoProto& info, Type found) {

@@ -19,8 +19,10 @@ std::set<std::string> initialized_names(const onnx::GraphProto& graph);
 // Types of inputs, with the user's bindings and a symbol for each dim that has no number.
 class InputTypes {
  public:
-  // `symbols`: what the file's metadata tells of some names.
-  InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols);
+  // `symbols`: what the file's metadata tells of some names. `narrowed`: what stands for sizes of
+  // which nodes do not take all numbers.
+  InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols,
+             const Bindings& narrowed);
 
   // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
   // them decides dims of others.
@@ -46,6 +48,7 @@ class InputTypes {
   Flow& flow_;
   const OnnxImport& options_;
   std::vector<Symbol> symbols_;
+  const Bindings& narrowed_;
   std::map<std::string, Dim> named_;
   std::set<std::string> used_;
 };
@@ -54,7 +57,9 @@ class InputTypes {
 void check_declared(const onnx::ValueInfoProto& info, Type found);
 // Whether the rank or a size that is a number on both sides is another one.
 bool has_other_dims(const onnx::ValueInfoProto& info, Type found);
-// The same for the element type alone.
+// "f32[1, N, ?]": what is declared.
+std::string declared_text(const onnx::ValueInfoProto& info);
+// Throws Failure if the element type that is declared contradicts what was found.
 void check_element_type(const onnx::ValueInfoProto& info, Type found);
 
 }  // namespace hone::onnx_io

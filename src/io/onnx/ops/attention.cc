@@ -70,10 +70,8 @@ Value with_last_keys(Node& n, Value mask, const Heads& h) {
 Value given_mask(Node& n, const Heads& h) {
   Value mask = n.optional(3);
   if (!mask) return mask;
-  if (mask.dtype() != DType::boolean && !is_real(mask.dtype())) {
-    n.bad("attn_mask is {}, want bool or reals", name(mask.dtype()));
-  }
-  if (is_real(mask.dtype())) mask = cast(mask, h.query.dtype());
+  // Numbers of any type are added to the scores.
+  if (mask.dtype() != DType::boolean) mask = cast(mask, h.query.dtype());
   n.require_rank(mask, "attn_mask", 0, 4);
   if (mask.rank() == 0) return reshape(mask, {1});
   if (n.version() < 24) return over_scores(mask, h);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "io/onnx/body.h"
+#include "io/onnx/narrow.h"
 #include "io/onnx/registry.h"
 
 namespace hone::onnx_io {
@@ -30,33 +31,72 @@ void inline_branch(Node& n, const onnx::GraphProto& branch) {
     n.out(static_cast<size_t>(i), inside.find(branch.output(i).name()));
 }
 
-bool if_as_op(Node& n, Value condition, const onnx::GraphProto& on_true,
-              const onnx::GraphProto& on_false) {
-  std::optional<Region> yes = import_region(n, on_true, {});
-  std::optional<Region> no = yes ? import_region(n, on_false, {}) : std::nullopt;
-  if (!no) return false;
+// Why not, if it cannot be an op.
+std::optional<Error> if_as_op(Node& n, Value condition, const onnx::GraphProto& on_true,
+                              const onnx::GraphProto& on_false) {
+  Result<Region> yes = import_region(n, on_true, {});
+  if (!yes.ok()) return yes.error();
+  Result<Region> no = import_region(n, on_false, {});
+  if (!no.ok()) return no.error();
   for (size_t i = 0; i < yes->results.size(); ++i)
-    if (yes->results[i].type() != no->results[i].type()) return false;
+    if (yes->results[i].type() != no->results[i].type())
+      return unsupported("result {} is {} or {}", i, yes->results[i].type().to_string(),
+                         no->results[i].type().to_string());
   std::vector<Slot*> captures = joined(yes->flow->captures(), no->flow->captures());
   std::vector<Value> operands = {condition};
   for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
   std::vector<GraphRef> regions = {n.take(finish(*yes, captures)), n.take(finish(*no, captures))};
   n.out_all(n.builder().ops(Opcode::if_, operands, {}, regions));
+  return {};
+}
+
+// Whether the value is known once sizes are: it reads no data.
+bool follows_from_sizes(Value value) {
+  const Graph& graph = value.builder().graph();
+  std::vector<bool> is_read(graph.node_count());
+  is_read[graph.producer(value.id()).index] = true;
+  for (size_t i = is_read.size(); i-- > 0;) {
+    if (!is_read[i]) continue;
+    const NodeId node = {static_cast<uint32_t>(i)};
+    if (graph.opcode(node) == Opcode::parameter) return false;
+    for (ValueId operand : graph.operands(node))
+      if (!operand.is_none()) is_read[graph.producer(operand).index] = true;
+  }
   return true;
+}
+
+// One of two branches is sure to run, so sizes that neither takes are none of the flow's.
+void need_ranges_of_both(Node& n, const Branch& yes, const Branch& no) {
+  Flow& flow = n.flow();
+  if (!flow.may_narrow || yes.error || no.error) return;
+  std::vector<Symbol> now;
+  for (const auto& [name, dim] : yes.sizes)
+    if (const std::optional<Symbol> symbol = flow.symbol(name)) now.push_back(*symbol);
+  Bindings both = needed_by_both(yes.sizes, no.sizes, now);
+  if (both.empty()) return;
+  throw NeedRanges{std::move(both), hone::unsupported("neither branch fits").within(n.describe())};
 }
 
 void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
                    const onnx::GraphProto& on_false) {
   Flow& flow = n.flow();
-  if (flow.kind() == Flow::Kind::region) throw NotARegion();
   IfSegment segment;
   segment.condition = flow.export_name(*flow.define("condition", condition));
-  SegmentBody yes = import_body(n, on_true, {}), no = import_body(n, on_false, {});
+  Branch yes = import_branch(n, on_true), no = import_branch(n, on_false);
+  // Sizes will tell the branch, and the ranks that go with it. What a function's attributes are is
+  // known while it is called, not later.
+  const bool waits = flow.has_symbols() && follows_from_sizes(condition);
+  if ((yes.error && no.error) || ((yes.error || no.error) && (waits || n.frame().is_function())))
+    throw Failure{std::move(yes.error ? *yes.error : *no.error)};
+  need_ranges_of_both(n, yes, no);
+  if (yes.error) yes.body = untyped_branch(n, on_true, no.body.types);
+  if (no.error) no.body = untyped_branch(n, on_false, yes.body.types);
   std::vector<Type> types;
-  for (size_t i = 0; i < yes.types.size(); ++i)
-    types.push_back(common_type(n, {yes.types[i], no.types[i]}, fmt::format("result {}", i)));
-  segment.on_true = std::move(yes.body);
-  segment.on_false = std::move(no.body);
+  for (size_t i = 0; i < yes.body.types.size(); ++i)
+    types.push_back(
+        common_type(n, {yes.body.types[i], no.body.types[i]}, fmt::format("result {}", i)));
+  segment.on_true = std::move(yes.body.body);
+  segment.on_false = std::move(no.body.body);
   segment.results = define_results(n, types);
   flow.append(Segment{std::move(segment)});
 }
@@ -77,7 +117,10 @@ void map_if(Node& n) {
     inline_branch(n, *known ? on_true : on_false);
     return;
   }
-  if (!if_as_op(n, condition, on_true, on_false)) if_as_segment(n, condition, on_true, on_false);
+  std::optional<Error> why_not = if_as_op(n, condition, on_true, on_false);
+  if (!why_not) return;
+  if (n.flow().kind() == Flow::Kind::region) throw NotARegion{std::move(*why_not)};
+  if_as_segment(n, condition, on_true, on_false);
 }
 
 // ---- Loop --------------------------------------------------------------------------------------
@@ -335,7 +378,6 @@ Type stacked_type(Node& n, Type piece) {
 
 void loop_as_segment(Node& n, const LoopParts& loop) {
   Flow& flow = n.flow();
-  if (flow.kind() == Flow::Kind::region) throw NotARegion();
   LoopSegment segment;
   auto name_of = [&](std::string_view wish, Value value) {
     return flow.export_name(*flow.define(std::string(wish), value));
@@ -391,14 +433,16 @@ void map_loop(Node& n) {
     loop.trip_count = cast(reshape(loop.trip_count, {}), DType::i64);
   }
   if (n.has(1)) loop.condition = as_flag(n, n.in(1), "the condition");
-  std::optional<Region> region = import_region(n, loop.body, body_types(loop.initial));
-  if (region) {
+  Result<Region> region = import_region(n, loop.body, body_types(loop.initial));
+  if (region.ok()) {
     std::vector<Value>& results = region->results;
     results[0] = as_flag(n, results[0], "the condition of the body");
     if (keeps_types(*region, loop.initial) &&
         (loop_as_scan(n, loop, *region) || loop_as_while(n, loop, *region)))
       return;
   }
+  if (n.flow().kind() == Flow::Kind::region)
+    throw region.ok() ? NotARegion() : NotARegion{region.error()};
   loop_as_segment(n, loop);
 }
 
@@ -448,8 +492,8 @@ std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<co
     dims.erase(dims.begin());
     types.push_back(Type::get(scanned[i].dtype(), dims));
   }
-  std::optional<Region> region = import_region(n, body, types);
-  if (!region) n.unsupported("the body's sizes depend on data");
+  Result<Region> region = import_region(n, body, types);
+  if (!region.ok()) throw Failure{region.error()};
   const std::vector<Slot*>& captures = region->flow->captures();
   std::vector<Value> operands(states.begin(), states.end());
   for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));

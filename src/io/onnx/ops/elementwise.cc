@@ -259,8 +259,10 @@ void map_cast(Node& n) {
   map_cast_to(n, n.dtype("to", DType::f32));
 }
 
-// The type by its name, "FLOAT".
+// The type by its name, "FLOAT"; some files have its number, as from version 6 on.
 void map_cast_by_name(Node& n) {
+  const onnx::AttributeProto* given = n.attribute("to");
+  if (given != nullptr && given->type() == onnx::AttributeProto::INT) return map_cast(n);
   std::string to = n.word("to", "");
   onnx::TensorProto::DataType type;
   if (!onnx::TensorProto::DataType_Parse(to, &type)) n.bad("'{}' is no element type", to);

@@ -17,10 +17,8 @@ class NodeCopy {
   NodeCopy(FileWriter& file, const Source& source, const Frame::Opsets& opsets)
       : file_(file), source_(source), opsets_(opsets) {}
 
-  // The nodes of a graph from `first` on. Results that `names` has already get these names.
-  void nodes(const onnx::GraphProto& from, int first, Renames& names, onnx::GraphProto& to) {
-    for (int i = first; i < from.node_size(); ++i) node(from.node(i), names, *to.add_node());
-  }
+  // Results that `names` has already get these names.
+  void node(const onnx::NodeProto& from, Renames& names, onnx::NodeProto& to);
 
  private:
   static const std::string& renamed(const Renames& names, const std::string& name) {
@@ -28,24 +26,6 @@ class NodeCopy {
     if (at == names.end())
       throw Failure{bad_input("value '{}' is used before it is given, or nothing gives it", name)};
     return at->second;
-  }
-
-  void node(const onnx::NodeProto& from, Renames& names, onnx::NodeProto& to) {
-    if (find_function(source_, from) != nullptr)
-      throw Failure{unsupported("node '{}' calls the local function '{}', and is typed when its "
-                                "input sizes are known",
-                                from.name(), from.op_type())
-                        .with_hint("bind them with --dim or --shape")};
-    use_domain(canonical_domain(from.domain()));
-    to = from;
-    to.clear_doc_string();
-    to.set_name(file_.fresh_name(from.name().empty() ? from.op_type() : from.name()));
-    for (std::string& name : *to.mutable_input())
-      if (!name.empty()) name = renamed(names, name);
-    for (int i = 0; i < from.attribute_size(); ++i)
-      attribute(from.attribute(i), names, *to.mutable_attribute(i));
-    for (std::string& name : *to.mutable_output())
-      if (!name.empty()) name = names.try_emplace(name, file_.fresh_name(name)).first->second;
   }
 
   // Bytes of tensors are not in the message, and graphs have names in them.
@@ -84,7 +64,7 @@ class NodeCopy {
       fill(*to.add_initializer(), source_.file->tensor(tensor), fresh(tensor.name()));
     for (const onnx::SparseTensorProto& tensor : from.sparse_initializer())
       fill(*to.add_initializer(), source_.file->tensor(tensor), fresh(tensor.values().name()));
-    nodes(from, 0, names, to);
+    for (const onnx::NodeProto& inner : from.node()) node(inner, names, *to.add_node());
     for (const onnx::ValueInfoProto& output : from.output()) {
       onnx::ValueInfoProto& info = *to.add_output();
       info = output;
@@ -105,6 +85,24 @@ class NodeCopy {
   const Source& source_;
   const Frame::Opsets& opsets_;
 };
+
+void NodeCopy::node(const onnx::NodeProto& from, Renames& names, onnx::NodeProto& to) {
+  if (find_function(source_, from) != nullptr)
+    throw Failure{unsupported("node '{}' calls the local function '{}', and is typed when its "
+                              "input sizes are known",
+                              from.name(), from.op_type())
+                      .with_hint("bind them with --dim or --shape")};
+  use_domain(canonical_domain(from.domain()));
+  to = from;
+  to.clear_doc_string();
+  to.set_name(file_.fresh_name(from.name().empty() ? from.op_type() : from.name()));
+  for (std::string& name : *to.mutable_input())
+    if (!name.empty()) name = renamed(names, name);
+  for (int i = 0; i < from.attribute_size(); ++i)
+    attribute(from.attribute(i), names, *to.mutable_attribute(i));
+  for (std::string& name : *to.mutable_output())
+    if (!name.empty()) name = names.try_emplace(name, file_.fresh_name(name)).first->second;
+}
 
 }  // namespace
 
@@ -133,7 +131,8 @@ void GraphWriter::segment(const DeferredSegment& segment, Values& values) {
     values[name] = names[nodes.results[i]] = file_.claim(name);
   }
   try {
-    NodeCopy(file_, *nodes.source, nodes.opsets).nodes(nodes.graph, nodes.first, names, proto_);
+    NodeCopy copy(file_, *nodes.source, nodes.opsets);
+    for (int i : nodes.indices) copy.node(nodes.graph.node(i), names, *proto_.add_node());
   } catch (Failure& failure) {
     fail(std::move(failure.error));
   }
