@@ -1,13 +1,12 @@
 # Tensors that are given decide open sizes, in every command that reads a model.
 cat >row.hone <<'END'
-graph @row(%x: f32[N, 2], %w: f32[M]) -> f32[N, 2], f32[M] where N in 1..8, M in 1..8 {
+graph @row(%x: f32[N, 2], %w: f32[M]) -> (f32[N, 2], f32[M]) where N in 1..8, M in 1..8 {
   %y = neg %x
   %v = neg %w
   return %y, %v
 }
 END
 "$HONE" convert row.hone -o row.onnx 2>err
-"$HONE" run row.hone --dim N=3 --dim M=1 --seed 1 -o rows.npz >/dev/null 2>err
 for model in row.hone row.onnx; do
   "$HONE" run $model --input x=3x2xf32=1 --dim M=2 >out 2>err
   grep -q "y .*f32\[3, 2\]" out

@@ -166,6 +166,12 @@ void InputTypes::learn(const onnx::ValueInfoProto& info) {
                                          axis, written.dim_value()));
     // A shape binds the names of the dims it gives, for the inputs that share them.
     if (!written.dim_param().empty()) named_[written.dim_param()] = size;
+    const Result<Dim> dim = parse_dim(written.dim_param(), symbols_);
+    if (symbols_.empty() || !dim.ok()) continue;
+    if (Status fits = match_dim(*dim, size, given_); !fits.ok())
+      throw failure_in(info, usage_error("the shape given has {} along axis {}: {}", size, axis,
+                                         fits.error().what()));
+    for (const auto& [name, bound] : given_) named_[name] = bound;
   }
 }
 

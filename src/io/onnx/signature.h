@@ -49,6 +49,7 @@ class InputTypes {
   const OnnxImport& options_;
   std::vector<Symbol> symbols_;
   const Bindings& narrowed_;
+  Bindings given_;  // of symbols, by the shapes that the user gives
   std::map<std::string, Dim> named_;
   std::set<std::string> used_;
 };
