@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/native.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 #include "oracle/case_process.h"
 #include "oracle/conformance.h"
@@ -72,11 +73,11 @@ class Runner {
     limits_.wall_seconds = arguments.real("time-limit");
     limits_.memory_bytes = arguments.integer("memory-limit") * kMiB;
     options_ = {"--mode", std::string(name(mode))};
-    for (const char* option : {"backend", "rtol", "atol", "memory-limit"}) {
+    for (const char* option : {"backend", "memory-limit"}) {
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
     }
-    for (const char* option : {"isa", "plan-seed", "cache"}) {
+    for (const char* option : {"rtol", "atol", "isa", "plan-seed", "cache"}) {
       if (!arguments.given(option)) continue;
       options_.push_back(fmt::format("--{}", option));
       options_.push_back(arguments.text(option));
@@ -125,7 +126,7 @@ Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Ar
                                     Console& console, int64_t& limited) {
   ConformanceReport report;
   report.mode = HONE_TRY(mode_of(arguments));
-  report.tolerance = {arguments.real("rtol"), arguments.real("atol")};
+  report.tolerance = tolerance_of(arguments);
   for (ConformanceCase& one : cases) report.rows.push_back({std::move(one), {}});
   Runner runner(arguments, report.mode, console.cancel());
   const std::unique_ptr<Progress> progress = console.progress();
@@ -195,7 +196,7 @@ Status cmd_conformance(const Arguments& arguments, Console& console) {
 Status cmd_conformance_case(const Arguments& arguments, Console& console) {
   CaseOptions options;
   options.mode = mode_of(arguments.text("mode"));
-  options.tolerance = {arguments.real("rtol"), arguments.real("atol")};
+  options.tolerance = tolerance_of(arguments);
   if (const int64_t limit = arguments.integer("memory-limit"); limit > 0)
     options.max_bytes = limit * kMiB;
   NativeOptions native;

@@ -8,7 +8,7 @@
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "ir/summary.h"
-#include "oracle/accuracy.h"
+#include "report/accuracy_text.h"
 #include "report/summary_text.h"
 #include "session/evaluation.h"
 #include "session/stages.h"
@@ -58,38 +58,10 @@ std::string stage_table(std::span<const StageTime> times) {
   return table.to_string();
 }
 
-// Holds the outputs against the reference; a row each.
-Result<std::string> accuracy_table(const Model& model, const RunInputs& inputs,
-                                   std::span<const Tensor> outputs, Console& console,
-                                   bool& is_good) {
-  const auto reference = [&](Numerics numerics) {
-    return evaluate_on(model, inputs, {.numerics = numerics, .real_outputs_as_f64 = true},
-                       console.face());
-  };
-  const std::vector<Tensor> wide = HONE_TRY(reference(Numerics::wide));
-  const std::vector<Tensor> fp32 = HONE_TRY(reference(Numerics::fp32));
-  std::vector<Tensor> rounded;  // most models need it not
-  TextTable table("llrrl", {"output", "type", "error", "allowed", ""});
-  const std::vector<std::string> names = output_names(model);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    AccuracyRun run = {outputs[i], wide[i], fp32[i]};
-    Accuracy result = HONE_TRY(accuracy({&run, 1}));
-    if (!result.passed()) {
-      if (rounded.empty()) rounded = HONE_TRY(reference(Numerics::rounded));
-      run.rounded = rounded[i];
-      result = HONE_TRY(accuracy({&run, 1}));
-    }
-    is_good = is_good && result.passed();
-    table.add_row({names[i], outputs[i].type().to_string(), fmt::format("{:.3g}", result.error),
-                   fmt::format("{:.3g}", result.allowed), result.passed() ? "ok" : "WRONG"});
-  }
-  return table.to_string();
-}
-
 // A model that was run once, and runs again.
 struct Running {
   std::vector<Tensor> outputs;
-  std::function<Result<std::vector<Tensor>>()> run;
+  std::function<Result<std::vector<Tensor>>(const std::vector<Tensor>& inputs)> run;
 };
 
 // Both describe the model once nothing can be wrong with the command line any more, and tell of
@@ -109,8 +81,10 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
   console.print("{}\n\n{}\n", title, summary_text(HONE_TRY(summarize(graph))));
   const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
   console.print("{}\n", HONE_TRY(stage_table(times, compilation)));
-  const auto run = [executable, &inputs] { return executable->run(inputs.tensors); };
-  return Running{HONE_TRY(run()), run};
+  const auto run = [executable](const std::vector<Tensor>& tensors) {
+    return executable->run(tensors);
+  };
+  return Running{HONE_TRY(run(inputs.tensors)), run};
 }
 
 // Segments are compiled when they are run.
@@ -125,8 +99,8 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
       HONE_TRY(NativeModel::make(model, inputs, options, console.face(), note)));
   const Model sized = HONE_TRY(with_sizes(model, inputs.bindings));
   console.print("{}\n\n{}\n", title, HONE_TRY(model_text(sized)));
-  const auto run = [native, &inputs] { return native->run(inputs.tensors); };
-  Running running = {HONE_TRY(run()), run};
+  const auto run = [native](const std::vector<Tensor>& tensors) { return native->run(tensors); };
+  Running running = {HONE_TRY(run(inputs.tensors)), run};
   console.print("{}\n", stage_table(*times));
   return running;
 }
@@ -150,6 +124,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   inputs.memory_left =
       HONE_TRY(memory_left(signature, inputs.bindings, Engine::reference, face.labels));
   inputs.tensors = HONE_TRY(random_inputs(signature, 0, inputs.bindings));
+  inputs.is_random.assign(inputs.tensors.size(), true);
 
   const std::string title =
       fmt::format("hone {}: {}", HONE_VERSION, console.styled(Style::bold, name));
@@ -157,14 +132,15 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const Running running = HONE_TRY(start(model, inputs, native, title, console));
 
   // Check.
-  bool is_good = true;
-  console.print("{}\n", HONE_TRY(accuracy_table(model, inputs, running.outputs, console, is_good)));
+  const ContestResult result =
+      HONE_TRY(judge(contest_of(model, inputs, running.run, face), inputs.tensors));
+  console.print("{}\n", marked(accuracy_table(output_names(model), result, false), console));
 
   // Measure.
   const Timing timing = HONE_TRY(measure(
       kSeconds, console.cancel(),
       [&]() -> Status {
-        HONE_TRY(running.run());
+        HONE_TRY(running.run(inputs.tensors));
         return {};
       }));
   console.print("native  {}, digest {:016x}\n\n", timing.to_string(), digest(running.outputs));
@@ -174,7 +150,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
       "  hone demo model.onnx              the same for a model of yours\n"
       "  hone compile zoo:mlp --emit plan  every decision, as text to edit\n"
       "  hone help                         all commands\n");
-  if (is_good) return {};
+  if (result.failed() == 0) return {};
   return Error(ErrorCode::mismatch, "native code is less accurate than allowed");
 }
 

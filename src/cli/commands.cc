@@ -273,8 +273,8 @@ constexpr Command kCommands[] = {
          "input_M.npy and output_M.npy there or beside the model, whose names may stand in "
          "names.json. Each runs in a process of its own and passes, is wrong (other outputs, "
          "or called malformed), is unsupported (refused, with a reason) or crashed (a fault, "
-         "no time, no memory). Real outputs must be within the tolerance, which is at "
-         "least a unit in the last place, and others equal; what each op computes is rounded to "
+         "no time, no memory). Real outputs must be within the tolerance, and others "
+         "equal; what each op computes is rounded to "
          "its element type.",
      .positionals = kCaseFolders,
      .options = kConformance,

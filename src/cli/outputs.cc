@@ -9,7 +9,6 @@
 #include "io/npy.h"
 #include "io/npz.h"
 #include "ir/summary.h"
-#include "oracle/compare.h"
 #include "session/echo.h"
 
 #include <algorithm>
@@ -39,6 +38,16 @@ std::string outputs_table(std::span<const std::string> names, std::span<const Te
                    fmt::format("{:.4g}", facts.max), elements});
   }
   return table.to_string();
+}
+
+std::string marked(const std::string& table, const Console& console) {
+  std::string text;
+  for (std::string_view line : split_lines(table)) {
+    const bool is_wrong = line.find("  WRONG") != std::string_view::npos;
+    text += is_wrong ? console.styled(Style::red, line) : std::string(line);
+    text += '\n';
+  }
+  return text;
 }
 
 Status check_output_path(size_t outputs, const std::string& path) {
@@ -125,9 +134,7 @@ Status compare_outputs(std::span<const std::string> names, std::span<const Tenso
   size_t failed = 0;
   for (const Expected& one : expected) {
     const Tensor& actual = outputs[one.index];
-    Tolerance tolerance = default_tolerance(actual.dtype());
-    tolerance.relative = given.relative.value_or(tolerance.relative);
-    tolerance.absolute = given.absolute.value_or(tolerance.absolute);
+    const Tolerance tolerance = expected_tolerance(actual.dtype(), one.tensor, given);
     const Result<Comparison> result = compare(actual, one.tensor, tolerance);
     const bool passed = result.ok() && result->passed();
     if (!passed) ++failed;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "oracle/compare.h"
 #include "tensor/tensor.h"
 
 #include <optional>
@@ -19,6 +20,9 @@ class Console;
 // A row per output: type, least, mean and greatest element, the first elements.
 std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs);
 
+// A table whose lines with the word WRONG stand out, if the terminal shows colours.
+std::string marked(const std::string& table, const Console& console);
+
 // -o: a .npz, a .npy for a single output, otherwise a folder with a .npy for each.
 Status check_output_path(size_t outputs, const std::string& path);
 Status write_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
@@ -33,12 +37,9 @@ struct Expected {
 Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
                                             std::string_view files);
 
-struct GivenTolerance {
-  std::optional<double> relative;  // none: by element type
-  std::optional<double> absolute;
-};
+// --rtol and --atol.
 GivenTolerance tolerance_of(const Arguments& arguments);
-// --rtol and --atol only with --expect.
+// Both only with --expect.
 Status check_tolerance_options(const Arguments& arguments);
 // Reports each comparison; an error of code `mismatch` if one failed.
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,

@@ -13,16 +13,6 @@ inline constexpr Positional kCaseFolders[] = {
      .take = Take::file,
      .doc = "a folder that is a test case, or has some below",
      .repeats = true}};
-inline constexpr Option kCaseRtol = {.name = "rtol",
-                                     .take = Take::real,
-                                     .value = "X",
-                                     .doc = "relative tolerance of real outputs",
-                                     .fallback = "1e-3"};
-inline constexpr Option kCaseAtol = {.name = "atol",
-                                     .take = Take::real,
-                                     .value = "X",
-                                     .doc = "absolute tolerance of real outputs",
-                                     .fallback = "1e-7"};
 inline constexpr Option kCaseMemory = {.name = "memory-limit",
                                        .take = Take::integer,
                                        .value = "MIB",
@@ -61,8 +51,8 @@ inline constexpr Option kConformance[] = {
      .doc = "seconds for a case; 0: no limit",
      .fallback = "60"},
     kCaseMemory,
-    kCaseRtol,
-    kCaseAtol,
+    kRtol,
+    kAtol,
     {.name = "json",
      .take = Take::file,
      .value = "FILE",
@@ -89,8 +79,8 @@ inline constexpr Option kCaseOptions[] = {{.name = "mode",
                                           kPlanSeedOption,
                                           kNativeCacheOption,
                                           kCaseMemory,
-                                          kCaseRtol,
-                                          kCaseAtol};
+                                          kRtol,
+                                          kAtol};
 
 // ---- fuzz and reduce ---------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 #include "oracle/compare.h"
 
 #include "base/text.h"
+#include "tensor/real_format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -96,6 +97,45 @@ Tolerance default_tolerance(DType type) {
   return {0.25, 0.0625};  // f8: two or three bits of mantissa
 }
 
+namespace {
+
+double default_relative(DType type) {
+  constexpr double kOfFloats = 1e-3, kOfDoubles = 1e-7, kUnits = 4;
+  if (type == DType::f64) return kOfDoubles;
+  if (bits(type) > 16) return kOfFloats;
+  const double unit = std::ldexp(1.0, -real_format(type).mantissa_bits);
+  return std::max(kOfFloats, bits(type) == 16 ? kUnits * unit : unit);
+}
+
+constexpr double kAbsolutePart = 0.01;  // of the relative tolerance, for the largest number
+
+// Of finite elements.
+double largest(const Tensor& tensor) {
+  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
+  tensor.read_reals(0, std::span<double>(numbers));
+  double largest = 0;
+  for (double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+}  // namespace
+
+Tolerance expected_tolerance(DType type, const Tensor& expected, const GivenTolerance& given) {
+  if (!is_real(type) || !is_real(expected.dtype())) return {};
+  const double relative = default_relative(type);
+  return {given.relative.value_or(relative),
+          given.absolute ? *given.absolute : kAbsolutePart * relative * largest(expected)};
+}
+
+std::string to_string(const GivenTolerance& given) {
+  const double relative = default_relative(DType::f32);
+  return fmt::format("rtol {}, atol {}", format_double(given.relative.value_or(relative)),
+                     given.absolute ? format_double(*given.absolute)
+                                    : fmt::format("{} x the largest number",
+                                                  format_double(kAbsolutePart * relative)));
+}
+
 Result<Comparison> compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance) {
   const Type type = expected.type();
   if (actual.type().static_dims() != type.static_dims() ||
@@ -134,8 +174,8 @@ Result<Comparison> compare(const Tensor& actual, const Tensor& expected, Toleran
 }
 
 std::string Comparison::to_string() const {
-  const std::string limits = fmt::format("rtol {}, atol {}", format_double(tolerance.relative),
-                                         format_double(tolerance.absolute));
+  const std::string limits =
+      fmt::format("rtol {:.3g}, atol {:.3g}", tolerance.relative, tolerance.absolute);
   if (passed())
     return fmt::format("all {} elements agree ({}); the largest difference is {:.3g}", elements,
                        limits, max_difference);

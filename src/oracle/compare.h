@@ -22,6 +22,19 @@ struct Tolerance {
 // place after a reduction. Integers and bools must be equal.
 Tolerance default_tolerance(DType type);
 
+// What a user says of it.
+struct GivenTolerance {
+  std::optional<double> relative = {};  // none: by type
+  std::optional<double> absolute = {};  // none: by type and scale
+};
+// What an output of this type may differ by from numbers that another program wrote: with steps
+// rounded in other ways, of constants with fewer digits, as those of the ONNX standard are.
+// Relative 1e-3 (f64: 1e-7), and at least a few units in the last place; absolute a hundredth of
+// that for the largest of the expected numbers.
+Tolerance expected_tolerance(DType type, const Tensor& expected, const GivenTolerance& given = {});
+// "rtol 0.001, atol 0.00001 x the largest": of f32, or what is given.
+std::string to_string(const GivenTolerance& given);
+
 struct Disagreement {
   int64_t index = 0;  // row-major
   double actual = 0;

@@ -58,8 +58,7 @@ struct CaseOptions {
   CaseMode mode = CaseMode::plain;
   // What runs the graphs; null: the reference.
   std::shared_ptr<GraphEngine> engine = nullptr;
-  // Of real outputs; others must be equal. A relative one is at least a unit in the last place.
-  Tolerance tolerance = {1e-3, 1e-7};
+  GivenTolerance tolerance = {};         // of real outputs; others must be equal
   int64_t max_bytes = int64_t{4} << 30;  // of the evaluation
 };
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/text.h"
@@ -8,7 +7,6 @@
 #include "oracle/conformance.h"
 #include "oracle/conformance_data.h"
 #include "rewrite/passes.h"
-#include "tensor/real_format.h"
 
 namespace hone {
 namespace {
@@ -164,29 +162,21 @@ Result<Prepared> prepare(const fs::path& file, const Model& plain, std::vector<T
 std::string difference_text(const Comparison& comparison) {
   const Disagreement& worst = *comparison.worst;
   return fmt::format(
-      "{} of {} elements differ (rtol {}, atol {}); worst at {}: {:.9g}, expected {:.9g} (off by "
+      "{} of {} elements differ (rtol {:.3g}, atol {:.3g}); worst at {}: {:.9g}, expected {:.9g} "
+      "(off by "
       "{:.3g})",
-      comparison.bad, comparison.elements, format_double(comparison.tolerance.relative),
-      format_double(comparison.tolerance.absolute), index_text(comparison.type, worst.index),
-      worst.actual, worst.expected, worst.difference);
-}
-
-// Never finer than a unit in the last place: the standard's data are rounded in more than one way.
-Tolerance tolerance_for(DType type, Tolerance wanted) {
-  if (!is_real(type)) return {};
-  const bool is_small = bits(type) <= 16;
-  if (wanted.relative > 0 && is_small)
-    wanted.relative = std::max(wanted.relative, std::ldexp(1.0, -real_format(type).mantissa_bits));
-  return wanted;
+      comparison.bad, comparison.elements, comparison.tolerance.relative,
+      comparison.tolerance.absolute, index_text(comparison.type, worst.index), worst.actual,
+      worst.expected, worst.difference);
 }
 
 std::optional<std::string> difference(const Tensor& actual, const Tensor& expected,
-                                      Tolerance tolerance) {
+                                      const GivenTolerance& tolerance) {
   if (actual.type() != expected.type())
     return fmt::format("the type is {}, expected {}", actual.type().to_string(),
                        expected.type().to_string());
   const Result<Comparison> comparison =
-      compare(actual, expected, tolerance_for(expected.dtype(), tolerance));
+      compare(actual, expected, expected_tolerance(expected.dtype(), expected, tolerance));
   if (!comparison.ok()) return comparison.error().what();
   return comparison->passed() ? std::nullopt : std::optional(difference_text(*comparison));
 }

@@ -9,7 +9,7 @@
 #include "cost/analytic.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
-#include "oracle/accuracy.h"
+#include "oracle/accuracy_runs.h"
 #include "oracle/compare.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
@@ -135,61 +135,22 @@ Result<DifferentialOutcome> judge_rounded(const DifferentialCase& one, const Ten
   return outcome;
 }
 
-// By output.
-Result<std::vector<AccuracyRun>> accuracy_runs(const Graph& graph, const Tensors& inputs,
-                                               const Tensors& actual) {
-  const auto reference = [&](Numerics numerics) {
-    return evaluate(graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true});
-  };
-  const Tensors wide = HONE_TRY(reference(Numerics::wide));
-  const Tensors fp32 = HONE_TRY(reference(Numerics::fp32));
-  const Tensors rounded = HONE_TRY(reference(Numerics::rounded));
-  std::vector<AccuracyRun> runs;
-  for (size_t i = 0; i < actual.size(); ++i)
-    runs.push_back({actual[i], wide[i], fp32[i], rounded[i]});
-  return runs;
-}
-
-// Nearly the same numbers, so that all results are about as large, but round in other ways.
-Tensors nearly(const Tensors& inputs, Rng& rng) {
-  constexpr double kNear = 1e-3;
-  Tensors result = inputs;
-  for (Tensor& input : result) {
-    if (!is_real(input.dtype())) continue;
-    std::vector<double> numbers(static_cast<size_t>(input.elements()));
-    input.read_reals(0, std::span<double>(numbers));
-    for (double& number : numbers) number *= 1 - kNear * rng.uniform();
-    input = Tensor::from_reals(input.type(), numbers);
-  }
-  return result;
-}
-
-// Whether the output is accurate over other inputs, too. Where one is much larger than all others
-// it alone would count, and plain fp32 may have been lucky with it.
-Result<Accuracy> over_more_runs(const DifferentialCase& one, const Executable& executable,
-                                size_t output, const AccuracyRun& first) {
-  std::vector<AccuracyRun> runs = {first};
+Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one,
+                                           const Executable& executable) {
   const Bindings sizes = HONE_TRY(bind_inputs(one.graph, types_of(one.inputs)));
   const Graph graph = HONE_TRY(specialize(one.graph, sizes));
-  Rng rng(0);
-  for (uint64_t seed = 1; seed < kAccuracyRuns; ++seed)
-    for (const Tensors& inputs : {random_graph_inputs(graph, seed), nearly(one.inputs, rng)}) {
-      const Tensors actual = HONE_TRY(executable.run(inputs));
-      runs.push_back(HONE_TRY(accuracy_runs(one.graph, inputs, actual))[output]);
-    }
-  return accuracy(runs);
-}
-
-Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one,
-                                           const Executable& executable, const Tensors& actual) {
-  const std::vector<AccuracyRun> runs = HONE_TRY(accuracy_runs(one.graph, one.inputs, actual));
-  for (size_t i = 0; i < actual.size(); ++i) {
-    Accuracy result = HONE_TRY(accuracy({&runs[i], 1}));
-    if (!result.passed()) result = HONE_TRY(over_more_runs(one, executable, i, runs[i]));
-    if (!result.passed())
+  const Contest contest = {
+      .native = [&](const Tensors& inputs) { return executable.run(inputs); },
+      .reference =
+          [&](const Tensors& inputs, Numerics numerics) {
+            return evaluate(graph, inputs, {.numerics = numerics, .real_outputs_as_f64 = true});
+          },
+      .other_inputs = [&](uint64_t n) -> Result<Tensors> { return random_graph_inputs(graph, n); }};
+  const ContestResult result = HONE_TRY(judge(contest, one.inputs));
+  for (size_t i = 0; i < result.outputs.size(); ++i)
+    if (const Accuracy& output = result.outputs[i]; !output.passed())
       return DifferentialOutcome{Verdict::wrong,
-                                 fmt::format("output {}: {}", i, result.to_string())};
-  }
+                                 fmt::format("output {}: {}", i, output.to_string())};
   return DifferentialOutcome();
 }
 
@@ -225,9 +186,8 @@ Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target
   const std::shared_ptr<const Executable> executable =
       HONE_TRY(Executable::load(code, {.team = team}));
   const Tensors actual = HONE_TRY(executable->run(one.inputs));
-  DifferentialOutcome outcome =
-      HONE_TRY(one.judge == Judge::rounded ? judge_rounded(one, actual)
-                                           : judge_accurate(one, *executable, actual));
+  DifferentialOutcome outcome = HONE_TRY(
+      one.judge == Judge::rounded ? judge_rounded(one, actual) : judge_accurate(one, *executable));
   if (outcome.verdict == Verdict::passed) {
     outcome = HONE_TRY(judge_donation(*executable, one, actual));
   }

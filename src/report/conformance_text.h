@@ -15,7 +15,7 @@ struct ConformanceRow {
 
 struct ConformanceReport {
   CaseMode mode = CaseMode::plain;
-  Tolerance tolerance;
+  GivenTolerance tolerance;
   std::vector<ConformanceRow> rows;
 };
 

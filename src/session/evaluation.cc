@@ -1,6 +1,10 @@
 #include "session/evaluation.h"
 
+#include <algorithm>
+
 #include "ir/reference/evaluate_model.h"
+#include "session/source.h"
+#include "zoo/inputs.h"
 
 namespace hone {
 
@@ -19,6 +23,26 @@ Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inp
   }
   // No progress: how often a segment runs depends on the data.
   return evaluate_model(HONE_TRY(specialize(model, inputs.bindings)), inputs.tensors, options);
+}
+
+Contest contest_of(const Model& model, const RunInputs& inputs, decltype(Contest::native) native,
+                   const Face& face) {
+  using Tensors = Contest::Tensors;
+  Contest contest;
+  contest.native = std::move(native);
+  contest.reference = [&](const Tensors& tensors, Numerics numerics) {
+    RunInputs run = inputs;
+    run.tensors = tensors;
+    return evaluate_on(model, run, {.numerics = numerics, .real_outputs_as_f64 = true}, face);
+  };
+  if (std::ranges::find(inputs.is_random, true) == inputs.is_random.end()) return contest;
+  contest.other_inputs = [&](uint64_t n) -> Result<Tensors> {
+    Tensors others = HONE_TRY(random_inputs(signature_of(model), inputs.seed + n, inputs.bindings));
+    for (size_t i = 0; i < others.size(); ++i)
+      if (!inputs.is_random[i]) others[i] = inputs.tensors[i];
+    return others;
+  };
+  return contest;
 }
 
 }  // namespace hone

@@ -5,6 +5,7 @@
 
 #include "ir/model.h"
 #include "ir/reference/evaluate.h"
+#include "oracle/accuracy_runs.h"
 #include "session/inputs.h"
 
 // Models, run by the reference.
@@ -17,5 +18,10 @@ Numerics numerics_of(std::string_view name);
 // Progress and cancelling are the face's.
 Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inputs,
                                         EvalOptions options, const Face& face = {});
+
+// Native code of the model beside the reference; other inputs are those of other seeds. All that is
+// given outlives it.
+Contest contest_of(const Model& model, const RunInputs& inputs, decltype(Contest::native) native,
+                   const Face& face = {});
 
 }  // namespace hone

@@ -28,8 +28,15 @@ class Resolver {
     HONE_TRY(binder_.add_smallest());
     const int64_t left =
         HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_.labels));
+    std::vector<bool> is_random;
+    for (const Tensor& tensor : tensors_) is_random.push_back(!tensor);
     HONE_TRY(fill(seed, left));
-    return RunInputs{std::move(tensors_), binder_.bindings(), std::move(chosen), left};
+    return RunInputs{.tensors = std::move(tensors_),
+                     .bindings = binder_.bindings(),
+                     .chosen = std::move(chosen),
+                     .memory_left = left,
+                     .is_random = std::move(is_random),
+                     .seed = static_cast<uint64_t>(seed)};
   }
 
  private:

@@ -34,6 +34,8 @@ struct RunInputs {
   Bindings bindings;                // of all symbols
   Bindings chosen;                  // those of them that the sizes tell
   int64_t memory_left = INT64_MAX;  // bytes for what native code computes on the way
+  std::vector<bool> is_random;      // by parameter: drawn from the seed; empty: none is
+  uint64_t seed = 0;
 };
 
 // Sizes that are open follow from the given tensors, or are the smallest. What is not given is

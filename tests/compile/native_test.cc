@@ -6,7 +6,7 @@
 
 #include "compile/native_engine.h"
 #include "ir/text.h"
-#include "oracle/accuracy.h"
+#include "oracle/accuracy_runs.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"

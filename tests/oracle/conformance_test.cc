@@ -154,7 +154,7 @@ ConformanceReport sample() {
     return made;
   };
   ConformanceReport report;
-  report.tolerance = {0.25, 0};
+  report.tolerance = {0.25, 0.0};
   report.rows = {row("node", "p", CaseClass::pass, ""),
                  row("node", "u1", CaseClass::unsupported, "b | c"),
                  row("node", "u2", CaseClass::unsupported, "a"),
@@ -194,7 +194,7 @@ TEST(ConformanceReport, MarkdownGroupsByReason) {
   EXPECT_THAT(text, HasSubstr("| simple | 3 | 0 | 1 | 1 | 1 |\n"));
   EXPECT_THAT(text, HasSubstr("| 2 | a | `u2`, `u3` |\n"));
   EXPECT_THAT(text, HasSubstr("| 1 | b \\| c | `u1` |\n"));
-  EXPECT_THAT(text, HasSubstr("rtol 0.25 and atol 0,"));
+  EXPECT_THAT(text, HasSubstr("rtol 0.25, atol 0."));
 }
 
 // The one case of the standard that is wrong: its outputs were made with epsilon = 0.01, which its
