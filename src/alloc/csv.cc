@@ -282,12 +282,12 @@ Status check_each_alone(const MemoryCsv& csv) {
     const int64_t capacity = csv.problem.capacity_of(buffer.space);
     if (buffer.size > capacity)
       return about_buffer(csv, i, MemoryColumn::size,
-                          bad_input("size {} is above the capacity {}", buffer.size, capacity));
+                          check_failed("size {} is above the capacity {}", buffer.size, capacity));
     if (!buffer.offset) continue;
     if (*buffer.offset > capacity - buffer.size)
       return about_buffer(csv, i, MemoryColumn::offset,
-                          bad_input("{} bytes at offset {} end above the capacity {}", buffer.size,
-                                    *buffer.offset, capacity));
+                          check_failed("{} bytes at offset {} end above the capacity {}",
+                                       buffer.size, *buffer.offset, capacity));
     if (*buffer.offset % buffer.alignment != 0)
       return about_buffer(csv, i, MemoryColumn::offset,
                           bad_input("offset {} is no multiple of the alignment {}", *buffer.offset,

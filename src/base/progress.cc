@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace hone {
@@ -64,8 +67,13 @@ std::string json_line(std::string_view event, const ProgressState& state,
 
 class Reporter final : public Progress {
  public:
-  Reporter(Style style, std::function<void(std::string_view)> write, std::function<double()> clock)
-      : style_(style), write_(std::move(write)), clock_(std::move(clock)) {}
+  // With a bar that moves by itself, a step that takes long does not look like the end.
+  Reporter(Style style, std::function<void(std::string_view)> write, std::function<double()> clock,
+           bool moves_by_itself)
+      : style_(style),
+        write_(std::move(write)),
+        clock_(std::move(clock)),
+        moves_by_itself_(moves_by_itself) {}
   ~Reporter() override {
     try {
       Reporter::finish("");
@@ -85,6 +93,12 @@ class Reporter final : public Progress {
     due_.store(started_ + seconds_between_reports(style_), std::memory_order_relaxed);
     if (style_ == Style::bar) write_(bar());
     if (style_ == Style::json) write_(json_line("start", state()));
+    if (!moves_by_itself_) return;
+    try {
+      mover_ = std::thread([this] { move(); });
+    } catch (const std::system_error&) {
+      // The system gives no thread: the bar moves at each step.
+    }
   }
 
   // Whoever moves the due time forward reports; all others only count.
@@ -105,6 +119,7 @@ class Reporter final : public Progress {
   }
 
   void finish(std::string_view remark) override {
+    stop();
     std::lock_guard lock(mutex_);
     if (!active_) return;
     active_ = false;
@@ -132,6 +147,24 @@ class Reporter final : public Progress {
  private:
   static constexpr std::string_view erase_line = "\r\x1b[K";
 
+  // The bar again and again, until stop().
+  void move() {
+    constexpr std::chrono::milliseconds kPace(500);
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kPace, [this] { return stops_; })) write_(bar());
+  }
+
+  void stop() {
+    if (!mover_.joinable()) return;
+    {
+      std::lock_guard lock(mutex_);
+      stops_ = true;
+    }
+    wake_.notify_one();
+    mover_.join();
+    stops_ = false;
+  }
+
   ProgressState state() const {
     return {label_, done_.load(std::memory_order_relaxed), total_, clock_() - started_};
   }
@@ -140,6 +173,7 @@ class Reporter final : public Progress {
   const Style style_;
   const std::function<void(std::string_view)> write_;
   const std::function<double()> clock_;
+  const bool moves_by_itself_;
 
   std::atomic<int64_t> done_ = 0;
   std::atomic<double> due_ = 0;  // When the next report is due, on clock_.
@@ -149,6 +183,9 @@ class Reporter final : public Progress {
   std::string label_;
   int64_t total_ = 0;
   double started_ = 0;
+  bool stops_ = false;
+  std::condition_variable wake_;
+  std::thread mover_;
 };
 
 }  // namespace
@@ -169,11 +206,13 @@ Result<ProgressMode> parse_progress_mode(std::string_view text) {
 std::unique_ptr<Progress> make_progress(ProgressOptions options) {
   if (options.mode == ProgressMode::none) return std::make_unique<NoProgress>();
   HONE_CHECK(options.write != nullptr, "progress has nowhere to go");
-  if (!options.clock) options.clock = steady_seconds;
+  const bool is_real = !options.clock;
+  if (is_real) options.clock = steady_seconds;
   Style style = Style::plain;
   if (options.mode == ProgressMode::json) style = Style::json;
   if (options.mode == ProgressMode::automatic && options.is_terminal) style = Style::bar;
-  return std::make_unique<Reporter>(style, std::move(options.write), std::move(options.clock));
+  return std::make_unique<Reporter>(style, std::move(options.write), std::move(options.clock),
+                                    is_real && style == Style::bar);
 }
 
 std::function<void(std::string_view)> write_to(std::FILE* file) {
@@ -198,7 +237,10 @@ std::string progress_bar(const ProgressState& state) {
   const int64_t filled = static_cast<int64_t>(std::clamp(part, 0.0, 1.0) * width);
   std::string text = fmt::format("[{:#<{}}{:.<{}}] {}/{} {}", "", filled, "", width - filled,
                                  state.done, state.total, state.label);
-  if (state.eta() >= 0) text += fmt::format("  eta {}", format_seconds(state.eta()));
+  if (state.eta() >= 0)
+    text += fmt::format("  eta {}", format_seconds(state.eta()));
+  else if (state.elapsed >= 1)
+    text += fmt::format("  {:.0f} s", state.elapsed);
   return text;
 }
 

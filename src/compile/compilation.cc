@@ -2,8 +2,10 @@
 
 #include <chrono>
 
+#include "base/late_progress.h"
 #include "compile/cached_plan.h"
 #include "cost/analytic.h"
+#include "plan/drop_unfit.h"
 #include "plan/random_plan.h"
 #include "program/lower/lower.h"
 
@@ -51,23 +53,56 @@ Result<const Graph*> Compilation::graph() {
   return at(CompileStage::graph, graph_, [&] { return prepare(given_, options_.prepare); });
 }
 
-Status Compilation::check_given_plan() const {
-  Status fits = check(options_.plan, *graph_, target_);
-  if (fits.ok() || options_.plan_place.empty()) return fits;
-  Error error = std::move(fits).error().within(options_.plan_place);
-  // Whatever the reason: the file asks for what cannot be.
-  if (error.code() == ErrorCode::unsupported) return std::move(error).as(ErrorCode::bad_input);
-  return error;
+// Whatever the reason: a file asks for what cannot be.
+Error Compilation::placed(Error error) const {
+  if (options_.placed_plan == nullptr) return error;
+  const std::string place = options_.placed_plan->place_of(error.where());
+  error = std::move(error).within(place);
+  return error.code() == ErrorCode::unsupported ? std::move(error).as(ErrorCode::bad_input) : error;
+}
+
+Result<Plan> Compilation::completed(const Plan& plan) const {
+  LateProgress progress(options_.progress);
+  progress.start(0, "kernels planned");
+  return cached_plan(*graph_, plan, target_, cost(), options_.cache,
+                     {.cancel = options_.cancel,
+                      .progress = &progress,
+                      .heuristics = options_.heuristics,
+                      .known = options_.known});
+}
+
+Result<Plan> Compilation::completed_leniently() const {
+  Plan partial = options_.plan;
+  partial.graph_hash = 0;
+  partial.target.clear();
+  // What is cheap first; that what is said fits what is decided for it is known in the end.
+  std::vector<DroppedEntry> dropped = HONE_TRY(
+      drop_unfit(partial, [&](const Plan& plan) { return check(plan, *graph_, target_); }));
+  std::optional<Plan> whole;
+  const auto complete = [&](const Plan& plan) -> Status {
+    whole = HONE_TRY(completed(plan));
+    return {};
+  };
+  const std::vector<DroppedEntry> more = HONE_TRY(drop_unfit(partial, complete));
+  dropped.insert(dropped.end(), more.begin(), more.end());
+  if (options_.dropped)
+    for (const auto& [entry, reason] : dropped) {
+      const std::string place =
+          options_.placed_plan == nullptr ? "" : options_.placed_plan->place_of(entry) + ": ";
+      options_.dropped(fmt::format("dropped {}{}: {}", place, entry, reason));
+    }
+  return *std::move(whole);
 }
 
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
   return at(CompileStage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
-    HONE_TRY(check_given_plan());
-    return cached_plan(
-        *graph, options_.plan, target_, cost(), options_.cache,
-        {.cancel = options_.cancel, .heuristics = options_.heuristics, .known = options_.known});
+    if (options_.drops_unfit) return completed_leniently();
+    Status fits = check(options_.plan, *graph, target_);
+    if (!fits.ok()) return placed(std::move(fits).error());
+    Result<Plan> plan = completed(options_.plan);
+    return plan.ok() || options_.plan == Plan() ? std::move(plan) : placed(std::move(plan).error());
   });
 }
 

@@ -31,9 +31,12 @@ struct CompileOptions {
   // A seed: every decision is drawn at random, for tests.
   std::optional<uint64_t> plan_seed = {};
   PrepareOptions prepare = {};
-  Plan plan = {};               // what is decided already
-  std::string plan_place = {};  // in a file; errors name it
-  Heuristics heuristics = {};   // for what is open
+  Plan plan = {};                           // what is decided already
+  const PlacedPlan* placed_plan = nullptr;  // the same with its place in a file, for errors
+  // What does not fit of that is dropped instead of refused; the observer is told each entry.
+  bool drops_unfit = false;
+  std::function<void(std::string_view)> dropped = {};
+  Heuristics heuristics = {};  // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
   KernelStore* known = nullptr;          // PlannerOptions::known
@@ -65,7 +68,9 @@ class Compilation {
   Result<Image> image_for(const Bindings& sizes);
 
  private:
-  Status check_given_plan() const;
+  Error placed(Error error) const;
+  Result<Plan> completed(const Plan& plan) const;
+  Result<Plan> completed_leniently() const;
   // The stage's result, made by `make` if it is not there.
   template <class T, class Make>
   Result<const T*> at(CompileStage stage, std::optional<T>& slot, const Make& make);

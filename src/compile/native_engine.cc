@@ -46,7 +46,7 @@ CompileOptions NativeEngine::options_of(const Graph* graph) const {
   CompileOptions options = options_;
   if (const auto given = plans_.find(graph); given != plans_.end()) {
     options.plan = given->second.plan;
-    options.plan_place = given->second.place;
+    options.placed_plan = &given->second;
   }
   return options;
 }

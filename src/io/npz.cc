@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "io/npy.h"
+#include "io/npy_header.h"
 #include "io/npz_name.h"
 #include "io/zip_layout.h"
 
@@ -52,8 +53,10 @@ Result<Archive> open_archive(std::span<const std::byte> file) {
 // One reading of an archive.
 class Reader {
  public:
-  Reader(std::span<const std::byte> file, std::shared_ptr<const void> owner, Archive archive)
-      : owner_(std::move(owner)),
+  Reader(std::span<const std::byte> file, std::shared_ptr<const void> owner, Archive archive,
+         const NpzFilter& filter)
+      : filter_(filter),
+        owner_(std::move(owner)),
         archive_(std::move(archive)),
         layout_(zip_layout(file)),
         budget_(std::min(static_cast<int64_t>(file.size()) * kMaxInflation, kMaxInflatedBytes)) {}
@@ -91,12 +94,31 @@ class Reader {
     if (!name.ends_with(kSuffix)) return bad_input("it is not a .npy file");
     name.remove_suffix(kSuffix.size());
     HONE_TRY(check_npz_name(name));
+    if (filter_) HONE_TRY(check_wanted(index, name));
     if (const ZipMember* place = stored(index, info)) {
       return NamedTensor{std::string(name), HONE_TRY(parse_npy(place->data, "", owner_))};
     }
     std::shared_ptr<const std::byte[]> bytes = HONE_TRY(inflate(index, info));
     std::span<const std::byte> all(bytes.get(), info.size);
     return NamedTensor{std::string(name), HONE_TRY(parse_npy(all, "", std::move(bytes)))};
+  }
+
+  // By the header alone.
+  Status check_wanted(zip_uint64_t index, std::string_view name) {
+    constexpr size_t kHeader = size_t{64} << 10;
+    OpenMember member(zip_fopen_index(archive_.get(), index, 0));
+    if (member == nullptr) return bad_input("{}", zip_strerror(archive_.get()));
+    std::string begin(kHeader, '\0');
+    size_t done = 0;
+    while (done < begin.size()) {
+      const zip_int64_t count = zip_fread(member.get(), begin.data() + done, begin.size() - done);
+      if (count < 0) return bad_input("{}", zip_file_strerror(member.get()));
+      if (count == 0) break;
+      done += static_cast<size_t>(count);
+    }
+    const NpyHeader header = HONE_TRY(parse_npy_header(std::string_view(begin).substr(0, done)));
+    const Dims dims(header.shape.begin(), header.shape.end());
+    return filter_(name, HONE_TRY(Type::make(header.dtype, dims)));
   }
 
   // The member's bytes within the file, if they are there as they are.
@@ -136,6 +158,7 @@ class Reader {
     return std::shared_ptr<const std::byte[]>(std::move(bytes));
   }
 
+  const NpzFilter& filter_;
   std::shared_ptr<const void> owner_;
   Archive archive_;
   std::vector<ZipMember> layout_;
@@ -143,9 +166,10 @@ class Reader {
 };
 
 Result<std::vector<NamedTensor>> parse(std::span<const std::byte> file,
-                                       std::shared_ptr<const void> owner) {
+                                       std::shared_ptr<const void> owner,
+                                       const NpzFilter& filter = {}) {
   Archive archive = HONE_TRY(open_archive(file));
-  return Reader(file, std::move(owner), std::move(archive)).read();
+  return Reader(file, std::move(owner), std::move(archive), filter).read();
 }
 
 }  // namespace
@@ -165,10 +189,13 @@ Status check_npz_name(std::string_view name) {
   return {};
 }
 
-Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path) {
+Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,
+                                          const NpzFilter& filter) {
   auto file = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));
   std::span<const std::byte> bytes = file->bytes();
-  return parse_npz(bytes, path.native(), std::move(file));
+  Result<std::vector<NamedTensor>> tensors = parse(bytes, std::move(file), filter);
+  if (!tensors.ok()) return std::move(tensors).error().within(path.native());
+  return tensors;
 }
 
 Result<std::vector<NamedTensor>> parse_npz(std::span<const std::byte> file, std::string_view where,

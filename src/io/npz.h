@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,9 +25,14 @@ struct NamedTensor {
 inline constexpr int64_t kMaxInflation = 1100;
 inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 
+// Whether a member of this name and type is wanted; an error refuses the file, before the member's
+// data is inflated.
+using NpzFilter = std::function<Status(std::string_view name, Type type)>;
+
 // In the order of the file. Members that are stored uncompressed stay mapped, and their checksums
 // are not verified; those of compressed ones are.
-Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path);
+Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,
+                                          const NpzFilter& filter = {});
 
 // The same for a file in memory; `where` names it in errors. Tensors share the bytes for as long
 // as they keep `owner`; without an owner they copy them.

@@ -24,8 +24,12 @@ class PlanParser {
     return text_.expected(wanted);
   }
 
+  // The offsets of the last plan's entries.
+  const std::map<std::string, size_t, std::less<>>& offsets() const { return offsets_; }
+
   Result<Plan> plan() {
     Plan plan;
+    offsets_.clear();
     HONE_TRY(text_.expect("plan"));
     plan.graph = HONE_TRY(text_.label(TokenKind::global, "the graph's name, like @main")).name;
     if (text_.eat("hash")) plan.graph_hash = HONE_TRY(hash());
@@ -44,6 +48,14 @@ class PlanParser {
     return {};
   }
 
+  // Notes where the entry stands.
+  void note(const Token& word, std::string_view key) {
+    std::string entry = path_.empty() ? "" : path_ + ", ";
+    entry += word.text;
+    if (!key.empty()) entry.append(" ") += key;
+    offsets_.emplace(std::move(entry), word.offset);
+  }
+
   Status entry(Plan& plan, std::set<std::string_view>& kernels, bool is_outermost) {
     const Token word = text_.peek();
     if (word.kind != TokenKind::word) return text_.expected("a decision or '}'");
@@ -51,7 +63,7 @@ class PlanParser {
     if (!is_outermost && (word.is("threads") || word.is("schedule")))
       return text_.at(word,
                       bad_input("{} is decided for the whole plan, not in a region", word.text));
-    if (word.is("fuse")) return fuse(plan.fuse, kernels);
+    if (word.is("fuse")) return fuse(word, plan.fuse, kernels);
 #define HONE_DECISION(member, ...) \
   if (word.is(#member)) return decision(word, plan.member);
 #include "plan/decisions.def"
@@ -69,14 +81,16 @@ class PlanParser {
 
   Status decision(const Token& word, std::optional<int64_t>& number) {
     if (number) return twice(word);
+    note(word, "");
     HONE_TRY(text_.expect("="));
     number = HONE_TRY(text_.integer("a number", 1, std::numeric_limits<int32_t>::max()));
     return {};
   }
 
-  Status fuse(std::vector<Group>& groups, std::set<std::string_view>& kernels) {
+  Status fuse(const Token& word, std::vector<Group>& groups, std::set<std::string_view>& kernels) {
     const TextParser::Label kernel = HONE_TRY(name(TokenKind::global, "a kernel, like @k0"));
     if (!kernels.insert(kernel.name).second) return twice(kernel.token);
+    note(word, fmt::format("@{}", kernel.name));
     HONE_TRY(text_.expect("="));
     HONE_TRY(text_.expect("{"));
     Group group{std::string(kernel.name), {}};
@@ -90,6 +104,7 @@ class PlanParser {
 
   Status decision(const Token& word, std::vector<std::string>& order) {
     if (!order.empty()) return twice(word);
+    note(word, "");
     HONE_TRY(text_.expect("="));
     HONE_TRY(text_.expect("["));
     do {
@@ -101,27 +116,34 @@ class PlanParser {
   }
 
   template <class T>
-  Status decision(const Token&, std::map<std::string, T>& map) {
+  Status decision(const Token& word, std::map<std::string, T>& map) {
     const TextParser::Label key = HONE_TRY(value());
     const auto [at, is_new] = map.try_emplace(std::string(key.name));
     if (!is_new) return twice(key.token);
+    note(word, fmt::format("%{}", key.name));
     HONE_TRY(text_.expect("="));
     return read(at->second);
   }
 
-  Status decision(const Token&, std::map<std::string, Plan>& map) {
+  Status decision(const Token& word, std::map<std::string, Plan>& map) {
     const TextParser::Label key = HONE_TRY(value());
     const auto [at, is_new] = map.try_emplace(std::string(key.name));
     if (!is_new) return twice(key.token);
-    return body(at->second, false);
+    note(word, fmt::format("%{}", key.name));
+    const size_t outer = path_.size();
+    path_ += fmt::format("{}region %{}", path_.empty() ? "" : ", ", key.name);
+    HONE_TRY(body(at->second, false));
+    path_.resize(outer);
+    return {};
   }
 
-  Status decision(const Token&, std::map<uint64_t, Schedule>& map) {
+  Status decision(const Token& word, std::map<uint64_t, Schedule>& map) {
     const Token place = text_.peek();
     const uint64_t key = HONE_TRY(hash());
     const auto [at, is_new] = map.try_emplace(key);
     if (!is_new)
       return text_.at(place, bad_input("the schedule of 0x{:016x} is decided twice", key));
+    note(word, fmt::format("0x{:016x}", key));
     HONE_TRY(text_.expect("="));
     at->second = HONE_TRY(parse_schedule(text_));
     return {};
@@ -200,6 +222,8 @@ class PlanParser {
   }
 
   TextParser text_;
+  std::string path_;                                    // of regions that are open
+  std::map<std::string, size_t, std::less<>> offsets_;  // of entries
 };
 
 Status check_size(std::string_view text, std::string_view file) {
@@ -214,7 +238,45 @@ ParseOptions options_of(std::string_view file) {
   return options;
 }
 
+// Lines of offsets that do not go back.
+class LineCounter {
+ public:
+  explicit LineCounter(std::string_view text) : text_(text) {}
+
+  int64_t at(size_t offset) {
+    line_ += std::count(text_.begin() + seen_, text_.begin() + offset, '\n');
+    seen_ = offset;
+    return line_;
+  }
+
+ private:
+  const std::string_view text_;
+  size_t seen_ = 0;
+  int64_t line_ = 1;
+};
+
+PlanLines lines_of(const std::map<std::string, size_t, std::less<>>& offsets,
+                   LineCounter& counter) {
+  std::vector<std::pair<size_t, std::string_view>> sorted;
+  for (const auto& [entry, offset] : offsets) sorted.emplace_back(offset, entry);
+  std::ranges::sort(sorted);
+  PlanLines lines;
+  for (const auto& [offset, entry] : sorted) lines.emplace(entry, counter.at(offset));
+  return lines;
+}
+
 }  // namespace
+
+std::string PlacedPlan::place_of(std::string_view entry) const {
+  // Errors say more about some entries: "schedule 0x..., @k0".
+  for (size_t end = entry.size(); end > 0 && end != std::string_view::npos;
+       end = entry.substr(0, end).rfind(", ")) {
+    const auto found = lines.find(entry.substr(0, end));
+    if (found != lines.end())
+      return fmt::format("{}:{}", place.substr(0, place.rfind(':')), found->second);
+  }
+  return place;
+}
 
 Result<Plan> parse_plan(std::string_view text, std::string_view file) {
   HONE_TRY(check_size(text, file));
@@ -228,16 +290,13 @@ Result<std::vector<PlacedPlan>> parse_plans(std::string_view text, std::string_v
   HONE_TRY(check_size(text, file));
   PlanParser parser(text, options_of(file));
   std::vector<PlacedPlan> plans;
-  size_t seen = 0;
-  int64_t line = 1;
+  LineCounter counter(text);
   do {
-    const size_t offset = parser.offset();
-    line += std::count(text.begin() + seen, text.begin() + offset, '\n');
-    seen = offset;
-    std::string place = fmt::format("{}:{}", file, line);
+    std::string place = fmt::format("{}:{}", file, counter.at(parser.offset()));
     if (plans.size() == kMaxPlans)
       return over_limit("there are more than {} plans", kMaxPlans).within(place);
-    plans.push_back({HONE_TRY(parser.plan()), std::move(place)});
+    Plan plan = HONE_TRY(parser.plan());
+    plans.push_back({std::move(plan), std::move(place), lines_of(parser.offsets(), counter)});
   } while (parser.at_plan());
   HONE_TRY(parser.end("another plan or the end of the text"));
   return plans;

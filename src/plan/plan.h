@@ -57,10 +57,18 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// The lines of a text on which the entries of a plan stand: "layout %h" -> 12, and of a region
+// "region %loop.body, layout %h" -> 31.
+using PlanLines = std::map<std::string, int64_t, std::less<>>;
+
 // A plan in a text, and where it begins: "mlp.plan:18".
 struct PlacedPlan {
   Plan plan;
   std::string place;
+  PlanLines lines = {};
+
+  // Of an entry, as errors name it, or where the plan begins.
+  std::string place_of(std::string_view entry) const;
 };
 
 inline constexpr int64_t kMaxPlanText = int64_t{256} << 20;  // bytes

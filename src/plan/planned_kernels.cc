@@ -1,11 +1,24 @@
 #include "plan/planned_kernels.h"
 
+#include <ranges>
 #include <set>
 
 #include "plan/planned.h"
 
 namespace hone {
 namespace {
+
+void add_names(const PlannedGraph& frame, const Step& step, PlannedKernel& kernel) {
+  const GraphView graph = frame.view();
+  const auto is_contraction = [&](NodeId n) {
+    return class_of(graph.op(n).opcode()) == OpClass::contraction;
+  };
+  for (const bool contracts : {true, false})
+    for (NodeId n : std::views::reverse(step.nodes))
+      if (is_contraction(n) == contracts) kernel.computes.emplace_back(graph.name(graph.result(n)));
+  for (ValueId v : step.reads)
+    if (frame.home[v.index] == Home::constant) kernel.weights.emplace_back(graph.name(v));
+}
 
 class Kernels {
  public:
@@ -23,8 +36,10 @@ class Kernels {
       KernelBody body = body_of(frame, users, step);
       const uint64_t hash = kernel_hash(body);
       const auto schedule = whole_.schedule.find(hash);
-      if (schedule != whole_.schedule.end())
-        by_name_.emplace(step.name, PlannedKernel{std::move(body), hash, &schedule->second});
+      if (schedule == whole_.schedule.end()) continue;
+      PlannedKernel kernel = {std::move(body), hash, &schedule->second};
+      add_names(frame, step, kernel);
+      by_name_.emplace(step.name, std::move(kernel));
     }
     for (const RegionRef& region : regions_of(graph))
       HONE_TRY(add(*region.graph, plan.region.at(region.key)));

@@ -9,6 +9,7 @@ namespace hone {
 
 struct PlannerOptions {
   const CancelToken* cancel = nullptr;
+  Progress* progress = nullptr;  // counts kernels that were scheduled; started by the caller
   Heuristics heuristics = {};
   // What earlier plans for the same target, with the same heuristics, have found out about kernels;
   // this one adds to it. Null: it starts with nothing.

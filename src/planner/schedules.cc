@@ -286,6 +286,7 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
     if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
       if (!best || chain->seconds < best->seconds) best = std::move(chain);
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
+  if (options_.progress != nullptr) options_.progress->advance();
   return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
 }
 

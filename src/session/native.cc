@@ -12,11 +12,11 @@ Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels
     return usage_error("{}: {} is outside of 1..{}, the target's cores", labels.threads, threads,
                        options.target.cores);
   options.threads = threads;
-  for (auto& [plan, place] : options.plans) {
-    if (plan.threads.value_or(threads) != threads)
-      return usage_error("{} {}, but the plan says {}", labels.threads, threads, *plan.threads)
-          .within(place);
-    plan.threads = threads;
+  for (PlacedPlan& one : options.plans) {
+    if (one.plan.threads.value_or(threads) != threads)
+      return usage_error("{} {}, but the plan says {}", labels.threads, threads, *one.plan.threads)
+          .within(one.place_of("threads"));
+    one.plan.threads = threads;
   }
   return {};
 }
@@ -42,13 +42,16 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   compile.plan.threads = options.threads;
   if (plan != nullptr) {
     compile.plan = plan->plan;
-    compile.plan_place = plan->place;
+    compile.placed_plan = plan;
+    compile.drops_unfit = options.drops_unfit;
+    compile.dropped = face.notice;
   }
   compile.prepare = options.prepare;
   compile.heuristics = options.heuristics;
   compile.plan_seed = options.plan_seed;
   compile.cost = options.cost;
   compile.cache = options.cache.get();
+  compile.team = options.team;
   compile.progress = face.progress;
   compile.cancel = face.cancel;
   return compile;

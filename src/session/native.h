@@ -18,12 +18,14 @@ namespace hone {
 struct NativeOptions {
   Target target;
   std::vector<PlacedPlan> plans;   // of graphs of the model
+  bool drops_unfit = false;        // what of them does not fit is dropped; the face is told
   std::optional<int64_t> threads;  // set_threads()
   PrepareOptions prepare = {};
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
   std::unique_ptr<CompileCache> cache;         // null: none
+  std::shared_ptr<Team> team;                  // that runs it; null: one of its own
 };
 // At most the target's cores; of all plans too, which must not say another number.
 Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels = {});

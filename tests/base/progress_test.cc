@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/late_progress.h"
 
 namespace hone {
 namespace {
@@ -27,10 +30,56 @@ struct Desk {
 TEST(Progress, BarShowsPartAndEta) {
   EXPECT_EQ(progress_bar({"trials", 214, 400, 287.5}),
             "[##########..........] 214/400 trials  eta 4m10s");
-  EXPECT_EQ(progress_bar({"trials", 0, 400, 3}), "[....................] 0/400 trials");
+  EXPECT_EQ(progress_bar({"trials", 0, 400, 3}), "[....................] 0/400 trials  3 s");
   EXPECT_EQ(progress_bar({"trials", 500, 400, 3}),
             "[####################] 500/400 trials  eta 0 s");
   EXPECT_EQ(progress_bar({"trials", 30, 0, 10}), "30 trials  3/s");
+}
+
+// The first step may take long.
+TEST(Progress, TheBarMovesWithinAStep) {
+  std::mutex mutex;
+  std::string out;
+  const auto write = [&](std::string_view text) {
+    std::lock_guard lock(mutex);
+    out += text;
+  };
+  const std::unique_ptr<Progress> progress =
+      make_progress({.is_terminal = true, .write = write, .clock = {}});
+  progress->start(2, "kernels");
+  const auto moved = [&] {
+    std::lock_guard lock(mutex);
+    return out.find("0/2 kernels  ") != std::string::npos;
+  };
+  for (int i = 0; i < 600 && !moved(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(moved());
+  progress->finish();
+  EXPECT_THAT(out, testing::HasSubstr("stopped at 0/2 kernels"));
+}
+
+TEST(Progress, OfShortWorkSaysNothing) {
+  Desk desk(ProgressMode::plain);
+  {
+    LateProgress late(desk.progress.get());
+    late.start(3, "kernels");
+    late.advance(3);
+  }
+  EXPECT_EQ(desk.take(), "");
+  LateProgress never(nullptr);
+  never.start(1, "kernels");
+  never.advance(1);
+}
+
+TEST(Progress, OfLongWorkComesLate) {
+  Desk desk(ProgressMode::plain);
+  LateProgress late(desk.progress.get());
+  late.start(3, "kernels");
+  late.advance(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  late.advance(1);
+  late.finish("");
+  EXPECT_THAT(desk.take(), testing::HasSubstr("stopped at 2/3 kernels"));
 }
 
 TEST(Progress, PlainLinesAreRateLimited) {

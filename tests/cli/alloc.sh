@@ -76,8 +76,8 @@ bad 'id,lower,upper,size\na,0,1,4611686018427387904\nb,2,3,1\n' "a sum above 2^6
 bad 'id,lower,upper,size\na,5,2,3\n' "upper: 2 is before the begin, 5 (bad.csv:2:5)"
 bad 'id,lower,upper,size\na,1,2,3\na,1,2,3\n' "id: 'a' is the one of line 2, too (bad.csv:3:1)"
 bad 'id,lower,upper,size,alias\na,1,2,3,b\n' "alias: no buffer has the id 'b' (bad.csv:2:9)"
-refused 3 "buffer 'b0': size 16 is above the capacity 15 (m.csv:2:8)" m.csv --capacity 15
-refused 3 "buffer 'b2': 16 bytes at offset 8 end above the capacity 20" - --capacity 20 <<'END'
+refused 1 "buffer 'b0': size 16 is above the capacity 15 (m.csv:2:8)" m.csv --capacity 15
+refused 1 "buffer 'b2': 16 bytes at offset 8 end above the capacity 20" - --capacity 20 <<'END'
 id,lower,upper,size,offset
 b2,4,9,16,8
 END

@@ -184,6 +184,25 @@ TEST(NpzParse, StoredAndDeflatedMembers) {
   }
 }
 
+TEST_F(NpzTest, AFilterSeesHeadersBeforeData) {
+  const std::filesystem::path path = folder.path() / "a.npz";
+  for (const Member& member : {Member{}, Member{.packed = kDeflated, .method = kDeflate}}) {
+    ASSERT_TRUE(write_file_atomic(path, zip({member})).ok());
+    std::vector<std::string> seen;
+    const auto take = [&](std::string_view name, Type type) -> Status {
+      seen.push_back(fmt::format("{} {}", name, type.to_string()));
+      return {};
+    };
+    EXPECT_EQ(read_npz(path, take)->size(), 1u);
+    EXPECT_EQ(seen.size(), 1u);
+    EXPECT_THAT(seen[0], HasSubstr("a "));
+    const auto refuse = [](std::string_view, Type) -> Status { return bad_input("unwanted"); };
+    const Error error = read_npz(path, refuse).error();
+    EXPECT_EQ(error.what(), "unwanted");
+    EXPECT_THAT(error.where(), HasSubstr("a.npz, member 'a.npy'"));
+  }
+}
+
 TEST(NpzParse, TheLayoutFindsStoredData) {
   std::string file = zip({{.zip64 = true}, {.packed = kDeflated, .method = kDeflate}, {}});
   std::vector<ZipMember> layout = zip_layout(bytes_of(file));

@@ -141,6 +141,25 @@ TEST(AccuracyRuns, RaisesNoFalseAlarmAndFindsPlantedErrors) {
   EXPECT_EQ(counts.missed, 0);
 }
 
+// As of a loop that does not converge in fp32.
+TEST(AccuracyRuns, APlainWayWithoutAResultExcusesNothing) {
+  const auto tensor = [](double number) {
+    return Tensor::from_reals(Type::get(DType::f64, {1}), std::vector{number});
+  };
+  const auto verdict = [&](double actual) {
+    const Contest contest = {
+        .native = [&](const Tensors&) -> Result<Tensors> { return Tensors{tensor(actual)}; },
+        .reference = [&](const Tensors&, Numerics numerics) -> Result<Tensors> {
+          if (numerics == Numerics::fp32) return over_limit("it does not end");
+          return Tensors{tensor(1)};
+        }};
+    return judge(contest, {}).value();
+  };
+  EXPECT_EQ(verdict(1 + 0x1p-52).failed(), 0);
+  EXPECT_EQ(verdict(1 + 0x1p-40).failed(), 1);
+  EXPECT_EQ(verdict(1 + 0x1p-40).runs, 5u);  // there are no other inputs
+}
+
 TEST(AccuracyRuns, DISABLED_SweepFalseAlarmsAndPlantedErrors) {
   Counts counts;
   for (std::string_view model : kModels) {

@@ -37,6 +37,32 @@ constexpr std::string_view kSample = R"(plan @mlp hash 0x5e1f000000000001 on "av
 
 Plan sample() { return parse_plan(kSample, "p").value(); }
 
+TEST(PlanText, KnowsTheLinesOfItsEntries) {
+  const std::string text = fmt::format("# two\n{}{}", kSample, kSample);
+  const std::vector<PlacedPlan> plans = parse_plans(text, "p").value();
+  ASSERT_EQ(plans.size(), 2u);
+  const int64_t lines = std::ranges::count(kSample, '\n');
+  for (const auto& [entry, line] :
+       std::map<std::string, int64_t>{{"threads", 2},
+                                      {"copy %a copy", 3},
+                                      {"fuse @k 1", 6},
+                                      {"layout %h", 9},
+                                      {"schedule 0x00000000000000ff", 10},
+                                      {"order", 14},
+                                      {"offset %z", 16},
+                                      {"region %loop.body", 17},
+                                      {"region %loop.body, fuse @k0", 18},
+                                      {"region %loop.body, order", 19},
+                                      {"region %loop.body, region %inner.else", 20}}) {
+    EXPECT_EQ(plans[0].place_of(entry), fmt::format("p:{}", line + 1)) << entry;
+    EXPECT_EQ(plans[1].place_of(entry), fmt::format("p:{}", line + 1 + lines)) << entry;
+  }
+  EXPECT_EQ(plans[0].place_of("schedule 0x00000000000000ff, @k0"), "p:11");
+  EXPECT_EQ(plans[0].place_of("region %loop.body, layout %m"), "p:18");
+  EXPECT_EQ(plans[0].place_of("layout %q"), "p:2");
+  EXPECT_EQ(plans[0].place_of(""), "p:2");
+}
+
 TEST(PlanText, RoundTripsExactly) {
   const Plan plan = sample();
   EXPECT_EQ(print(plan), kSample);
