@@ -1,10 +1,6 @@
 #include "bench/onnx_runtime.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "base/subprocess.h"
+#include "session/onnx_runtime.h"
 
 namespace hone::bench {
 
@@ -14,18 +10,11 @@ fs::path root() { return fs::read_symlink("/proc/self/exe").parent_path() / "../
 
 Result<std::vector<double>> run_onnx_runtime(const fs::path& model, const fs::path& folder,
                                              const OnnxRuntimeOptions& options) {
-  const fs::path modules = root() / "build/bench/onnxruntime/node_modules";
-  const ProcessResult result =
-      HONE_TRY(run_process("/usr/bin/env",
-                           {"node", root() / "bench/compat/run.js", modules, model, folder,
-                            fmt::format("{}", options.threads), fmt::format("{}", options.seconds)},
-                           {.wall_seconds = 120 + 10 * options.seconds}));
-  if (result.exit_code != 0 || result.signal != 0)
-    return bad_input("ONNX Runtime: {}{}", result.err,
-                     result.signal != 0 ? signal_name(result.signal) : "");
-  const nlohmann::json seconds = nlohmann::json::parse(result.out, nullptr, false);
-  if (!seconds.is_array()) return bad_input("ONNX Runtime printed {}", result.out);
-  return seconds.get<std::vector<double>>();
+  static const Result<OnnxRuntime> runtime =
+      find_onnx_runtime(root() / "build/bench/onnxruntime/node_modules");
+  return hone::run_onnx_runtime(
+      HONE_TRY(runtime), model, folder,
+      {.threads = options.threads, .seconds = options.seconds, .writes_outputs = true});
 }
 
 }  // namespace hone::bench

@@ -141,10 +141,25 @@ class Parser {
 
 namespace {
 
+// Options that every command takes may stand before it: how many words they are.
+size_t leading_options(std::span<const std::string> words) {
+  size_t count = 0;
+  while (count < words.size() && words[count].starts_with("--")) {
+    const std::string_view word = std::string_view(words[count]).substr(2);
+    const size_t end = std::min(word.find('='), word.size());
+    const auto option = std::ranges::find(common_options(), word.substr(0, end), &Option::name);
+    if (option == common_options().end()) break;
+    const bool has_value = option->take == Take::nothing || end < word.size();
+    count += has_value ? 1 : 2;
+  }
+  return std::min(count, words.size());
+}
+
 // The command's name takes one or two words of the line, which `words` loses.
 Result<const Command*> take_command(std::span<const std::string>& words) {
   if (words.empty() || looks_like_option(words[0])) return find_command("");
   std::string name = words[0];
+  if (name.empty()) return usage_error("the command is empty").with_hint("see 'hone help'");
   words = words.subspan(1);
   if (is_group(name)) {
     std::vector<std::string_view> members;
@@ -187,8 +202,13 @@ Result<Arguments> parse_arguments(std::span<const std::string> words) {
   if (has_word(words, "--help", "-h")) return help_about(words);
   if (!words.empty() && words[0] == "--version")
     return Parser(*find_command("version")).parse(words.subspan(1));
-  const Command* command = HONE_TRY(take_command(words));
-  return Parser(*command).parse(words);
+  const size_t leading = leading_options(words);
+  if (leading == words.size()) return Parser(*find_command("")).parse(words);
+  std::span<const std::string> rest = words.subspan(leading);
+  const Command* command = HONE_TRY(take_command(rest));
+  std::vector<std::string> all(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(leading));
+  all.insert(all.end(), rest.begin(), rest.end());
+  return Parser(*command).parse(all);
 }
 
 std::string Arguments::text(std::string_view name) const {

@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "measure/timing.h"
 #include "report/memory_plot.h"
 #include "report/memory_text.h"
-#include "session/timing.h"
 
 #include <chrono>
 

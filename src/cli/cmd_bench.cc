@@ -1,126 +1,233 @@
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/bench_subject.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "report/bench_text.h"
 #include "report/profile.h"
-#include "session/timing.h"
+#include "session/onnx_runtime.h"
 
-#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 
 namespace hone::cli {
 namespace {
 
-constexpr size_t kRows = 20;  // of a profile's tables
+namespace fs = std::filesystem;
 
-// A caller of the compiled graph who gives its inputs up.
-class Caller {
- public:
-  Caller(std::shared_ptr<const Executable> executable, std::span<const Tensor> inputs)
-      : executable_(std::move(executable)), inputs_(inputs.begin(), inputs.end()) {}
+constexpr size_t kRows = 20;         // of a profile's tables
+constexpr int64_t kMostRounds = 30;  // of a comparison,
+constexpr int64_t kLeastRounds = 6;  // and so many for an interval
+constexpr int64_t kRivalRounds = 6;  // of ONNX Runtime, which loads the model in each
+constexpr std::string_view kOnnxRuntime = "onnxruntime";
 
-  // Inputs are given up where outputs may lie in them, and these are the next inputs.
-  Status prepare() {
-    is_given_up_.resize(inputs_.size());
-    for (const std::optional<uint32_t>& donor : executable_->donors())
-      if (donor) is_given_up_[*donor] = true;
-    if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
-      return usage_error("--donate: the model changes no input in place")
-          .with_hint(
-              "a graph says 'donate' behind inputs that updates or elementwise ops may change");
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
-    return {};
-  }
-
-  Status run(const RunOptions& options = {}) {
-    std::vector<Tensor> given;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
-    std::vector<Tensor> outputs = HONE_TRY(executable_->run_donating(std::move(given), options));
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (const std::optional<uint32_t> donor = executable_->donors()[i])
-        inputs_[*donor] = std::move(outputs[i]);
-    return {};
-  }
-
- private:
-  const std::shared_ptr<const Executable> executable_;
-  std::vector<Tensor> inputs_;
-  std::vector<bool> is_given_up_;  // by input
-};
-
+// What the command line says.
 struct Request {
-  double seconds;
-  bool is_profiled;
+  MeasureOptions measure;
+  bool is_profiled = false;
+  bool donates = false;
+  std::string rival;  // a file of plans, or kOnnxRuntime; empty: none
+  std::string json;   // a file; "-": the standard output
 };
 
-// One graph for one set of sizes, run by its executable.
-Status bench_donating(const Model& model, const RunInputs& inputs, const NativeOptions& options,
-                      const Request& request, Console& console) {
-  const Graph graph = HONE_TRY(specialize(*single_graph(model), inputs.bindings));
-  CompileOptions compile =
-      HONE_TRY(compile_options(graph, model, inputs.bindings, options, console.face()));
-  compile.memory_limit = inputs.memory_left;
-  Compilation compilation(graph, options.target, compile);
-  std::optional<Caller> caller;
-  const double first = HONE_TRY(measure_once([&]() -> Status {
-    caller.emplace(HONE_TRY(compilation.executable()), inputs.tensors);
-    HONE_TRY(caller->prepare());
-    return caller->run();
-  }));
-  const Timing timing =
-      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller->run(); }));
-  console.print("{}\n", timing.to_string());
-  console.note("compiled and run once in {}", format_seconds(first));
-  if (!request.is_profiled) return {};
+Result<Request> request_of(const Arguments& arguments) {
+  Request request;
+  request.measure = {.seconds = arguments.real("seconds"), .warmup = arguments.integer("warmup")};
+  if (arguments.given("runs")) request.measure.runs = arguments.integer("runs");
+  if (arguments.given("runs") && arguments.given("seconds"))
+    return usage_error("--runs and --seconds both say how long to measure");
+  request.is_profiled = arguments.given("profile");
+  request.donates = arguments.given("donate");
+  request.rival = arguments.text("vs");
+  request.json = arguments.text("json");
+  if (!request.json.empty() && request.json != "-") HONE_TRY(check_writable(request.json));
+  if (!request.rival.empty() && request.donates)
+    return usage_error("--donate changes the inputs; --vs needs equal ones for both sides");
+  if (request.rival == kOnnxRuntime && request.measure.runs > 0)
+    return usage_error("--vs onnxruntime measures blocks of runs; --seconds says for how long");
+  return request;
+}
 
-  Profile profile;
-  const RunOptions run = {.cancel = &console.cancel(), .profile = &profile};
-  const Timing profiled =
-      HONE_TRY(measure(request.seconds, console.cancel(), [&] { return caller->run(run); }));
-  const auto runs = static_cast<int64_t>(profiled.seconds.size());
-  const std::string table = HONE_TRY(profile_table(profile, runs, *HONE_TRY(compilation.graph()),
-                                                   *HONE_TRY(compilation.plan()), options.target,
-                                                   compilation.cost(), kRows));
-  console.write(table);
+// Sizes are part of what is measured, so they are the user's choice.
+Status check_all_chosen(const RunInputs& inputs) {
+  if (inputs.guessed.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [name, size] : inputs.guessed) names.push_back(name);
+  return usage_error("how long it takes depends on the open {} {}",
+                     names.size() == 1 ? "size" : "sizes", join(names, ", "))
+      .with_hint(fmt::format("{} chooses, and so does an array: --input NAME=@FILE.npy",
+                             size_text(inputs.guessed, Console::labels())));
+}
+
+BenchReport report_of(const Arguments& arguments, const Source& source, const RunInputs& inputs,
+                      const NativeOptions& options) {
+  BenchReport report;
+  report.model = arguments.text("MODEL");
+  const bool is_planned = options.plans.size() == 1 && options.plans[0].plan.threads;
+  report.threads = options.threads ? *options.threads
+                   : is_planned    ? *options.plans[0].plan.threads
+                                   : options.target.cores;
+  report.target = options.target.name.empty() ? default_name(options.target) : options.target.name;
+  report.isa = name(options.target.isa);
+  const Graph signature = signature_of(source.model);
+  for (size_t i = 0; i < inputs.tensors.size(); ++i)
+    report.inputs.emplace_back(signature.name(signature.inputs()[i]),
+                               inputs.tensors[i].type().to_string());
+  report.sizes = inputs.bindings;
+  if (double load = 0; getloadavg(&load, 1) == 1) report.load = load;
+  return report;
+}
+
+// ---- Against a rival ----------------------------------------------------------------------------
+
+void add_rival(BenchReport& report, std::string name, const Duel& duel) {
+  report.timing = duel.a;
+  report.rival = {std::move(name), duel.b, duel.ratio, duel.interval};
+}
+
+// Single runs, or blocks of runs that are short, in turns.
+Status measure_plans(BenchSubject& subject, BenchSubject& rival, const Request& request,
+                     BenchReport& report, Console& console) {
+  for (int64_t i = 0; i < request.measure.warmup; ++i) {
+    HONE_TRY(subject.run());
+    HONE_TRY(rival.run());
+  }
+  int64_t rounds = request.measure.runs;
+  double block = 0;
+  if (rounds == 0) {
+    const double one = HONE_TRY(measure_once([&] { return subject.run(); }));
+    block = request.measure.seconds / static_cast<double>(kMostRounds);
+    const double fit = request.measure.seconds / std::max(one, 1e-9);
+    rounds = fit >= static_cast<double>(kMostRounds)
+                 ? kMostRounds
+                 : std::max(kLeastRounds, static_cast<int64_t>(fit));
+  }
+  const Duel duel = HONE_TRY(measure_in_turns(rounds, console.cancel(),
+                                              block_of(
+                                                  block, [&] { return subject.run(); }),
+                                              block_of(block, [&] { return rival.run(); })));
+  add_rival(report, request.rival, duel);
   return {};
+}
+
+Status measure_onnx_runtime(BenchSubject& subject, const BenchModel& of, const Request& request,
+                            BenchReport& report, Console& console) {
+  const OnnxRuntime runtime = HONE_TRY(find_onnx_runtime("", &console.cancel()));
+  const TempDir folder = HONE_TRY(TempDir::create(fs::temp_directory_path()));
+  // The file as it is, which may have other sizes open; what is no file is exported.
+  fs::path model = report.model;
+  if (!is_onnx_path(model)) {
+    model = folder.path() / "model.onnx";
+    HONE_TRY(save_source(HONE_TRY(with_sizes(of.source.model, of.inputs.bindings)), model));
+  }
+  HONE_TRY(write_onnx_runtime_inputs(folder.path(), of.inputs.tensors));
+  const OnnxRuntimeBlock block = {
+      .threads = report.threads,
+      .seconds = request.measure.seconds / static_cast<double>(kRivalRounds)};
+  const auto run_rival = [&] {
+    return run_onnx_runtime(runtime, model, folder.path(), block, &console.cancel());
+  };
+  const RunBlock run_warm = block_of(block.seconds, [&] { return subject.run(); });
+  const auto run_subject = [&]() -> Result<std::vector<double>> {
+    for (int64_t i = 0; i < request.measure.warmup; ++i) HONE_TRY(subject.run());
+    return run_warm();
+  };
+  const Duel duel =
+      HONE_TRY(measure_in_turns(kRivalRounds, console.cancel(), run_subject, run_rival));
+  add_rival(report, runtime.name(), duel);
+  return {};
+}
+
+struct Sides {
+  std::unique_ptr<BenchSubject> subject;
+  std::unique_ptr<BenchSubject> rival;  // null: there is none in this process
+};
+
+Status measure_sides(Sides& sides, const BenchModel& model, const Request& request,
+                     BenchReport& report, Console& console) {
+  report.warmup = request.measure.warmup;
+  PeakMemory::start();
+  if (sides.rival != nullptr)
+    HONE_TRY(measure_plans(*sides.subject, *sides.rival, request, report, console));
+  else if (request.rival == kOnnxRuntime)
+    HONE_TRY(measure_onnx_runtime(*sides.subject, model, request, report, console));
+  else
+    report.timing =
+        HONE_TRY(measure(request.measure, console.cancel(), [&] { return sides.subject->run(); }));
+  report.peak_bytes = PeakMemory::bytes();
+  return {};
+}
+
+Result<std::vector<SegmentProfile>> profile_again(BenchSubject& subject, const Request& request,
+                                                  Console& console) {
+  subject.start_profile();
+  MeasureOptions again = request.measure;
+  again.warmup = 0;
+  const Timing timing = HONE_TRY(measure(again, console.cancel(), [&] { return subject.run(); }));
+  return subject.profile(static_cast<int64_t>(timing.seconds.size()));
+}
+
+// ---- The command --------------------------------------------------------------------------------
+
+Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profile,
+            const Request& request, Console& console) {
+  const std::string warning = bench_warning(report);
+  if (!warning.empty())
+    console.note("{} {}", console.styled_talk(Style::red, "the figures mean little:"), warning);
+  const auto json = [&] {
+    return bench_json(report, request.is_profiled ? profile_json(profile) : "");
+  };
+  if (request.json == "-") {
+    console.write(json());
+    return {};
+  }
+  console.write(bench_text(report));
+  if (request.is_profiled) console.write("\n" + profile_text(profile, kRows));
+  return request.json.empty() ? Status() : write_file_atomic(request.json, json());
 }
 
 }  // namespace
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
-  const NativeOptions options = HONE_TRY(native_options(arguments, console));
+  const Request request = HONE_TRY(request_of(arguments));
+  NativeOptions options = HONE_TRY(native_options(arguments, console));
   HONE_TRY(check_runs_here(options.target, Console::labels()));
+  std::optional<NativeOptions> rival_options;
+  if (!request.rival.empty() && request.rival != kOnnxRuntime) {
+    rival_options = HONE_TRY(native_options(arguments, console));
+    rival_options->plan_seed.reset();
+    HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));
+  }
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Request request = {arguments.real("seconds"), arguments.given("profile")};
-  const bool donates = arguments.given("donate");
-  if (donates && single_graph(source.model) == nullptr)
+  if (request.donates && single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "--donate");
   const RunInputs inputs = HONE_TRY(
       given_inputs(signature_of(source.model), source.open, arguments, Engine::native, console));
-  if (donates) return bench_donating(source.model, inputs, options, request, console);
+  HONE_TRY(check_all_chosen(inputs));
 
-  NativeModel model = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
-  if (request.is_profiled) model.engine().keep_code();
-  auto run = [&]() -> Status {
-    HONE_TRY(model.run(inputs.tensors));
-    return {};
-  };
-  const double first = HONE_TRY(measure_once(run));
-  const Timing timing = HONE_TRY(measure(request.seconds, console.cancel(), run));
-  console.print("{}\n", timing.to_string());
-  console.note("compiled and run once in {}", format_seconds(first));
-  if (!request.is_profiled) return {};
-
-  model.engine().start_profile();
-  const Timing profiled = HONE_TRY(measure(request.seconds, console.cancel(), run));
-  const auto runs = static_cast<int64_t>(profiled.seconds.size());
-  console.write(HONE_TRY(profile_text(model.engine(), runs, options.target, kRows)));
-  return {};
+  BenchReport report = report_of(arguments, source, inputs, options);
+  // Both sides run on the same threads.
+  if (rival_options)
+    options.team = rival_options->team = HONE_TRY(Team::create({.threads = options.target.cores}));
+  const BenchModel model = {source, inputs, options, console.face(), request.is_profiled};
+  Sides sides;
+  sides.subject = HONE_TRY(request.donates ? donating_subject(model) : plain_subject(model));
+  report.first = HONE_TRY(measure_once([&] { return sides.subject->run(); }));
+  if (rival_options) {
+    sides.rival = HONE_TRY(plain_subject({source, inputs, *rival_options, console.face()}));
+    HONE_TRY(sides.rival->run());
+  }
+  if (request.json != "-") console.write(bench_title(report));
+  HONE_TRY(measure_sides(sides, model, request, report, console));
+  console.note("compiled and run once in {}", format_seconds(report.first));
+  std::vector<SegmentProfile> profile;
+  if (request.is_profiled) profile = HONE_TRY(profile_again(*sides.subject, request, console));
+  return tell(report, profile, request, console);
 }
 
 }  // namespace hone::cli

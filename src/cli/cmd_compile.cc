@@ -44,6 +44,10 @@ Result<Request> request_of(const Arguments& arguments) {
       return usage_error("--emit {} is made in the stage {}, after --stop-after {}", request.form,
                          name(stage_of(request.form)), name(*request.last));
   }
+  if (request.form.empty() && request.output != "-")
+    return usage_error("-o {}: what is to be written there?", request.output)
+        .with_hint(
+            "--emit plan, program, tiles, mlir, llvm or asm says it; --emit object fills a folder");
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");
   return request;

@@ -9,10 +9,10 @@
 #include "cli/source.h"
 #include "ir/summary.h"
 #include "report/accuracy_text.h"
+#include "report/bench_text.h"
 #include "report/summary_text.h"
 #include "session/evaluation.h"
 #include "session/stages.h"
-#include "session/timing.h"
 #include "zoo/inputs.h"
 
 #include <functional>
@@ -138,12 +138,12 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
 
   // Measure.
   const Timing timing = HONE_TRY(measure(
-      kSeconds, console.cancel(),
+      {.seconds = kSeconds}, console.cancel(),
       [&]() -> Status {
         HONE_TRY(running.run(inputs.tensors));
         return {};
       }));
-  console.print("native  {}, digest {:016x}\n\n", timing.to_string(), digest(running.outputs));
+  console.print("native  {}, digest {:016x}\n\n", timing_text(timing), digest(running.outputs));
   console.write(
       "Next:\n"
       "  hone zoo list                     the built-in models\n"

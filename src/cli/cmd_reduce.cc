@@ -164,7 +164,10 @@ Status check_given_plan(const DifferentialCase& one, const Target& host, const s
   const Graph graph = HONE_TRY(prepare(one.graph));
   Status good = check(one.plan, graph, restricted(host, one.isa));
   if (good.ok()) return good;
-  return std::move(good).error().within(file).as(ErrorCode::bad_input);
+  const std::vector<PlacedPlan> plans =
+      HONE_TRY(parse_plans(HONE_TRY(read_file(file, kMaxPlanText)), file));
+  const std::string place = plans.size() == 1 ? plans[0].place_of(good.error().where()) : file;
+  return std::move(good).error().within(place).as(ErrorCode::bad_input);
 }
 
 }  // namespace

@@ -236,12 +236,13 @@ constexpr Command kCommands[] = {
     {.name = "bench",
      .summary = "Measure a model's native code",
      .text = "Compiles the model, runs it until the time is over, at least three times, and prints "
-             "the median of the runs after the first. --profile names the kernels that take "
-             "longest, the first command of the plan (see 'hone compile --emit plan') that "
-             "launches each, "
-             "and the key of its schedule; and tells how many operations it does a second, also as "
-             "a share of "
-             "the f32 peak of the target: an estimate, if --target gives no measured one.",
+             "what it measured (threads, target, sizes), the shortest run, the median, and what "
+             "90 % and 99 % of the runs take at most. Sizes that are open have to be chosen. --vs "
+             "runs two sides in turns and gives the ratio with an interval of 95 % confidence. "
+             "--profile names the layers that take longest, by the nodes of an ONNX file, and the "
+             "command of the plan (see 'hone compile --emit plan') that computes each; and tells "
+             "its price and its share of the f32 peak of the target: an estimate, if --target "
+             "gives no measured one.",
      .positionals = kModel,
      .options = kBench,
      .examples = kBenchExamples,
@@ -252,9 +253,8 @@ constexpr Command kCommands[] = {
              "rounded and fp32, see 'hone help run', and compiles and runs it. The distance of "
              "rounded and fp32 from wide says how much of a difference rounding explains; native "
              "code may be four times as far from wide as fp32 is, or four units in the last place "
-             "of the largest number. That is meant over several inputs: over one, and few outputs, "
-             "fp32 may have been lucky; --seed gives others. With --expect, all four are compared "
-             "with that, too.",
+             "of the largest number of its type; an output that fails in one run is judged by nine "
+             "(docs/accuracy.md). With --expect, all four are compared with that, too.",
      .positionals = kModel,
      .options = kCheck,
      .examples = kCheckExamples,

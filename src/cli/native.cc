@@ -29,9 +29,9 @@ Result<std::unique_ptr<CompileCache>> cache_of(const Arguments& arguments, Defau
 }
 
 // The file of an option. A report of a fault holds it.
-Result<std::string> read_kept(const Arguments& arguments, std::string_view option, int64_t limit,
+Result<std::string> read_kept(const std::string& file, std::string_view option, int64_t limit,
                               Console& console) {
-  std::string text = HONE_TRY(read_file(arguments.text(option), limit));
+  std::string text = HONE_TRY(read_file(file, limit));
   console.keep_for_report(fmt::format("given.{}", option), text);
   return text;
 }
@@ -53,30 +53,49 @@ Status leave_out(NativeOptions& options, std::string_view name) {
   return {};
 }
 
+Status read_plans(NativeOptions& options, const std::string& file, std::string_view option,
+                  Console& console) {
+  options.plans =
+      HONE_TRY(parse_plans(HONE_TRY(read_kept(file, option, kMaxPlanText, console)), file));
+  // The graph may have been edited, too: then names alone say what plans are for.
+  if (options.drops_unfit)
+    for (PlacedPlan& one : options.plans) one.plan.graph_hash = 0;
+  return {};
+}
+
 }  // namespace
+
+Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,
+                  const Arguments& arguments, Console& console) {
+  HONE_TRY(read_plans(options, file, option, console));
+  if (!arguments.given("threads")) return {};
+  return set_threads(options, arguments.integer("threads"), console.labels());
+}
 
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache) {
   NativeOptions options;
   if (arguments.given("target")) {
     const std::string& file = arguments.text("target");
-    options.target = HONE_TRY(
-        parse_target(HONE_TRY(read_kept(arguments, "target", kMaxTargetText, console)), file));
+    options.target =
+        HONE_TRY(parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file));
   } else {
     options.target = HONE_TRY(host_target());
   }
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
   if (arguments.given("prices")) {
-    const std::string text = HONE_TRY(read_kept(arguments, "prices", kMaxPricesText, console));
-    options.cost = std::make_shared<AnalyticCost>(
-        options.target,
-        HONE_TRY(parse_prices(text, options.target.name, arguments.text("prices"))));
+    const std::string file = arguments.text("prices");
+    const std::string text = HONE_TRY(read_kept(file, "prices", kMaxPricesText, console));
+    options.cost = std::make_shared<AnalyticCost>(options.target,
+                                                  HONE_TRY(parse_prices(text, options.target.name,
+                                                                        file)));
   }
-  if (arguments.given("plan")) {
-    options.plans = HONE_TRY(parse_plans(
-        HONE_TRY(read_kept(arguments, "plan", kMaxPlanText, console)), arguments.text("plan")));
-  }
+  if (arguments.given("plan-lenient") && !arguments.given("plan"))
+    return usage_error("--plan-lenient needs --plan");
+  options.drops_unfit = arguments.given("plan-lenient");
+  if (arguments.given("plan"))
+    HONE_TRY(read_plans(options, arguments.text("plan"), "plan", console));
   if (arguments.given("plan-seed")) {
     for (std::string_view other : {"plan", "threads"})
       if (arguments.given(other))
@@ -95,8 +114,8 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
 }
 
 Status refuse_native_options(const Arguments& arguments) {
-  for (std::string_view option :
-       {"target", "isa", "prices", "threads", "plan", "plan-seed", "without", "cache"})
+  for (std::string_view option : {"target", "isa", "prices", "threads", "plan", "plan-lenient",
+                                  "plan-seed", "without", "cache"})
     if (arguments.given(option))
       return usage_error("--{} is for native code, the reference does not take it", option);
   return {};

@@ -93,13 +93,14 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
   std::vector<Expected> expected;
   if (files.ends_with(".npz")) {
     const std::string path(files);
-    for (NamedTensor& member : HONE_TRY(read_npz(path))) {
-      const auto found = std::find(names.begin(), names.end(), member.name);
-      if (found == names.end()) {
-        const std::string hint = did_you_mean(member.name, names);
-        return bad_input("{}: the graph has no output '{}'", path, excerpt(member.name))
-            .with_hint(hint.empty() ? fmt::format("it has {}", name_list(names)) : hint);
-      }
+    const auto is_output = [&](std::string_view name, Type) -> Status {
+      if (std::ranges::find(names, name) != names.end()) return {};
+      const std::string hint = did_you_mean(name, names);
+      return bad_input("the graph has no output '{}'", excerpt(name))
+          .with_hint(hint.empty() ? fmt::format("it has {}", name_list(names)) : hint);
+    };
+    for (NamedTensor& member : HONE_TRY(read_npz(path, is_output))) {
+      const auto found = std::ranges::find(names, member.name);
       expected.push_back({static_cast<size_t>(found - names.begin()), std::move(member.tensor),
                           fmt::format("{}:{}", path, member.name)});
     }

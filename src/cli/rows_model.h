@@ -108,7 +108,11 @@ inline constexpr Option kPlanOption = {
     .doc =
         "decisions, whole or in part, of a graph or of several segments; what it leaves open is "
         "decided as always"};
-
+inline constexpr Option kPlanLenientOption = {
+    .name = "plan-lenient",
+    .doc =
+        "drop entries of --plan that do not fit, each with its line, and decide them anew: after "
+        "an edit of a plan, or of its graph"};
 inline constexpr Option kPlanSeedOption = {
     .name = "plan-seed",
     .take = Take::integer,
@@ -127,9 +131,9 @@ inline constexpr Option kNativeCacheOption = {
     .take = Take::file,
     .value = "DIR",
     .doc = "the folder of kernels and plans (default: see 'hone help cache ls'); none: no cache"};
-inline constexpr Option kNative[] = {kTargetOption,  kIsaOption,        kPricesOption,
-                                     kThreadsOption, kPlanOption,       kPlanSeedOption,
-                                     kWithoutOption, kNativeCacheOption};
+inline constexpr Option kNative[] = {kTargetOption,   kIsaOption,     kPricesOption,
+                                     kThreadsOption,  kPlanOption,    kPlanLenientOption,
+                                     kPlanSeedOption, kWithoutOption, kNativeCacheOption};
 
 // ---- inspect -----------------------------------------------------------------------------------
 
@@ -250,20 +254,41 @@ inline constexpr Option kBenchOwn[] = {
     {.name = "seconds",
      .take = Take::real,
      .value = "S",
-     .doc = "how long to measure",
+     .doc = "how long to measure; at least three runs",
      .fallback = "3"},
+    {.name = "runs",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "measure so many runs instead",
+     .low = 1,
+     .high = int64_t{1} << 30},
+    {.name = "warmup",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "runs before that do not count, after the one that compiles",
+     .fallback = "3",
+     .high = int64_t{1} << 30},
+    {.name = "vs",
+     .take = Take::file,
+     .value = "PLAN",
+     .doc = "measure the model under this plan, too, in turns, and say how much longer it takes; "
+            "'onnxruntime': ONNX Runtime, if node or Python has it"},
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write the figures as data; - is the standard output, without the report"},
     {.name = "donate",
      .doc = "give up the inputs that the model may change in place, as a decoder does with its "
             "caches, an optimizer with its states: an output in their memory is the next run's "
             "input"},
-    {.name = "profile",
-     .doc = "measure as long again, and tell the kernels that take "
-            "longest"}};
+    {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
 inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kBenchOwn);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
     {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
+    {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
+    {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------

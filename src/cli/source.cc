@@ -1,5 +1,6 @@
 #include "cli/source.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
@@ -70,6 +71,14 @@ Status write_model(const Model& model, const std::string& path, Console& console
   if (path == "-") {
     console.write(HONE_TRY(text_alone(model)));
     if (has_large_constants(model)) console.note("large constants are left out; a file keeps them");
+    return {};
+  }
+  // A device such as /dev/null has no place beside it for weights.
+  std::error_code absent;
+  if (fs::exists(path, absent) && !fs::is_regular_file(path, absent)) {
+    HONE_TRY(write_file_atomic(path, HONE_TRY(text_alone(model))));
+    console.note("wrote {}{}", path,
+                 has_large_constants(model) ? ", large constants left out" : "");
     return {};
   }
   std::vector<std::string> written;

@@ -102,7 +102,9 @@ Result<const Plan*> Compilation::plan() {
     Status fits = check(options_.plan, *graph, target_);
     if (!fits.ok()) return placed(std::move(fits).error());
     Result<Plan> plan = completed(options_.plan);
-    return plan.ok() || options_.plan == Plan() ? std::move(plan) : placed(std::move(plan).error());
+    // Only now is it known whether what was said fits what is decided for it.
+    const bool is_refused = !plan.ok() && plan.error().code() == ErrorCode::bad_input;
+    return is_refused ? placed(std::move(plan).error()) : std::move(plan);
   });
 }
 

@@ -1,11 +1,8 @@
 #include "report/profile.h"
 
 #include <algorithm>
-#include <map>
-#include <vector>
 
 #include "base/text.h"
-#include "base/text_table.h"
 #include "kernel/group_work.h"
 #include "plan/planned_kernels.h"
 
@@ -13,90 +10,52 @@ namespace hone {
 
 namespace {
 
-// A kernel's launches, or all copies.
-struct Row {
-  const CommandTime* first = nullptr;
-  int64_t runs = 0;
-  double seconds = 0;
-};
+// The layer of a value. What is computed on the way to it has its name and more: "conv1.mul_2".
+const std::string* layer_of(std::string_view value, const LayerNames& layers) {
+  while (!value.empty()) {
+    if (const auto found = layers.find(value); found != layers.end()) return &found->second;
+    const size_t dot = value.rfind('.');
+    if (dot == std::string_view::npos) break;
+    value = value.substr(0, dot);
+  }
+  return nullptr;
+}
 
-std::vector<Row> rows_of(std::span<const CommandTime> times) {
-  std::map<std::string_view, size_t> known;
-  std::vector<Row> rows;
+// Each once, in this order.
+std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers) {
+  std::vector<std::string> found;
+  const auto add = [&](std::string_view layer) {
+    if (std::ranges::find(found, layer) == found.end()) found.emplace_back(layer);
+  };
+  for (const std::string& value : kernel.computes)
+    if (const std::string* layer = layer_of(value, layers)) add(*layer);
+  if (!found.empty()) return found;
+  // Where values have no names, weights may: "layer1/0/conv1/weight".
+  for (const std::string& weight : kernel.weights)
+    if (const size_t slash = weight.rfind('/'); slash != std::string::npos && slash > 0)
+      add(std::string_view(weight).substr(0, slash));
+  return found;
+}
+
+// Copies come to one step.
+std::vector<StepTime> measured_steps(std::span<const CommandTime> times, double runs) {
+  std::vector<StepTime> steps;
+  std::optional<size_t> copies;
   for (const CommandTime& time : times) {
-    const auto [at, is_new] = known.try_emplace(time.kernel, rows.size());
-    if (is_new) rows.push_back({.first = &time});
-    Row& row = rows[at->second];
-    row.runs += time.runs;
-    row.seconds += time.least * static_cast<double>(time.runs);
-  }
-  std::ranges::sort(rows, std::greater<>(), &Row::seconds);
-  return rows;
-}
-
-std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
-std::string share(double part, double all) { return percent(all > 0 ? part / all : 0); }
-
-}  // namespace
-
-Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
-                                  const Graph& graph, const Plan& plan, const Target& target,
-                                  const Cost& cost, size_t most, const Bindings& sizes) {
-  const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
-  const int64_t threads = plan.threads.value_or(1);
-  const double peak = target.peak(DType::f32) * static_cast<double>(threads);
-  const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
-  const std::vector<Row> rows = rows_of(times);
-  double total = 0;
-  for (const Row& row : rows) total += row.seconds;
-  const auto time_of = [&](double seconds) { return format_seconds(seconds * a_run); };
-
-  TextTable table("llrlllrrrrr", {"kernel", "first", "launches", "writes", "algorithm", "schedule",
-                                  "time", "share", "priced", "Gop/s", "of peak"});
-  double rest = total;
-  for (const Row& row : std::span(rows).first(std::min(most, rows.size()))) {
-    rest -= row.seconds;
-    const bool is_copy = row.first->kernel.empty();
-    std::vector<std::string> cells(11);
-    cells[0] = is_copy ? "(copies)" : row.first->kernel;
-    cells[1] = row.first->command;
-    cells[2] = fmt::format("{:.4g}", static_cast<double>(row.runs) * a_run);
-    cells[6] = time_of(row.seconds);
-    cells[7] = share(row.seconds, total);
-    if (const auto kernel = kernels.find(row.first->command); kernel != kernels.end() && !is_copy) {
-      const auto& [body_of_all, hash, schedule] = kernel->second;
-      KernelBody body = body_of_all;
-      if (!sizes.empty()) body.graph = HONE_TRY(specialize(body.graph, sizes));
-      const double runs_of_kernel = static_cast<double>(row.runs);
-      cells[3] = body.graph.type(body.graph.outputs()[0]).to_string();
-      cells[4] = name(schedule->algorithm());
-      cells[5] = fmt::format("0x{:016x}", hash);
-      cells[8] = time_of(cost.launch(body, *schedule, threads) * runs_of_kernel);
-      if (row.seconds > 0) {
-        const double rate = work_of(body).inherent * runs_of_kernel / row.seconds;
-        cells[9] = fmt::format("{:.1f}", rate / 1e9);
-        if (peak > 0) cells[10] = percent(rate / peak);
-      }
+    const bool is_copy = time.kernel.empty();
+    if (!is_copy || !copies) {
+      if (is_copy) copies = steps.size();
+      steps.emplace_back();
+      steps.back().command = is_copy ? "" : time.command;
+      steps.back().kernel = time.kernel;
     }
-    table.add_row(std::move(cells));
+    StepTime& step = is_copy ? steps[*copies] : steps.back();
+    const double launches = static_cast<double>(time.runs) / runs;
+    step.launches += launches;
+    step.seconds += time.least * launches;
   }
-  if (rows.size() > most)
-    table.add_row({fmt::format("{} others", rows.size() - most), "", "", "", "", "", time_of(rest),
-                   share(rest, total), "", "", ""});
-  table.add_row({"all", "", "", "", "", "", time_of(total), "", "", "", ""});
-  return table.to_string();
-}
-
-namespace {
-
-constexpr size_t kSegmentTables = 5;
-
-using GraphProfile = NativeEngine::GraphProfile;
-
-double seconds_of(const GraphProfile& one) {
-  double seconds = 0;
-  for (const CommandTime& time : one.times) seconds += time.least * static_cast<double>(time.runs);
-  return seconds;
+  std::ranges::sort(steps, std::greater<>(), &StepTime::seconds);
+  return steps;
 }
 
 std::string sizes_text(const Bindings& sizes) {
@@ -106,47 +65,58 @@ std::string sizes_text(const Bindings& sizes) {
   return join(texts, ", ");
 }
 
-// Code for these sizes has them as numbers.
-Result<std::string> table_of(const GraphProfile& one, int64_t runs, const Target& target,
-                             size_t most) {
-  const Graph& graph = *HONE_TRY(one.code->graph());
-  const Plan& plan = *HONE_TRY(one.code->plan());
-  return profile_table(one.times, runs, graph, plan, target, one.code->cost(), most,
-                       graph.is_static() ? Bindings() : one.sizes);
-}
-
 }  // namespace
 
-Result<std::string> profile_text(const NativeEngine& engine, int64_t runs, const Target& target,
-                                 size_t most) {
-  std::vector<GraphProfile> all = engine.profiles();
-  if (all.size() == 1) return table_of(all[0], runs, target, most);
-  std::ranges::sort(all, std::greater<>(), seconds_of);
-  const double a_run = 1 / static_cast<double>(std::max<int64_t>(runs, 1));
-  double total = 0;
-  for (const GraphProfile& one : all) total += seconds_of(one);
-  const auto time_of = [&](double seconds) { return format_seconds(seconds * a_run); };
-  TextTable table("llrrr", {"segment", "sizes", "runs", "time", "share"});
-  double rest = total;
-  for (const GraphProfile& one : std::span(all).first(std::min(most, all.size()))) {
-    const double seconds = seconds_of(one);
-    rest -= seconds;
-    table.add_row({excerpt(one.name), sizes_text(one.sizes),
-                   fmt::format("{:.4g}", static_cast<double>(one.runs) * a_run), time_of(seconds),
-                   share(seconds, total)});
+std::string StepTime::label() const {
+  if (kernel.empty()) return "(copies)";
+  if (layers.empty()) return kernel;
+  return layers.size() == 1 ? layers[0] : fmt::format("{} +{}", layers[0], layers.size() - 1);
+}
+
+Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,
+                                  const Graph& graph, const Plan& plan, const Target& target,
+                                  const Cost& cost, const LayerNames& layers,
+                                  const Bindings& sizes) {
+  const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
+  const int64_t threads = plan.threads.value_or(1);
+  const double peak = target.peak(DType::f32) * static_cast<double>(threads);
+  SegmentProfile profile = {
+      .name = graph.name(), .sizes = sizes_text(sizes), .runs = 1, .steps = {}};
+  profile.steps = measured_steps(times, static_cast<double>(std::max<int64_t>(runs, 1)));
+  for (StepTime& step : profile.steps) {
+    profile.seconds += step.seconds;
+    const auto found = kernels.find(step.command);
+    if (step.kernel.empty() || found == kernels.end()) continue;
+    const PlannedKernel& kernel = found->second;
+    KernelBody body = kernel.body;
+    const bool is_open = !sizes.empty() && !body.graph.is_static();
+    if (is_open) body.graph = HONE_TRY(specialize(body.graph, sizes));
+    step.layers = layers_of(kernel, layers);
+    step.writes = body.graph.type(body.graph.outputs()[0]).to_string();
+    step.algorithm = name(kernel.schedule->algorithm());
+    step.schedule = fmt::format("0x{:016x}", kernel.hash);
+    step.priced = cost.launch(body, *kernel.schedule, threads) * step.launches;
+    if (step.seconds <= 0) continue;
+    step.rate = work_of(body).inherent * step.launches / step.seconds;
+    if (peak > 0) step.part_of_peak = step.rate / peak;
   }
-  if (all.size() > most)
-    table.add_row(
-        {fmt::format("{} others", all.size() - most), "", "", time_of(rest), share(rest, total)});
-  table.add_row({"all", "", "", time_of(total), ""});
-  std::string text = table.to_string();
-  for (const GraphProfile& one : std::span(all).first(std::min(kSegmentTables, all.size()))) {
-    if (one.times.empty()) continue;
-    text += fmt::format("\n# segment {}{}{}\n", excerpt(one.name), one.sizes.empty() ? "" : ", ",
-                        sizes_text(one.sizes));
-    text += HONE_TRY(table_of(one, runs, target, most));
+  return profile;
+}
+
+Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,
+                                               const Target& target, const LayerNames& layers) {
+  std::vector<SegmentProfile> profile;
+  for (const NativeEngine::GraphProfile& one : engine.profiles()) {
+    const Graph& graph = *HONE_TRY(one.code->graph());
+    const Plan& plan = *HONE_TRY(one.code->plan());
+    SegmentProfile segment = HONE_TRY(
+        profile_of(one.times, runs, graph, plan, target, one.code->cost(), layers, one.sizes));
+    segment.name = one.name;
+    segment.runs = static_cast<double>(one.runs) / static_cast<double>(std::max<int64_t>(runs, 1));
+    profile.push_back(std::move(segment));
   }
-  return text;
+  std::ranges::sort(profile, std::greater<>(), &SegmentProfile::seconds);
+  return profile;
 }
 
 }  // namespace hone

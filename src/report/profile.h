@@ -1,31 +1,63 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compile/native_engine.h"
 #include "cost/cost.h"
 #include "plan/plan.h"
 #include "runtime/executable.h"
 
-// Where a compiled model's time goes.
+// Where a compiled model's time goes, by the names of its layers.
 
 namespace hone {
 
-// A table of the `most` slowest kernels: the first command of the plan that launches the kernel,
-// and how often a run does; the type that it writes; algorithm and key of its schedule; the time in
-// a run, which counts the fastest launch of each command, and its share of all; its price by the
-// Cost; and operations per second, also as a share of the f32 peak that the target states for the
-// plan's threads. `times` are of `runs` runs of the prepared graph, for these sizes, under the
-// complete plan.
-Result<std::string> profile_table(std::span<const CommandTime> times, int64_t runs,
-                                  const Graph& graph, const Plan& plan, const Target& target,
-                                  const Cost& cost, size_t most, const Bindings& sizes = {});
+// The layers of a model by the values that they make (OnnxImport::layers).
+using LayerNames = std::map<std::string, std::string, std::less<>>;
 
-// The same for `runs` runs of a model on an engine that keeps code: the table of its only graph, or
-// a table of its segments and those of the slowest few.
-Result<std::string> profile_text(const NativeEngine& engine, int64_t runs, const Target& target,
-                                 size_t most);
+// A launch of the plan, or all copies together. Figures are of one run.
+struct StepTime {
+  // What it computes: the layer of its contraction first. Empty: the model has no names there.
+  std::vector<std::string> layers;
+  std::string command;  // in the plan: "k3"
+  std::string kernel;   // of its ops: "conv_broadcast_add"; empty: copies
+  std::string writes;   // the type of its first result
+  std::string algorithm;
+  std::string schedule;     // its key in the plan
+  double launches = 0;      // in loops more than one
+  double seconds = 0;       // the fastest run of the command counts
+  double priced = -1;       // by the Cost; negative: not a kernel of the plan
+  double rate = 0;          // operations per second
+  double part_of_peak = 0;  // of the f32 peak that the target states for the plan's threads
+
+  // "conv1 +2", or what the kernel has in place of a layer.
+  std::string label() const;
+};
+
+struct SegmentProfile {
+  std::string name;
+  std::string sizes;  // "N = 4", of its symbols
+  double runs = 0;    // in a run of the model
+  double seconds = 0;
+  std::vector<StepTime> steps;  // the slowest first
+};
+
+// `times` are of `runs` runs of the prepared graph, for these sizes, under the complete plan.
+Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,
+                                  const Graph& graph, const Plan& plan, const Target& target,
+                                  const Cost& cost, const LayerNames& layers = {},
+                                  const Bindings& sizes = {});
+// Of `runs` runs of a model on an engine that keeps code: a segment for each graph and its sizes,
+// the slowest first.
+Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,
+                                               const Target& target, const LayerNames& layers = {});
+
+// At most 100 columns wide: the `most` slowest steps of the only segment, or a table of the
+// segments and those of the slowest few.
+std::string profile_text(std::span<const SegmentProfile> profile, size_t most);
+std::string profile_json(std::span<const SegmentProfile> profile);
 
 }  // namespace hone

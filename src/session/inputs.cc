@@ -25,7 +25,10 @@ class Resolver {
     HONE_TRY(binder_.add(given.sizes));
     Bindings chosen = binder_.bindings();
     for (GivenInput& one : given.inputs) HONE_TRY(add(std::move(one)));
+    const Bindings told = binder_.bindings();
     HONE_TRY(binder_.add_smallest());
+    Bindings guessed = binder_.bindings();
+    std::erase_if(guessed, [&](const auto& size) { return told.contains(size.first); });
     const int64_t left =
         HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_.labels));
     std::vector<bool> is_random;
@@ -34,6 +37,7 @@ class Resolver {
     return RunInputs{.tensors = std::move(tensors_),
                      .bindings = binder_.bindings(),
                      .chosen = std::move(chosen),
+                     .guessed = std::move(guessed),
                      .memory_left = left,
                      .is_random = std::move(is_random),
                      .seed = static_cast<uint64_t>(seed)};

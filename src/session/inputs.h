@@ -33,6 +33,7 @@ struct RunInputs {
   std::vector<Tensor> tensors;      // of all parameters, in order
   Bindings bindings;                // of all symbols
   Bindings chosen;                  // those of them that the sizes tell
+  Bindings guessed;                 // those that nothing tells: the smallest
   int64_t memory_left = INT64_MAX;  // bytes for what native code computes on the way
   std::vector<bool> is_random;      // by parameter: drawn from the seed; empty: none is
   uint64_t seed = 0;

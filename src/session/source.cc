@@ -39,8 +39,12 @@ Result<Source> load_unverified(const std::string& name, Given given, const Sourc
     return Source{std::move(model), std::move(given)};
   }
   if (!is_onnx_file(name)) return Source{HONE_TRY(load_model(name)), std::move(given)};
-  Model model = HONE_TRY(load_onnx(name, onnx_import(given, options)));
-  return Source{std::move(model), {.inputs = std::move(given.inputs)}};
+  Source source;
+  OnnxImport import = onnx_import(given, options);
+  import.layers = &source.layers;
+  source.model = HONE_TRY(load_onnx(name, import));
+  source.open.inputs = std::move(given.inputs);
+  return source;
 }
 
 Result<Source> verified(Source source, std::string_view name) {
@@ -68,9 +72,12 @@ Result<Source> parse_source(std::string_view bytes, std::string_view where, Give
     Model model = HONE_TRY(parse_model(bytes, {.file = std::string(where)}));
     return verified({std::move(model), std::move(given)}, where);
   }
-  Model model = HONE_TRY(
-      parse_onnx(std::as_bytes(std::span(bytes)), where, ".", onnx_import(given, options)));
-  return verified({std::move(model), {.inputs = std::move(given.inputs)}}, where);
+  Source source;
+  OnnxImport import = onnx_import(given, options);
+  import.layers = &source.layers;
+  source.model = HONE_TRY(parse_onnx(std::as_bytes(std::span(bytes)), where, ".", import));
+  source.open.inputs = std::move(given.inputs);
+  return verified(std::move(source), where);
 }
 
 bool is_onnx_path(const fs::path& path) { return path.extension() == ".onnx"; }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ namespace hone {
 struct Source {
   Model model;
   Given open = {};  // with the sizes that are to be bound; the others were when the model was read
+  // Of an ONNX file: its nodes by the values that they make (OnnxImport::layers).
+  std::map<std::string, std::string, std::less<>> layers = {};
 };
 
 struct SourceOptions {

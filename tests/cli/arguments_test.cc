@@ -50,6 +50,29 @@ TEST(Arguments, RepeatedOptionsKeepTheirOrder) {
 
 TEST(Arguments, NothingMeansTheDemo) { EXPECT_EQ(parse({})->command().name, ""); }
 
+TEST(Arguments, CommonOptionsMayStandBeforeTheCommand) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--color", "always", "run", "m", "--seed", "3"},
+        {"--color=always", "--progress", "none", "run", "m", "--seed", "3"}}) {
+    const Result<Arguments> result = parse(words);
+    ASSERT_TRUE(result.ok()) << result.error().to_string();
+    EXPECT_EQ(result->command().name, "run");
+    EXPECT_EQ(result->text("color"), "always");
+    EXPECT_EQ(result->integer("seed"), 3);
+  }
+  EXPECT_EQ(parse({"--color", "never"})->command().name, "");
+  EXPECT_EQ(parse({"--color", "never", "zoo", "list"})->command().name, "zoo list");
+  expect_error({"--color", "never", "run", "m", "--color", "always"}, "--color is given twice");
+  expect_error({"--color"}, "--color needs a value");
+  expect_error({"--color", "blue", "run", "m"}, "blue");
+  expect_error({"--seed", "3", "run", "m"}, "'hone' has no option --seed");
+}
+
+TEST(Arguments, AnEmptyWordIsNoCommand) {
+  expect_error({""}, "the command is empty");
+  expect_error({"--color", "never", ""}, "the command is empty");
+}
+
 TEST(Arguments, HelpWinsOverWhatElseIsWrong) {
   const Result<Arguments> result = parse({"zoo", "export", "--nonsense", "--help"});
   ASSERT_TRUE(result.ok());

@@ -94,6 +94,28 @@ refused "missing.plan" missing.plan
 fails 3 "the plan is for another graph" compile "$model,depth=3" --plan whole.plan
 fails 2 "--threads 2, but the plan says 1" compile "$model" --plan whole.plan --threads 2
 
+# Each refusal has the line of its entry.
+line=$(grep -n "  order" order.plan | cut -d: -f1)
+fails 3 "order.plan:$line, order" compile "$model" --plan order.plan
+line=$(grep -n "  threads" threads.plan | cut -d: -f1)
+fails 3 "threads.plan:$line, threads" compile "$model" --plan threads.plan
+
+# A group that is edited takes along what depended on it, and no more.
+sed 's/\(  fuse @k0 = {\)%[^,]*, /\1/' whole.plan >edited.plan
+cmp -s edited.plan whole.plan && exit 1
+fails 3 "edited.plan:" compile "$model" --plan edited.plan
+compile "$model" --plan edited.plan --plan-lenient --emit plan >lenient.plan
+grep -Eq "^dropped edited.plan:[0-9]+: " err
+compile "$model" --plan lenient.plan --emit plan | cmp - lenient.plan
+grep -q "$(grep "fuse @k0" edited.plan)" lenient.plan
+"$HONE" check "$model" --plan edited.plan --plan-lenient --cache none >out 2>/dev/null
+compile "$model,depth=3" --plan whole.plan --plan-lenient >out
+fails 2 "--plan-lenient needs --plan" compile "$model" --plan-lenient
+
+# A summary is no result.
+fails 2 "what is to be written there?" compile "$model" -o summary
+[[ ! -e summary ]]
+
 # Another machine.
 "$HONE" target show --isa x86-64-v2 | sed 's/^target .*{/target "other" {/' >other.target
 compile "$model" --target other.target --emit plan >other.plan
@@ -130,7 +152,7 @@ for command in run check "bench --seconds 0.01" "bench --seconds 0.01 --profile"
   [[ -s out ]]
 done
 # Of the last command: types and prices are those of the sizes that ran.
-grep -Eq "^dot_.* f32\[3, 10\] .* 0x[0-9a-f]{16} " out
+grep -Eq "^output +k[0-9]+ +f32\[3, 10\] .*%$" out
 "$HONE" run "$open" --dim N=2 --plan two.plan --cache none >out 2>err
 for command in compile demo reduce; do
   hint="it is for open sizes; 'hone compile' with --dim N=2 makes one for these"

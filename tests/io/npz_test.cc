@@ -195,11 +195,11 @@ TEST_F(NpzTest, AFilterSeesHeadersBeforeData) {
     };
     EXPECT_EQ(read_npz(path, take)->size(), 1u);
     EXPECT_EQ(seen.size(), 1u);
-    EXPECT_THAT(seen[0], HasSubstr("a "));
+    EXPECT_THAT(seen[0], testing::HasSubstr("a "));
     const auto refuse = [](std::string_view, Type) -> Status { return bad_input("unwanted"); };
     const Error error = read_npz(path, refuse).error();
     EXPECT_EQ(error.what(), "unwanted");
-    EXPECT_THAT(error.where(), HasSubstr("a.npz, member 'a.npy'"));
+    EXPECT_THAT(error.where(), testing::HasSubstr("a.npz, member 'a.npy'"));
   }
 }
 

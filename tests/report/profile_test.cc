@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
 #include "compile/native_engine.h"
 #include "cost/analytic.h"
 #include "cost/table_cost.h"
@@ -35,65 +38,116 @@ Target target() {
   return target;
 }
 
-TEST(Profile, TellsTimeShareAndRateOfKernels) {
-  const Graph graph = prepare(parse_graph(kMlp).value()).value();
-  const Plan plan = complete(graph, {}, target()).value();
-  ASSERT_EQ(plan.fuse.size(), 1u);
-  const std::string& command = plan.fuse[0].kernel;
-  // 2 * 16 * 32 * 64 + 16 * 64 operations in a quarter of a millisecond. Of two runs the fastest of
-  // each command counts; of a kernel all its commands.
+// A plan of the graph, and the table of a profile of it.
+struct Planned {
+  explicit Planned(std::string_view text)
+      : graph(prepare(parse_graph(text).value()).value()),
+        plan(complete(graph, {}, target()).value()) {}
+
+  SegmentProfile profile(const Profile& times, int64_t runs, const LayerNames& layers = {},
+                         const Bindings& sizes = {}) const {
+    return profile_of(times, runs, graph, plan, target(), AnalyticCost(target()), layers, sizes)
+        .value();
+  }
+  std::string table(const Profile& times, int64_t runs, size_t most = 10) const {
+    return profile_text(std::vector{profile(times, runs)}, most);
+  }
+
+  Graph graph;
+  Plan plan;
+};
+
+TEST(Profile, TellsTimeShareAndRateOfSteps) {
+  const Planned mlp(kMlp);
+  ASSERT_EQ(mlp.plan.fuse.size(), 1u);
+  const std::string& command = mlp.plan.fuse[0].kernel;
+  // 2 * 16 * 32 * 64 + 16 * 64 operations in a fifth of a millisecond. Of two runs the fastest of
+  // each command counts.
   const Profile times = {{"first", "", 2, 1e-3, 5e-5},
                          {command, "dot_tanh", 2, 5e-3, 2e-4},
-                         {"again", "dot_tanh", 2, 7e-4, 3e-4}};
-  const std::string text =
-      profile_table(times, 2, graph, plan, target(), AnalyticCost(target()), 10).value();
+                         {"again", "dot_tanh", 4, 7e-4, 1e-4},
+                         {"last", "", 2, 1e-3, 5e-5}};
+  const std::string text = mlp.table(times, 2);
   EXPECT_THAT(text, ContainsRegex("dot_tanh +" + command +
-                                  " +2 +f32.16, 64. .* 0x[0-9a-f]+ +500 us +90.9% +[0-9.]+ us +0.3 "
-                                  "+26.6%\n"));
-  EXPECT_THAT(text, ContainsRegex("\n.copies. +first +1 +50.0 us +9.1%\n"));
-  EXPECT_THAT(text, ContainsRegex("\nall +550 us\n"));
+                                  " +f32.16, 64. +[a-z]+ +200 us +40.0% +[0-9.]+ us +33.3%\n"));
+  EXPECT_THAT(text, ContainsRegex("\ndot_tanh +again x2 +200 us +40.0%\n"));
+  EXPECT_THAT(text, ContainsRegex("\n.copies. +100 us +20.0%\n"));
+  EXPECT_THAT(text, ContainsRegex("\nall +500 us\n"));
   EXPECT_LT(text.find("dot_tanh"), text.find("(copies)"));
 }
 
 // A table made of a profile has the measured times as prices.
 TEST(Profile, OfATableCostShowsPricesThatAreTheTimes) {
-  const Graph graph = prepare(parse_graph(kMlp).value()).value();
-  const Plan plan = complete(graph, {}, target()).value();
-  const std::string& command = plan.fuse[0].kernel;
-  const Profile times = {{command, "dot_tanh", 4, 5e-3, 2e-4}};
+  const Planned mlp(kMlp);
+  const Profile times = {{mlp.plan.fuse[0].kernel, "dot_tanh", 4, 5e-3, 2e-4}};
   TableCost table(std::make_shared<AnalyticCost>(target()));
-  ASSERT_TRUE(table.add(graph, plan, times).ok());
+  ASSERT_TRUE(table.add(mlp.graph, mlp.plan, times).ok());
   EXPECT_EQ(table.size(), 1u);
-  const std::string text = profile_table(times, 2, graph, plan, target(), table, 10).value();
-  EXPECT_THAT(text, ContainsRegex("dot_tanh .* 400 us +100.0% +400 us "));
+  const SegmentProfile profile = profile_of(times, 2, mlp.graph, mlp.plan, target(), table).value();
+  EXPECT_DOUBLE_EQ(profile.steps[0].seconds, 4e-4);
+  EXPECT_DOUBLE_EQ(profile.steps[0].priced, 4e-4);
 }
 
 TEST(Profile, SumsUpWhatItLeavesOut) {
-  const Graph graph = prepare(parse_graph(kMlp).value()).value();
-  const Plan plan = complete(graph, {}, target()).value();
   const Profile times = {
       {"a", "x", 1, 1e-3, 1e-3}, {"b", "y", 1, 3e-3, 3e-3}, {"c", "z", 1, 4e-3, 4e-3}};
-  const std::string text =
-      profile_table(times, 1, graph, plan, target(), AnalyticCost(target()), 1).value();
-  EXPECT_THAT(text, ContainsRegex("z +c +1 +4.00 ms +50.0%\n2 others +4.00 ms +50.0%\n"));
+  const std::string text = Planned(kMlp).table(times, 1, 1);
+  EXPECT_THAT(text, ContainsRegex("z +c +4.00 ms +50.0%\n2 others +4.00 ms +50.0%\n"));
   EXPECT_THAT(text, Not(HasSubstr("\ny ")));
+}
+
+// Values have the names of the file's values, and those on the way to them longer ones.
+TEST(Profile, NamesStepsByTheLayersOfTheModel) {
+  const Planned mlp(kMlp);
+  const Profile times = {{mlp.plan.fuse[0].kernel, "dot_tanh", 1, 1e-3, 1e-3}};
+  EXPECT_EQ(mlp.profile(times, 1).steps[0].label(), "dot_tanh");
+  EXPECT_EQ(mlp.profile(times, 1, {{"y", "act"}}).steps[0].label(), "act");
+  const StepTime both = mlp.profile(times, 1, {{"y", "act"}, {"h", "fc"}}).steps[0];
+  EXPECT_EQ(both.label(), "fc +1");  // that of the contraction first
+  EXPECT_THAT(both.layers, testing::ElementsAre("fc", "act"));
+
+  const Planned softmax(
+      "graph @g(%x: f32[4, 9]) -> f32[4, 9] { "
+      "%y = softmax %x {axis = 1} return %y }");
+  const Profile inner = {{softmax.plan.fuse[0].kernel, "k", 1, 1e-3, 1e-3}};
+  EXPECT_EQ(softmax.profile(inner, 1, {{"y", "/head/Softmax"}}).steps[0].label(), "/head/Softmax");
+}
+
+TEST(Profile, NamesStepsByWeightsWhereValuesHaveNoNames) {
+  const Planned zoo(R"(
+    graph @g(%x: f32[16, 2]) -> f32[16, 2] {
+      %"fc1/weight" = constant [1, 2, 3, 4] : f32[2, 2]
+      %0 = dot %x, %"fc1/weight" {lhs_contract = [1], rhs_contract = [0]}
+      return %0
+    })");
+  const Profile times = {{zoo.plan.fuse[0].kernel, "dot", 1, 1e-3, 1e-3}};
+  EXPECT_EQ(zoo.profile(times, 1).steps[0].label(), "fc1");
+}
+
+TEST(Profile, FitsInto100Columns) {
+  const Planned mlp(kMlp);
+  const Profile times = {{mlp.plan.fuse[0].kernel, "dot_tanh", 3000, 1e-3, 1e-3},
+                         {"other", std::string(300, 'k'), 1, 1e-3, 1e-3}};
+  const SegmentProfile profile =
+      mlp.profile(times, 1, {{"y", "/a" + std::string(300, 'x') + "/b"}});
+  const std::string text = profile_text(std::vector{profile}, 10);
+  for (std::string_view line : split_lines(text)) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(text, ContainsRegex("\n/axx+[.][.]x+/b +" + mlp.plan.fuse[0].kernel + " x3000 "));
+  const auto json = nlohmann::json::parse(profile_json(std::vector{profile}));
+  EXPECT_EQ(json[0]["steps"][0]["layers"][0].get<std::string>().size(), 304u);
+  EXPECT_EQ(json[0]["steps"][0]["launches"], 3000);
 }
 
 // Under a plan for all sizes, a kernel is told as it is for those that ran.
 TEST(Profile, OfOpenSizesIsOfThoseThatRan) {
-  const Graph open = prepare(parse_graph("graph @g(%x: f32[N, 64]) -> f32[N, 64] where N in 1..512 "
-                                         "{ %y = exp %x return %y }")
-                                 .value())
-                         .value();
-  const Plan plan = complete(open, {}, target()).value();
-  const Profile times = {{plan.fuse[0].kernel, "exp", 1, 1e-3, 1e-3}};
-  const auto text = [&](int64_t rows) {
-    return profile_table(times, 1, open, plan, target(), AnalyticCost(target()), 10,
-                         {{"N", Dim(rows)}})
-        .value();
+  const Planned open(
+      "graph @g(%x: f32[N, 64]) -> f32[N, 64] where N in 1..512 { %y = exp %x return %y }");
+  const Profile times = {{open.plan.fuse[0].kernel, "exp", 1, 1e-3, 1e-3}};
+  const auto step = [&](int64_t rows) {
+    return open.profile(times, 1, {}, {{"N", Dim(rows)}}).steps[0];
   };
-  EXPECT_THAT(text(500), ContainsRegex("exp .* f32.500, 64. .*%"));
-  EXPECT_NE(text(500).substr(text(500).find("100.0%")), text(50).substr(text(50).find("100.0%")));
+  EXPECT_EQ(step(500).writes, "f32[500, 64]");
+  EXPECT_NE(step(500).rate, step(50).rate);
 }
 
 TEST(Profile, OfSeveralGraphsAndSizesTellsEach) {
@@ -115,18 +169,20 @@ TEST(Profile, OfSeveralGraphsAndSizesTellsEach) {
   EXPECT_THAT(engine.profiles(), testing::IsEmpty());
   engine.start_profile();
   run(first, 100, 6);
-  EXPECT_THAT(profile_text(engine, 3, host_target().value(), 10).value(),
-              testing::StartsWith("kernel "));
+  const auto text_of = [&] {
+    return profile_text(profile_of(engine, 3, host_target().value()).value(), 10);
+  };
+  EXPECT_THAT(text_of(), testing::StartsWith("layer "));
   run(first, 500, 3);  // by code for all sizes
   run(second, 200, 3);
-  const std::string text = profile_text(engine, 3, host_target().value(), 10).value();
+  const std::string text = text_of();
   EXPECT_THAT(text, testing::StartsWith("segment "));
   EXPECT_THAT(text, ContainsRegex("\nfirst +N = 100 +2 +[0-9.]+ [a-z]+ +[0-9.]+%\n"));
   EXPECT_THAT(text, ContainsRegex("\nfirst +N = 500 +1 "));
   EXPECT_THAT(text, ContainsRegex("\nsecond +N = 200 +1 "));
   EXPECT_THAT(text, Not(HasSubstr("second  N = 100")));
-  EXPECT_THAT(text, ContainsRegex("\n# segment first, N = 500\nkernel .*\nexp .* f32.500, 64. "
-                                  ".* 0x[0-9a-f]+ .*[0-9]+ [mun]s\n"));
+  EXPECT_THAT(text, ContainsRegex("\n# segment first, N = 500\nlayer .*\nexp .* f32.500, 64. "
+                                  ".*[0-9]+ [mun]s .*%\n"));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "session/evaluation.h"
 #include "session/native.h"
 #include "session/source.h"
-#include "session/timing.h"
 
 namespace hone {
 namespace {
@@ -189,20 +188,6 @@ TEST(Session, RefusesAPlanOfOtherSizesInTheWordsOfTheFace) {
   EXPECT_THAT(run_native(model, three, options, face).error().to_string(),
               HasSubstr("it may be for other sizes; hone.compile with sizes N=3 makes one"));
   EXPECT_THAT(set_threads(options, 1000000).error().what(), HasSubstr("the target's cores"));
-}
-
-TEST(Timing, TellsMedianAndSpread) {
-  EXPECT_EQ((Timing{{1, 2, 3, 4}}).median(), 2.5);
-  EXPECT_EQ((Timing{{1, 2, 3}}).median(), 2);
-  EXPECT_EQ((Timing{{1, 2, 3, 4}}).part(1), 4);
-  int runs = 0;
-  const CancelToken cancel;
-  const Timing timing = measure(0, cancel, [&]() -> Status {
-                          ++runs;
-                          return {};
-                        }).value();
-  EXPECT_EQ(runs, 3);
-  EXPECT_EQ(timing.seconds.size(), 3U);
 }
 
 }  // namespace

@@ -255,11 +255,26 @@ Model import_narrowed(const std::shared_ptr<const Source>& source) {
   }
 }
 
+// Those of branches and bodies too; of a name that several give, the outermost.
+void add_layers(const onnx::GraphProto& graph,
+                std::map<std::string, std::string, std::less<>>& layers) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.output().empty()) continue;
+    const std::string& layer = node.name().empty() ? node.output(0) : node.name();
+    for (const std::string& value : node.output())
+      if (!value.empty()) layers.emplace(value, layer);
+  }
+  for (const onnx::NodeProto& node : graph.node())
+    for (const onnx::AttributeProto& attribute : node.attribute())
+      if (attribute.has_g()) add_layers(attribute.g(), layers);
+}
+
 }  // namespace
 
 Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options) {
   std::string where = file->where();
   try {
+    if (options.layers != nullptr) add_layers(file->model().graph(), *options.layers);
     const std::shared_ptr<const Source> source = make_source(std::move(file), options);
     Model model = import_narrowed(source);
     HONE_TRY(verify(model));

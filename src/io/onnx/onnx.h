@@ -33,6 +33,9 @@ struct OnnxImport {
   OnnxLimits limits = {};
   // Gets a line for each thing that was read otherwise than the file says.
   std::function<void(std::string_view)> notice = {};
+  // Gets the file's nodes by the values that they make: "conv1_output" -> "conv1". A node without a
+  // name goes by its first value.
+  std::map<std::string, std::string, std::less<>>* layers = nullptr;
 };
 
 // Verified. Dims without a number are symbols, named as in the file. Weights stay mapped.

@@ -1,0 +1,102 @@
+#include "cli/bench_subject.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace hone::cli {
+namespace {
+
+class PlainSubject : public BenchSubject {
+ public:
+  PlainSubject(const BenchModel& model, NativeModel native)
+      : model_(model), native_(std::move(native)) {
+    if (model.is_profiled) native_.engine().keep_code();
+  }
+
+  Status run() override {
+    HONE_TRY(native_.run(model_.inputs.tensors));
+    return {};
+  }
+
+  void start_profile() override { native_.engine().start_profile(); }
+
+  Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
+    return profile_of(native_.engine(), runs, model_.options.target, model_.source.layers);
+  }
+
+ private:
+  const BenchModel model_;
+  NativeModel native_;
+};
+
+class DonatingSubject : public BenchSubject {
+ public:
+  DonatingSubject(const BenchModel& model, std::unique_ptr<Compilation> compilation)
+      : model_(model), compilation_(std::move(compilation)), inputs_(model.inputs.tensors) {}
+
+  Status run() override {
+    if (executable_ == nullptr) HONE_TRY(prepare());
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
+    const RunOptions options = {.cancel = model_.face.cancel,
+                                .profile = is_profiled_ ? &times_ : nullptr};
+    std::vector<Tensor> outputs = HONE_TRY(executable_->run_donating(std::move(given), options));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (const std::optional<uint32_t> donor = executable_->donors()[i])
+        inputs_[*donor] = std::move(outputs[i]);
+    return {};
+  }
+
+  void start_profile() override { is_profiled_ = true; }
+
+  Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
+    return std::vector{HONE_TRY(profile_of(times_, runs, *HONE_TRY(compilation_->graph()),
+                                           *HONE_TRY(compilation_->plan()), model_.options.target,
+                                           compilation_->cost(), model_.source.layers))};
+  }
+
+ private:
+  // Inputs are given up where outputs may lie in them.
+  Status prepare() {
+    executable_ = HONE_TRY(compilation_->executable());
+    is_given_up_.resize(inputs_.size());
+    for (const std::optional<uint32_t>& donor : executable_->donors())
+      if (donor) is_given_up_[*donor] = true;
+    if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
+      return usage_error("--donate: the model changes no input in place")
+          .with_hint(
+              "a graph says 'donate' behind inputs that updates or elementwise ops may change");
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
+    return {};
+  }
+
+  const BenchModel model_;
+  const std::unique_ptr<Compilation> compilation_;
+  std::shared_ptr<const Executable> executable_;
+  std::vector<Tensor> inputs_;
+  std::vector<bool> is_given_up_;  // by input
+  Profile times_;
+  bool is_profiled_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model) {
+  NativeModel native =
+      HONE_TRY(NativeModel::make(model.source.model, model.inputs, model.options, model.face));
+  return std::unique_ptr<BenchSubject>(new PlainSubject(model, std::move(native)));
+}
+
+Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model) {
+  const Graph graph =
+      HONE_TRY(specialize(*single_graph(model.source.model), model.inputs.bindings));
+  CompileOptions compile = HONE_TRY(
+      compile_options(graph, model.source.model, model.inputs.bindings, model.options, model.face));
+  compile.memory_limit = model.inputs.memory_left;
+  return std::unique_ptr<BenchSubject>(new DonatingSubject(
+      model, std::make_unique<Compilation>(graph, model.options.target, std::move(compile))));
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "report/profile.h"
+#include "session/native.h"
+#include "session/source.h"
+
+// What `hone bench` measures: a model for one set of inputs.
+
+namespace hone::cli {
+
+// All of it outlives the subject.
+struct BenchModel {
+  const Source& source;
+  const RunInputs& inputs;
+  const NativeOptions& options;
+  Face face;
+  bool is_profiled = false;  // keeps what profile() needs
+};
+
+class BenchSubject {
+ public:
+  virtual ~BenchSubject() = default;
+  // The first run compiles.
+  virtual Status run() = 0;
+  // From then on, runs are timed command by command.
+  virtual void start_profile() = 0;
+  virtual Result<std::vector<SegmentProfile>> profile(int64_t runs) = 0;
+};
+
+Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model);
+// Of one graph, whose caller gives up the inputs that outputs may lie in; these outputs are the
+// next run's inputs. An error if there are none.
+Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model);
+
+}  // namespace hone::cli

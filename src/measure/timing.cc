@@ -1,0 +1,161 @@
+#include "measure/timing.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "base/text.h"
+
+namespace hone {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kLeastRuns = 3;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median_of(std::vector<double> samples) {
+  std::ranges::sort(samples);
+  return Timing{std::move(samples)}.median();
+}
+
+}  // namespace
+
+// ---- Samples ------------------------------------------------------------------------------------
+
+void Timing::add(std::span<const double> more) {
+  seconds.insert(seconds.end(), more.begin(), more.end());
+  std::ranges::sort(seconds);
+}
+
+double Timing::median() const {
+  const size_t half = seconds.size() / 2;
+  return seconds.size() % 2 == 1 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
+}
+
+double Timing::quantile(double fraction) const {
+  const auto at = static_cast<size_t>(static_cast<double>(seconds.size()) * fraction);
+  return seconds[std::min(at, seconds.size() - 1)];
+}
+
+// So many samples lie below the median as heads fall in so many throws of a coin. The interval from
+// the k-th lowest to the k-th highest sample misses the median if fewer than k do, or k too many.
+std::optional<Interval> median_interval(std::span<const double> sorted) {
+  constexpr double kMiss = 0.025;  // on each side
+  const auto n = static_cast<double>(sorted.size());
+  size_t k = 0;
+  double below = 0;
+  while (k < sorted.size()) {
+    const auto heads = static_cast<double>(k);
+    below += std::exp(std::lgamma(n + 1) - std::lgamma(heads + 1) - std::lgamma(n - heads + 1) -
+                      n * std::log(2.0));
+    if (below > kMiss) break;
+    ++k;
+  }
+  if (k == 0) return std::nullopt;
+  return Interval{sorted[k - 1], sorted[sorted.size() - k]};
+}
+
+std::string noise_of(const Timing& timing) {
+  constexpr double kWideSpread = 1.25, kWideInterval = 0.05;
+  const double median = timing.median();
+  if (median <= 0) return "runs are shorter than the clock can tell";
+  const double spread = timing.quantile(0.9) / median;
+  if (spread > kWideSpread) return fmt::format("p90 is {:.2g} x the median", spread);
+  const std::optional<Interval> interval = median_interval(timing.seconds);
+  if (!interval) return fmt::format("{} runs say little", timing.seconds.size());
+  const double width = std::max(interval->high - median, median - interval->low) / median;
+  if (width > kWideInterval) return fmt::format("the median is sure to {:.0f} % only", 100 * width);
+  return "";
+}
+
+// ---- Measuring ----------------------------------------------------------------------------------
+
+Result<double> measure_once(const std::function<Status()>& run) {
+  const Clock::time_point start = Clock::now();
+  HONE_TRY(run());
+  return seconds_since(start);
+}
+
+Result<Timing> measure(const MeasureOptions& options, const CancelToken& cancel,
+                       const std::function<Status()>& run) {
+  for (int64_t i = 0; i < options.warmup; ++i) {
+    HONE_TRY(cancel.check());
+    HONE_TRY(run());
+  }
+  const Clock::time_point start = Clock::now();
+  Timing timing;
+  const auto goes_on = [&] {
+    const size_t done = timing.seconds.size();
+    if (options.runs > 0) return done < static_cast<size_t>(options.runs);
+    return done < kLeastRuns || seconds_since(start) < options.seconds;
+  };
+  while (goes_on()) {
+    HONE_TRY(cancel.check());
+    timing.seconds.push_back(HONE_TRY(measure_once(run)));
+  }
+  std::ranges::sort(timing.seconds);
+  return timing;
+}
+
+Result<Duel> measure_in_turns(int64_t rounds, const CancelToken& cancel, const RunBlock& a,
+                              const RunBlock& b) {
+  Duel duel;
+  std::vector<double> ratios;
+  for (int64_t round = 0; round < rounds; ++round) {
+    std::vector<double> samples[2];
+    for (const size_t turn : {0, 1}) {
+      HONE_TRY(cancel.check());
+      const size_t side = (turn + static_cast<size_t>(round)) % 2;
+      samples[side] = HONE_TRY((side == 0 ? a : b)());
+      HONE_CHECK(!samples[side].empty(), "a block without a run");
+    }
+    duel.a.add(samples[0]);
+    duel.b.add(samples[1]);
+    const double of_a = median_of(std::move(samples[0]));
+    ratios.push_back(of_a > 0 ? median_of(std::move(samples[1])) / of_a : 1);
+  }
+  std::ranges::sort(ratios);
+  duel.interval = median_interval(ratios);
+  duel.ratio = Timing{std::move(ratios)}.median();
+  return duel;
+}
+
+RunBlock block_of(double seconds, std::function<Status()> run) {
+  return [seconds, run = std::move(run)]() -> Result<std::vector<double>> {
+    std::vector<double> samples;
+    for (const Clock::time_point start = Clock::now();
+         samples.empty() || seconds_since(start) < seconds;)
+      samples.push_back(HONE_TRY(measure_once(run)));
+    return samples;
+  };
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+// proc(5): 5 resets the peak resident set size.
+void PeakMemory::start() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+int64_t PeakMemory::bytes() {
+  constexpr int64_t kKiB = 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    std::string_view rest = line;
+    if (!consume_prefix(rest, "VmHWM:")) continue;
+    const std::vector<std::string_view> words = split_words(rest);
+    if (words.empty()) break;
+    if (const Result<int64_t> number = parse_int(words[0]); number.ok()) return *number * kKiB;
+  }
+  struct rusage usage = {};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * kKiB : 0;
+}
+
+}  // namespace hone

@@ -1,0 +1,97 @@
+#include "report/bench_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kShownInputs = 3;
+
+Json json_of(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({interval->low, interval->high});
+}
+
+Json json_of(const Timing& timing) {
+  return {{"runs", timing.seconds.size()},
+          {"min", timing.min()},
+          {"median", timing.median()},
+          {"p90", timing.quantile(0.9)},
+          {"p99", timing.quantile(0.99)},
+          {"median_interval", json_of(median_interval(timing.seconds))}};
+}
+
+std::string ratio_text(const BenchReport::Rival& rival) {
+  std::string text = fmt::format("{} takes {:.3g} times as long", rival.name, rival.ratio);
+  if (rival.interval)
+    text += fmt::format(" ({:.3g} to {:.3g})", rival.interval->low, rival.interval->high);
+  return text;
+}
+
+}  // namespace
+
+std::string timing_text(const Timing& timing) {
+  return fmt::format("min {}, median {}, p90 {}, p99 {}, of {} runs", format_seconds(timing.min()),
+                     format_seconds(timing.median()), format_seconds(timing.quantile(0.9)),
+                     format_seconds(timing.quantile(0.99)), timing.seconds.size());
+}
+
+std::string bench_title(const BenchReport& report) {
+  std::vector<std::string> parts = {fmt::format("threads {}", report.threads),
+                                    fmt::format("target {} ({})", report.target, report.isa)};
+  for (size_t i = 0; i < std::min(report.inputs.size(), kShownInputs); ++i)
+    parts.push_back(fmt::format("{} {}", excerpt(report.inputs[i].first), report.inputs[i].second));
+  if (report.inputs.size() > kShownInputs)
+    parts.push_back(fmt::format("{} more inputs", report.inputs.size() - kShownInputs));
+  for (const auto& [name, size] : report.sizes)
+    parts.push_back(fmt::format("{}={}", name, size.to_string()));
+  return join(parts, ", ") + "\n";
+}
+
+std::string bench_text(const BenchReport& report) {
+  std::string text = timing_text(report.timing) + "\n";
+  if (report.rival)
+    text += fmt::format("{}: {}\n{}\n", report.rival->name, timing_text(report.rival->timing),
+                        ratio_text(*report.rival));
+  return text + fmt::format("memory {} at most\n", format_bytes(report.peak_bytes));
+}
+
+std::string bench_warning(const BenchReport& report) {
+  std::string why = noise_of(report.timing);
+  if (why.empty() && report.rival) {
+    const std::optional<Interval>& interval = report.rival->interval;
+    if (!interval)
+      why = "the ratio is of too few rounds for an interval";
+    else if (interval->low <= 1 && 1 <= interval->high)
+      why = "the interval of the ratio contains 1: neither is known to be faster";
+  }
+  if (why.empty()) return "";
+  if (report.load >= 0) why += fmt::format("; the machine's load is {:.3g}", report.load);
+  return why;
+}
+
+std::string bench_json(const BenchReport& report, const std::string& profile) {
+  Json json = {{"model", report.model},    {"threads", report.threads},
+               {"target", report.target},  {"isa", report.isa},
+               {"inputs", Json::object()}, {"sizes", Json::object()},
+               {"warmup", report.warmup},  {"compile_and_first_run", report.first}};
+  for (const auto& [name, type] : report.inputs) json["inputs"][name] = type;
+  for (const auto& [name, size] : report.sizes) json["sizes"][name] = size.to_string();
+  json["seconds"] = json_of(report.timing);
+  json["peak_bytes"] = report.peak_bytes;
+  json["load"] = report.load >= 0 ? Json(report.load) : Json(nullptr);
+  json["warning"] = bench_warning(report);
+  if (const auto& rival = report.rival)
+    json["rival"] = {{"name", rival->name},
+                     {"seconds", json_of(rival->timing)},
+                     {"ratio", rival->ratio},
+                     {"ratio_interval", json_of(rival->interval)}};
+  if (!profile.empty()) json["profile"] = Json::parse(profile);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hone

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/timing.h"
+#include "tensor/dim.h"
+
+// What `hone bench` measured, for people and as data.
+
+namespace hone {
+
+struct BenchReport {
+  // What was measured.
+  std::string model;
+  int64_t threads = 1;
+  std::string target;  // its name
+  std::string isa;
+  std::vector<std::pair<std::string, std::string>> inputs;  // names and types
+  Bindings sizes;                                           // of open sizes
+
+  int64_t warmup = 0;  // runs that did not count
+  double first = 0;    // seconds to compile and to run once
+  Timing timing;
+  int64_t peak_bytes = 0;  // of the process while it ran
+  double load = -1;        // of the machine, when it began; negative: not known
+
+  struct Rival {
+    std::string name;
+    Timing timing;
+    double ratio = 1;  // its time for one of the model's
+    std::optional<Interval> interval;
+  };
+  std::optional<Rival> rival;
+};
+
+// "threads 2, target avx512-2c, x f32[4, 784], N=4".
+std::string bench_title(const BenchReport& report);
+std::string bench_text(const BenchReport& report);
+// Why the figures mean little; "" if they do not.
+std::string bench_warning(const BenchReport& report);
+// Times in seconds. `profile` is JSON, or empty.
+std::string bench_json(const BenchReport& report, const std::string& profile = "");
+
+// "min 11 ms, median 12 ms, p90 13 ms, p99 15 ms, of 83 runs".
+std::string timing_text(const Timing& timing);
+
+}  // namespace hone

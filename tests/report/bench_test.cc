@@ -1,0 +1,66 @@
+#include "report/bench_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+BenchReport report() {
+  BenchReport report;
+  report.model = "m.onnx";
+  report.threads = 2;
+  report.target = "avx512-2c";
+  report.isa = "avx512";
+  report.inputs = {{"x", "f32[4, 8]"}};
+  report.sizes = {{"N", Dim(4)}};
+  for (int i = 0; i < 100; ++i) report.timing.seconds.push_back(1e-3 + 1e-8 * i);
+  report.peak_bytes = 1 << 20;
+  return report;
+}
+
+TEST(BenchReport, SaysWhatWasMeasured) {
+  EXPECT_EQ(bench_title(report()), "threads 2, target avx512-2c (avx512), x f32[4, 8], N=4\n");
+  BenchReport many = report();
+  for (int i = 0; i < 5; ++i) many.inputs.emplace_back("y", "f32[]");
+  EXPECT_THAT(bench_title(many), HasSubstr("x f32[4, 8], y f32[], y f32[], 3 more inputs, N=4"));
+  EXPECT_EQ(bench_text(report()),
+            "min 1.00 ms, median 1.00 ms, p90 1.00 ms, p99 1.00 ms, of 100 runs\n"
+            "memory 1.0 MiB at most\n");
+  EXPECT_EQ(bench_warning(report()), "");
+}
+
+TEST(BenchReport, WarnsWhereFiguresMeanLittle) {
+  BenchReport wide = report();
+  wide.load = 7;
+  for (int i = 80; i < 100; ++i) wide.timing.seconds[static_cast<size_t>(i)] = 2e-3;
+  EXPECT_EQ(bench_warning(wide), "p90 is 2 x the median; the machine's load is 7");
+  BenchReport even = report();
+  even.rival = {"p.plan", even.timing, 1.01, Interval{0.98, 1.04}};
+  EXPECT_THAT(bench_warning(even), HasSubstr("contains 1"));
+  EXPECT_THAT(bench_text(even), HasSubstr("\np.plan takes 1.01 times as long (0.98 to 1.04)\n"));
+  even.rival->interval.reset();
+  EXPECT_THAT(bench_warning(even), HasSubstr("too few rounds"));
+}
+
+TEST(BenchReport, IsData) {
+  BenchReport one = report();
+  one.rival = {"p.plan", one.timing, 1.5, Interval{1.4, 1.6}};
+  const auto json = nlohmann::json::parse(bench_json(one, "[]"));
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_EQ(json["sizes"]["N"], "4");
+  EXPECT_EQ(json["inputs"]["x"], "f32[4, 8]");
+  EXPECT_EQ(json["seconds"]["runs"], 100);
+  EXPECT_DOUBLE_EQ(json["seconds"]["min"], 1e-3);
+  EXPECT_EQ(json["rival"]["ratio_interval"][0], 1.4);
+  EXPECT_TRUE(json["load"].is_null());
+  EXPECT_TRUE(json["profile"].is_array());
+  EXPECT_FALSE(nlohmann::json::parse(bench_json(report())).contains("rival"));
+}
+
+}  // namespace
+}  // namespace hone
