@@ -1,23 +1,31 @@
 // Are exported models what they were in another runtime? Every zoo model, and models whose sizes
 // depend on data, are exported, run in ONNX Runtime on given inputs, and compared with what hone's
-// reference gives.
+// reference gives. Models of ops that hone reads alone (ai.onnx.ml, the newest opsets) are compared
+// the same way; ensembles of trees are raced as well.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/subprocess.h"
+#include "base/text.h"
 #include "bench/onnx_runtime.h"
+#include "compile/compilation.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
+#include "ir/graph.h"
 #include "ir/model_text.h"
 #include "ir/reference/evaluate_model.h"
 #include "oracle/compare.h"
+#include "target/target.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
@@ -182,6 +190,67 @@ Result<Outcome> run_small(const Case& c, int opset) {
   return run_in_both(c.name, opset, HONE_TRY(hone::parse_model(c.text)), c.inputs);
 }
 
+// ---- Ops that are read alone: models.js writes them
+// ----------------------------------------------
+
+Result<std::vector<Tensor>> read_inputs(const fs::path& folder, size_t count) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < count; ++i)
+    inputs.push_back(HONE_TRY(hone::read_npy(folder / fmt::format("in{}.npy", i))));
+  return inputs;
+}
+
+// Medians, in turns with ONNX Runtime, of a model whose speed counts.
+struct Speed {
+  double hone_us = 0;
+  double rival_us = 0;
+};
+
+double median(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return seconds.empty() ? 0 : 1e6 * seconds[seconds.size() / 2];
+}
+
+Result<Speed> race(const fs::path& folder, const Model& model, std::span<const Tensor> inputs) {
+  constexpr double kSeconds = 1;
+  constexpr int kRounds = 3;
+  hone::Bindings sizes;
+  const hone::Graph& open = *hone::single_graph(model);
+  std::vector<hone::Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  const hone::Target target = HONE_TRY(hone::host_target());
+  hone::CompileOptions options;
+  options.plan.threads = 1;
+  hone::Compilation compilation(
+      HONE_TRY(specialize(open, HONE_TRY(bind_inputs(open, types)))), target, options);
+  const std::shared_ptr<const hone::Executable> executable = HONE_TRY(compilation.executable());
+  std::vector<double> ours, theirs;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    for (auto now = start; now - start < std::chrono::duration<double>(kSeconds);) {
+      HONE_TRY(executable->run(inputs));
+      const auto end = std::chrono::steady_clock::now();
+      ours.push_back(std::chrono::duration<double>(end - now).count());
+      now = end;
+    }
+    const std::vector<double> more = HONE_TRY(
+        hone::bench::run_onnx_runtime(folder / "model.onnx", folder, {.seconds = kSeconds}));
+    theirs.insert(theirs.end(), more.begin(), more.end());
+  }
+  return Speed{median(std::move(ours)), median(std::move(theirs))};
+}
+
+Result<Outcome> run_read(const fs::path& folder, std::optional<Speed>& speed) {
+  const Model model = HONE_TRY(hone::load_onnx(folder / "model.onnx"));
+  const std::vector<Tensor> inputs = HONE_TRY(read_inputs(folder, model.inputs.size()));
+  HONE_TRY(hone::bench::run_onnx_runtime(folder / "model.onnx", folder));
+  const std::vector<Tensor> computed = HONE_TRY(hone::evaluate_model(model, inputs));
+  const Outcome outcome = HONE_TRY(compare_outputs(folder, computed));
+  const bool is_race = folder.filename().string().starts_with("speed_");
+  if (is_race) speed = HONE_TRY(race(folder, model, inputs));
+  return outcome;
+}
+
 // ---- All of them -------------------------------------------------------------------------------
 
 void report(benchmark::State& state, const std::function<Result<Outcome>()>& run) {
@@ -203,11 +272,37 @@ void add(const std::string& name, const std::function<Result<Outcome>(int opset)
   }
 }
 
+void report_read(benchmark::State& state, const fs::path& folder) {
+  std::optional<Speed> speed;
+  report(state, [&] { return run_read(folder, speed); });
+  if (!speed) return;
+  state.counters["hone_us"] = speed->hone_us;
+  state.counters["rival_us"] = speed->rival_us;
+  state.counters["times_faster"] = speed->rival_us / speed->hone_us;
+}
+
+// The folders that models.js made.
+std::vector<fs::path> read_models() {
+  const fs::path folder = hone::bench::root() / "build/bench/compat/read";
+  const Result<hone::ProcessResult> made = hone::run_process(
+      "/usr/bin/env", {"node", hone::bench::root() / "bench/compat/models.js", folder}, {});
+  std::vector<fs::path> folders;
+  if (!made.ok() || made->exit_code != 0) return folders;
+  for (std::string_view name : hone::split_lines(made->out))
+    if (!name.empty()) folders.push_back(folder / name);
+  return folders;
+}
+
 const int registered = [] {
   for (const hone::ZooEntry& entry : hone::zoo_entries()) {
     const std::string name(entry.name);
     add(name, [=](int opset) { return run_zoo(name, opset); });
   }
+  for (const fs::path& folder : read_models())
+    benchmark::RegisterBenchmark(fmt::format("read/{}", folder.filename().string()).c_str(),
+                                 [=](benchmark::State& state) { report_read(state, folder); })
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
   for (const Case& c : small_models()) add(c.name, [=](int opset) { return run_small(c, opset); });
   return 0;
 }();

@@ -112,7 +112,26 @@ constexpr const char* kAttributes[] = {"axis",
                                        "N",
                                        "K",
                                        "scan_input_axes",
-                                       "coordinate_transformation_mode"};
+                                       "coordinate_transformation_mode",
+                                       "nodes_treeids",
+                                       "nodes_nodeids",
+                                       "nodes_featureids",
+                                       "nodes_truenodeids",
+                                       "nodes_falsenodeids",
+                                       "nodes_trueleafs",
+                                       "nodes_falseleafs",
+                                       "tree_roots",
+                                       "target_nodeids",
+                                       "target_ids",
+                                       "leaf_targetids",
+                                       "n_targets",
+                                       "aggregate_function",
+                                       "post_transform",
+                                       "classlabels_ints",
+                                       "classlabels_int64s",
+                                       "keys_int64s",
+                                       "values_int64s",
+                                       "new_axis"};
 constexpr const char* kWords[] = {
     "",      "SAME_UPPER",    "VALID",         "constant",      "reflect",
     "edge",  "wrap",          "ij,jk->ik",     "...i->i",       "linear",
@@ -145,11 +164,12 @@ class Mutator {
  private:
   void step() {
     collect_all();
-    switch (rng_.below(8)) {
+    switch (rng_.below(9)) {
       case 0: return rename_op();
       case 1: return rewire();
       case 2: return add_node();
       case 3: return add_attribute();
+      case 4: return change_opset();
       default: return change_field(*rng_.pick(messages_));
     }
   }
@@ -214,7 +234,15 @@ class Mutator {
     if (has_domain) return;
     onnx::OperatorSetIdProto& import = *model_.add_opset_import();
     import.set_domain(std::string(op.domain));
-    import.set_version(1);
+    import.set_version(op.domain == "ai.onnx.ml" ? rng_.between(1, 5) : 1);
+  }
+
+  // What a file means depends on it: mostly one that import knows.
+  void change_opset() {
+    if (model_.opset_import_size() == 0) return;
+    onnx::OperatorSetIdProto& import =
+        *model_.mutable_opset_import(index(model_.opset_import_size()));
+    import.set_version(rng_.between(1, import.domain().empty() ? 28 : 6));
   }
 
   void rename_op() {

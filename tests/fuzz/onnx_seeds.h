@@ -172,6 +172,62 @@ inline constexpr std::string_view kOnnxSeeds[] = {
       input { name: "x" type { tensor_type { elem_type: 1 shape {
         dim { dim_param: "t" } dim { dim_value: 2 } dim { dim_value: 2 } } } } }
       output { name: "z" } output { name: "h" } })",
+    // Trees, in both forms, and a table.
+    R"(ir_version: 10 opset_import { version: 21 } opset_import { domain: "ai.onnx.ml" version: 3 }
+      graph { name: "trees"
+        node { op_type: "TreeEnsembleRegressor" domain: "ai.onnx.ml" input: "x" output: "y"
+          attribute { name: "nodes_treeids" type: INTS ints: [0, 0, 0] }
+          attribute { name: "nodes_nodeids" type: INTS ints: [0, 1, 2] }
+          attribute { name: "nodes_featureids" type: INTS ints: [1, 0, 0] }
+          attribute { name: "nodes_values" type: FLOATS floats: [0.5, 0, 0] }
+          attribute { name: "nodes_modes" type: STRINGS strings: "BRANCH_LEQ" strings: "LEAF"
+            strings: "LEAF" }
+          attribute { name: "nodes_truenodeids" type: INTS ints: [1, 0, 0] }
+          attribute { name: "nodes_falsenodeids" type: INTS ints: [2, 0, 0] }
+          attribute { name: "target_treeids" type: INTS ints: [0, 0] }
+          attribute { name: "target_nodeids" type: INTS ints: [1, 2] }
+          attribute { name: "target_ids" type: INTS ints: [0, 1] }
+          attribute { name: "target_weights" type: FLOATS floats: [1, 2] }
+          attribute { name: "n_targets" type: INT i: 2 } }
+        node { op_type: "Normalizer" domain: "ai.onnx.ml" input: "y" output: "n"
+          attribute { name: "norm" type: STRING s: "L2" } }
+        node { op_type: "ArgMax" input: "n" output: "c" }
+        node { op_type: "LabelEncoder" domain: "ai.onnx.ml" input: "c" output: "z"
+          attribute { name: "keys_int64s" type: INTS ints: [0, 1] }
+          attribute { name: "values_floats" type: FLOATS floats: [3, 4] } }
+        input { name: "x" type { tensor_type { elem_type: 1 shape {
+          dim { dim_param: "n" } dim { dim_value: 2 } } } } }
+        output { name: "z" } })",
+    R"(ir_version: 10 opset_import { version: 26 } opset_import { domain: "ai.onnx.ml" version: 5 }
+      graph { name: "lists"
+        node { op_type: "TreeEnsemble" domain: "ai.onnx.ml" input: "x" output: "y"
+          attribute { name: "n_targets" type: INT i: 1 }
+          attribute { name: "tree_roots" type: INTS ints: 0 }
+          attribute { name: "nodes_featureids" type: INTS ints: [0, 1] }
+          attribute { name: "nodes_modes" type: TENSOR t {
+            data_type: 2 dims: 2 int32_data: [6, 0] } }
+          attribute { name: "nodes_splits" type: TENSOR t {
+            data_type: 1 dims: 2 float_data: [0, 4] } }
+          attribute { name: "nodes_truenodeids" type: INTS ints: [0, 1] }
+          attribute { name: "nodes_falsenodeids" type: INTS ints: [1, 2] }
+          attribute { name: "nodes_trueleafs" type: INTS ints: [1, 1] }
+          attribute { name: "nodes_falseleafs" type: INTS ints: [0, 1] }
+          attribute { name: "membership_values" type: TENSOR t {
+            data_type: 1 dims: 4 float_data: [1, 2, 3, nan] } }
+          attribute { name: "leaf_targetids" type: INTS ints: [0, 0, 0] }
+          attribute { name: "leaf_weights" type: TENSOR t {
+            data_type: 1 dims: 3 float_data: [1, 2, 3] } } }
+        node { op_type: "CumProd" input: "y" input: "zero" output: "p" }
+        node { op_type: "BitCast" input: "p" output: "b" attribute { name: "to" type: INT i: 6 } }
+        node { op_type: "SplitToSequence" input: "x" output: "s"
+          attribute { name: "axis" type: INT i: 1 } }
+        node { op_type: "SequenceInsert" input: "s" input: "x" input: "zero" output: "t" }
+        node { op_type: "ConcatFromSequence" input: "t" output: "c"
+          attribute { name: "axis" type: INT i: 1 } }
+        initializer { name: "zero" data_type: 7 int64_data: 0 }
+        input { name: "x" type { tensor_type { elem_type: 1 shape {
+          dim { dim_param: "n" } dim { dim_value: 2 } } } } }
+        output { name: "b" } output { name: "c" } })",
 };
 
 inline onnx::ModelProto seed_model(uint64_t seed) {

@@ -250,7 +250,7 @@ TEST(HostileSizes, LongListsOfSizes) {
   };
   std::vector<Case> cases;
   for (std::string list : {"few", "some", "many"}) {
-    std::string words = "elements, at most 32 make sense";
+    std::string words = "elements, at most 32 are read";
     cases.push_back({"ConstantOfShape", op("ConstantOfShape", list), kBad, words});
     cases.push_back({"Expand", op("Expand", "x " + list), kBad, words});
     cases.push_back({"Reshape", op("Reshape", "x " + list), kBad, words});

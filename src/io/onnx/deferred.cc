@@ -242,6 +242,20 @@ std::set<std::string> names_wanted(const onnx::GraphProto& graph, const std::vec
   return names;
 }
 
+}  // namespace
+
+bool can_defer(Frame& frame, const onnx::GraphProto& graph, int first) {
+  std::set<std::string> names;
+  collect_names(graph, first, names);
+  for (const std::string& name : names) {
+    Slot* slot = name.empty() ? nullptr : frame.find_or_null(name);
+    if (slot != nullptr && slot->form != Slot::Form::tensor) return false;
+  }
+  return true;
+}
+
+namespace {
+
 // ---- What the rest reads -----------------------------------------------------------------------
 
 // Finds the values that the rest of the model reads.
@@ -252,6 +266,7 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const std::set<std::s
     Slot* found = name.empty() ? nullptr : frame.find_or_null(name);
     if (found == nullptr) continue;
     Slot& slot = *found;
+    HONE_CHECK(slot.form == Slot::Form::tensor, "'{}' is no tensor", name);
     if (slot.flow == nullptr) {
       rest.add_constant(name, slot.constant);
       continue;

@@ -28,6 +28,9 @@ class FileRest : public SegmentSource {
   virtual Nodes nodes() const = 0;  // refers to this
 };
 
+// Whether tensors are all that they read: sequences stay in the segment that made them.
+bool can_defer(Frame& frame, const onnx::GraphProto& graph, int first);
+
 // Ends the model before the node `first` of the graph, which cannot be typed while sizes are
 // symbols: what follows is imported when it is known what they are, and so are nodes before that
 // compute from sizes what it reads. `why` is thrown again if no sizes would help. Defines the

@@ -157,6 +157,24 @@ void Flow::name_result(const Slot& slot) {
   if (part.names.insert(slot.name).second) value.named(slot.name);
 }
 
+// What is no tensor has a type that says nothing.
+const Type kNoType = Type::scalar(DType::boolean);
+
+Slot* Flow::sequence(std::string name, std::vector<Slot*> elements) {
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = segment(), .name = std::move(name), .type = kNoType};
+  slot.form = Slot::Form::sequence;
+  slot.elements = std::move(elements);
+  return &slot;
+}
+
+Slot* Flow::nothing(std::string name) {
+  Slot& slot = slots_.emplace_back();
+  slot = {.flow = this, .segment = segment(), .name = std::move(name), .type = kNoType};
+  slot.form = Slot::Form::nothing;
+  return &slot;
+}
+
 Slot* Flow::define_cut(std::string name, Value value, int axis, Value count, Symbol size) {
   Part& part = parts_.back();
   Dims dims = value.dims();
@@ -178,6 +196,9 @@ Value Flow::local_constant(const Tensor& tensor, const std::string& name) {
 }
 
 Value Flow::value_of(Slot& slot) {
+  if (slot.form != Slot::Form::tensor)
+    throw Failure{unsupported("'{}' is {} here; hone handles tensors", slot.name,
+                              slot.form == Slot::Form::sequence ? "a sequence" : "no value")};
   if (slot.flow == this && slot.segment == segment()) return slot.value;
   Part& part = parts_.back();
   auto known = part.imported.find(&slot);

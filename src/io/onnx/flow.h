@@ -29,6 +29,11 @@ struct Slot {
   std::optional<Dims> contents = {};  // known elements of one that comes from outside
   std::optional<Dims> learned = {};   // its elements as sizes, in the code of learn()
   bool is_exported = false;           // later segments find it under its name
+  // A sequence of values is known to import alone, as is an optional without a value. (One with a
+  // value is that value.)
+  enum class Form { tensor, sequence, nothing };
+  Form form = Form::tensor;
+  std::vector<Slot*> elements = {};  // of a sequence
 
   bool is_learned() const { return learned.has_value(); }
 };
@@ -81,7 +86,9 @@ class Flow {
   // The value of a result of the model gets its name, instead of that which it had before nodes
   // without effect. An input keeps its name, and a value that is several results has the first one.
   void name_result(const Slot& slot);
-  // The slot's value in the segment at hand.
+  Slot* sequence(std::string name, std::vector<Slot*> elements);
+  Slot* nothing(std::string name);
+  // The slot's value in the segment at hand. Throws Failure if it is no tensor.
   Value value_of(Slot& slot);
   // What is known of its elements, wherever it lives.
   std::optional<Dims> known(const Slot& slot);
@@ -118,6 +125,10 @@ class Flow {
   std::optional<Symbol> symbol(std::string_view name) const;
   // Whether the very symbol, with its range, means something here.
   bool means(Symbol symbol) const;
+
+  // Further results of the model, in order.
+  void add_check(Slot* slot) { checks_.push_back(slot); }
+  const std::vector<Slot*>& checks() const { return checks_; }
 
   // Values of the outside that a region uses, in the order of its parameters.
   const std::vector<Slot*>& captures() const { return captures_; }
@@ -159,6 +170,7 @@ class Flow {
   std::deque<Slot> slots_;
   std::deque<Part> parts_;
   std::vector<Slot*> captures_;
+  std::vector<Slot*> checks_;
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
   Bindings narrowed_;
   std::shared_ptr<Names> names_;

@@ -146,7 +146,8 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
       if (flow.may_narrow && flow.has_symbols())
         if (std::optional<Bindings> ranges = needed_ranges(frame, flow, graph.node(i)))
           throw NeedRanges{std::move(*ranges), std::move(failure.error)};
-      if (!flow.has_symbols() || frame.is_function() || is_stuck) throw;
+      if (!flow.has_symbols() || frame.is_function() || is_stuck || !can_defer(frame, graph, i))
+        throw;
       defer_rest(frame, flow, graph, i, std::move(failure));
       return;
     }
@@ -203,6 +204,7 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
   model.name = graph.name().empty() ? "main" : graph.name();
   Flow flow(nullptr, Flow::Kind::model, model.name);
   flow.may_narrow = true;
+  if (source->options.checks) *source->options.checks = {};  // of a pass before
   const Metadata metadata = read_metadata(proto);
   import_inputs(frame, flow, graph, model.inputs, metadata.symbols, narrowed);
   import_initializers(frame, flow, graph);
@@ -221,6 +223,7 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
       frame.source()->note(fmt::format("output '{}' is declared as {}, but is {}", info.name(),
                                        declared_text(info), outputs.back()->type.to_string()));
   }
+  outputs.insert(outputs.end(), flow.checks().begin(), flow.checks().end());
   Result<Body> body = flow.finish(outputs);
   if (!body.ok()) throw Failure{std::move(body).error()};
   model.segments = std::move(body->segments);

@@ -149,8 +149,8 @@ Tensor Node::constant(size_t i) {
 std::vector<double> Node::reals(size_t i) {
   Tensor tensor = constant(i);
   if (tensor.elements() > Contents::kMaxElements)
-    bad("operand {} has {} elements, at most {} are expected", i, tensor.elements(),
-        Contents::kMaxElements);
+    over_limit("operand {} has {} elements, at most {} are read", i, tensor.elements(),
+               Contents::kMaxElements);
   std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
   tensor.read_reals(0, std::span<double>(numbers));
   return numbers;
@@ -178,7 +178,7 @@ Dims Node::sizes(std::vector<Value> scalars, int64_t most) {
       found.push_back(resolved_[next_resolved_++]);
     } else {
       if (std::optional<Tensor> number = flow_.contents().constant(scalar.id()))
-        throw Failure{over_limit("a size is {}", number->integer_at(0))};
+        throw Failure{hone::over_limit("a size is {}", number->integer_at(0))};
       need.scalars.push_back(scalar);
       need.most.push_back(most);
     }

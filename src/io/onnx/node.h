@@ -63,6 +63,7 @@ class Node {
   Value optional(size_t i);         // an absent Value if there is none
   std::vector<Value> all_inputs();  // of variadic ops
   void ignore_operand(size_t i);    // one without effect here
+  Slot& slot(size_t i);             // also of what is no tensor
 
   // ---- What is known of operands
   // ----------------------------------------------------------------- The elements of an integer
@@ -123,6 +124,12 @@ class Node {
   // `count` (an integer scalar) are real. The segment ends after the node.
   void out_cut(size_t i, Value value, int axis, Value count);
 
+  // ---- Checks -----------------------------------------------------------------------------------
+  // Where the user wants to know: `numbers` that are `wrong` (bools of the same dims) have no
+  // meaning. `allowed` says which have one.
+  void check(Value numbers, Value wrong, std::string allowed);
+  bool is_checked() const;
+
   // ---- Refusals ---------------------------------------------------------------------------------
   template <class... Args>
   [[noreturn]] void bad(fmt::format_string<Args...> text, Args&&... args) {
@@ -131,6 +138,10 @@ class Node {
   template <class... Args>
   [[noreturn]] void unsupported(fmt::format_string<Args...> text, Args&&... args) {
     throw Failure{hone::unsupported("{}", fmt::format(text, std::forward<Args>(args)...))};
+  }
+  template <class... Args>
+  [[noreturn]] void over_limit(fmt::format_string<Args...> text, Args&&... args) {
+    throw Failure{hone::over_limit("{}", fmt::format(text, std::forward<Args>(args)...))};
   }
   template <class T>
   T take(Result<T> result) {
@@ -159,7 +170,6 @@ class Node {
   void resolve(Dims sizes);
 
  private:
-  Slot& slot(size_t i);
   [[noreturn]] void need_value(size_t i);
   const onnx::AttributeProto* typed(std::string_view name,
                                     onnx::AttributeProto::AttributeType type);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,10 +15,24 @@
 #include "io/onnx/limits.h"
 #include "ir/model.h"
 
-// ONNX models in and out: opsets 1 to 24 of the default domain, the training preview, and the
-// contributed ops that exporters and quantizers write.
+// ONNX models in and out: opsets 1 to 27 of the default domain, ai.onnx.ml, the training preview,
+// and the contributed ops that exporters and quantizers write.
 
 namespace hone {
+
+// Operands for which ONNX has no result, such as an index out of range: import adds an output
+// behind the model's own for each node that may meet one.
+struct OnnxChecks {
+  struct Check {
+    std::string node;     // "node 'g' (Gather)"
+    std::string allowed;  // "indices in -4..3"
+  };
+  std::vector<Check> made;    // by output
+  std::vector<Check> unseen;  // in bodies of loops and branches, whose values stay inside
+
+  // An error for the first value that is not allowed; removes the outputs of the checks.
+  Status take(std::vector<Tensor>& outputs) const;
+};
 
 struct OnnxImport {
   // Dims of the file by their names: batch -> 4. Those without one go by the name of the symbol
@@ -36,6 +51,7 @@ struct OnnxImport {
   // Gets the file's nodes by the values that they make: "conv1_output" -> "conv1". A node without a
   // name goes by its first value.
   std::map<std::string, std::string, std::less<>>* layers = nullptr;
+  std::shared_ptr<OnnxChecks> checks = nullptr;  // null: none are made
 };
 
 // Verified. Dims without a number are symbols, named as in the file. Weights stay mapped.

@@ -9,6 +9,7 @@ namespace hone::onnx_io {
 
 inline constexpr std::string_view default_domain = "";
 inline constexpr std::string_view microsoft = "com.microsoft";
+inline constexpr std::string_view ml = "ai.onnx.ml";
 inline constexpr std::string_view training = "ai.onnx.preview.training";
 
 #define HONE_ONNX(domain, name, since, mapping) void mapping(Node& node);

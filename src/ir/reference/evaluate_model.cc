@@ -211,9 +211,12 @@ Status ModelRun::crop(const GraphSegment& segment, std::vector<Slot>& outputs) {
     int axis = static_cast<int>(crop.axis);
     int64_t count = outputs[crop.count].value.integer_at(0);
     int64_t size = slot.value.type().dim(axis).value();
-    if (count < 0 || count > size)
-      return bad_input("output '%{}' is cut to {} along axis {}, which has {}",
-                       segment.outputs[crop.output], count, axis, size);
+    if (count < 0 || count > size) {
+      Error error = bad_input("output '%{}' is cut to {} along axis {}, which has {}",
+                              segment.outputs[crop.output], count, axis, size);
+      // A size that data gives has as much room as any size may have.
+      return count > size ? std::move(error).as(ErrorCode::limit) : error;
+    }
     slot.value = cut(slot.value, axis, count);
     if (slot.precise) slot.precise = cut(slot.precise, axis, count);
   }

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "io/onnx/flow.h"
 #include "io/onnx/ops/forms.h"
 #include "io/onnx/ops/helpers.h"
 #include "io/onnx/registry.h"
@@ -89,7 +90,11 @@ void map_sqrt(Node& n) { map_unary(n, Opcode::sqrt); }
 void map_tan(Node& n) { map_unary(n, Opcode::tan); }
 void map_tanh(Node& n) { map_unary(n, Opcode::tanh); }
 
-void map_identity(Node& n) { n.out(n.in()); }
+void map_identity(Node& n) {
+  Slot& slot = n.slot(0);
+  if (slot.form != Slot::Form::tensor) return n.out(0, &slot);
+  n.out(n.in());
+}
 
 void map_reciprocal(Node& n) {
   ignore_consumed_inputs(n);
@@ -130,7 +135,20 @@ void map_is_inf(Node& n) {
 void map_add(Node& n) { map_binary(n, Opcode::add); }
 void map_sub(Node& n) { map_binary(n, Opcode::sub); }
 void map_mul(Node& n) { map_binary(n, Opcode::mul); }
-void map_div(Node& n) { map_binary(n, Opcode::div); }
+namespace {
+
+// Integers have no quotient and no remainder by 0.
+void check_divisor(Node& n) {
+  if (Value divisor = n.in(1); n.is_checked() && is_integer(divisor.dtype()))
+    n.check(divisor, compare("eq", divisor, 0), "a divisor other than 0");
+}
+
+}  // namespace
+
+void map_div(Node& n) {
+  check_divisor(n);
+  map_binary(n, Opcode::div);
+}
 
 void map_and(Node& n) { map_bits(n, Opcode::and_, true); }
 void map_or(Node& n) { map_bits(n, Opcode::or_, true); }
@@ -154,6 +172,7 @@ void map_bit_shift(Node& n) {
 
 // The remainder has the sign of the dividend with fmod, that of the divisor without.
 void map_mod(Node& n) {
+  check_divisor(n);
   auto [a, b] = operands(n);
   Value remainder = binary(Opcode::rem, a, b);
   if (n.flag("fmod")) return n.out(remainder);
@@ -244,8 +263,15 @@ Value saturated(Node& n, Value x, DType to) {
   return keeps ? select(unary(Opcode::is_inf, x), x, inside) : inside;
 }
 
+// Reals out of range of an integer type, which the standard leaves open, saturate. From version 24
+// on its cases want the lowest bits in types of fewer than 8, as ONNX Runtime gives.
+Value through_integers(Node& n, Value x, DType to) {
+  const bool wraps = n.version() >= 24 && is_integer(to) && bits(to) < 8;
+  return wraps && is_real(x.dtype()) ? cast(x, DType::i32) : x;
+}
+
 void map_cast_to(Node& n, DType to) {
-  Value x = n.in();
+  Value x = through_integers(n, n.in(), to);
   bool saturates = n.version() < 19 || n.flag("saturate", true);
   if (n.version() >= 24) n.ignore("round_mode");  // of f8e8m0 alone
   bool is_f8 = is_real(to) && is_storage_only(to);
@@ -267,6 +293,21 @@ void map_cast_by_name(Node& n) {
   onnx::TensorProto::DataType type;
   if (!onnx::TensorProto::DataType_Parse(to, &type)) n.bad("'{}' is no element type", to);
   map_cast_to(n, n.take(dtype_of(type)));
+}
+
+// The same bits in another type of their width. A bool is a byte of 0 or 1.
+void map_bit_cast(Node& n) {
+  n.require(n.has_attribute("to"), "attribute 'to' is missing");
+  const DType to = n.dtype("to", DType::f32);
+  Value x = n.in();
+  if (bits(x.dtype()) != bits(to))
+    n.bad("{} has elements of {} bits, {} of {}", x.type().to_string(), bits(x.dtype()), name(to),
+          bits(to));
+  if (x.dtype() == to) return n.out(x);
+  if (is_bool(x.dtype())) x = cast(x, DType::u8);
+  const DType pattern = is_bool(to) ? DType::u8 : to;
+  if (x.dtype() != pattern) x = n.builder().op(Opcode::bitcast, {x}, {{"dtype", pattern}});
+  n.out(is_bool(to) ? cast(x, DType::boolean) : x);
 }
 
 void map_cast_like(Node& n) { map_cast_to(n, n.in(1).dtype()); }

@@ -450,7 +450,13 @@ Ints positive_ints(Node& n, std::string_view name, size_t count, int64_t fallbac
 
 Columns columns_of(Node& n) {
   Columns c;
-  c.image = n.sizes(1);
+  // Whether blocks fit into an image is known for numbers, or for expressions of open sizes.
+  std::optional<Dims> image = n.known(1);
+  if (!image) {
+    const Ints numbers = n.integers(1);
+    image = Dims(numbers.begin(), numbers.end());
+  }
+  c.image = *image;
   c.block = n.integers(2);
   if (c.image.empty() || c.image.size() != c.block.size() || c.rank() > kMaxRank / 2)
     n.bad("an image of rank {} with a block of rank {}", c.image.size(), c.block.size());

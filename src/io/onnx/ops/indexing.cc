@@ -58,6 +58,7 @@ void map_gather(Node& n) {
   require_integers(n, indices);
   n.require_rank(x, "the data", 1);
   const int axis = n.axis("axis", x.rank(), 0);
+  check_indices(n, indices, x.dim(axis));
   Value plain = before_clamp(n, indices, {x.dim(axis)});
   n.out(looked_up(x, plain ? plain : from_back(n, indices, x.dim(axis)), axis));
 }
@@ -68,6 +69,7 @@ void map_gather_elements(Node& n) {
   n.require_rank(x, "the data", 1);
   n.require_rank(indices, "the indices", x.rank(), x.rank());
   const int axis = n.axis("axis", x.rank(), 0);
+  check_indices(n, indices, x.dim(axis));
   Value plain = is_aligned(x, indices, axis) ? before_clamp(n, indices, {x.dim(axis)}) : Value();
   indices = plain ? plain : from_back(n, indices, x.dim(axis));
   if (!is_aligned(x, indices, axis)) {
@@ -98,6 +100,11 @@ Value tuples_from_back(Node& n, Value x, Value indices, int64_t first, int64_t c
   Value sizes = dims_value(n.builder(), {begin, begin + components});
   indices = cast(indices, DType::i64);
   return select(compare("lt", indices, 0), indices + sizes, indices);
+}
+
+void check_tuples(Node& n, Value x, Value indices, int64_t first, int64_t components) {
+  for (int64_t i = 0; n.is_checked() && i < components; ++i)
+    check_indices(n, slice(indices, -1, i, i + 1), x.dim(static_cast<int>(first + i)));
 }
 
 // How many components the index tuples have.
@@ -133,6 +140,7 @@ void map_gather_nd(Node& n) {
     n.bad("batch_dims is {} for ranks {} and {}", batch, x.rank(), indices.rank());
   int64_t components = components_of(n, x, indices, batch);
   const Dims dims = x.dims();
+  check_tuples(n, x, indices, batch, components);
   Value plain = before_clamp(n, indices, {dims.begin() + batch, dims.begin() + batch + components});
   indices = plain ? plain : tuples_from_back(n, x, indices, batch, components);
   Ints none(static_cast<size_t>(x.rank()), 0), missing = none;
@@ -195,6 +203,7 @@ void map_scatter_elements(Node& n) {
           indices.type().to_string());
   const int axis = n.axis("axis", x.rank(), 0);
   const std::string combine = combine_of(n);
+  check_indices(n, indices, x.dim(axis));
   indices = from_back(n, indices, x.dim(axis));
   if (is_aligned(x, indices, axis)) {
     const Ints others = without(counting(0, x.rank()), axis);
@@ -222,6 +231,7 @@ void map_scatter_nd(Node& n) {
   const int64_t components = components_of(n, x, indices, 0);
   const int64_t outer = indices.rank() - 1;
   const std::string combine = combine_of(n);
+  check_tuples(n, x, indices, 0, components);
   std::vector<Value> window = window_starts(n, x, indices, updates);
   if (combine == "replace" && !window.empty()) {
     window.insert(window.begin(), {x, updates});
@@ -254,6 +264,7 @@ void map_tensor_scatter(Node& n) {
     n.require_rank(first, "the write indices", 1, 1);
     index = index + broadcast(cast(first, DType::i64), places, {0});
   }
+  if (mode == "linear") check_indices(n, index, cache.dim(axis), false);
   if (mode == "circular") index = floor_mod(index, size_value(b, cache.dim(axis)));
   n.out(b.op(Opcode::scatter, {cache, index, update},
              {{"window_dims", without(counting(1, cache.rank()), axis)},

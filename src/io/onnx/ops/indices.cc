@@ -23,6 +23,15 @@ Value dims_value(Builder& b, const Dims& dims) {
   return concat(parts, 0);
 }
 
+void check_indices(Node& n, Value indices, Dim size, bool from_back) {
+  if (!n.is_checked()) return;
+  Value at = cast(indices, DType::i64), most = size_value(n.builder(), size);
+  Value least = from_back ? -most : n.builder().scalar(DType::i64, 0);
+  Value wrong = binary(Opcode::or_, compare("lt", at, least), compare("ge", at, most));
+  const std::string text = size.to_string();
+  n.check(at, wrong, fmt::format("an index in {}..{} - 1", from_back ? "-" + text : "0", text));
+}
+
 Value scalar_of(Node& n, size_t operand) {
   Value v = n.in(operand);
   if (!v.type().elements().is(1))
@@ -40,7 +49,7 @@ std::vector<Value> elements_of(Node& n, size_t i) {
     n.bad("operand {} has type {}, want a vector of integers", i, v.type().to_string());
   constexpr int64_t kMost = 2 * kMaxRank;  // a number for each side of each axis
   if (v.dim(0).value() > kMost)
-    n.bad("operand {} has {} elements, at most {} make sense", i, v.dim(0).value(), kMost);
+    n.over_limit("operand {} has {} elements, at most {} are read", i, v.dim(0).value(), kMost);
   v = cast(v, DType::i64);
   std::vector<Value> elements;
   for (int64_t k = 0; k < v.dim(0).value(); ++k) elements.push_back(element_of(v, k));

@@ -39,6 +39,8 @@ Dims measured_sizes(Node& n, size_t operand, Dim fixed = 1);
 Value looked_up(Value x, Value indices, int axis);
 // The same with negative indices counting from the back, as ONNX has it.
 Value from_back(Node& n, Value indices, Dim size);
+// Checks that the indices are in -size..size-1, or with `from_back` off in 0..size-1.
+void check_indices(Node& n, Value indices, Dim size, bool from_back = true);
 // The elements start, start + step, ... along an axis, `size` of them; both are i64[].
 Value window(Value x, int axis, Value start, Dim size, Value step = {});
 // x with `size` elements along an axis, where ONNX wants so many: that a symbol is that number is

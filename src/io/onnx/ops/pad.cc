@@ -20,6 +20,14 @@ Value placed(Value x, int axis, Value low, Dim size, Value fill) {
   return select(broadcast(inside, y.dims(), {axis}), y, fill);
 }
 
+// How many elements of x stand at one place of these axes.
+Dim elements_beside(Value x, const Ints& axes) {
+  Dim elements = 1;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (std::ranges::find(axes, axis) == axes.end()) elements *= x.dim(axis);
+  return elements;
+}
+
 // ---- Pad ----------------------------------------------------------------------------------------
 
 struct AxisPads {
@@ -41,7 +49,7 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
     n.bad("{} pads for {} axes, want {}", pads.size(), axes.size(), 2 * axes.size());
   std::vector<AxisPads> result;
   std::vector<Value> measured;
-  Dim fixed = 1;
+  Dim fixed = elements_beside(x, axes);
   for (size_t i = 0; i < axes.size(); ++i) {
     AxisPads a = {static_cast<int>(axes[i]), pads[i], pads[axes.size() + i], 0};
     const Dim dim = x.dim(a.axis);
@@ -154,7 +162,7 @@ void map_center_crop_pad(Node& n) {
   Value x = n.in();
   Ints axes = counting(0, x.rank());
   if (n.has_attribute("axes")) axes = distinct_axes(n, n.ints("axes"), x.rank());
-  const Dims sizes = measured_sizes(n, 1);
+  const Dims sizes = measured_sizes(n, 1, elements_beside(x, axes));
   if (sizes.size() != axes.size()) n.bad("{} sizes for {} axes", sizes.size(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i) x = centered(n, x, static_cast<int>(axes[i]), sizes[i]);
   n.out(x);

@@ -134,14 +134,25 @@ void map_arg_extreme(Node& n, std::string_view kind) {
 void map_arg_max(Node& n) { map_arg_extreme(n, "max"); }
 void map_arg_min(Node& n) { map_arg_extreme(n, "min"); }
 
-void map_cum_sum(Node& n) {
-  Value x = n.in();
+namespace {
+
+int running_axis(Node& n) {
   Ints axis = n.integers(1);
   if (axis.size() != 1) n.bad("the axis must be one number, there are {}", axis.size());
-  Attrs attrs = {{"axis", int64_t{n.axis_in(axis[0], x.rank())}},
+  return n.axis_in(axis[0], n.in().rank());
+}
+
+}  // namespace
+
+void map_cum_sum(Node& n) {
+  Attrs attrs = {{"axis", int64_t{running_axis(n)}},
                  {"exclusive", n.flag("exclusive")},
                  {"reverse", n.flag("reverse")}};
-  n.out(n.builder().op(Opcode::cumsum, {x}, std::move(attrs)));
+  n.out(n.builder().op(Opcode::cumsum, {n.in()}, std::move(attrs)));
+}
+
+void map_cum_prod(Node& n) {
+  n.out(cumulative("product", n.in(), running_axis(n), n.flag("exclusive"), n.flag("reverse")));
 }
 
 // x over its norm; zeros stay zeros.

@@ -92,7 +92,7 @@ void squeeze_measured(Node& n, Value x) {
 // The dims of x in order where the axes do not name them, 1 elsewhere.
 void unsqueeze_measured(Node& n, Value x) {
   const int64_t rank = x.rank() + axes_count(n);
-  if (rank > kMaxRank) n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
+  if (rank > kMaxRank) n.over_limit("the result has rank {}; the limit is {}", rank, kMaxRank);
   Builder& b = n.builder();
   Value named = named_dims(n, rank);
   Value place = cumulative("sum", cast(unary(Opcode::not_, named), DType::i64), 0) - 1;
@@ -203,7 +203,8 @@ Value step_count(Value start, Value limit, Value delta) {
   // Division rounds toward zero, which for a positive quotient is down: add what was cut off.
   Value cut = cast(compare("ne", binary(Opcode::rem, distance, delta), 0), DType::i64);
   Value same_way = compare("ge", binary(Opcode::xor_, distance, delta), 0);
-  return select(same_way, distance / delta + cut, start.builder().scalar(DType::i64, 0));
+  Value count = maximum(distance / delta + cut, 0);  // x / 0 is -1
+  return select(same_way, count, start.builder().scalar(DType::i64, 0));
 }
 
 }  // namespace
@@ -216,6 +217,21 @@ bool is_number(Node& n, Value scalar, int64_t number) {
   return known && known->is(number);
 }
 
+// The count, which is 0 where a check says that it has no meaning.
+Value checked_count(Node& n, Value start, Value limit, Value delta) {
+  Value count = step_count(start, limit, delta);
+  if (!n.is_checked()) return count;
+  Value stands = compare("eq", delta, 0);
+  // Between integers of 64 bits the distance may have no number.
+  Value up = compare("ge", limit, start),
+        wraps = compare("ne", up, compare("ge", limit - start, 0));
+  n.check(delta, stands, "a step other than 0");
+  if (is_integer(start.dtype())) n.check(limit, wraps, "a limit that is no 2^63 from the start");
+  Value none = n.builder().scalar(DType::i64, 0);
+  Value wrong = is_integer(start.dtype()) ? binary(Opcode::or_, stands, wraps) : stands;
+  return select(wrong, none, count);
+}
+
 void map_range_by(Node& n, Value delta) {
   Value start = scalar_of(n, 0), limit = scalar_of(n, 1);
   for (size_t i = 0; i < n.inputs(); ++i) n.refuse_endless(i);
@@ -225,7 +241,7 @@ void map_range_by(Node& n, Value delta) {
     std::optional<Dim> step = known_scalar(n, delta);
     if (first && last && step) count = step_count(n, *first, *last, *step);
   }
-  if (!count) count = n.size(step_count(start, limit, delta));
+  if (!count) count = n.size(checked_count(n, start, limit, delta));
   Value steps = iota(n.builder(), start.dtype(), {*count}, 0);
   if (is_number(n, start, 0) && is_number(n, delta, 1)) return n.out(steps);
   n.out(steps * delta + start);
@@ -354,7 +370,7 @@ void map_unsqueeze(Node& n) {
   if (!axes) n.bad("has no axes");
   const size_t rank = static_cast<size_t>(x.rank()) + axes->size();
   if (rank > static_cast<size_t>(kMaxRank))
-    n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
+    n.over_limit("the result has rank {}; the limit is {}", rank, kMaxRank);
   Dims dims = x.dims();
   for (int64_t axis : n.axes_in(*axes, static_cast<int>(rank))) dims.insert(dims.begin() + axis, 1);
   n.out(reshape(x, dims));
@@ -377,7 +393,7 @@ void map_expand(Node& n) {
   const Dims asked = measured_sizes(n, 1);
   const size_t rank = std::max(asked.size(), static_cast<size_t>(x.rank()));
   if (rank > static_cast<size_t>(kMaxRank))
-    n.bad("the result has rank {}; the limit is {}", rank, kMaxRank);
+    n.over_limit("the result has rank {}; the limit is {}", rank, kMaxRank);
   const size_t missing = rank - static_cast<size_t>(x.rank());
   Dims dims(missing, 1);
   for (Dim dim : x.dims()) dims.push_back(dim);
