@@ -9,6 +9,7 @@
 #include "cli/source.h"
 #include "report/bench_text.h"
 #include "report/profile.h"
+#include "session/denormals.h"
 #include "session/onnx_runtime.h"
 
 #include <cstdlib>
@@ -191,11 +192,27 @@ Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profil
   return request.json.empty() ? Status() : write_file_atomic(request.json, json());
 }
 
+// What flushing changed, or that it may make the model faster.
+Status note_denormals(const BenchModel& of, Console& console) {
+  if (of.options.flush_denormals) {
+    NativeModel model =
+        HONE_TRY(NativeModel::make(of.source.model, of.inputs, of.options, console.face()));
+    const std::vector<Tensor> flushed = HONE_TRY(model.run(of.inputs.tensors));
+    console.note("{}", HONE_TRY(flush_error(model, of.inputs.tensors, flushed,
+                                            output_names(of.source.model))));
+    return {};
+  }
+  const std::string note = denormals_note(count_denormals(of.source.model), "--flush-denormals");
+  if (!note.empty()) console.note("{}", note);
+  return {};
+}
+
 }  // namespace
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
   NativeOptions options = HONE_TRY(native_options(arguments, console));
+  options.flush_denormals = arguments.given("flush-denormals");
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   std::optional<NativeOptions> rival_options;
   if (!request.rival.empty() && request.rival != kOnnxRuntime) {
@@ -204,6 +221,8 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
     HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));
   }
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  if (request.donates && options.flush_denormals)
+    return usage_error("--donate does not go with --flush-denormals, which runs the inputs twice");
   if (request.donates && single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "--donate");
   const RunInputs inputs = HONE_TRY(
@@ -225,6 +244,7 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   if (request.json != "-") console.write(bench_title(report));
   HONE_TRY(measure_sides(sides, model, request, report, console));
   console.note("compiled and run once in {}", format_seconds(report.first));
+  HONE_TRY(note_denormals(model, console));
   std::vector<SegmentProfile> profile;
   if (request.is_profiled) profile = HONE_TRY(profile_again(*sides.subject, request, console));
   return tell(report, profile, request, console);

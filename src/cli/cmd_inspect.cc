@@ -9,9 +9,22 @@
 #include "ir/summary.h"
 #include "report/dot.h"
 #include "report/summary_text.h"
+#include "session/denormals.h"
 #include "session/echo.h"
 
 namespace hone::cli {
+
+namespace {
+
+// Part of a text; beside a JSON document it is talk.
+void tell_denormals(const Model& model, bool json, Console& console) {
+  const std::string note = denormals_note(count_denormals(model), "'hone bench --flush-denormals'");
+  if (note.empty()) return;
+  if (json) return console.note("{}", note);
+  console.print("\n{}\n", note);
+}
+
+}  // namespace
 
 Status cmd_inspect(const Arguments& arguments, Console& console) {
   const std::string drawing = arguments.text("dot");
@@ -25,6 +38,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
     if (arguments.given("dot")) return no_single_graph(model, "--dot");
     const Model bound = HONE_TRY(specialize(model, bindings));
     console.write(HONE_TRY(json ? model_json(bound) : model_text(bound)));
+    tell_denormals(model, json, console);
     return {};
   }
   const Graph& graph = *single_graph(model);
@@ -41,6 +55,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   for (size_t i = 0; i < model.inputs.size(); ++i) summary.inputs[i].name = model.inputs[i].name;
   for (size_t i = 0; i < model.outputs.size(); ++i) summary.outputs[i].name = model.outputs[i].name;
   console.write(json ? summary_json(summary) : summary_text(summary));
+  tell_denormals(model, json, console);
   return {};
 }
 

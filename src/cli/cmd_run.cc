@@ -6,11 +6,27 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "session/denormals.h"
 #include "session/evaluation.h"
 
 #include <chrono>
+#include <optional>
 
 namespace hone::cli {
+
+namespace {
+
+// What had no meaning ends the run. Nodes inside of loops and branches are told, not checked.
+Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Console& console) {
+  HONE_TRY(checks.take(outputs));
+  console.note("no value is out of range in {} checks", checks.made.size());
+  if (!checks.unseen.empty())
+    console.note("{} checks are inside of loops and branches and left out, such as that of {}",
+                 checks.unseen.size(), checks.unseen.front().node);
+  return {};
+}
+
+}  // namespace
 
 Status cmd_run(const Arguments& arguments, Console& console) {
   // Numerics are the reference's.
@@ -22,8 +38,14 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     native = HONE_TRY(native_options(arguments, console));
   else
     HONE_TRY(refuse_native_options(arguments));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const std::vector<std::string> names = output_names(source.model);
+  const bool flushes = arguments.given("flush-denormals");
+  if (flushes && !is_native) return usage_error("--flush-denormals is for native code");
+  native.flush_denormals = flushes;
+  std::shared_ptr<OnnxChecks> checks;
+  if (arguments.given("checked")) checks = std::make_shared<OnnxChecks>();
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, checks));
+  std::vector<std::string> names = output_names(source.model);
+  if (checks) names.resize(names.size() - checks->made.size());
 
   // All that can be wrong with the command line is found before the work.
   if (arguments.given("output"))
@@ -38,18 +60,24 @@ Status cmd_run(const Arguments& arguments, Console& console) {
       HONE_TRY(given_inputs(signature_of(source.model), source.open, arguments, engine, console));
 
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Tensor> outputs =
+  const Face face = console.face();
+  std::optional<NativeModel> compiled;
+  if (is_native) compiled = HONE_TRY(NativeModel::make(source.model, inputs, native, face));
+  std::vector<Tensor> outputs =
       is_native
-          ? HONE_TRY(run_native(source.model, inputs, native, console.face()))
+          ? HONE_TRY(compiled->run(inputs.tensors))
           : HONE_TRY(evaluate_on(source.model, inputs,
                                  {.numerics = numerics_of(arguments.text("numerics"))},
                                  console.face()));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const std::vector<Tensor> flushed = flushes ? outputs : std::vector<Tensor>();
+  if (checks) HONE_TRY(take_checks(*checks, outputs, console));
 
   console.write(outputs_table(names, outputs));
   const std::string how =
       is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
   console.note("{} {}", how, format_seconds(elapsed.count()));
+  if (flushes) console.note("{}", HONE_TRY(flush_error(*compiled, inputs.tensors, flushed, names)));
   if (arguments.given("output"))
     HONE_TRY(write_outputs(names, outputs, arguments.text("output"), console));
   if (expected.empty()) return {};

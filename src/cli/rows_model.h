@@ -131,6 +131,9 @@ inline constexpr Option kNativeCacheOption = {
     .take = Take::file,
     .value = "DIR",
     .doc = "the folder of kernels and plans (default: see 'hone help cache ls'); none: no cache"};
+inline constexpr Option kFlushDenormals[] = {
+    {.name = "flush-denormals",
+     .doc = "native code takes denormal numbers for 0; prints how far that changes outputs"}};
 inline constexpr Option kNative[] = {kTargetOption,   kIsaOption,     kPricesOption,
                                      kThreadsOption,  kPlanOption,    kPlanLenientOption,
                                      kPlanSeedOption, kWithoutOption, kNativeCacheOption};
@@ -204,8 +207,12 @@ inline constexpr Option kRunOutput[] = {
      .take = Take::file,
      .value = "PATH",
      .doc = "write the outputs: to a .npz, to a .npy (of one output), or into a folder"}};
-inline constexpr auto kRun =
-    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kRunOutput, kExpectations);
+inline constexpr Option kChecked[] = {
+    {.name = "checked",
+     .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
+            "out of range, and name the node"}};
+inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
+                                    kFlushDenormals, kChecked, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run mlp.hone --input x=@x.npy -o y.npy", "files in, files out"},
@@ -282,7 +289,7 @@ inline constexpr Option kBenchOwn[] = {
             "caches, an optimizer with its states: an output in their memory is the next run's "
             "input"},
     {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
-inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kBenchOwn);
+inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},

@@ -29,11 +29,12 @@ void exhibit(const Model& model, Console& console) {
 
 }  // namespace
 
-Result<Source> given_source(const std::string& model, const Arguments& arguments,
-                            Console& console) {
+Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console,
+                            const std::shared_ptr<OnnxChecks>& checks) {
   Given given = HONE_TRY(given_values(arguments, console));
   const bool has_plan = arguments.given("plan");
-  const SourceOptions options = {.binds_inputs = !has_plan, .notice = console.face().notice};
+  const SourceOptions options = {
+      .binds_inputs = !has_plan, .notice = console.face().notice, .checks = checks};
   const auto load = [&]() -> Result<Source> {
     if (model != "-") return load_source(model, std::move(given), options);
     return parse_source(HONE_TRY(read_stdin()), "<stdin>", std::move(given), options);

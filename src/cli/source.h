@@ -3,6 +3,7 @@
 #include "cli/arguments.h"
 #include "session/source.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,9 @@ namespace hone::cli {
 class Console;
 
 // MODEL, or "-" for a file on the standard input; --dim and --shape. It becomes the exhibit of a
-// crash report.
-Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console);
+// crash report. `checks`: as of load_source().
+Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console,
+                            const std::shared_ptr<OnnxChecks>& checks = nullptr);
 // The same for commands that take a single graph; unsupported for a model of several segments.
 Result<Graph> given_graph(const std::string& model, const Arguments& arguments, Console& console);
 // The refusal of a model that is none.

@@ -26,7 +26,7 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
     if (sized_.size() > room_.executables) sized_.pop_back();
   }
   Sized& sized = sized_.front();
-  RunOptions run = {.cancel = options_.cancel};
+  RunOptions run = {.cancel = options_.cancel, .flush_denormals = flushes_denormals_};
   if (is_profiled_) {
     run.profile = &sized.profile;
     ++sized.profiled_runs;

@@ -37,6 +37,8 @@ class NativeEngine : public GraphEngine {
   void keep_code() { keeps_code_ = true; }
   // From then on, runs are timed command by command.
   void start_profile() { is_profiled_ = true; }
+  // Whether runs take denormal numbers for 0 (RunOptions).
+  void flush_denormals(bool flushes) { flushes_denormals_ = flushes; }
   // What runs of a graph for inputs of some sizes took.
   struct GraphProfile {
     std::string name;
@@ -81,6 +83,7 @@ class NativeEngine : public GraphEngine {
   int64_t compiled_ = 0;
   bool keeps_code_ = false;
   bool is_profiled_ = false;
+  bool flushes_denormals_ = false;
 };
 
 }  // namespace hone

@@ -8,6 +8,7 @@
 
 #include "base/checked_math.h"
 #include "base/planted.h"
+#include "runtime/denormal_mode.h"
 #include "runtime/memory.h"
 
 namespace hone {
@@ -363,7 +364,7 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
         if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);
     }
     switch (now.kind) {
-      case Kind::launch: launch(frame, now); break;
+      case Kind::launch: launch(frame, now, options.flush_denormals); break;
       case Kind::copy:
         if (now.count > 0 && pointers[now.pointer + 1] != pointers[now.pointer])
           std::memmove(pointers[now.pointer + 1], pointers[now.pointer],
@@ -386,13 +387,15 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
   return {};
 }
 
-void Executable::launch(const Frame& frame, const Instruction& instruction) const {
+void Executable::launch(const Frame& frame, const Instruction& instruction,
+                        bool flush_denormals) const {
   void* const* buffers = frame.pointers.data() + instruction.pointer;
   const int64_t* symbols = script_.symbols.data() + instruction.symbols;
   std::byte* scratch = frame.memory.data() + scratch_offset_;
   for (uint32_t i = instruction.first; i < instruction.last; ++i) {
     const Script::Phase& phase = script_.phases[i];
     const auto part = [&](int64_t begin, int64_t end, int64_t thread) noexcept {
+      const DenormalMode mode(flush_denormals);
       phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin,
                      HONE_PLANT(thread_end, end, thread > 0 ? end - 1 : end));
     };

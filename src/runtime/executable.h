@@ -43,6 +43,9 @@ struct RunOptions {
   const CancelToken* cancel = nullptr;
   // Runs add to it. It must be empty or come from runs of the same image; one run at a time.
   Profile* profile = nullptr;
+  // Kernels read denormal numbers as 0 and write 0 for them: many processors compute with them a
+  // hundred times as slowly.
+  bool flush_denormals = false;
 };
 
 // A compiled model in memory. Any number of threads may run it at once: each run has a frame, with
@@ -50,7 +53,8 @@ struct RunOptions {
 // memory grows to what the largest number of runs at once needed. Other runs allocate nothing.
 //
 // Kernels run with the floating-point environment of the thread they are on: the caller's for its
-// part, the default for the team's workers. Nothing here changes it; denormals are kept by default.
+// part, the default for the team's workers. RunOptions::flush_denormals alone changes it, while a
+// kernel runs.
 class Executable {
  public:
   // Checks the image (script.h). Constants are used where they are, or copied once if they are not
@@ -96,7 +100,8 @@ class Executable {
   Error overlap(const Extent& a, const Extent& b) const;
   Status prepare(Profile& profile) const;
   Status execute(Frame& frame, const RunOptions& options) const;
-  void launch(const Frame& frame, const Script::Instruction& instruction) const;
+  void launch(const Frame& frame, const Script::Instruction& instruction,
+              bool flush_denormals) const;
 
   std::string place_;  // for errors: "image 'mlp'"
   std::vector<image::Port> inputs_;

@@ -115,6 +115,7 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
   compile.memory_limit = inputs.memory_left;
   compile.observer = std::move(observer);
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
+  native.engine_->flush_denormals(options.flush_denormals);
   if (is_single) {
     native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
     return native;

@@ -24,6 +24,7 @@ struct NativeOptions {
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
+  bool flush_denormals = false;                // of runs (RunOptions)
   std::unique_ptr<CompileCache> cache;         // null: none
   std::shared_ptr<Team> team;                  // that runs it; null: one of its own
 };

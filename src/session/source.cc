@@ -29,16 +29,26 @@ bool is_onnx_file(const fs::path& path) {
 OnnxImport onnx_import(const Given& given, const SourceOptions& options) {
   OnnxImport import = onnx_sizes(options.binds_inputs ? all_sizes(given) : given.sizes);
   import.notice = options.notice;
+  import.checks = options.checks;
   return import;
+}
+
+Status check_none(const SourceOptions& options, std::string_view name) {
+  if (options.checks == nullptr) return {};
+  return usage_error("'{}' is no ONNX file: what other models do with any value is defined", name);
 }
 
 Result<Source> load_unverified(const std::string& name, Given given, const SourceOptions& options) {
   std::string_view spec = name;
   if (consume_prefix(spec, "zoo:")) {
+    HONE_TRY(check_none(options, name));
     Model model = model_of(HONE_TRY(build_zoo_spec(spec)));
     return Source{std::move(model), std::move(given)};
   }
-  if (!is_onnx_file(name)) return Source{HONE_TRY(load_model(name)), std::move(given)};
+  if (!is_onnx_file(name)) {
+    HONE_TRY(check_none(options, name));
+    return Source{HONE_TRY(load_model(name)), std::move(given)};
+  }
   Source source;
   OnnxImport import = onnx_import(given, options);
   import.layers = &source.layers;
@@ -69,6 +79,7 @@ Result<Source> load_source(const std::string& name, Given given, const SourceOpt
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
                             const SourceOptions& options) {
   if (!begins_like_onnx(bytes)) {
+    HONE_TRY(check_none(options, where));
     Model model = HONE_TRY(parse_model(bytes, {.file = std::string(where)}));
     return verified({std::move(model), std::move(given)}, where);
   }

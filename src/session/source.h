@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ struct SourceOptions {
   bool binds_inputs = true;
   // Gets a line for each thing that was read otherwise than the file says.
   std::function<void(std::string_view)> notice = {};
+  // An ONNX file has these checks (OnnxImport); other models are refused.
+  std::shared_ptr<OnnxChecks> checks = nullptr;
 };
 
 // A graph file, an ONNX file, or "zoo:NAME,OPTION=VALUE". It is verified.

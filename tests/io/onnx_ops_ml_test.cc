@@ -314,7 +314,8 @@ TEST(OnnxMlTrees, RefusesWhatIsNoForest) {
                         with(votes("target", {0, 0, 0, 0}, {1, 2, 3, 4}), more), ml());
   };
   EXPECT_THAT(error({{"nodes_truenodeids", Ints{7, 0, 0, 1, 0, 0}}}), HasSubstr("has no node 7"));
-  EXPECT_THAT(error({{"nodes_truenodeids", Ints{0, 0, 0, 1, 0, 0}}}), HasSubstr("no root leads to"));
+  EXPECT_THAT(error({{"nodes_truenodeids", Ints{0, 0, 0, 1, 0, 0}}}),
+              HasSubstr("no root leads to"));
   EXPECT_THAT(error({{"nodes_falsenodeids", Ints{1, 0, 0, 2, 0, 0}}}), HasSubstr("root"));
   EXPECT_THAT(error({{"nodes_nodeids", Ints{0, 1, 1, 0, 1, 2}}}), HasSubstr("node 1 twice"));
   EXPECT_THAT(error({{"nodes_featureids", Ints{2, 0, 0, 1, 0, 0}}}), HasSubstr("feature 2 of 2"));

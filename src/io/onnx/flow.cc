@@ -157,12 +157,13 @@ void Flow::name_result(const Slot& slot) {
   if (part.names.insert(slot.name).second) value.named(slot.name);
 }
 
-// What is no tensor has a type that says nothing.
-const Type kNoType = Type::scalar(DType::boolean);
-
+// What is no tensor has a type that says nothing: bool[].
 Slot* Flow::sequence(std::string name, std::vector<Slot*> elements) {
   Slot& slot = slots_.emplace_back();
-  slot = {.flow = this, .segment = segment(), .name = std::move(name), .type = kNoType};
+  slot = {.flow = this,
+          .segment = segment(),
+          .name = std::move(name),
+          .type = Type::scalar(DType::boolean)};
   slot.form = Slot::Form::sequence;
   slot.elements = std::move(elements);
   return &slot;
@@ -170,7 +171,10 @@ Slot* Flow::sequence(std::string name, std::vector<Slot*> elements) {
 
 Slot* Flow::nothing(std::string name) {
   Slot& slot = slots_.emplace_back();
-  slot = {.flow = this, .segment = segment(), .name = std::move(name), .type = kNoType};
+  slot = {.flow = this,
+          .segment = segment(),
+          .name = std::move(name),
+          .type = Type::scalar(DType::boolean)};
   slot.form = Slot::Form::nothing;
   return &slot;
 }

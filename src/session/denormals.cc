@@ -1,0 +1,38 @@
+#include "session/denormals.h"
+
+#include "base/text.h"
+#include "oracle/compare.h"
+
+namespace hone {
+
+std::string denormals_note(const DenormalCount& count, std::string_view option) {
+  if (count.denormals == 0) return "";
+  return fmt::format(
+      "{} of {} weights are denormal numbers, which slow many processors down; {} takes them for 0",
+      count.denormals, count.reals, option);
+}
+
+Result<std::string> flush_error(NativeModel& model, std::span<const Tensor> inputs,
+                                std::span<const Tensor> flushed,
+                                std::span<const std::string> names) {
+  model.engine().flush_denormals(false);
+  Result<std::vector<Tensor>> exact = model.run(inputs);
+  model.engine().flush_denormals(true);
+  if (!exact.ok()) return std::move(exact).error();
+  std::optional<Comparison> worst;
+  std::string where;
+  for (size_t i = 0; i < names.size(); ++i) {
+    Comparison comparison = HONE_TRY(compare(flushed[i], (*exact)[i], {}));
+    if (worst && comparison.max_difference <= worst->max_difference) continue;
+    worst = std::move(comparison);
+    where = names[i];
+  }
+  if (!worst || worst->max_difference == 0)
+    return std::string("denormals are taken for 0, which changes no output");
+  return fmt::format(
+      "denormals are taken for 0, which changes outputs by up to {:.3g} (in '{}': {:.9g}, exactly "
+      "{:.9g})",
+      worst->max_difference, where, worst->worst->actual, worst->worst->expected);
+}
+
+}  // namespace hone

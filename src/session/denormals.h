@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/denormals.h"
+#include "session/native.h"
+
+// What denormal numbers cost, and what it changes to take them for 0.
+
+namespace hone {
+
+// "447,000 of 1,234,567 weights are denormal numbers, ..."; "" if none are.
+std::string denormals_note(const DenormalCount& count, std::string_view option);
+
+// How far outputs computed with denormals taken for 0 are from the others, over one run. The names
+// are those of the outputs.
+Result<std::string> flush_error(NativeModel& model, std::span<const Tensor> inputs,
+                                std::span<const Tensor> flushed,
+                                std::span<const std::string> names);
+
+}  // namespace hone
