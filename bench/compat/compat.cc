@@ -214,8 +214,9 @@ double median(std::vector<double> seconds) {
 Result<Speed> race(const fs::path& folder, const Model& model, std::span<const Tensor> inputs) {
   constexpr double kSeconds = 1;
   constexpr int kRounds = 3;
-  hone::Bindings sizes;
-  const hone::Graph& open = *hone::single_graph(model);
+  const hone::Graph* const graph = hone::single_graph(model);
+  if (graph == nullptr) return hone::unsupported("'{}' is no single graph", model.name);
+  const hone::Graph& open = *graph;
   std::vector<hone::Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
   const hone::Target target = HONE_TRY(hone::host_target());

@@ -56,8 +56,10 @@ function node(op, inputs, outputs, attributes = {}, domain = 'ai.onnx.ml') {
     Object.entries(attributes).map((a) => bytes(5, attribute(a))), bytes(7, domain));
 }
 
-function value(name, type, rank) {
-  const dims = Array.from({ length: rank }, (_, i) => bytes(1, bytes(2, `${name}_${i}`)));
+// An output's dims have names, an input's numbers.
+function value(name, type, sizes) {
+  const dims = typeof sizes === 'number' ? many(sizes, (i) => bytes(1, bytes(2, `${name}_${i}`)))
+    : sizes.map((size) => bytes(1, integer(1, size)));
   return join(bytes(1, name),
     bytes(2, bytes(1, join(integer(1, types[type][0]), bytes(2, join(dims))))));
 }
@@ -66,7 +68,7 @@ function value(name, type, rank) {
 function model(nodes, inputs, outputs, { opset = 21, ml = 3, constants = [] } = {}) {
   const graph = join(nodes.map((n) => bytes(1, n)), bytes(2, 'graph'),
     constants.map((t) => bytes(5, t.proto)),
-    inputs.map(([name, t]) => bytes(11, value(name, t.type, t.dims.length))),
+    inputs.map(([name, t]) => bytes(11, value(name, t.type, t.dims))),
     outputs.map((o) => bytes(12, value(...o))));
   return join(integer(1, opset > 24 ? 13 : 10), bytes(7, graph),
     bytes(8, join(bytes(1, ''), integer(2, opset))),
