@@ -152,6 +152,7 @@ Dims InputTypes::declared_dims(const onnx::ValueInfoProto& info) {
 }
 
 void InputTypes::learn(const onnx::ValueInfoProto& info) {
+  inputs_.push_back(info.name());
   std::optional<Ints> given = given_shape(info);
   if (!given || options_.override_shapes || !info.type().tensor_type().has_shape()) return;
   const auto& declared = info.type().tensor_type().shape().dim();
@@ -197,19 +198,19 @@ Type InputTypes::of(const onnx::ValueInfoProto& info) {
 }
 
 void InputTypes::check_all_used() const {
-  auto check = [&](const auto& bindings, std::string_view kind) {
-    for (const auto& [name, value] : bindings) {
-      if (used_.contains(name)) continue;
-      std::vector<std::string> names;
-      for (const auto& [known, dim] : named_) names.push_back(known);
-      throw Failure{
-          usage_error("the file has no {} '{}'", kind, name).with_hint(did_you_mean(name, names))};
-    }
+  std::vector<std::string> dims;
+  for (const auto& [known, dim] : named_) dims.push_back(known);
+  auto check = [&](const auto& bindings, std::string_view kind,
+                   const std::vector<std::string>& names) {
+    for (const auto& [name, value] : bindings)
+      if (!used_.contains(name))
+        throw Failure{usage_error("the file has no {} '{}'", kind, name)
+                          .with_hint(did_you_mean(name, names))};
   };
-  check(options_.dims, "dim");
-  check(options_.shapes, "input");
-  check(options_.constants, "input");
-  check(options_.symbols, "input");
+  check(options_.dims, "dim", dims);
+  check(options_.shapes, "input", inputs_);
+  check(options_.constants, "input", inputs_);
+  check(options_.symbols, "input", inputs_);
 }
 
 namespace {

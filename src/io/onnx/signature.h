@@ -52,6 +52,7 @@ class InputTypes {
   Bindings given_;  // of symbols, by the shapes that the user gives
   std::map<std::string, Dim> named_;
   std::set<std::string> used_;
+  std::vector<std::string> inputs_;  // their names
 };
 
 // Throws Failure if what is declared of a value contradicts what was found.

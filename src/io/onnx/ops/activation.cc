@@ -16,12 +16,10 @@ void map_composite(Node& n, Opcode opcode) { n.out(unary(opcode, n.in())); }
 }  // namespace
 
 void map_relu(Node& n) {
-  ignore_consumed_inputs(n);
   n.out(relu(n.in()));
 }
 
 void map_sigmoid(Node& n) {
-  ignore_consumed_inputs(n);
   n.out(logistic(n.in()));
 }
 
@@ -48,7 +46,6 @@ void map_swish(Node& n) {
 }
 
 void map_hard_sigmoid(Node& n) {
-  ignore_consumed_inputs(n);
   double alpha = n.real("alpha", 0.2);
   // 1/6, as its exporters mean it.
   if (static_cast<float>(alpha) == static_cast<float>(1.0 / 6)) alpha = 1.0 / 6;
@@ -57,7 +54,6 @@ void map_hard_sigmoid(Node& n) {
 }
 
 void map_elu(Node& n) {
-  ignore_consumed_inputs(n);
   n.out(exponential_unit(n.in(), n.real("alpha", 1)));
 }
 
@@ -69,7 +65,6 @@ void map_celu(Node& n) {
 }
 
 void map_selu(Node& n) {
-  ignore_consumed_inputs(n);
   bool rough = n.version() < 6;
   double alpha = n.real("alpha", rough ? 1.6732 : 1.6732632);
   double gamma = n.real("gamma", rough ? 1.0507 : 1.050701);
@@ -77,7 +72,6 @@ void map_selu(Node& n) {
 }
 
 void map_leaky_relu(Node& n) {
-  ignore_consumed_inputs(n);
   Value x = n.in();
   Value slope = n.builder().scalar(x.dtype(), n.real("alpha", 0.01));
   n.out(n.builder().op(Opcode::prelu, {x, slope}));
@@ -85,7 +79,6 @@ void map_leaky_relu(Node& n) {
 
 // Before version 7 a vector of slopes is for the channels.
 void map_prelu(Node& n) {
-  ignore_consumed_inputs(n);
   Value x = n.in(0), slope = n.in(1);
   if (slope.rank() > x.rank())
     n.bad("slope {} does not stretch to {}", slope.type().to_string(), x.type().to_string());

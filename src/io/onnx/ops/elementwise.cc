@@ -10,7 +10,6 @@ namespace hone::onnx_io {
 namespace {
 
 void map_unary(Node& n, Opcode opcode) {
-  ignore_consumed_inputs(n);
   n.out(unary(opcode, n.in()));
 }
 
@@ -36,7 +35,6 @@ Pair operands(Node& n) {
 }
 
 void map_binary(Node& n, Opcode opcode) {
-  ignore_consumed_inputs(n);
   auto [a, b] = operands(n);
   n.out(binary(opcode, a, b));
 }
@@ -57,7 +55,6 @@ void map_bits(Node& n, Opcode opcode, bool logical) {
 }
 
 Value folded(Node& n, Opcode opcode) {
-  ignore_consumed_inputs(n);
   Value result = n.in(0);
   for (size_t i = 1; i < n.inputs(); ++i) result = binary(opcode, result, n.in(i));
   return result;
@@ -97,7 +94,6 @@ void map_identity(Node& n) {
 }
 
 void map_reciprocal(Node& n) {
-  ignore_consumed_inputs(n);
   n.out(1.0 / n.in());
 }
 
@@ -244,7 +240,6 @@ void map_clip(Node& n) {
 
 // Infinities are clipped to the highest finite number where no bound is given.
 void map_clip_by_attributes(Node& n) {
-  ignore_consumed_inputs(n);
   Value x = n.in();
   n.require(is_real(x.dtype()), "the operand must have reals");
   double most = highest_finite(x.dtype());
@@ -327,7 +322,6 @@ void map_kept(Node& n, DType mask) {
 }  // namespace
 
 void map_dropout_by_mode(Node& n) {
-  ignore_consumed_inputs(n);
   if (n.real("ratio", 0.5) != 0 && !n.flag("is_test")) refuse_draws(n);
   map_kept(n, n.in().dtype());
 }
