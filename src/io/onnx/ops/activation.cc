@@ -15,13 +15,9 @@ void map_composite(Node& n, Opcode opcode) { n.out(unary(opcode, n.in())); }
 
 }  // namespace
 
-void map_relu(Node& n) {
-  n.out(relu(n.in()));
-}
+void map_relu(Node& n) { n.out(relu(n.in())); }
 
-void map_sigmoid(Node& n) {
-  n.out(logistic(n.in()));
-}
+void map_sigmoid(Node& n) { n.out(logistic(n.in())); }
 
 void map_mish(Node& n) { map_composite(n, Opcode::mish); }
 void map_softplus(Node& n) { map_composite(n, Opcode::softplus); }
@@ -53,9 +49,7 @@ void map_hard_sigmoid(Node& n) {
   n.out(n.builder().op(Opcode::hard_sigmoid, {n.in()}, std::move(attrs)));
 }
 
-void map_elu(Node& n) {
-  n.out(exponential_unit(n.in(), n.real("alpha", 1)));
-}
+void map_elu(Node& n) { n.out(exponential_unit(n.in(), n.real("alpha", 1))); }
 
 // max(0, x) + min(0, alpha * (e^(x / alpha) - 1))
 void map_celu(Node& n) {

@@ -9,9 +9,7 @@
 namespace hone::onnx_io {
 namespace {
 
-void map_unary(Node& n, Opcode opcode) {
-  n.out(unary(opcode, n.in()));
-}
+void map_unary(Node& n, Opcode opcode) { n.out(unary(opcode, n.in())); }
 
 struct Pair {
   Value a;
@@ -93,9 +91,7 @@ void map_identity(Node& n) {
   n.out(n.in());
 }
 
-void map_reciprocal(Node& n) {
-  n.out(1.0 / n.in());
-}
+void map_reciprocal(Node& n) { n.out(1.0 / n.in()); }
 
 void map_not(Node& n) {
   n.require(is_bool(n.in().dtype()), "the operand must be bool");
