@@ -12,7 +12,7 @@ for model in row.hone row.onnx; do
   grep -q "y .*f32\[3, 2\]" out
   grep -q "v .*f32\[2\]" out
   "$HONE" check $model --input x=3x2xf32=1 2>err | grep >/dev/null "f32\[3, 2\]"
-  "$HONE" bench $model --input x=3x2xf32=1 --seconds 0.01 2>err | grep >/dev/null median
+  "$HONE" bench $model --input x=3x2xf32=1 --dim M=2 --seconds 0.01 2>err | grep >/dev/null median
   "$HONE" compile $model --input x=3x2xf32=1 --input w=1xf32=1 2>err | grep >/dev/null "^image"
   "$HONE" convert $model --input x=3x2xf32=1 -o - 2>err | grep >/dev/null "f32\[3, 2\]"
 done
