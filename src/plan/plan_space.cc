@@ -56,7 +56,8 @@ std::vector<OpenEdit> PlanSpace::of_steps(EditKind kind) const {
   std::vector<OpenEdit> found;
   const std::vector<Step>& steps = frame_.planned().steps;
   for (uint32_t s = 0; s < steps.size(); ++s)
-    if (kind == EditKind::form ? steps[s].name.empty() : steps[s].is_kernel)
+    if (kind == EditKind::form ? steps[s].name.empty()
+                               : steps[s].is_kernel && !steps[s].name.empty())
       found.push_back({kind, s});
   return found;
 }
