@@ -188,13 +188,15 @@ bool is_small(Frame& frame, const onnx::NodeProto& node) {
   return std::ranges::all_of(node.output(), [&](const std::string& name) {
     const Slot* slot = name.empty() ? nullptr : frame.find_or_null(name);
     if (slot == nullptr) return name.empty();
-    return slot->type.is_static() && slot->type.static_elements() <= kMostSizeElements;
+    return slot->is_tensor() && slot->type.is_static() &&
+           slot->type.static_elements() <= kMostSizeElements;
   });
 }
 
 bool is_constant(Frame& frame, const std::string& name) {
   Slot* slot = frame.find_or_null(name);
-  return slot != nullptr && (slot->flow == nullptr || slot->flow->constant_of(*slot));
+  return slot != nullptr && slot->is_tensor() &&
+         (slot->flow == nullptr || slot->flow->constant_of(*slot));
 }
 
 // Nodes before `first` that compute small values from sizes alone, and whose results nodes from

@@ -237,7 +237,7 @@ Value Flow::import_value(Slot& slot) {
 }
 
 std::optional<Tensor> Flow::constant_of(const Slot& slot) {
-  if (slot.segment == SIZE_MAX) return {};
+  if (!slot.is_tensor() || slot.segment == SIZE_MAX) return {};
   Part& part = parts_[slot.segment];
   if (part.contents == nullptr) return {};
   std::optional<Tensor> constant = part.contents->constant(slot.value.id());
@@ -246,6 +246,7 @@ std::optional<Tensor> Flow::constant_of(const Slot& slot) {
 
 std::optional<Dims> Flow::known(const Slot& slot) {
   if (slot.contents) return slot.contents;
+  if (!slot.is_tensor()) return {};
   if (!is_integer(slot.type.dtype()) && slot.type.dtype() != DType::boolean) return {};
   if (slot.segment == SIZE_MAX) return {};
   Part& part = parts_[slot.segment];

@@ -35,6 +35,7 @@ struct Slot {
   Form form = Form::tensor;
   std::vector<Slot*> elements = {};  // of a sequence
 
+  bool is_tensor() const { return form == Form::tensor; }
   bool is_learned() const { return learned.has_value(); }
 };
 

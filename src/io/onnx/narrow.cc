@@ -67,6 +67,10 @@ Probe::Probe(Frame& frame, Flow& flow, const onnx::NodeProto& node)
 }
 
 void Probe::add(const std::string& name, Slot& slot) {
+  if (!slot.is_tensor()) {
+    has_others_ = true;
+    return;
+  }
   for (Dim dim : slot.type.dims()) look_at(flow_.seen(dim));
   if (slot.flow == nullptr) {
     if (slot.constant.elements() > Contents::kMaxElements) return;
