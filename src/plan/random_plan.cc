@@ -54,7 +54,7 @@ class RandomFrame {
 
   void kernels() {
     for (const OpenEdit& edit : edits(EditKind::form)) frame_.form(edit.subject).value();
-    const double share = 0.1 * static_cast<double>(rng_.between(1, 9));  // of kernels that join
+    const double share = 0.1 * static_cast<double>(rng_.between(1, 5));  // of kernels that join
     for (int round = 0; round < kRounds; ++round) {
       // Steps change their numbers with each join, nodes stay.
       std::vector<std::pair<NodeId, NodeId>> pairs;
