@@ -522,9 +522,8 @@ KernelTerms KernelPrice::price_gemm(const Schedule& schedule, double limit) cons
 }
 
 // Its stages are priced one by one (analytic_kernel.h).
-KernelTerms KernelPrice::price_chain(const Schedule& schedule, double /*limit*/) const {
-  HONE_CHECK(schedule.algorithm() != Algorithm::chain, "a chain is priced as one nest");
-  return {};
+KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limit*/) const {
+  HONE_CHECK(false, "a chain is priced as one nest");
 }
 
 KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit) const {

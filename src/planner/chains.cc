@@ -127,8 +127,8 @@ class ChainJoiner {
     if (!may_be_in_chain(a) || !reads_alone(b, a) || !(has_dot(a) || has_dot(b))) return false;
     std::vector<NodeId> both;
     std::ranges::merge(a.nodes, b.nodes, std::back_inserter(both));
-    const auto [pays, is_new] =
-        pays_.try_emplace(group_shape(graph_, both, ports_of(graph_, users_, both), {}));
+    const auto [pays, is_new] = pays_.try_emplace(
+        group_shape(graph_, both, ports_of(graph_, users_, both), planned_.layout));
     if (!is_new && !pays->second) return false;
     const double apart =
         HONE_TRY(price_.seconds(frame_, before)) + HONE_TRY(price_.seconds(frame_, after));

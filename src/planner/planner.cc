@@ -122,6 +122,7 @@ class FramePlanner {
     for (const Step& step : editor().main().planned().steps)
       if (!said_.contains(step.name)) joined.groups.push_back(step.nodes);
     std::ranges::sort(joined.groups, {}, [](const auto& nodes) { return nodes.back(); });
+    editor_.reset();  // which may be ahead of the frame: joins that do not fit are dropped
     take(joined, has_updates);
     return {};
   }
