@@ -7,6 +7,7 @@ namespace hone {
 namespace {
 
 constexpr int kMaxTries = 16;
+constexpr double kOtherAlgorithm = 0.03;  // the share of steps that lead there
 
 bool each_from(const ScheduleSite& site, std::span<const Decision* const> left,
                const Schedule& so_far, const ScheduleVisit& visit) {
@@ -38,6 +39,19 @@ bool ScheduleSpace::has(const Schedule& schedule) const {
   return def.check(site_, schedule).ok();
 }
 
+bool ScheduleSpace::takes(const AlgorithmDef& def) const {
+  return std::ranges::find(algorithms_, &def) != algorithms_.end();
+}
+
+std::vector<ScheduleSpace::OpenDecision> ScheduleSpace::decisions(Algorithm algorithm) const {
+  std::vector<OpenDecision> open;
+  const AlgorithmDef& def = def_of(algorithm);
+  if (!takes(def)) return open;
+  for (const Decision* decision : def.decisions())
+    open.push_back({decision->name(), decision->bound(site_)});
+  return open;
+}
+
 double ScheduleSpace::size() const {
   double members = 0;
   for (Algorithm algorithm : kAlgorithms) members += size(algorithm);
@@ -46,7 +60,7 @@ double ScheduleSpace::size() const {
 
 double ScheduleSpace::size(Algorithm algorithm) const {
   const AlgorithmDef& def = def_of(algorithm);
-  if (std::ranges::find(algorithms_, &def) == algorithms_.end()) return 0;
+  if (!takes(def)) return 0;
   double bound = 1, members = 0;
   for (const Decision* decision : def.decisions()) bound *= decision->bound(site_);
   if (bound > kMostCounted) return bound;
@@ -109,6 +123,37 @@ Schedules ScheduleSpace::neighbours(const Schedule& schedule) const {
   if (schedule == own.simplest(site_))
     for (const AlgorithmDef* def : algorithms_) add(all, {def->simplest(site_)}, schedule);
   return all;
+}
+
+Schedules ScheduleSpace::neighbours(const Schedule& schedule, size_t decision) const {
+  Schedules all;
+  const AlgorithmDef& own = def_of(schedule.algorithm());
+  const std::vector<const Decision*> decisions = own.decisions();
+  if (decision < decisions.size()) {
+    if (takes(own)) add(all, decisions[decision]->near(site_, schedule), schedule);
+  } else {
+    for (const AlgorithmDef* def : algorithms_)
+      if (def != &own) add(all, {def->simplest(site_)}, schedule);
+  }
+  return all;
+}
+
+std::optional<Schedule> ScheduleSpace::step(const Schedule& schedule, Rng& rng) const {
+  const AlgorithmDef& own = def_of(schedule.algorithm());
+  std::vector<const Decision*> decisions;
+  if (takes(own)) decisions = own.decisions();
+  for (int i = 0; i < kMaxTries && !algorithms_.empty(); ++i) {
+    Schedule next = schedule;
+    if (decisions.empty() || rng.chance(kOtherAlgorithm)) {
+      next = rng.pick(algorithms_)->simplest(site_);
+    } else if (const Decision* decision = rng.pick(decisions); rng.chance(0.5)) {
+      decision->draw(site_, next, rng);
+    } else if (const Schedules near = decision->near(site_, schedule); !near.empty()) {
+      next = rng.pick(near);
+    }
+    if (next != schedule && has(next)) return next;
+  }
+  return std::nullopt;
 }
 
 Schedule ScheduleSpace::cross(const Schedule& a, const Schedule& b, Rng& rng) const {

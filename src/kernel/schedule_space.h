@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "kernel/algorithms/algorithm.h"
 
 namespace hone {
@@ -21,6 +23,13 @@ class ScheduleSpace {
   static constexpr double kMostCounted = 1 << 17;
   double size() const;
   double size(Algorithm algorithm) const;  // of those by one algorithm
+  // What is decided for an algorithm, in order: the field, and how many values it has at most.
+  struct OpenDecision {
+    std::string_view name;
+    double bound = 0;  // infinity: nobody counts them
+  };
+  std::vector<OpenDecision> decisions(
+      Algorithm algorithm) const;  // none: it does not take the body
   // Visits each member once, until the visitor has enough; false: it had.
   bool each(const ScheduleVisit& visit) const;
   Schedules enumerate(size_t limit) const;
@@ -30,6 +39,12 @@ class ScheduleSpace {
   // Members that differ in one decision; none of a schedule whose algorithm does not take the body.
   // The simplest members of all algorithms are neighbours.
   Schedules neighbours(const Schedule& schedule) const;
+  // Those of them that differ in this decision of its algorithm, a number of decisions(). Behind
+  // the last: the simplest members of the other algorithms.
+  Schedules neighbours(const Schedule& schedule, size_t decision) const;
+  // A member that differs in one decision, a step away or drawn anew; rarely the simplest of
+  // another algorithm. None: it has found none.
+  std::optional<Schedule> step(const Schedule& schedule, Rng& rng) const;
   // A child that has each decision from one of the two members; `a`, if none is found that fits.
   Schedule cross(const Schedule& a, const Schedule& b, Rng& rng) const;
   // Members that are simpler, the simplest first; none of the simplest member. Whoever takes one
@@ -42,6 +57,7 @@ class ScheduleSpace {
 
  private:
   void add(Schedules& all, Schedules more, const Schedule& but) const;
+  bool takes(const AlgorithmDef& def) const;
   bool each_of(const AlgorithmDef& def, const ScheduleVisit& visit) const;
 
   const ScheduleSite site_;

@@ -37,7 +37,9 @@ using ScheduleVisit = std::function<bool(const Schedule&)>;
 class Decision {
  public:
   virtual ~Decision() = default;
-  // How many values there are at most.
+  // The field; of fields that go together the first: "order".
+  virtual std::string_view name() const = 0;
+  // How many values there are at most; infinity: nobody counts them.
   virtual double bound(const ScheduleSite& site) const = 0;
   // Visits the schedule with each value; false: the visitor had enough.
   virtual bool each(const ScheduleSite& site, const Schedule& so_far,

@@ -92,6 +92,7 @@ Status check_chain(const ScheduleSite& site, const Schedule& chain) {
 
 class KeepDecision : public Decision {
  public:
+  std::string_view name() const override { return "keep"; }
   double bound(const ScheduleSite& site) const override {
     return std::exp2(static_cast<double>(site.facts.nodes.size())) - 1;
   }
@@ -168,6 +169,7 @@ class KeepDecision : public Decision {
 
 class BlockedDimsDecision : public Decision {
  public:
+  std::string_view name() const override { return "order"; }
   double bound(const ScheduleSite& site) const override {
     double orders = 1;  // of none; n + 1 dims: one first, or none
     for (int n = 1; n <= results_of(site).rank(); ++n) orders = 1 + n * orders;
@@ -270,6 +272,7 @@ int most_divided(const ScheduleSite& site, const Schedule& so_far) {
 
 class StagesDecision : public Decision {
  public:
+  std::string_view name() const override { return "stages"; }
   // There are too many to count.
   double bound(const ScheduleSite&) const override {
     return std::numeric_limits<double>::infinity();
@@ -343,11 +346,11 @@ class StagesDecision : public Decision {
 
 const KeepDecision kKeep;
 const BlockedDimsDecision kBlockedDims;
-const TileDecision kBlocks(own_field<ChainFields, &ChainFields::block>(),
+const TileDecision kBlocks("block", own_field<ChainFields, &ChainFields::block>(),
                            {block_counts,
                             [](const ScheduleSite&, const std::vector<Tile>&) { return true; },
                             draw_blocks});
-const CountDecision kDivided(shared_field<&Schedule::threads>(), 1, most_divided);
+const CountDecision kDivided("threads", shared_field<&Schedule::threads>(), 1, most_divided);
 const StagesDecision kStages;
 
 class Chain : public AlgorithmDef {

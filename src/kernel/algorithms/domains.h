@@ -25,7 +25,8 @@ constexpr auto shared_field() {
 template <class T>
 class FieldDecision : public Decision {
  public:
-  explicit constexpr FieldDecision(FieldOf<T> field) : field_(field) {}
+  constexpr FieldDecision(std::string_view name, FieldOf<T> field) : name_(name), field_(field) {}
+  std::string_view name() const override { return name_; }
   void copy(const Schedule& from, Schedule& to, Rng&) const override {
     T* target = field_(to);
     if (const T* value = get(from); value != nullptr && target != nullptr) *target = *value;
@@ -41,6 +42,7 @@ class FieldDecision : public Decision {
   }
 
  private:
+  std::string_view name_;
   FieldOf<T> field_;
 };
 
@@ -48,8 +50,8 @@ class FieldDecision : public Decision {
 class CountDecision : public FieldDecision<int> {
  public:
   using Most = int (*)(const ScheduleSite&, const Schedule& so_far);
-  constexpr CountDecision(FieldOf<int> field, double chance, Most most)
-      : FieldDecision(field), chance_(chance), most_(most) {}
+  constexpr CountDecision(std::string_view name, FieldOf<int> field, double chance, Most most)
+      : FieldDecision(name, field), chance_(chance), most_(most) {}
   double bound(const ScheduleSite& site) const override;
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override;
@@ -78,7 +80,7 @@ class OrderDecision : public FieldDecision<std::vector<int>> {
  public:
   using Last = int (*)(const ScheduleSite&);
   explicit constexpr OrderDecision(Last last = nullptr)
-      : FieldDecision(shared_field<&Schedule::order>()), last_(last) {}
+      : FieldDecision("order", shared_field<&Schedule::order>()), last_(last) {}
   // In ascending order, but for the last.
   std::vector<int> simplest(const ScheduleSite& site) const;
   double bound(const ScheduleSite& site) const override;
@@ -115,8 +117,8 @@ class TileDecision : public FieldDecision<std::vector<Tile>> {
     bool (*fit)(const ScheduleSite&, const std::vector<Tile>&);
     void (*draw)(const ScheduleSite&, const Schedule& so_far, std::vector<Tile>&, Rng&);
   };
-  constexpr TileDecision(FieldOf<std::vector<Tile>> field, Domain domain)
-      : FieldDecision(field), domain_(domain) {}
+  constexpr TileDecision(std::string_view name, FieldOf<std::vector<Tile>> field, Domain domain)
+      : FieldDecision(name, field), domain_(domain) {}
   double bound(const ScheduleSite& site) const override;
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override;

@@ -53,10 +53,10 @@ void draw_blocks(const ScheduleSite& site, const Schedule& so_far, std::vector<T
     draw(static_cast<int>(rng.between(site.parallel(), site.dims() - 1)), 64);
 }
 
-const TileDecision kBlock(own_field<GemmFields, &GemmFields::block>(),
+const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
                           {block_counts, reduces_once, draw_blocks});
-const PackingDecision kPackLhs(own_field<GemmFields, &GemmFields::pack_lhs>());
-const PackingDecision kPackRhs(own_field<GemmFields, &GemmFields::pack_rhs>());
+const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
+const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
 class Gemm : public AlgorithmDef {
  public:

@@ -177,17 +177,17 @@ bool is_one(const ScheduleSite&, const std::vector<Tile>& lanes) { return lanes.
 
 template <auto counts>
 constexpr TileDecision lanes_by() {
-  return {shared_field<&Schedule::lanes>(), {counts, is_one, draw_lanes<counts>}};
+  return {"lanes", shared_field<&Schedule::lanes>(), {counts, is_one, draw_lanes<counts>}};
 }
 template <auto counts>
 constexpr TileDecision unroll_by() {
-  return {shared_field<&Schedule::unroll>(), {counts, are_few, draw_unroll<counts>}};
+  return {"unroll", shared_field<&Schedule::unroll>(), {counts, are_few, draw_unroll<counts>}};
 }
 
 }  // namespace
 
 const OrderDecision kAnyOrder;
-const CountDecision kThreads(shared_field<&Schedule::threads>(), 0.6, most_threads);
+const CountDecision kThreads("threads", shared_field<&Schedule::threads>(), 0.6, most_threads);
 const TileDecision kLanes = lanes_by<lane_counts>();
 const TileDecision kLanesOfResults = lanes_by<lane_counts_of_results>();
 const TileDecision kUnroll = unroll_by<unroll_counts>();

@@ -5,7 +5,7 @@ namespace {
 
 int most_rows(const ScheduleSite& site, const Schedule&) { return site.parallel(); }
 
-const CountDecision kRow(own_field<NestFields, &NestFields::row>(), 0.4, most_rows);
+const CountDecision kRow("row", own_field<NestFields, &NestFields::row>(), 0.4, most_rows);
 
 class Nest : public AlgorithmDef {
  public:

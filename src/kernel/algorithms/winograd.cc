@@ -51,10 +51,11 @@ void draw_tile(const ScheduleSite& site, const Schedule& so_far, std::vector<Til
 }
 
 const OrderDecision kFeaturesLast(features_of);
-const CountDecision kThreadsAround(shared_field<&Schedule::threads>(), 0.6, most_threads_around);
-const TileDecision kFeatureLanes(shared_field<&Schedule::lanes>(),
+const CountDecision kThreadsAround("threads", shared_field<&Schedule::threads>(), 0.6,
+                                   most_threads_around);
+const TileDecision kFeatureLanes("lanes", shared_field<&Schedule::lanes>(),
                                  {lanes_of_features, any, draw_tile<lanes_of_features>});
-const TileDecision kFeatureUnroll(shared_field<&Schedule::unroll>(),
+const TileDecision kFeatureUnroll("unroll", shared_field<&Schedule::unroll>(),
                                   {unroll_of_features, any, draw_tile<unroll_of_features>});
 
 class Winograd : public AlgorithmDef {
