@@ -1,8 +1,10 @@
 #include "target/target.h"
+#include "target/fingerprint.h"
 
 #include "base/file.h"
 #include "base/text.h"
 #include "target/cgroup.h"
+#include "target/fingerprint.h"
 #include "target/probe.h"
 #include "tests/target/target_testing.h"
 
@@ -167,6 +169,42 @@ TEST_F(Groups, ThatAreOddLimitNothing) {
     EXPECT_EQ(cgroup_cpus(membership, folder.path()), std::nullopt) << membership;
     EXPECT_EQ(cgroup_memory(membership, folder.path()), std::nullopt) << membership;
   }
+}
+
+// ---- Fingerprint -------------------------------------------------------------------------------
+
+TEST(Fingerprint, IsOfWhatDecidesCodeAndSpeed) {
+  Target target;
+  target.cpu = "A Processor";
+  target.isa = Isa::avx2;
+  target.cores = 4;
+  target.caches = {{.bytes = 1 << 15, .cores = 1, .bytes_per_second = 1e11}};
+  const uint64_t known = fingerprint(target);
+  const auto after = [&](const auto& change) {
+    Target changed = target;
+    change(changed);
+    return fingerprint(changed);
+  };
+  EXPECT_NE(after([](Target& t) { t.cpu = "Another"; }), known);
+  EXPECT_NE(after([](Target& t) { t.isa = Isa::avx512; }), known);
+  EXPECT_NE(after([](Target& t) { t.extensions.insert(Extension::avx512_vnni); }), known);
+  EXPECT_NE(after([](Target& t) { t.cores = 2; }), known);
+  EXPECT_NE(after([](Target& t) { t.caches[0].bytes *= 2; }), known);
+  EXPECT_NE(after([](Target& t) { t.caches[0].cores = 2; }), known);
+  EXPECT_NE(after([](Target& t) { t.caches.push_back(t.caches[0]); }), known);
+  // What a probe measures, and what people name.
+  EXPECT_EQ(after([](Target& t) {
+              t.name = "mine";
+              t.caches[0].bytes_per_second = 2e11;
+              t.memory_bytes = 1;
+              t.memory_one_core = t.memory_all_cores = 3;
+              t.peak(DType::f32) = 4;
+              t.fork_join = 5;
+              t.measured = true;
+            }),
+            known);
+  // Logs on disk have it.
+  EXPECT_EQ(known, 0x5e12948c07c98e42u);
 }
 
 // ---- Probing -----------------------------------------------------------------------------------

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "target/target.h"
+
+namespace hone {
+
+// Of what decides how fast code is and which code is made: the processor's name, instructions, the
+// cores in use, sizes and sharing of caches. Rates do not count, because each probe measures
+// others; neither does the size of the memory, nor the target's name. The values are stable, as are
+// those of Hasher.
+uint64_t fingerprint(const Target& target);
+
+}  // namespace hone
