@@ -1,0 +1,350 @@
+#include "log/exchange.h"
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+#include <unordered_map>
+
+#include "base/text.h"
+
+namespace hone {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hash_text(uint64_t hash) { return fmt::format("0x{:016x}", hash); }
+
+// A line of JSON as one object of fields, each of which is asked for once.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {}
+
+  Result<std::string> text(std::string_view name) {
+    const Json* value = HONE_TRY(find(name));
+    if (!value->is_string()) return wrong(name, "a text");
+    return value->get<std::string>();
+  }
+  Result<uint64_t> hash(std::string_view name) {
+    const std::string digits = HONE_TRY(text(name));
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    uint64_t hash = 0;
+    bool is_hash = digits.size() == 18 && digits.starts_with("0x");
+    for (size_t i = 2; is_hash && i < digits.size(); ++i) {
+      const size_t digit = kDigits.find(digits[i]);
+      is_hash = digit != std::string_view::npos;
+      hash = hash << 4 | (digit & 15);
+    }
+    if (!is_hash) return wrong(name, "0x and 16 digits");
+    return hash;
+  }
+  Result<int64_t> integer(std::string_view name) {
+    const Json* value = HONE_TRY(find(name));
+    // One above the range would wrap around.
+    if (!value->is_number_integer() ||
+        (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)))
+      return wrong(name, "an integer");
+    return value->get<int64_t>();
+  }
+  Result<double> real(std::string_view name) {
+    const Json* value = HONE_TRY(find(name));
+    if (!value->is_number()) return wrong(name, "a number");
+    return value->get<double>();
+  }
+  Result<std::vector<double>> reals(std::string_view name) {
+    const Json* value = HONE_TRY(find(name));
+    if (!value->is_array()) return wrong(name, "a list of numbers");
+    std::vector<double> numbers;
+    for (const Json& each : *value) {
+      if (!each.is_number()) return wrong(name, "a list of numbers");
+      numbers.push_back(each.get<double>());
+    }
+    return numbers;
+  }
+  // Whether there is nothing else.
+  Status finish() const {
+    for (const auto& [name, value] : object_.items())
+      if (!seen_.contains(name)) return bad_input("there is no field '{}'", excerpt(name));
+    return {};
+  }
+
+ private:
+  Result<const Json*> find(std::string_view name) {
+    const auto at = object_.find(std::string(name));
+    if (at == object_.end()) return bad_input("the field '{}' is missing", name);
+    seen_.emplace(name);
+    return &*at;
+  }
+  static Error wrong(std::string_view name, std::string_view wanted) {
+    return bad_input("the field '{}' is not {}", name, wanted);
+  }
+
+  const Json& object_;
+  std::set<std::string, std::less<>> seen_;
+};
+
+Result<Record> record_of(Fields fields) {
+  Record record;
+  record.kind = HONE_TRY(fields.text("kind"));
+  record.subject = HONE_TRY(fields.hash("subject"));
+  record.choice = HONE_TRY(fields.text("choice"));
+  record.code = HONE_TRY(fields.hash("code"));
+  record.target = HONE_TRY(fields.hash("target"));
+  record.conditions = HONE_TRY(fields.text("conditions"));
+  const std::string outcome = HONE_TRY(fields.text("outcome"));
+  const std::optional<Outcome> known = outcome_from_name(outcome);
+  if (!known) return bad_input("there is no outcome '{}'", excerpt(outcome));
+  record.outcome = *known;
+  record.detail = HONE_TRY(fields.text("detail"));
+  record.seconds = HONE_TRY(fields.reals("seconds"));
+  record.version = HONE_TRY(fields.text("version"));
+  record.time = HONE_TRY(fields.integer("time"));
+  record.noise = HONE_TRY(fields.real("noise"));
+  HONE_TRY(fields.finish());
+  return record;
+}
+
+Result<KnownText> text_of(Fields fields) {
+  KnownText text;
+  text.kind = HONE_TRY(fields.text("kind"));
+  text.hash = HONE_TRY(fields.hash("hash"));
+  text.text = HONE_TRY(fields.text("text"));
+  HONE_TRY(fields.finish());
+  return text;
+}
+
+Result<BestPlan> plan_of(Fields fields) {
+  BestPlan best;
+  best.graph = HONE_TRY(fields.hash("graph"));
+  best.target = HONE_TRY(fields.hash("target"));
+  best.threads = HONE_TRY(fields.integer("threads"));
+  best.plan = HONE_TRY(fields.text("plan"));
+  best.gain = HONE_TRY(fields.real("gain"));
+  best.low = HONE_TRY(fields.real("low"));
+  best.high = HONE_TRY(fields.real("high"));
+  best.version = HONE_TRY(fields.text("version"));
+  best.time = HONE_TRY(fields.integer("time"));
+  HONE_TRY(fields.finish());
+  return best;
+}
+
+// Brackets inside of each other: a line has three, and the parser goes as deep as it is told.
+bool is_too_deep(std::string_view line) {
+  int depth = 0;
+  bool is_text = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (is_text && line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '"') {
+      is_text = !is_text;
+    } else if (!is_text) {
+      depth += line[i] == '{' || line[i] == '[';
+      depth -= line[i] == '}' || line[i] == ']';
+      if (depth > 8) return true;
+    }
+  }
+  return false;
+}
+
+// The hashes of what records speak of, when not all of them are wanted.
+struct Subjects {
+  bool has_all;
+  std::set<std::pair<std::string, uint64_t>> known;
+
+  void add(const Record& record) {
+    if (has_all) return;
+    known.emplace(record.kind, record.subject);
+    known.emplace("target", record.target);
+  }
+  bool has(const KnownText& text) const {
+    return has_all || known.contains({text.kind, text.hash});
+  }
+};
+
+bool is_everything(const Query& query) {
+  return !query.kind && !query.subject && !query.code && !query.target && !query.conditions &&
+         !query.outcome && !query.version && query.after <= 0 && query.limit == INT64_MAX;
+}
+
+}  // namespace
+
+// ---- Lines --------------------------------------------------------------------------------------
+
+std::string json_line(const Record& record) {
+  Json fields;
+  fields["kind"] = record.kind;
+  fields["subject"] = hash_text(record.subject);
+  fields["choice"] = record.choice;
+  fields["code"] = hash_text(record.code);
+  fields["target"] = hash_text(record.target);
+  fields["conditions"] = record.conditions;
+  fields["outcome"] = name(record.outcome);
+  fields["detail"] = record.detail;
+  fields["seconds"] = record.seconds;
+  fields["version"] = record.version;
+  fields["time"] = record.time;
+  fields["noise"] = record.noise;
+  return Json{{"record", fields}}.dump();
+}
+
+std::string json_line(const KnownText& text) {
+  Json fields;
+  fields["kind"] = text.kind;
+  fields["hash"] = hash_text(text.hash);
+  fields["text"] = text.text;
+  return Json{{"text", fields}}.dump();
+}
+
+std::string json_line(const BestPlan& best) {
+  Json fields;
+  fields["graph"] = hash_text(best.graph);
+  fields["target"] = hash_text(best.target);
+  fields["threads"] = best.threads;
+  fields["plan"] = best.plan;
+  fields["gain"] = best.gain;
+  fields["low"] = best.low;
+  fields["high"] = best.high;
+  fields["version"] = best.version;
+  fields["time"] = best.time;
+  return Json{{"plan", fields}}.dump();
+}
+
+Status export_lines(const Log& log, const Query& query,
+                    const std::function<Status(std::string_view)>& call) {
+  const auto write = [&](const auto& row) { return call(json_line(row) + "\n"); };
+  Subjects subjects = {.has_all = is_everything(query), .known = {}};
+  HONE_TRY(log.visit(
+      query,
+      [&](const Record& record) {
+        subjects.add(record);
+        return write(record);
+      }));
+  HONE_TRY(log.visit_texts(
+      [&](const KnownText& text) { return subjects.has(text) ? write(text) : Status(); }));
+  if (!subjects.has_all) return {};
+  return log.visit_plans(write);
+}
+
+Status import_line(std::string_view line, LogMerge& merge) {
+  if (static_cast<int64_t>(line.size()) > kMaxLogLine)
+    return over_limit("the line has {} bytes, more than {}", line.size(), kMaxLogLine);
+  if (is_too_deep(line)) return bad_input("brackets stand in each other more than 8 deep");
+  const Json parsed = Json::parse(line, nullptr, false);
+  if (parsed.is_discarded()) return bad_input("it is no JSON: '{}'", excerpt(line));
+  if (!parsed.is_object() || parsed.size() != 1 || !parsed.begin()->is_object())
+    return bad_input("it is no object with one object in it: '{}'", excerpt(line));
+  const std::string& kind = parsed.begin().key();
+  const Fields fields(*parsed.begin());
+  if (kind == "record") return merge.take(HONE_TRY(record_of(fields)));
+  if (kind == "text") return merge.take(HONE_TRY(text_of(fields)));
+  if (kind == "plan") return merge.take(HONE_TRY(plan_of(fields)));
+  return bad_input("'{}' is none of record, text, plan", excerpt(kind));
+}
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+void add_array(std::vector<NamedTensor>& arrays, std::string name, DType dtype,
+               const std::vector<T>& values) {
+  const Type type = Type::get(dtype, {static_cast<int64_t>(values.size())});
+  arrays.push_back({std::move(name), Tensor::of(type, std::span<const T>(values))});
+}
+
+// Distinct texts, in the order in which they come, as one array of bytes and one of their ends.
+class TextColumn {
+ public:
+  void add(const std::string& text) {
+    const auto [at, is_new] = known_.try_emplace(text, static_cast<int64_t>(known_.size()));
+    if (is_new) {
+      bytes_.insert(bytes_.end(), text.begin(), text.end());
+      ends_.push_back(static_cast<int64_t>(bytes_.size()));
+    }
+    rows_.push_back(at->second);
+  }
+  void save(std::vector<NamedTensor>& arrays, const std::string& name) const {
+    add_array(arrays, name, DType::i64, rows_);
+    add_array(arrays, name + "/bytes", DType::u8, bytes_);
+    add_array(arrays, name + "/ends", DType::i64, ends_);
+  }
+
+ private:
+  std::unordered_map<std::string, int64_t> known_;
+  std::vector<int64_t> rows_;
+  std::vector<uint8_t> bytes_;
+  std::vector<int64_t> ends_;
+};
+
+struct RecordColumns {
+  std::vector<int64_t> id, time, ends;
+  std::vector<uint64_t> subject, code, target;
+  std::vector<uint8_t> outcome;
+  std::vector<double> noise, seconds;
+  TextColumn kind, choice, conditions, detail, version;
+
+  void add(const Record& record) {
+    id.push_back(record.id);
+    subject.push_back(record.subject);
+    code.push_back(record.code);
+    target.push_back(record.target);
+    outcome.push_back(static_cast<uint8_t>(record.outcome));
+    time.push_back(record.time);
+    noise.push_back(record.noise);
+    seconds.insert(seconds.end(), record.seconds.begin(), record.seconds.end());
+    ends.push_back(static_cast<int64_t>(seconds.size()));
+    kind.add(record.kind);
+    choice.add(record.choice);
+    conditions.add(record.conditions);
+    detail.add(record.detail);
+    version.add(record.version);
+  }
+
+  void save(std::vector<NamedTensor>& arrays) const {
+    add_array(arrays, "id", DType::i64, id);
+    add_array(arrays, "subject", DType::u64, subject);
+    add_array(arrays, "code", DType::u64, code);
+    add_array(arrays, "target", DType::u64, target);
+    add_array(arrays, "outcome", DType::u8, outcome);
+    add_array(arrays, "time", DType::i64, time);
+    add_array(arrays, "noise", DType::f64, noise);
+    add_array(arrays, "seconds", DType::f64, seconds);
+    add_array(arrays, "seconds/ends", DType::i64, ends);
+    kind.save(arrays, "kind");
+    choice.save(arrays, "choice");
+    conditions.save(arrays, "conditions");
+    detail.save(arrays, "detail");
+    version.save(arrays, "version");
+  }
+};
+
+}  // namespace
+
+Result<std::vector<NamedTensor>> export_arrays(const Log& log, const Query& query) {
+  RecordColumns records;
+  Subjects subjects = {.has_all = is_everything(query), .known = {}};
+  HONE_TRY(log.visit(
+      query,
+      [&](const Record& record) -> Status {
+        subjects.add(record);
+        records.add(record);
+        return {};
+      }));
+  std::vector<uint64_t> hash;
+  TextColumn kind, text;
+  HONE_TRY(log.visit_texts([&](const KnownText& known) -> Status {
+    if (!subjects.has(known)) return {};
+    hash.push_back(known.hash);
+    kind.add(known.kind);
+    text.add(known.text);
+    return {};
+  }));
+  std::vector<NamedTensor> arrays;
+  records.save(arrays);
+  add_array(arrays, "text/hash", DType::u64, hash);
+  kind.save(arrays, "text/kind");
+  text.save(arrays, "text/text");
+  return arrays;
+}
+
+}  // namespace hone
