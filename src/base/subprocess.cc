@@ -16,17 +16,10 @@
 #include <limits>
 
 #include "base/file.h"
+#include "base/sanitizers.h"
 
 namespace hone {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kUnderAsan = true;
-#elif defined(__has_feature)
-constexpr bool kUnderAsan = __has_feature(address_sanitizer);
-#else
-constexpr bool kUnderAsan = false;
-#endif
 
 struct Pipe {
   FileDescriptor read;
