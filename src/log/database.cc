@@ -34,8 +34,11 @@ std::string unchanging_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
-bool is_out_of_space(int os_error) {
-  return os_error == ENOSPC || os_error == EDQUOT || os_error == EFBIG;
+// Whether a file could not become longer. Of a limit on the size of files (EFBIG) SQLite says only
+// that writing failed.
+bool is_out_of_space(int code, int os_error) {
+  return code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE || os_error == ENOSPC ||
+         os_error == EDQUOT || os_error == EFBIG;
 }
 
 bool has_content(const std::string& path) {
@@ -186,8 +189,8 @@ Error Database::failure(int code) {
                         os_code == 0 ? why : std::strerror(os_code))
           .with_hint("what was acknowledged before is kept");
     case SQLITE_IOERR:
-      if (is_out_of_space(os_code))
-        return over_limit("cannot write the log '{}'{}", path_, os_why)
+      if (is_out_of_space(code, os_code))
+        return over_limit("cannot write the log '{}': {}{}", path_, why, os_why)
             .with_hint("what was acknowledged before is kept");
       return bad_input("cannot use the log '{}': {}{}", path_, why, os_why);
     case SQLITE_BUSY:

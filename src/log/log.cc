@@ -212,8 +212,8 @@ Status Log::set_best(const BestPlan& best) {
 namespace {
 
 // Every value has its number; those that are not asked for do not stand in the text.
-std::string sql_of(const Query& query) {
-  std::string sql = fmt::format("SELECT {} FROM records", rows::kRecords.columns);
+std::string where_of(const Query& query) {
+  std::string sql = " FROM records";
   if (query.code)
     sql += " INDEXED BY records_by_code";
   else if (query.subject)
@@ -226,16 +226,25 @@ std::string sql_of(const Query& query) {
   if (query.conditions) sql += " AND conditions = ?5";
   if (query.outcome) sql += " AND outcome = ?6";
   if (query.version) sql += " AND version = ?7";
-  return sql + " ORDER BY id LIMIT ?9";
+  return sql;
+}
+
+// The texts of the query have to live as long as the rows.
+Result<sqlite::Rows> run_query(sqlite::Database& database, const std::string& sql,
+                               const Query& query) {
+  const auto text = [](const std::optional<std::string>& wanted) {
+    return wanted ? std::string_view(*wanted) : std::string_view();
+  };
+  return database.query(sql, query.code.value_or(0), query.subject.value_or(0),
+                        query.target.value_or(0), text(query.kind), text(query.conditions),
+                        static_cast<int>(query.outcome.value_or(Outcome::measured)),
+                        text(query.version), query.after, query.limit);
 }
 
 Result<Page<Record>> find_page(sqlite::Database& database, const Query& query) {
-  const std::string kind = query.kind.value_or(""), conditions = query.conditions.value_or(""),
-                    version = query.version.value_or("");
-  const int outcome = static_cast<int>(query.outcome.value_or(Outcome::measured));
-  sqlite::Rows rows = HONE_TRY(database.query(
-      sql_of(query), query.code.value_or(0), query.subject.value_or(0), query.target.value_or(0),
-      kind, conditions, outcome, version, query.after, query.limit));
+  const std::string sql =
+      fmt::format("SELECT {}{} ORDER BY id LIMIT ?9", rows::kRecords.columns, where_of(query));
+  sqlite::Rows rows = HONE_TRY(run_query(database, sql, query));
   return read_page(rows, rows::read_record);
 }
 
@@ -310,12 +319,14 @@ Result<LogCounts> Log::counts() const {
                    HONE_TRY(impl_->database->integer("SELECT count(*) FROM plans"))};
 }
 
-Result<std::vector<LogGroup>> Log::groups() const {
-  std::lock_guard lock(impl_->mutex);
-  sqlite::Rows row = HONE_TRY(impl_->database->query(
+Result<std::vector<LogGroup>> Log::groups(const Query& query) const {
+  const std::string sql =
       "SELECT kind, subject, target, conditions, count(*), count(DISTINCT choice), "
-      "sum(outcome <> 0), min(median), max(time) FROM records "
-      "GROUP BY kind, subject, target, conditions ORDER BY max(id) DESC"));
+      "sum(outcome <> 0), min(median), max(time)" +
+      where_of(query) +
+      " GROUP BY kind, subject, target, conditions ORDER BY max(id) DESC LIMIT ?9";
+  std::lock_guard lock(impl_->mutex);
+  sqlite::Rows row = HONE_TRY(run_query(*impl_->database, sql, query));
   std::vector<LogGroup> groups;
   while (HONE_TRY(row.next())) {
     LogGroup& group = groups.emplace_back();

@@ -178,8 +178,9 @@ class Log {
   Status visit_plans(const std::function<Status(const BestPlan&)>& call) const;
 
   Result<LogCounts> counts() const;
-  Result<std::vector<LogGroup>> groups() const;  // those with the latest records first
-  Result<int64_t> bytes() const;                 // of the file and of what is to go into it
+  // Of the records that are asked for, those with the latest ones first.
+  Result<std::vector<LogGroup>> groups(const Query& query = {}) const;
+  Result<int64_t> bytes() const;  // of the file and of what is to go into it
 
   Result<LogCheck> verify() const;
   Result<Collected> gc(const GcRules& rules);

@@ -1,0 +1,47 @@
+#include "cli/log.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/arguments.h"
+#include "cli/console.h"
+
+namespace hone::cli {
+
+Result<std::string> log_path(const Arguments& arguments) {
+  if (arguments.given("log")) return arguments.text("log");
+  const char* named = std::getenv("HONE_LOG");
+  if (named != nullptr && *named != '\0') return std::string(named);
+  // As the XDG base directory specification says: what is no absolute path counts as not set.
+  const std::filesystem::path file = std::filesystem::path("hone") / "log.db";
+  const char* data = std::getenv("XDG_DATA_HOME");
+  if (data != nullptr && *data == '/') return (data / file).native();
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/')
+    return (std::filesystem::path(home) / ".local" / "share" / file).native();
+  return usage_error("there is no place for the log: none of HONE_LOG, XDG_DATA_HOME, HOME is set")
+      .with_hint("name a file with --log");
+}
+
+void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
+  console.note(
+      "the log '{}' was damaged: {}{} of its rows are lost, {} records, {} texts and {} "
+      "plans are kept; the damaged file is '{}'",
+      path, salvaged.may_be_more ? "at least " : "", salvaged.lost, salvaged.kept.records,
+      salvaged.kept.texts, salvaged.kept.plans, salvaged.old_file);
+}
+
+Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& console) {
+  std::unique_ptr<Log> log = HONE_TRY(Log::open(HONE_TRY(log_path(arguments))));
+  if (log->salvaged()) tell_salvaged(*log->salvaged(), log->path(), console);
+  return log;
+}
+
+Result<std::unique_ptr<Log>> find_log(const Arguments& arguments) {
+  const std::string path = HONE_TRY(log_path(arguments));
+  std::error_code failed;
+  if (!std::filesystem::exists(path, failed) && !failed) return std::unique_ptr<Log>();
+  return Log::open(path, Log::Mode::read);
+}
+
+}  // namespace hone::cli

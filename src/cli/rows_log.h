@@ -1,0 +1,110 @@
+#pragma once
+
+#include "cli/command.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
+// about the log of measurements.
+
+namespace hone::cli::rows {
+
+inline constexpr std::string_view kLogText =
+    "All that was ever measured on a machine stands in one file, with what was measured. Without "
+    "--log it is $HONE_LOG, or log.db in the folder hone of $XDG_DATA_HOME, which is "
+    "~/.local/share by default. docs/log.md says when a record is used again.";
+inline constexpr Option kLog = {
+    .name = "log", .take = Take::file, .value = "FILE", .doc = "the log"};
+inline constexpr Option kLogOnly[] = {kLog};
+
+// What is asked for.
+inline constexpr Option kLogQuery[] = {
+    {.name = "kind",
+     .take = Take::text,
+     .value = "KIND",
+     .doc = "only records of this kind, such as kernel or graph"},
+    {.name = "subject",
+     .take = Take::text,
+     .value = "HASH",
+     .doc = "only records of this kernel or graph"},
+    {.name = "on",
+     .take = Take::text,
+     .value = "HASH",
+     .doc = "only records that were taken on this target"},
+    {.name = "by", .take = Take::text, .value = "VERSION", .doc = "only records by this version"}};
+
+inline constexpr Option kLogJson[] = {
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write the same as data; - is the standard output, without the table"},
+    kLog};
+inline constexpr auto kLogLs = joined(kLogQuery, kLogJson);
+inline constexpr Example kLogLsExamples[] = {
+    {"hone log ls", "how much is known about which kernels and graphs"},
+    {"hone log ls --kind graph --json -", "of graphs alone, as data"}};
+
+inline constexpr Positional kLogWhat[] = {
+    {.name = "WHAT",
+     .take = Take::text,
+     .doc = "the number of a record, or 0x and the 16 digits of a kernel, graph or target"}};
+inline constexpr Option kLogShow[] = {
+    {.name = "limit",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "so many records of a kernel or graph, the fastest first",
+     .fallback = "20"},
+    kLog};
+inline constexpr Example kLogShowExamples[] = {
+    {"hone log show 17", "a record, with its samples"},
+    {"hone log show 0x9c2b5e3f00d1a764", "a kernel as text, and its fastest schedules"}};
+
+inline constexpr Option kLogOutput[] = {
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "FILE.npz: arrays for numpy; others: JSON lines; - is the standard output",
+     .fallback = "-"},
+    kLog};
+inline constexpr auto kLogExport = joined(kLogQuery, kLogOutput);
+inline constexpr Example kLogExportExamples[] = {
+    {"hone log export -o log.jsonl", "everything, for 'hone log import' on any machine"},
+    {"hone log export --kind kernel -o kernels.npz", "what learning reads"}};
+
+inline constexpr Positional kLogLines[] = {
+    {.name = "FILE", .take = Take::file, .doc = "JSON lines; - is the standard input"}};
+inline constexpr Example kLogImportExamples[] = {
+    {"hone log import log.jsonl", "adds what the log does not have"}};
+inline constexpr Positional kLogFiles[] = {{.name = "FILE",
+                                            .take = Take::file,
+                                            .doc = "another log, which stays as it is",
+                                            .repeats = true}};
+inline constexpr Example kLogMergeExamples[] = {
+    {"hone log merge other.db", "adds what the log does not have"}};
+
+inline constexpr Option kLogVerify[] = {
+    {.name = "repair",
+     .doc = "move what is good into a new file, and keep the damaged one beside it"},
+    kLog};
+inline constexpr Example kLogVerifyExamples[] = {
+    {"hone log verify", "exit code 1 if something is damaged"},
+    {"hone log verify --repair", "keeps what is good"}};
+
+inline constexpr Option kLogGc[] = {
+    {.name = "days",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "remove records that are older",
+     .high = 1'000'000},
+    {.name = "limit",
+     .take = Take::integer,
+     .value = "MIB",
+     .doc = "keep the newest records, of so many MiB together",
+     .high = int64_t{1} << 24},
+    {.name = "by", .take = Take::text, .value = "VERSION", .doc = "remove records by this version"},
+    {.name = "dry-run", .doc = "only say what would be removed"},
+    kLog};
+inline constexpr Example kLogGcExamples[] = {
+    {"hone log gc --days 365 --dry-run", "what would go"},
+    {"hone log gc --limit 500", "keeps 500 MiB of records"}};
+
+}  // namespace hone::cli::rows

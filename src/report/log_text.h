@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "log/log.h"
+
+// What a log says, for people: at most 100 columns, whatever it is that the log has.
+
+namespace hone {
+
+// How much is known about which subjects: a table per target and conditions.
+Result<std::string> log_survey(const Log& log, std::span<const LogGroup> groups);
+std::string log_survey_json(const LogCounts& counts, std::span<const LogGroup> groups);
+
+// A record, all of it.
+std::string record_text(const Record& record);
+// Records of one subject: the fastest first, so many of each conditions, then what failed.
+std::string records_table(std::vector<Record> records, size_t limit);
+std::string best_plan_text(const BestPlan& best);
+
+}  // namespace hone
