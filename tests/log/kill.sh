@@ -29,7 +29,7 @@ while ((killed < kills)); do
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
-    sleep "0.$(printf '%03d' $((RANDOM % 120)))"
+    sleep "0.$(printf '%03d' $((RANDOM % 300)))"
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
     killed=$((killed + 1))
