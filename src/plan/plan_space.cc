@@ -9,6 +9,23 @@
 
 namespace hone {
 
+std::string_view name(EditKind kind) {
+  switch (kind) {
+    case EditKind::layout: return "layout";
+    case EditKind::form: return "form";
+    case EditKind::join: return "join";
+    case EditKind::split: return "split";
+    case EditKind::view: return "view";
+    case EditKind::in_place: return "in_place";
+    case EditKind::copy: return "copy";
+    case EditKind::remove_copy: return "remove_copy";
+    case EditKind::schedule: return "schedule";
+    case EditKind::order: return "order";
+    case EditKind::threads: return "threads";
+  }
+  return "";
+}
+
 std::vector<OpenEdit> PlanSpace::edits() const {
   std::vector<OpenEdit> all;
   for (EditKind kind : kEditKinds) {

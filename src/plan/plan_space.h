@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
@@ -23,6 +24,7 @@ enum class EditKind : uint8_t {
   order,        // 0: another order of all steps
   threads,      // 0, of the graph alone: another number
 };
+std::string_view name(EditKind kind);
 inline constexpr EditKind kEditKinds[] = {
     EditKind::layout,   EditKind::form,     EditKind::join,   EditKind::split,
     EditKind::view,     EditKind::in_place, EditKind::copy,   EditKind::remove_copy,

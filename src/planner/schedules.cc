@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <ranges>
@@ -288,6 +289,17 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
   if (options_.progress != nullptr) options_.progress->advance();
   return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;
+}
+
+ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelStore& store) {
+  using Choosers = std::map<int64_t, ScheduleChooser>;  // by threads
+  const auto choosers = std::make_shared<Choosers>();
+  return [&target, &cost, &store, choosers](const std::shared_ptr<const KernelFacts>& facts,
+                                            int64_t threads) -> Result<PricedSchedule> {
+    const PlannerOptions options{.known = &store};
+    const auto at = choosers->try_emplace(threads, target, cost, threads, options).first;
+    return *HONE_TRY(at->second.choose(facts));
+  };
 }
 
 }  // namespace hone

@@ -10,6 +10,7 @@
 #include "planner/schedules.h"
 #include "rewrite/prepare.h"
 #include "tests/program/random_kernels.h"
+#include "tests/search/toy_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
 
@@ -53,7 +54,7 @@ TEST(ScheduleSearch, ImprovesOnThePlanner) {
   const auto facts = facts_of(kLayer);
   ScheduleChooser chooser(target(), cost, 4);
   const PricedSchedule planned = *chooser.choose(facts).value();
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     ScheduleSearch space(facts, target(), planned.schedule);
     const std::unique_ptr<PricedKernel> kernel = cost.kernel(facts, 4);

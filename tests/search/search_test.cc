@@ -61,7 +61,7 @@ TEST(Search, ReachesTheLowestOfABowlInFewTrials) {
 }
 
 TEST(Search, GivesTheSameAgain) {
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     std::vector<std::vector<std::pair<int64_t, Point>>> histories;
     for (uint64_t seed : {1, 1, 2}) {
@@ -86,7 +86,7 @@ TEST(Search, GivesTheSameAgain) {
 }
 
 TEST(Search, StopsAtEachBudget) {
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     const auto run = [&](const SearchBudget& budget, size_t batch) {
       Grid grid(4, 10);
@@ -131,7 +131,7 @@ TEST(Search, NamesWhatThereIs) {
 }
 
 TEST(Search, GivesTheBestSoFarWhenCancelled) {
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     Grid grid(4, 10);
     CancelToken cancel;
@@ -150,7 +150,7 @@ TEST(Search, GivesTheBestSoFarWhenCancelled) {
 }
 
 TEST(Search, EndsWhereNothingIsLeft) {
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     Grid one(3, 1), few(2, 2);
     PriceBy price_one([](Point) { return 1; });
@@ -166,7 +166,7 @@ TEST(Search, EndsWhereNothingIsLeft) {
 }
 
 TEST(Search, KeepsTheStartWhereAllIsRefused) {
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     Grid grid(2, 5);
     PriceBy prices([](Point point) { return point % 2 == 0 ? kInfinity : NAN; });
@@ -199,7 +199,7 @@ TEST(Search, NeedsNoMoreThanNeighbours) {
     }
     std::string text(Point point) override { return fmt::format("{}", point); }
   };
-  for (const SearchRow& row : searches()) {
+  for (const SearchRow& row : for_any_space()) {
     SCOPED_TRACE(row.name);
     Line line;
     PriceBy prices([](Point point) { return std::abs(point - 12.0) + 1; });

@@ -8,6 +8,13 @@
 
 namespace hone {
 
+// All that need no local prices.
+inline std::vector<SearchRow> for_any_space() {
+  std::vector<SearchRow> rows(searches().begin(), searches().end());
+  std::erase_if(rows, [](const SearchRow& row) { return row.name == "dynamic"; });
+  return rows;
+}
+
 // Points of a grid with `size` places along each of `dims` coordinates, numbered as they are met.
 class Grid : public SearchSpace {
  public:
