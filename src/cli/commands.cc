@@ -7,6 +7,7 @@
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
 #include "cli/rows_tests.h"
+#include "cli/rows_tune.h"
 #include "ir/op.h"
 #include "rewrite/passes.h"
 #include "session/echo.h"
@@ -293,6 +294,18 @@ constexpr Command kCommands[] = {
      .options = kBench,
      .examples = kBenchExamples,
      .run = &cmd_bench},
+    {.name = "tune",
+     .summary = "Find a faster plan for a model by measuring, and remember it",
+     .text = "Looks for other layouts, groups, chains, threads and schedules than the planner's, "
+             "measures them on this machine, and keeps the best plan in the log if it is surely "
+             "faster than the default, timed in turns with the same outputs. Each candidate is "
+             "compiled and measured in a process of its own, and its results are checked first. "
+             "Interrupted, it keeps the best so far; what was measured before is used again "
+             "(docs/tuning.md).",
+     .positionals = kModel,
+     .options = kTune,
+     .examples = kTuneExamples,
+     .run = &cmd_tune},
     {.name = "check",
      .summary = "Hold a model's native code against the reference, and against what is expected",
      .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "

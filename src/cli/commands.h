@@ -33,6 +33,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console);
 Status cmd_run(const Arguments& arguments, Console& console);
 Status cmd_check(const Arguments& arguments, Console& console);
 Status cmd_bench(const Arguments& arguments, Console& console);
+Status cmd_tune(const Arguments& arguments, Console& console);
 Status cmd_compile(const Arguments& arguments, Console& console);
 Status cmd_convert(const Arguments& arguments, Console& console);
 Status cmd_conformance(const Arguments& arguments, Console& console);

@@ -4,7 +4,9 @@
 #include "base/text.h"
 #include "cli/cache.h"
 #include "cli/console.h"
+#include "cli/log.h"
 #include "cost/analytic.h"
+#include "tune/best_plan.h"
 
 namespace hone::cli {
 
@@ -63,6 +65,23 @@ Status read_plans(NativeOptions& options, const std::string& file, std::string_v
   return {};
 }
 
+// The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,
+// nothing else.
+void take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
+  for (std::string_view other : {"no-log", "plan-seed", "without", "prices"})
+    if (arguments.given(other)) return;
+  Result<std::unique_ptr<Log>> found = find_log(arguments);
+  if (!found.ok()) console.note("plans of the log are not used: {}", found.error().what());
+  if (!found.ok() || *found == nullptr) return;
+  const std::shared_ptr<Log> log = *std::move(found);
+  options.best_plan = [log, &console](const Graph& graph, const Target& target, int64_t threads) {
+    const std::optional<KnownPlan> best = best_plan(*log, graph, target, threads);
+    if (!best) return std::optional<Plan>();
+    console.note("the log's plan, {:.2f}x as fast as the default (--no-log: without)", best->gain);
+    return std::optional(best->plan);
+  };
+}
+
 }  // namespace
 
 Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,
@@ -110,6 +129,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
       if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
+  take_log(options, arguments, console);
   return options;
 }
 

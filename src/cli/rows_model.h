@@ -134,9 +134,17 @@ inline constexpr Option kNativeCacheOption = {
 inline constexpr Option kFlushDenormals[] = {
     {.name = "flush-denormals",
      .doc = "native code takes denormal numbers for 0; prints how far that changes outputs"}};
-inline constexpr Option kNative[] = {kTargetOption,   kIsaOption,     kPricesOption,
-                                     kThreadsOption,  kPlanOption,    kPlanLenientOption,
-                                     kPlanSeedOption, kWithoutOption, kNativeCacheOption};
+inline constexpr Option kLogOption = {
+    .name = "log",
+    .take = Take::file,
+    .value = "FILE",
+    .doc = "what was measured before: the best plan it knows is taken (default: see 'hone log')"};
+inline constexpr Option kNoLogOption = {.name = "no-log",
+                                        .doc = "plan anew, whatever was measured before"};
+inline constexpr Option kNative[] = {kLogOption,     kNoLogOption,       kTargetOption,
+                                     kIsaOption,     kPricesOption,      kThreadsOption,
+                                     kPlanOption,    kPlanLenientOption, kPlanSeedOption,
+                                     kWithoutOption, kNativeCacheOption};
 
 // ---- inspect -----------------------------------------------------------------------------------
 

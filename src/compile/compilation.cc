@@ -94,11 +94,21 @@ Result<Plan> Compilation::completed_leniently() const {
   return *std::move(whole);
 }
 
+std::optional<Plan> Compilation::best_known() const {
+  Plan but_threads = options_.plan;
+  but_threads.threads.reset();
+  if (!options_.best_plan || but_threads != Plan()) return std::nullopt;
+  std::optional<Plan> best =
+      options_.best_plan(*graph_, target_, options_.plan.threads.value_or(target_.cores));
+  return best && check_complete(*best, *graph_, target_).ok() ? best : std::nullopt;
+}
+
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
   return at(CompileStage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
     if (options_.drops_unfit) return completed_leniently();
+    if (std::optional<Plan> best = best_known()) return *std::move(best);
     Status fits = check(options_.plan, *graph, target_);
     if (!fits.ok()) return placed(std::move(fits).error());
     Result<Plan> plan = completed(options_.plan);

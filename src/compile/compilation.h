@@ -36,6 +36,10 @@ struct CompileOptions {
   // What does not fit of that is dropped instead of refused; the observer is told each entry.
   bool drops_unfit = false;
   std::function<void(std::string_view)> dropped = {};
+  // What somebody knows to be better than the planner's plan of a prepared graph. Asked where
+  // `plan` says no more than threads, with their number; what does not fit counts as unknown.
+  std::function<std::optional<Plan>(const Graph& graph, const Target& target, int64_t threads)>
+      best_plan = {};
   Heuristics heuristics = {};  // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
@@ -71,6 +75,7 @@ class Compilation {
   Error placed(Error error) const;
   Result<Plan> completed(const Plan& plan) const;
   Result<Plan> completed_leniently() const;
+  std::optional<Plan> best_known() const;
   // The stage's result, made by `make` if it is not there.
   template <class T, class Make>
   Result<const T*> at(CompileStage stage, std::optional<T>& slot, const Make& make);

@@ -46,6 +46,7 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
     compile.drops_unfit = options.drops_unfit;
     compile.dropped = face.notice;
   }
+  compile.best_plan = options.best_plan;
   compile.prepare = options.prepare;
   compile.heuristics = options.heuristics;
   compile.plan_seed = options.plan_seed;

@@ -20,6 +20,7 @@ struct NativeOptions {
   std::vector<PlacedPlan> plans;   // of graphs of the model
   bool drops_unfit = false;        // what of them does not fit is dropped; the face is told
   std::optional<int64_t> threads;  // set_threads()
+  decltype(CompileOptions::best_plan) best_plan = {};
   PrepareOptions prepare = {};
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients

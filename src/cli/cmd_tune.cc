@@ -1,0 +1,87 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "report/tune_text.h"
+#include "tune/tuner.h"
+
+#include <charconv>
+
+namespace hone::cli {
+namespace {
+
+// "90s", "1.5m", "1h", or a number of seconds.
+Result<double> parse_budget(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  const double seconds = unit == "h" ? 3600 : unit == "m" ? 60 : 1;
+  const bool has_unit = unit == "h" || unit == "m" || unit == "s" || unit.empty();
+  if (error != std::errc() || !has_unit || !(number > 0) || number > 1e6)
+    return usage_error("--budget {}: not a time", text).with_hint("write it as 90s, 5m or 1h");
+  return number * seconds;
+}
+
+Status take_only(std::string_view only, TuneOptions& options) {
+  if (only.empty()) return {};
+  if (only != "shapes" && only != "threads" && only != "schedules")
+    return usage_error("--only {}: there are shapes, threads and schedules", only);
+  options.tries_shapes = only == "shapes";
+  options.tries_threads = only == "threads";
+  options.tries_schedules = only == "schedules";
+  return {};
+}
+
+}  // namespace
+
+Status cmd_tune(const Arguments& arguments, Console& console) {
+  TuneOptions options;
+  options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  options.search = arguments.text("search");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  HONE_TRY(find_search(options.search));
+  HONE_TRY(take_only(arguments.text("only"), options));
+  const std::string output = arguments.text("output");
+  const std::string json = arguments.text("json");
+  for (const std::string& file : {output, json})
+    if (!file.empty() && file != "-") HONE_TRY(check_writable(file));
+
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Graph* const graph = single_graph(source.model);
+  if (graph == nullptr) return no_single_graph(source.model, "hone tune");
+  if (!graph->symbols().empty())
+    return usage_error("how long it takes depends on the open sizes")
+        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
+  std::unique_ptr<Log> log;
+  if (!arguments.given("no-log")) log = HONE_TRY(open_log(arguments, console));
+
+  options.threads = native.threads.value_or(native.target.cores);
+  options.prepare = native.prepare;
+  options.heuristics = native.heuristics;
+  options.cost = native.cost;
+  options.cache = native.cache.get();
+  options.log = log.get();
+  options.version = HONE_VERSION;
+  options.cancel = &console.cancel();
+  options.told = [&](std::string_view line) { console.say(line); };
+  const Tuned tuned = HONE_TRY(tune(*graph, native.target, options));
+
+  if (output == "-")
+    console.write(print(tuned.plan));
+  else if (!output.empty())
+    HONE_TRY(write_file_atomic(output, print(tuned.plan)));
+  if (json == "-")
+    console.write(tune_json(tuned));
+  else if (!json.empty())
+    HONE_TRY(write_file_atomic(json, tune_json(tuned)));
+  if (output != "-" && json != "-") console.write(tune_text(tuned));
+  return tuned.was_cancelled ? console.cancel().check() : Status();
+}
+
+}  // namespace hone::cli

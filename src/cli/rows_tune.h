@@ -1,0 +1,51 @@
+#pragma once
+
+#include "cli/rows_model.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
+// that search for plans.
+
+namespace hone::cli::rows {
+
+inline constexpr Option kTuneOwn[] = {
+    {.name = "budget",
+     .take = Take::text,
+     .value = "TIME",
+     .doc = "how long to search: 90s, 5m, 1h",
+     .fallback = "3m"},
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "also write the plan there; - is the standard output"},
+    {.name = "seed",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of the random numbers for inputs and searches",
+     .fallback = "0"},
+    {.name = "search",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "how schedules are looked through (docs/search.md)",
+     .fallback = "evolutionary"},
+    {.name = "only",
+     .take = Take::text,
+     .value = "KIND",
+     .doc =
+         "look at these decisions alone: shapes (layouts, groups, chains), threads or schedules"},
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write what was found as data; - is the standard output, without the report"}};
+inline constexpr Option kTuneLog[] = {
+    {.name = "log", .take = Take::file, .value = "FILE", .doc = "of measurements (see 'hone log')"},
+    {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
+inline constexpr Option kTuneNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
+                                         kNativeCacheOption};
+inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative);
+inline constexpr Example kTuneExamples[] = {
+    {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
+    {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
+    {"hone tune zoo:mlp --budget 10s -o mlp.plan", "the plan as a file"}};
+
+}  // namespace hone::cli::rows

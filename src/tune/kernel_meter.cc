@@ -1,0 +1,251 @@
+#include "tune/kernel_meter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/forked.h"
+#include "base/subprocess.h"
+#include "oracle/compare.h"
+
+namespace hone {
+namespace {
+
+constexpr double kSampleSeconds = 1e-4;  // a sample repeats shorter launches
+constexpr int64_t kMostLaunches = 1000;  // in a sample
+constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewer rounds
+constexpr int64_t kLeastRounds = 3;      // one at each place
+// Who takes so much longer than the fastest, after a part of the rounds, drops out.
+constexpr double kHopeless = 1.3, kBehind = 1.1;
+constexpr int64_t kMostPlaceBytes = int64_t{256} << 20;  // larger operands have one place
+
+std::string how_it_ended(const ForkEnd& end) {
+  if (end.timed_out) return "it took too long";
+  if (end.no_memory) return "it wanted too much memory";
+  if (end.signal != 0) return fmt::format("killed by {}", signal_name(end.signal));
+  return "it ended too early";
+}
+
+Outcome outcome_of(const ForkEnd& end) {
+  if (end.timed_out) return Outcome::timed_out;
+  return end.no_memory ? Outcome::out_of_memory : Outcome::crashed;
+}
+
+double least(std::span<const double> samples) {
+  return samples.empty() ? INFINITY : *std::ranges::min_element(samples);
+}
+
+std::vector<Tensor> outputs_of(const OperandPlace& place, const Operands& operands) {
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < operands.outputs.size(); ++i) {
+    const Type type = operands.outputs[i];
+    const auto* const bytes = static_cast<const std::byte*>(place.outputs()[i]);
+    outputs.push_back(Tensor::copy_of(type, {bytes, static_cast<size_t>(type.static_bytes())}));
+  }
+  return outputs;
+}
+
+// "" or how they differ.
+std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const Result<Comparison> same =
+        compare(actual[i], expected[i], expected_tolerance(expected[i].dtype(), expected[i]));
+    if (!same.ok()) return same.error().what();
+    if (!same->passed()) return same->to_string();
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string MeterConditions::text() const {
+  std::string flags;
+  for (bool is_cold : cold) flags += is_cold ? '1' : '0';
+  return fmt::format("protocol=1 threads={} cold={}", threads,
+                     flags.find('1') == std::string::npos ? "none" : flags);
+}
+
+double typical(std::span<const double> samples) {
+  std::vector<double> least_at(std::min(kPlaces, samples.size()), INFINITY);
+  for (size_t i = 0; i < samples.size(); ++i)
+    least_at[i % kPlaces] = std::min(least_at[i % kPlaces], samples[i]);
+  std::ranges::sort(least_at);
+  return least_at.empty() ? INFINITY : least_at[least_at.size() / 2];
+}
+
+Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,
+                                      const MeterOptions& options) {
+  KernelMeter meter(std::move(champion), target, options);
+  meter.operands_ = HONE_TRY(random_operands(*meter.champion_.kernel.body, options.seed));
+  std::vector<Entrant> alone(1);
+  alone[0].candidate = &meter.champion_;
+  HONE_TRY(meter.compile(alone));
+  if (alone[0].object.empty())
+    return over_limit("the kernel cannot be compiled: {}", alone[0].result.detail);
+  meter.champion_object_ = std::move(alone[0].object);
+  return meter;
+}
+
+Status KernelMeter::compile(std::span<Entrant> entrants) {
+  // Whoever crashes takes those behind it along, so the rest has another copy.
+  std::vector<size_t> left;
+  for (size_t i = 0; i < entrants.size(); ++i) left.push_back(i);
+  const auto copies = static_cast<size_t>(std::max<int64_t>(target_.cores, 1));
+  while (!left.empty()) {
+    std::vector<std::vector<size_t>> shares(std::min(copies, left.size()));
+    for (size_t k = 0; k < left.size(); ++k) shares[k % shares.size()].push_back(left[k]);
+    std::vector<ForkedWork> works;
+    for (const std::vector<size_t>& share : shares)
+      works.emplace_back([&, share](const Tell& tell) {
+        for (size_t i : share) {
+          const Result<std::string> object = object_of(*entrants[i].candidate, target_);
+          tell(object.ok() ? "o" + *object : "e" + object.error().what());
+        }
+      });
+    std::vector<size_t> done(shares.size());
+    const auto told = [&](size_t copy, std::string_view message) {
+      Entrant& entrant = entrants[shares[copy][done[copy]++]];
+      (message[0] == 'o' ? entrant.object : entrant.result.detail) = message.substr(1);
+    };
+    const std::vector<ForkEnd> ends = HONE_TRY(run_forked(
+        works, {.silence_seconds = options_.compile_seconds, .memory_bytes = options_.memory_bytes},
+        told, options_.cancel));
+    left.clear();
+    for (size_t c = 0; c < shares.size(); ++c) {
+      if (done[c] == shares[c].size()) continue;
+      Entrant& culprit = entrants[shares[c][done[c]]];
+      culprit.result = {outcome_of(ends[c]), "while it was compiled " + how_it_ended(ends[c])};
+      left.insert(left.end(), shares[c].begin() + static_cast<std::ptrdiff_t>(done[c]) + 1,
+                  shares[c].end());
+    }
+  }
+  compiles_ += static_cast<int64_t>(entrants.size());
+  return {};
+}
+
+Result<std::vector<Measured>> KernelMeter::race(std::span<const KernelCandidate> candidates,
+                                                int64_t rounds) {
+  std::vector<Entrant> entrants(candidates.size() + 1);
+  for (size_t i = 0; i < candidates.size(); ++i) entrants[i].candidate = &candidates[i];
+  HONE_TRY(compile(std::span(entrants).first(candidates.size())));
+  entrants.back().candidate = &champion_;
+  entrants.back().object = champion_object_;
+  HONE_TRY(run(entrants, rounds));
+  std::vector<Measured> results;
+  for (Entrant& entrant : entrants) results.push_back(std::move(entrant.result));
+  if (results.back().outcome != Outcome::measured)
+    return over_limit("the kernel cannot be measured: {}", results.back().detail);
+  return results;
+}
+
+// The messages: "b i": entrant i is tried from now on; "w i why": its results are wrong; "r i why":
+// its code does not load; "s i x": a sample; "a i": it took part to the end.
+Status KernelMeter::run(std::span<Entrant> entrants, int64_t rounds) {
+  for (bool is_done = false; !is_done;) {
+    size_t tried = entrants.size();  // nobody
+    for (Entrant& entrant : entrants) entrant.result.seconds.clear();
+    const ForkedWork work = [&](const Tell& tell) { run_in_copy(entrants, rounds, tell); };
+    const auto told = [&](size_t, std::string_view message) {
+      std::istringstream words{std::string(message)};
+      char what = ' ';
+      size_t i = 0;
+      words >> what >> i;
+      Measured& result = entrants[i].result;
+      if (what == 'b') tried = i;
+      if (what == 'a') result.is_ahead = true;
+      if (what == 'w' || what == 'r') {
+        result.outcome = what == 'w' ? Outcome::wrong : Outcome::refused;
+        std::getline(words >> std::ws, result.detail);
+        entrants[i].object.clear();
+      }
+      double seconds = 0;
+      if (what == 's' && words >> seconds) result.seconds.push_back(seconds);
+    };
+    const std::vector<ForkEnd> ends = HONE_TRY(run_forked(
+        {&work, 1},
+        {.silence_seconds = options_.launch_seconds, .memory_bytes = options_.memory_bytes}, told,
+        options_.cancel));
+    is_done = ends[0].is_done();
+    if (is_done) break;
+    if (tried >= entrants.size() - 1)  // the champion, or before there was anyone
+      return over_limit("the kernel cannot be measured: {}", how_it_ended(ends[0]));
+    entrants[tried].result = {outcome_of(ends[0]), how_it_ended(ends[0])};
+    entrants[tried].object.clear();
+  }
+  for (Entrant& entrant : entrants)
+    if (!entrant.result.seconds.empty()) entrant.result.outcome = Outcome::measured;
+  return {};
+}
+
+void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
+                              const std::function<void(std::string_view)>& tell) const {
+  const std::shared_ptr<Team> team = Team::create({.threads = options_.conditions.threads}).value();
+  std::vector<OperandPlace> places;
+  const size_t count = operands_.bytes() > kMostPlaceBytes ? 1 : kPlaces;
+  for (size_t p = 0; p < count; ++p)
+    places.push_back(OperandPlace::make(operands_, options_.seed + p).value());
+  const bool is_cold =
+      std::ranges::find(options_.conditions.cold, true) != options_.conditions.cold.end();
+
+  struct Runner {
+    size_t entrant;
+    KernelLaunches launches;
+    std::vector<double> seconds = {};
+  };
+  std::vector<Runner> runners;
+  std::vector<Tensor> expected;
+  double slowest = 0;
+  for (size_t k = 0; k < entrants.size(); ++k) {
+    const size_t i = entrants.size() - 1 - k;  // the champion is first
+    if (entrants[i].object.empty()) continue;
+    tell(fmt::format("b {}", i));
+    Result<KernelLaunches> code =
+        KernelLaunches::load(*entrants[i].candidate, entrants[i].object, target_, team);
+    const Status status = code.ok() ? code->run(places[0]) : Status(code.error());
+    if (!status.ok()) {
+      tell(fmt::format("r {} {}", i, status.error().what()));
+      continue;
+    }
+    if (runners.empty()) {
+      expected = outputs_of(places[0], operands_);
+    } else if (std::string how = difference(outputs_of(places[0], operands_), expected);
+               !how.empty()) {
+      std::ranges::replace(how, '\n', ' ');
+      tell(fmt::format("w {} {}", i, how));
+      continue;
+    }
+    const double seconds = code->seconds(places[0]).value();
+    slowest = std::max(slowest, runners.empty() ? seconds : 0);
+    if (!is_cold)
+      HONE_CHECK(code->repeat(std::clamp(static_cast<int64_t>(kSampleSeconds / seconds), int64_t{1},
+                                         kMostLaunches))
+                     .ok(),
+                 "code that was loaded before");
+    runners.push_back({i, *std::move(code)});
+  }
+
+  const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(slowest, 1e-9));
+  rounds = std::clamp(fit, kLeastRounds, std::max(rounds, kLeastRounds));
+  const auto drop = [&](double factor) {
+    double fastest = INFINITY;
+    for (const Runner& runner : runners) fastest = std::min(fastest, least(runner.seconds));
+    std::erase_if(runners, [&](const Runner& runner) {
+      return runner.entrant + 1 != entrants.size() && least(runner.seconds) > factor * fastest;
+    });
+  };
+  for (int64_t round = 0; round < rounds; ++round) {
+    const OperandPlace& place = places[static_cast<size_t>(round) % places.size()];
+    for (Runner& runner : runners) {
+      (void)runner.launches.run(place).ok();  // what it has in caches comes back
+      if (is_cold) place.evict(options_.conditions.cold);
+      const double seconds = runner.launches.seconds(place).value();
+      runner.seconds.push_back(seconds);
+      tell(fmt::format("s {} {:.9g}", runner.entrant, seconds));
+    }
+    if (round + 1 == kLeastRounds) drop(kHopeless);
+    if (round + 1 == 2 * kLeastRounds) drop(kBehind);
+  }
+  for (const Runner& runner : runners) tell(fmt::format("a {}", runner.entrant));
+}
+
+}  // namespace hone

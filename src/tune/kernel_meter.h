@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "log/log.h"
+#include "tune/kernel_candidate.h"
+
+namespace hone {
+
+// What a measurement holds for: only measurements under equal conditions compare.
+struct MeterConditions {
+  int64_t threads = 1;
+  // Inputs that are not in caches when a launch begins, as weights are in a model with more of
+  // them than caches hold. The others are where the launch before has left them.
+  std::vector<bool> cold = {};
+  // "protocol=1 threads=1 cold=010"
+  std::string text() const;
+};
+
+struct MeterOptions {
+  MeterConditions conditions = {};
+  uint64_t seed = 0;                        // of operands and their places
+  double compile_seconds = 20;              // for one candidate
+  double launch_seconds = 10;               // for some launches
+  int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
+  const CancelToken* cancel = nullptr;
+};
+
+struct Measured {
+  Outcome outcome = Outcome::refused;
+  std::string detail = {};           // why there are no samples
+  std::vector<double> seconds = {};  // of a launch, one after another at each of the places
+  bool is_ahead = false;             // it took part to the end of the race
+};
+
+// Operands lie at so many places in turn.
+inline constexpr size_t kPlaces = 3;
+// Of samples: the least at each place, and the median of these.
+double typical(std::span<const double> samples);
+
+// Compiles and measures candidates of one kernel. Both happen in copies of this process: a
+// candidate that crashes, hangs or wants too much memory costs its own time and no more. Compiling
+// takes all cores, then nothing but the race runs. Results have to be those of the champion before
+// a time counts.
+class KernelMeter {
+ public:
+  // The champion is a candidate whose results are right. Target and what the options point to
+  // outlive it. An error: the champion cannot be measured.
+  static Result<KernelMeter> make(KernelCandidate champion, const Target& target,
+                                  const MeterOptions& options);
+
+  // Of each candidate. All are raced with the champion, which comes last in the result: a sample of
+  // each in turns. Who is clearly slower after some of the rounds drops out.
+  Result<std::vector<Measured>> race(std::span<const KernelCandidate> candidates,
+                                     int64_t rounds = kRounds);
+  static constexpr int64_t kRounds = 9;
+
+  const KernelCandidate& champion() const { return champion_; }
+  // How many candidates were compiled.
+  int64_t compiles() const { return compiles_; }
+
+ private:
+  struct Entrant {
+    const KernelCandidate* candidate = nullptr;
+    std::string object = {};  // empty: it could not be compiled
+    Measured result = {};
+  };
+  KernelMeter(KernelCandidate champion, const Target& target, const MeterOptions& options)
+      : champion_(std::move(champion)), target_(target), options_(options) {}
+  Status compile(std::span<Entrant> entrants);
+  Status run(std::span<Entrant> entrants, int64_t rounds);
+  void run_in_copy(std::span<Entrant> entrants, int64_t rounds,
+                   const std::function<void(std::string_view)>& tell) const;
+
+  KernelCandidate champion_;
+  std::string champion_object_;
+  const Target& target_;
+  const MeterOptions options_;
+  Operands operands_;
+  int64_t compiles_ = 0;
+};
+
+}  // namespace hone

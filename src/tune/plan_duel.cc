@@ -1,0 +1,116 @@
+#include "tune/plan_duel.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/forked.h"
+#include "base/subprocess.h"
+#include "oracle/compare.h"
+#include "runtime/executable.h"
+
+namespace hone {
+namespace {
+
+// "" or how outputs differ: an element by more than a thousandth of itself and of the largest.
+std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const Tolerance allowed =
+        expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
+    const Result<Comparison> same = compare(actual[i], expected[i], allowed);
+    if (!same.ok()) return same.error().what();
+    if (!same->passed()) return fmt::format("output {}: {}", i, same->to_string());
+  }
+  return "";
+}
+
+// The messages: "1": the first runs; "2": the second is tried; "w why": its outputs are wrong, or
+// it does not load; "a x", "b x": samples of the first and the second, in turns.
+void run_both(const Image& first, const Image& second, std::span<const Tensor> inputs,
+              const DuelOptions& options, const Tell& tell) {
+  const std::shared_ptr<Team> team =
+      Team::create({.threads = std::max(first.threads, second.threads)}).value();
+  const auto load = [&](const Image& image) { return Executable::load(image, {.team = team}); };
+  const auto a = load(first).value();
+  const std::vector<Tensor> expected = a->run(inputs).value();
+  tell("1");
+  tell("2");
+  const auto loaded = load(second);
+  if (!loaded.ok()) return tell("w " + loaded.error().what());
+  const std::shared_ptr<const Executable>& b = *loaded;
+  const Result<std::vector<Tensor>> actual = b->run(inputs);
+  if (!actual.ok()) return tell("w " + actual.error().what());
+  if (std::string how = difference(*actual, expected); !how.empty()) return tell("w " + how);
+
+  const auto seconds = [&](const Executable& executable) {
+    return measure_once([&]() -> Status {
+             HONE_TRY(executable.run(inputs));
+             return {};
+           })
+        .value();
+  };
+  const double one = seconds(*a) + seconds(*b);
+  const int64_t rounds = std::clamp(static_cast<int64_t>(options.seconds / one),
+                                    DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
+  const auto runs = std::max<int64_t>(
+      1, static_cast<int64_t>(options.seconds / (one * static_cast<double>(rounds))));
+  const auto block = [&](const Executable& executable, char name) {
+    for (int64_t r = 0; r < runs; ++r) tell(fmt::format("{} {:.9g}", name, seconds(executable)));
+  };
+  for (int64_t round = 0; round < rounds; ++round) {
+    tell("round");
+    if (round % 2 == 0) block(*a, 'a');
+    block(*b, 'b');
+    if (round % 2 != 0) block(*a, 'a');
+  }
+}
+
+// The samples of all rounds, as measure_in_turns() takes them.
+Result<Duel> evaluate(std::vector<std::vector<double>> a, std::vector<std::vector<double>> b) {
+  size_t next_a = 0, next_b = 0;
+  const auto from = [](std::vector<std::vector<double>>& rounds, size_t& next) {
+    return [&]() -> Result<std::vector<double>> { return rounds[next++]; };
+  };
+  const CancelToken never;
+  return measure_in_turns(static_cast<int64_t>(a.size()), never, from(a, next_a), from(b, next_b));
+}
+
+}  // namespace
+
+Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const Tensor> inputs,
+                      const DuelOptions& options) {
+  PlanDuel result;
+  bool first_runs = false;
+  std::vector<std::vector<double>> a, b;
+  const ForkedWork work = [&](const Tell& tell) { run_both(first, second, inputs, options, tell); };
+  const auto told = [&](size_t, std::string_view message) {
+    first_runs = first_runs || message == "1";
+    if (message == "round") {
+      a.emplace_back();
+      b.emplace_back();
+    } else if (message.starts_with("w ")) {
+      result.outcome = Outcome::wrong;
+      result.detail = message.substr(2);
+    } else if (message.starts_with("a ") || message.starts_with("b ")) {
+      double seconds = 0;
+      std::istringstream(std::string(message.substr(2))) >> seconds;
+      (message[0] == 'a' ? a : b).back().push_back(seconds);
+    }
+  };
+  const std::vector<ForkEnd> ends = HONE_TRY(run_forked(
+      {&work, 1}, {.silence_seconds = options.run_seconds, .memory_bytes = options.memory_bytes},
+      told, options.cancel));
+  if (!first_runs) return over_limit("the plan that others are compared with cannot be run");
+  if (result.outcome == Outcome::wrong) return result;
+  if (!ends[0].is_done()) {
+    result.outcome = ends[0].timed_out   ? Outcome::timed_out
+                     : ends[0].no_memory ? Outcome::out_of_memory
+                                         : Outcome::crashed;
+    result.detail = ends[0].signal != 0 ? signal_name(ends[0].signal) : "";
+    return result;
+  }
+  result.times = HONE_TRY(evaluate(std::move(a), std::move(b)));
+  result.outcome = Outcome::measured;
+  return result;
+}
+
+}  // namespace hone

@@ -1,0 +1,208 @@
+#include "tune/tune_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/hash.h"
+#include "kernel/kernel_text.h"
+#include "kernel/schedule_text.h"
+#include "search/schedule_search.h"
+#include "target/fingerprint.h"
+
+namespace hone {
+namespace {
+
+constexpr double kRefused = std::numeric_limits<double>::infinity();
+constexpr size_t kFinalists = 3;
+constexpr int64_t kFinalRounds = 18;
+constexpr double kSurely = 0.985;  // a gain of less may be noise
+
+double seconds_of(const Measured& measured) {
+  return measured.outcome == Outcome::measured ? typical(measured.seconds) : kRefused;
+}
+
+// Prices schedules by measuring the most promising of each batch, by the Cost. The others count as
+// refused: they have no time that compares with those that were measured.
+class MeasuredSchedules : public Objective {
+ public:
+  MeasuredSchedules(ScheduleSearch& space, PricedKernel& price,
+                    std::shared_ptr<const KernelBody> body, KernelMeter& meter,
+                    MeasuredKernels& known, const Target& target, const TuneKernelOptions& options)
+      : space_(space),
+        price_(price),
+        body_(std::move(body)),
+        meter_(meter),
+        known_(known),
+        target_(target),
+        conditions_(options.meter.conditions.text()),
+        measured_share_(options.measured_share) {}
+
+  Status price(std::span<const Point> points, double /*limit*/,
+               std::span<double> seconds) override {
+    std::vector<Schedule> schedules;
+    for (Point point : points) schedules.push_back(space_.schedule(point));
+    price_.price(schedules, kRefused, seconds);
+    std::vector<size_t> by_price(points.size());
+    std::iota(by_price.begin(), by_price.end(), size_t{0});
+    std::ranges::sort(by_price, {}, [&](size_t i) { return std::pair(seconds[i], i); });
+    const auto most =
+        static_cast<size_t>(std::ceil(measured_share_ * static_cast<double>(points.size())));
+    Round round;
+    for (size_t i : by_price) {
+      if (round.measured < most)
+        HONE_TRY(look_up(points[i], i, seconds, round));
+      else
+        seconds[i] = kRefused;
+    }
+    return measure(seconds, round);
+  }
+  size_t batch() const override { return 48; }
+  int64_t compiles() const override { return meter_.compiles(); }
+
+  // Those that were measured, the fastest first.
+  std::vector<Point> fastest() const {
+    std::vector<std::pair<double, Point>> sorted;
+    for (const auto& [point, seconds] : times_) sorted.emplace_back(seconds, point);
+    std::ranges::sort(sorted);
+    std::vector<Point> points;
+    for (const auto& [seconds, point] : sorted)
+      if (seconds < kRefused) points.push_back(point);
+    return points;
+  }
+  size_t measured() const { return codes_.size(); }
+
+ private:
+  struct Round {
+    size_t measured = 0;
+    std::vector<KernelCandidate> fresh = {};
+    std::vector<std::pair<size_t, Point>> of = {};  // by candidate that is fresh
+  };
+
+  Status look_up(Point point, size_t i, std::span<double> seconds, Round& round) {
+    Result<KernelCandidate> candidate = candidate_of(body_, space_.schedule(point), target_);
+    seconds[i] = kRefused;
+    if (!candidate.ok()) return {};
+    const auto [code, is_new] = codes_.try_emplace(candidate->code, point);
+    if (!is_new) {  // another spelling of the same loops
+      seconds[i] = times_.contains(code->second) ? times_[code->second] : kRefused;
+      return {};
+    }
+    ++round.measured;
+    if (const std::optional<double> known =
+            HONE_TRY(known_.seconds(candidate->code, conditions_))) {
+      seconds[i] = times_[point] = *known;
+      return {};
+    }
+    round.fresh.push_back(*std::move(candidate));
+    round.of.emplace_back(i, point);
+    return {};
+  }
+
+  Status measure(std::span<double> seconds, Round& round) {
+    if (round.fresh.empty()) return {};
+    const std::vector<Measured> results = HONE_TRY(meter_.race(round.fresh));
+    HONE_TRY(known_.keep(conditions_, round.fresh, std::span(results).first(round.fresh.size())));
+    for (size_t k = 0; k < round.fresh.size(); ++k)
+      seconds[round.of[k].first] = times_[round.of[k].second] = seconds_of(results[k]);
+    return {};
+  }
+
+  ScheduleSearch& space_;
+  PricedKernel& price_;
+  const std::shared_ptr<const KernelBody> body_;
+  KernelMeter& meter_;
+  MeasuredKernels& known_;
+  const Target& target_;
+  const std::string conditions_;
+  const double measured_share_;
+  std::unordered_map<uint64_t, Point> codes_;
+  std::map<Point, double> times_;
+};
+
+}  // namespace
+
+// ---- What is known ------------------------------------------------------------------------------
+
+MeasuredKernels::MeasuredKernels(Log* log, const Target& target, std::string version)
+    : log_(log),
+      target_(fingerprint(target)),
+      target_text_(print(target)),
+      version_(std::move(version)) {}
+
+Result<std::optional<double>> MeasuredKernels::seconds(uint64_t code,
+                                                       const std::string& conditions) {
+  const auto known = known_.find({code, conditions});
+  if (known != known_.end()) return std::optional(known->second.seconds);
+  if (log_ == nullptr) return std::optional<double>();
+  const std::vector<Record> records = HONE_TRY(
+      log_->find({.kind = "kernel", .code = code, .target = target_, .conditions = conditions}));
+  if (records.empty()) return std::optional<double>();
+  const Record& last = records.back();
+  const double seconds = last.outcome == Outcome::measured ? typical(last.seconds) : kRefused;
+  known_[{code, conditions}] = {seconds, true};
+  ++reused_;
+  return std::optional(seconds);
+}
+
+Status MeasuredKernels::keep(const std::string& conditions,
+                             std::span<const KernelCandidate> candidates,
+                             std::span<const Measured> results) {
+  std::vector<Record> records;
+  std::vector<KnownText> texts = {{"target", target_, target_text_}};
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const KernelCandidate& candidate = candidates[i];
+    const uint64_t subject = kernel_hash(*candidate.kernel.body);
+    known_[{candidate.code, conditions}] = {seconds_of(results[i]), false};
+    records.push_back({.kind = "kernel",
+                       .subject = subject,
+                       .choice = print(candidate.schedule),
+                       .code = candidate.code,
+                       .target = target_,
+                       .conditions = conditions,
+                       .outcome = results[i].outcome,
+                       .detail = results[i].detail.substr(0, kMaxDetailBytes),
+                       .seconds = results[i].seconds,
+                       .version = version_});
+    if (i == 0) texts.push_back({"kernel", subject, print(*candidate.kernel.body)});
+  }
+  return log_ == nullptr || records.empty() ? Status() : log_->add(records, texts);
+}
+
+// ---- Tuning -------------------------------------------------------------------------------------
+
+Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
+                                const Schedule& start, const Target& target, const Cost& cost,
+                                MeasuredKernels& known, const TuneKernelOptions& options) {
+  const auto body = std::make_shared<const KernelBody>(facts->body);
+  const Search& search = *HONE_TRY(find_search(options.by));
+  KernelCandidate champion = HONE_TRY(candidate_of(body, start, target));
+  KernelMeter meter = HONE_TRY(KernelMeter::make(champion, target, options.meter));
+  ScheduleSearch space(facts, target, start);
+  const std::unique_ptr<PricedKernel> price = cost.kernel(facts, options.meter.conditions.threads);
+  MeasuredSchedules measuring(space, *price, body, meter, known, target, options);
+  const SearchResult found = HONE_TRY(search.run(space, measuring, options.search));
+
+  TunedKernel tuned{.schedule = start,
+                    .trials = found.trials,
+                    .measured = static_cast<int64_t>(measuring.measured())};
+  std::vector<KernelCandidate> finalists;
+  for (Point point : measuring.fastest()) {
+    if (finalists.size() == kFinalists) break;
+    if (point != space.start())
+      finalists.push_back(HONE_TRY(candidate_of(body, space.schedule(point), target)));
+  }
+  const std::vector<Measured> results = HONE_TRY(meter.race(finalists, kFinalRounds));
+  tuned.seconds = tuned.before = seconds_of(results.back());
+  for (size_t i = 0; i < finalists.size(); ++i) {
+    const double seconds = seconds_of(results[i]);
+    if (seconds >= tuned.seconds || seconds > kSurely * tuned.before) continue;
+    tuned.seconds = seconds;
+    tuned.schedule = finalists[i].schedule;
+  }
+  tuned.compiles = meter.compiles();
+  return tuned;
+}
+
+}  // namespace hone

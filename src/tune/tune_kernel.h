@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+
+#include "cost/cost.h"
+#include "log/log.h"
+#include "search/search.h"
+#include "tune/kernel_meter.h"
+
+// The best schedule of one kernel, found by measuring.
+
+namespace hone {
+
+// What measuring knows of candidates by their code, from this process and, if there is one, from
+// the log. A record of the log counts if it is of the same code on the same target under the same
+// conditions.
+class MeasuredKernels {
+ public:
+  // The log may be null, and outlives it. The version of hone stands in records.
+  MeasuredKernels(Log* log, const Target& target, std::string version);
+
+  // Infinity: the candidate cannot be carried out. None: nothing is known.
+  Result<std::optional<double>> seconds(uint64_t code, const std::string& conditions);
+  // Keeps what a race has found.
+  Status keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
+              std::span<const Measured> results);
+  int64_t reused() const { return reused_; }  // answers that an earlier process has measured
+
+ private:
+  struct Entry {
+    double seconds = 0;
+    bool is_from_log = false;
+  };
+  Log* const log_;
+  const uint64_t target_;
+  const std::string target_text_;
+  const std::string version_;
+  std::map<std::pair<uint64_t, std::string>, Entry> known_;
+  int64_t reused_ = 0;
+};
+
+struct TuneKernelOptions {
+  MeterOptions meter = {};
+  SearchOptions search = {};             // trials are candidates that the search asks about
+  std::string_view by = "evolutionary";  // a row of searches.def
+  // Of the candidates that the search asks about, so many are measured: the cheapest by price.
+  double measured_share = 0.25;
+};
+
+struct TunedKernel {
+  Schedule schedule;     // that it began with, unless another is surely faster
+  double seconds = 0;    // of a launch, as the last race says
+  double before = 0;     // the same of the schedule that it began with
+  int64_t trials = 0;    // schedules that were looked at
+  int64_t measured = 0;  // candidates of different code that have a time, or have none to have
+  int64_t compiles = 0;
+  bool is_changed() const { return seconds < before; }
+};
+
+// Searches the space of a kernel from the schedule that it has. A candidate is priced, built,
+// looked up by its code, and measured only if nothing is known of it; in the end the best few are
+// raced against the start.
+Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
+                                const Schedule& start, const Target& target, const Cost& cost,
+                                MeasuredKernels& known, const TuneKernelOptions& options);
+
+}  // namespace hone

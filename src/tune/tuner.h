@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "tune/plan_duel.h"
+#include "tune/tune_kernel.h"
+
+// From a graph to a plan that is faster than the planner's, as measuring says.
+
+namespace hone {
+
+struct TuneOptions {
+  double seconds = 180;  // for all
+  int64_t threads = 1;
+  uint64_t seed = 0;
+  std::string search = "evolutionary";  // of schedules: a row of searches.def
+  PrepareOptions prepare = {};
+  Heuristics heuristics = {};
+  std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
+  CompileCache* cache = nullptr;
+  Log* log = nullptr;        // what was measured before, and what is measured now
+  std::string version = {};  // of hone, for the log
+  const CancelToken* cancel = nullptr;
+  // Gets a line for each step: "kernel 3 of 12, dot_add: 1.21x".
+  std::function<void(std::string_view)> told = {};
+  // Which decisions it looks at.
+  bool tries_shapes = true;   // layouts, groups and chains, as switches of the planner say
+  bool tries_threads = true;  // fewer than there may be
+  bool tries_schedules = true;
+};
+
+// What one kind of decision has bought.
+struct TuneShare {
+  std::string what;    // "schedules"
+  double gain = 1;     // of the whole model, over the plan before
+  double seconds = 0;  // since the beginning, when it was found
+};
+
+struct Tuned {
+  Plan plan;                   // the default plan, unless another one is surely faster
+  Plan before;                 // the default plan
+  PlanDuel confirmation = {};  // the best plan that was found against the default plan
+  bool is_default = true;
+  bool was_known = false;  // the log had it
+  std::vector<TuneShare> shares = {};
+  int64_t kernels = 0, improved = 0;               // different ones
+  int64_t trials = 0, measured = 0, compiles = 0;  // of schedules
+  int64_t reused = 0;                              // that the log knew
+  double seconds = 0;
+  bool was_cancelled = false;
+  double gain() const { return is_default ? 1 : confirmation.gain(); }
+};
+
+// The graph has numbers as sizes, and the target is this machine. Cancelled or out of time: the
+// best so far. A plan that is better is kept in the log.
+Result<Tuned> tune(const Graph& graph, const Target& target, const TuneOptions& options);
+
+}  // namespace hone
