@@ -151,7 +151,8 @@ expression of primitives; its semantics is that of its expansion.
 - Reals follow IEEE 754: NaN and infinities propagate as the expression says, unless an op says
   otherwise. Integers wrap modulo 2^bits.
 - *Numbers* are reals (f64, f32, f16, bf16) and integers (i64 to i8, u64 to u8). The types f8e4m3fn,
-  f8e4m3fnuz, f8e5m2, f8e5m2fnuz, i4 and u4 are for storage only: they can be held, moved and cast.
+  f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f4e2m1, i4, i2, u4 and u2 are for storage only: they can
+  be held, moved and cast.
 - Dims and axes count from 0; a composite also takes negative axes, counted from the back.
 
 )";

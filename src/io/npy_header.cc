@@ -161,9 +161,10 @@ Result<DType> dtype_of(std::string_view descr) {
   }
   bool is_void = descr.size() > 1 && descr[1] == 'V';
   return unsupported("element type '{}'", shown(descr))
-      .with_hint(is_void ? "numpy keeps bf16 and f8 as raw bytes without a name; save the array "
-                           "as float32"
-                         : "hone reads bool, integers and reals of numpy up to 8 bytes");
+      .with_hint(is_void
+                     ? "numpy keeps bf16, f8 and f4 as raw bytes without a name; save the array "
+                       "as float32"
+                     : "hone reads bool, integers and reals of numpy up to 8 bytes");
 }
 
 // The dictionary's length is a little-endian number after magic and version.

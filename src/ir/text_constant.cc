@@ -16,6 +16,14 @@ size_t element_bytes(Type type) { return static_cast<size_t>(bits(type.dtype()))
 
 bool is_packed(Type type) { return bits(type.dtype()) < 8; }
 
+// A byte full of the element in the lowest bits of one.
+std::byte repeated(DType dtype, std::byte first) {
+  const int width = bits(dtype);
+  std::byte all = first & static_cast<std::byte>((1 << width) - 1);
+  for (int have = width; have < 8; have *= 2) all |= all << have;
+  return all;
+}
+
 // What the text "nan" is read as.
 std::vector<std::byte> plain_nan(DType dtype) {
   double nan = std::numeric_limits<double>::quiet_NaN();
@@ -82,8 +90,8 @@ Status check_bits(Type type, std::span<const std::byte> bytes) {
                        static_cast<int>(*odd));
     }
   }
-  if (is_packed(type) && type.static_elements() % 2 != 0 && (bytes.back() >> 4) != std::byte{0})
-    return bad_input("the unused half of the last byte is not 0");
+  if (!bytes.empty() && (bytes.back() & ~type.bits_of_last_byte()) != std::byte{0})
+    return bad_input("the unused bits of the last byte are not 0");
   return {};
 }
 
@@ -92,13 +100,13 @@ Status check_bits(Type type, std::span<const std::byte> bytes) {
 bool is_splat(const Tensor& tensor) {
   int64_t count = tensor.elements();
   if (count == 0) return false;
-  if (is_packed(tensor.type())) {
-    int64_t first = tensor.integer_at(0);
-    for (int64_t i = 1; i < count; ++i)
-      if (tensor.integer_at(i) != first) return false;
-    return true;
-  }
   std::span<const std::byte> bytes = tensor.bytes();
+  if (is_packed(tensor.type())) {
+    const std::byte all = repeated(tensor.dtype(), bytes[0]);
+    const auto is_same = [all](std::byte b) { return b == all; };
+    return std::all_of(bytes.begin(), bytes.end() - 1, is_same) &&
+           bytes.back() == (all & tensor.type().bits_of_last_byte());
+  }
   size_t step = element_bytes(tensor.type());
   return std::memcmp(bytes.data(), bytes.data() + step, bytes.size() - step) == 0;
 }
@@ -172,8 +180,8 @@ Result<Tensor> parse_splat(Type type, std::string_view number) {
     return all;
   std::span<std::byte> bytes = all.mutable_bytes();
   if (is_packed(type)) {
-    std::fill(bytes.begin(), bytes.end(), element[0] | element[0] << 4);
-    if (type.static_elements() % 2 != 0) bytes.back() &= std::byte{15};
+    std::fill(bytes.begin(), bytes.end(), repeated(type.dtype(), element[0]));
+    if (!bytes.empty()) bytes.back() &= type.bits_of_last_byte();
   } else {
     for (size_t at = 0; at < bytes.size(); at += element.size())
       std::memcpy(bytes.data() + at, element.data(), element.size());

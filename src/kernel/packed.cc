@@ -39,20 +39,23 @@ void copy_elements(const Walk& walk, std::span<const std::byte> from, std::span<
   });
 }
 
-Tensor packed_integers(const Tensor& tensor, const Layout& layout) {
-  std::vector<int64_t> values(static_cast<size_t>(tensor.elements()));
+// Elements that share bytes, as unsigned integers.
+Tensor packed_patterns(const Tensor& tensor, const Layout& layout) {
+  const Tensor source = tensor.viewed_as(tensor.type().with_dtype(pattern_type(tensor.dtype())));
+  std::vector<int64_t> patterns(static_cast<size_t>(tensor.elements()));
   int64_t next = 0;
-  each_element(walk_of(tensor.type(), layout), 0, 0, next, [&](int64_t source, int64_t target) {
-    values[static_cast<size_t>(target)] = tensor.integer_at(source);
+  each_element(walk_of(tensor.type(), layout), 0, 0, next, [&](int64_t from, int64_t to) {
+    patterns[static_cast<size_t>(to)] = source.integer_at(from);
   });
-  return Tensor::from_integers(stored_type(layout, tensor.type()), values);
+  const Type stored = stored_type(layout, tensor.type());
+  return Tensor::from_integers(stored.with_dtype(source.dtype()), patterns).viewed_as(stored);
 }
 
 }  // namespace
 
 Tensor packed(const Tensor& tensor, const Layout& layout) {
   if (layout.is_row_major()) return tensor;
-  if (bits(tensor.dtype()) < 8) return packed_integers(tensor, layout);
+  if (bits(tensor.dtype()) < 8) return packed_patterns(tensor, layout);
   const uint64_t identity =
       hash_combine(tensor.content_hash(), hash_string(print(layout), 0x7061636b));
   auto fill = [tensor, layout](std::span<std::byte> to) {

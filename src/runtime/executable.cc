@@ -159,8 +159,9 @@ Status Executable::set_up(const Image& image, const LoadOptions& options) {
     if (pointer.base >= script_.first_port && !pointer.moves()) bound_.push_back(i);
   }
   for (uint32_t i = 0; i < outputs_.size(); ++i)
-    if (const Type type = outputs_[i].type; bits(type.dtype()) == 4 && type.static_elements() % 2)
-      half_used_.push_back(i);
+    if (const Type type = outputs_[i].type;
+        type.static_elements() > 0 && type.bits_of_last_byte() != std::byte{0xff})
+      partly_used_.push_back(i);
   team_ = options.team;
   if (!team_) team_ = HONE_TRY(Team::create({.threads = image.threads}));
   threads_ = std::min(image.threads, team_->threads());
@@ -296,9 +297,11 @@ Status Executable::run(std::span<const void* const> inputs, std::span<void* cons
     return std::move(good).error().within(place_);
   for (uint32_t i : bound_) frame.pointers[i] = address(frame, script_.pointers[i]);
   HONE_TRY(execute(frame, options));
-  // Equal tensors have equal bytes, so the unused half of the last byte becomes 0.
-  for (uint32_t i : half_used_)
-    static_cast<std::byte*>(outputs[i])[outputs_[i].type.static_bytes() - 1] &= std::byte{0x0f};
+  // Equal tensors have equal bytes, so the unused bits of the last byte become 0.
+  for (uint32_t i : partly_used_) {
+    const Type type = outputs_[i].type;
+    static_cast<std::byte*>(outputs[i])[type.static_bytes() - 1] &= type.bits_of_last_byte();
+  }
   return {};
 }
 

@@ -108,8 +108,8 @@ class Executable {
   std::vector<image::Port> outputs_;
   std::vector<Tensor> constants_;  // aligned
   Script script_;
-  std::vector<uint32_t> bound_;      // pointers into inputs and outputs that do not move
-  std::vector<uint32_t> half_used_;  // outputs whose last byte holds one element of two
+  std::vector<uint32_t> bound_;        // pointers into inputs and outputs that do not move
+  std::vector<uint32_t> partly_used_;  // outputs whose last byte has unused bits
   int64_t threads_ = 1;
   std::shared_ptr<Team> team_;
 

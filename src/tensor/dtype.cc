@@ -40,6 +40,12 @@ DTypeKind kind(DType type) { return row(type).kind; }
 int bits(DType type) { return row(type).bits; }
 bool is_storage_only(DType type) { return row(type).storage_only; }
 
+DType pattern_type(DType type) {
+  for (DType unsigned_type : {DType::u2, DType::u4, DType::u8, DType::u16, DType::u32})
+    if (bits(unsigned_type) == bits(type)) return unsigned_type;
+  return DType::u64;
+}
+
 double decode_real(DType type, uint64_t pattern) {
   switch (type) {
     case DType::f64: return std::bit_cast<double>(pattern);

@@ -27,8 +27,10 @@ std::string_view name(DType type);
 std::optional<DType> dtype_from_name(std::string_view text);
 
 DTypeKind kind(DType type);
-int bits(DType type);  // 4 for i4 and u4, which are stored two to a byte, low half first.
+// Types of fewer than 8 bits share bytes, the first element in the lowest bits.
+int bits(DType type);
 bool is_storage_only(DType type);
+DType pattern_type(DType type);  // the unsigned integers of its width
 inline bool is_real(DType type) { return kind(type) == DTypeKind::real; }
 inline bool is_integer(DType type) {
   return kind(type) == DTypeKind::sint || kind(type) == DTypeKind::uint;
@@ -66,14 +68,19 @@ inline constexpr DTypeSet kBool = {DType::boolean};
 inline constexpr DTypeSet kInteger = kSigned | kUnsigned;
 inline constexpr DTypeSet kNumber = kReal | kInteger;
 inline constexpr DTypeSet kComputable = kNumber | kBool;  // everything that is not storage-only
-inline constexpr DTypeSet kStorageOnly = {DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2,
-                                          DType::f8e5m2fnuz, DType::i4,         DType::u4};
+// What numbers are quantized to. f8e8m0 is for scales: it has powers of two alone, and no zero.
+inline constexpr DTypeSet kShortReal = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
+                                        DType::f8e5m2fnuz, DType::f4e2m1};
+inline constexpr DTypeSet kShortInteger = {DType::i4, DType::u4, DType::i2, DType::u2};
+inline constexpr DTypeSet kStorageOnly = kShortReal | kShortInteger | DTypeSet{DType::f8e8m0};
 inline constexpr DTypeSet kAny = kComputable | kStorageOnly;
 
 // The number that a real type's bit pattern stands for; exact.
 double decode_real(DType type, uint64_t pattern);
 // The bit pattern nearest to `value`: ties to even, a single rounding from double. Overflow gives
-// infinity where the type has one, otherwise NaN (f8e4m3fn, *fnuz). NaN stays NaN.
+// infinity where the type has one, otherwise NaN (f8e4m3fn, *fnuz, f8e8m0). NaN stays NaN. f4e2m1
+// has neither: infinity becomes 6, and NaN -0. f8e8m0 has no sign and no zero: it takes the size,
+// of two equally near powers of two the larger one, and at least 2^-127.
 uint64_t encode_real(DType type, double value);
 // decode_real(type, encode_real(type, value)), fast for f64 and f32.
 double round_to(DType type, double value);

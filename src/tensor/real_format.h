@@ -6,18 +6,19 @@
 #include "base/error.h"
 #include "tensor/dtype.h"
 
-// The floating-point formats of 16 and 8 bits, described by numbers.
+// The floating-point formats of 16 bits and fewer, described by numbers.
 
 namespace hone {
 
 struct RealFormat {
   int mantissa_bits;
   int bias;
-  uint32_t sign;      // the pattern's sign bit
-  uint32_t highest;   // the pattern of the largest finite number
-  uint32_t overflow;  // what larger numbers become: infinity, or NaN where there is none
-  uint32_t nan;
+  uint32_t sign;           // the pattern's sign bit; 0: there is none
+  uint32_t highest;        // the pattern of the largest finite number
+  uint32_t overflow;       // what larger numbers become: infinity, else NaN, else `highest`
+  uint32_t nan;            // what NaN becomes
   bool has_negative_zero;  // the *fnuz formats use its pattern for NaN
+  bool has_zero = true;    // f8e8m0 goes on with powers of two: its pattern 0 is 2^-bias
 
   uint32_t encode(double value) const;
   constexpr double decode(uint32_t pattern) const;
@@ -29,6 +30,8 @@ inline constexpr RealFormat kF8e4m3fn = {3, 7, 0x80, 0x7e, 0x7f, 0x7f, true};
 inline constexpr RealFormat kF8e4m3fnuz = {3, 8, 0x80, 0x7f, 0x80, 0x80, false};
 inline constexpr RealFormat kF8e5m2 = {2, 15, 0x80, 0x7b, 0x7c, 0x7e, true};
 inline constexpr RealFormat kF8e5m2fnuz = {2, 16, 0x80, 0x7f, 0x80, 0x80, false};
+inline constexpr RealFormat kF8e8m0 = {0, 127, 0, 0xfe, 0xff, 0xff, true, false};
+inline constexpr RealFormat kF4e2m1 = {1, 1, 0x8, 0x7, 0x7, 0x8, true};
 
 inline const RealFormat& real_format(DType type) {
   switch (type) {
@@ -38,6 +41,8 @@ inline const RealFormat& real_format(DType type) {
     case DType::f8e4m3fnuz: return kF8e4m3fnuz;
     case DType::f8e5m2: return kF8e5m2;
     case DType::f8e5m2fnuz: return kF8e5m2fnuz;
+    case DType::f8e8m0: return kF8e8m0;
+    case DType::f4e2m1: return kF4e2m1;
     default: break;
   }
   HONE_CHECK(false, "{} is no small real type", name(type));
@@ -58,6 +63,7 @@ constexpr double RealFormat::decode(uint32_t pattern) const {
     bool infinite = magnitude == overflow && overflow != nan;
     return std::bit_cast<double>(double_sign | (infinite ? kInfinity : kNan));
   }
+  if (magnitude == 0 && !has_zero) return power_of_two(-bias);
   uint32_t exponent = magnitude >> mantissa_bits;
   uint32_t mantissa = magnitude & ((1u << mantissa_bits) - 1);
   // Subnormals have the exponent of 1 but not its leading bit.

@@ -125,8 +125,7 @@ Tensor Tensor::copy_of(Type type, std::span<const std::byte> bytes) {
   if (size == 0) return tensor;
   std::span<std::byte> out = tensor.mutable_bytes();
   std::memcpy(out.data(), bytes.data(), size);
-  bool half_used = bits(type.dtype()) == 4 && type.static_elements() % 2 != 0;
-  if (half_used) out.back() &= std::byte{0x0f};  // Equal tensors have equal bytes.
+  out.back() &= type.bits_of_last_byte();  // Equal tensors have equal bytes.
   return tensor;
 }
 

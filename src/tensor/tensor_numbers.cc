@@ -32,12 +32,28 @@ struct BoolReader {
   int64_t operator()(int64_t index) const { return data[index] != std::byte{0} ? 1 : 0; }
 };
 
-template <bool is_signed>
-struct NibbleReader {
+// The pattern of an element that shares a byte.
+template <int bits>
+int64_t packed(const std::byte* data, int64_t index) {
+  constexpr int kInByte = 8 / bits;
+  const std::byte moved = data[index / kInByte] >> (index % kInByte * bits);
+  return std::to_integer<int>(moved) & ((1 << bits) - 1);
+}
+
+template <int bits, bool is_signed>
+struct PackedReader {
   const std::byte* data;
   int64_t operator()(int64_t index) const {
-    int64_t value = std::to_integer<int>(data[index / 2] >> (index % 2 * 4)) & 0xf;
-    return is_signed ? (value ^ 8) - 8 : value;
+    constexpr int kSign = 1 << (bits - 1);
+    const int64_t value = packed<bits>(data, index);
+    return is_signed ? (value ^ kSign) - kSign : value;
+  }
+};
+
+struct PackedRealReader {
+  const std::byte* data;
+  float operator()(int64_t index) const {
+    return static_cast<float>(kF4e2m1.decode(static_cast<uint32_t>(packed<4>(data, index))));
   }
 };
 
@@ -83,16 +99,20 @@ decltype(auto) with_reader(DType type, const std::byte* data, Use use) {
     case DType::f8e4m3fnuz: return use(ByteRealReader<kF8e4m3fnuz>{data});
     case DType::f8e5m2: return use(ByteRealReader<kF8e5m2>{data});
     case DType::f8e5m2fnuz: return use(ByteRealReader<kF8e5m2fnuz>{data});
+    case DType::f8e8m0: return use(ByteRealReader<kF8e8m0>{data});
+    case DType::f4e2m1: return use(PackedRealReader{data});
     case DType::i64: return use(PlainReader<int64_t>{data});
     case DType::i32: return use(PlainReader<int32_t>{data});
     case DType::i16: return use(PlainReader<int16_t>{data});
     case DType::i8: return use(PlainReader<int8_t>{data});
-    case DType::i4: return use(NibbleReader<true>{data});
+    case DType::i4: return use(PackedReader<4, true>{data});
+    case DType::i2: return use(PackedReader<2, true>{data});
     case DType::u64: return use(PlainReader<uint64_t>{data});
     case DType::u32: return use(PlainReader<uint32_t>{data});
     case DType::u16: return use(PlainReader<uint16_t>{data});
     case DType::u8: return use(PlainReader<uint8_t>{data});
-    case DType::u4: return use(NibbleReader<false>{data});
+    case DType::u4: return use(PackedReader<4, false>{data});
+    case DType::u2: return use(PackedReader<2, false>{data});
     case DType::boolean: return use(BoolReader{data});
   }
   HONE_CHECK(false, "element type {}", static_cast<int>(type));
@@ -152,13 +172,28 @@ struct BoolWriter {
 };
 
 // The bytes must be 0 before.
-struct NibbleWriter {
+template <int bits>
+void pack(std::byte* data, size_t index, int64_t value) {
+  constexpr size_t kInByte = 8 / bits;
+  const auto pattern = static_cast<std::byte>(value & ((1 << bits) - 1));
+  data[index / kInByte] |= pattern << (index % kInByte * bits);
+}
+
+template <int bits>
+struct PackedWriter {
   std::byte* data;
   DType type;
-  void operator()(size_t index, double value) const { set(index, real_to_integer(type, value)); }
-  void operator()(size_t index, int64_t value) const { set(index, value); }
-  void set(size_t index, int64_t value) const {
-    data[index / 2] |= static_cast<std::byte>(value & 0xf) << (index % 2 * 4);
+  void operator()(size_t index, double value) const {
+    pack<bits>(data, index, real_to_integer(type, value));
+  }
+  void operator()(size_t index, int64_t value) const { pack<bits>(data, index, value); }
+};
+
+struct PackedRealWriter {
+  std::byte* data;
+  template <class In>
+  void operator()(size_t index, In value) const {
+    pack<4>(data, index, static_cast<int64_t>(kF4e2m1.encode(for_rounding(value))));
   }
 };
 
@@ -184,6 +219,8 @@ void with_writer(DType type, std::byte* data, Use use) {
     case DType::f8e4m3fnuz: return use(SmallRealWriter<kF8e4m3fnuz, uint8_t>{data});
     case DType::f8e5m2: return use(SmallRealWriter<kF8e5m2, uint8_t>{data});
     case DType::f8e5m2fnuz: return use(SmallRealWriter<kF8e5m2fnuz, uint8_t>{data});
+    case DType::f8e8m0: return use(SmallRealWriter<kF8e8m0, uint8_t>{data});
+    case DType::f4e2m1: return use(PackedRealWriter{data});
     case DType::i64: return use(PlainWriter<int64_t>{data});
     case DType::i32: return use(PlainWriter<int32_t>{data});
     case DType::i16: return use(PlainWriter<int16_t>{data});
@@ -193,7 +230,9 @@ void with_writer(DType type, std::byte* data, Use use) {
     case DType::u16: return use(PlainWriter<uint16_t>{data});
     case DType::u8: return use(PlainWriter<uint8_t>{data});
     case DType::i4:
-    case DType::u4: return use(NibbleWriter{data, type});
+    case DType::u4: return use(PackedWriter<4>{data, type});
+    case DType::i2:
+    case DType::u2: return use(PackedWriter<2>{data, type});
     case DType::boolean: return use(BoolWriter{data});
   }
 }

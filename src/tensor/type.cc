@@ -145,6 +145,11 @@ Ints Type::static_dims() const {
 
 int64_t Type::static_bytes() const { return (static_elements() * bits(dtype()) + 7) / 8; }
 
+std::byte Type::bits_of_last_byte() const {
+  const int rest = bits(dtype()) < 8 ? static_cast<int>(static_elements() * bits(dtype()) % 8) : 0;
+  return rest == 0 ? std::byte{0xff} : static_cast<std::byte>((1 << rest) - 1);
+}
+
 Type Type::with_dtype(DType dtype) const { return get(dtype, dims()); }
 Type Type::with_dims(std::span<const Dim> dims) const { return get(dtype(), dims); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -46,9 +47,10 @@ class Type {
   bool is_static() const;  // every dim is a number
 
   Dim elements() const;
-  int64_t static_elements() const;  // HONE_CHECK(is_static())
-  Ints static_dims() const;         // HONE_CHECK(is_static())
-  int64_t static_bytes() const;     // sub-byte types are packed over the whole tensor
+  int64_t static_elements() const;      // HONE_CHECK(is_static())
+  Ints static_dims() const;             // HONE_CHECK(is_static())
+  int64_t static_bytes() const;         // sub-byte types are packed over the whole tensor
+  std::byte bits_of_last_byte() const;  // that elements use; the others are 0
 
   Type with_dtype(DType dtype) const;
   Type with_dims(std::span<const Dim> dims) const;  // bad dims are a bug of the caller

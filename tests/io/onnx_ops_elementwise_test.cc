@@ -96,6 +96,20 @@ TEST(OnnxElementwise, CastToF8SaturatesUnlessTold) {
   EXPECT_THAT(cast(19, 19, 1), ElementsAre(is(1024), is(-57344), is(kNan), is(0.3125)));
 }
 
+TEST(OnnxElementwise, CastToPowersOfTwoRoundsAsToldTo) {
+  Tensor x = reals({5}, {3, 4, 0x1.8p127, 0x1p-140, 0});
+  auto cast = [&](const char* mode, int saturate) {
+    return numbers(
+        run_node("Cast", 24, {x}, {{"to", 24}, {"round_mode", mode}, {"saturate", saturate}}));
+  };
+  EXPECT_EQ(cast("up", 1), Numbers({4, 4, 0x1p127, 0x1p-126, 0x1p-127}));
+  EXPECT_EQ(cast("down", 1), Numbers({2, 4, 0x1p127, 0x1p-127, 0x1p-127}));
+  EXPECT_EQ(cast("nearest", 1), Numbers({4, 4, 0x1p127, 0x1p-127, 0x1p-127}));
+  for (const char* mode : {"up", "nearest"}) EXPECT_TRUE(std::isnan(cast(mode, 0)[2])) << mode;
+  EXPECT_THAT(import_error("Cast", 24, {x}, {{"to", 24}, {"round_mode", "odd"}}),
+              HasSubstr("round_mode is 'odd'"));
+}
+
 TEST(OnnxElementwise, CastsByNumberNameAndExample) {
   Tensor x = reals({2}, {2.7, -1.5});
   EXPECT_EQ(run_node("Cast", 1, {x}, {{"to", "INT32"}}).dtype(), DType::i32);

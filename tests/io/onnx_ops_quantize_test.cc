@@ -105,6 +105,18 @@ TEST(OnnxQuantize, Float8SaturatesUnlessToldNotTo) {
             Numbers({3, -896}));
 }
 
+TEST(OnnxQuantize, TypesOfFourAndTwoBits) {
+  Tensor x = reals({4}, {-9, 0.6, 2.5, 40});
+  Tensor two = integers({}, {0}, DType::i2), four = reals({}, {0}, DType::f4e2m1);
+  EXPECT_EQ(numbers(run_node("QuantizeLinear", 25, {x, scalar(1), two})), Numbers({-2, 1, 1, 1}));
+  Tensor y = run_node("QuantizeLinear", 25, {x, scalar(1), four});
+  EXPECT_EQ(numbers(y), Numbers({-6, 0.5, 2, 6}));
+  // A scale that is a power of two.
+  Tensor scale = reals({}, {4}, DType::f8e8m0);
+  EXPECT_EQ(numbers(run_node("DequantizeLinear", 25, {y, scale})), Numbers({-24, 2, 8, 24}));
+  EXPECT_EQ(numbers(run_node("QuantizeLinear", 25, {x, scale, two})), Numbers({-2, 0, 1, 1}));
+}
+
 TEST(OnnxDequantize, DiffersAndScales) {
   Tensor x = bytes({2, 2}, {0, 3, 128, 255});
   EXPECT_EQ(numbers(run_node("DequantizeLinear", 10, {x, scalar(2), bytes({}, {128})})),

@@ -21,6 +21,8 @@ TEST(CastTest, IntegerToIntegerWraps) {
   expect_eval("cast {dtype = u8}", {"i8[2] -1 5"}, {"u8[2] 255 5"});
   expect_eval("cast {dtype = i64}", {"u64[1] 18446744073709551615"}, {"i64[1] -1"});
   expect_eval("cast {dtype = u4}", {"i32[2] 16 -1"}, {"u4[2] 0 15"});
+  expect_eval("cast {dtype = i2}", {"i32[3] 2 -1 5"}, {"i2[3] -2 -1 1"});
+  expect_eval("cast {dtype = u2}", {"f32[3] 2.5 -1 9"}, {"u2[3] 2 0 3"});
 }
 
 TEST(CastTest, Bool) {
@@ -79,6 +81,8 @@ TEST(BitcastTest, KeepsPatterns) {
   expect_eval("bitcast {dtype = bf16}", {"f16[] 1"}, {"bf16[] 0.0078125"});
   expect_eval("bitcast {dtype = i8}", {"u8[2] 255 127"}, {"i8[2] -1 127"});
   expect_eval("bitcast {dtype = i4}", {"u4[2] 15 7"}, {"i4[2] -1 7"});
+  expect_eval("bitcast {dtype = f4e2m1}", {"u4[3] 15 7 1"}, {"f4e2m1[3] -6 6 0.5"});
+  expect_eval("bitcast {dtype = u8}", {"f8e8m0[2] 1 0.5"}, {"u8[2] 127 126"});
   // f8e5m2 has f16's upper byte: 1 is 0x3c.
   expect_eval("bitcast {dtype = u8}", {"f8e5m2[] 1"}, {"u8[] 60"});
   expect_eval("bitcast {dtype = i64}", {"f64[] -2"}, {"i64[] -4611686018427387904"});

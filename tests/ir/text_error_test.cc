@@ -100,7 +100,7 @@ TEST(TextError, ConstantsMustFitTheirTypes) {
   EXPECT_EQ(error("hex \"00\" : f32[]"), "2:15: 2 hex digits for f32[], which has 4 bytes");
   EXPECT_EQ(error("hex \"0g\" : u8[]"), "2:15: '0g' is not hex");
   EXPECT_EQ(error("hex \"02\" : bool[]"), "2:15: byte 0 is 02, a bool is 00 or 01");
-  EXPECT_EQ(error("hex \"f1\" : u4[1]"), "2:15: the unused half of the last byte is not 0");
+  EXPECT_EQ(error("hex \"f1\" : u4[1]"), "2:15: the unused bits of the last byte are not 0");
   EXPECT_EQ(error("... : f32[9]"), "2:15: the numbers of this constant were left out");
   EXPECT_EQ(error("@w : f32[9]"), "2:15: weight 'w' is needed, and the text comes without weights");
   EXPECT_EQ(error("1"), "2:17: expected ':', found 'return'");

@@ -244,6 +244,11 @@ TEST(TextConstant, SmallOnesAreNumbersThatReadBack) {
   expect_constant(integers(DType::u64, {-1, 7}), "[18446744073709551615, 7]");
   expect_constant(integers(DType::i4, {-8, 7, 1}), "[-8, 7, 1]");
   expect_constant(integers(DType::u4, {15, 0}), "[15, 0]");
+  expect_constant(integers(DType::i2, {-2, 1, 0, -1, 1}), "[-2, 1, 0, -1, 1]");
+  expect_constant(integers(DType::u2, std::vector<int64_t>(7, 3)), "3");
+  expect_constant(reals(DType::f4e2m1, {-1.5, 6, 0.5}), "[-1.5, 6, 0.5]");
+  expect_constant(reals(DType::f4e2m1, std::vector<double>(5, -3)), "-3");
+  expect_constant(reals(DType::f8e8m0, {0.25, 4}), "[0.25, 4]");
   expect_constant(integers(DType::boolean, {1, 0}), "[true, false]");
   expect_constant(Tensor::zeros(Type::get(DType::f32, {0, 3})), "[]");
 }

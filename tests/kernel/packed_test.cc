@@ -27,7 +27,8 @@ void expect_packed(DType dtype, std::string_view text) {
 }
 
 TEST(Packed, ElementsLieWhereTheLayoutSays) {
-  for (DType dtype : {DType::i8, DType::f16, DType::f32, DType::f64, DType::i4})
+  for (DType dtype :
+       {DType::i8, DType::f16, DType::f32, DType::f64, DType::i4, DType::u2, DType::f4e2m1})
     for (std::string_view layout :
          {"[0, 1, 2]", "[2, 0, 1]", "[0/2, 1, 2, 0%2]", "[2, 0%4, 0/4, 1/3, 1%3]"})
       expect_packed(dtype, layout);

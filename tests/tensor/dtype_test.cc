@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+// Those with signs, NaN and numbers above the highest one.
 constexpr DType kSmallReals[] = {DType::f16,        DType::bf16,   DType::f8e4m3fn,
                                  DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
 
@@ -32,6 +33,10 @@ TEST(DType, KnownPatterns) {
       {DType::f8e4m3fnuz, 0x40, 1},     {DType::f8e5m2, 0x7b, 57344},
       {DType::f8e5m2, 0x7c, kInfinity}, {DType::f8e5m2, 0x01, 0x1p-16},
       {DType::f8e5m2fnuz, 0x7f, 57344}, {DType::f8e5m2fnuz, 0x01, 0x1p-17},
+      {DType::f8e8m0, 0x00, 0x1p-127},  {DType::f8e8m0, 0x01, 0x1p-126},
+      {DType::f8e8m0, 0x7f, 1},         {DType::f8e8m0, 0xfe, 0x1p127},
+      {DType::f4e2m1, 0x1, 0.5},        {DType::f4e2m1, 0xd, -3},
+      {DType::f4e2m1, 0x7, 6},          {DType::f4e2m1, 0x8, -0.0},
       {DType::f32, 0xbfc00000, -1.5},   {DType::f64, 0x4008000000000000, 3},
   };
   for (const Case& c : cases) {
@@ -41,6 +46,26 @@ TEST(DType, KnownPatterns) {
   for (uint64_t nan : {0x7f, 0xff}) EXPECT_TRUE(std::isnan(decode_real(DType::f8e4m3fn, nan)));
   EXPECT_TRUE(std::isnan(decode_real(DType::f8e4m3fnuz, 0x80)));
   EXPECT_TRUE(std::isnan(decode_real(DType::f8e5m2fnuz, 0x80)));
+  EXPECT_TRUE(std::isnan(decode_real(DType::f8e8m0, 0xff)));
+}
+
+TEST(DType, TheShortestRealsHaveOnlyTheirNumbers) {
+  for (double large : {5.0001, 6.0, 1e300, kInfinity})
+    EXPECT_EQ(round_to(DType::f4e2m1, large), 6) << large;
+  EXPECT_EQ(encode_real(DType::f4e2m1, kNan), 0x8u);  // -0
+  EXPECT_EQ(round_to(DType::f4e2m1, -kInfinity), -6);
+  EXPECT_EQ(round_to(DType::f4e2m1, 0.25), 0);
+  EXPECT_EQ(round_to(DType::f4e2m1, 2.5), 2);
+  EXPECT_EQ(round_to(DType::f4e2m1, 5), 4);
+  for (double least : {0.0, -0.0, 1e-300, 0x1p-128}) {
+    EXPECT_EQ(round_to(DType::f8e8m0, least), 0x1p-127) << least;
+  }
+  EXPECT_EQ(round_to(DType::f8e8m0, 1.49), 1);
+  EXPECT_EQ(round_to(DType::f8e8m0, 1.5), 2);  // of two equally near ones the larger
+  EXPECT_EQ(round_to(DType::f8e8m0, -3), 4);
+  EXPECT_EQ(round_to(DType::f8e8m0, 0x1p127), 0x1p127);
+  for (double none : {0x1.8p127, kInfinity, kNan})
+    EXPECT_TRUE(std::isnan(round_to(DType::f8e8m0, none))) << none;
 }
 
 TEST(DType, OverflowGivesInfinityOrElseNan) {
@@ -133,6 +158,8 @@ TEST(DType, IntegersWrap) {
   EXPECT_EQ(wrap_to(DType::u8, -1), 255);
   EXPECT_EQ(wrap_to(DType::i4, 8), -8);
   EXPECT_EQ(wrap_to(DType::u4, 17), 1);
+  EXPECT_EQ(wrap_to(DType::i2, 2), -2);
+  EXPECT_EQ(wrap_to(DType::u2, -1), 3);
   EXPECT_EQ(wrap_to(DType::i64, INT64_MIN), INT64_MIN);
   EXPECT_EQ(wrap_to(DType::u64, -1), -1);
   EXPECT_EQ(wrap_to(DType::u32, -1), 0xffffffff);

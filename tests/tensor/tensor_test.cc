@@ -36,7 +36,8 @@ TEST(Tensor, HoldsNumbersOfEveryType) {
     DType dtype = static_cast<DType>(i);
     Tensor tensor = from(dtype, values);
     std::vector<double> expected = values;
-    if (is_bool(dtype)) expected = {0, 1, 1, 1, 1, 1, 0};
+    for (double& v : expected)
+      v = is_real(dtype) ? round_to(dtype, v) : static_cast<double>(real_to_integer(dtype, v));
     EXPECT_EQ(reals(tensor), expected) << name(dtype);
     EXPECT_EQ(tensor.real_at(4), expected[4]) << name(dtype);
     EXPECT_EQ(tensor.byte_size(), (7 * bits(dtype) + 7) / 8) << name(dtype);
@@ -46,10 +47,10 @@ TEST(Tensor, HoldsNumbersOfEveryType) {
 
 TEST(Tensor, EveryPatternReadsAsItDecodes) {
   for (DType dtype : {DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
-                      DType::f8e5m2fnuz}) {
+                      DType::f8e5m2fnuz, DType::f8e8m0, DType::f4e2m1}) {
     int64_t count = int64_t{1} << bits(dtype);
-    Tensor tensor = counting(Type::get(bits(dtype) == 8 ? DType::u8 : DType::u16, {count}))
-                        .viewed_as(Type::get(dtype, {count}));
+    Tensor tensor =
+        counting(Type::get(pattern_type(dtype), {count})).viewed_as(Type::get(dtype, {count}));
     std::vector<double> wide = reals(tensor);
     std::vector<float> narrow(wide.size());
     tensor.read_reals(0, std::span(narrow));
@@ -89,6 +90,21 @@ TEST(Tensor, SubBytesArePackedLowHalfFirst) {
   EXPECT_EQ(tensor.bytes()[1], std::byte{0x03});
   const uint8_t dirty[] = {0x21, 0xf3};
   EXPECT_TRUE(tensor.same_bytes(Tensor::of(tensor.type(), std::span<const uint8_t>(dirty))));
+}
+
+TEST(Tensor, FourElementsOfTwoBitsShareAByte) {
+  Tensor tensor = from(DType::i2, {1, -2, -1, 0, 1});
+  EXPECT_EQ(tensor.bytes()[0], std::byte{0x39});
+  EXPECT_EQ(tensor.bytes()[1], std::byte{0x01});
+  EXPECT_EQ(tensor.integer_at(1), -2);
+  EXPECT_EQ(tensor.type().bits_of_last_byte(), std::byte{0x03});
+}
+
+TEST(Tensor, RealsOfFourBitsShareAByte) {
+  Tensor tensor = from(DType::f4e2m1, {0.5, -6, 1});
+  EXPECT_EQ(tensor.bytes()[0], std::byte{0xf1});
+  EXPECT_EQ(tensor.bytes()[1], std::byte{0x02});
+  EXPECT_EQ(tensor.real_at(1), -6);
 }
 
 TEST(Tensor, OwnedBytesAreAlignedAndWritableByTheOnlyOwner) {

@@ -99,6 +99,11 @@ class Emitter {
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
   void store_vector(const Place& place, Value first, Value value);
   void store_each_lane(const Place& place, const Trips& trips, Value value);
+  struct PlaceInByte {
+    Value byte;   // its address
+    Value shift;  // from the byte's lowest bit
+  };
+  PlaceInByte place_in_byte(tile::BufferId buffer, Value offset);
   Value load_element(tile::BufferId buffer, Value offset);
   void store_element(tile::BufferId buffer, Value offset, Value number);
   // `make` where the condition holds (null: always), `otherwise` elsewhere.

@@ -121,6 +121,17 @@ Value Emitter::pointer(BufferId buffer, Value offset) {
                                       around_.buffers[buffer], ValueRange{offset});
 }
 
+// Where an element that shares a byte lies.
+Emitter::PlaceInByte Emitter::place_in_byte(BufferId buffer, Value offset) {
+  const int width = bits(dtype(buffer));
+  const int in_byte = 8 / width;
+  const Value which = code_.and_(offset, code_.integer(in_byte - 1, offset));
+  const mlir::Type type = numbers_.memory_type(dtype(buffer));
+  return {
+      pointer(buffer, code_.shr(offset, std::countr_zero(static_cast<unsigned>(in_byte)))),
+      code_.resized(code_.shl(which, std::countr_zero(static_cast<unsigned>(width))), type, false)};
+}
+
 Value Emitter::load_element(BufferId buffer, Value offset) {
   const mlir::Type type = numbers_.memory_type(dtype(buffer));
   const unsigned alignment = type.getIntOrFloatBitWidth() / 8;
@@ -128,10 +139,9 @@ Value Emitter::load_element(BufferId buffer, Value offset) {
     const Value stored = b_.create<mlir::LLVM::LoadOp>(type, pointer(buffer, offset), alignment);
     return numbers_.from_memory(dtype(buffer), stored);
   }
-  const Value byte = b_.create<mlir::LLVM::LoadOp>(type, pointer(buffer, code_.shr(offset, 1)), 1);
-  const Value is_high = code_.and_(offset, code_.integer(1, offset));
-  const Value by = code_.resized(code_.shl(is_high, 2), type, false);
-  return numbers_.from_memory(dtype(buffer), code_.shr(byte, by));
+  const PlaceInByte place = place_in_byte(buffer, offset);
+  const Value byte = b_.create<mlir::LLVM::LoadOp>(type, place.byte, 1);
+  return numbers_.from_memory(dtype(buffer), code_.shr(byte, place.shift));
 }
 
 void Emitter::store_element(BufferId buffer, Value offset, Value number) {
@@ -141,14 +151,13 @@ void Emitter::store_element(BufferId buffer, Value offset, Value number) {
     b_.create<mlir::LLVM::StoreOp>(stored, pointer(buffer, offset), alignment);
     return;
   }
-  const Value place = pointer(buffer, code_.shr(offset, 1));
-  const Value byte = b_.create<mlir::LLVM::LoadOp>(stored.getType(), place, 1);
-  const Value is_high = code_.and_(offset, code_.integer(1, offset));
-  const Value by = code_.resized(code_.shl(is_high, 2), stored.getType(), false);
-  const Value kept =
-      code_.and_(byte, code_.shr(code_.integer(HONE_PLANT(packed_half, 0xf0, 0), byte), by));
-  const Value half = code_.and_(stored, code_.integer(0x0f, stored));
-  b_.create<mlir::LLVM::StoreOp>(code_.or_(kept, code_.shl(half, by)), place, 1);
+  const PlaceInByte place = place_in_byte(buffer, offset);
+  const Value byte = b_.create<mlir::LLVM::LoadOp>(stored.getType(), place.byte, 1);
+  const Value mask = code_.integer((1 << bits(dtype(buffer))) - 1, byte);
+  const Value others = code_.xor_(code_.shl(mask, place.shift), code_.integer(-1, byte));
+  const Value kept = code_.and_(byte, HONE_PLANT(packed_half, others, code_.integer(0, byte)));
+  const Value own = code_.shl(code_.and_(stored, mask), place.shift);
+  b_.create<mlir::LLVM::StoreOp>(code_.or_(kept, own), place.byte, 1);
 }
 
 // ---- Loads --------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ mlir::Type Numbers::register_type(DType dtype) {
 }
 
 mlir::Type Numbers::memory_type(DType dtype) {
-  return is_small_real(dtype) ? code_.i(bits(dtype))
+  return is_small_real(dtype) ? code_.i(std::max(bits(dtype), 8))
          : is_bool(dtype)     ? code_.i(8)
                               : register_type(dtype);
 }
@@ -50,9 +50,10 @@ Value Numbers::number(DType dtype, const std::variant<int64_t, double>& value) {
 }
 
 Value Numbers::wrapped(DType dtype, Value x) {
-  if (dtype == DType::i4) return code_.sar(code_.shl(x, 4), 4);
-  if (dtype == DType::u4) return code_.and_(x, code_.integer(15, x));
-  return x;
+  const int unused = 8 - bits(dtype);
+  if (is_bool(dtype) || unused <= 0) return x;
+  if (is_signed(dtype)) return code_.sar(code_.shl(x, unused), unused);
+  return code_.and_(x, code_.integer(0xff >> unused, x));
 }
 
 Value Numbers::rounded(DType dtype, Value x) {

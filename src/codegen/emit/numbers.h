@@ -13,16 +13,16 @@ namespace hone::code {
 // hone's elementwise ops as instructions, on numbers or on vectors of them. Each result is rounded
 // to its element type.
 //
-// In registers, reals of 16 and 8 bits are f32, i4 and u4 are 8 bits wide, bools one; in memory
-// bools are bytes, and reals of 16 and 8 bits are integers of their width.
+// In registers, reals of 16 bits and fewer are f32, short integers are 8 bits wide, bools one; in
+// memory bools are bytes, and such reals are integers of 16 or 8 bits.
 class Numbers {
  public:
   Numbers(Instructions& code, const Target& target);
 
   mlir::Type register_type(DType dtype);
-  // i4 and u4: two to a byte, whose type this is.
+  // Of elements of fewer than 8 bits: the byte that several share.
   mlir::Type memory_type(DType dtype);
-  Value from_memory(DType dtype, Value stored);  // of a byte, the low half counts
+  Value from_memory(DType dtype, Value stored);  // of a byte, the lowest bits count
   Value to_memory(DType dtype, Value number);
 
   Value number(DType dtype, const std::variant<int64_t, double>& value);
@@ -44,8 +44,8 @@ class Numbers {
   Value power(DType dtype, Value a, Value b);
   Value real_to_integer(DType to, Value x);
   Value is_negative(Value real);
-  Value wrapped(DType dtype, Value x);  // i4 and u4 within their byte
-  Value rounded(DType dtype, Value x);  // reals of 16 and 8 bits
+  Value wrapped(DType dtype, Value x);  // integers of fewer than 8 bits, within a byte
+  Value rounded(DType dtype, Value x);  // reals of 16 bits and fewer
   Value flag(Value i1, Value like) {
     return code_.select(i1, code_.integer(1, like), code_.integer(0, like));
   }

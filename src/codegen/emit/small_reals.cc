@@ -1,5 +1,6 @@
 #include "codegen/emit/small_reals.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/planted.h"
@@ -18,7 +19,8 @@ Value SmallReals::decode(DType dtype, Value pattern) {
     return code_.extf(code_.bitcast(pattern, code_.builder().getF16Type()), code_.f32());
   const RealFormat& format = real_format(dtype);
   const Value wide = code_.resized(pattern, code_.i(32), false);
-  const Value magnitude = code_.and_(wide, code_.integer(format.sign - 1, wide));
+  const Value magnitude =
+      format.sign == 0 ? wide : code_.and_(wide, code_.integer(format.sign - 1, wide));
   const Value shifted = code_.shl(magnitude, kMantissaBits - format.mantissa_bits);
   Value size = code_.bitcast(shifted, code_.f32());
   if (format.bias != kBias)
@@ -35,9 +37,16 @@ Value SmallReals::decode(DType dtype, Value pattern) {
     const Value highest = code_.integer(format.highest, magnitude);
     bits = code_.select(code_.compare(Ints::ugt, magnitude, highest), special, bits);
   }
-  const Value sign = code_.and_(wide, code_.integer(format.sign, wide));
-  const int to_the_left = 32 - std::bit_width(format.sign);
-  bits = code_.or_(bits, code_.shl(sign, to_the_left));
+  if (!format.has_zero) {
+    const Value least = code_.bitcast(code_.real(power_of_two(-format.bias), size), code_.i(32));
+    const Value is_least = code_.compare(Ints::eq, magnitude, code_.integer(0, magnitude));
+    bits = code_.select(is_least, least, bits);
+  }
+  if (format.sign != 0) {
+    const Value sign = code_.and_(wide, code_.integer(format.sign, wide));
+    const int to_the_left = 32 - std::bit_width(format.sign);
+    bits = code_.or_(bits, code_.shl(sign, to_the_left));
+  }
   if (!format.has_negative_zero) {
     const Value nan = code_.integer(format.sign, wide);
     bits = code_.select(code_.compare(Ints::eq, wide, nan), code_.integer(kNan, bits), bits);
@@ -46,7 +55,7 @@ Value SmallReals::decode(DType dtype, Value pattern) {
 }
 
 Value SmallReals::encode(DType dtype, Value real) {
-  const mlir::Type stored = code_.i(bits(dtype));
+  const mlir::Type stored = code_.i(std::max(bits(dtype), 8));
   if (code_.element(real).isF64()) real = rounded_to_odd(real);
   if (dtype == DType::f16 && has_f16_)
     return code_.bitcast(code_.truncf(real, code_.builder().getF16Type()), stored);
@@ -54,9 +63,11 @@ Value SmallReals::encode(DType dtype, Value real) {
   const Value pattern = code_.bitcast(real, code_.i(32));
   const Value size = code_.and_(pattern, code_.integer(kMagnitude, pattern));
 
-  // Normal results: round to nearest even in the bits, then move the exponent.
+  // Normal results: round to nearest even in the bits, then move the exponent. Without a mantissa
+  // the last bit is the leading 1, which is odd.
   const int cut = kMantissaBits - format.mantissa_bits;
-  const Value is_odd = code_.and_(code_.shr(size, cut), code_.integer(1, size));
+  const Value one = code_.integer(1, size);
+  const Value is_odd = format.mantissa_bits == 0 ? one : code_.and_(code_.shr(size, cut), one);
   Value rounded = code_.add(size, code_.integer((int64_t{1} << (cut - 1)) - 1, size));
   rounded = code_.shr(HONE_PLANT(small_truncated, code_.add(rounded, is_odd), size), cut);
   const int64_t moved = int64_t{kBias - format.bias} << format.mantissa_bits;
@@ -75,6 +86,7 @@ Value SmallReals::encode(DType dtype, Value real) {
   result = code_.select(code_.compare(Ints::ugt, size, code_.integer(kInfinity, size)),
                         code_.integer(format.nan, result), result);
 
+  if (format.sign == 0) return code_.resized(result, stored, false);
   const int to_the_right = 32 - std::bit_width(format.sign);
   const Value sign = code_.and_(code_.shr(pattern, to_the_right), code_.integer(format.sign, size));
   Value with_sign = code_.or_(result, sign);

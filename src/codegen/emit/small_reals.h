@@ -3,7 +3,7 @@
 #include "codegen/emit/instructions.h"
 #include "tensor/dtype.h"
 
-// Reals of 16 and 8 bits: f32 in registers, patterns of their width in memory.
+// Reals of 16 bits and fewer: f32 in registers, patterns in memory, in integers of 16 or 8 bits.
 
 namespace hone::code {
 

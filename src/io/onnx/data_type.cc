@@ -38,10 +38,10 @@ constexpr std::array<Row, 27> kRows = {{
     {"FLOAT8E5M2FNUZ", DType::f8e5m2fnuz},
     {"UINT4", DType::u4},
     {"INT4", DType::i4},
-    {"FLOAT4E2M1", {}},
-    {"FLOAT8E8M0", {}},
-    {"UINT2", {}},
-    {"INT2", {}},
+    {"FLOAT4E2M1", DType::f4e2m1},
+    {"FLOAT8E8M0", DType::f8e8m0},
+    {"UINT2", DType::u2},
+    {"INT2", DType::i2},
 }};
 
 bool is_row(int32_t data_type) {

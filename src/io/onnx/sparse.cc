@@ -66,9 +66,13 @@ void scatter(const Tensor& values, const Positions& positions, std::span<std::by
     }
     return;
   }
-  for (size_t i = 0; i < positions.size(); ++i) {  // half bytes, the low one first
-    const std::byte half = (in[i / 2] >> (i % 2 * 4)) & std::byte{0x0f};
-    out[static_cast<size_t>(positions[i] / 2)] |= half << (positions[i] % 2 * 4);
+  const int in_byte = 8 / width;  // the first element in the lowest bits
+  const auto mask = static_cast<std::byte>((1 << width) - 1);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const auto from = static_cast<int64_t>(i);
+    const std::byte element =
+        (in[i / static_cast<size_t>(in_byte)] >> (from % in_byte * width)) & mask;
+    out[static_cast<size_t>(positions[i] / in_byte)] |= element << (positions[i] % in_byte * width);
   }
 }
 

@@ -37,7 +37,7 @@ int typed_form(DType dtype) {
   }
 }
 
-// What one number in a typed field stands for: an element, or two of half a byte.
+// What one number in a typed field stands for: an element, or a byte of them.
 struct Unit {
   int64_t count = 0;  // in the tensor
   size_t bytes = 0;
@@ -61,13 +61,12 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// Equal tensors have equal bytes: a true is a 1, and an unused half byte is 0.
+// Equal tensors have equal bytes: a true is a 1, and unused bits are 0.
 bool is_canonical(Type type, std::span<const std::byte> bytes) {
   if (is_bool(type.dtype())) {
     return std::ranges::all_of(bytes, [](std::byte b) { return b <= std::byte{1}; });
   }
-  const bool half_used = bits(type.dtype()) == 4 && type.static_elements() % 2 != 0;
-  return !half_used || (bytes.back() & std::byte{0xf0}) == std::byte{0};
+  return (bytes.back() & ~type.bits_of_last_byte()) == std::byte{0};
 }
 
 Tensor canonical_copy(Type type, std::span<const std::byte> bytes) {

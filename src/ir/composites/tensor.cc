@@ -127,14 +127,13 @@ Value spread(Builder& b, std::string_view name, Value v, Value x, Op op) {
   return blocks * block == x.dim(*axis) ? whole : slice(whole, *axis, 0, x.dim(*axis));
 }
 
-constexpr DTypeSet kFloat8 = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
-constexpr DTypeSet kQuantized = {DType::u8,  DType::i8, DType::u16, DType::i16,
-                                 DType::i32, DType::u4, DType::i4};
+constexpr DTypeSet kQuantized =
+    DTypeSet{DType::u8, DType::i8, DType::u16, DType::i16, DType::i32} | kShortInteger;
 
 std::vector<Value> expand_quantize(Builder& b, Op op, In in) {
   Value x = in[0], scale = in[1], zero = operand_or_none(in, 2);
   const DType dtype = op.dtype("dtype");
-  if (!(kQuantized | kFloat8).contains(dtype)) {
+  if (!(kQuantized | kShortReal).contains(dtype)) {
     return failed(b, bad_input("cannot quantize to {}", name(dtype)));
   }
   if (!need_type(b, "scale", scale, scale.type().with_dtype(x.dtype())) ||
@@ -142,7 +141,7 @@ std::vector<Value> expand_quantize(Builder& b, Op op, In in) {
     return {};
   }
   Value y = x / spread(b, "scale", scale, x, op);
-  if (kFloat8.contains(dtype)) {
+  if (kShortReal.contains(dtype)) {
     // These have no saturating cast; infinities and NaN stay.
     const double highest = highest_finite(dtype);
     Value bounded = clamp(y, -highest, highest);
@@ -156,7 +155,7 @@ std::vector<Value> expand_quantize(Builder& b, Op op, In in) {
 
 std::vector<Value> expand_dequantize(Builder& b, Op op, In in) {
   Value x = in[0], scale = in[1], zero = operand_or_none(in, 2);
-  if (!(kQuantized | kFloat8).contains(x.dtype())) {
+  if (!(kQuantized | kShortReal).contains(x.dtype())) {
     return failed(b, bad_input("cannot dequantize {}", name(x.dtype())));
   }
   if (!need_real(b, "scale", scale) ||
@@ -164,9 +163,9 @@ std::vector<Value> expand_dequantize(Builder& b, Op op, In in) {
     return {};
   }
   // The difference of integers is exact in i32, of i32 in i64.
-  const DType inner = kFloat8.contains(x.dtype()) ? scale.dtype()
-                      : x.dtype() == DType::i32   ? DType::i64
-                                                  : DType::i32;
+  const DType inner = kShortReal.contains(x.dtype()) ? scale.dtype()
+                      : x.dtype() == DType::i32      ? DType::i64
+                                                     : DType::i32;
   Value y = zero ? cast(x, inner) - spread(b, "zero_point", cast(zero, inner), x, op) : x;
   return {cast(y, scale.dtype()) * spread(b, "scale", scale, x, op)};
 }
@@ -278,9 +277,11 @@ const OpDef op_def_quantize = {
     .semantics =
         "The quotient is rounded to the type of x first. Integers: ties round to even before the "
         "zero point is added; the sum saturates; NaN gives "
-        "0. f8: rounded to nearest even, finite numbers saturate, infinities and NaN stay where "
+        "0. f8 and f4: rounded to nearest even, finite numbers saturate, infinities and NaN stay "
+        "where "
         "the "
-        "type has them. scale and zero_point: one number, a vector along axis, or with block one "
+        "type has them (f4e2m1 has neither). scale and zero_point: one number, a vector along "
+        "axis, or with block one "
         "per "
         "block of the axis. Division by a scale of 0 gives infinities, which saturate.",
     .operands = "x, scale, zero_point?",
@@ -298,7 +299,7 @@ const OpDef op_def_dequantize = {
         "scale and zero_point: as in quantize.",
     .operands = "x, scale, zero_point?",
     .attrs = kDequantizeAttrs,
-    .dtypes = kQuantized | kFloat8,
+    .dtypes = kQuantized | kShortReal,
     .expand = expand_dequantize};
 
 }  // namespace hone

@@ -103,6 +103,11 @@ Tensor to_tensor(const Buffer<D>& buffer, bool reals_as_f64, ThreadPool& pool) {
   Type type = buffer.type();
   if (buffer.holds_reals()) {
     if (reals_as_f64) type = type.with_dtype(DType::f64);
+    if (bits(type.dtype()) < 8) {
+      std::vector<double> numbers;
+      for (const auto& element : buffer.reals()) numbers.push_back(plain(element));
+      return Tensor::from_reals(type, numbers);
+    }
     Tensor tensor = Tensor::zeros(type);
     store_reals(type.dtype(), buffer.reals(), tensor.mutable_bytes(), pool);
     return tensor;

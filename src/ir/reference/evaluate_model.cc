@@ -59,6 +59,11 @@ Type with_dim(Type type, int axis, int64_t size) {
   return type.with_dims(dims);
 }
 
+// The elements as unsigned integers, which can be read and written one by one.
+Tensor patterns_of(const Tensor& tensor) {
+  return tensor.viewed_as(tensor.type().with_dtype(pattern_type(tensor.dtype())));
+}
+
 // The first `count` along an axis.
 Tensor cut(const Tensor& tensor, int axis, int64_t count) {
   Type type = with_dim(tensor.type(), axis, count);
@@ -68,11 +73,12 @@ Tensor cut(const Tensor& tensor, int axis, int64_t count) {
   for (size_t i = static_cast<size_t>(axis) + 1; i < dims.size(); ++i) inner *= dims[i];
   int64_t from = dims[static_cast<size_t>(axis)] * inner, to = count * inner;
   if (bits(type.dtype()) < 8) {
-    std::vector<int64_t> images(static_cast<size_t>(outer * to));
+    const Tensor patterns = patterns_of(tensor);
+    std::vector<int64_t> cut(static_cast<size_t>(outer * to));
     for (int64_t i = 0; i < outer; ++i)
-      tensor.read_integers(i * from, std::span(images).subspan(static_cast<size_t>(i * to),
-                                                               static_cast<size_t>(to)));
-    return Tensor::from_integers(type, images);
+      patterns.read_integers(
+          i * from, std::span(cut).subspan(static_cast<size_t>(i * to), static_cast<size_t>(to)));
+    return Tensor::from_integers(type.with_dtype(patterns.dtype()), cut).viewed_as(type);
   }
   int64_t width = bits(type.dtype()) / 8;
   std::vector<std::byte> bytes(static_cast<size_t>(outer * to * width));
@@ -88,13 +94,14 @@ Result<Tensor> joined(std::span<const Tensor> parts) {
   for (const Tensor& part : parts.subspan(1)) dims[0] += part.type().dim(0);
   Type type = HONE_TRY(Type::make(parts[0].dtype(), dims));
   if (bits(type.dtype()) < 8) {
-    std::vector<int64_t> images(static_cast<size_t>(type.static_elements()));
-    std::span<int64_t> rest = images;
+    std::vector<int64_t> patterns(static_cast<size_t>(type.static_elements()));
+    std::span<int64_t> rest = patterns;
     for (const Tensor& part : parts) {
-      part.read_integers(0, rest.first(static_cast<size_t>(part.elements())));
+      patterns_of(part).read_integers(0, rest.first(static_cast<size_t>(part.elements())));
       rest = rest.subspan(static_cast<size_t>(part.elements()));
     }
-    return Tensor::from_integers(type, images);
+    return Tensor::from_integers(type.with_dtype(pattern_type(type.dtype())), patterns)
+        .viewed_as(type);
   }
   std::vector<std::byte> bytes;
   bytes.reserve(static_cast<size_t>(type.static_bytes()));

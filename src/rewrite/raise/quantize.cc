@@ -68,7 +68,7 @@ bool guess_quantize(Guess& g) {
   }
   for (auto [quotient, zero] : readings) {
     if (g.is(quotient, Opcode::round)) quotient = g.operand(quotient, 0);
-    // f8: select(is_inf(y), y, clamped y)
+    // Short reals: select(is_inf(y), y, clamped y)
     else if (g.is(quotient, Opcode::select))
       quotient = g.operand(quotient, 1);
     else
@@ -105,7 +105,7 @@ bool guess_dequantize(Guess& g) {
     if (!g.is(wide, Opcode::cast) && !g.is(wide, Opcode::add)) continue;
     const Form scale = g.divided(g.root, wide);
     if (scale == kNoForm) continue;
-    // Integers: cast(cast(x) - cast(zero)); f8: cast(x) - cast(zero).
+    // Integers: cast(cast(x) - cast(zero)); reals: cast(x) - cast(zero).
     const Form difference = g.is(wide, Opcode::cast) ? g.operand(wide, 0) : wide;
     Form x = difference, zero = kNoForm;
     if (g.is(difference, Opcode::sub)) {

@@ -239,7 +239,8 @@ Dims scale_dims(Generator& g, Value x, int64_t& axis) {
 }
 
 void quantized(Generator& g, Opcode opcode, DType dtype) {
-  static constexpr DType types[] = {DType::u8, DType::i8, DType::i4, DType::u4, DType::f8e4m3fn};
+  static constexpr DType types[] = {DType::u8, DType::i8,       DType::i4,    DType::u4,
+                                    DType::i2, DType::f8e4m3fn, DType::f4e2m1};
   DType to = g.rng().pick(types);
   Value x = g.within(g.pick(dtype), 8);
   int64_t axis;

@@ -261,10 +261,36 @@ Value through_integers(Node& n, Value x, DType to) {
   return wraps && is_real(x.dtype()) ? cast(x, DType::i32) : x;
 }
 
+Value bits_as(Value x, DType dtype) {
+  return x.builder().op(Opcode::bitcast, {x}, {{"dtype", dtype}});
+}
+
+// The exponent of an f32, and one more with `up` if there are digits behind the leading one.
+Value power_of_two_pattern(Node& n, Value x, bool up, bool saturates) {
+  auto number = [&](int64_t value) { return n.builder().scalar(DType::i32, value); };
+  x = cast(x, DType::f32);
+  const Value size = binary(Opcode::and_, bits_as(x, DType::i32), number(0x7fffffff));
+  const Value moved = up ? size + number(0x7fffff) : size;
+  const Value exponent = binary(Opcode::shift_right, moved, number(23));
+  const Value highest = minimum(exponent, number(saturates ? 0xfe : 0xff));
+  return select(unary(Opcode::is_nan, x), number(0xff), highest);
+}
+
+// f8e8m0 alone can be rounded in several ways.
+Value to_f8e8m0(Node& n, Value x, bool saturates) {
+  const std::string mode = n.version() >= 24 ? n.word("round_mode", "up") : "up";
+  if (mode == "nearest") return cast(saturates ? saturated(n, x, DType::f8e8m0) : x, DType::f8e8m0);
+  if (mode != "up" && mode != "down")
+    n.bad("round_mode is '{}', must be up, down or nearest", mode);
+  const Value pattern = power_of_two_pattern(n, x, mode == "up", saturates);
+  return bits_as(cast(pattern, DType::u8), DType::f8e8m0);
+}
+
 void map_cast_to(Node& n, DType to) {
   Value x = through_integers(n, n.in(), to);
   bool saturates = n.version() < 19 || n.flag("saturate", true);
-  if (n.version() >= 24) n.ignore("round_mode");  // of f8e8m0 alone
+  if (to == DType::f8e8m0 && x.dtype() != to) return n.out(to_f8e8m0(n, x, saturates));
+  if (n.version() >= 24) n.ignore("round_mode");
   bool is_f8 = is_real(to) && is_storage_only(to);
   n.out(converted(is_f8 && saturates && x.dtype() != to ? saturated(n, x, to) : x, to));
 }

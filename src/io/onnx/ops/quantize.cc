@@ -5,8 +5,7 @@
 namespace hone::onnx_io {
 namespace {
 
-constexpr DTypeSet kFloat8 = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
-constexpr DTypeSet kNarrow = {DType::u8, DType::i8, DType::u16, DType::i16, DType::u4, DType::i4};
+constexpr DTypeSet kNarrow = DTypeSet{DType::u8, DType::i8, DType::u16, DType::i16} | kShortInteger;
 constexpr DTypeSet kWide = {DType::u16, DType::i16, DType::i32};
 
 // The scale (or zero point) of each element of x.
@@ -69,7 +68,7 @@ Value to_float8(Value x, DType dtype, bool saturate) {
 Value as_scalar(Value v) { return v.rank() > 0 && v.type().elements().is(1) ? reshape(v, {}) : v; }
 
 Value dequantized(Node& n, Value x, Value scale, Value zero, Granularity g) {
-  if (!(kNarrow | kWide | kFloat8).contains(x.dtype())) {
+  if (!(kNarrow | kWide | kShortReal).contains(x.dtype())) {
     n.bad("the input is {}, which is no quantized type", name(x.dtype()));
   }
   if (!is_real(scale.dtype())) n.bad("the scale is {}, want reals", name(scale.dtype()));
@@ -142,14 +141,14 @@ void map_quantize_linear(Node& n) {
       n.bad("output_dtype is {}, the zero point {}", name(dtype), name(zero.dtype()));
     }
   }
-  DType precision = is_real(scale.dtype()) ? scale.dtype() : DType::f32;
+  DType precision = kReal.contains(scale.dtype()) ? scale.dtype() : DType::f32;
   if (n.version() >= 23 && n.integer("precision", 0) != 0) {
     precision = n.dtype("precision", precision);
     if (!kReal.contains(precision)) n.bad("precision is {}, want reals", name(precision));
   }
   const bool saturate = n.version() < 19 || n.flag("saturate", true);
   scale = cast(scale, precision);
-  if (!kFloat8.contains(dtype)) return n.out(quantized(n, x, scale, zero, dtype, g));
+  if (!kShortReal.contains(dtype)) return n.out(quantized(n, x, scale, zero, dtype, g));
   // The zero point of these only names the type.
   check_granularity(n, x, scale, zero, g);
   n.out(to_float8(cast(x, precision) / spread(scale, x, g), dtype, saturate));
@@ -157,6 +156,7 @@ void map_quantize_linear(Node& n) {
 
 void map_dequantize_linear(Node& n) {
   Value x = n.in(0), scale = n.in(1);
+  if (is_storage_only(scale.dtype())) scale = cast(scale, DType::f32);  // f8e8m0
   const Granularity g = granularity(n, x, scale);
   DType dtype = scale.dtype();
   if (n.version() >= 23 && n.integer("output_dtype", 0) != 0) {
@@ -191,7 +191,7 @@ void map_qlinear_matmul(Node& n) {
   Value a_zero = n.in(2), b_zero = as_scalar(n.in(5));
   if (a.rank() > 1) a_scale = per_row(a_scale), a_zero = per_row(a_zero);
   Value product;
-  if (kFloat8.contains(a.dtype())) {
+  if (kShortReal.contains(a.dtype())) {
     product = matmul(cast(a, DType::f32), cast(b, DType::f32));
   } else {
     product = cast(matmul(centered(n, a, a_zero), centered(n, b, b_zero)), DType::f32);
@@ -199,7 +199,7 @@ void map_qlinear_matmul(Node& n) {
   Value y = product * (cast(as_scalar(a_scale), DType::f32) * cast(as_scalar(b_scale), DType::f32));
   Value y_scale = cast(as_scalar(n.in(6)), DType::f32);
   y_zero = as_scalar(y_zero);
-  if (kFloat8.contains(y_zero.dtype())) {
+  if (kShortReal.contains(y_zero.dtype())) {
     return n.out(to_float8(y / per_row(y_scale), y_zero.dtype(), true));
   }
   const int64_t rows = y.rank() - 2;

@@ -253,9 +253,10 @@ bool export_select(Emit& e) { return e.result("Where", e.all()); }
 bool export_cast(Emit& e) {
   const DType from = e.type(0).dtype(), to = e.result_type().dtype();
   Attributes attributes = {{"to", int64_t{data_type_of(to)}}};
-  // Casts to these do not saturate here.
-  if (is_real(to) && is_storage_only(to) && from != to)
+  // Casts to f8 do not saturate here; those to f4 do so everywhere.
+  if (is_real(to) && is_storage_only(to) && to != DType::f4e2m1 && from != to)
     attributes.push_back({"saturate", int64_t{0}});
+  if (to == DType::f8e8m0) attributes.push_back({"round_mode", "nearest"});
   return e.result("Cast", {e.in(0)}, attributes);
 }
 

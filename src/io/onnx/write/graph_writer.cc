@@ -158,7 +158,10 @@ namespace {
 // The opset that brought the element type.
 int since(DType dtype) {
   if (!is_storage_only(dtype)) return 13;
-  return is_real(dtype) ? 19 : 21;
+  if (dtype == DType::f4e2m1) return 23;
+  if (dtype == DType::f8e8m0) return 24;
+  if (is_real(dtype)) return 19;
+  return bits(dtype) == 4 ? 21 : 25;
 }
 
 void check_type(Type type, int opset) {
