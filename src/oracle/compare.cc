@@ -94,20 +94,22 @@ Tolerance default_tolerance(DType type) {
   if (type == DType::f32) return {1e-4, 1e-5};
   if (type == DType::f16) return {1e-2, 1e-3};
   if (type == DType::bf16) return {4e-2, 1e-2};
+  if (type == DType::f8e8m0) return {1, 0.0625};
+  if (type == DType::f4e2m1) return {0.5, 0.5};
   return {0.25, 0.0625};  // f8: two or three bits of mantissa
 }
 
 namespace {
 
 double default_relative(DType type) {
-  constexpr double kOfFloats = 1e-3, kOfDoubles = 1e-7, kUnits = 4;
+  constexpr double kOfFloats = 1e-3, kOfDoubles = 1e-7;
   if (type == DType::f64) return kOfDoubles;
   if (bits(type) > 16) return kOfFloats;
   const double unit = std::ldexp(1.0, -real_format(type).mantissa_bits);
-  return std::max(kOfFloats, bits(type) == 16 ? kUnits * unit : unit);
+  return std::max(kOfFloats, unit);
 }
 
-constexpr double kAbsolutePart = 0.01;  // of the relative tolerance, for the largest number
+constexpr double kAbsolutePart = 0.001;  // of the relative tolerance, for the largest number
 
 // Of finite elements.
 double largest(const Tensor& tensor) {

@@ -29,8 +29,8 @@ struct GivenTolerance {
 };
 // What an output of this type may differ by from numbers that another program wrote: with steps
 // rounded in other ways, of constants with fewer digits, as those of the ONNX standard are.
-// Relative 1e-3 (f64: 1e-7), and at least a few units in the last place; absolute a hundredth of
-// that for the largest of the expected numbers.
+// Relative 1e-3 (f64: 1e-7), and at least a unit in the last place; absolute a thousandth of that
+// for the largest of the expected numbers.
 Tolerance expected_tolerance(DType type, const Tensor& expected, const GivenTolerance& given = {});
 // "rtol 0.001, atol 0.00001 x the largest": of f32, or what is given.
 std::string to_string(const GivenTolerance& given);
