@@ -38,6 +38,29 @@ Result<GivenInput> read_input(const std::string& text) {
   return GivenInput{name, std::move(*tensor), "the literal", "--input"};
 }
 
+Result<Tensor> read_member(const std::string& path, const std::string& name) {
+  const auto is_it = [&](std::string_view member, Type) -> Result<bool> { return member == name; };
+  std::vector<NamedTensor> found = HONE_TRY(read_npz(path, is_it));
+  if (found.empty()) return bad_input("{} has lost '{}'", path, escape(name));
+  return std::move(found.front().tensor);
+}
+
+// The members by their headers alone.
+Status announce_members(const std::string& path, std::vector<GivenInput>& inputs) {
+  const auto announce = [&](std::string_view member, Type type) -> Result<bool> {
+    const std::string name(member);
+    inputs.push_back({.name = name,
+                      .tensor = {},
+                      .from = fmt::format("{}:{}", path, name),
+                      .label = "--inputs",
+                      .header = type,
+                      .read = [path, name] { return read_member(path, name); }});
+    return false;
+  };
+  HONE_TRY(read_npz(path, announce));
+  return {};
+}
+
 }  // namespace
 
 Result<Given> given_values(const Arguments& arguments, const Console& console) {
@@ -45,11 +68,7 @@ Result<Given> given_values(const Arguments& arguments, const Console& console) {
   given.sizes =
       HONE_TRY(parse_sizes(arguments.list("dim"), arguments.list("shape"), console.labels()));
   if (arguments.given("inputs")) {
-    const std::string path = arguments.text("inputs");
-    for (NamedTensor& member : HONE_TRY(read_npz(path))) {
-      std::string from = fmt::format("{}:{}", path, member.name);
-      given.inputs.push_back({member.name, std::move(member.tensor), std::move(from), "--inputs"});
-    }
+    HONE_TRY(announce_members(arguments.text("inputs"), given.inputs));
   }
   for (const std::string& text : arguments.list("input")) {
     given.inputs.push_back(HONE_TRY(read_input(text)));

@@ -93,8 +93,8 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
   std::vector<Expected> expected;
   if (files.ends_with(".npz")) {
     const std::string path(files);
-    const auto is_output = [&](std::string_view name, Type) -> Status {
-      if (std::ranges::find(names, name) != names.end()) return {};
+    const auto is_output = [&](std::string_view name, Type) -> Result<bool> {
+      if (std::ranges::find(names, name) != names.end()) return true;
       const std::string hint = did_you_mean(name, names);
       return bad_input("the graph has no output '{}'", excerpt(name))
           .with_hint(hint.empty() ? fmt::format("it has {}", name_list(names)) : hint);

@@ -3,6 +3,7 @@
 #include <zip.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
@@ -73,15 +74,16 @@ class Reader {
       std::string_view name = info.name;
       if (!names.insert(name).second) return bad_input("two members are named '{}'", escape(name));
       std::string place = fmt::format("member '{}'", escape(name.substr(0, 100)));
-      Result<NamedTensor> tensor = member(i, info);
+      Result<std::optional<NamedTensor>> tensor = member(i, info);
       if (!tensor.ok()) return std::move(tensor).error().within(place);
-      tensors.push_back(*std::move(tensor));
+      if (*tensor) tensors.push_back(**std::move(tensor));
     }
     return tensors;
   }
 
  private:
-  Result<NamedTensor> member(zip_uint64_t index, const zip_stat_t& info) {
+  // Null if it is not wanted.
+  Result<std::optional<NamedTensor>> member(zip_uint64_t index, const zip_stat_t& info) {
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((info.valid & kNeeded) != kNeeded) return bad_input("its size is not given");
@@ -94,17 +96,19 @@ class Reader {
     if (!name.ends_with(kSuffix)) return bad_input("it is not a .npy file");
     name.remove_suffix(kSuffix.size());
     HONE_TRY(check_npz_name(name));
-    if (filter_) HONE_TRY(check_wanted(index, name));
-    if (const ZipMember* place = stored(index, info)) {
-      return NamedTensor{std::string(name), HONE_TRY(parse_npy(place->data, "", owner_))};
-    }
+    if (filter_ && !HONE_TRY(is_wanted(index, name))) return std::optional<NamedTensor>();
+    const auto found = [&](Tensor tensor) {
+      return std::optional(NamedTensor{std::string(name), std::move(tensor)});
+    };
+    if (const ZipMember* place = stored(index, info))
+      return found(HONE_TRY(parse_npy(place->data, "", owner_)));
     std::shared_ptr<const std::byte[]> bytes = HONE_TRY(inflate(index, info));
     std::span<const std::byte> all(bytes.get(), info.size);
-    return NamedTensor{std::string(name), HONE_TRY(parse_npy(all, "", std::move(bytes)))};
+    return found(HONE_TRY(parse_npy(all, "", std::move(bytes))));
   }
 
   // By the header alone.
-  Status check_wanted(zip_uint64_t index, std::string_view name) {
+  Result<bool> is_wanted(zip_uint64_t index, std::string_view name) {
     constexpr size_t kHeader = size_t{64} << 10;
     OpenMember member(zip_fopen_index(archive_.get(), index, 0));
     if (member == nullptr) return bad_input("{}", zip_strerror(archive_.get()));

@@ -25,9 +25,9 @@ struct NamedTensor {
 inline constexpr int64_t kMaxInflation = 1100;
 inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 
-// Whether a member of this name and type is wanted; an error refuses the file, before the member's
-// data is inflated.
-using NpzFilter = std::function<Status(std::string_view name, Type type)>;
+// Whether a member of this name and type is wanted; others are left out. An error refuses the file.
+// It is asked before the member's data is inflated.
+using NpzFilter = std::function<Result<bool>(std::string_view name, Type type)>;
 
 // In the order of the file. Members that are stored uncompressed stay mapped, and their checksums
 // are not verified; those of compressed ones are.

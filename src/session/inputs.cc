@@ -1,5 +1,6 @@
 #include "session/inputs.h"
 
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -24,7 +25,8 @@ class Resolver {
   Result<RunInputs> run(Given given, int64_t seed, Engine engine) {
     HONE_TRY(binder_.add(given.sizes));
     Bindings chosen = binder_.bindings();
-    for (GivenInput& one : given.inputs) HONE_TRY(add(std::move(one)));
+    for (const GivenInput& one : given.inputs) HONE_TRY(check(one));
+    for (const GivenInput& one : given.inputs) HONE_TRY(add(one));
     const Bindings told = binder_.bindings();
     HONE_TRY(binder_.add_smallest());
     Bindings guessed = binder_.bindings();
@@ -47,25 +49,32 @@ class Resolver {
   std::string_view input_name(size_t i) const { return signature_.name(signature_.inputs()[i]); }
   Type input_type(size_t i) const { return signature_.type(signature_.inputs()[i]); }
 
-  Status add(GivenInput given) {
+  // Whether the model takes a tensor of its name and type.
+  Status check(const GivenInput& given) {
     const Result<size_t> index = input_index(signature_, given.name);
     if (!index.ok()) return Error(index.error()).about(given.label);
     const size_t i = *index;
-    if (tensors_[i]) return usage_error("input '{}' is given twice", excerpt(input_name(i)));
-    HONE_TRY(binder_.add_shape(i, given.tensor.type().static_dims()));
-    const DType held = given.tensor.dtype();
+    if (!taken_.insert(i).second)
+      return usage_error("input '{}' is given twice", excerpt(input_name(i)));
+    HONE_TRY(binder_.add_shape(i, given.type().static_dims()));
+    const DType held = given.type().dtype(), wanted = input_type(i).dtype();
+    // numpy has no bf16 and no f8; whoever has such an input gives wider reals.
+    if (held == wanted || (is_real(wanted) && is_real(held))) return {};
+    return bad_input("input '{}' holds {}, {} holds {}", excerpt(input_name(i)), name(wanted),
+                     given.from, name(held));
+  }
+
+  Status add(const GivenInput& given) {
+    const size_t i = HONE_TRY(input_index(signature_, given.name));
+    Tensor tensor = HONE_TRY(given.value());
     const DType wanted = input_type(i).dtype();
-    if (held != wanted) {
-      // numpy has no bf16 and no f8; whoever has such an input gives wider reals.
-      if (!is_real(wanted) || !is_real(held))
-        return bad_input("input '{}' holds {}, {} holds {}", excerpt(input_name(i)), name(wanted),
-                         given.from, name(held));
-      std::vector<double> values(static_cast<size_t>(given.tensor.elements()));
-      given.tensor.read_reals(0, values);
-      given.tensor = Tensor::from_reals(given.tensor.type().with_dtype(wanted), values);
+    if (tensor.dtype() != wanted) {
+      std::vector<double> values(static_cast<size_t>(tensor.elements()));
+      tensor.read_reals(0, values);
+      tensor = Tensor::from_reals(tensor.type().with_dtype(wanted), values);
       face_.note(fmt::format("{}: rounded to {}", given.from, name(wanted)));
     }
-    tensors_[i] = std::move(given.tensor);
+    tensors_[i] = std::move(tensor);
     return {};
   }
 
@@ -94,6 +103,7 @@ class Resolver {
   const Graph& signature_;
   const Face& face_;
   SizeBinder binder_;
+  std::set<size_t> taken_;       // inputs that are given
   std::vector<Tensor> tensors_;  // by input; empty: not given
 };
 
@@ -102,8 +112,15 @@ class Resolver {
 Sizes all_sizes(const Given& given) {
   Sizes sizes = given.sizes;
   for (const GivenInput& one : given.inputs)
-    sizes.shapes.try_emplace(one.name, one.tensor.type().static_dims());
+    sizes.shapes.try_emplace(one.name, one.type().static_dims());
   return sizes;
+}
+
+Result<Tensor> GivenInput::value() const {
+  if (tensor) return tensor;
+  Tensor found = HONE_TRY(read());
+  if (found.type() == header) return found;
+  return bad_input("{} changed while it was read", from);
 }
 
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,

@@ -16,9 +16,16 @@ namespace hone {
 
 struct GivenInput {
   std::string name;
-  Tensor tensor;
+  Tensor tensor;                    // null: `read` gives it
   std::string from = "the tensor";  // names it in errors and notices: "x.npy"
   std::string label = "the input";  // what the user wrote to give it: "--input"
+  // Of a tensor in a file: what its header says, and how to read the data, which is left until the
+  // model is known to take it.
+  Type header = {};
+  std::function<Result<Tensor>()> read = {};
+
+  Type type() const { return tensor ? tensor.type() : header; }
+  Result<Tensor> value() const;
 };
 
 // What a user says of a model's inputs before the model is read.

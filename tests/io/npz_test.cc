@@ -189,14 +189,19 @@ TEST_F(NpzTest, AFilterSeesHeadersBeforeData) {
   for (const Member& member : {Member{}, Member{.packed = kDeflated, .method = kDeflate}}) {
     ASSERT_TRUE(write_file_atomic(path, zip({member})).ok());
     std::vector<std::string> seen;
-    const auto take = [&](std::string_view name, Type type) -> Status {
+    bool is_wanted = true;
+    const auto take = [&](std::string_view name, Type type) -> Result<bool> {
       seen.push_back(fmt::format("{} {}", name, type.to_string()));
-      return {};
+      return is_wanted;
     };
     EXPECT_EQ(read_npz(path, take)->size(), 1u);
     EXPECT_EQ(seen.size(), 1u);
+    is_wanted = false;
+    EXPECT_EQ(read_npz(path, take)->size(), 0u);
     EXPECT_THAT(seen[0], testing::HasSubstr("a "));
-    const auto refuse = [](std::string_view, Type) -> Status { return bad_input("unwanted"); };
+    const auto refuse = [](std::string_view, Type) -> Result<bool> {
+      return bad_input("unwanted");
+    };
     const Error error = read_npz(path, refuse).error();
     EXPECT_EQ(error.what(), "unwanted");
     EXPECT_THAT(error.where(), testing::HasSubstr("a.npz, member 'a.npy'"));

@@ -109,6 +109,24 @@ TEST(Inputs, AreGivenOrRandom) {
   EXPECT_THAT(input_index(graph, "w").error().to_string(), HasSubstr("it has x, y"));
 }
 
+TEST(Inputs, OfFilesAreReadOnceTheirHeadersFit) {
+  const Graph graph =
+      signature_of(text_model("graph @g(%x: f32[N]) -> f32[N] where N in 1..8 { return %x }"));
+  int reads = 0;
+  const auto given = [&](std::string_view name, DType dtype, int64_t size) {
+    const Type type = Type::get(dtype, {size});
+    const auto read = [&reads, type]() -> Result<Tensor> { return ++reads, Tensor::zeros(type); };
+    return Given{
+        .inputs = {{.name = std::string(name), .tensor = {}, .header = type, .read = read}}};
+  };
+  for (const Given& wrong :
+       {given("x", DType::i32, 3), given("x", DType::f32, 9), given("w", DType::f32, 3)})
+    EXPECT_FALSE(resolve_inputs(graph, wrong, 0, Engine::native).ok());
+  EXPECT_EQ(reads, 0);
+  EXPECT_TRUE(resolve_inputs(graph, given("x", DType::f64, 3), 0, Engine::native).ok());
+  EXPECT_EQ(reads, 1);
+}
+
 NativeOptions host_options() {
   NativeOptions options;
   options.target = host_target().value();
