@@ -218,9 +218,11 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   if (!request.rival.empty() && request.rival != kOnnxRuntime) {
     rival_options = HONE_TRY(native_options(arguments, console));
     rival_options->plan_seed.reset();
+    rival_options->flush_denormals = options.flush_denormals;
     HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));
   }
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Source source = HONE_TRY(
+      given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = !rival_options}));
   if (request.donates && options.flush_denormals)
     return usage_error("--donate does not go with --flush-denormals, which runs the inputs twice");
   if (request.donates && single_graph(source.model) == nullptr)

@@ -69,7 +69,8 @@ std::string next_steps(const Arguments& arguments) {
 Status cmd_check(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   HONE_TRY(check_runs_here(options.target, Console::labels()));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const std::vector<std::string> names = output_names(source.model);
   HONE_TRY(check_tolerance_options(arguments));
   std::vector<Expected> expected;

@@ -29,7 +29,8 @@ void tell_denormals(const Model& model, bool json, Console& console) {
 Status cmd_inspect(const Arguments& arguments, Console& console) {
   const std::string drawing = arguments.text("dot");
   if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const Model& model = source.model;
   const Bindings bindings =
       HONE_TRY(size_bindings(signature_of(model), all_sizes(source.open), console.face()));

@@ -43,7 +43,8 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   native.flush_denormals = flushes;
   std::shared_ptr<OnnxChecks> checks;
   if (arguments.given("checked")) checks = std::make_shared<OnnxChecks>();
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, checks));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true, checks}));
   std::vector<std::string> names = output_names(source.model);
   if (checks) names.resize(names.size() - checks->made.size());
 

@@ -55,7 +55,10 @@ inline constexpr Option kSizesOfInputs[] = {
 inline constexpr std::string_view kModelText =
     "A graph file whose weights are in an .npz file finds that file next to itself, and an ONNX "
     "file its external data; --dim, --shape and the inputs given decide open sizes of an ONNX file "
-    "before it is read. Options of a zoo model follow its name: zoo:bert_base,size=tiny,length=16 "
+    "before it is read. If a command runs or inspects the file, one integer or bool among the "
+    "inputs "
+    "decides, too: which branch of an If is taken. Options of a zoo model follow its name: "
+    "zoo:bert_base,size=tiny,length=16 "
     "('hone help zoo export' lists them).";
 
 // ---- ONNX files that are written ---------------------------------------------------------------

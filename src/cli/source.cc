@@ -30,11 +30,13 @@ void exhibit(const Model& model, Console& console) {
 }  // namespace
 
 Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console,
-                            const std::shared_ptr<OnnxChecks>& checks) {
+                            const SourceUse& use) {
   Given given = HONE_TRY(given_values(arguments, console));
   const bool has_plan = arguments.given("plan");
-  const SourceOptions options = {
-      .binds_inputs = !has_plan, .notice = console.face().notice, .checks = checks};
+  const SourceOptions options = {.binds_inputs = !has_plan,
+                                 .runs_inputs = use.runs_inputs && !has_plan,
+                                 .notice = console.face().notice,
+                                 .checks = use.checks};
   const auto load = [&]() -> Result<Source> {
     if (model != "-") return load_source(model, std::move(given), options);
     return parse_source(HONE_TRY(read_stdin()), "<stdin>", std::move(given), options);
@@ -86,6 +88,16 @@ Status write_model(const Model& model, const std::string& path, Console& console
   const std::vector<fs::path> files = HONE_TRY(save_source(model, path, onnx));
   for (const fs::path& file : files) written.push_back(file.string());
   console.note("wrote {}", join(written, " and "));
+  return {};
+}
+
+Status write_text(const std::string& path, const std::string& text, Console& console) {
+  if (path == "-") {
+    console.write(text);
+    return {};
+  }
+  HONE_TRY(write_file_atomic(path, text));
+  console.note("wrote {}", path);
   return {};
 }
 

@@ -13,10 +13,16 @@ namespace hone::cli {
 
 class Console;
 
+// What a command does with a model; the fields are those of SourceOptions.
+struct SourceUse {
+  bool runs_inputs = false;  // no plan is given: that is one of the model for any inputs
+  std::shared_ptr<OnnxChecks> checks = nullptr;
+};
+
 // MODEL, or "-" for a file on the standard input; --dim and --shape. It becomes the exhibit of a
-// crash report. `checks`: as of load_source().
+// crash report.
 Result<Source> given_source(const std::string& model, const Arguments& arguments, Console& console,
-                            const std::shared_ptr<OnnxChecks>& checks = nullptr);
+                            const SourceUse& use = {});
 // The same for commands that take a single graph; unsupported for a model of several segments.
 Result<Graph> given_graph(const std::string& model, const Arguments& arguments, Console& console);
 // The refusal of a model that is none.
@@ -28,6 +34,9 @@ Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& p
 // left out.
 Status write_model(const Model& model, const std::string& path, Console& console,
                    const OnnxExport& onnx = {});
+
+// A file with this text, and a note of it; "-" is the standard output.
+Status write_text(const std::string& path, const std::string& text, Console& console);
 
 // All of the standard input, up to a limit.
 Result<std::string> read_stdin();

@@ -26,8 +26,11 @@ bool is_onnx_file(const fs::path& path) {
          begins_like_onnx(std::string_view(&first, 1));
 }
 
-OnnxImport onnx_import(const Given& given, const SourceOptions& options) {
+Result<OnnxImport> onnx_import(const Given& given, const SourceOptions& options) {
   OnnxImport import = onnx_sizes(options.binds_inputs ? all_sizes(given) : given.sizes);
+  for (const GivenInput& input : given.inputs)
+    if (options.runs_inputs && input.type().static_elements() == 1)
+      import.known.emplace(input.name, HONE_TRY(input.value()));
   import.notice = options.notice;
   import.checks = options.checks;
   return import;
@@ -50,7 +53,7 @@ Result<Source> load_unverified(const std::string& name, Given given, const Sourc
     return Source{HONE_TRY(load_model(name)), std::move(given)};
   }
   Source source;
-  OnnxImport import = onnx_import(given, options);
+  OnnxImport import = HONE_TRY(onnx_import(given, options));
   import.layers = &source.layers;
   source.model = HONE_TRY(load_onnx(name, import));
   source.open.inputs = std::move(given.inputs);
@@ -84,7 +87,7 @@ Result<Source> parse_source(std::string_view bytes, std::string_view where, Give
     return verified({std::move(model), std::move(given)}, where);
   }
   Source source;
-  OnnxImport import = onnx_import(given, options);
+  OnnxImport import = HONE_TRY(onnx_import(given, options));
   import.layers = &source.layers;
   source.model = HONE_TRY(parse_onnx(std::as_bytes(std::span(bytes)), where, ".", import));
   source.open.inputs = std::move(given.inputs);

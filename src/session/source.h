@@ -30,6 +30,9 @@ struct SourceOptions {
   // Whether the tensors that are given decide open sizes of an ONNX file before it is read. If not,
   // the model keeps them, as a plan for open sizes wants it.
   bool binds_inputs = true;
+  // Whether the model runs on the tensors that are given alone: an integer or bool among them that
+  // decides which branch of an ONNX file is taken decides so before the run.
+  bool runs_inputs = false;
   // Gets a line for each thing that was read otherwise than the file says.
   std::function<void(std::string_view)> notice = {};
   // An ONNX file has these checks (OnnxImport); other models are refused.

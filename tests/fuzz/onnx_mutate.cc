@@ -347,7 +347,7 @@ class Mutator {
         return at ? r.SetRepeatedInt64(m, field, *at, integer()) : r.SetInt64(m, field, integer());
       case FieldDescriptor::CPPTYPE_INT32: {
         // Element types, mostly.
-        auto value = static_cast<int32_t>(rng_.chance(0.7) ? rng_.between(0, 25) : integer());
+        auto value = static_cast<int32_t>(rng_.chance(0.7) ? rng_.between(0, 27) : integer());
         return at ? r.SetRepeatedInt32(m, field, *at, value) : r.SetInt32(m, field, value);
       }
       case FieldDescriptor::CPPTYPE_UINT64: {

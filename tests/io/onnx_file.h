@@ -165,4 +165,15 @@ inline File decoder_file() {
   return file;
 }
 
+// What the model computes for the inputs: the numbers of one output.
+inline Numbers run(const Model& model, const std::vector<Tensor>& inputs, size_t output = 0) {
+  Result<std::vector<Tensor>> results = evaluate_model(model, inputs);
+  if (results.ok()) return numbers((*results)[output]);
+  ADD_FAILURE() << results.error().to_string();
+  return {};
+}
+inline Numbers run(const File& file, const std::vector<Tensor>& inputs, size_t output = 0) {
+  return run(file.model(), inputs, output);
+}
+
 }  // namespace hone::onnx_testing

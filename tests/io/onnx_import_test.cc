@@ -15,13 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Numbers run(const Model& model, const std::vector<Tensor>& inputs, size_t output = 0) {
-  Result<std::vector<Tensor>> results = evaluate_model(model, inputs);
-  if (results.ok()) return numbers((*results)[output]);
-  ADD_FAILURE() << results.error().to_string();
-  return {};
-}
-
 // ---- Names and signatures ----------------------------------------------------------------------
 
 TEST(OnnxImportNames, AreThoseOfTheFile) {

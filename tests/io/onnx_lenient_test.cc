@@ -11,13 +11,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Numbers run(const Model& model, const std::vector<Tensor>& inputs, size_t output = 0) {
-  Result<std::vector<Tensor>> results = evaluate_model(model, inputs);
-  if (results.ok()) return numbers((*results)[output]);
-  ADD_FAILURE() << results.error().to_string();
-  return {};
-}
-
 Strings output_names(const Model& model) {
   Strings names;
   for (const ModelValue& output : model.outputs) names.push_back(output.name);

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "ir/model_text.h"
 #include "tests/io/onnx_file.h"
 
 // Open sizes of which nodes do not take all numbers, and branches that fit some sizes alone.
@@ -13,11 +14,6 @@ using testing::IsEmpty;
 
 Result<Numbers> try_run(const Model& model, const std::vector<Tensor>& inputs) {
   return numbers(HONE_TRY(evaluate_model(model, inputs))[0]);
-}
-Numbers run(const Model& model, const std::vector<Tensor>& inputs) {
-  Result<Numbers> result = try_run(model, inputs);
-  EXPECT_TRUE(result.ok()) << result.error().to_string();
-  return result.ok() ? *result : Numbers();
 }
 std::string run_error(const Model& model, const std::vector<Tensor>& inputs) {
   const Result<Numbers> result = try_run(model, inputs);
@@ -144,6 +140,43 @@ TEST(OnnxNarrow, SizesThatDependOnDataStayOutOfIt) {
   EXPECT_EQ(run(model, {ones({3}), ones({3})}), Numbers(3, 2));
 }
 
+// ---- Sizes that inputs tell
+// ----------------------------------------------------------------------
+
+// y = op(x, shape, ...), where x: f32[dims] is open and the shape is an input.
+File shaped_file(const std::string& op, const Strings& dims, const Strings& more) {
+  File file;
+  file.proto.mutable_opset_import(0)->set_version(18);
+  file.graph.input("x", DType::f32, dims);
+  file.graph.input("shape", DType::i64, {"2"});
+  Strings operands = {"x", "shape"};
+  operands.insert(operands.end(), more.begin(), more.end());
+  file.graph.node(op, operands, {"y"});
+  file.graph.outputs({"y"});
+  return file;
+}
+
+TEST(OnnxOpenSizes, Col2ImMakesTheImageThatAnInputAsksFor) {
+  File file = shaped_file("Col2Im", {"1", "4", "blocks"}, {"block"});
+  file.graph.constant("block", integers({2}, {2, 2}));
+  const Model model = file.model();
+  EXPECT_EQ(run(model, {reals({1, 4, 1}, {1, 2, 3, 4}), integers({2}, {2, 2})}),
+            (Numbers{1, 2, 3, 4}));
+  // Two blocks side by side, which share a column.
+  EXPECT_EQ(run(model, {ones({1, 4, 2}), integers({2}, {2, 3})}), (Numbers{1, 2, 1, 1, 2, 1}));
+  EXPECT_THAT(run_error(model, {ones({1, 4, 3}), integers({2}, {2, 3})}), HasSubstr("Col2Im"));
+  EXPECT_THAT(run_error(model, {ones({1, 4, 1}), integers({2}, {1, 2})}), HasSubstr("Col2Im"));
+}
+
+TEST(OnnxOpenSizes, CenterCropPadMakesTheSizesThatAnInputAsksFor) {
+  const Model model = shaped_file("CenterCropPad", {"n", "m"}, {}).model();
+  const Tensor x = reals({3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run(model, {x, integers({2}, {1, 2})}), (Numbers{3, 4}));
+  EXPECT_EQ(run(model, {x, integers({2}, {1, 4})}), (Numbers{0, 3, 4, 0}));
+  EXPECT_EQ(run(model, {x, integers({2}, {4, 1})}), (Numbers{1, 3, 5, 0}));
+  EXPECT_NE(run_error(model, {x, integers({2}, {-1, 2})}), "");
+}
+
 // ---- Branches ----------------------------------------------------------------------------------
 
 // y = flag ? conv(x, [1, 1, then]) : conv(x, [1, 1, else])
@@ -180,6 +213,39 @@ TEST(OnnxBranches, ThatCannotBeTypedFailWhenTheyAreReached) {
     EXPECT_THAT(run_error(model, {flag(false), ones({1, 1, 8})}),
                 HasSubstr("node 'else_branch_conv' (Conv)"));
   }
+}
+
+TEST(OnnxBranches, OfDifferentRanksAreChosenByData) {
+  File file;
+  file.graph.input("flag", DType::boolean, {});
+  file.graph.input("x", DType::f32, {"1"});
+  file.graph.node("Not", {"flag"}, {"other"});
+  file.graph.constant("zero", reals({}, {0}));
+  onnx::NodeProto& node = file.graph.node("If", {"other"}, {"step"});
+  GraphText yes = subgraph(node, "then_branch");
+  yes.node("Identity", {"zero"}, {"none"});
+  yes.outputs({"none"});
+  GraphText no = subgraph(node, "else_branch");
+  no.node("Neg", {"x"}, {"negative"});
+  no.outputs({"negative"});
+  file.graph.constant("y", reals({2}, {1, 2}));
+  file.graph.node("Add", {"y", "step"}, {"z"});
+  file.graph.outputs({"z"});
+  const Model model = file.model();
+  EXPECT_EQ(run(model, {flag(false), reals({1}, {5})}), (Numbers{1, 2}));
+  EXPECT_EQ(run(model, {flag(true), reals({1}, {5})}), (Numbers{-4, -3}));
+}
+
+TEST(OnnxBranches, AreChosenByWhatAnInputWillBe) {
+  const File file = branch_file({1, 1, 9}, {1, 1, 3, 3}, "n");
+  EXPECT_EQ(single_graph(file.model()), nullptr);
+  const Model model = file.model({.known = {{"flag", flag(true)}}});
+  ASSERT_NE(single_graph(model), nullptr) << *print(model);
+  EXPECT_EQ(model.inputs.size(), 2U);  // it stays an input
+  EXPECT_EQ(run(model, {flag(true), ones({1, 1, 10})}), Numbers(2, 9));
+  EXPECT_THAT(file.error({.known = {{"flag", flag(false)}}}), HasSubstr("else_branch_conv"));
+  // What is no single integer or bool decides nothing.
+  EXPECT_EQ(single_graph(file.model({.known = {{"flag", reals({}, {1})}}})), nullptr);
 }
 
 TEST(OnnxBranches, OneOfThemHasToBeTyped) {

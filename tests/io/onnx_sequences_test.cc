@@ -10,12 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Numbers run(const File& file, const std::vector<Tensor>& inputs, size_t output = 0) {
-  Result<std::vector<Tensor>> results = evaluate_model(file.model(), inputs);
-  if (!results.ok()) ADD_FAILURE() << results.error().to_string();
-  return results.ok() ? numbers((*results)[output]) : Numbers();
-}
-
 const Tensor kX = reals({2, 3}, {1, 2, 3, 4, 5, 6});
 
 File split_file() {
@@ -82,6 +76,26 @@ TEST(OnnxSequences, AreRefusedWhereATensorIsNeeded) {
   file.graph.node("Neg", {"s"}, {"y"});
   file.graph.outputs({"y"});
   EXPECT_THAT(file.error(), HasSubstr("'s' is a sequence here"));
+  File unread = split_file();
+  unread.graph.node("SequenceConstruct", {"x"}, {});
+  unread.graph.node("Optional", {}, {});
+  unread.graph.node("Neg", {"x"}, {"y"});
+  unread.graph.outputs({"y"});
+  EXPECT_EQ(unread.error(), "");
+  File branches = split_file();
+  branches.graph.input("flag", DType::boolean, {});
+  onnx::NodeProto& node = branches.graph.node("If", {"flag"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    GraphText branch = subgraph(node, name);
+    branch.node("NonZero", {"x"}, {"places"});  // so that it is a segment
+    branch.node("SequenceConstruct", {"places"}, {"list"});
+    branch.outputs({"list"});
+  }
+  branches.graph.outputs({"y"});
+  EXPECT_THAT(branches.error(), HasSubstr("'list' is a sequence here"));
+  File whole = split_file();
+  whole.graph.outputs({"s"});
+  EXPECT_THAT(whole.error(), HasSubstr("'s' is a sequence here"));
   File far = split_file();
   far.graph.constant("three", integers({}, {3}));
   far.graph.node("SequenceAt", {"s", "three"}, {"y"});

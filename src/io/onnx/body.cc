@@ -20,6 +20,11 @@ bool means_something_in(const Flow& flow, Dim dim) {
   return std::ranges::all_of(symbols, [&](Symbol symbol) { return flow.means(symbol); });
 }
 
+// Whether it fails as a segment, too, and for all sizes.
+bool holds_everywhere(const Failure& failure) {
+  return failure.is_structural || failure.error.code() == ErrorCode::limit;
+}
+
 // Both must be tensors of one element type and rank.
 void require_same_form(Node& n, Type a, Type b, std::string_view what) {
   if (a.dtype() != b.dtype() || a.rank() != b.rank())
@@ -48,8 +53,7 @@ Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
   } catch (NotARegion& what) {
     return std::move(what.why);
   } catch (Failure& failure) {
-    // Limits hold for segments, too.
-    if (failure.error.code() == ErrorCode::limit) throw;
+    if (holds_everywhere(failure)) throw;
     return std::move(failure.error);
   }
   for (const onnx::ValueInfoProto& info : graph.output())
@@ -141,7 +145,7 @@ Branch import_branch(Node& n, const onnx::GraphProto& graph) {
       narrow_further(narrowed, need.sizes);
       narrow_further(branch.sizes, need.sizes);
     } catch (Failure& failure) {
-      if (failure.error.code() == ErrorCode::limit) throw;
+      if (holds_everywhere(failure)) throw;
       branch.error = std::move(failure.error);
       return branch;
     }
@@ -163,12 +167,12 @@ SegmentBody untyped_branch(Node& n, const onnx::GraphProto& graph, const std::ve
 
 Type common_type(Node& n, const std::vector<Type>& types, std::string_view what) {
   Type first = types.front();
+  for (Type type : types) require_same_form(n, first, type, what);
   Dims dims(first.dims().begin(), first.dims().end());
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     bool is_common = means_something_in(n.flow(), dims[axis]);
     int64_t most = 0;
     for (Type type : types) {
-      require_same_form(n, first, type, what);
       Dim dim = type.dim(static_cast<int>(axis));
       is_common &= dim == dims[axis];
       most = std::max(most, dim.range().high);

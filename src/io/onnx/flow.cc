@@ -411,8 +411,8 @@ Result<Segment> Flow::finish_part(Part& part, bool keeps_inputs) {
 Result<Body> Flow::finish(const std::vector<Slot*>& results) {
   Body body;
   for (Slot* slot : results) {
-    if (slot->flow == nullptr || slot->flow->kind() == Kind::region)
-      slot = define(slot->name, value_of(*slot));
+    const bool is_own = slot->flow != nullptr && slot->flow->kind() != Kind::region;
+    if (!is_own || !slot->is_tensor()) slot = define(slot->name, value_of(*slot));
     body.results.push_back(slot->flow->export_name(*slot));
   }
   body.segments = HONE_TRY(finish_parts());

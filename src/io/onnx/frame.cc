@@ -1,6 +1,11 @@
 #include "io/onnx/frame.h"
 
 namespace hone::onnx_io {
+namespace {
+
+Failure structural(Error error) { return {.error = std::move(error), .is_structural = true}; }
+
+}  // namespace
 
 Frame::Frame(std::shared_ptr<const Source> source, Opsets opsets, ImportUse use)
     : source_(std::move(source)),
@@ -40,7 +45,7 @@ Slot* Frame::find_or_null(std::string_view name) { return lookup(name).value_or(
 
 Slot* Frame::find_optional(std::string_view name) {
   if (std::optional<Slot*> slot = lookup(name)) return *slot;
-  throw Failure{bad_input("value '{}' is used before it is given, or nothing gives it", name)};
+  throw structural(bad_input("value '{}' is used before it is given, or nothing gives it", name));
 }
 
 Slot* Frame::find(std::string_view name) {
@@ -50,14 +55,14 @@ Slot* Frame::find(std::string_view name) {
 
 void Frame::define(std::string_view name, Slot* slot) {
   if (!names_.emplace(std::string(name), slot).second)
-    throw Failure{bad_input("value '{}' is given twice", name)};
+    throw structural(bad_input("value '{}' is given twice", name));
 }
 
 int Frame::version(std::string_view domain) const {
   auto at = opsets_.find(domain);
   if (at == opsets_.end())
-    throw Failure{bad_input("domain '{}' is used, but no opset of it is imported",
-                            domain.empty() ? "ai.onnx" : domain)};
+    throw structural(bad_input("domain '{}' is used, but no opset of it is imported",
+                               domain.empty() ? "ai.onnx" : domain));
   return at->second;
 }
 

@@ -78,8 +78,9 @@ void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
     std::string name = !proto.name().empty()     ? proto.name()
                        : proto.output_size() > 0 ? proto.output(0)
                                                  : std::string();
-    Error error = std::move(failure.error);
-    throw Failure{std::move(error).within(fmt::format("node '{}' ({})", name, proto.op_type()))};
+    failure.error =
+        std::move(failure.error).within(fmt::format("node '{}' ({})", name, proto.op_type()));
+    throw;
   }
 }
 
@@ -124,6 +125,13 @@ void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
   frame.source()->note(std::move(first));
 }
 
+// Throws NeedRanges instead if the node takes some of the numbers that open sizes may be.
+void narrow_for(Frame& frame, Flow& flow, const onnx::NodeProto& node, Failure& failure) {
+  if (!flow.may_narrow || !flow.has_symbols()) return;
+  if (std::optional<Bindings> ranges = needed_ranges(frame, flow, node))
+    throw NeedRanges{std::move(*ranges), std::move(failure.error)};
+}
+
 }  // namespace
 
 void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
@@ -131,7 +139,14 @@ void import_graph(Frame& frame, Flow& flow, const onnx::GraphProto& graph) {
     throw Failure{over_limit("graphs and functions are nested more than {} deep",
                              frame.source()->options.limits.nesting)};
   import_initializers(frame, flow, graph);
-  for (const onnx::NodeProto& node : graph.node()) import_node(frame, flow, node);
+  for (const onnx::NodeProto& node : graph.node()) {
+    try {
+      import_node(frame, flow, node);
+    } catch (Failure& failure) {
+      narrow_for(frame, flow, node, failure);
+      throw;
+    }
+  }
   check_value_info(frame, graph);
 }
 
@@ -143,9 +158,7 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
       import_node(frame, flow, graph.node(i));
     } catch (Failure& failure) {
       bool is_stuck = is_rest && i == first && flow.names().learned.size() == learned;
-      if (flow.may_narrow && flow.has_symbols())
-        if (std::optional<Bindings> ranges = needed_ranges(frame, flow, graph.node(i)))
-          throw NeedRanges{std::move(*ranges), std::move(failure.error)};
+      narrow_for(frame, flow, graph.node(i), failure);
       if (!flow.has_symbols() || frame.is_function() || is_stuck || !can_defer(frame, graph, i))
         throw;
       defer_rest(frame, flow, graph, i, std::move(failure));
@@ -155,6 +168,18 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
 }
 
 namespace {
+
+void assume_known(Flow& flow, Slot& slot, const OnnxImport& options) {
+  constexpr int64_t kMost = int64_t{1} << 60;  // that a dim may be
+  const auto found = options.known.find(slot.name);
+  if (found == options.known.end() || found->second.type() != slot.type) return;
+  const Tensor& tensor = found->second;
+  if (is_real(tensor.dtype()) || tensor.elements() != 1) return;
+  const int64_t element = tensor.integer_at(0);
+  if (element > kMost || element < -kMost) return;
+  slot.contents = Dims{element};
+  flow.contents().assume(slot.value.id(), *slot.contents);
+}
 
 std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,
                                  std::vector<ModelValue>& inputs,
@@ -173,6 +198,7 @@ std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProt
       continue;
     }
     Slot* slot = flow.parameter(info.name(), type);
+    assume_known(flow, *slot, frame.source()->options);
     frame.define(info.name(), slot);
     inputs.push_back({info.name(), type});
   }
@@ -190,7 +216,7 @@ void check_initialized(Frame& frame, const onnx::GraphProto& graph) {
 // The slot under the name that the file gives the output.
 Slot* named_output(Frame& frame, Flow& flow, const onnx::ValueInfoProto& info) {
   Slot* slot = frame.find(info.name());
-  if (slot->flow == nullptr || slot->name != info.name())
+  if (slot->flow == nullptr || slot->name != info.name() || !slot->is_tensor())
     slot = flow.define(info.name(), flow.value_of(*slot));
   flow.name_result(*slot);
   return slot;

@@ -26,6 +26,7 @@ struct Slot;
 
 struct Failure {
   Error error;
+  bool is_structural = false;  // of names alone: no types or sizes would mend it
 };
 
 // A size depends on data: the segment ends here, and the node is mapped again in the next one,

@@ -42,6 +42,9 @@ struct OnnxImport {
   bool override_shapes = false;  // those given hold even if the file has other numbers
   // Inputs that become constants.
   std::map<std::string, Tensor, std::less<>> constants = {};
+  // Elements that inputs will have in every run. They stay inputs, and what one integer or bool
+  // decides is decided now: an If becomes the branch that it takes.
+  std::map<std::string, Tensor, std::less<>> known = {};
   // Dims of inputs that become symbols even if the file has numbers there: a name for each dim, ""
   // for one that stays. Equal names are one symbol.
   std::map<std::string, std::vector<std::string>, std::less<>> symbols = {};

@@ -91,6 +91,10 @@ void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
   need_ranges_of_both(n, yes, no);
   if (yes.error) yes.body = untyped_branch(n, on_true, no.body.types);
   if (no.error) no.body = untyped_branch(n, on_false, yes.body.types);
+  // A rank that goes with data is known when the condition is, which is asked for. What follows is
+  // deferred until then; within a branch nothing does.
+  for (size_t i = 0; i < yes.body.types.size() && n.frame().depth() == 0; ++i)
+    if (yes.body.types[i].rank() != no.body.types[i].rank()) (void)n.integers(0);
   std::vector<Type> types;
   for (size_t i = 0; i < yes.body.types.size(); ++i)
     types.push_back(

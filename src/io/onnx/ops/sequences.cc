@@ -25,13 +25,17 @@ Slot* tensor_at(Node& n, size_t i) {
   return &slot;
 }
 
+std::string result_name(Node& n, size_t i) {
+  return n.wants(i) ? n.proto().output(static_cast<int>(i)) : std::string();
+}
+
 // What a sequence holds counts like nodes: copies of long ones are bounded as nodes are.
 void out_sequence(Node& n, Slots elements, size_t i = 0) {
   if (elements.size() > kMostElements)
     throw Failure{
         over_limit("a sequence of {} values, at most {} are kept", elements.size(), kMostElements)};
   n.frame().node_count() += static_cast<int64_t>(elements.size());
-  n.out(i, n.flow().sequence(n.proto().output(static_cast<int>(i)), std::move(elements)));
+  n.out(i, n.flow().sequence(result_name(n, i), std::move(elements)));
 }
 
 // A number that must be known, in 0..count; negative ones count from the back.
@@ -165,7 +169,7 @@ void map_sequence_map(Node& n) {
 void map_optional(Node& n) {
   n.ignore("type");
   if (n.has(0)) return n.out(0, &n.slot(0));
-  n.out(0, n.flow().nothing(n.proto().output(0)));
+  n.out(0, n.flow().nothing(result_name(n, 0)));
 }
 
 void map_optional_has_element(Node& n) {
