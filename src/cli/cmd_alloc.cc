@@ -81,14 +81,7 @@ class Teller {
 };
 
 Status write_output(const std::string& path, const std::string& content, Console& console) {
-  if (path.empty()) return {};
-  if (path == "-") {
-    console.write(content);
-    return {};
-  }
-  HONE_TRY(write_file_atomic(path, content));
-  console.note("wrote {}", path);
-  return {};
+  return path.empty() ? Status() : write_text(path, content, console);
 }
 
 bool is_found(const MemoryCsv& csv, const MemoryPlan& plan) {

@@ -150,15 +150,7 @@ Result<ConformanceReport> run_cases(std::vector<ConformanceCase> cases, const Ar
 
 Status write_report(std::string_view option, const Arguments& arguments, const std::string& text,
                     Console& console) {
-  if (!arguments.given(option)) return {};
-  const std::string path = arguments.text(option);
-  if (path == "-") {
-    console.write(text);
-    return {};
-  }
-  HONE_TRY(write_file_atomic(path, text));
-  console.note("wrote {}", path);
-  return {};
+  return arguments.given(option) ? write_text(arguments.text(option), text, console) : Status();
 }
 
 }  // namespace

@@ -21,17 +21,6 @@ Isa level_of(const Arguments& arguments) {
   return arguments.given("isa") ? isa_from_name(arguments.text("isa")).value() : kIsas.back();
 }
 
-// To the standard output if the path is "-".
-Status write_text(const std::string& path, const std::string& text, Console& console) {
-  if (path == "-") {
-    console.write(text);
-    return {};
-  }
-  HONE_TRY(write_file_atomic(path, text));
-  console.note("wrote {}", path);
-  return {};
-}
-
 }  // namespace
 
 Status cmd_target_show(const Arguments& arguments, Console& console) {

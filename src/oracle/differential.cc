@@ -81,7 +81,8 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
                                     .max_dim = 40,
                                     .symbolic = rng.chance(0.15),
                                     .first = first,
-                                    .continuous = one.judge == Judge::accurate});
+                                    .continuous = one.judge == Judge::accurate,
+                                    .repeats_outputs = seed / 2 % 8 == 3});
   one.graph = with_inputs_for(graph, rng, one.inputs);
   constexpr double kUnplanned = 0.125;  // the share that is left to the planner
   if (rng.chance(kUnplanned)) return one;

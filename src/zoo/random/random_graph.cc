@@ -55,6 +55,18 @@ Tensor random_tensor(Type type, Rng& rng) {
 
 namespace {
 
+// Values that are outputs already, and inputs.
+std::vector<Value> repeated_outputs(Builder& builder, std::span<const Value> outputs, Rng& rng) {
+  std::vector<Value> more;
+  const std::span<const ValueId> inputs = builder.graph().inputs();
+  for (int i = 0; i < 2; ++i) {
+    if (rng.chance(0.3)) more.push_back(outputs[rng.below(outputs.size())]);
+    if (!inputs.empty() && rng.chance(0.3))
+      more.emplace_back(&builder, inputs[rng.below(inputs.size())]);
+  }
+  return more;
+}
+
 // Inputs, to outputs of their type: mostly to those that begin with them.
 void donate_some(Builder& builder, std::span<const Value> outputs, Rng& rng) {
   const Graph& graph = builder.graph();
@@ -85,8 +97,11 @@ Graph random_graph(const RandomGraphOptions& options) {
   if (!options.continuous || recipe_of(first.opcode).continuous) g.step(first);
   int64_t steps = g.number(options.min_steps, options.max_steps);
   for (int64_t i = 1; i < steps; ++i) g.random_step();
-  const std::vector<Value> outputs = g.unread();
-  donate_some(builder, outputs, g.rng());
+  std::vector<Value> outputs = g.unread();
+  if (options.repeats_outputs)
+    for (Value more : repeated_outputs(builder, outputs, g.rng())) outputs.push_back(more);
+  else
+    donate_some(builder, outputs, g.rng());
   Result<Graph> graph = builder.finish(outputs);
   HONE_CHECK(graph.ok(), "random graph {}: {}", options.seed, graph.error().to_string());
   return std::move(*graph);

@@ -32,6 +32,8 @@ struct RandomGraphOptions {
   // be compared: no compare, floor, sort, cast to integer, ...
   bool continuous = false;
   int devices = 1;  // collectives are for groups of this size
+  // Some outputs are given twice, and some inputs are outputs.
+  bool repeats_outputs = false;
 };
 
 // Without a first op, the first step is legal_pairs()[seed % count], so that any run of seeds
