@@ -225,20 +225,39 @@ Status cmd_log_merge(const Arguments& arguments, Console& console) {
 
 // ---- Keeping ------------------------------------------------------------------------------------
 
-Status cmd_log_verify(const Arguments& arguments, Console& console) {
-  if (arguments.given("repair")) {
-    const std::string path = HONE_TRY(log_path(arguments));
-    tell_salvaged(HONE_TRY(salvage_log(path)), path, console);
-    return {};
-  }
-  const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
-  const LogCheck check = log == nullptr ? LogCheck() : HONE_TRY(log->verify());
+namespace {
+
+// What is wrong with a log that can be opened; prints it.
+Result<LogCheck> verify_log(const Log& log, Console& console) {
+  LogCheck check = HONE_TRY(log.verify());
   for (const std::string& damage : check.damage) console.print("{}\n", damage);
   console.note("{} records, {} texts, {} plans in {} are good", check.good.records,
-               check.good.texts, check.good.plans, HONE_TRY(log_path(arguments)));
-  if (check.damaged == 0) return {};
-  return check_failed("the log '{}' is damaged in {} places", log->path(), check.damaged)
-      .with_hint("'hone log verify --repair' keeps what is good");
+               check.good.texts, check.good.plans, log.path());
+  return check;
+}
+
+}  // namespace
+
+Status cmd_log_verify(const Arguments& arguments, Console& console) {
+  const std::string path = HONE_TRY(log_path(arguments));
+  const bool repair = arguments.given("repair");
+  int64_t damaged = 1;
+  {
+    const Result<std::unique_ptr<Log>> log = find_log(arguments);
+    // One that cannot be opened can be repaired, if it is a log.
+    if (!log.ok() && !repair) return log.error();
+    if (log.ok() && *log == nullptr) {
+      tell_counts({}, path, console);
+      return {};
+    }
+    if (log.ok()) damaged = HONE_TRY(verify_log(**log, console)).damaged;
+  }
+  if (damaged == 0) return {};
+  if (!repair)
+    return check_failed("the log '{}' is damaged in {} places", path, damaged)
+        .with_hint("'hone log verify --repair' keeps what is good");
+  tell_salvaged(HONE_TRY(salvage_log(path)), path, console);
+  return {};
 }
 
 Status cmd_log_gc(const Arguments& arguments, Console& console) {

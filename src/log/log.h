@@ -124,7 +124,7 @@ struct LogGroup {
 struct Salvaged {
   LogCounts kept = {};
   int64_t lost = 0;           // rows that could not be read, or did not fit their checksum
-  bool may_be_more = false;   // that were lost: the end of a table could not be read
+  bool may_be_more = false;   // that were lost: not everything could be looked for
   std::string old_file = {};  // where the damaged file is kept
 };
 

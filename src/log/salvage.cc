@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "base/file.h"
 #include "log/impl.h"
@@ -90,13 +91,15 @@ class TableSalvage {
     std::optional<int64_t> most = end(most_);
     if (!most) most = end(given_);
     HONE_TRY(take(end(least_).value_or(1), most.value_or(kMostIds)));
-    is_open = !most && unread_ > 0;
-    lost += is_open ? 1 : unread_;
+    const bool has_end = most || unread_ == 0;
+    lost += has_end ? unread_ : 1;
+    is_open = !has_end || failures_ > kMostFailures;
     return {};
   }
   int64_t kept = 0;
   int64_t lost = 0;
-  bool is_open = false;  // more may be lost: nobody knows where the table ended
+  bool is_open =
+      false;  // more may be lost: the table's end is unknown, or the search for it stopped
 
  private:
   std::optional<int64_t> end(const std::string& sql) {
@@ -118,7 +121,7 @@ class TableSalvage {
         ++unread_;
         return {};
       }
-      const int64_t middle = low + (high - low) / 2;
+      const int64_t middle = std::midpoint(low, high);
       HONE_TRY(take(low, middle));
       low = middle + 1;
     }

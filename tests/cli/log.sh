@@ -15,7 +15,7 @@ fails() { # fails CODE WORDS ARGS...
 
 # One that is not there is empty, and looking does not make it.
 says "0 records, 0 texts, 0 plans in here.db" log ls --log here.db
-says "0 records, 0 texts, 0 plans in here.db are good" log verify --log here.db
+says "0 records, 0 texts, 0 plans in here.db" log verify --log here.db
 says "0 records" log gc --log here.db
 fails 3 "there is no log 'here.db'" log show 1 --log here.db
 fails 3 "there is no log 'here.db'" log export --log here.db
@@ -123,7 +123,8 @@ grep -qF "hone log verify --repair" err
 cmp damaged.db copy.db
 says "the log 'damaged.db' was damaged" log verify --repair --log damaged.db
 cmp damaged.db.damaged copy.db
-says "are good" log verify --log damaged.db
+says "are good" log verify --repair --log damaged.db
+[[ ! -e damaged.db.damaged-2 ]]
 fails 3 "is no log" log ls --log given.jsonl
 fails 3 "is no log" log verify --repair --log given.jsonl
 fails 3 "is a folder" log import given.jsonl --log a
