@@ -280,6 +280,17 @@ constexpr Command kCommands[] = {
      .options = kCompile,
      .examples = kCompileExamples,
      .run = &cmd_compile},
+    {.name = "space",
+     .summary = "Say what is open in a model's plan: what searches choose from",
+     .text = "For each different kernel, how many schedules each algorithm has, and how many "
+             "values each of its decisions at most; and of each kind of edit of the plan, how many "
+             "are open, and how many values these have. The plan is the one of --plan, completed. "
+             "Layouts are counted as far as kernels like them; what depends on too much is "
+             "uncounted. docs/search.md says how searches look through all of that.",
+     .positionals = kModel,
+     .options = kSpace,
+     .examples = kSpaceExamples,
+     .run = &cmd_space},
     {.name = "bench",
      .summary = "Measure a model's native code",
      .text = "Compiles the model, runs it until the time is over, at least three times, and prints "

@@ -266,6 +266,14 @@ inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
     {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
 
+// ---- space -------------------------------------------------------------------------------------
+
+inline constexpr Option kSpaceOwn[] = {{.name = "json", .doc = "print it as data"}};
+inline constexpr auto kSpace = joined(kSizesOfInputs, kNative, kSpaceOwn);
+inline constexpr Example kSpaceExamples[] = {
+    {"hone space zoo:mlp", "schedules of each kernel, edits of the plan"},
+    {"hone space model.onnx --plan model.plan --threads 1", "what is open around a plan"}};
+
 // ---- bench -------------------------------------------------------------------------------------
 
 inline constexpr Option kBenchOwn[] = {

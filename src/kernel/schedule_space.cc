@@ -68,14 +68,17 @@ double ScheduleSpace::size(Algorithm algorithm) const {
   return members;
 }
 
-bool ScheduleSpace::each(const ScheduleVisit& visit) const {
-  return std::ranges::all_of(algorithms_,
-                             [&](const AlgorithmDef* def) { return each_of(*def, visit); });
+bool ScheduleSpace::each(const ScheduleVisit& visit, const GoesOn& goes_on) const {
+  return std::ranges::all_of(
+      algorithms_, [&](const AlgorithmDef* def) { return each_of(*def, visit, goes_on); });
 }
 
-bool ScheduleSpace::each_of(const AlgorithmDef& def, const ScheduleVisit& visit) const {
-  return each_from(site_, def.decisions(), def.simplest(site_),
-                   [&](const Schedule& schedule) { return !has(schedule) || visit(schedule); });
+bool ScheduleSpace::each_of(const AlgorithmDef& def, const ScheduleVisit& visit,
+                            const GoesOn& goes_on) const {
+  return each_from(site_, def.decisions(), def.simplest(site_), [&](const Schedule& schedule) {
+    if (has(schedule)) return visit(schedule);
+    return !goes_on || goes_on();
+  });
 }
 
 Schedules ScheduleSpace::enumerate(size_t limit) const {

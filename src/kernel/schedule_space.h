@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "kernel/algorithms/algorithm.h"
@@ -30,8 +31,10 @@ class ScheduleSpace {
   };
   std::vector<OpenDecision> decisions(
       Algorithm algorithm) const;  // none: it does not take the body
-  // Visits each member once, until the visitor has enough; false: it had.
-  bool each(const ScheduleVisit& visit) const;
+  // Visits each member once, until the visitor has enough; false: it had. Members may be rare:
+  // `goes_on` is asked between them whether somebody still wants more.
+  using GoesOn = std::function<bool()>;
+  bool each(const ScheduleVisit& visit, const GoesOn& goes_on = {}) const;
   Schedules enumerate(size_t limit) const;
 
   // Any member can come up, simple ones more often than others.
@@ -58,7 +61,8 @@ class ScheduleSpace {
  private:
   void add(Schedules& all, Schedules more, const Schedule& but) const;
   bool takes(const AlgorithmDef& def) const;
-  bool each_of(const AlgorithmDef& def, const ScheduleVisit& visit) const;
+  bool each_of(const AlgorithmDef& def, const ScheduleVisit& visit,
+               const GoesOn& goes_on = {}) const;
 
   const ScheduleSite site_;
   std::vector<const AlgorithmDef*> algorithms_;  // that may take the body

@@ -26,6 +26,28 @@ std::string_view name(EditKind kind) {
   return "";
 }
 
+std::string text(const FrameEditor& frame, const OpenEdit& edit) {
+  const GraphView graph = frame.view();
+  const auto step = [&](uint32_t s) { return label(graph, frame.planned().steps[s]); };
+  const std::string_view kind = name(edit.kind);
+  switch (edit.kind) {
+    case EditKind::layout:
+    case EditKind::copy:
+    case EditKind::remove_copy:
+      return fmt::format("{} {}", kind, graph.label(ValueId{edit.subject}));
+    case EditKind::join: return fmt::format("{} {} {}", kind, step(edit.subject), step(edit.other));
+    case EditKind::form:
+    case EditKind::schedule: return fmt::format("{} {}", kind, step(edit.subject));
+    case EditKind::split:
+    case EditKind::view:
+    case EditKind::in_place:
+      return fmt::format("{} %{}", kind, step_name(graph, NodeId{edit.subject}));
+    case EditKind::order:
+    case EditKind::threads: break;
+  }
+  return std::string(kind);
+}
+
 std::vector<OpenEdit> PlanSpace::edits() const {
   std::vector<OpenEdit> all;
   for (EditKind kind : kEditKinds) {

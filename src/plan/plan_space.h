@@ -57,6 +57,9 @@ class PlanSpace {
   const FrameEditor& frame_;
 };
 
+// "join @k0 @k1", "layout %h". The edit is open.
+std::string text(const FrameEditor& frame, const OpenEdit& edit);
+
 // Carries the edit out. What it leaves open (which layout, which readers) is drawn; what is said
 // may be open again. A search that has a value in mind calls the frame's edit itself.
 Result<Undo> apply(FrameEditor& frame, const OpenEdit& edit, Rng& rng);

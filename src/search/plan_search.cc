@@ -59,16 +59,21 @@ bool PlanSearch::is_open(const Change& change) const {
   });
 }
 
-Result<Undo> PlanSearch::carry_out(const Change& change) {
-  FrameEditor& frame = *frames_[change.frame];
-  const PlannedGraph& planned = frame.planned();
+OpenEdit PlanSearch::edit_of(const Change& change) const {
+  const PlannedGraph& planned = frames_[change.frame]->planned();
   OpenEdit edit = change.edit;
-  Rng rng(change.seed);
   if (is_of_steps(edit.kind)) edit.subject = planned.step_of[edit.subject];
   if (edit.kind == EditKind::join) edit.other = planned.step_of[edit.other];
+  return edit;
+}
+
+Result<Undo> PlanSearch::carry_out(const Change& change) {
+  FrameEditor& frame = *frames_[change.frame];
+  const OpenEdit edit = edit_of(change);
+  Rng rng(change.seed);
   if (edit.kind == EditKind::layout && rng.chance(kUsualLayout)) {
     const ValueId v{edit.subject};
-    const bool is_constant = planned.home[v.index] == Home::constant;
+    const bool is_constant = frame.planned().home[v.index] == Home::constant;
     const std::vector<Layout> usual =
         usual_layouts(frame.view().type(v), is_constant, kUsualBlocks);
     return frame.set_layout(v, rng.pick(usual));
@@ -170,28 +175,7 @@ std::optional<Point> PlanSearch::cross(Point a, Point b, Rng& /*rng*/) {
 }
 
 std::string PlanSearch::text(const Change& change) const {
-  const FrameEditor& frame = *frames_[change.frame];
-  const GraphView graph = frame.view();
-  const OpenEdit& edit = change.edit;
-  const auto node = [&](uint32_t n) {
-    return label(graph, frame.planned().steps[frame.planned().step_of[n]]);
-  };
-  std::string text(name(edit.kind));
-  switch (edit.kind) {
-    case EditKind::layout:
-    case EditKind::copy:
-    case EditKind::remove_copy: return text + " " + graph.label(ValueId{edit.subject});
-    case EditKind::join: return fmt::format("{} {} {}", text, node(edit.subject), node(edit.other));
-    case EditKind::form:
-    case EditKind::schedule: return fmt::format("{} {}", text, node(edit.subject));
-    case EditKind::split:
-    case EditKind::view:
-    case EditKind::in_place:
-      return fmt::format("{} %{}", text, step_name(graph, NodeId{edit.subject}));
-    case EditKind::order:
-    case EditKind::threads: break;
-  }
-  return text;
+  return hone::text(*frames_[change.frame], edit_of(change));
 }
 
 std::string PlanSearch::text(Point point) {

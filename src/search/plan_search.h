@@ -59,6 +59,7 @@ class PlanSearch : public SearchSpace {
   void add_frame(FrameEditor& frame);
   std::vector<Change> open(EditKind kind) const;
   bool is_open(const Change& change) const;
+  OpenEdit edit_of(const Change& change) const;  // in the plan that the editor has
   Result<Undo> carry_out(const Change& change);
   std::optional<Point> enter(const Change& change);
   void leave();

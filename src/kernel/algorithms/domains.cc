@@ -7,7 +7,10 @@ namespace hone {
 
 // ---- Counts -------------------------------------------------------------------------------------
 
-double CountDecision::bound(const ScheduleSite& site) const { return most_(site, {}) + 1; }
+// Where the most depends on the loops: that of all.
+double CountDecision::bound(const ScheduleSite& site) const {
+  return most_(site, plain_nest(site.parallel())) + 1;
+}
 
 bool CountDecision::each(const ScheduleSite& site, const Schedule& so_far,
                          const ScheduleVisit& visit) const {
@@ -135,8 +138,9 @@ int64_t Counts::find(int64_t n) const {
 
 double TileDecision::bound(const ScheduleSite& site) const {
   double lists = 1;
+  const Schedule all = plain_nest(site.parallel());
   for (int dim = 0; dim < site.dims(); ++dim)
-    lists *= 1 + static_cast<double>(domain_.counts(site, {}, dim).size);
+    lists *= 1 + static_cast<double>(domain_.counts(site, all, dim).size);
   return lists;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/loop_state.h"
 #include "ir/op_def.h"
+#include "kernel/kernel_name.h"
 #include "kernel/packed.h"
 #include "kernel/schedule_text.h"
 #include "plan/view.h"
@@ -23,24 +24,6 @@ std::string Names::fresh(std::string_view wanted) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-
-namespace {
-
-// "dot_add_max": what it computes, for people.
-std::string kernel_name(const Graph& graph) {
-  constexpr int kMaxOps = 4;
-  std::string name;
-  int ops = 0;
-  for (NodeId n : graph.nodes()) {
-    if (is_leaf(graph.opcode(n))) continue;
-    if (++ops > kMaxOps) continue;
-    if (ops > 1) name += '_';
-    name += graph.op(n).name();
-  }
-  return ops > kMaxOps ? fmt::format("{}_and_{}", name, ops - kMaxOps) : name;
-}
-
-}  // namespace
 
 Result<KernelId> Lowering::kernel(const KernelBody& body, const Schedule& schedule) {
   const auto next = static_cast<KernelId>(kernels_.size());
