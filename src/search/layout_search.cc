@@ -101,7 +101,7 @@ std::optional<Point> LayoutSearch::cross(Point a, Point b, Rng& rng) {
   return point(values);
 }
 
-Status LayoutSearch::each(const std::function<bool(Point)>& visit) {
+Status LayoutSearch::each(const PointVisit& visit) {
   Values values(variables_.size(), 0);
   for (;;) {
     if (!visit(point(values))) return {};

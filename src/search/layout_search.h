@@ -39,7 +39,7 @@ class LayoutSearch : public SearchSpace, public Factors {
   std::vector<Point> neighbours(Point of, size_t coordinate, size_t limit, Rng& rng) override;
   std::optional<Point> sample(Rng& rng) override;
   std::optional<Point> cross(Point a, Point b, Rng& rng) override;
-  Status each(const std::function<bool(Point)>& visit) override;
+  Status each(const PointVisit& visit) override;
   double size() override;
   std::string text(Point point) override;
   Factors* factors() override { return this; }

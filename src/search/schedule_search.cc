@@ -41,8 +41,9 @@ std::optional<Point> ScheduleSearch::cross(Point a, Point b, Rng& rng) {
   return point(space_.cross(schedule(a), schedule(b), rng));
 }
 
-Status ScheduleSearch::each(const std::function<bool(Point)>& visit) {
-  space_.each([&](const Schedule& schedule) { return visit(point(schedule)); });
+Status ScheduleSearch::each(const PointVisit& visit) {
+  space_.each([&](const Schedule& schedule) { return visit(point(schedule)); },
+              [&] { return visit(std::nullopt); });
   return {};
 }
 

@@ -31,7 +31,7 @@ class ScheduleSearch : public SearchSpace {
   std::optional<Point> step(Point from, Rng& rng) override;
   std::optional<Point> sample(Rng& rng) override { return point(space_.sample(rng)); }
   std::optional<Point> cross(Point a, Point b, Rng& rng) override;
-  Status each(const std::function<bool(Point)>& visit) override;
+  Status each(const PointVisit& visit) override;
   double size() override { return space_.size(); }
   std::string text(Point point) override;
 

@@ -37,7 +37,7 @@ std::optional<Point> SearchSpace::step(Point from, Rng& rng) {
   return along.empty() ? std::nullopt : std::optional(along[0]);
 }
 
-Status SearchSpace::each(const std::function<bool(Point)>& /*visit*/) {
+Status SearchSpace::each(const PointVisit& /*visit*/) {
   return unsupported("the points of this space cannot be listed")
       .with_hint("a search that draws points or goes step by step can look through it");
 }

@@ -13,6 +13,8 @@ namespace hone {
 
 // Points are numbered from 0 as they are met; equal points have one number.
 using Point = uint32_t;
+// Gets one point after another, or none while the next one is looked for; false: enough.
+using PointVisit = std::function<bool(std::optional<Point>)>;
 
 // What a search looks through: schedules of a kernel (schedule_search.h), plans of a graph
 // (plan_search.h), layouts (layout_search.h). It keeps what it has numbered. Deterministic by its
@@ -39,8 +41,8 @@ class SearchSpace {
   virtual std::optional<Point> cross(Point /*a*/, Point /*b*/, Rng& /*rng*/) {
     return std::nullopt;
   }
-  // Visits each point once, until the visitor has enough (false).
-  virtual Status each(const std::function<bool(Point)>& visit);
+  // Visits each point once, until the visitor has enough.
+  virtual Status each(const PointVisit& visit);
   // How many points there are, at most; infinity: not known.
   virtual double size() { return std::numeric_limits<double>::infinity(); }
   // What its prices are sums of. Null: that is not known.

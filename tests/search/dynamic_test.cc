@@ -29,7 +29,7 @@ class Sums : public SearchSpace, public Factors {
   std::string text(Point point) override {
     return fmt::format("{}", fmt::join(places_[point], " "));
   }
-  Status each(const std::function<bool(Point)>& visit) override {
+  Status each(const PointVisit& visit) override {
     std::vector<uint32_t> values(domains_.size(), 0);
     for (;;) {
       if (!visit(point(values))) return {};

@@ -48,6 +48,22 @@ TEST(ScheduleSearch, FindsWhatTheTableSaysIsBest) {
   EXPECT_EQ(found.trials, std::ssize(members));
 }
 
+// Members of a large space may be far apart.
+TEST(ScheduleSearch, EndsInTimeBetweenMembers) {
+  const AnalyticCost cost(target());
+  const auto facts = facts_of(R"(graph @g(%x: f32[8, 64, 56, 56]) -> f32[8, 64, 56, 56] {
+    %y = exp %x
+    return %y
+  })");
+  const ScheduleSpace all(facts->body, *facts, target());
+  ScheduleSearch space(facts, target(), all.simplest());
+  const std::unique_ptr<PricedKernel> kernel = cost.kernel(facts, 1);
+  PricedSchedules prices(space, *kernel);
+  const SearchOptions options{.budget = {.seconds = 0.2}};
+  const SearchResult found = find_search("exhaustive").value()->run(space, prices, options).value();
+  EXPECT_EQ(found.end, SearchEnd::seconds);
+}
+
 // Members come up alone, points have one number, and no search is worse than the planner.
 TEST(ScheduleSearch, ImprovesOnThePlanner) {
   const AnalyticCost cost(target());

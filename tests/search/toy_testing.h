@@ -54,7 +54,7 @@ class Grid : public SearchSpace {
       if (rng.chance(0.5)) place[i] = places_[b][i];
     return point(place);
   }
-  Status each(const std::function<bool(Point)>& visit) override {
+  Status each(const PointVisit& visit) override {
     Place place(dims_, 0);
     for (;;) {
       if (!visit(point(place))) return {};
