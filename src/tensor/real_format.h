@@ -87,8 +87,10 @@ inline uint32_t RealFormat::encode(double value) const {
   }
   significand |= uint64_t{1} << 52;  // Subnormal doubles are far below half of any format's least.
 
+  const int lowest = has_zero ? 1 - bias : -bias;
+  if (!has_zero && exponent < lowest) return 0;
   // The result is a multiple of 2^(quantum - mantissa_bits).
-  int quantum = exponent < 1 - bias ? 1 - bias : exponent;
+  int quantum = exponent < lowest ? lowest : exponent;
   int shift = quantum - exponent + 52 - mantissa_bits;
   if (shift > 54) return result_sign != 0 && has_negative_zero ? sign : 0;
   uint64_t rounded = significand >> shift;

@@ -237,7 +237,7 @@ Plan chain_plan(const Graph& graph) {
         .order = {0, 1},
         .threads = 1,
         .own = ChainFields{.block = {{0, 5}, {1, 2}},
-                           .keep = {1},
+                           .keep = {0},
                            .stages = {{.order = {0, 1}, .lanes = {{1, 8}}, .own = NestFields()},
                                       {.order = {1, 0}, .lanes = {{1, 2}}, .own = GemmFields()}}}};
   return plan;

@@ -60,6 +60,8 @@ TEST(DType, TheShortestRealsHaveOnlyTheirNumbers) {
   for (double least : {0.0, -0.0, 1e-300, 0x1p-128}) {
     EXPECT_EQ(round_to(DType::f8e8m0, least), 0x1p-127) << least;
   }
+  EXPECT_EQ(round_to(DType::f8e8m0, 0x1.7fp-127), 0x1p-127);
+  EXPECT_EQ(round_to(DType::f8e8m0, 0x1.8p-127), 0x1p-126);
   EXPECT_EQ(round_to(DType::f8e8m0, 1.49), 1);
   EXPECT_EQ(round_to(DType::f8e8m0, 1.5), 2);  // of two equally near ones the larger
   EXPECT_EQ(round_to(DType::f8e8m0, -3), 4);

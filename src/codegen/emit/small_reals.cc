@@ -66,7 +66,7 @@ Value SmallReals::encode(DType dtype, Value real) {
   // Normal results: round to nearest even in the bits, then move the exponent. Without a mantissa
   // the last bit is the leading 1, which is odd.
   const int cut = kMantissaBits - format.mantissa_bits;
-  const Value one = code_.integer(1, size);
+  const Value zero = code_.integer(0, size), one = code_.integer(1, size);
   const Value is_odd = format.mantissa_bits == 0 ? one : code_.and_(code_.shr(size, cut), one);
   Value rounded = code_.add(size, code_.integer((int64_t{1} << (cut - 1)) - 1, size));
   rounded = code_.shr(HONE_PLANT(small_truncated, code_.add(rounded, is_odd), size), cut);
@@ -79,8 +79,12 @@ Value SmallReals::encode(DType dtype, Value real) {
   const Value lifted = code_.fadd(positive, code_.real(large, positive));
   const Value counted = code_.sub(code_.bitcast(lifted, code_.i(32)),
                                   code_.bitcast(code_.real(large, positive), code_.i(32)));
+  // Without a zero there are two results below: the least number and the least normal one.
+  const Value middle = code_.real(0.75 * least_normal, positive);
+  const Value is_upper = code_.compare(Ints::uge, size, code_.bitcast(middle, code_.i(32)));
+  const Value small = format.has_zero ? counted : code_.select(is_upper, one, zero);
   Value result = code_.select(
-      code_.compare(Reals::OLT, positive, code_.real(least_normal, positive)), counted, rounded);
+      code_.compare(Reals::OLT, positive, code_.real(least_normal, positive)), small, rounded);
   result = code_.select(code_.compare(Ints::sgt, result, code_.integer(format.highest, result)),
                         code_.integer(format.overflow, result), result);
   result = code_.select(code_.compare(Ints::ugt, size, code_.integer(kInfinity, size)),
