@@ -98,7 +98,7 @@ Status KernelMeter::compile(std::span<Entrant> entrants) {
     for (const std::vector<size_t>& share : shares)
       works.emplace_back([&, share](const Tell& tell) {
         for (size_t i : share) {
-          const Result<std::string> object = object_of(*entrants[i].candidate, target_);
+          const Result<std::string> object = options_.compile(*entrants[i].candidate, target_);
           tell(object.ok() ? "o" + *object : "e" + object.error().what());
         }
       });

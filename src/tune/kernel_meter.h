@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct MeterOptions {
   double launch_seconds = 10;               // for some launches
   int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
   const CancelToken* cancel = nullptr;
+  // How candidates become code.
+  std::function<Result<std::string>(const KernelCandidate&, const Target&)> compile = object_of;
 };
 
 struct Measured {

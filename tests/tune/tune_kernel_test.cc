@@ -1,0 +1,82 @@
+#include "tune/tune_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "cost/analytic.h"
+#include "ir/text.h"
+#include "kernel/schedule_space.h"
+#include "planner/schedules.h"
+#include "rewrite/prepare.h"
+#include "tests/program/random_kernels.h"
+
+namespace hone {
+namespace {
+
+class TuneKernelTest : public testing::Test {
+ protected:
+  TunedKernel tune(MeasuredKernels& known, int64_t trials = 60) const {
+    TuneKernelOptions options;
+    options.search.budget.trials = trials;
+    return tune_kernel(facts_, start_, target_, cost_, known, options).value();
+  }
+
+  const Target target_ = host_target().value();
+  const AnalyticCost cost_{target_};
+  const std::shared_ptr<const KernelFacts> facts_ = std::make_shared<const KernelFacts>(body_of_all(
+      prepare(parse_graph("graph @g(%x: f32[30, 64]) { %y = softmax %x return %y }").value())
+          .value()));
+  const Schedule start_ = ScheduleSpace(facts_->body, *facts_, target_).simplest();
+  const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
+};
+
+TEST_F(TuneKernelTest, FindsAScheduleThatCanBeCarriedOut) {
+  MeasuredKernels known(nullptr, target_, "test");
+  const TunedKernel tuned = tune(known);
+  EXPECT_TRUE(check_schedule(facts_->body, tuned.schedule, target_).ok());
+  EXPECT_LE(tuned.seconds, tuned.before);
+  EXPECT_EQ(tuned.is_changed(), !(tuned.schedule == start_));
+  EXPECT_GT(tuned.measured, 1);
+  EXPECT_LE(tuned.measured, tuned.trials);
+}
+
+TEST_F(TuneKernelTest, WhatTheLogKnowsIsNotMeasuredAgain) {
+  {
+    MeasuredKernels known(log_.get(), target_, "test");
+    tune(known);
+    EXPECT_EQ(known.reused(), 0);
+  }
+  const int64_t records = log_->counts()->records;
+  EXPECT_GT(records, 1);
+  MeasuredKernels known(log_.get(), target_, "test");
+  tune(known, 30);
+  EXPECT_GT(known.reused(), 0);
+}
+
+// A record counts for the same code, target and conditions alone.
+TEST_F(TuneKernelTest, ARecordIsReusedWhereItIsValid) {
+  const auto body = std::make_shared<const KernelBody>(facts_->body);
+  const KernelCandidate candidate = candidate_of(body, start_, target_).value();
+  const std::string conditions = MeterConditions().text();
+  const Measured measured = {.outcome = Outcome::measured, .seconds = {3e-6, 2e-6, 4e-6}};
+  const Measured crashed = {.outcome = Outcome::crashed, .detail = "killed by SIGSEGV"};
+  MeasuredKernels known(log_.get(), target_, "test");
+  ASSERT_TRUE(known.keep(conditions, {&candidate, 1}, {&measured, 1}).ok());
+  ASSERT_TRUE(known.keep("other", {&candidate, 1}, {&crashed, 1}).ok());
+
+  MeasuredKernels later(log_.get(), target_, "test");
+  EXPECT_EQ(*later.seconds(candidate.code, conditions).value(), 3e-6);
+  EXPECT_TRUE(std::isinf(*later.seconds(candidate.code, "other").value()));
+  EXPECT_FALSE(later.seconds(candidate.code, "third").value());
+  EXPECT_FALSE(later.seconds(candidate.code + 1, conditions).value());
+  EXPECT_EQ(later.reused(), 2);
+  Target other = target_;
+  other.cpu = "another processor";
+  EXPECT_FALSE(
+      MeasuredKernels(log_.get(), other, "test").seconds(candidate.code, conditions).value());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,122 @@
+#include "tune/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "ir/text.h"
+#include "tune/best_plan.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+const Target& target() {
+  static const Target target = host_target().value();
+  return target;
+}
+
+// ---- Two plans ----------------------------------------------------------------------------------
+
+constexpr std::string_view kExp = "graph @g(%x: f32[64, 64]) { %y = exp %x return %y }";
+
+Image image_of(std::string_view text) {
+  Compilation compilation(parse_graph(text).value(), target());
+  return **compilation.image();
+}
+
+TEST(PlanDuel, MeasuresInTurnsWhatComputesTheSame) {
+  const Image image = image_of(kExp);
+  const std::vector<Tensor> inputs = random_inputs(parse_graph(kExp).value(), 1).value();
+  const PlanDuel same = duel(image, image, inputs, {.seconds = 0.1}).value();
+  EXPECT_EQ(same.outcome, Outcome::measured) << same.detail;
+  EXPECT_TRUE(same.times.interval);
+  EXPECT_GT(same.gain(), 0);
+}
+
+TEST(PlanDuel, OtherOutputsAreWrong) {
+  const Image image = image_of(kExp);
+  const Image other = image_of("graph @g(%x: f32[64, 64]) { %y = tanh %x return %y }");
+  const std::vector<Tensor> inputs = random_inputs(parse_graph(kExp).value(), 1).value();
+  const PlanDuel fight = duel(image, other, inputs, {.seconds = 0.1}).value();
+  EXPECT_EQ(fight.outcome, Outcome::wrong);
+  EXPECT_THAT(fight.detail, HasSubstr("output 0"));
+  EXPECT_FALSE(fight.is_faster());
+  EXPECT_EQ(fight.gain(), 0);
+}
+
+// ---- Models -------------------------------------------------------------------------------------
+
+class TunerTest : public testing::Test {
+ protected:
+  const Graph graph_ = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
+  const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
+};
+
+TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
+  TuneOptions options;
+  options.seconds = 4;
+  options.log = log_.get();
+  options.version = "test";
+  std::vector<std::string> lines;
+  options.told = [&](std::string_view line) { lines.emplace_back(line); };
+  const Tuned tuned = tune(graph_, target(), options).value();
+  Compilation compilation(graph_, target());
+  const Graph& prepared = **compilation.graph();
+  EXPECT_TRUE(check_complete(tuned.plan, prepared, target()).ok());
+  EXPECT_GE(tuned.gain(), 1);
+  EXPECT_EQ(tuned.is_default, print(tuned.plan) == print(tuned.before));
+  EXPECT_FALSE(lines.empty());
+  const std::optional<KnownPlan> known = best_plan(*log_, prepared, target(), 1);
+  EXPECT_EQ(known.has_value(), !tuned.is_default);
+}
+
+// What a log says of a graph is taken by whoever compiles it, unless it does not fit.
+TEST_F(TunerTest, TheBestPlanOfALogIsTaken) {
+  CompileOptions options;
+  options.plan.threads = 1;
+  Compilation plain(graph_, target(), options);
+  const Graph& prepared = **plain.graph();
+  Plan other = **plain.plan();
+  for (auto& [kernel, schedule] : other.schedule) schedule.unroll.clear();
+  bool fits = true;
+  options.best_plan = [&](const Graph& graph, const Target&, int64_t threads) {
+    EXPECT_EQ(hash_without_weights(graph), hash_without_weights(prepared));
+    EXPECT_EQ(threads, 1);
+    Plan plan = other;
+    if (!fits) plan.schedule.clear();
+    return std::optional(plan);
+  };
+  if (!check_complete(other, prepared, target()).ok()) GTEST_SKIP() << "a gemm needs its unroll";
+  EXPECT_EQ(**Compilation(graph_, target(), options).plan(), other);
+  fits = false;
+  EXPECT_EQ(**Compilation(graph_, target(), options).plan(), **plain.plan());
+  fits = true;
+  options.plan = **plain.plan();  // somebody has said a plan
+  EXPECT_EQ(**Compilation(graph_, target(), options).plan(), **plain.plan());
+}
+
+TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
+  CancelToken cancel;
+  TuneOptions options;
+  options.cancel = &cancel;
+  options.told = [&](std::string_view) { cancel.cancel(); };
+  const Tuned tuned = tune(graph_, target(), options).value();
+  EXPECT_TRUE(tuned.was_cancelled);
+  EXPECT_LT(tuned.seconds, 60);
+}
+
+TEST_F(TunerTest, RefusesWhatCannotBe) {
+  EXPECT_THAT(tune(graph_, target(), {.seconds = 0}).error().what(), HasSubstr("no time"));
+  EXPECT_THAT(tune(graph_, target(), {.threads = 0}).error().what(), HasSubstr("0 threads"));
+  EXPECT_THAT(tune(graph_, target(), {.search = "none"}).error().hint(), HasSubstr("evolutionary"));
+  const Graph open = parse_graph("graph @g(%x: f32[N]) where N in 1..9 { return %x }").value();
+  EXPECT_THAT(tune(open, target(), {}).error().what(), HasSubstr("sizes are open"));
+}
+
+}  // namespace
+}  // namespace hone
