@@ -78,7 +78,8 @@ struct BestPlan {
   bool operator==(const BestPlan&) const = default;
 };
 
-// Bounds of what a log takes. All texts are UTF-8 without zero bytes.
+// Bounds of what a log takes. All texts are UTF-8 without control characters but line breaks and
+// tabs, since people look at them on terminals; escape() makes a text of any bytes.
 inline constexpr size_t kMaxKindBytes = 32;          // lower case letters, digits, _ and -
 inline constexpr size_t kMaxChoiceBytes = 16 << 20;  // also of a plan
 inline constexpr size_t kMaxKnownTextBytes = 64 << 20;

@@ -19,16 +19,18 @@ constexpr std::string_view kOutcomes[] = {
 #undef HONE_OUTCOME
 };
 
-// The bytes of the character that begins there; 0: it is none. By the table of well-formed UTF-8
-// in chapter 3.9 of the Unicode standard.
-size_t utf8_length(std::string_view text) {
+// The bytes of the character that begins there; 0: it is none, or one that a terminal obeys. By the
+// table of well-formed UTF-8 in chapter 3.9 of the Unicode standard, without control characters but
+// line breaks and tabs.
+size_t character_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto continues = [&](size_t i, int low = 0x80, int high = 0xbf) {
     return i < text.size() && byte(i) >= low && byte(i) <= high;
   };
   const int first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first == '\n' || first == '\t') return 1;
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1, first == 0xc2 ? 0xa0 : 0x80) ? 2 : 0;
   if (first >= 0xe0 && first <= 0xef) {
     const int low = first == 0xe0 ? 0xa0 : 0x80, high = first == 0xed ? 0x9f : 0xbf;
     return continues(1, low, high) && continues(2) ? 3 : 0;
@@ -42,8 +44,8 @@ Status check_text(std::string_view what, std::string_view text, size_t most) {
   if (text.size() > most)
     return over_limit("the {} has {} bytes, more than {}", what, text.size(), most);
   for (std::string_view rest = text; !rest.empty();) {
-    const size_t length = utf8_length(rest);
-    if (length == 0 || rest[0] == '\0')
+    const size_t length = character_length(rest);
+    if (length == 0)
       return bad_input("the {} has the byte 0x{:02x} at {}, which is no text", what,
                        static_cast<unsigned char>(rest[0]), text.size() - rest.size());
     rest.remove_prefix(length);

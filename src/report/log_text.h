@@ -6,7 +6,7 @@
 
 #include "log/log.h"
 
-// What a log says, for people: at most 100 columns, whatever it is that the log has.
+// What a log says, for people. Tables have at most 100 columns, whatever it is that the log has.
 
 namespace hone {
 

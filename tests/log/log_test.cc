@@ -121,6 +121,8 @@ TEST_F(LogTest, RefusesWhatIsNoRecord) {
   EXPECT_THAT(error_of([](Record& r) { r.detail = std::string(1, '\0'); }),
               HasSubstr("byte 0x00 at 0"));
   EXPECT_THAT(error_of([](Record& r) { r.detail = "\xed\xa0\x80"; }), HasSubstr("byte 0xed"));
+  for (const char* obeyed : {"\x1b[2J", "\r", "\x7f", "\xc2\x9b"})
+    EXPECT_THAT(error_of([&](Record& r) { r.detail = obeyed; }), HasSubstr("which is no text"));
   EXPECT_THAT(error_of([](Record& r) { r.conditions.assign(1001, 'x'); }),
               HasSubstr("1001 bytes, more than 1000"));
   EXPECT_THAT(error_of([](Record& r) { r.seconds.clear(); }), HasSubstr("0 samples of what is"));
