@@ -79,7 +79,7 @@ struct BestPlan {
 };
 
 // Bounds of what a log takes. All texts are UTF-8 without control characters but line breaks and
-// tabs, since people look at them on terminals; escape() makes a text of any bytes.
+// tabs, since people look at them on terminals.
 inline constexpr size_t kMaxKindBytes = 32;          // lower case letters, digits, _ and -
 inline constexpr size_t kMaxChoiceBytes = 16 << 20;  // also of a plan
 inline constexpr size_t kMaxKnownTextBytes = 64 << 20;
@@ -87,6 +87,8 @@ inline constexpr size_t kMaxConditionsBytes = 1000;
 inline constexpr size_t kMaxDetailBytes = 64 << 10;
 inline constexpr size_t kMaxVersionBytes = 200;
 inline constexpr size_t kMaxSamples = 1 << 16;
+// Any bytes, such as what a process has said, as a detail: cut, and with \xHH for what is no text.
+std::string detail_of(std::string_view bytes);
 Status check(const Record& record);
 Status check(const KnownText& text);
 Status check(const BestPlan& best);

@@ -98,6 +98,19 @@ double median(const Record& record) {
   return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+std::string detail_of(std::string_view bytes) {
+  std::string detail;
+  while (!bytes.empty()) {
+    const size_t length = character_length(bytes);
+    const std::string piece = length == 0 ? fmt::format("\\x{:02x}", static_cast<uint8_t>(bytes[0]))
+                                          : std::string(bytes.substr(0, length));
+    if (detail.size() + piece.size() > kMaxDetailBytes) break;
+    detail += piece;
+    bytes.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return detail;
+}
+
 Status check(const Record& record) {
   HONE_TRY(check_kind(record.kind));
   HONE_TRY(check_text("choice", record.choice, kMaxChoiceBytes));

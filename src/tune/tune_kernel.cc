@@ -162,7 +162,7 @@ Status MeasuredKernels::keep(const std::string& conditions,
                        .target = target_,
                        .conditions = conditions,
                        .outcome = results[i].outcome,
-                       .detail = results[i].detail.substr(0, kMaxDetailBytes),
+                       .detail = detail_of(results[i].detail),
                        .seconds = results[i].seconds,
                        .version = version_});
     if (i == 0) texts.push_back({"kernel", subject, print(*candidate.kernel.body)});

@@ -136,6 +136,16 @@ TEST_F(LogTest, RefusesWhatIsNoRecord) {
               HasSubstr("no outcome 6"));
 }
 
+TEST_F(LogTest, TakesADetailMadeOfAnyBytes) {
+  EXPECT_EQ(detail_of("SIGSEGV in \"k\"\n\xc3\xa4\x1b[2J\xff\xc3"),
+            "SIGSEGV in \"k\"\n\xc3\xa4\\x1b[2J\\xff\\xc3");
+  const std::string cut = detail_of("x" + std::string(2 * kMaxDetailBytes, '\xff'));
+  EXPECT_LE(cut.size(), kMaxDetailBytes);
+  EXPECT_GT(cut.size(), kMaxDetailBytes - 4);
+  Record record = failed_record(Outcome::crashed, cut);
+  EXPECT_TRUE(check(record).ok());
+}
+
 TEST_F(LogTest, KeepsOneBestPlanPerGraphTargetAndThreads) {
   const std::unique_ptr<Log> log = open();
   BestPlan best = some_plan();
