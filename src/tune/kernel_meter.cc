@@ -17,6 +17,8 @@ constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewe
 constexpr int64_t kLeastRounds = 3;      // one at each place
 // Who takes so much longer than the fastest, after a part of the rounds, drops out.
 constexpr double kHopeless = 1.3, kBehind = 1.1;
+constexpr double kOut = 3;               // the same for the first launch that is timed
+constexpr double kLongLaunch = 3e-3;     // seconds; its operands do not wait in caches
 constexpr int64_t kMostPlaceBytes = int64_t{256} << 20;  // larger operands have one place
 
 std::string how_it_ended(const ForkEnd& end) {
@@ -194,7 +196,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
   };
   std::vector<Runner> runners;
   std::vector<Tensor> expected;
-  double slowest = 0;
+  double champions = 0;  // seconds of a launch
   for (size_t k = 0; k < entrants.size(); ++k) {
     const size_t i = entrants.size() - 1 - k;  // the champion is first
     if (entrants[i].object.empty()) continue;
@@ -215,7 +217,11 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
       continue;
     }
     const double seconds = code->seconds(places[0]).value();
-    slowest = std::max(slowest, runners.empty() ? seconds : 0);
+    if (runners.empty()) champions = seconds;
+    if (seconds > kOut * champions) {
+      tell(fmt::format("s {} {:.9g}", i, seconds));
+      continue;
+    }
     if (!is_cold)
       HONE_CHECK(code->repeat(std::clamp(static_cast<int64_t>(kSampleSeconds / seconds), int64_t{1},
                                          kMostLaunches))
@@ -224,7 +230,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     runners.push_back({i, *std::move(code)});
   }
 
-  const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(slowest, 1e-9));
+  const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(champions, 1e-9));
   rounds = std::clamp(fit, kLeastRounds, std::max(rounds, kLeastRounds));
   const auto drop = [&](double factor) {
     double fastest = INFINITY;
@@ -236,7 +242,8 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
   for (int64_t round = 0; round < rounds; ++round) {
     const OperandPlace& place = places[static_cast<size_t>(round) % places.size()];
     for (Runner& runner : runners) {
-      (void)runner.launches.run(place).ok();  // what it has in caches comes back
+      // What it has in caches comes back.
+      if (champions < kLongLaunch) (void)runner.launches.run(place).ok();
       if (is_cold) place.evict(options_.conditions.cold);
       const double seconds = runner.launches.seconds(place).value();
       runner.seconds.push_back(seconds);
