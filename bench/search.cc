@@ -30,7 +30,8 @@ namespace {
 constexpr std::string_view kModels[] = {"resnet50", "mobilenet_v2", "bert_base", "mixer"};
 constexpr size_t kKernels = 4;  // of a model
 constexpr SearchBudget kOfKernel{.seconds = 10, .trials = 2000};
-constexpr SearchBudget kOfModel{.seconds = 8, .trials = 2000};
+constexpr SearchBudget kOfModel{.seconds = 60, .trials = 2000};
+constexpr int64_t kLocalPrices = 20'000;  // in place of trials: each is of one kernel of many
 
 const Target& host() {
   static const Target target = host_target().value();
@@ -143,7 +144,9 @@ void layouts(benchmark::State& state, const SearchRow& row) {
       Edited edited(planned(model));
       LayoutSearch space(edited.editor->main(), edited.price);
       PricedLayouts prices(space);
-      results.add(row.get().run(space, prices, {.budget = kOfModel, .seed = 1}).value());
+      SearchBudget budget = kOfModel;
+      if (row.name == "dynamic") budget.trials = kLocalPrices;
+      results.add(row.get().run(space, prices, {.budget = budget, .seed = 1}).value());
     }
   }
   results.report(state);

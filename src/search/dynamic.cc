@@ -15,9 +15,9 @@ namespace {
 
 using Values = std::vector<uint32_t>;
 
-constexpr double kTables[] = {64, 1024, 16384, 1 << 18};  // entries, round by round
+constexpr double kTables[] = {64, 1024, 16384, 1 << 18};  // entries: small ones first
 constexpr double kMostLocal = 1 << 12;  // entries of a table of one factor, each priced
-constexpr int kMostStale = 3;           // rounds with the largest tables without a better point
+constexpr int kMostStale = 2;           // rounds without a better point, of one size
 
 // Prices of assignments to a few variables.
 struct Table {
@@ -140,18 +140,15 @@ class Elimination {
         all_(domains_.size(), 0) {}
 
   Status run() {
-    size_t round = 0;
-    for (int stale = 0; stale < kMostStale;) {
-      const bool is_largest = round + 1 == std::size(kTables);
-      const Order order(factors_, kTables[round], run_.rng());
-      const double before = run_.least();
-      const std::optional<Values> found = HONE_TRY(solve(order));
-      if (!found || !run_.price(factors_.point(*found), run_.least())) return {};
-      if (order.is_exact()) return {};
-      if (!is_largest)
-        ++round;
-      else
+    for (const double most : kTables) {
+      for (int stale = 0; stale < kMostStale;) {
+        const Order order(factors_, most, run_.rng());
+        const double before = run_.least();
+        const std::optional<Values> found = HONE_TRY(solve(order));
+        if (!found || !run_.price(factors_.point(*found), run_.least())) return {};
+        if (order.is_exact()) return {};
         stale = run_.least() < before ? 0 : stale + 1;
+      }
     }
     return {};
   }
