@@ -107,7 +107,10 @@ void FrameEditor::remove_step(uint32_t at, Touched& touched) {
   }
   pop(&PlannedGraph::steps);
   kernels_.pop_back();
-  whole_.later([this] { kernels_.emplace_back(); });
+  whole_.later([this, last] {
+    kernels_.emplace_back();
+    whole_.tell(*this, last);
+  });
   whole_.tell(*this, last);
 }
 

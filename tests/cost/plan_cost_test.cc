@@ -4,6 +4,7 @@
 
 #include "cost/analytic.h"
 #include "cost/program_price.h"
+#include "ir/text.h"
 #include "plan/plan_space.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
@@ -140,6 +141,27 @@ TEST(PlanCost, ForgetsStepsThatWentBeforeTheThreadsChanged) {
   ASSERT_TRUE(priced.editor->main().join(0, 1).ok());
   ASSERT_TRUE(priced.editor->set_threads(1).ok());
   expect_close(priced.seconds(), Priced(graph, priced.editor->to_plan()).seconds());
+}
+
+// A join takes the first group's number away, and the last step, a command, has it until the undo.
+TEST(PlanCost, PricesACommandThatHadAnotherNumber) {
+  const Graph graph = prepare(parse_graph(R"(graph @g(%x: f32[8], %z: f32[8]) -> (f32[8], f32[8]) {
+    %a = exp %x
+    %b = neg %a
+    %c = reduce_scatter %z {kind = min, axis = 0, group_size = 1}
+    return %b, %c
+  })")
+                                  .value())
+                          .value();
+  Plan apart;
+  apart.graph = graph.name();
+  apart.fuse = {{"k0", {"a"}}, {"k1", {"b"}}};  // the command is the last step
+  Priced plan(graph, apart);
+  const double before = plan.seconds();
+  const Undo undo = plan.editor->main().join(0, 1).value();
+  EXPECT_LT(plan.seconds(), before);
+  plan.editor->undo(undo);
+  EXPECT_EQ(plan.seconds(), before);
 }
 
 TEST(PlanCost, AsksOnceForEachKernelThatALayoutChanges) {
