@@ -17,8 +17,8 @@ constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewe
 constexpr int64_t kLeastRounds = 3;      // one at each place
 // Who takes so much longer than the fastest, after a part of the rounds, drops out.
 constexpr double kHopeless = 1.3, kBehind = 1.1;
-constexpr double kOut = 3;               // the same for the first launch that is timed
-constexpr double kLongLaunch = 3e-3;     // seconds; its operands do not wait in caches
+constexpr double kOut = 3;            // the same for the first launch that is timed
+constexpr double kLongLaunch = 3e-3;  // seconds; its operands do not wait in caches
 constexpr int64_t kMostPlaceBytes = int64_t{256} << 20;  // larger operands have one place
 
 std::string how_it_ended(const ForkEnd& end) {

@@ -5,10 +5,12 @@
 #include <map>
 
 #include "cost/analytic.h"
+#include "cost/table_cost.h"
 #include "kernel/schedule_text.h"
 #include "program/frame.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
+#include "tune/search_edits.h"
 #include "zoo/inputs.h"
 
 namespace hone {
@@ -17,6 +19,7 @@ namespace {
 // Parts of the time: shapes and threads have this at most, confirming this at least, and schedules
 // what is left.
 constexpr double kForShapes = 0.35, kForConfirming = 0.08;
+constexpr double kForEdits = 0.05;                  // of each sort
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
 constexpr double kWorthwhile = 1.01;                // a gain that a plan is changed for
 constexpr int64_t kTrials = 400;                    // of one kernel
@@ -69,6 +72,7 @@ class Tuner {
         target_(target),
         options_(options),
         cost_(options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target)),
+        times_(cost_),
         known_(options.log, target, options.version) {}
 
   Result<Tuned> run() {
@@ -164,7 +168,24 @@ class Tuner {
     if (options_.tries_shapes && !result_.was_known) HONE_TRY(shapes());
     if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
     if (options_.tries_schedules) HONE_TRY(schedules());
-    return {};
+    if (!options_.tries_shapes) return {};
+    HONE_TRY(edits(kEditsOfLayout, "layouts"));
+    return edits(kEditsOfGroups, "groups and chains");
+  }
+
+  // Edits of the best plan, by the price of the whole: measured where a kernel was, by the Cost
+  // elsewhere.
+  Status edits(std::span<const EditKind> kinds, std::string_view what) {
+    const double seconds = std::min(left(1 - kForConfirming), kForEdits * options_.seconds);
+    if (seconds <= 0) return {};
+    const std::optional<Plan> plan = HONE_TRY(search_edits(
+        prepared_, best_->plan(), target_, times_, kinds, best_->heuristics,
+        {.budget = {.seconds = seconds}, .seed = options_.seed, .cancel = options_.cancel}));
+    if (!plan) return {};
+    Contender other = contender(prepared_, *plan, best_->heuristics, options_.cancel);
+    const Result<const Image*> image = other.code->image();
+    if (!image.ok()) return unless_cancelled(image.error());
+    return challenge(std::move(other), what, fmt::format("edits of {}", what));
   }
 
   // Leaves out one habit of the planner after another. What has won stays out.
@@ -244,7 +265,7 @@ class Tuner {
     double rest = weight;
     for (size_t i = 0; i < all.size() && status.ok(); ++i) {
       const KernelUse& use = all[i];
-      const double time = left(1 - 2 * kForConfirming);
+      const double time = left(1 - 2 * kForConfirming - 2 * kForEdits);
       if (time < kLeastOfKernel || use.weight < kNegligible * weight) break;
       ++result_.kernels;
       status = tune_one(use, is_cold, std::max(kLeastOfKernel, time * use.weight / rest),
@@ -279,7 +300,9 @@ class Tuner {
     result_.measured += kernel->measured;
     result_.compiles += kernel->compiles;
     tell("{}: {:.3f}x ({} measured)", what, kernel->before / kernel->seconds, kernel->measured);
+    times_.set(use.hash, now, kernel->before);
     if (!kernel->is_changed()) return {};
+    times_.set(use.hash, kernel->schedule, kernel->seconds);
     ++result_.improved;
     tuned.push_back(
         {use.weight * (1 - kernel->seconds / kernel->before), use.hash, kernel->schedule});
@@ -331,6 +354,7 @@ class Tuner {
   const TuneOptions& options_;
   const std::shared_ptr<const Cost> cost_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  TableCost times_;  // of kernels as they were in their last race
   MeasuredKernels known_;
   Graph prepared_;
   std::vector<Tensor> inputs_;
