@@ -10,6 +10,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "bench/onnx_runtime.h"
+#include "kernel/schedule_space.h"
 #include "target/fingerprint.h"
 #include "tune/tuner.h"
 #include "zoo/zoo.h"
@@ -41,6 +43,9 @@ struct Setting {
 constexpr Setting kSettings[] = {
     {"threads:1", 1, Isa::avx512}, {"threads:2", 2, Isa::avx512}, {"avx2", 1, Isa::avx2}};
 
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 double seconds() {
   const char* text = std::getenv("HONE_TUNE_SECONDS");
   return text == nullptr ? 180 : std::atof(text);
@@ -129,6 +134,47 @@ void add_mean(benchmark::State& state, std::string_view setting) {
   state.counters["gain"] = std::exp(sum / static_cast<double>(all.size()));
   state.counters["models"] = static_cast<double>(all.size());
 }
+
+// ---- Candidates --------------------------------------------------------------------------------
+
+// How many different candidates of some kernels of a model are measured in a minute: two at a time,
+// each to the end of the race, as one compilation of each allows; and in batches, of which most
+// drop out early.
+void count_candidates(benchmark::State& state) {
+  constexpr size_t kKernels = 8, kCandidates = 24, kBatch = 12;
+  const Target target = host_target().value();
+  Compilation compilation(build_zoo_model("mobilenet_v2").value(), target);
+  const Program& program = **compilation.program();
+  const auto minutes = [&](size_t batch, bool drops) {
+    const double start = now();
+    for (size_t k = 0; k < kKernels; ++k) {
+      const program::Kernel& kernel = program.kernels[k];
+      KernelMeter meter =
+          KernelMeter::make(candidate_of(kernel.body, *kernel.schedule, target).value(), target,
+                            {.drops = drops})
+              .value();
+      Rng rng(k);
+      std::map<uint64_t, KernelCandidate> different;
+      while (different.size() < kCandidates) {
+        KernelCandidate one =
+            candidate_of(kernel.body, random_schedule(*kernel.body, target, rng), target).value();
+        different.try_emplace(one.code, std::move(one));
+      }
+      std::vector<KernelCandidate> all;
+      for (auto& [code, one] : different) all.push_back(std::move(one));
+      for (size_t from = 0; from < all.size(); from += batch)
+        HONE_CHECK(meter.race(std::span(all).subspan(from, batch)).ok(), "a race");
+    }
+    return (now() - start) / 60;
+  };
+  const double all = kKernels * kCandidates;
+  for (auto _ : state) {
+    state.counters["alone_a_minute"] = all / minutes(2, false);
+    state.counters["batch_a_minute"] = all / minutes(kBatch, true);
+  }
+  state.counters["ratio"] = state.counters["batch_a_minute"] / state.counters["alone_a_minute"];
+}
+BENCHMARK(count_candidates)->Name("candidates")->Iterations(1)->Unit(benchmark::kSecond);
 
 const int registered = [] {
   const auto add = [](const std::string& name, const auto& run) {

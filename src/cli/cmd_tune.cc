@@ -69,7 +69,9 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   options.log = log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
-  options.told = [&](std::string_view line) { console.say(line); };
+  const std::unique_ptr<Progress> progress = console.progress();
+  options.progress = progress.get();
+  options.told = [&](std::string_view line) { progress->note(line); };
   const Tuned tuned = HONE_TRY(tune(*graph, native.target, options));
 
   if (output == "-")

@@ -218,7 +218,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     }
     const double seconds = code->seconds(places[0]).value();
     if (runners.empty()) champions = seconds;
-    if (seconds > kOut * champions) {
+    if (options_.drops && seconds > kOut * champions) {
       tell(fmt::format("s {} {:.9g}", i, seconds));
       continue;
     }
@@ -233,6 +233,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
   const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(champions, 1e-9));
   rounds = std::clamp(fit, kLeastRounds, std::max(rounds, kLeastRounds));
   const auto drop = [&](double factor) {
+    if (!options_.drops) return;
     double fastest = INFINITY;
     for (const Runner& runner : runners) fastest = std::min(fastest, least(runner.seconds));
     std::erase_if(runners, [&](const Runner& runner) {

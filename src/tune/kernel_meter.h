@@ -28,6 +28,7 @@ struct MeterOptions {
   double compile_seconds = 20;              // for one candidate
   double launch_seconds = 10;               // for some launches
   int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
+  bool drops = true;                        // who is clearly slower takes part in no more rounds
   const CancelToken* cancel = nullptr;
   // How candidates become code.
   std::function<Result<std::string>(const KernelCandidate&, const Target&)> compile = object_of;

@@ -73,14 +73,17 @@ class Tuner {
         options_(options),
         cost_(options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target)),
         times_(cost_),
-        known_(options.log, target, options.version) {}
+        known_(options.log, target, options.version),
+        progress_(options.progress != nullptr ? *options.progress : no_progress()) {}
 
   Result<Tuned> run() {
+    progress_.start(static_cast<int64_t>(options_.seconds), "seconds");
     HONE_TRY(begin());
     Status status = improve();
     result_.was_cancelled = !status.ok() && status.error().code() == ErrorCode::interrupted;
     if (!status.ok() && !result_.was_cancelled) return std::move(status).error();
     HONE_TRY(confirm());
+    progress_.finish();
     result_.reused = known_.reused();
     result_.seconds = elapsed();
     return std::move(result_);
@@ -103,6 +106,11 @@ class Tuner {
   template <class... Args>
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
+    tick();
+  }
+  void tick() const {
+    const auto now = static_cast<int64_t>(std::min(elapsed(), options_.seconds));
+    progress_.advance(now - std::exchange(ticked_, now));
   }
 
   // ---- Contenders ------------------------------------------------------------------------------
@@ -335,15 +343,17 @@ class Tuner {
         HONE_TRY(duel(default_->image(), best_->image(), inputs_, {.seconds = seconds}));
     const PlanDuel& last = result_.confirmation;
     result_.is_default = !last.is_faster();
-    if (result_.is_default) return {};
-    result_.plan = best_->plan();
-    if (options_.log == nullptr) return {};
-    const Interval ratio = *last.times.interval;
+    if (!result_.is_default) result_.plan = best_->plan();
+    // A plan of the log that has turned out to be slower is forgotten.
+    const bool is_slower = last.outcome != Outcome::measured || last.times.interval->low > 1;
+    if (options_.log == nullptr || (result_.is_default && !(result_.was_known && is_slower)))
+      return {};
+    const Interval ratio = result_.is_default ? Interval{1, 1} : *last.times.interval;
     return options_.log->set_best({.graph = hash_without_weights(prepared_),
                                    .target = fingerprint(target_),
                                    .threads = options_.threads,
                                    .plan = print(result_.plan),
-                                   .gain = last.gain(),
+                                   .gain = result_.gain(),
                                    .low = 1 / ratio.high,
                                    .high = 1 / ratio.low,
                                    .version = options_.version});
@@ -359,6 +369,8 @@ class Tuner {
   Graph prepared_;
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
+  Progress& progress_;
+  mutable int64_t ticked_ = 0;  // seconds that the progress knows
   Tuned result_;
 };
 

@@ -25,6 +25,7 @@ struct TuneOptions {
   Log* log = nullptr;        // what was measured before, and what is measured now
   std::string version = {};  // of hone, for the log
   const CancelToken* cancel = nullptr;
+  Progress* progress = nullptr;  // counts seconds; started and finished by the tuner
   // Gets a line for each step: "kernel 3 of 12, dot_add: 1.21x".
   std::function<void(std::string_view)> told = {};
   // Which decisions it looks at.
