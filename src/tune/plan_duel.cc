@@ -11,6 +11,8 @@
 namespace hone {
 namespace {
 
+constexpr double kSampleSeconds = 1e-3;
+
 // "" or how outputs differ: an element by more than a thousandth of itself and of the largest.
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
   for (size_t i = 0; i < actual.size(); ++i) {
@@ -41,20 +43,23 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   if (!actual.ok()) return tell("w " + actual.error().what());
   if (std::string how = difference(*actual, expected); !how.empty()) return tell("w " + how);
 
+  int64_t repeats = 1;  // of short runs, for one sample
   const auto seconds = [&](const Executable& executable) {
-    return measure_once([&]() -> Status {
-             HONE_TRY(executable.run(inputs));
-             return {};
-           })
-        .value();
+    const double all = measure_once([&]() -> Status {
+                         for (int64_t i = 0; i < repeats; ++i) HONE_TRY(executable.run(inputs));
+                         return {};
+                       }).value();
+    return all / static_cast<double>(repeats);
   };
-  const double one = seconds(*a) + seconds(*b);
+  double one = seconds(*a) + seconds(*b);
+  repeats = std::max<int64_t>(1, static_cast<int64_t>(kSampleSeconds / one));
+  one *= static_cast<double>(repeats);
   const int64_t rounds = std::clamp(static_cast<int64_t>(options.seconds / one),
                                     DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
-  const auto runs = std::max<int64_t>(
+  const auto samples = std::max<int64_t>(
       1, static_cast<int64_t>(options.seconds / (one * static_cast<double>(rounds))));
   const auto block = [&](const Executable& executable, char name) {
-    for (int64_t r = 0; r < runs; ++r) tell(fmt::format("{} {:.9g}", name, seconds(executable)));
+    for (int64_t i = 0; i < samples; ++i) tell(fmt::format("{} {:.9g}", name, seconds(executable)));
   };
   for (int64_t round = 0; round < rounds; ++round) {
     tell("round");

@@ -83,6 +83,7 @@ class Tuner {
     result_.was_cancelled = !status.ok() && status.error().code() == ErrorCode::interrupted;
     if (!status.ok() && !result_.was_cancelled) return std::move(status).error();
     HONE_TRY(confirm());
+    progress_.advance(static_cast<int64_t>(options_.seconds) - ticked_);  // it is done
     progress_.finish();
     result_.reused = known_.reused();
     result_.seconds = elapsed();
