@@ -73,7 +73,8 @@ add_dependencies(tests hone_binary)
 # Scripts run in an empty folder, with the binary in $HONE and the repository in $ROOT. One that
 # lacks what it needs says so and exits with 77: ctest tells that it was skipped.
 set(script_environment HONE=$<TARGET_FILE:hone_binary> ROOT=${PROJECT_SOURCE_DIR}
-  BUILD=${PROJECT_BINARY_DIR} HONE_LOG=${PROJECT_BINARY_DIR}/no.log CXX=${CMAKE_CXX_COMPILER}
+  BUILD=${PROJECT_BINARY_DIR} HONE_LOG=${PROJECT_BINARY_DIR}/no.log
+  HONE_PRICES=${PROJECT_BINARY_DIR}/no.prices CXX=${CMAKE_CXX_COMPILER}
   LLVM_INCLUDE=${Llvm_INCLUDE_DIR})
 function(hone_script_test name label script)
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_script.sh ${script})

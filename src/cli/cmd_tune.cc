@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/log.h"
@@ -9,22 +10,8 @@
 #include "report/tune_text.h"
 #include "tune/tuner.h"
 
-#include <charconv>
-
 namespace hone::cli {
 namespace {
-
-// "90s", "1.5m", "1h", or a number of seconds.
-Result<double> parse_budget(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  const double seconds = unit == "h" ? 3600 : unit == "m" ? 60 : 1;
-  const bool has_unit = unit == "h" || unit == "m" || unit == "s" || unit.empty();
-  if (error != std::errc() || !has_unit || !(number > 0) || number > 1e6)
-    return usage_error("--budget {}: not a time", text).with_hint("write it as 90s, 5m or 1h");
-  return number * seconds;
-}
 
 Status take_only(std::string_view only, TuneOptions& options) {
   if (only.empty()) return {};

@@ -317,6 +317,18 @@ constexpr Command kCommands[] = {
      .options = kTune,
      .examples = kTuneExamples,
      .run = &cmd_tune},
+    {.name = "calibrate",
+     .summary = "Fit the prices that the planner chooses by to this machine",
+     .text = "Measures some schedules of small kernels of each kind, and fits the coefficients of "
+             "the analytic price to their times. Commands that plan for this target use them from "
+             "then on, and say so. Every third kernel is not fitted to: for these and the others "
+             "it prints how well prices order schedules and how far they are from the times, "
+             "before and after. If nothing is better than the defaults, these stay. What was "
+             "measured before is used again. The file is in $HONE_PRICES, or in the folder "
+             "hone/prices of $XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",
+     .options = kCalibrate,
+     .examples = kCalibrateExamples,
+     .run = &cmd_calibrate},
     {.name = "check",
      .summary = "Hold a model's native code against the reference, and against what is expected",
      .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "

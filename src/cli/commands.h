@@ -34,6 +34,7 @@ Status cmd_run(const Arguments& arguments, Console& console);
 Status cmd_check(const Arguments& arguments, Console& console);
 Status cmd_bench(const Arguments& arguments, Console& console);
 Status cmd_tune(const Arguments& arguments, Console& console);
+Status cmd_calibrate(const Arguments& arguments, Console& console);
 Status cmd_compile(const Arguments& arguments, Console& console);
 Status cmd_space(const Arguments& arguments, Console& console);
 Status cmd_convert(const Arguments& arguments, Console& console);

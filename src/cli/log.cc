@@ -5,6 +5,7 @@
 
 #include "cli/arguments.h"
 #include "cli/console.h"
+#include "cli/user_data.h"
 
 namespace hone::cli {
 
@@ -12,13 +13,8 @@ Result<std::string> log_path(const Arguments& arguments) {
   if (arguments.given("log")) return arguments.text("log");
   const char* named = std::getenv("HONE_LOG");
   if (named != nullptr && *named != '\0') return std::string(named);
-  // As the XDG base directory specification says: what is no absolute path counts as not set.
-  const std::filesystem::path file = std::filesystem::path("hone") / "log.db";
-  const char* data = std::getenv("XDG_DATA_HOME");
-  if (data != nullptr && *data == '/') return (data / file).native();
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home == '/')
-    return (std::filesystem::path(home) / ".local" / "share" / file).native();
+  if (const std::optional<std::filesystem::path> data = user_data_folder())
+    return (*data / "log.db").native();
   return usage_error("there is no place for the log: none of HONE_LOG, XDG_DATA_HOME, HOME is set")
       .with_hint("name a file with --log");
 }

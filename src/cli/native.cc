@@ -5,6 +5,7 @@
 #include "cli/cache.h"
 #include "cli/console.h"
 #include "cli/log.h"
+#include "cli/prices.h"
 #include "cost/analytic.h"
 #include "tune/best_plan.h"
 
@@ -65,6 +66,30 @@ Status read_plans(NativeOptions& options, const std::string& file, std::string_v
   return {};
 }
 
+// Those of --prices, or those that were fitted to this target. Fitted ones that cannot be used cost
+// speed, nothing else.
+Status take_prices(NativeOptions& options, const Arguments& arguments, Console& console) {
+  const std::string given = arguments.given("prices") ? arguments.text("prices") : "";
+  if (given == "default") return {};
+  if (!given.empty()) {
+    const std::string text = HONE_TRY(read_kept(given, "prices", kMaxPricesText, console));
+    options.cost = std::make_shared<AnalyticCost>(options.target,
+                                                  HONE_TRY(parse_prices(text, options.target.name,
+                                                                        given)));
+    return {};
+  }
+  const Result<std::optional<FittedFile>> fitted = fitted_prices(options.target);
+  if (!fitted.ok() && fitted.error().code() == ErrorCode::usage) return {};  // there is no place
+  if (!fitted.ok())
+    console.note("fitted prices are not used: {}; {}", fitted.error().what(),
+                 fitted.error().hint());
+  if (!fitted.ok() || !*fitted) return {};
+  console.note("prices fitted to this target, {} (--prices default: without)", (*fitted)->file);
+  console.keep_for_report("given.prices", print((*fitted)->prices, options.target.name));
+  options.cost = std::make_shared<AnalyticCost>(options.target, (*fitted)->prices);
+  return {};
+}
+
 // The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,
 // nothing else.
 void take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
@@ -103,13 +128,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   }
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
-  if (arguments.given("prices")) {
-    const std::string file = arguments.text("prices");
-    const std::string text = HONE_TRY(read_kept(file, "prices", kMaxPricesText, console));
-    options.cost = std::make_shared<AnalyticCost>(options.target,
-                                                  HONE_TRY(parse_prices(text, options.target.name,
-                                                                        file)));
-  }
+  HONE_TRY(take_prices(options, arguments, console));
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
   options.drops_unfit = arguments.given("plan-lenient");

@@ -97,7 +97,9 @@ inline constexpr Option kPricesOption = {
     .name = "prices",
     .take = Take::file,
     .value = "FILE",
-    .doc = "the coefficients that the planner prices kernels by (see 'hone help target prices')"};
+    .doc =
+        "the coefficients that the planner prices kernels by (see 'hone help target prices'); "
+        "default: not those that 'hone calibrate' has fitted"};
 inline constexpr Option kThreadsOption = {.name = "threads",
                                           .take = Take::integer,
                                           .value = "N",

@@ -48,4 +48,37 @@ inline constexpr Example kTuneExamples[] = {
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
     {"hone tune zoo:mlp --budget 10s -o mlp.plan", "the plan as a file"}};
 
+// ---- calibrate ---------------------------------------------------------------------------------
+
+inline constexpr Option kCalibrateOwn[] = {
+    {.name = "budget",
+     .take = Take::text,
+     .value = "TIME",
+     .doc = "how long to measure, 90s or 3m; a few kernels are measured in any case",
+     .fallback = "3m"},
+    {.name = "output",
+     .letter = 'o',
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write the prices there, for --prices, and not into the user's folder; - is the "
+            "standard output"},
+    {.name = "seed",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of the random numbers for inputs and schedules",
+     .fallback = "0"},
+    {.name = "threads",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "that work on a kernel",
+     .fallback = "1",
+     .low = 1,
+     .high = Team::kMaxThreads}};
+inline constexpr Option kCalibrateNative[] = {kIsaOption};
+inline constexpr auto kCalibrate = joined(kCalibrateOwn, kTuneLog, kCalibrateNative);
+inline constexpr Example kCalibrateExamples[] = {
+    {"hone calibrate", "three minutes; commands that plan use the prices from then on"},
+    {"hone calibrate --isa avx2", "for code without AVX-512"},
+    {"hone calibrate --budget 1m -o my.prices", "a file, for --prices"}};
+
 }  // namespace hone::cli::rows

@@ -336,7 +336,7 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
     return 2 * std::ceil(access.span[l] / vector_);
   const double lanes = nest.tile[l] / nest.instructions[l];
-  return lanes * (2 + displaced(access, l, nest.tile[l]));
+  return lanes * (prices_.apart + displaced(access, l, nest.tile[l]));
 }
 
 // Slots of taking an element whose line others have displaced from the nearest cache: where more
@@ -347,7 +347,7 @@ double KernelPrice::displaced(const Access& access, size_t l, double points) con
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
-  double slots = access.is_store ? 2 : 1;
+  double slots = access.is_store ? prices_.store : prices_.load;
   const Packing packing = nest.packing(access);
   if (packing == Packing::panels) return slots;
   if (packing == Packing::no && access.side == 0) {
@@ -568,7 +568,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   terms.latency = latency * slot_ / threads;
   terms.overhead = ((trips + results) * prices_.trip + nest.copies) * slot_ / threads;
   if (is_divided) terms.fork_join = target_.fork_join;
-  if (terms.total() < limit) terms.memory = memory(nest, threads);
+  if (terms.total() < limit) terms.memory = prices_.memory * memory(nest, threads);
   return terms;
 }
 

@@ -39,7 +39,8 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   terms.arithmetic = (features * channels * kWeightSlots + tiles * channels * kDataSlots +
                       tiles * vectors * (channels * kProductSlots + kResultSlots + 4 * epilogue)) *
                      slot_ / threads;
-  terms.memory = bytes / std::min(target_.memory_one_core * threads, target_.memory_all_cores);
+  terms.memory = prices_.memory * bytes /
+                 std::min(target_.memory_one_core * threads, target_.memory_all_cores);
   if (is_divided) terms.fork_join = 2 * target_.fork_join;  // weights, then tiles
   return terms;
 }

@@ -1,0 +1,66 @@
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/budget.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/prices.h"
+#include "cli/source.h"
+#include "report/calibration_text.h"
+#include "session/native.h"
+#include "tune/calibrate.h"
+
+namespace hone::cli {
+namespace {
+
+// Into the file that is named, or where commands that plan look.
+Status keep(const Calibration& calibration, const Target& target, const std::string& output,
+            Console& console) {
+  if (!output.empty()) {
+    const std::string text = print(calibration.prices, target.name);
+    if (output == "-") {
+      console.write(text);
+      return {};
+    }
+    HONE_TRY(write_file_atomic(output, text));
+    console.note("wrote {}", output);
+    return {};
+  }
+  if (calibration.is_default()) {
+    console.say("nothing is better than the default prices: they stay");
+    return drop_fitted_prices(target);
+  }
+  HONE_TRY(keep_fitted_prices(target, calibration.prices));
+  console.note("wrote {}; commands that plan for this target use it from now on",
+               HONE_TRY(fitted_prices_file(target)));
+  return {};
+}
+
+}  // namespace
+
+Status cmd_calibrate(const Arguments& arguments, Console& console) {
+  CalibrateOptions options;
+  options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  options.threads = arguments.integer("threads");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  const std::string output = arguments.given("output") ? arguments.text("output") : "";
+  if (!output.empty() && output != "-") HONE_TRY(check_writable(output));
+
+  Target target = HONE_TRY(host_target());
+  if (arguments.given("isa"))
+    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
+  HONE_TRY(check_runs_here(target, Console::labels()));
+  if (output.empty()) HONE_TRY(fitted_prices_file(target));
+  std::unique_ptr<Log> log;
+  if (!arguments.given("no-log")) log = HONE_TRY(open_log(arguments, console));
+
+  options.log = log.get();
+  options.version = HONE_VERSION;
+  options.cancel = &console.cancel();
+  options.told = [&](std::string_view line) { console.say(line); };
+  const Calibration calibration = HONE_TRY(calibrate(target, options));
+  if (output != "-") console.write(calibration_text(calibration));
+  return keep(calibration, target, output, console);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,53 @@
+#include "cli/prices.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "cli/user_data.h"
+#include "target/fingerprint.h"
+
+namespace hone::cli {
+namespace fs = std::filesystem;
+
+Result<std::string> fitted_prices_file(const Target& target) {
+  const std::string name = fmt::format("{:016x}.prices", fingerprint(target));
+  const char* named = std::getenv("HONE_PRICES");
+  if (named != nullptr && *named != '\0') return (fs::path(named) / name).native();
+  if (const std::optional<fs::path> data = user_data_folder())
+    return (*data / "prices" / name).native();
+  return usage_error(
+             "there is no place for prices: none of HONE_PRICES, XDG_DATA_HOME, HOME is set")
+      .with_hint("name a file with -o, and give it to commands as --prices");
+}
+
+Result<std::optional<FittedFile>> fitted_prices(const Target& target) {
+  const std::string file = HONE_TRY(fitted_prices_file(target));
+  std::error_code failed;
+  if (!fs::exists(file, failed)) return std::optional<FittedFile>();
+  const std::string text = HONE_TRY(read_file(file, kMaxPricesText));
+  Result<Prices> prices = parse_prices(text, target.name, file);
+  if (!prices.ok())
+    return std::move(prices).error().with_hint("'hone calibrate' writes the file again");
+  return std::optional(FittedFile{file, *prices});
+}
+
+Status keep_fitted_prices(const Target& target, const Prices& prices) {
+  const fs::path file = HONE_TRY(fitted_prices_file(target));
+  std::error_code failed;
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), failed);
+  if (failed)
+    return bad_input("cannot create '{}': {}", file.parent_path().native(), failed.message())
+        .with_hint("HONE_PRICES names another folder");
+  return write_file_atomic(file, print(prices, target.name));
+}
+
+Status drop_fitted_prices(const Target& target) {
+  const std::string file = HONE_TRY(fitted_prices_file(target));
+  std::error_code failed;
+  fs::remove(file, failed);
+  if (failed) return bad_input("cannot remove '{}': {}", file, failed.message());
+  return {};
+}
+
+}  // namespace hone::cli

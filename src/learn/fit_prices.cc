@@ -1,0 +1,196 @@
+#include "learn/fit_prices.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "cost/analytic.h"
+#include "learn/least_squares.h"
+
+namespace hone {
+namespace {
+
+constexpr double Prices::* kMembers[] = {
+#define HONE_PRICE(member, value, doc) &Prices::member,
+#include "cost/prices.def"
+};
+constexpr size_t kCount = std::size(kMembers);
+// Each coefficient for one of its default, so that all are of one size.
+using Point = std::array<double, kCount>;
+
+constexpr double kPull = 1e-4;   // what being twice the default counts in the loss
+constexpr double kMost = 50;     // times the default
+constexpr double kStep = 0.02;   // of a coefficient, to see what it does
+constexpr int kRounds = 40;      // of least squares
+constexpr int kDescents = 12;    // over all coefficients
+constexpr double kWorth = 1e-7;  // of the loss: what lowers it by less ends the fit
+constexpr double kFactors[] = {0.5, 0.75, 0.9, 1.1, 1.33, 2};
+
+// Four digits are for people, and more than times tell.
+double rounded(double number) {
+  if (number == 0) return 0;
+  const double unit = std::pow(10, 3 - std::floor(std::log10(number)));
+  return std::round(number * unit) / unit;
+}
+
+Prices prices_at(const Point& point) {
+  Prices prices;
+  for (size_t j = 0; j < kCount; ++j) prices.*kMembers[j] = rounded(prices.*kMembers[j] * point[j]);
+  return prices;
+}
+
+class Fit {
+ public:
+  Fit(std::span<const TimedKernel> kernels, const Target& target, int64_t threads)
+      : kernels_(kernels), target_(target), threads_(threads) {
+    point_.fill(1);
+    residuals_ = residuals(point_);
+    loss_ = loss(residuals_, point_);
+  }
+
+  FittedPrices run() {
+    FittedPrices fitted{.prices = {}, .loss_before = loss_, .loss_after = loss_};
+    if (kernels_.empty()) return fitted;
+    for (double before = std::numeric_limits<double>::infinity(); loss_ < (1 - 1e-3) * before;) {
+      before = loss_;
+      least_squares();
+      descend();
+    }
+    fitted.prices = prices_at(point_);
+    fitted.loss_after = loss_;
+    return fitted;
+  }
+
+ private:
+  // How far each price is from its time, and each from the others of its kernel, both weighted.
+  std::vector<double> residuals(const Point& point) const {
+    const Prices prices = prices_at(point);
+    std::vector<double> all;
+    for (const TimedKernel& kernel : kernels_) {
+      std::vector<double> logs = price_all(kernel, target_, threads_, prices);
+      double mean = 0;
+      const auto count = static_cast<double>(logs.size());
+      for (size_t i = 0; i < logs.size(); ++i) {
+        logs[i] = std::log(logs[i] / kernel.seconds[i]);
+        mean += logs[i] / count;
+      }
+      const double weight = std::sqrt(0.5 / count / static_cast<double>(kernels_.size()));
+      for (double each : logs) {
+        all.push_back(weight * each);
+        all.push_back(weight * (each - mean));
+      }
+    }
+    return all;
+  }
+
+  // Infinite: some price is no number.
+  static double loss(std::span<const double> residuals, const Point& point) {
+    double sum = 0;
+    for (double each : residuals) sum += each * each;
+    for (double each : point) sum += kPull * (each - 1) * (each - 1);
+    return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+  }
+
+  bool take(const Point& next) {
+    std::vector<double> residuals = this->residuals(next);
+    const double loss = Fit::loss(residuals, next);
+    if (!(loss < loss_ * (1 - kWorth))) return false;
+    point_ = next;
+    residuals_ = std::move(residuals);
+    loss_ = loss;
+    return true;
+  }
+
+  // What the residuals do when a coefficient grows, by coefficient.
+  std::vector<std::vector<double>> slopes() const {
+    std::vector<std::vector<double>> columns;
+    for (size_t j = 0; j < kCount; ++j) {
+      Point next = point_;
+      const double step = kStep * std::max(next[j], 0.1);
+      next[j] += step;
+      columns.push_back(residuals(next));
+      for (size_t i = 0; i < residuals_.size(); ++i) {
+        double& slope = columns[j][i];
+        slope = (slope - residuals_[i]) / step;
+        if (!std::isfinite(slope)) slope = 0;
+      }
+    }
+    return columns;
+  }
+
+  // The equations of the residuals, and those that hold the point near the defaults, and, by the
+  // damping, near where it is: the price is not linear far from there.
+  Point solve(const std::vector<std::vector<double>>& columns, double damping) const {
+    LeastSquares problem(kCount);
+    Point row;
+    for (size_t i = 0; i < residuals_.size(); ++i) {
+      double right = -residuals_[i];
+      for (size_t j = 0; j < kCount; ++j) {
+        row[j] = columns[j][i];
+        right += row[j] * point_[j];
+      }
+      problem.add(row, right);
+    }
+    for (size_t j = 0; j < kCount; ++j) {
+      row.fill(0);
+      row[j] = std::sqrt(kPull);
+      problem.add(row, row[j]);
+      row[j] = std::sqrt(damping);
+      problem.add(row, row[j] * point_[j]);
+    }
+    const std::vector<double> solved = problem.solve_non_negative();
+    Point next;
+    for (size_t j = 0; j < kCount; ++j) next[j] = std::min(solved[j], kMost);
+    return next;
+  }
+
+  void least_squares() {
+    double damping = 1e-3;
+    for (int round = 0; round < kRounds && damping < 10; ++round) {
+      const std::vector<std::vector<double>> columns = slopes();
+      bool is_lower = false;
+      while (!is_lower && damping < 10) {
+        is_lower = take(solve(columns, damping));
+        damping *= is_lower ? 0.2 : 5;
+      }
+    }
+  }
+
+  void descend() {
+    bool is_lower = true;
+    for (int round = 0; round < kDescents && is_lower; ++round) {
+      is_lower = false;
+      for (size_t j = 0; j < kCount; ++j)
+        for (double factor : kFactors) {
+          Point next = point_;
+          next[j] = std::min(next[j] * factor, kMost);
+          is_lower = take(next) || is_lower;
+        }
+    }
+  }
+
+  const std::span<const TimedKernel> kernels_;
+  const Target& target_;
+  const int64_t threads_;
+  Point point_;
+  std::vector<double> residuals_;
+  double loss_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> price_all(const TimedKernel& kernel, const Target& target, int64_t threads,
+                              const Prices& prices) {
+  std::vector<double> result(kernel.schedules.size());
+  AnalyticCost(target, prices)
+      .kernel(kernel.facts, threads)
+      ->price(kernel.schedules, std::numeric_limits<double>::infinity(), result);
+  return result;
+}
+
+FittedPrices fit_prices(std::span<const TimedKernel> kernels, const Target& target,
+                        int64_t threads) {
+  return Fit(kernels, target, threads).run();
+}
+
+}  // namespace hone

@@ -1,0 +1,48 @@
+#include "learn/kernel_kind.h"
+
+#include <algorithm>
+
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+// A product in which an operand has no dim of its own reads the other one once.
+bool is_product_with_vector(const KernelFacts& facts) {
+  double points = 1;  // all multiplications
+  for (const KernelFacts::Loop& loop : facts.loops) points *= loop.extent;
+  return std::ranges::any_of(facts.arrays, [&](const KernelFacts::Array& array) {
+    return array.side >= 0 && array.bytes / array.element >= points;
+  });
+}
+
+std::string_view kind_of_conv(const KernelFacts& facts) {
+  if (facts.body.graph.op(facts.space.anchor).integer("groups") > 1) return "depthwise";
+  const auto summed = std::ranges::count_if(
+      facts.loops, [](const auto& loop) { return !loop.is_result && loop.extent > 1; });
+  return summed <= 1 ? "conv 1x1" : "conv";  // channels alone, or a window, too
+}
+
+}  // namespace
+
+std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned) {
+  if (planned == Algorithm::chain) return "chain";
+  const Graph& graph = facts.body.graph;
+  bool reduces = false, moves = true;
+  for (NodeId node : facts.nodes) {
+    const OpClass of = class_of(graph.opcode(node));
+    reduces = reduces || of == OpClass::reduction;
+    moves = moves && has_points(graph.opcode(node));
+  }
+  if (facts.space.has_anchor()) {
+    const OpClass of = class_of(graph.opcode(facts.space.anchor));
+    if (of == OpClass::window) return "pool";
+    if (of == OpClass::contraction && graph.opcode(facts.space.anchor) == Opcode::conv)
+      return kind_of_conv(facts);
+    if (of == OpClass::contraction) return is_product_with_vector(facts) ? "gemv" : "dot";
+  }
+  if (reduces) return "rows";
+  return moves ? "elementwise" : "other";
+}
+
+}  // namespace hone

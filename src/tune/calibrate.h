@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/progress.h"
+#include "cost/prices.h"
+#include "log/log.h"
+#include "target/target.h"
+
+// The coefficients of the analytic price for this machine, by measuring.
+
+namespace hone {
+
+struct CalibrateOptions {
+  double seconds = 180;  // for all; a few kernels are measured in any case
+  int64_t threads = 1;
+  uint64_t seed = 0;
+  Log* log = nullptr;        // what was measured before, and what is measured now
+  std::string version = {};  // of hone, for the log
+  const CancelToken* cancel = nullptr;
+  std::function<void(std::string_view)> told = {};  // a line for each kernel
+  static constexpr int64_t kMostSchedules = 24;     // of a kernel: the planned one and drawn ones
+};
+
+// How good prices are for some kernels: means over them.
+struct PriceCheck {
+  size_t kernels = 0, schedules = 0;
+  double tau = 0;    // of the order of a kernel's schedules
+  double error = 0;  // of the times, relative
+};
+
+struct Calibration {
+  Prices prices = {};  // the defaults, if nothing is better
+  double loss_before = 0, loss_after = 0;
+  PriceCheck fitted_before = {}, fitted_after = {};  // kernels that were fitted to
+  PriceCheck held_before = {}, held_after = {};      // and those that were not
+  int64_t compiles = 0, reused = 0;
+  size_t left_out = 0;  // kernels for which there was no time
+  double seconds = 0;
+  bool is_default() const { return prices == Prices(); }
+};
+
+// The target is this machine, or a restriction of it. An error: hardly any of the
+// kernels can be measured.
+Result<Calibration> calibrate(const Target& target, const CalibrateOptions& options);
+
+}  // namespace hone

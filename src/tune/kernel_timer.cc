@@ -1,0 +1,84 @@
+#include "tune/kernel_timer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hone {
+namespace {
+
+constexpr double kRefused = std::numeric_limits<double>::infinity();
+
+double seconds_of(const Measured& measured) {
+  return measured.outcome == Outcome::measured ? typical(measured.seconds) : kRefused;
+}
+
+}  // namespace
+
+KernelTimer::KernelTimer(std::shared_ptr<const KernelFacts> facts, const Schedule& start,
+                         const Target& target, MeasuredKernels& known, const MeterOptions& options)
+    : body_(std::make_shared<const KernelBody>(facts->body)),
+      start_(start),
+      target_(target),
+      known_(known),
+      options_(options),
+      conditions_(options.conditions.text()),
+      timed_{.facts = std::move(facts), .schedules = {}, .seconds = {}} {}
+
+Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> schedules) {
+  std::vector<KernelCandidate> candidates, fresh;
+  std::vector<std::optional<uint64_t>> codes;
+  for (const Schedule& schedule : schedules) {
+    Result<KernelCandidate> candidate = candidate_of(body_, schedule, target_);
+    codes.emplace_back(candidate.ok() ? std::optional(candidate->code) : std::nullopt);
+    if (!candidate.ok() || by_code_.contains(candidate->code)) continue;
+    const std::optional<double> known = HONE_TRY(known_.seconds(candidate->code, conditions_));
+    if (known) {
+      note(*candidate, *known);
+    } else {
+      by_code_[candidate->code] = kRefused;
+      fresh.push_back(*std::move(candidate));
+    }
+  }
+  if (!fresh.empty()) HONE_TRY(measure(fresh));
+  std::vector<double> seconds;
+  for (const std::optional<uint64_t>& code : codes)
+    seconds.push_back(code ? by_code_.at(*code) : kRefused);
+  return seconds;
+}
+
+Status KernelTimer::measure(std::span<const KernelCandidate> fresh) {
+  if (!meter_)
+    meter_.emplace(HONE_TRY(
+        KernelMeter::make(HONE_TRY(candidate_of(body_, start_, target_)), target_, options_)));
+  // The start is measured in any case; if it is asked for, it has no second entry.
+  const uint64_t champion = meter_->champion().code;
+  std::vector<KernelCandidate> others;
+  for (const KernelCandidate& each : fresh)
+    if (each.code != champion) others.push_back(each);
+  const std::vector<Measured> results = HONE_TRY(meter_->race(others));
+  if (others.size() < fresh.size()) others.push_back(meter_->champion());
+  HONE_TRY(known_.keep(conditions_, others, std::span(results).first(others.size())));
+  for (const KernelCandidate& each : fresh) {
+    const auto at = std::ranges::find(others, each.code, &KernelCandidate::code);
+    note(each, seconds_of(results[static_cast<size_t>(at - others.begin())]));
+  }
+  return {};
+}
+
+void KernelTimer::note(const KernelCandidate& candidate, double seconds) {
+  by_code_[candidate.code] = seconds;
+  if (!std::isfinite(seconds) || !(seconds > 0)) return;
+  timed_.schedules.push_back(candidate.schedule);
+  timed_.seconds.push_back(seconds);
+}
+
+Status TimedSchedules::price(std::span<const Point> points, double /*limit*/,
+                             std::span<double> seconds) {
+  std::vector<Schedule> schedules;
+  for (Point point : points) schedules.push_back(space_.schedule(point));
+  std::ranges::copy(HONE_TRY(timer_.seconds(schedules)), seconds.begin());
+  return {};
+}
+
+}  // namespace hone

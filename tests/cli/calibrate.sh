@@ -1,0 +1,49 @@
+# Prices are fitted in a short time, kept for this target, used and dropped.
+export HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
+fails() { # fails CODE WORDS ARGS...
+  local code=0 wanted=$1 words=$2
+  shift 2
+  "$HONE" "$@" >out 2>err || code=$?
+  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
+  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
+}
+fails 2 "not a time" calibrate --budget soon
+fails 2 "not a time" calibrate --budget 0
+fails 2 "avx1024" calibrate --isa avx1024
+fails 2 "no folder" calibrate -o missing/my.prices
+HONE_PRICES='' XDG_DATA_HOME='' HOME='' fails 2 "name a file with -o" calibrate
+[[ ! -e prices ]]
+
+"$HONE" calibrate --budget 1s -o my.prices >out 2>err
+grep -q "^fitted to" out
+grep -q "^held out" out
+grep -q "wrote my.prices" err
+[[ ! -e prices ]]
+plan() { "$HONE" compile zoo:mlp,size=tiny --no-log --emit plan "$@"; }
+plan --prices my.prices >/dev/null 2>err
+! grep -q "fitted" err
+
+# What it has measured is known to the next one, which may be for other code.
+"$HONE" calibrate --budget 1s >out 2>err
+grep -q " known from the log" out
+! grep -q ", 0 known from the log" out
+file=$(sed -n 's/^wrote \(.*\.prices\); .*/\1/p' err)
+if [[ ! $file ]]; then # nothing was better than the defaults
+  grep -q "they stay" err
+  name=$("$HONE" calibrate --budget 1s -o - 2>/dev/null | sed -n 's/^prices on "\(.*\)" {$/\1/p')
+  [[ $name ]]
+  exit 0
+fi
+plan >fitted 2>err
+grep -q "prices fitted to this target, $file" err
+plan --prices default >default 2>err
+! grep -q "fitted" err
+
+# A file that is damaged or of another target is refused, and the defaults count.
+cp "$file" good
+for edit in 's/ trip =/ strip =/' 's/^prices on .* {/prices on "other" {/' 's/}//' '1d'; do
+  sed "$edit" good >"$file"
+  plan >out 2>err
+  grep -q "fitted prices are not used: .*'hone calibrate' writes the file again" err
+  cmp out default
+done
