@@ -1,5 +1,5 @@
 // The main of every benchmark: Google Benchmark's table on stdout, hone's JSON in a file.
-//   bench_NAME [--json=PATH --name=NAME --commit=HASH] [flags of Google Benchmark]
+//   bench_NAME [--json=PATH --name=NAME --commit=HASH] [its own flags] [those of Google Benchmark]
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "bench/flags.h"
 
 namespace {
 
@@ -81,6 +83,8 @@ int main(int argc, char** argv) {
   std::string json = take_flag(args, "--json=");
   std::string name = take_flag(args, "--name=");
   std::string commit = take_flag(args, "--commit=");
+
+  std::erase_if(args, [](const char* arg) { return hone::bench::Flag::take(arg); });
 
   int count = static_cast<int>(args.size());
   args.push_back(nullptr);

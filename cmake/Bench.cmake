@@ -2,14 +2,14 @@
 
 find_package(benchmark REQUIRED)
 
-add_library(hone_bench_main STATIC bench/main.cc bench/onnx_runtime.cc)
+add_library(hone_bench_main STATIC bench/main.cc bench/flags.cc bench/onnx_runtime.cc)
 target_include_directories(hone_bench_main PUBLIC ${PROJECT_SOURCE_DIR})  # "bench/onnx_runtime.h"
 target_link_libraries(hone_bench_main
   PUBLIC hone_cli benchmark::benchmark PRIVATE nlohmann_json::nlohmann_json)
 hone_target(hone_bench_main)
 
 file(GLOB benches CONFIGURE_DEPENDS LIST_DIRECTORIES true bench/*)
-list(FILTER benches EXCLUDE REGEX "/(main\\.cc|onnx_runtime\\.(cc|h)|.*\\.md)$")
+list(FILTER benches EXCLUDE REGEX "/(main\\.cc|(flags|onnx_runtime)\\.(cc|h)|.*\\.md)$")
 foreach(bench IN LISTS benches)
   cmake_path(GET bench STEM name)
   set(sources ${bench})

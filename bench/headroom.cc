@@ -1,0 +1,227 @@
+// How well the analytic price orders schedules that searches visit, and how far the planner's
+// choice is from the best: over distinct kernels of the zoo, by kind. Half of the schedules are
+// random, half are those of an evolution by measured times. Each is measured in a race with the
+// planner's. What the log has is not measured again, so a run may be broken off and resumed, and
+// `hone log export --log FILE` makes the data set (docs/cost.md).
+//   --log=FILE       of the measurements (build/bench/headroom.db)
+//   --kernels=N      of all models together, in turn those with the largest prices (300)
+//   --schedules=N    of a kernel (64)
+//   --seconds=S      measures no further kernel after so long (no limit)
+//   --seed=N --threads=N --models=A,B --isa=LEVEL
+// Prices are unfitted, and fitted: each half of the kernels by coefficients fitted to the other.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "bench/flags.h"
+#include "cost/analytic.h"
+#include "learn/kernel_kind.h"
+#include "learn/ranking.h"
+#include "plan/edit.h"
+#include "planner/planner.h"
+#include "rewrite/prepare.h"
+#include "tune/kernel_timer.h"
+#include "zoo/zoo.h"
+
+namespace hone::bench {
+namespace {
+
+const Flag kLog("log", "build/bench/headroom.db"), kKernels("kernels", "300"),
+    kSchedules("schedules", "64"), kSeconds("seconds", "1e9"), kSeed("seed", "1"),
+    kThreads("threads", "1"), kIsa("isa", ""),
+    kModels("models",
+            "mobilenet_v2,efficientnet_b0,inception_v3,resnet50,gpt2,unet,vit_b16,densenet121,"
+            "bert_base,shufflenet_v2,mixer,squeezenet");
+constexpr double kLeastSeconds = 5e-6;  // by price: smaller kernels do not decide
+constexpr size_t kLeastTimed = 4;       // schedules of a kernel, to say something about their order
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+struct Subject {
+  std::shared_ptr<const KernelFacts> facts;
+  Schedule planned;
+  double price = 0;
+};
+
+// The kernels of a model's default plan that are not known yet, the dearest first.
+Result<std::vector<Subject>> kernels_of(const std::string& model, const Target& target,
+                                        int64_t threads, std::set<uint64_t>& seen) {
+  const AnalyticCost cost(target);
+  const Graph graph = HONE_TRY(prepare(HONE_TRY(build_zoo_model(model))));
+  Plan plan;
+  plan.threads = threads;
+  plan = HONE_TRY(complete(graph, std::move(plan), target, cost));
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  const FrameEditor& frame = editor->main();
+  std::vector<Subject> subjects;
+  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
+    const uint64_t hash = frame.kernel(s).hash;
+    if (!frame.planned().steps[s].is_kernel || !seen.insert(hash).second) continue;
+    const Schedule& schedule = plan.schedule.at(hash);
+    if (schedule.algorithm() == Algorithm::generic) continue;
+    Subject subject{std::make_shared<const KernelFacts>(frame.body(s), hash), schedule};
+    subject.price = cost.kernel(subject.facts, threads)->seconds(schedule);
+    if (subject.price >= kLeastSeconds) subjects.push_back(std::move(subject));
+  }
+  std::ranges::sort(subjects, std::greater<>(), &Subject::price);
+  return subjects;
+}
+
+// One of each model in turn, so that a few kernels are of many models.
+Result<std::vector<Subject>> all_kernels(const Target& target, int64_t threads) {
+  std::set<uint64_t> seen;
+  std::vector<std::vector<Subject>> models;
+  for (std::string_view model : split(kModels.text(), ','))
+    models.push_back(HONE_TRY(kernels_of(std::string(model), target, threads, seen)));
+  std::vector<Subject> all;
+  size_t longest = 0;
+  for (const std::vector<Subject>& model : models) longest = std::max(longest, model.size());
+  const auto count = static_cast<size_t>(kKernels.number());
+  for (size_t i = 0; i < longest; ++i)
+    for (std::vector<Subject>& model : models)
+      if (i < model.size() && all.size() < count) all.push_back(std::move(model[i]));
+  return all;
+}
+
+// ---- Measuring ----------------------------------------------------------------------------------
+
+struct Kernel {
+  TimedKernel timed;  // the planner's schedule first
+  std::string_view kind;
+};
+
+Result<std::optional<Kernel>> measure(const Subject& subject, const Target& target,
+                                      MeasuredKernels& known) {
+  MeterOptions meter;
+  meter.conditions.threads = static_cast<int64_t>(kThreads.number());
+  KernelTimer timer(subject.facts, subject.planned, target, known, meter);
+  const auto count = static_cast<int64_t>(kSchedules.number());
+  for (const auto& [by, trials] :
+       {std::pair("random", count / 2), std::pair("evolutionary", count)}) {
+    ScheduleSearch space(subject.facts, target, subject.planned);
+    TimedSchedules times(space, timer);
+    const auto more = trials - static_cast<int64_t>(timer.timed().seconds.size());
+    if (more < 1) continue;
+    HONE_TRY(HONE_TRY(find_search(by))
+                 ->run(space, times,
+                       {.budget = {.trials = more + 1},
+                        .seed = static_cast<uint64_t>(kSeed.number()) ^ subject.facts->hash}));
+  }
+  if (timer.timed().seconds.size() < kLeastTimed) return std::optional<Kernel>();
+  return std::optional(
+      Kernel{timer.timed(), kernel_kind(*subject.facts, subject.planned.algorithm())});
+}
+
+// ---- What it says -------------------------------------------------------------------------------
+
+struct Figures {
+  double kernels = 0, schedules = 0, best = 0;  // `best`: logarithms of planned / best
+  struct Price {
+    double tau = 0, top1 = 0, top5 = 0, error = 0;
+  } plain, fitted;
+
+  static void add(Price& to, const TimedKernel& kernel, std::span<const double> prices) {
+    to.tau += kendall_tau(prices, kernel.seconds);
+    to.top1 += regret(prices, kernel.seconds, 1);
+    to.top5 += regret(prices, kernel.seconds, 5);
+    to.error += mean_error(prices, kernel.seconds);
+  }
+};
+
+struct Data {
+  std::vector<Kernel> kernels;
+  std::vector<std::vector<double>> plain, fitted;  // prices, by kernel
+};
+
+Result<Data> measure_all() {
+  Target target = HONE_TRY(host_target());
+  if (!kIsa.text().empty()) {
+    const std::optional<Isa> isa = isa_from_name(kIsa.text());
+    if (!isa) return usage_error("--isa={}: there is no such level", kIsa.text());
+    target = restricted(std::move(target), *isa);
+  }
+  const auto threads = static_cast<int64_t>(kThreads.number());
+  const std::unique_ptr<Log> log = HONE_TRY(Log::open(kLog.text()));
+  MeasuredKernels known(log.get(), target, HONE_VERSION);
+  Data data;
+  const double until = now() + kSeconds.number();
+  const std::vector<Subject> subjects = HONE_TRY(all_kernels(target, threads));
+  for (const Subject& subject : subjects) {
+    if (now() > until) break;
+    const Result<std::optional<Kernel>> kernel = measure(subject, target, known);
+    if (!kernel.ok()) fmt::print(stderr, "a kernel is left out: {}\n", kernel.error().what());
+    if (!kernel.ok() || !*kernel) continue;
+    data.kernels.push_back(**kernel);
+    fmt::print(stderr, "kernel {} of {}, {}: {} schedules\n", data.kernels.size(), subjects.size(),
+               (*kernel)->kind, (*kernel)->timed.seconds.size());
+  }
+  Prices fits[2];
+  for (size_t half = 0; half < 2; ++half) {
+    std::vector<TimedKernel> others;
+    for (size_t i = 1 - half; i < data.kernels.size(); i += 2)
+      others.push_back(data.kernels[i].timed);
+    fits[half] = fit_prices(others, target, threads).prices;
+  }
+  for (size_t i = 0; i < data.kernels.size(); ++i) {
+    data.plain.push_back(price_all(data.kernels[i].timed, target, threads, Prices()));
+    data.fitted.push_back(price_all(data.kernels[i].timed, target, threads, fits[i % 2]));
+  }
+  return data;
+}
+
+const Result<Data>& data() {
+  static const Result<Data> all = measure_all();
+  return all;
+}
+
+void report(benchmark::State& state, std::string_view kind) {
+  if (!data().ok()) return state.SkipWithError(data().error().to_string().c_str());
+  Figures sum;
+  for (size_t i = 0; i < data()->kernels.size(); ++i) {
+    const auto& [timed, of_kind] = data()->kernels[i];
+    if (kind != "all" && kind != of_kind) continue;
+    ++sum.kernels;
+    sum.schedules += static_cast<double>(timed.seconds.size());
+    sum.best += std::log(timed.seconds[0] / *std::ranges::min_element(timed.seconds));
+    Figures::add(sum.plain, timed, data()->plain[i]);
+    Figures::add(sum.fitted, timed, data()->fitted[i]);
+  }
+  for (auto _ : state) state.SetIterationTime(0);
+  state.counters["kernels"] = sum.kernels;
+  if (sum.kernels == 0) return;
+  state.counters["schedules"] = sum.schedules;
+  state.counters["planned_to_best"] = std::exp(sum.best / sum.kernels);
+  const auto tell = [&](const std::string& name, const Figures::Price& price) {
+    state.counters["tau" + name] = price.tau / sum.kernels;
+    state.counters["top1" + name] = price.top1 / sum.kernels;
+    state.counters["top5" + name] = price.top5 / sum.kernels;
+    state.counters["error" + name] = price.error / sum.kernels;
+  };
+  tell("", sum.plain);
+  tell("_fitted", sum.fitted);
+}
+
+const int registered = [] {
+  const auto add = [](std::string_view kind) {
+    benchmark::RegisterBenchmark(std::string(kind).c_str(),
+                                 [kind](benchmark::State& state) { report(state, kind); })
+        ->Iterations(1)
+        ->UseManualTime();
+  };
+  for (std::string_view kind : kKernelKinds) add(kind);
+  add("all");
+  return 0;
+}();
+
+}  // namespace
+}  // namespace hone::bench
