@@ -26,6 +26,11 @@ constexpr int kDescents = 12;    // over all coefficients
 constexpr double kWorth = 1e-7;  // of the loss: what lowers it by less ends the fit
 constexpr double kFactors[] = {0.5, 0.75, 0.9, 1.1, 1.33, 2};
 
+// What hides behind the largest term is a share of the rest.
+double most_of(double Prices::* member) {
+  return member == &Prices::not_hidden ? 1 / Prices().not_hidden : kMost;
+}
+
 // Four digits are for people, and more than times tell.
 double rounded(double number) {
   if (number == 0) return 0;
@@ -140,7 +145,7 @@ class Fit {
     }
     const std::vector<double> solved = problem.solve_non_negative();
     Point next;
-    for (size_t j = 0; j < kCount; ++j) next[j] = std::min(solved[j], kMost);
+    for (size_t j = 0; j < kCount; ++j) next[j] = std::min(solved[j], most_of(kMembers[j]));
     return next;
   }
 
@@ -163,7 +168,7 @@ class Fit {
       for (size_t j = 0; j < kCount; ++j)
         for (double factor : kFactors) {
           Point next = point_;
-          next[j] = std::min(next[j] * factor, kMost);
+          next[j] = std::min(next[j] * factor, most_of(kMembers[j]));
           is_lower = take(next) || is_lower;
         }
     }
