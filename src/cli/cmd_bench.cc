@@ -54,17 +54,6 @@ Result<Request> request_of(const Arguments& arguments) {
   return request;
 }
 
-// Sizes are part of what is measured, so they are the user's choice.
-Status check_all_chosen(const RunInputs& inputs) {
-  if (inputs.guessed.empty()) return {};
-  std::vector<std::string> names;
-  for (const auto& [name, size] : inputs.guessed) names.push_back(name);
-  return usage_error("how long it takes depends on the open {} {}",
-                     names.size() == 1 ? "size" : "sizes", join(names, ", "))
-      .with_hint(fmt::format("{} chooses, and so does an array: --input NAME=@FILE.npy",
-                             size_text(inputs.guessed, Console::labels())));
-}
-
 BenchReport report_of(const Arguments& arguments, const Source& source, const RunInputs& inputs,
                       const NativeOptions& options) {
   BenchReport report;

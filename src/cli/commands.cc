@@ -329,6 +329,28 @@ constexpr Command kCommands[] = {
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},
+    {.name = "compare",
+     .summary = "Run a model under two plans in turns, and say which is faster",
+     .text = "Runs both on the same inputs in a process of its own, holds the outputs of the "
+             "second against those of the first (exit code 1 if they differ), and gives how many "
+             "times as fast the second is, with an interval of 95 % confidence. If the interval "
+             "contains 1, neither is known to be faster.",
+     .positionals = kCompareSubjects,
+     .options = kCompare,
+     .examples = kCompareExamples,
+     .run = &cmd_compare},
+    {.name = "explain",
+     .summary = "Tell per kernel what a plan chose, what it costs, and what else there was",
+     .text = "For each different kernel, the dearest first: the layers that it computes, its "
+             "schedule, its price and what that is made of, the times that the log has of this "
+             "very code, the times that no schedule beats (all operations at the target's f32 "
+             "peak, all operands once at the rate of memory), and the cheapest schedule found of "
+             "each other algorithm. If the planner would have decided otherwise, its schedule and "
+             "what the change has bought. --diff tells what differs under another plan.",
+     .positionals = kExplainSubjects,
+     .options = kExplain,
+     .examples = kExplainExamples,
+     .run = &cmd_explain},
     {.name = "check",
      .summary = "Hold a model's native code against the reference, and against what is expected",
      .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "

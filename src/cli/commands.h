@@ -33,6 +33,8 @@ Status cmd_inspect(const Arguments& arguments, Console& console);
 Status cmd_run(const Arguments& arguments, Console& console);
 Status cmd_check(const Arguments& arguments, Console& console);
 Status cmd_bench(const Arguments& arguments, Console& console);
+Status cmd_explain(const Arguments& arguments, Console& console);
+Status cmd_compare(const Arguments& arguments, Console& console);
 Status cmd_tune(const Arguments& arguments, Console& console);
 Status cmd_calibrate(const Arguments& arguments, Console& console);
 Status cmd_compile(const Arguments& arguments, Console& console);

@@ -81,4 +81,14 @@ Result<RunInputs> given_inputs(const Graph& signature, const Given& open,
   return resolve_inputs(signature, open, arguments.integer("seed"), engine, console.face());
 }
 
+Status check_all_chosen(const RunInputs& inputs) {
+  if (inputs.guessed.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [name, size] : inputs.guessed) names.push_back(name);
+  return usage_error("how long it takes depends on the open {} {}",
+                     names.size() == 1 ? "size" : "sizes", join(names, ", "))
+      .with_hint(fmt::format("{} chooses, and so does an array: --input NAME=@FILE.npy",
+                             size_text(inputs.guessed, Console::labels())));
+}
+
 }  // namespace hone::cli

@@ -16,4 +16,7 @@ Result<Given> given_values(const Arguments& arguments, const Console& console);
 Result<RunInputs> given_inputs(const Graph& signature, const Given& open,
                                const Arguments& arguments, Engine engine, Console& console);
 
+// An error if sizes were guessed: they are part of what is measured, so they are the user's choice.
+Status check_all_chosen(const RunInputs& inputs);
+
 }  // namespace hone::cli

@@ -81,4 +81,62 @@ inline constexpr Example kCalibrateExamples[] = {
     {"hone calibrate --isa avx2", "for code without AVX-512"},
     {"hone calibrate --budget 1m -o my.prices", "a file, for --prices"}};
 
+// ---- compare -----------------------------------------------------------------------------------
+
+inline constexpr Positional kCompareSubjects[] = {
+    kModel[0],
+    {.name = "PLAN_A",
+     .take = Take::file,
+     .doc = "a plan: a file, 'default' for the planner's, 'log' for the best one of the log"},
+    {.name = "PLAN_B", .take = Take::file, .doc = "another one, as PLAN_A"}};
+inline constexpr Option kCompareOwn[] = {
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "how long to measure; at least six runs of each",
+     .fallback = "3"},
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write what was found as data; - is the standard output, without the report"},
+    {.name = "log", .take = Take::file, .value = "FILE", .doc = "that 'log' means"}};
+inline constexpr auto kCompare = joined(kCompareOwn, kInputOptions, kSizes, kTuneNative);
+inline constexpr Example kCompareExamples[] = {
+    {"hone compare model.onnx default log", "what tuning has bought"},
+    {"hone compare model.onnx old.plan new.plan --threads 1", "two files, in turns"}};
+
+// ---- explain -----------------------------------------------------------------------------------
+
+inline constexpr Positional kExplainSubjects[] = {
+    kModel[0],
+    {.name = "PLAN",
+     .take = Take::file,
+     .doc = "a file, 'default' or 'log' (default: the log's plan if it has one)",
+     .optional = true}};
+inline constexpr Option kExplainOwn[] = {
+    {.name = "diff",
+     .take = Take::file,
+     .value = "PLAN",
+     .doc = "tell instead what is different under this plan"},
+    {.name = "top",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "so many kernels, the dearest first",
+     .fallback = "10",
+     .low = 1,
+     .high = 1'000'000},
+    {.name = "json",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write it as data; - is the standard output, without the report"},
+    {.name = "log",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "of measured times, and of the plan 'log'"},
+    {.name = "no-log", .doc = "look at no log"}};
+inline constexpr auto kExplain = joined(kExplainOwn, kSizesOfInputs, kTuneNative);
+inline constexpr Example kExplainExamples[] = {
+    {"hone explain model.onnx --threads 1", "the ten dearest kernels"},
+    {"hone explain model.onnx default --diff log", "what tuning has changed"}};
+
 }  // namespace hone::cli::rows

@@ -41,6 +41,11 @@ void AnalyticKernel::price(std::span<const Schedule> schedules, double limit,
                                                               : whole_.seconds(schedules[i], limit);
 }
 
+std::optional<KernelTerms> AnalyticKernel::terms(const Schedule& schedule) const {
+  if (schedule.algorithm() == Algorithm::chain) return std::nullopt;
+  return whole_.terms(schedule);
+}
+
 // A chain costs what its stages do, each as often as there are blocks. Stages come one after
 // another, so none hides what others take.
 double AnalyticKernel::chain_seconds(const Schedule& chain) {

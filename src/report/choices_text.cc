@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "report/wrapped.h"
 
 namespace hone {
 namespace {
@@ -20,27 +21,10 @@ std::string number(double count) {
   return fmt::format("{:.0f}e{}", std::floor(count / std::pow(10, power)), power);
 }
 
-// The parts on lines of the width, the first of which begins behind `first`.
-std::string lines(std::string first, std::span<const std::string> parts, size_t indent) {
-  std::string text, line = std::move(first);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const bool is_last = i + 1 == parts.size();
-    if (i > 0 && line.size() + parts[i].size() + (is_last ? 1 : 2) > kWidth) {
-      text += line + "\n";
-      line = std::string(indent, ' ');
-    } else if (i > 0) {
-      line += ' ';
-    }
-    line += parts[i] + (is_last ? "" : ",");
-  }
-  while (line.ends_with(' ')) line.pop_back();
-  return text + line + "\n";
-}
-
 std::string kernel_text(const KernelChoices& kernel) {
   std::vector<std::string> what = {excerpt(kernel.name)};
   if (kernel.steps > 1) what.push_back(fmt::format("{} times", kernel.steps));
-  std::string text = lines(excerpt(kernel.label) + "  ", what, 4);
+  std::string text = wrapped(excerpt(kernel.label) + "  ", what, 4);
   for (const AlgorithmChoices& algorithm : kernel.algorithms) {
     std::vector<std::string> decisions;
     for (const ScheduleSpace::OpenDecision& decision : algorithm.decisions)
@@ -48,7 +32,7 @@ std::string kernel_text(const KernelChoices& kernel) {
     const std::string first =
         fmt::format("{} {:8}  {:>9}  ", kernel.planned == algorithm.algorithm ? '*' : ' ',
                     name(algorithm.algorithm), number(algorithm.schedules));
-    text += lines(first, decisions, first.size());
+    text += wrapped(first, decisions, first.size());
   }
   return text;
 }

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "kernel/group_work.h"
-#include "plan/planned_kernels.h"
 
 namespace hone {
 
@@ -19,22 +18,6 @@ const std::string* layer_of(std::string_view value, const LayerNames& layers) {
     value = value.substr(0, dot);
   }
   return nullptr;
-}
-
-// Each once, in this order.
-std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers) {
-  std::vector<std::string> found;
-  const auto add = [&](std::string_view layer) {
-    if (std::ranges::find(found, layer) == found.end()) found.emplace_back(layer);
-  };
-  for (const std::string& value : kernel.computes)
-    if (const std::string* layer = layer_of(value, layers)) add(*layer);
-  if (!found.empty()) return found;
-  // Where values have no names, weights may: "layer1/0/conv1/weight".
-  for (const std::string& weight : kernel.weights)
-    if (const size_t slash = weight.rfind('/'); slash != std::string::npos && slash > 0)
-      add(std::string_view(weight).substr(0, slash));
-  return found;
 }
 
 // Copies come to one step.
@@ -67,10 +50,29 @@ std::string sizes_text(const Bindings& sizes) {
 
 }  // namespace
 
-std::string StepTime::label() const {
-  if (kernel.empty()) return "(copies)";
+std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers) {
+  std::vector<std::string> found;
+  const auto add = [&](std::string_view layer) {
+    if (std::ranges::find(found, layer) == found.end()) found.emplace_back(layer);
+  };
+  for (const std::string& value : kernel.computes)
+    if (const std::string* layer = layer_of(value, layers)) add(*layer);
+  if (!found.empty()) return found;
+  // Where values have no names, weights may: "layer1/0/conv1/weight".
+  for (const std::string& weight : kernel.weights)
+    if (const size_t slash = weight.rfind('/'); slash != std::string::npos && slash > 0)
+      add(std::string_view(weight).substr(0, slash));
+  return found;
+}
+
+std::string kernel_label(std::span<const std::string> layers, const std::string& kernel) {
   if (layers.empty()) return kernel;
   return layers.size() == 1 ? layers[0] : fmt::format("{} +{}", layers[0], layers.size() - 1);
+}
+
+std::string StepTime::label() const {
+  if (kernel.empty()) return "(copies)";
+  return kernel_label(layers, kernel);
 }
 
 Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,

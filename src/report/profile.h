@@ -8,7 +8,7 @@
 
 #include "compile/native_engine.h"
 #include "cost/cost.h"
-#include "plan/plan.h"
+#include "plan/planned_kernels.h"
 #include "runtime/executable.h"
 
 // Where a compiled model's time goes, by the names of its layers.
@@ -17,6 +17,11 @@ namespace hone {
 
 // The layers of a model by the values that they make (OnnxImport::layers).
 using LayerNames = std::map<std::string, std::string, std::less<>>;
+
+// Of a kernel, each once, that of its contraction first. Empty: the model has no names there.
+std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers);
+// "conv1 +2", or what the kernel has in place of a layer.
+std::string kernel_label(std::span<const std::string> layers, const std::string& kernel);
 
 // A launch of the plan, or all copies together. Figures are of one run.
 struct StepTime {

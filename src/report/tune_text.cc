@@ -3,25 +3,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "report/duel_text.h"
 
 namespace hone {
-namespace {
-
-std::string interval_text(const PlanDuel& duel) {
-  if (!duel.times.interval) return "";
-  return fmt::format(" ({:.3f} to {:.3f})", 1 / duel.times.interval->high,
-                     1 / duel.times.interval->low);
-}
-
-}  // namespace
-
 std::string tune_text(const Tuned& tuned) {
   std::string text;
   if (tuned.is_default) {
     text += "the default plan stays: nothing was surely faster\n";
   } else {
     text += fmt::format("{:.3f}x{} as fast as the default plan: {} instead of {}\n", tuned.gain(),
-                        interval_text(tuned.confirmation),
+                        gain_interval_text(tuned.confirmation),
                         format_seconds(tuned.confirmation.times.b.median()),
                         format_seconds(tuned.confirmation.times.a.median()));
     for (const TuneShare& share : tuned.shares)

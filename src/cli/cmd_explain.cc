@@ -1,0 +1,97 @@
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/named_plan.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "report/explain.h"
+
+namespace hone::cli {
+namespace {
+
+struct Subject {
+  const Source& source;
+  const Bindings& sizes;
+  const Graph& graph;
+  std::unique_ptr<Log> log;  // null: none is read
+};
+
+Result<NamedPlan> plan_of(const Subject& subject, const std::string& word, std::string_view option,
+                          const Arguments& arguments, Console& console) {
+  return named_plan(word, option, subject.graph, subject.source.model, subject.sizes, arguments,
+                    console);
+}
+
+Result<Explanation> explained(const NamedPlan& plan, const ExplainOptions& options) {
+  return explain(*HONE_TRY(plan.code->graph()), *HONE_TRY(plan.code->plan()), plan.options.target,
+                 plan.code->cost(), options);
+}
+
+// The plan of the log, if nobody says another one and the log has one.
+Result<NamedPlan> chosen_plan(const Subject& subject, const Arguments& arguments,
+                              Console& console) {
+  const std::string word = arguments.text("PLAN");
+  if (!word.empty()) return plan_of(subject, word, "plan", arguments, console);
+  if (subject.log != nullptr && !arguments.given("without")) {
+    Result<NamedPlan> best = plan_of(subject, "log", "plan", arguments, console);
+    if (best.ok()) console.note("the log's plan (--no-log: without)");
+    if (best.ok()) return best;
+  }
+  return plan_of(subject, "default", "plan", arguments, console);
+}
+
+Status tell_difference(const Subject& subject, const Arguments& arguments, Console& console) {
+  const NamedPlan a = HONE_TRY(chosen_plan(subject, arguments, console));
+  const NamedPlan b =
+      HONE_TRY(plan_of(subject, arguments.text("diff"), "diff", arguments, console));
+  ExplainOptions options;
+  options.log = subject.log.get();
+  options.most = 0;
+  const Explanation first = HONE_TRY(explained(a, options));
+  const Explanation second = HONE_TRY(explained(b, options));
+  console.write(explained_difference(first, second, a.name, b.name));
+  const std::string lines = diff(**a.code->plan(), **b.code->plan());
+  console.write(lines.empty() ? "the plans are the same\n" : "\n" + lines);
+  return {};
+}
+
+}  // namespace
+
+Status cmd_explain(const Arguments& arguments, Console& console) {
+  const std::string json = arguments.text("json");
+  if (!json.empty() && json != "-") HONE_TRY(check_writable(json));
+  if (arguments.given("diff") && arguments.given("json"))
+    return usage_error("--diff is for people; it does not go with --json");
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Bindings sizes =
+      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
+  const Model model = HONE_TRY(with_sizes(source.model, sizes));
+  const Graph* const graph = single_graph(model);
+  if (graph == nullptr) return no_single_graph(model, "hone explain");
+  if (!graph->symbols().empty())
+    return usage_error("what kernels cost depends on the open sizes")
+        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
+  Subject subject = {source, sizes, *graph, {}};
+  if (!arguments.given("no-log")) subject.log = HONE_TRY(find_log(arguments));
+  if (arguments.given("diff")) return tell_difference(subject, arguments, console);
+
+  const NamedPlan plan = HONE_TRY(chosen_plan(subject, arguments, console));
+  const NamedPlan planned = HONE_TRY(plan_of(subject, "default", "plan", arguments, console));
+  const auto top = static_cast<size_t>(arguments.integer("top"));
+  const ExplainOptions options = {.log = subject.log.get(),
+                                  .planned = *planned.code->plan(),
+                                  .layers = source.layers,
+                                  .most = top};
+  const Explanation explanation = HONE_TRY(explained(plan, options));
+  if (json == "-") {
+    console.write(explanation_json(explanation));
+    return {};
+  }
+  if (!json.empty()) HONE_TRY(write_file_atomic(json, explanation_json(explanation)));
+  console.write(explanation_text(explanation, top));
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,47 @@
+#include "cli/named_plan.h"
+
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/native.h"
+#include "tune/best_plan.h"
+
+namespace hone::cli {
+namespace {
+
+Result<Plan> plan_of_log(Compilation& code, int64_t threads, const Target& target,
+                         const Arguments& arguments) {
+  const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
+  std::optional<KnownPlan> known;
+  if (log != nullptr) known = best_plan(*log, *HONE_TRY(code.graph()), target, threads);
+  if (known) return std::move(known->plan);
+  return bad_input("the log {} has no plan of this model for {} threads",
+                   HONE_TRY(log_path(arguments)),
+                   threads)
+      .with_hint("'hone tune' looks for one; 'default' is the planner's");
+}
+
+}  // namespace
+
+Result<NamedPlan> named_plan(const std::string& word, std::string_view option, const Graph& graph,
+                             const Model& model, const Bindings& sizes, const Arguments& arguments,
+                             Console& console) {
+  NamedPlan named = {
+      .name = word, .options = HONE_TRY(native_options(arguments, console)), .code = {}};
+  NativeOptions& options = named.options;
+  options.best_plan = {};
+  const bool is_file = word != "default" && word != "log";
+  if (is_file) HONE_TRY(take_plans(options, word, option, arguments, console));
+  const Face face = console.face();
+  CompileOptions compile = HONE_TRY(compile_options(graph, model, sizes, options, face));
+  named.code = std::make_unique<Compilation>(graph, options.target, compile);
+  if (word == "log") {
+    compile.plan = HONE_TRY(plan_of_log(*named.code, options.threads.value_or(options.target.cores),
+                                        options.target, arguments));
+    named.code = std::make_unique<Compilation>(graph, options.target, std::move(compile));
+  }
+  Result<const Plan*> plan = named.code->plan();
+  if (!plan.ok()) return is_file ? plan.error() : Error(plan.error()).about("plan " + word);
+  return named;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,143 @@
+#include "report/explain.h"
+
+#include <algorithm>
+
+#include "cost/analytic_kernel.h"
+#include "kernel/kernel_name.h"
+#include "kernel/schedule_space.h"
+#include "target/fingerprint.h"
+#include "tune/kernel_candidate.h"
+#include "tune/kernel_meter.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kMostPriced = 2000;  // schedules of an algorithm that is looked at
+
+class Explainer {
+ public:
+  Explainer(const Target& target, const Cost& cost, int64_t threads, const ExplainOptions& options)
+      : target_(target), cost_(cost), threads_(threads), options_(options) {}
+
+  Result<ExplainedKernel> kernel(const PlannedKernel& planned) const {
+    const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
+    const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
+    ExplainedKernel kernel;
+    kernel.hash = planned.hash;
+    kernel.name = kernel_name(planned.body.graph);
+    kernel.layers = layers_of(planned, options_.layers);
+    kernel.chosen = HONE_TRY(figures(*facts, *price, *planned.schedule));
+    const double peak = target_.peak(DType::f32) * static_cast<double>(threads_);
+    if (peak > 0) kernel.arithmetic_roof = work_of(planned.body).inherent / peak;
+    const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
+    if (rate > 0) kernel.memory_roof = bytes_of(planned.body.graph) / rate;
+    if (options_.planned == nullptr) return kernel;
+    const auto before = options_.planned->schedule.find(planned.hash);
+    if (before != options_.planned->schedule.end() && before->second != *planned.schedule)
+      kernel.planned = HONE_TRY(figures(*facts, *price, before->second));
+    return kernel;
+  }
+
+  // The cheapest of each algorithm but the chosen one.
+  std::vector<ScheduleFigures> others(const PlannedKernel& planned) const {
+    const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
+    const std::unique_ptr<PricedKernel> price = cost_.kernel(facts, threads_);
+    const ScheduleSpace space(facts->body, *facts, target_);
+    std::map<Algorithm, Schedule> starts;
+    const Schedule simplest = space.simplest();
+    starts.emplace(simplest.algorithm(), simplest);
+    for (const Schedule& next : space.neighbours(simplest)) starts.emplace(next.algorithm(), next);
+    std::vector<ScheduleFigures> found;
+    for (const auto& [algorithm, start] : starts)
+      if (algorithm != planned.schedule->algorithm())
+        found.push_back(descend(space, *price, start));
+    std::ranges::sort(found, {}, &ScheduleFigures::priced);
+    return found;
+  }
+
+ private:
+  static double bytes_of(const Graph& graph) {
+    int64_t bytes = 0;
+    for (ValueId input : graph.inputs()) bytes += graph.type(input).static_bytes();
+    for (ValueId output : graph.outputs()) bytes += graph.type(output).static_bytes();
+    return static_cast<double>(bytes);
+  }
+
+  Result<ScheduleFigures> figures(const KernelFacts& facts, PricedKernel& price,
+                                  const Schedule& schedule) const {
+    ScheduleFigures figures = {.schedule = schedule, .priced = price.seconds(schedule)};
+    if (const auto* const analytic = dynamic_cast<const AnalyticKernel*>(&price))
+      figures.terms = analytic->terms(schedule);
+    if (options_.log == nullptr) return figures;
+    const Result<KernelCandidate> candidate =
+        candidate_of(std::make_shared<const KernelBody>(facts.body), schedule, target_);
+    if (!candidate.ok()) return figures;  // it is of a loop's parts, which no tuner has measured
+    const std::vector<Record> records =
+        HONE_TRY(options_.log->find({.kind = "kernel",
+                                     .code = candidate->code,
+                                     .target = fingerprint(target_),
+                                     .outcome = Outcome::measured}));
+    const std::string threads = fmt::format(" threads={} ", threads_);
+    for (const Record& record : records)  // the last of equal conditions counts
+      if ((" " + record.conditions + " ").find(threads) != std::string::npos)
+        figures.measured[record.conditions] = typical(record.seconds);
+    return figures;
+  }
+
+  // From neighbour to the cheapest neighbour of the same algorithm, until none is cheaper.
+  static ScheduleFigures descend(const ScheduleSpace& space, PricedKernel& price, Schedule start) {
+    ScheduleFigures best = {.schedule = std::move(start)};
+    best.priced = price.seconds(best.schedule);
+    const Algorithm algorithm = best.schedule.algorithm();
+    bool is_better = true;
+    for (size_t priced = 0; is_better && priced < kMostPriced;) {
+      is_better = false;
+      for (Schedule& next : space.neighbours(best.schedule)) {
+        if (next.algorithm() != algorithm) continue;
+        ++priced;
+        const double seconds = price.seconds(next, best.priced);
+        if (seconds >= best.priced) continue;
+        best = {.schedule = std::move(next), .priced = seconds};
+        is_better = true;
+      }
+    }
+    return best;
+  }
+
+  const Target& target_;
+  const Cost& cost_;
+  const int64_t threads_;
+  const ExplainOptions& options_;
+};
+
+}  // namespace
+
+double Explanation::priced() const {
+  double sum = 0;
+  for (const ExplainedKernel& kernel : kernels) sum += kernel.priced();
+  return sum;
+}
+
+Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& target,
+                            const Cost& cost, const ExplainOptions& options) {
+  if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
+  Explanation explanation = {.threads = plan.threads.value_or(1), .kernels = {}};
+  const Explainer explainer(target, cost, explanation.threads, options);
+  const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));
+  std::map<uint64_t, size_t> known;
+  std::map<uint64_t, const PlannedKernel*> by_hash;
+  for (const auto& [step, kernel] : planned) {
+    const auto [at, is_new] = known.try_emplace(kernel.hash, explanation.kernels.size());
+    if (is_new) explanation.kernels.push_back(HONE_TRY(explainer.kernel(kernel)));
+    ++explanation.kernels[at->second].steps;
+    by_hash[kernel.hash] = &kernel;
+  }
+  std::ranges::sort(explanation.kernels, {}, [](const ExplainedKernel& kernel) {
+    return std::pair(-kernel.priced(), kernel.hash);
+  });
+  for (size_t i = 0; i < std::min(options.most, explanation.kernels.size()); ++i)
+    explanation.kernels[i].others = explainer.others(*by_hash[explanation.kernels[i].hash]);
+  return explanation;
+}
+
+}  // namespace hone

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cost/cost.h"
+#include "cost/kernel_price.h"
+#include "log/log.h"
+#include "plan/plan.h"
+#include "report/profile.h"
+
+// Why a plan is as it is: per kernel what was chosen, what it costs, and what else there was.
+
+namespace hone {
+
+// A schedule of a kernel, and what is known of its time. Seconds are of one launch.
+struct ScheduleFigures {
+  Schedule schedule;
+  double priced = 0;
+  std::optional<KernelTerms> terms = {};        // none: the Cost does not say, or it is a chain
+  std::map<std::string, double> measured = {};  // by conditions, of this very code
+};
+
+struct ExplainedKernel {
+  uint64_t hash = 0;
+  std::string name;  // of its ops
+  std::vector<std::string> layers;
+  int64_t steps = 0;  // of the plan that launch it
+  ScheduleFigures chosen;
+  std::vector<ScheduleFigures> others;  // the cheapest found of each other algorithm, by price
+  // What no schedule beats, if the target's rates are right: all operations at the f32 peak, and
+  // all operands read or written once at the rate of memory. 0: the target does not say.
+  double arithmetic_roof = 0, memory_roof = 0;
+  std::optional<ScheduleFigures> planned;  // by the planner, which has decided otherwise
+
+  double priced() const { return static_cast<double>(steps) * chosen.priced; }
+};
+
+struct Explanation {
+  int64_t threads = 1;
+  std::vector<ExplainedKernel> kernels;  // different ones, the dearest first
+  double priced() const;                 // all of them
+};
+
+struct ExplainOptions {
+  const Log* log = nullptr;       // of measurements; null: none
+  const Plan* planned = nullptr;  // the planner's, to compare with; null: none
+  LayerNames layers = {};
+  size_t most = SIZE_MAX;  // the other algorithms are looked at for so many of the dearest
+};
+
+// Of a complete plan of a prepared graph whose sizes are numbers.
+Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& target,
+                            const Cost& cost, const ExplainOptions& options = {});
+
+// At most 100 columns wide: the `most` dearest kernels, each with its schedule, price and roofs.
+std::string explanation_text(const Explanation& explanation, size_t most);
+std::string explanation_json(const Explanation& explanation);
+// Kernels that only one of the plans has, or that it carries out in another way, with what they
+// cost under each.
+std::string explained_difference(const Explanation& first, const Explanation& second,
+                                 std::string_view first_name, std::string_view second_name);
+
+}  // namespace hone

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/text_table.h"
+#include "kernel/schedule_text.h"
+#include "report/explain.h"
+#include "report/wrapped.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kIndent = 13;
+
+// "{algorithm = nest, order = [0]}" as "order = [0]": the algorithm stands elsewhere.
+std::string fields_text(const Schedule& schedule) {
+  const std::string whole = print(schedule);
+  const std::string algorithm = fmt::format("algorithm = {}", name(schedule.algorithm()));
+  std::string fields = whole.substr(1, whole.size() - 2);
+  if (fields.starts_with(algorithm)) fields.erase(0, algorithm.size());
+  return fields.starts_with(", ") ? fields.substr(2) : fields;
+}
+
+std::string line(std::string_view title, std::span<const std::string> parts) {
+  return wrapped(fmt::format("  {:<{}}", title, kIndent - 2), parts, kIndent);
+}
+
+std::string schedule_text(std::string_view title, const Schedule& schedule) {
+  std::vector<std::string> parts;
+  const std::string fields = fields_text(schedule);
+  for (std::string_view part : split(fields, ',')) parts.emplace_back(trim(part));
+  return line(title, parts);
+}
+
+// "arithmetic 2 us", of what takes any time.
+std::vector<std::string> terms_text(const KernelTerms& terms) {
+  const std::pair<std::string_view, double> all[] = {
+      {"arithmetic", terms.arithmetic}, {"access", terms.access},
+      {"latency", terms.latency},       {"memory", terms.memory},
+      {"overhead", terms.overhead},     {"fork_join", terms.fork_join}};
+  std::vector<std::string> parts;
+  for (const auto& [name, seconds] : all)
+    if (seconds > 0) parts.push_back(fmt::format("{} {}", name, format_seconds(seconds)));
+  return parts;
+}
+
+std::string price_text(const ScheduleFigures& figures) {
+  std::vector<std::string> parts;
+  if (figures.terms) parts = terms_text(*figures.terms);
+  std::string price = format_seconds(figures.priced);
+  if (parts.empty()) return line("price", std::span(&price, 1));
+  parts[0] = price + ": " + parts[0];
+  return line("price", parts);
+}
+
+std::string measured_text(const ScheduleFigures& figures) {
+  std::vector<std::string> parts;
+  for (const auto& [conditions, seconds] : figures.measured)
+    parts.push_back(fmt::format("{} ({})", format_seconds(seconds), excerpt(conditions)));
+  return parts.empty() ? "" : line("measured", parts);
+}
+
+// What another decision than the planner's has changed; measured, if both were under equal
+// conditions.
+std::string planned_text(const ExplainedKernel& kernel) {
+  const ScheduleFigures& before = *kernel.planned;
+  std::string text = schedule_text("planner's", before.schedule);
+  std::vector<std::string> parts = {fmt::format("{}, priced {}", name(before.schedule.algorithm()),
+                                                format_seconds(before.priced))};
+  for (const auto& [conditions, seconds] : before.measured) {
+    const auto now = kernel.chosen.measured.find(conditions);
+    if (now == kernel.chosen.measured.end() || now->second <= 0) continue;
+    parts.push_back(fmt::format("measured {}: it is {:.3f}x as fast now ({})",
+                                format_seconds(seconds), seconds / now->second,
+                                excerpt(conditions)));
+  }
+  return text + line("", parts);
+}
+
+std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all) {
+  std::vector<std::string> title = {excerpt(kernel_label(kernel.layers, kernel.name))};
+  if (!kernel.layers.empty()) title.push_back(excerpt(kernel.name));
+  title.push_back(kernel.steps == 1 ? "1 step" : fmt::format("{} steps", kernel.steps));
+  title.push_back(fmt::format("{:.1f}% of the price", all > 0 ? 100 * kernel.priced() / all : 0));
+  std::string text = wrapped(fmt::format("{}. ", number), title, 4);
+  text += schedule_text(name(kernel.chosen.schedule.algorithm()), kernel.chosen.schedule);
+  text += price_text(kernel.chosen) + measured_text(kernel.chosen);
+  std::vector<std::string> roofs;
+  if (kernel.arithmetic_roof > 0)
+    roofs.push_back("arithmetic " + format_seconds(kernel.arithmetic_roof));
+  if (kernel.memory_roof > 0) roofs.push_back("memory " + format_seconds(kernel.memory_roof));
+  if (!roofs.empty()) text += line("roofs", roofs);
+  std::vector<std::string> others;
+  for (const ScheduleFigures& other : kernel.others)
+    others.push_back(
+        fmt::format("{} {}", name(other.schedule.algorithm()), format_seconds(other.priced)));
+  if (!others.empty()) text += line("others", others);
+  return kernel.planned ? text + planned_text(kernel) : text;
+}
+
+Json json_of(const ScheduleFigures& figures) {
+  Json json = {{"schedule", print(figures.schedule)}, {"priced", figures.priced}};
+  if (figures.terms)
+    json["terms"] = {
+        {"arithmetic", figures.terms->arithmetic}, {"access", figures.terms->access},
+        {"latency", figures.terms->latency},       {"memory", figures.terms->memory},
+        {"overhead", figures.terms->overhead},     {"fork_join", figures.terms->fork_join}};
+  json["measured"] = Json::object();
+  for (const auto& [conditions, seconds] : figures.measured) json["measured"][conditions] = seconds;
+  return json;
+}
+
+// The cells of a kernel under one plan; null: the plan does not have it.
+void add_cells(const ExplainedKernel* kernel, std::vector<std::string>& row) {
+  if (kernel == nullptr) return row.insert(row.end(), {"", "", "", ""}), void();
+  const auto& measured = kernel->chosen.measured;
+  row.insert(row.end(),
+             {std::to_string(kernel->steps), std::string(name(kernel->chosen.schedule.algorithm())),
+              format_seconds(kernel->chosen.priced),
+              measured.empty() ? "" : format_seconds(measured.begin()->second)});
+}
+
+}  // namespace
+
+std::string explanation_text(const Explanation& explanation, size_t most) {
+  const double all = explanation.priced();
+  std::string text =
+      fmt::format("{} different kernels, threads {}, priced {} in all\n",
+                  explanation.kernels.size(), explanation.threads, format_seconds(all));
+  const size_t shown = std::min(most, explanation.kernels.size());
+  for (size_t i = 0; i < shown; ++i) text += "\n" + kernel_text(explanation.kernels[i], i + 1, all);
+  if (shown < explanation.kernels.size())
+    text +=
+        fmt::format("\n{} cheaper ones (--top N shows more)\n", explanation.kernels.size() - shown);
+  return text;
+}
+
+std::string explanation_json(const Explanation& explanation) {
+  Json json = {{"threads", explanation.threads},
+               {"priced", explanation.priced()},
+               {"kernels", Json::array()}};
+  for (const ExplainedKernel& kernel : explanation.kernels) {
+    Json one = {{"kernel", fmt::format("0x{:016x}", kernel.hash)},
+                {"name", kernel.name},
+                {"layers", Json::array()},
+                {"steps", kernel.steps},
+                {"chosen", json_of(kernel.chosen)},
+                {"arithmetic_roof", kernel.arithmetic_roof},
+                {"memory_roof", kernel.memory_roof},
+                {"others", Json::array()}};
+    for (const std::string& layer : kernel.layers) one["layers"].push_back(escape(layer));
+    for (const ScheduleFigures& other : kernel.others) one["others"].push_back(json_of(other));
+    if (kernel.planned) one["planner"] = json_of(*kernel.planned);
+    json["kernels"].push_back(std::move(one));
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string explained_difference(const Explanation& first, const Explanation& second,
+                                 std::string_view first_name, std::string_view second_name) {
+  std::map<uint64_t, std::pair<const ExplainedKernel*, const ExplainedKernel*>> both;
+  for (const ExplainedKernel& kernel : first.kernels) both[kernel.hash].first = &kernel;
+  for (const ExplainedKernel& kernel : second.kernels) both[kernel.hash].second = &kernel;
+  TextTable table("lrlrrrlrr",
+                  {"kernel", "in A", "", "priced", "measured", "in B", "", "priced", "measured"});
+  for (const auto& [hash, pair] : both) {
+    const auto& [a, b] = pair;
+    const bool is_same = a != nullptr && b != nullptr && a->steps == b->steps &&
+                         a->chosen.schedule == b->chosen.schedule;
+    if (is_same) continue;
+    std::string name = (a != nullptr ? a : b)->name;
+    constexpr size_t kName = 24;
+    if (name.size() > kName) name = name.substr(0, kName - 2) + "..";
+    std::vector<std::string> row = {std::move(name)};
+    add_cells(a, row);
+    add_cells(b, row);
+    table.add_row(std::move(row));
+  }
+  std::string text = fmt::format("A: {}, priced {} in all\nB: {}, priced {} in all\n",
+                                 excerpt(first_name), format_seconds(first.priced()),
+                                 excerpt(second_name), format_seconds(second.priced()));
+  return table.empty() ? text + "no kernel differs\n" : text + table.to_string();
+}
+
+}  // namespace hone

@@ -1,0 +1,115 @@
+#include "report/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "cost/analytic.h"
+#include "ir/text.h"
+#include "planner/planner.h"
+#include "rewrite/prepare.h"
+#include "target/fingerprint.h"
+#include "tune/tune_kernel.h"
+
+namespace hone {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+// Two equal products and one of its own.
+constexpr std::string_view kProducts = R"(
+graph @g(%x: f32[16, 32], %w: f32[32, 32], %v: f32[32, 64]) -> f32[16, 64] {
+  %a = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %b = dot %a, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = dot %b, %v {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})";
+
+class Explain : public testing::Test {
+ protected:
+  Explain() {
+    Heuristics heuristics;
+    heuristics.chains = false;
+    Plan partial;
+    partial.threads = 1;
+    PlannerOptions options;
+    options.heuristics = heuristics;
+    plan_ = complete(graph_, partial, target_, cost_, options).value();
+  }
+  // The plan with the simplest schedule for this kernel.
+  Plan otherwise(uint64_t kernel) const {
+    Plan other = plan_;
+    other.schedule.at(kernel) = Schedule();
+    return other;
+  }
+  Explanation explained(const Plan& plan, const ExplainOptions& options = {}) const {
+    return explain(graph_, plan, target_, cost_, options).value();
+  }
+
+  const Target target_ = host_target().value();
+  const AnalyticCost cost_{target_};
+  const Graph graph_ = prepare(parse_graph(kProducts).value()).value();
+  Plan plan_;
+};
+
+TEST_F(Explain, EqualKernelsAreToldOnceTheDearestFirst) {
+  const Explanation explanation = explained(plan_);
+  ASSERT_EQ(explanation.kernels.size(), 2u);
+  EXPECT_EQ(explanation.kernels[0].steps + explanation.kernels[1].steps, 3);
+  EXPECT_GE(explanation.kernels[0].priced(), explanation.kernels[1].priced());
+  for (const ExplainedKernel& kernel : explanation.kernels) {
+    ASSERT_TRUE(kernel.chosen.terms);
+    EXPECT_DOUBLE_EQ(kernel.chosen.terms->total(), kernel.chosen.priced);
+    EXPECT_GT(kernel.memory_roof, 0);
+    EXPECT_FALSE(kernel.others.empty());
+    for (const ScheduleFigures& other : kernel.others)
+      EXPECT_NE(other.schedule.algorithm(), kernel.chosen.schedule.algorithm());
+  }
+  const std::string text = explanation_text(explanation, 1);
+  EXPECT_THAT(text, ContainsRegex("\n1\\. dot, [12] steps?, [0-9.]+% of the price\n"));
+  EXPECT_THAT(text, HasSubstr("\n1 cheaper ones"));
+}
+
+TEST_F(Explain, TellsWhatThePlannerWouldHaveDecided) {
+  const uint64_t changed = plan_.schedule.begin()->first;
+  ExplainOptions options;
+  options.planned = &plan_;
+  for (const ExplainedKernel& kernel : explained(otherwise(changed), options).kernels)
+    EXPECT_EQ(kernel.planned.has_value(), kernel.hash == changed);
+}
+
+TEST_F(Explain, HasTheTimesOfTheLogForThisVeryCode) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();
+  const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph_, plan_).value();
+  const PlannedKernel& one = kernels.begin()->second;
+  const std::vector<KernelCandidate> candidates = {
+      candidate_of(std::make_shared<const KernelBody>(one.body), *one.schedule, target_).value()};
+  const std::vector<Measured> results = {
+      {.outcome = Outcome::measured, .seconds = std::vector<double>(kPlaces, 3e-6)}};
+  const std::string conditions = MeterConditions{.threads = 1}.text();
+  MeasuredKernels known(log.get(), target_, "test");
+  ASSERT_TRUE(known.keep(conditions, candidates, results).ok());
+
+  ExplainOptions options;
+  options.log = log.get();
+  const Explanation explanation = explained(plan_, options);
+  for (const ExplainedKernel& kernel : explanation.kernels)
+    EXPECT_EQ(kernel.chosen.measured.contains(conditions), kernel.hash == one.hash);
+  EXPECT_THAT(explanation_text(explanation, 2), HasSubstr("measured   3"));
+  for (const ExplainedKernel& kernel : explained(otherwise(one.hash), options).kernels)
+    EXPECT_TRUE(kernel.chosen.measured.empty());
+}
+
+TEST_F(Explain, TheDifferenceHasTheKernelsThatDiffer) {
+  const Explanation first = explained(plan_);
+  EXPECT_THAT(explained_difference(first, first, "a", "b"), HasSubstr("no kernel differs"));
+  const Explanation second = explained(otherwise(plan_.schedule.begin()->first));
+  const std::string text = explained_difference(first, second, "a", "b");
+  EXPECT_THAT(text, ContainsRegex("\ndot +[12] +(gemm|nest) +.*generic"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+}
+
+}  // namespace
+}  // namespace hone
