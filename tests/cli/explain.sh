@@ -34,7 +34,8 @@ contains '^1\. value[_0-9]*_node'
 
 # A plan that decides otherwise than the planner, and what differs.
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --emit plan >same.plan 2>err
-sed -E '0,/^( *schedule 0x[0-9a-f]+ = ).*/s//\1{algorithm = nest, order = [0, 1]}/' same.plan >other.plan
+sed -E '0,/^( *schedule 0x[0-9a-f]+ = ).*/s//\1{algorithm = nest, order = [0, 1]}/' same.plan \
+  >other.plan
 explain zoo:mlp,size=tiny other.plan >out 2>err
 contains "^  planner's"
 explain zoo:mlp,size=tiny default --diff other.plan >out 2>err

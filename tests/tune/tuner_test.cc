@@ -107,7 +107,8 @@ TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
   options.told = [&](std::string_view) { cancel.cancel(); };
   const Tuned tuned = tune(graph_, target(), options).value();
   EXPECT_TRUE(tuned.was_cancelled);
-  EXPECT_LT(tuned.seconds, 60);
+  EXPECT_EQ(tuned.trials, 0);  // no schedules after the first line
+  EXPECT_GE(tuned.gain(), 1);
 }
 
 TEST_F(TunerTest, RefusesWhatCannotBe) {
