@@ -25,8 +25,7 @@ Result<Plan> plan_of_log(Compilation& code, int64_t threads, const Target& targe
 Result<NamedPlan> named_plan(const std::string& word, std::string_view option, const Graph& graph,
                              const Model& model, const Bindings& sizes, const Arguments& arguments,
                              Console& console) {
-  NamedPlan named = {
-      .name = word, .options = HONE_TRY(native_options(arguments, console)), .code = {}};
+  NamedPlan named = {.name = word, .options = HONE_TRY(native_options(arguments, console)), .code = {}};
   NativeOptions& options = named.options;
   options.best_plan = {};
   const bool is_file = word != "default" && word != "log";

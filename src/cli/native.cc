@@ -80,8 +80,7 @@ Status take_prices(NativeOptions& options, const Arguments& arguments, Console& 
   }
   const Result<std::optional<FittedFile>> fitted = fitted_prices(options.target);
   if (!fitted.ok() && fitted.error().code() == ErrorCode::usage) return {};  // there is no place
-  if (!fitted.ok())
-    console.note("fitted prices are not used: {}", fitted.error().to_string());
+  if (!fitted.ok()) console.note("fitted prices are not used: {}", fitted.error().to_string());
   if (!fitted.ok() || !*fitted) return {};
   console.note("prices fitted to this target, {} (--prices default: without)", (*fitted)->file);
   console.keep_for_report("given.prices", print((*fitted)->prices, options.target.name));
