@@ -25,8 +25,9 @@ Result<NamedPlan> plan_of(const Subject& subject, const std::string& word, std::
 }
 
 Result<Explanation> explained(const NamedPlan& plan, const ExplainOptions& options) {
-  return explain(*HONE_TRY(plan.code->graph()), *HONE_TRY(plan.code->plan()), plan.options.target, plan.code->cost(),
-                 options);
+  const Graph* graph = HONE_TRY(plan.code->graph());
+  const Plan* decided = HONE_TRY(plan.code->plan());
+  return explain(*graph, *decided, plan.options.target, plan.code->cost(), options);
 }
 
 // The plan of the log, if nobody says another one and the log has one.

@@ -25,8 +25,9 @@ Result<Plan> plan_of_log(Compilation& code, int64_t threads, const Target& targe
 Result<NamedPlan> named_plan(const std::string& word, std::string_view option, const Graph& graph,
                              const Model& model, const Bindings& sizes, const Arguments& arguments,
                              Console& console) {
-  NamedPlan named = {.name = word, .options = HONE_TRY(native_options(arguments, console)), .code = {}};
+  NamedPlan named = {.name = word, .options = {}, .code = {}};
   NativeOptions& options = named.options;
+  options = HONE_TRY(native_options(arguments, console));
   options.best_plan = {};
   const bool is_file = word != "default" && word != "log";
   if (is_file) HONE_TRY(take_plans(options, word, option, arguments, console));
