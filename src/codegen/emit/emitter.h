@@ -68,18 +68,27 @@ class Emitter {
   Value as_vector(Value value);  // splat if it is a number
 
   // ---- Memory (memory.cc) ----------------------------------------------------------------------
+  // What lets a lane through: its number is so related to its limit.
+  struct LaneGuard {
+    Ints relation;
+    Value number, limit;  // vectors of integers
+  };
   // Where an access is for some trips.
   struct Place {
     tile::BufferId buffer;
     IndexExpr offset;               // in elements
     std::optional<int64_t> stride;  // from lane to lane; none: irregular, or no lanes
     Value condition = {};           // i1: guards that hold for all lanes or for none; null: none
-    Value mask = {};                // vector of i1: the others; null: none
+    std::vector<LaneGuard> lane_guards = {};  // the others
+    bool is_masked() const { return !lane_guards.empty(); }
   };
   Place place(tile::BufferId buffer, const std::vector<IndexExpr>& index,
               const std::vector<Guard>& guards, const Trips& trips);
   void add_guard(const Guard& guard, const Trips& trips, Place& place);
-  Value lanes_between(const Guard& guard, const IndexExpr& value, const Trips& trips);
+  Value lanes_before(Dim limit, Value start);
+  // Vectors of i1: all lanes, or `count` of them from `first` on.
+  Value mask(const Place& place, int64_t first, int64_t count);
+  Value mask(const Place& place) { return mask(place, 0, lanes()); }
   void place_scratch();
   Value pointer(tile::BufferId buffer, Value offset);
   // Lanes that a masked access takes at once.

@@ -59,40 +59,48 @@ void Emitter::add_guard(const Guard& guard, const Trips& trips, Place& place) {
   const bool needs_upper = !provably_lt(range.high, guard.upper);
   if (!needs_lower && !needs_upper) return;
   const IndexExpr value = here(bounds_.simplified(guard.value), trips);
-  const bool varies = depends_on_lanes(value);
-  auto add = [&](Value condition) {
-    Value& all = varies ? place.mask : place.condition;
-    all = all ? code_.and_(all, condition) : condition;
+  if (!depends_on_lanes(value)) {
+    const Value number = index(value, trips);
+    auto add = [&](Ints relation, Dim limit) {
+      const Value holds = code_.compare(relation, number, dim(limit));
+      place.condition = place.condition ? code_.and_(place.condition, holds) : holds;
+    };
+    if (needs_lower) add(Ints::sge, guard.lower);
+    if (needs_upper) add(Ints::slt, guard.upper);
+    return;
+  }
+  const bool is_lane =
+      value.coefficient(open_.lanes()->index) == 1 && !depends_on_lanes(here(value, trips, 0));
+  const Value start = is_lane ? index(here(value, trips, 0), trips) : Value();
+  const Value number = is_lane ? code_.iota(code_.i(32), lanes()) : index(value, trips);
+  auto add = [&](Ints relation, Dim limit) {
+    place.lane_guards.push_back(
+        {relation, number, is_lane ? lanes_before(limit, start) : as_vector(dim(limit))});
   };
-  if (varies && value.coefficient(open_.lanes()->index) == 1 &&
-      !depends_on_lanes(here(value, trips, 0)))
-    return add(lanes_between(guard, here(value, trips, 0), trips));
-  const Value number = index(value, trips);
-  auto bound = [&](Dim limit) { return varies ? as_vector(dim(limit)) : dim(limit); };
-  if (needs_lower) add(code_.compare(Ints::sge, number, bound(guard.lower)));
-  if (needs_upper) add(code_.compare(Ints::slt, number, bound(guard.upper)));
+  if (needs_upper) add(HONE_PLANT(mask_bound, Ints::slt, Ints::sle), guard.upper);
+  if (needs_lower) add(Ints::sge, guard.lower);
 }
 
-// lower <= first + lane < upper, in 32-bit numbers: as wide as the masked elements.
-Value Emitter::lanes_between(const Guard& guard, const IndexExpr& first, const Trips& trips) {
-  const Value start = index(first, trips);
-  auto clamped = [&](Dim limit) {
-    Value count = code_.sub(dim(limit), start);
-    const Value zero = code_.integer(0, count), most = code_.integer(lanes(), count);
-    count = code_.select(code_.compare(Ints::slt, count, zero), zero, count);
-    count = code_.select(code_.compare(Ints::sgt, count, most), most, count);
-    return as_vector(code_.resized(count, code_.i(32), true));
-  };
-  const Value lane = code_.iota(code_.i(32), lanes());
-  const DimRange range = bounds_.of(guard.value);
-  Value mask = {};
-  if (!provably_lt(range.high, guard.upper))
-    mask = code_.compare(HONE_PLANT(mask_bound, Ints::slt, Ints::sle), lane, clamped(guard.upper));
-  if (!provably_le(guard.lower, range.low)) {
-    const Value above = code_.compare(Ints::sge, lane, clamped(guard.lower));
-    mask = mask ? code_.and_(mask, above) : above;
+// How many lanes lie before `limit` if the first is at `start`, in 32-bit numbers: as wide as the
+// masked elements.
+Value Emitter::lanes_before(Dim limit, Value start) {
+  Value count = code_.sub(dim(limit), start);
+  const Value zero = code_.integer(0, count), most = code_.integer(lanes(), count);
+  count = code_.select(code_.compare(Ints::slt, count, zero), zero, count);
+  count = code_.select(code_.compare(Ints::sgt, count, most), most, count);
+  return as_vector(code_.resized(count, code_.i(32), true));
+}
+
+// The numbers are cut, not the finished mask: of masks cut from a wider one that are known to be
+// false, LLVM 19 makes loads without a mask for AVX2.
+Value Emitter::mask(const Place& place, int64_t first, int64_t count) {
+  Value all = {};
+  for (const LaneGuard& guard : place.lane_guards) {
+    const Value holds = code_.compare(guard.relation, code_.slice(guard.number, first, count),
+                                      code_.slice(guard.limit, first, count));
+    all = all ? code_.and_(all, holds) : holds;
   }
-  return mask;
+  return all ? all : code_.splat(code_.integer(code_.i(1), 1), count);
 }
 
 Value Emitter::where(Value condition, Value otherwise, const std::function<Value()>& make) {
@@ -188,14 +196,13 @@ Value Emitter::load_once(const Place& place, const Trips& trips, Value otherwise
   auto load = [&] {
     return as_vector(load_element(place.buffer, index(here(place.offset, trips, 0), trips)));
   };
-  if (!place.mask) return load();
-  const Value number = where(code_.any(place.mask), otherwise, load);
-  return code_.select(place.mask, number, otherwise);
+  if (!place.is_masked()) return load();
+  const Value open = mask(place);
+  return code_.select(open, where(code_.any(open), otherwise, load), otherwise);
 }
 
-// As many lanes as one register has. LLVM 19 splits wider accesses itself, but for AVX2 it may then
-// read a half without its mask (of two loads, where the second half of one is the first half of the
-// other).
+// As many lanes as one register has: LLVM 19 would split wider accesses and their masks itself, see
+// mask().
 int64_t Emitter::masked_lanes(mlir::Type element) const {
   const int64_t bytes = isa_ == Isa::avx512 ? 64 : 32;
   const int64_t count = bytes / (element.getIntOrFloatBitWidth() / 8);
@@ -208,7 +215,7 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
   const auto type = mlir::VectorType::get({lanes()}, element);
   const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
   const Value from = pointer(place.buffer, first);
-  if (!place.mask)
+  if (!place.is_masked())
     return numbers_.from_memory(dtype(place.buffer),
                                 b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
   const bool is_same = otherwise.getType() == type;
@@ -220,13 +227,12 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
     const Value here = b_.create<mlir::LLVM::GEPOp>(
         pointer_type(b_), element, from,
         llvm::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(lane)});
-    parts.push_back(
-        b_.create<mlir::LLVM::MaskedLoadOp>(part_type, here, code_.slice(place.mask, lane, count),
-                                            code_.slice(nothing, lane, count), alignment));
+    parts.push_back(b_.create<mlir::LLVM::MaskedLoadOp>(
+        part_type, here, mask(place, lane, count), code_.slice(nothing, lane, count), alignment));
   }
   const Value stored = code_.joined(parts);
   const Value number = numbers_.from_memory(dtype(place.buffer), stored);
-  return is_same ? number : code_.select(place.mask, number, otherwise);
+  return is_same ? number : code_.select(mask(place), number, otherwise);
 }
 
 Value Emitter::pointers(const Place& place, const Trips& trips) {
@@ -314,17 +320,17 @@ Value Emitter::load_front(BufferId buffer, Value offset, int64_t count) {
 }
 
 Value Emitter::load_scattered(const Place& place, const Trips& trips, Value otherwise) {
-  if (!place.mask)
+  if (!place.is_masked())
     if (const auto distances = near_lanes(place, trips)) return load_near(place, trips, *distances);
   const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
   const auto type = mlir::VectorType::get({lanes()}, element);
   const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
-  const Value mask = place.mask ? place.mask : as_vector(code_.integer(code_.i(1), 1));
+  const Value open = mask(place);
   const Value nothing = b_.create<mlir::LLVM::PoisonOp>(type);
-  const Value stored = b_.create<mlir::LLVM::masked_gather>(type, pointers(place, trips), mask,
+  const Value stored = b_.create<mlir::LLVM::masked_gather>(type, pointers(place, trips), open,
                                                             ValueRange{nothing}, alignment);
   const Value number = numbers_.from_memory(dtype(place.buffer), stored);
-  return place.mask ? code_.select(place.mask, number, otherwise) : number;
+  return place.is_masked() ? code_.select(open, number, otherwise) : number;
 }
 
 // Of elements that are smaller than a byte.
@@ -337,13 +343,14 @@ Value Emitter::load_each_lane(const Place& place, const Trips& trips, Value othe
     const auto type = mlir::VectorType::get({lanes()}, element);
     result = b_.create<mlir::LLVM::PoisonOp>(type);
   }
+  const Value open = mask(place);
   for (int64_t lane = 0; lane < lanes(); ++lane) {
     const Value offset =
         place.stride ? index(here(place.offset, trips, lane), trips) : code_.lane(offsets, lane);
     auto load = [&] { return load_element(place.buffer, offset); };
-    const Value number =
-        place.mask ? where(code_.lane(place.mask, lane), code_.lane(otherwise, lane), load)
-                   : load();
+    const Value number = place.is_masked()
+                             ? where(code_.lane(open, lane), code_.lane(otherwise, lane), load)
+                             : load();
     result = code_.with_lane(result, number, lane);
   }
   return result;
@@ -374,7 +381,7 @@ void Emitter::store_vector(const Place& place, Value first, Value value) {
   const Value stored = numbers_.to_memory(dtype(place.buffer), value);
   const unsigned alignment = Instructions::element(stored).getIntOrFloatBitWidth() / 8;
   const Value to = pointer(place.buffer, first);
-  if (!place.mask) {
+  if (!place.is_masked()) {
     b_.create<mlir::LLVM::StoreOp>(stored, to, alignment);
     return;
   }
@@ -385,23 +392,24 @@ void Emitter::store_vector(const Place& place, Value first, Value value) {
         pointer_type(b_), element, to,
         llvm::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(lane)});
     b_.create<mlir::LLVM::MaskedStoreOp>(code_.slice(stored, lane, count), here,
-                                         code_.slice(place.mask, lane, count), alignment);
+                                         mask(place, lane, count), alignment);
   }
 }
 
 void Emitter::store_scattered(const Place& place, const Trips& trips, Value value) {
   const Value stored = numbers_.to_memory(dtype(place.buffer), value);
   const unsigned alignment = Instructions::element(stored).getIntOrFloatBitWidth() / 8;
-  const Value mask = place.mask ? place.mask : as_vector(code_.integer(code_.i(1), 1));
-  b_.create<mlir::LLVM::masked_scatter>(stored, pointers(place, trips), mask, alignment);
+  const Value open = mask(place);
+  b_.create<mlir::LLVM::masked_scatter>(stored, pointers(place, trips), open, alignment);
 }
 
 void Emitter::store_each_lane(const Place& place, const Trips& trips, Value value) {
   const Value offsets = place.stride ? Value() : as_vector(index(place.offset, trips));
+  const Value open = mask(place);
   for (int64_t lane = 0; lane < lanes(); ++lane) {
     const Value offset =
         place.stride ? index(here(place.offset, trips, lane), trips) : code_.lane(offsets, lane);
-    where(place.mask ? code_.lane(place.mask, lane) : Value(),
+    where(place.is_masked() ? code_.lane(open, lane) : Value(),
           [&] { store_element(place.buffer, offset, code_.lane(value, lane)); });
   }
 }
