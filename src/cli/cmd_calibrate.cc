@@ -1,4 +1,3 @@
-#include "base/file.h"
 #include "cli/arguments.h"
 #include "cli/budget.h"
 #include "cli/commands.h"
@@ -16,16 +15,7 @@ namespace {
 // Into the file that is named, or where commands that plan look.
 Status keep(const Calibration& calibration, const Target& target, const std::string& output,
             Console& console) {
-  if (!output.empty()) {
-    const std::string text = print(calibration.prices, target.name);
-    if (output == "-") {
-      console.write(text);
-      return {};
-    }
-    HONE_TRY(write_file_atomic(output, text));
-    console.note("wrote {}", output);
-    return {};
-  }
+  if (!output.empty()) return write_text(output, print(calibration.prices, target.name), console);
   if (calibration.is_default()) {
     console.say("nothing is better than the default prices: they stay");
     return drop_fitted_prices(target);
@@ -43,17 +33,16 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
   options.threads = arguments.integer("threads");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  const std::string output = arguments.given("output") ? arguments.text("output") : "";
-  if (!output.empty() && output != "-") HONE_TRY(check_writable(output));
+  const std::string output = arguments.text("output");
+  HONE_TRY(check_writable(output));
 
   Target target = HONE_TRY(host_target());
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
   HONE_TRY(check_runs_here(target, Console::labels()));
   if (output.empty()) HONE_TRY(fitted_prices_file(target));
-  std::unique_ptr<Log> log;
-  if (!arguments.given("no-log")) log = HONE_TRY(open_log(arguments, console));
 
+  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
   options.log = log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();

@@ -12,7 +12,7 @@ namespace hone::cli {
 
 Status cmd_compare(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
-  if (!json.empty() && json != "-") HONE_TRY(check_writable(json));
+  HONE_TRY(check_writable(json));
   HONE_TRY(check_runs_here(HONE_TRY(native_options(arguments, console)).target, Console::labels()));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = false}));

@@ -167,19 +167,14 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
 }
 
 // Each segment under a heading. One that needs numbers for its sizes gets them when the model runs.
-Result<std::string> compile_segments(const Model& model, std::span<const PlacedPlan* const> plans,
-                                     const NativeOptions& options, const Request& request,
-                                     Console& console) {
-  const std::vector<const Graph*> graphs = graphs_of(model);
-  if (first_deferred(model) != nullptr)
-    console.note("left out: segments that are made from the data of a run");
+Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptions& options,
+                                     const Request& request, Console& console) {
   std::string text;
-  for (size_t i = 0; i < graphs.size(); ++i) {
-    const Graph& graph = *graphs[i];
-    text += fmt::format("{}# segment {} of {}: {}\n", i == 0 ? "" : "\n", i + 1, graphs.size(),
-                        escape(graph.name()));
+  for (size_t i = 0; i < given.graphs.size(); ++i) {
+    const Graph& graph = *given.graphs[i];
+    text += given.heading(i);
     const Result<std::string> one =
-        compile_one(graph, options, plans[i], request,
+        compile_one(graph, options, given.plans[i], request,
                     fs::path(request.output) / fmt::format("segment{}", i + 1), console);
     if (one.ok())
       text += *one;
@@ -197,24 +192,18 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Bindings sizes =
-      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
-
-  const Model model = HONE_TRY(with_sizes(source.model, sizes));
-  const std::vector<const Graph*> graphs = graphs_of(model);
-  const std::vector<const PlacedPlan*> plans =
-      HONE_TRY(plans_of(graphs, source.model, sizes, options, Console::labels()));
+  const GivenGraphs given = HONE_TRY(given_graphs(source, options, console));
 
   std::string text;
   if (single_graph(source.model) != nullptr) {
-    const Graph& graph = *graphs[0];
+    const Graph& graph = *given.graphs[0];
     Result<std::string> one =
-        compile_one(graph, options, plans[0], request, request.output, console);
+        compile_one(graph, options, given.plans[0], request, request.output, console);
     if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
   } else {
-    text = HONE_TRY(compile_segments(model, plans, options, request, console));
+    text = HONE_TRY(compile_segments(given, options, request, console));
   }
   if (request.form == "object") return {};
   if (request.output != "-") return write_file_atomic(request.output, text);

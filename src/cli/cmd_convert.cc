@@ -28,8 +28,7 @@ Status cmd_convert(const Arguments& arguments, Console& console) {
   HONE_TRY(check_target(path));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Bindings bindings =
-      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
+  const Bindings bindings = HONE_TRY(given_sizes(source, console));
   return write_model(HONE_TRY(specialize(source.model, bindings)), path, console, onnx);
 }
 

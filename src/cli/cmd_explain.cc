@@ -62,12 +62,11 @@ Status tell_difference(const Subject& subject, const Arguments& arguments, Conso
 
 Status cmd_explain(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
-  if (!json.empty() && json != "-") HONE_TRY(check_writable(json));
+  HONE_TRY(check_writable(json));
   if (arguments.given("diff") && arguments.given("json"))
     return usage_error("--diff is for people; it does not go with --json");
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Bindings sizes =
-      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
+  const Bindings sizes = HONE_TRY(given_sizes(source, console));
   const Model model = HONE_TRY(with_sizes(source.model, sizes));
   const Graph* const graph = single_graph(model);
   if (graph == nullptr) return no_single_graph(model, "hone explain");

@@ -32,8 +32,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const Model& model = source.model;
-  const Bindings bindings =
-      HONE_TRY(size_bindings(signature_of(model), all_sizes(source.open), console.face()));
+  const Bindings bindings = HONE_TRY(given_sizes(source, console));
   const bool json = arguments.text("format") == "json";
   if (single_graph(model) == nullptr) {
     if (arguments.given("dot")) return no_single_graph(model, "--dot");

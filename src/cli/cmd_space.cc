@@ -28,27 +28,18 @@ Result<PlanChoices> choices_of_graph(const Graph& graph, const NativeOptions& op
 Status cmd_space(const Arguments& arguments, Console& console) {
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Bindings sizes =
-      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), console.face()));
-  const Model model = HONE_TRY(with_sizes(source.model, sizes));
-  const std::vector<const Graph*> graphs = graphs_of(model);
-  const std::vector<const PlacedPlan*> plans =
-      HONE_TRY(plans_of(graphs, source.model, sizes, options, Console::labels()));
-  if (first_deferred(model) != nullptr)
-    console.note("left out: segments that are made from the data of a run");
-
+  const GivenGraphs given = HONE_TRY(given_graphs(source, options, console));
   std::vector<std::pair<std::string, PlanChoices>> found;
-  for (size_t i = 0; i < graphs.size(); ++i)
-    found.emplace_back(graphs[i]->name(),
-                       HONE_TRY(choices_of_graph(*graphs[i], options, plans[i], console)));
+  for (size_t i = 0; i < given.graphs.size(); ++i)
+    found.emplace_back(given.graphs[i]->name(),
+                       HONE_TRY(
+                           choices_of_graph(*given.graphs[i], options, given.plans[i], console)));
   if (arguments.given("json")) {
     console.write(choices_json(found));
     return {};
   }
   for (size_t i = 0; i < found.size(); ++i) {
-    if (found.size() > 1)
-      console.print("{}# segment {} of {}: {}\n", i == 0 ? "" : "\n", i + 1, found.size(),
-                    escape(found[i].first));
+    console.write(given.heading(i));
     console.write(choices_text(found[i].second));
   }
   return {};

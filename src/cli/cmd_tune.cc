@@ -34,8 +34,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   HONE_TRY(take_only(arguments.text("only"), options));
   const std::string output = arguments.text("output");
   const std::string json = arguments.text("json");
-  for (const std::string& file : {output, json})
-    if (!file.empty() && file != "-") HONE_TRY(check_writable(file));
+  for (const std::string& file : {output, json}) HONE_TRY(check_writable(file));
 
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
@@ -45,8 +44,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   if (!graph->symbols().empty())
     return usage_error("how long it takes depends on the open sizes")
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
-  std::unique_ptr<Log> log;
-  if (!arguments.given("no-log")) log = HONE_TRY(open_log(arguments, console));
+  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
 
   options.threads = native.threads.value_or(native.target.cores);
   options.prepare = native.prepare;

@@ -33,6 +33,11 @@ Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& conso
   return log;
 }
 
+Result<std::unique_ptr<Log>> wanted_log(const Arguments& arguments, Console& console) {
+  if (arguments.given("no-log")) return std::unique_ptr<Log>();
+  return open_log(arguments, console);
+}
+
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments) {
   const std::string path = HONE_TRY(log_path(arguments));
   std::error_code failed;

@@ -15,6 +15,8 @@ class Console;
 Result<std::string> log_path(const Arguments& arguments);
 // For reading and writing. If it had to be salvaged, that is said.
 Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& console);
+// The same of a command with --no-log, too; none: that is given.
+Result<std::unique_ptr<Log>> wanted_log(const Arguments& arguments, Console& console);
 // For reading alone; none: there is no file yet.
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments);
 

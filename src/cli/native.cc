@@ -6,6 +6,7 @@
 #include "cli/console.h"
 #include "cli/log.h"
 #include "cli/prices.h"
+#include "cli/source.h"
 #include "cost/analytic.h"
 #include "tune/best_plan.h"
 
@@ -148,6 +149,24 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   take_log(options, arguments, console);
   return options;
+}
+
+std::string GivenGraphs::heading(size_t i) const {
+  if (graphs.size() == 1) return "";
+  return fmt::format("{}# segment {} of {}: {}\n", i == 0 ? "" : "\n", i + 1, graphs.size(),
+                     escape(graphs[i]->name()));
+}
+
+Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& options,
+                                 Console& console) {
+  const Bindings sizes = HONE_TRY(given_sizes(source, console));
+  GivenGraphs given;
+  given.model = HONE_TRY(with_sizes(source.model, sizes));
+  given.graphs = graphs_of(given.model);
+  given.plans = HONE_TRY(plans_of(given.graphs, source.model, sizes, options, Console::labels()));
+  if (first_deferred(given.model) != nullptr)
+    console.note("left out: segments that are made from the data of a run");
+  return given;
 }
 
 Status refuse_native_options(const Arguments& arguments) {

@@ -2,6 +2,7 @@
 
 #include "cli/arguments.h"
 #include "session/native.h"
+#include "session/source.h"
 
 // What the command line says of native code.
 
@@ -17,6 +18,18 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
 // The plans of a file, in place of those of --plan; for as many threads as --threads says.
 Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,
                   const Arguments& arguments, Console& console);
+
+// The graphs of a model with the sizes that the command line says, and the plans that it gives.
+struct GivenGraphs {
+  Model model;
+  std::vector<const Graph*> graphs;      // of the model
+  std::vector<const PlacedPlan*> plans;  // by graph, of the options; null: none
+  // "# segment 2 of 3: body"; empty: there is but one.
+  std::string heading(size_t i) const;
+};
+Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& options,
+                                 Console& console);
+
 // For what is not compiled: an error if one of them is given.
 Status refuse_native_options(const Arguments& arguments);
 

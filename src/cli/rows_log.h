@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command.h"
+#include "cli/rows_shared.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of the commands
 // about the log of measurements.
@@ -11,8 +11,7 @@ inline constexpr std::string_view kLogText =
     "All that was ever measured on a machine stands in one file, with what was measured. Without "
     "--log it is $HONE_LOG, or log.db in the folder hone of $XDG_DATA_HOME, which is "
     "~/.local/share by default. docs/log.md says when a record is used again.";
-inline constexpr Option kLog = {
-    .name = "log", .take = Take::file, .value = "FILE", .doc = "the log"};
+inline constexpr Option kLog = log_option("the log");
 inline constexpr Option kLogOnly[] = {kLog};
 
 // What is asked for.
@@ -32,11 +31,7 @@ inline constexpr Option kLogQuery[] = {
     {.name = "by", .take = Take::text, .value = "VERSION", .doc = "only records by this version"}};
 
 inline constexpr Option kLogJson[] = {
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write the same as data; - is the standard output, without the table"},
-    kLog};
+    json_option("write the same as data; - is the standard output, without the table"), kLog};
 inline constexpr auto kLogLs = joined(kLogQuery, kLogJson);
 inline constexpr Example kLogLsExamples[] = {
     {"hone log ls", "how much is known about which kernels and graphs"},
@@ -58,12 +53,7 @@ inline constexpr Example kLogShowExamples[] = {
     {"hone log show 0x9c2b5e3f00d1a764", "a kernel as text, and its fastest schedules"}};
 
 inline constexpr Option kLogOutput[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "FILE.npz: arrays for numpy; others: JSON lines; - is the standard output",
-     .fallback = "-"},
+    output_option("FILE.npz: arrays for numpy; others: JSON lines; - is the standard output", "-"),
     kLog};
 inline constexpr auto kLogExport = joined(kLogQuery, kLogOutput);
 inline constexpr Example kLogExportExamples[] = {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command.h"
+#include "cli/rows_shared.h"
 #include "target/target.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of
@@ -24,12 +24,8 @@ inline constexpr Option kIsa = {.name = "isa",
                                 .doc = "leave out the instructions above this level",
                                 .words = kIsaWords};
 inline constexpr Option kTargetShow[] = {kIsa};
-inline constexpr Option kTargetOutput = {.name = "output",
-                                         .letter = 'o',
-                                         .take = Take::file,
-                                         .value = "FILE",
-                                         .doc = "where the text goes; - is the standard output",
-                                         .fallback = "-"};
+inline constexpr Option kTargetOutput =
+    output_option("where the text goes; - is the standard output", "-");
 inline constexpr std::string_view kTargetPricesText =
     "The analytic price of a kernel counts instructions, waits and bytes. A text has what it takes "
     "for each of them, for one target. It may be edited and given to commands that compile, as "

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command.h"
+#include "cli/rows_shared.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of the command
 // that places buffers.
@@ -21,20 +21,12 @@ inline constexpr Option kAllocOwn[] = {
      .value = "S",
      .doc = "give the best that was found after so many seconds; 0: no limit",
      .fallback = "0"},
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "where the table goes, with offsets; - is the standard output",
-     .fallback = "-"},
+    output_option("where the table goes, with offsets; - is the standard output", "-"),
     {.name = "plot",
      .take = Take::file,
      .value = "FILE",
      .doc = "draw the placement, as an SVG; - is the standard output"},
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write what was found and what it took; - is the standard output"}};
+    json_option("write what was found and what it took; - is the standard output")};
 inline constexpr Option kAllocTechniques[] = {
 #define HONE_TECHNIQUE(technique, what) {.name = "no-" #technique, .doc = "do without this: " what},
 #include "alloc/techniques.def"

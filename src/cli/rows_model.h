@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/team.h"
-#include "cli/command.h"
+#include "cli/rows_shared.h"
 #include "session/evaluation.h"
 #include "target/target.h"
 
@@ -139,11 +139,8 @@ inline constexpr Option kNativeCacheOption = {
 inline constexpr Option kFlushDenormals[] = {
     {.name = "flush-denormals",
      .doc = "native code takes denormal numbers for 0; prints how far that changes outputs"}};
-inline constexpr Option kLogOption = {
-    .name = "log",
-    .take = Take::file,
-    .value = "FILE",
-    .doc = "what was measured before: the best plan it knows is taken (default: see 'hone log')"};
+inline constexpr Option kLogOption = log_option(
+    "what was measured before: the best plan it knows is taken (default: see 'hone log')");
 inline constexpr Option kNoLogOption = {.name = "no-log",
                                         .doc = "plan anew, whatever was measured before"};
 inline constexpr Option kNative[] = {kLogOption,     kNoLogOption,       kTargetOption,
@@ -172,11 +169,7 @@ inline constexpr Example kInspectExamples[] = {
 // ---- run ---------------------------------------------------------------------------------------
 
 // What a model is run on, and what it should give.
-inline constexpr Option kSeed = {.name = "seed",
-                                 .take = Take::integer,
-                                 .value = "N",
-                                 .doc = "of the random numbers for inputs that are not given",
-                                 .fallback = "0"};
+inline constexpr Option kSeed = seed_option("of the random numbers for inputs that are not given");
 inline constexpr Option kInputOptions[] = {kInput, kInputs, kSeed};
 inline constexpr Option kExpect = {
     .name = "expect",
@@ -214,12 +207,8 @@ inline constexpr Option kRunNumerics[] = {
             "float",
      .fallback = "wide",
      .words = kNumericsNames}};
-inline constexpr Option kRunOutput[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "PATH",
-     .doc = "write the outputs: to a .npz, to a .npy (of one output), or into a folder"}};
+inline constexpr Option kRunOutput[] = {output_option(
+    "write the outputs: to a .npz, to a .npy (of one output), or into a folder", "", "PATH")};
 inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
@@ -256,12 +245,8 @@ inline constexpr Option kCompileOwn[] = {
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes",
      .doc = "say what each stage and each pass that prepares the graph took"},
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "PATH",
-     .doc = "where the text goes, or the folder of objects; -: the standard output",
-     .fallback = "-"}};
+    output_option("where the text goes, or the folder of objects; -: the standard output", "-",
+                  "PATH")};
 inline constexpr auto kCompile = joined(kSizesOfInputs, kNative, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
@@ -301,10 +286,7 @@ inline constexpr Option kBenchOwn[] = {
      .value = "PLAN",
      .doc = "measure the model under this plan, too, in turns, and say how much longer it takes; "
             "'onnxruntime': ONNX Runtime, if node or Python has it"},
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write the figures as data; - is the standard output, without the report"},
+    json_option("write the figures as data; - is the standard output, without the report"),
     {.name = "donate",
      .doc = "give up the inputs that the model may change in place, as a decoder does with its "
             "caches, an optimizer with its states: an output in their memory is the next run's "
@@ -330,13 +312,9 @@ inline constexpr Example kCheckExamples[] = {
 inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};
 inline constexpr Option kConvertOwn[] = {
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc =
-         "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
-         "- is the standard output, without large constants"},
+    output_option(
+        "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz; "
+        "- is the standard output, without large constants"),
     kOpset,
     kPrimitives,
     kExternalData,

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli/command.h"
 #include "cli/rows_model.h"
+#include "cli/rows_shared.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: options of
 // commands that test hone.
@@ -53,10 +53,8 @@ inline constexpr Option kConformance[] = {
     kCaseMemory,
     kRtol,
     kAtol,
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write counts and a row for each case; - is the standard output, without the report"},
+    json_option(
+        "write counts and a row for each case; - is the standard output, without the report"),
     {.name = "markdown", .take = Take::file, .value = "FILE", .doc = "the same as a document"},
     {.name = "verbose", .doc = "print a line for each case"},
 };
@@ -142,12 +140,7 @@ inline constexpr Positional kCaseOrModel[] = {
     {.name = "CASE",
      .take = Take::model,
      .doc = "a case as hone fuzz saves it; or a model: FILE.hone, FILE.onnx or zoo:NAME"}};
-inline constexpr Option kReduceOwn[] = {{.name = "output",
-                                         .letter = 'o',
-                                         .take = Take::file,
-                                         .value = "FILE",
-                                         .doc = "where the smaller case goes",
-                                         .fallback = "-"},
+inline constexpr Option kReduceOwn[] = {output_option("where the smaller case goes", "-"),
                                         kCaseTime};
 // A case says these itself.
 inline constexpr Option kReduceModel[] = {kPlanOption, kIsaOption};

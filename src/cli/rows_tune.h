@@ -8,21 +8,9 @@
 namespace hone::cli::rows {
 
 inline constexpr Option kTuneOwn[] = {
-    {.name = "budget",
-     .take = Take::text,
-     .value = "TIME",
-     .doc = "how long to search: 90s, 5m, 1h",
-     .fallback = "3m"},
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "also write the plan there; - is the standard output"},
-    {.name = "seed",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "of the random numbers for inputs and searches",
-     .fallback = "0"},
+    budget_option("how long to search: 90s, 5m, 1h"),
+    output_option("also write the plan there; - is the standard output"),
+    seed_option("of the random numbers for inputs and searches"),
     {.name = "search",
      .take = Take::text,
      .value = "NAME",
@@ -33,12 +21,9 @@ inline constexpr Option kTuneOwn[] = {
      .value = "KIND",
      .doc =
          "look at these decisions alone: shapes (layouts, groups, chains), threads or schedules"},
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write what was found as data; - is the standard output, without the report"}};
+    json_option("write what was found as data; - is the standard output, without the report")};
 inline constexpr Option kTuneLog[] = {
-    {.name = "log", .take = Take::file, .value = "FILE", .doc = "of measurements (see 'hone log')"},
+    log_option("of measurements (see 'hone log')"),
     {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
 inline constexpr Option kTuneNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
                                          kNativeCacheOption};
@@ -51,22 +36,10 @@ inline constexpr Example kTuneExamples[] = {
 // ---- calibrate ---------------------------------------------------------------------------------
 
 inline constexpr Option kCalibrateOwn[] = {
-    {.name = "budget",
-     .take = Take::text,
-     .value = "TIME",
-     .doc = "how long to measure, 90s or 3m; a few kernels are measured in any case",
-     .fallback = "3m"},
-    {.name = "output",
-     .letter = 'o',
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write the prices there, for --prices, and not into the user's folder; - is the "
-            "standard output"},
-    {.name = "seed",
-     .take = Take::integer,
-     .value = "N",
-     .doc = "of the random numbers for inputs and schedules",
-     .fallback = "0"},
+    budget_option("how long to measure, 90s or 3m; a few kernels are measured in any case"),
+    output_option("write the prices there, for --prices, and not into the user's folder; - is the "
+                  "standard output"),
+    seed_option("of the random numbers for inputs and schedules"),
     {.name = "threads",
      .take = Take::integer,
      .value = "N",
@@ -95,11 +68,8 @@ inline constexpr Option kCompareOwn[] = {
      .value = "S",
      .doc = "how long to measure; at least six runs of each",
      .fallback = "3"},
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write what was found as data; - is the standard output, without the report"},
-    {.name = "log", .take = Take::file, .value = "FILE", .doc = "that 'log' means"}};
+    json_option("write what was found as data; - is the standard output, without the report"),
+    log_option("that 'log' means")};
 inline constexpr auto kCompare = joined(kCompareOwn, kInputOptions, kSizes, kTuneNative);
 inline constexpr Example kCompareExamples[] = {
     {"hone compare model.onnx default log", "what tuning has bought"},
@@ -125,14 +95,8 @@ inline constexpr Option kExplainOwn[] = {
      .fallback = "10",
      .low = 1,
      .high = 1'000'000},
-    {.name = "json",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "write it as data; - is the standard output, without the report"},
-    {.name = "log",
-     .take = Take::file,
-     .value = "FILE",
-     .doc = "of measured times, and of the plan 'log'"},
+    json_option("write it as data; - is the standard output, without the report"),
+    log_option("of measured times, and of the plan 'log'"),
     {.name = "no-log", .doc = "look at no log"}};
 inline constexpr auto kExplain = joined(kExplainOwn, kSizesOfInputs, kTuneNative);
 inline constexpr Example kExplainExamples[] = {

@@ -58,6 +58,10 @@ Error no_single_graph(const Model& model, std::string_view who) {
       .with_hint("'hone run', 'bench', 'check', 'compile', 'demo' and 'reduce' take such models");
 }
 
+Result<Bindings> given_sizes(const Source& source, Console& console) {
+  return size_bindings(signature_of(source.model), all_sizes(source.open), console.face());
+}
+
 Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path) {
   for (std::string_view option : {"opset", "primitives", "external-data"})
     if (arguments.given(option) && !is_onnx_path(path))
@@ -113,6 +117,7 @@ Result<std::string> read_stdin() {
 }
 
 Status check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return {};
   const fs::path target(path);
   std::error_code ignored;
   if (fs::is_directory(target, ignored)) return usage_error("{} is a folder", path);

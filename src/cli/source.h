@@ -27,6 +27,8 @@ Result<Source> given_source(const std::string& model, const Arguments& arguments
 Result<Graph> given_graph(const std::string& model, const Arguments& arguments, Console& console);
 // The refusal of a model that is none.
 Error no_single_graph(const Model& model, std::string_view who);
+// The sizes of its inputs that --dim and --shape say.
+Result<Bindings> given_sizes(const Source& source, Console& console);
 
 // What --opset, --primitives and --external-data say of the file; they are for ONNX files alone.
 Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path);
@@ -41,7 +43,8 @@ Status write_text(const std::string& path, const std::string& text, Console& con
 // All of the standard input, up to a limit.
 Result<std::string> read_stdin();
 
-// An error if what is to be written could not be: found before the work instead of after it.
+// An error if what is to be written could not be: found before the work instead of after it. "" is
+// no file, "-" the standard output.
 Status check_writable(const std::string& path);
 
 }  // namespace hone::cli

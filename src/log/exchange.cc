@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -13,53 +14,62 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string hash_text(uint64_t hash) { return fmt::format("0x{:016x}", hash); }
-
 // A line of JSON as one object of fields, each of which is asked for once.
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(object) {}
 
-  Result<std::string> text(std::string_view name) {
+  Status read(std::string_view name, std::string& text) {
     const Json* value = HONE_TRY(find(name));
     if (!value->is_string()) return wrong(name, "a text");
-    return value->get<std::string>();
+    text = value->get<std::string>();
+    return {};
   }
-  Result<uint64_t> hash(std::string_view name) {
-    const std::string digits = HONE_TRY(text(name));
+  Status read(std::string_view name, uint64_t& hash) {
+    std::string digits;
+    HONE_TRY(read(name, digits));
     constexpr std::string_view kDigits = "0123456789abcdef";
-    uint64_t hash = 0;
     bool is_hash = digits.size() == 18 && digits.starts_with("0x");
+    hash = 0;
     for (size_t i = 2; is_hash && i < digits.size(); ++i) {
       const size_t digit = kDigits.find(digits[i]);
       is_hash = digit != std::string_view::npos;
       hash = hash << 4 | (digit & 15);
     }
-    if (!is_hash) return wrong(name, "0x and 16 digits");
-    return hash;
+    return is_hash ? Status() : wrong(name, "0x and 16 digits");
   }
-  Result<int64_t> integer(std::string_view name) {
+  Status read(std::string_view name, int64_t& integer) {
     const Json* value = HONE_TRY(find(name));
     // One above the range would wrap around.
     if (!value->is_number_integer() ||
         (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)))
       return wrong(name, "an integer");
-    return value->get<int64_t>();
+    integer = value->get<int64_t>();
+    return {};
   }
-  Result<double> real(std::string_view name) {
+  Status read(std::string_view name, double& real) {
     const Json* value = HONE_TRY(find(name));
     if (!value->is_number()) return wrong(name, "a number");
-    return value->get<double>();
+    real = value->get<double>();
+    return {};
   }
-  Result<std::vector<double>> reals(std::string_view name) {
+  Status read(std::string_view name, std::vector<double>& reals) {
     const Json* value = HONE_TRY(find(name));
     if (!value->is_array()) return wrong(name, "a list of numbers");
-    std::vector<double> numbers;
+    reals.clear();
     for (const Json& each : *value) {
       if (!each.is_number()) return wrong(name, "a list of numbers");
-      numbers.push_back(each.get<double>());
+      reals.push_back(each.get<double>());
     }
-    return numbers;
+    return {};
+  }
+  Status read(std::string_view name, Outcome& outcome) {
+    std::string word;
+    HONE_TRY(read(name, word));
+    const std::optional<Outcome> known = outcome_from_name(word);
+    if (!known) return bad_input("there is no outcome '{}'", excerpt(word));
+    outcome = *known;
+    return {};
   }
   // Whether there is nothing else.
   Status finish() const {
@@ -83,49 +93,57 @@ class Fields {
   std::set<std::string, std::less<>> seen_;
 };
 
-Result<Record> record_of(Fields fields) {
-  Record record;
-  record.kind = HONE_TRY(fields.text("kind"));
-  record.subject = HONE_TRY(fields.hash("subject"));
-  record.choice = HONE_TRY(fields.text("choice"));
-  record.code = HONE_TRY(fields.hash("code"));
-  record.target = HONE_TRY(fields.hash("target"));
-  record.conditions = HONE_TRY(fields.text("conditions"));
-  const std::string outcome = HONE_TRY(fields.text("outcome"));
-  const std::optional<Outcome> known = outcome_from_name(outcome);
-  if (!known) return bad_input("there is no outcome '{}'", excerpt(outcome));
-  record.outcome = *known;
-  record.detail = HONE_TRY(fields.text("detail"));
-  record.seconds = HONE_TRY(fields.reals("seconds"));
-  record.version = HONE_TRY(fields.text("version"));
-  record.time = HONE_TRY(fields.integer("time"));
-  record.noise = HONE_TRY(fields.real("noise"));
+// Of each kind of line, its fields in order: all that is read and written follows from them. A
+// uint64_t is a hash.
+template <class Row>
+constexpr auto kFields = nullptr;
+template <>
+constexpr auto kFields<Record> =
+    std::tuple(std::pair("kind", &Record::kind), std::pair("subject", &Record::subject),
+               std::pair("choice", &Record::choice), std::pair("code", &Record::code),
+               std::pair("target", &Record::target), std::pair("conditions", &Record::conditions),
+               std::pair("outcome", &Record::outcome), std::pair("detail", &Record::detail),
+               std::pair("seconds", &Record::seconds), std::pair("version", &Record::version),
+               std::pair("time", &Record::time), std::pair("noise", &Record::noise));
+template <>
+constexpr auto kFields<KnownText> =
+    std::tuple(std::pair("kind", &KnownText::kind), std::pair("hash", &KnownText::hash),
+               std::pair("text", &KnownText::text));
+template <>
+constexpr auto kFields<BestPlan> =
+    std::tuple(std::pair("graph", &BestPlan::graph), std::pair("target", &BestPlan::target),
+               std::pair("threads", &BestPlan::threads), std::pair("plan", &BestPlan::plan),
+               std::pair("gain", &BestPlan::gain), std::pair("low", &BestPlan::low),
+               std::pair("high", &BestPlan::high), std::pair("version", &BestPlan::version),
+               std::pair("time", &BestPlan::time));
+
+template <class Row>
+Result<Row> row_of(Fields fields) {
+  Row row;
+  Status status;
+  const auto read = [&](const auto& field) {
+    status = fields.read(field.first, row.*field.second);
+    return status.ok();
+  };
+  std::apply([&](const auto&... field) { (read(field) && ...); }, kFields<Row>);
+  HONE_TRY(std::move(status));
   HONE_TRY(fields.finish());
-  return record;
+  return row;
 }
 
-Result<KnownText> text_of(Fields fields) {
-  KnownText text;
-  text.kind = HONE_TRY(fields.text("kind"));
-  text.hash = HONE_TRY(fields.hash("hash"));
-  text.text = HONE_TRY(fields.text("text"));
-  HONE_TRY(fields.finish());
-  return text;
+template <class T>
+Json json_of(const T& value) {
+  return value;
 }
+Json json_of(uint64_t hash) { return fmt::format("0x{:016x}", hash); }
+Json json_of(Outcome outcome) { return name(outcome); }
 
-Result<BestPlan> plan_of(Fields fields) {
-  BestPlan best;
-  best.graph = HONE_TRY(fields.hash("graph"));
-  best.target = HONE_TRY(fields.hash("target"));
-  best.threads = HONE_TRY(fields.integer("threads"));
-  best.plan = HONE_TRY(fields.text("plan"));
-  best.gain = HONE_TRY(fields.real("gain"));
-  best.low = HONE_TRY(fields.real("low"));
-  best.high = HONE_TRY(fields.real("high"));
-  best.version = HONE_TRY(fields.text("version"));
-  best.time = HONE_TRY(fields.integer("time"));
-  HONE_TRY(fields.finish());
-  return best;
+template <class Row>
+std::string line_of(std::string_view kind, const Row& row) {
+  Json fields;
+  const auto write = [&](const auto& field) { fields[field.first] = json_of(row.*field.second); };
+  std::apply([&](const auto&... field) { (write(field), ...); }, kFields<Row>);
+  return Json{{std::string(kind), fields}}.dump();
 }
 
 // Brackets inside of each other: a line has three, and the parser goes as deep as it is told.
@@ -170,44 +188,9 @@ bool is_everything(const Query& query) {
 
 // ---- Lines --------------------------------------------------------------------------------------
 
-std::string json_line(const Record& record) {
-  Json fields;
-  fields["kind"] = record.kind;
-  fields["subject"] = hash_text(record.subject);
-  fields["choice"] = record.choice;
-  fields["code"] = hash_text(record.code);
-  fields["target"] = hash_text(record.target);
-  fields["conditions"] = record.conditions;
-  fields["outcome"] = name(record.outcome);
-  fields["detail"] = record.detail;
-  fields["seconds"] = record.seconds;
-  fields["version"] = record.version;
-  fields["time"] = record.time;
-  fields["noise"] = record.noise;
-  return Json{{"record", fields}}.dump();
-}
-
-std::string json_line(const KnownText& text) {
-  Json fields;
-  fields["kind"] = text.kind;
-  fields["hash"] = hash_text(text.hash);
-  fields["text"] = text.text;
-  return Json{{"text", fields}}.dump();
-}
-
-std::string json_line(const BestPlan& best) {
-  Json fields;
-  fields["graph"] = hash_text(best.graph);
-  fields["target"] = hash_text(best.target);
-  fields["threads"] = best.threads;
-  fields["plan"] = best.plan;
-  fields["gain"] = best.gain;
-  fields["low"] = best.low;
-  fields["high"] = best.high;
-  fields["version"] = best.version;
-  fields["time"] = best.time;
-  return Json{{"plan", fields}}.dump();
-}
+std::string json_line(const Record& record) { return line_of("record", record); }
+std::string json_line(const KnownText& text) { return line_of("text", text); }
+std::string json_line(const BestPlan& best) { return line_of("plan", best); }
 
 Status export_lines(const Log& log, const Query& query,
                     const std::function<Status(std::string_view)>& call) {
@@ -235,9 +218,9 @@ Status import_line(std::string_view line, LogMerge& merge) {
     return bad_input("it is no object with one object in it: '{}'", excerpt(line));
   const std::string& kind = parsed.begin().key();
   const Fields fields(*parsed.begin());
-  if (kind == "record") return merge.take(HONE_TRY(record_of(fields)));
-  if (kind == "text") return merge.take(HONE_TRY(text_of(fields)));
-  if (kind == "plan") return merge.take(HONE_TRY(plan_of(fields)));
+  if (kind == "record") return merge.take(HONE_TRY(row_of<Record>(fields)));
+  if (kind == "text") return merge.take(HONE_TRY(row_of<KnownText>(fields)));
+  if (kind == "plan") return merge.take(HONE_TRY(row_of<BestPlan>(fields)));
   return bad_input("'{}' is none of record, text, plan", excerpt(kind));
 }
 

@@ -6,6 +6,7 @@
 #include "report/duel_text.h"
 
 namespace hone {
+
 std::string tune_text(const Tuned& tuned) {
   std::string text;
   if (tuned.is_default) {
@@ -30,25 +31,24 @@ std::string tune_text(const Tuned& tuned) {
 }
 
 std::string tune_json(const Tuned& tuned) {
-  nlohmann::ordered_json json;
-  json["gain"] = tuned.gain();
-  json["is_default"] = tuned.is_default;
-  json["was_known"] = tuned.was_known;
-  if (tuned.confirmation.times.interval)
-    json["interval"] = {1 / tuned.confirmation.times.interval->high,
-                        1 / tuned.confirmation.times.interval->low};
-  json["shares"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json shares = nlohmann::ordered_json::array(), interval;
   for (const TuneShare& share : tuned.shares)
-    json["shares"].push_back(
-        {{"what", share.what}, {"gain", share.gain}, {"seconds", share.seconds}});
-  json["kernels"] = tuned.kernels;
-  json["improved"] = tuned.improved;
-  json["trials"] = tuned.trials;
-  json["measured"] = tuned.measured;
-  json["compiles"] = tuned.compiles;
-  json["reused"] = tuned.reused;
-  json["seconds"] = tuned.seconds;
-  json["was_cancelled"] = tuned.was_cancelled;
+    shares.push_back({{"what", share.what}, {"gain", share.gain}, {"seconds", share.seconds}});
+  if (const auto& ratio = tuned.confirmation.times.interval)
+    interval = {1 / ratio->high, 1 / ratio->low};
+  const nlohmann::ordered_json json = {{"gain", tuned.gain()},
+                                       {"interval", std::move(interval)},
+                                       {"is_default", tuned.is_default},
+                                       {"was_known", tuned.was_known},
+                                       {"shares", std::move(shares)},
+                                       {"kernels", tuned.kernels},
+                                       {"improved", tuned.improved},
+                                       {"trials", tuned.trials},
+                                       {"measured", tuned.measured},
+                                       {"compiles", tuned.compiles},
+                                       {"reused", tuned.reused},
+                                       {"seconds", tuned.seconds},
+                                       {"was_cancelled", tuned.was_cancelled}};
   return json.dump(1) + "\n";
 }
 

@@ -1,15 +1,6 @@
 # Buffers are placed, or it is said why not.
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  "$HONE" alloc "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone alloc $*: exit code $code"; cat err; return 1; }
-  grep -qF -- "$words" err || { echo "hone alloc $*: no '$words' in:"; cat err; return 1; }
-}
-refused() { # refused CODE WORDS ARGS...: and nothing is written
-  fails "$@"
-  [[ ! -s out ]] || { echo "hone alloc ${*:3}: a failure wrote to stdout"; return 1; }
-}
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" alloc "$@"; }
 
 cat >m.csv <<'END'
 id,lower,upper,size
@@ -49,7 +40,7 @@ grep -q '"height": 24' m.json
 "$HONE" alloc m.csv --plot - -o placed.csv 2>/dev/null | grep -q "^</svg>$"
 
 # That they do not fit is an answer, with the buffers and the time.
-refused 1 "3 buffers do not fit together into the capacity 24: a, b, c; at moment 2 they use 30 " \
+fails 1 "3 buffers do not fit together into the capacity 24: a, b, c; at moment 2 they use 30 " \
   - --capacity 24 --json out.json -o none.csv <<'END'
 id,lower,upper,size
 a,0,4,10
@@ -66,7 +57,7 @@ bad() { # bad TEXT WORDS ARGS...
   local text=$1
   shift
   printf '%b' "$text" >bad.csv
-  refused 3 "$@" bad.csv -o none.csv
+  fails 3 "$@" bad.csv -o none.csv
   [[ ! -e none.csv ]]
 }
 bad 'id,lower,upper\n' "there is no column 'size' (bad.csv:1:1)"
@@ -76,22 +67,22 @@ bad 'id,lower,upper,size\na,0,1,4611686018427387904\nb,2,3,1\n' "a sum above 2^6
 bad 'id,lower,upper,size\na,5,2,3\n' "upper: 2 is before the begin, 5 (bad.csv:2:5)"
 bad 'id,lower,upper,size\na,1,2,3\na,1,2,3\n' "id: 'a' is the one of line 2, too (bad.csv:3:1)"
 bad 'id,lower,upper,size,alias\na,1,2,3,b\n' "alias: no buffer has the id 'b' (bad.csv:2:9)"
-refused 1 "buffer 'b0': size 16 is above the capacity 15 (m.csv:2:8)" m.csv --capacity 15
-refused 1 "buffer 'b2': 16 bytes at offset 8 end above the capacity 20" - --capacity 20 <<'END'
+fails 1 "buffer 'b0': size 16 is above the capacity 15 (m.csv:2:8)" m.csv --capacity 15
+fails 1 "buffer 'b2': 16 bytes at offset 8 end above the capacity 20" - --capacity 20 <<'END'
 id,lower,upper,size,offset
 b2,4,9,16,8
 END
-refused 3 "<stdin>:1:1" - </dev/null
-refused 3 "missing.csv" missing.csv
-refused 5 "limit of 536870912" /dev/zero
+fails 3 "<stdin>:1:1" - </dev/null
+fails 3 "missing.csv" missing.csv
+fails 5 "limit of 536870912" /dev/zero
 
-refused 2 "'1k' is no number of bytes" m.csv --capacity 1k
-refused 2 "'-1' is no number of bytes" m.csv --capacity=-1
-refused 2 "'' is no number of bytes" m.csv --capacity 1,
-refused 2 "did you mean '--no-learned'" m.csv --no-learnt
-refused 2 "--output and --plot both write to the standard output" m.csv --plot -
-refused 2 "no folder" m.csv -o missing/m.csv
-refused 2 "no folder" m.csv --plot missing/m.svg
+fails 2 "'1k' is no number of bytes" m.csv --capacity 1k
+fails 2 "'-1' is no number of bytes" m.csv --capacity=-1
+fails 2 "'' is no number of bytes" m.csv --capacity 1,
+fails 2 "did you mean '--no-learned'" m.csv --no-learnt
+fails 2 "--output and --plot both write to the standard output" m.csv --plot -
+fails 2 "no folder" m.csv -o missing/m.csv
+fails 2 "no folder" m.csv --plot missing/m.svg
 
 # A deadline is an answer, too: the best so far is saved. What is cut from a rectangle fits into it,
 # but who knows how, where some pieces are gone.
@@ -122,7 +113,7 @@ fails 5 "the time was over before the answer was known: 2900 buffers: height " \
 grep -q "wrote best.csv" err
 grep -q "a longer --deadline may find a better one" err
 # Where nothing was found yet, nothing is saved.
-refused 5 "2900 buffers: no placement was found, bound " \
+fails 5 "2900 buffers: no placement was found, bound " \
   hard.csv --deadline 0.01 --no-greedy -o none.csv --plot none.svg --json none.json
 grep -q "nothing was found that could be saved; a longer --deadline may find a placement" err
 [[ ! -e none.csv && ! -e none.svg ]]
@@ -136,7 +127,7 @@ awk 'BEGIN {
   print "id,lower,upper,size"
   for (i = 0; i < 5000; ++i) printf "b%d,%d,%d,%d\n", i, i, i + 3, 2 + i * i % 7
 }' >many.csv
-refused 5 "too many buffers for the complete search, which takes at most 4096 of a space" \
+fails 5 "too many buffers for the complete search, which takes at most 4096 of a space" \
   many.csv --no-greedy -o none.csv
 grep -q "5000 buffers: no placement was found, bound " err
 if grep -q "deadline" err; then echo "a deadline where there is none:"; cat err; exit 1; fi

@@ -1,12 +1,6 @@
 # Prices are fitted in a short time, kept for this target, used and dropped.
+source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  "$HONE" "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
-  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
-}
 fails 2 "not a time" calibrate --budget soon
 fails 2 "not a time" calibrate --budget 0
 fails 2 "avx1024" calibrate --isa avx1024

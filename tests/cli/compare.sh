@@ -1,34 +1,26 @@
 # hone compare runs a model under two plans in turns, and says what is wrong with a plan.
+source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db
-compare() { "$HONE" compare "$1" "$2" "$3" --cache none --threads 1 --seconds 0.1 "${@:4}"; }
-fails() { # fails CODE WORDS MODEL PLAN PLAN ...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  compare "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] ||
-    { echo "hone compare $*: exit code $code, not $wanted"; cat err; return 1; }
-  [[ ! -s out ]] || { echo "hone compare $*: a failure wrote to stdout"; return 1; }
-  grep -qF -- "$words" err || { echo "hone compare $*: no '$words' in:"; cat err; return 1; }
-}
+hone() { "$HONE" compare "$1" "$2" "$3" --cache none --threads 1 --seconds 0.1 "${@:4}"; }
 
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --emit plan >same.plan 2>err
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 \
   --without chains,fuse_epilogues --emit plan >other.plan 2>err
 
 # A line for each plan, then the verdict.
-compare zoo:mlp,size=tiny default other.plan >out 2>err
+hone zoo:mlp,size=tiny default other.plan >out 2>err
 grep -qE '^default +min .*, median .*, of [0-9]+ runs$' out
 grep -qE '^other.plan +min ' out
 grep -qE '^other.plan is [0-9.]+x \([0-9.]+ to [0-9.]+\) as fast as default: (surely|neither)' out
 [[ $(wc -l <out) == 3 && $(wc -L <out) -le 100 ]]
-compare zoo:mlp,size=tiny default same.plan >out 2>err
+hone zoo:mlp,size=tiny default same.plan >out 2>err
 grep -q "both plans say the same" err
-compare zoo:mlp,size=tiny default other.plan --json - >out 2>err
+hone zoo:mlp,size=tiny default other.plan --json - >out 2>err
 grep -q '"gain": ' out && grep -q '"plan": "other.plan"' out && grep -q '"verdict": ' out
 
 # Open sizes have to be chosen, by numbers or arrays.
 fails 2 "depends on the open size N" zoo:mlp,size=tiny,symbolic-batch default default
-compare zoo:mlp,size=tiny,symbolic-batch default default --dim N=3 >out 2>err
+hone zoo:mlp,size=tiny,symbolic-batch default default --dim N=3 >out 2>err
 
 # What cannot be compared.
 fails 3 "no plan of this model for 1 threads" zoo:mlp,size=tiny default log

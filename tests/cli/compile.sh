@@ -1,14 +1,8 @@
 # hone compile shows each stage in each form, and takes plans and targets that fit.
+source "$ROOT/tests/cli/expect.bash"
 model=zoo:mlp,size=tiny
+hone() { "$HONE" "$@" --cache none; }
 compile() { "$HONE" compile --cache none "$@" 2>err; }
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  "$HONE" "$@" --cache none >out 2>err || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code, not $wanted"; cat err; return 1; }
-  [[ ! -s out ]] || { echo "hone $*: a failure wrote to stdout"; return 1; }
-  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
-}
 
 # The summary ends where it is asked to; the stages that were done have their times.
 for stage in graph plan program kernels image; do

@@ -1,18 +1,9 @@
 # hone explain tells per kernel what was chosen and what it costs; --diff, what another plan says.
+source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db
-explain() { "$HONE" explain "$@" --cache none --threads 1; }
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  explain "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] ||
-    { echo "hone explain $*: code $code, not $wanted"; cat err; return 1; }
-  [[ ! -s out ]] || { echo "hone explain $*: a failure wrote to stdout"; return 1; }
-  grep -qF -- "$words" err || { echo "hone explain $*: no '$words' in:"; cat err; return 1; }
-}
-contains() { grep -qE -- "$1" out || { echo "no '$1' in:"; cat out; return 1; }; }
+hone() { "$HONE" explain "$@" --cache none --threads 1; }
 
-explain zoo:mlp >out 2>err
+hone zoo:mlp >out 2>err
 contains '^[0-9]+ different kernels, threads 1, priced '
 contains '^1\. .*dot_.* [0-9]+ steps?, [0-9.]+% of the price$'
 contains '^  (gemm|nest|chain) +[a-z_]+ = '
@@ -20,30 +11,30 @@ contains '^  price +[0-9.]+ [mun]?s: arithmetic '
 contains '^  roofs +arithmetic .*, memory '
 contains '^  others +[a-z]+ [0-9]'
 [[ $(wc -L <out) -le 100 ]]
-explain zoo:mlp --top 1 >out 2>err
+hone zoo:mlp --top 1 >out 2>err
 contains 'cheaper ones \(--top N shows more\)$'
 [[ $(grep -cE '^[0-9]+\. ' out) == 1 ]]
-explain zoo:mlp,size=tiny --json - >out 2>err
+hone zoo:mlp,size=tiny --json - >out 2>err
 contains '"terms": '
 contains '"others": '
 
 # Layers go by the names of the file's nodes.
 "$HONE" zoo export resnet18 --size tiny -o net.onnx 2>/dev/null
-explain net.onnx --top 3 >out 2>err
+hone net.onnx --top 3 >out 2>err
 contains '^1\. value[_0-9]*_node'
 
 # A plan that decides otherwise than the planner, and what differs.
 "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --emit plan >same.plan 2>err
 sed -E '0,/^( *schedule 0x[0-9a-f]+ = ).*/s//\1{algorithm = nest, order = [0, 1]}/' same.plan \
   >other.plan
-explain zoo:mlp,size=tiny other.plan >out 2>err
+hone zoo:mlp,size=tiny other.plan >out 2>err
 contains "^  planner's"
-explain zoo:mlp,size=tiny default --diff other.plan >out 2>err
+hone zoo:mlp,size=tiny default --diff other.plan >out 2>err
 contains '^A: default, priced '
 contains '^B: other.plan, priced '
 contains '^kernel +in A +priced +measured +in B +priced +measured$'
 contains '^\+ schedule 0x'
-explain zoo:mlp,size=tiny same.plan --diff default >out 2>err
+hone zoo:mlp,size=tiny same.plan --diff default >out 2>err
 contains '^no kernel differs$'
 contains '^the plans are the same$'
 

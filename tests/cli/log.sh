@@ -1,17 +1,5 @@
 # The log of measurements is listed, shown, exchanged, checked and cleaned up, wherever it is.
-says() { # says WORDS ARGS...
-  local words=$1
-  shift
-  "$HONE" "$@" >out 2>err
-  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
-}
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  "$HONE" "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
-  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
-}
+source "$ROOT/tests/cli/expect.bash"
 
 # One that is not there is empty, and looking does not make it.
 says "0 records, 0 texts, 0 plans in here.db" log ls --log here.db

@@ -1,17 +1,9 @@
 # hone space counts what is open in a plan: per kernel and per kind of edit, as text and as data.
-space() { "$HONE" space --cache none "$@" 2>err; }
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  space "$@" >out || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone space $*: code $code, not $wanted"; cat err; return 1; }
-  [[ ! -s out ]] || { echo "hone space $*: a failure wrote to stdout"; return 1; }
-  grep -qF -- "$words" err || { echo "hone space $*: no '$words' in:"; cat err; return 1; }
-}
-contains() { grep -qE -- "$1" out || { echo "no '$1' in:"; cat out; return 1; }; }
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" space --cache none "$@" 2>err; }
 
 # Equal kernels count once. Of a chain nobody counts the schedules.
-space zoo:mlp --isa avx2 --threads 2 >out
+hone zoo:mlp --isa avx2 --threads 2 >out
 contains '^4 steps, 3 different kernels'
 contains '^@k1  dot_add_broadcast_max, 2 times$'
 contains '^[* ] gemm +[0-9e]+  order 2, threads 3, lanes '
@@ -24,21 +16,21 @@ contains '^form +0$'
 cat >alone.plan <<'END'
 plan @mlp { fuse @first = {%logits.dot} }
 END
-space zoo:mlp,size=tiny --threads 1 >planned
-space zoo:mlp,size=tiny --threads 1 --plan alone.plan >out
+hone zoo:mlp,size=tiny --threads 1 >planned
+hone zoo:mlp,size=tiny --threads 1 --plan alone.plan >out
 contains '^@first  dot$'
 contains '^threads +[01]'
 cmp -s planned out && exit 1
 
 # As data: the same counts, and null for what nobody counts.
-space zoo:mlp,size=tiny --threads 1 --json >out
+hone zoo:mlp,size=tiny --threads 1 --json >out
 contains '"algorithm": "gemm"'
 contains '"stages": null'
 contains '"edit": "join"'
 [[ $(grep -c '"label"' out) == $(sed -nE 's/^.* ([0-9]+) different kernels.*/\1/p' planned) ]]
 
 # Open sizes, several segments.
-space zoo:mlp,size=tiny,symbolic-batch >out
+hone zoo:mlp,size=tiny,symbolic-batch >out
 contains 'different kernels'
 
 fails 2 "--threads" zoo:mlp --threads 0

@@ -1,4 +1,5 @@
 # A machine can be listed, measured, written, read back, and restricted.
+source "$ROOT/tests/cli/expect.bash"
 "$HONE" target list >list 2>err
 [[ ! -s err ]]
 grep -Eq "^target +level +cores" list
@@ -19,13 +20,6 @@ grep -q "measured = true" my.target
 "$HONE" target show my.target --isa x86-64-v2 | grep -q "measured = false"
 "$HONE" target probe --seconds 0 --isa x86-64-v2 2>/dev/null | grep -q "isa = x86-64-v2$"
 
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  "$HONE" "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" && ! -s out ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
-  grep -qF -- "$words" err || { echo "hone $*: no '$words' in:"; cat err; return 1; }
-}
 sed 's/cores = .*/cores = none/' host >bad.target
 fails 3 "'none' is not an integer (bad.target:4:11)" target show bad.target
 fails 3 "missing.target" target show missing.target

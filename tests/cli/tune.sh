@@ -1,13 +1,7 @@
 # hone tune finds plans, remembers them, and says what is wrong with its options.
+source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db
-tune() { "$HONE" tune --cache none --threads 1 "$@"; }
-fails() { # fails CODE WORDS ARGS...
-  local code=0 wanted=$1 words=$2
-  shift 2
-  tune "$@" >out 2>err || code=$?
-  [[ $code == "$wanted" ]] || { echo "hone tune $*: exit code $code"; cat err; return 1; }
-  grep -qF -- "$words" err || { echo "hone tune $*: no '$words' in:"; cat err; return 1; }
-}
+hone() { "$HONE" tune --cache none --threads 1 "$@"; }
 
 fails 2 "not a time" zoo:mlp --budget 0s
 fails 2 "not a time" zoo:mlp --budget soon
@@ -18,7 +12,7 @@ fails 3 "cannot" none.onnx
 [[ ! -e log.db ]]
 
 # The plan that it gives is one of the model; what was measured is in the log.
-tune zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 -o tiny.plan >out 2>err
+hone zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 -o tiny.plan >out 2>err
 grep -qE "default plan" out
 "$HONE" compile zoo:mlp,size=tiny --cache none --plan tiny.plan >out 2>err
 "$HONE" log ls >out
@@ -26,7 +20,7 @@ grep -q "kernel" out
 "$HONE" log verify >out 2>&1
 
 # It begins with what it knows, and commands that compile do.
-tune zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 --json again.json >out 2>err
+hone zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 --json again.json >out 2>err
 grep -qE '"reused": [1-9]|"was_known": true' again.json
 if grep -q '"was_known": true' again.json; then
   "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 >out 2>err
@@ -36,7 +30,7 @@ if grep -q '"was_known": true' again.json; then
 fi
 
 # Without a log nothing is kept, and a log that is none is refused before the search.
-HONE_LOG=$PWD/other.db tune zoo:mlp,size=tiny --budget 1s --no-log >out 2>err
+HONE_LOG=$PWD/other.db hone zoo:mlp,size=tiny --budget 1s --no-log >out 2>err
 [[ ! -e other.db ]]
 echo "this is no log" >text.db
 fails 3 "text.db" zoo:mlp,size=tiny --log text.db
@@ -45,7 +39,7 @@ fails 3 "text.db" zoo:mlp,size=tiny --log text.db
 grep -q "plans of the log are not used" err
 
 # Ctrl-C keeps the best so far, and says so by the exit code.
-timeout --preserve-status -s INT 3 "$HONE" tune zoo:mlp --cache none --threads 1 --budget 10m \
+timeout --preserve-status -s INT 3 "$HONE" hone zoo:mlp --cache none --threads 1 --budget 10m \
   >out 2>err && code=0 || code=$?
 [[ $code == 130 ]] || { echo "exit code $code"; cat out err; exit 1; }
 grep -qE "default plan" out
