@@ -16,12 +16,12 @@ namespace hone::cli {
 
 namespace {
 
-// What had no meaning ends the run. Nodes inside of loops and branches are told, not checked.
+// What had no meaning ends the run. Nodes that only the run could type are told, not checked.
 Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Console& console) {
   HONE_TRY(checks.take(outputs));
-  console.note("no value is out of range in {} checks", checks.made.size());
+  console.note("no value is out of range in {} checks", checks.made);
   if (!checks.unseen.empty())
-    console.note("{} checks are inside of loops and branches and left out, such as that of {}",
+    console.note("{} checks are in parts that the run has typed and left out, such as that of {}",
                  checks.unseen.size(), checks.unseen.front().node);
   return {};
 }
@@ -46,7 +46,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true, checks}));
   std::vector<std::string> names = output_names(source.model);
-  if (checks) names.resize(names.size() - checks->made.size());
+  if (checks && checks->made > 0) names.pop_back();
 
   // All that can be wrong with the command line is found before the work.
   if (arguments.given("output"))

@@ -41,9 +41,9 @@ void AnalyticKernel::price(std::span<const Schedule> schedules, double limit,
                                                               : whole_.seconds(schedules[i], limit);
 }
 
-std::optional<KernelTerms> AnalyticKernel::terms(const Schedule& schedule) const {
-  if (schedule.algorithm() == Algorithm::chain) return std::nullopt;
-  return whole_.terms(schedule);
+std::vector<PriceTerm> AnalyticKernel::terms(const Schedule& schedule) {
+  if (schedule.algorithm() == Algorithm::chain) return {};
+  return whole_.terms(schedule).named();
 }
 
 // A chain costs what its stages do, each as often as there are blocks. Stages come one after

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,8 +20,8 @@ class AnalyticKernel : public PricedKernel {
                  int64_t threads);
 
   void price(std::span<const Schedule> schedules, double limit, std::span<double> seconds) override;
-  // What a price is made of. None: a chain, which costs the sum of its stages.
-  std::optional<KernelTerms> terms(const Schedule& schedule) const;
+  // None of a chain, which costs the sum of its stages.
+  std::vector<PriceTerm> terms(const Schedule& schedule) override;
 
  private:
   // Stages are the same, apart from their windows, for chains that keep the same values and take

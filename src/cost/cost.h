@@ -4,11 +4,20 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kernel/facts.h"
 #include "kernel/schedule.h"
 
 namespace hone {
+
+// A part of a price, such as the time that memory takes. Parts may overlap: the price is at most
+// their sum.
+struct PriceTerm {
+  std::string_view name;  // one word
+  double seconds = 0;
+};
 
 // A kernel that a Cost has looked at once, to price schedules of it. For one thread at a time.
 class PricedKernel {
@@ -18,6 +27,9 @@ class PricedKernel {
   // or above the limit may be any number that is not below it: nobody will choose it.
   virtual void price(std::span<const Schedule> schedules, double limit,
                      std::span<double> seconds) = 0;
+  // What the price of one launch is made of, for people. Empty: the price has no parts, as one that
+  // was measured.
+  virtual std::vector<PriceTerm> terms(const Schedule& /*schedule*/) { return {}; }
 
   double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
     double result = 0;

@@ -38,6 +38,11 @@ double KernelTerms::total() const {
   return largest + not_hidden * hidden + overhead + fork_join;
 }
 
+std::vector<PriceTerm> KernelTerms::named() const {
+  return {{"arithmetic", arithmetic}, {"access", access},     {"latency", latency},
+          {"memory", memory},         {"overhead", overhead}, {"fork_join", fork_join}};
+}
+
 // The loops of a schedule, from outside in.
 struct KernelPrice::Nest {
   struct Step {

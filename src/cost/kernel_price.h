@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/cost.h"
 #include "cost/prices.h"
 #include "kernel/facts.h"
 #include "target/target.h"
@@ -26,6 +27,7 @@ struct KernelTerms {
   double not_hidden = 0.2;  // of what overlaps: the share that is seen beside the largest term
   // The first four overlap.
   double total() const;
+  std::vector<PriceTerm> named() const;
 };
 
 class KernelPrice {

@@ -14,15 +14,26 @@ class TableCost::Kernel : public PricedKernel {
              std::span<double> seconds) override {
     otherwise_->price(schedules, limit, seconds);
     for (size_t i = 0; i < schedules.size(); ++i)
-      if (const auto known = table_->find({hash_, print(schedules[i])}); known != table_->end())
-        seconds[i] = known->second;
+      if (const auto known = find(schedules[i]); known != table_->end()) seconds[i] = known->second;
+  }
+  std::vector<PriceTerm> terms(const Schedule& schedule) override {
+    if (find(schedule) != table_->end()) return {};
+    return otherwise_->terms(schedule);
   }
 
  private:
+  Table::const_iterator find(const Schedule& schedule) const {
+    return table_->find({hash_, print(schedule)});
+  }
+
   const std::shared_ptr<const Table> table_;
   const uint64_t hash_;
   const std::unique_ptr<PricedKernel> otherwise_;
 };
+
+bool TableCost::has(uint64_t kernel_hash, const Schedule& schedule) const {
+  return table_->contains({kernel_hash, print(schedule)});
+}
 
 void TableCost::set(uint64_t kernel_hash, const Schedule& schedule, double seconds) {
   (*table_)[{kernel_hash, print(schedule)}] = seconds;

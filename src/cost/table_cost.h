@@ -19,6 +19,7 @@ class TableCost : public Cost {
       : otherwise_(std::move(otherwise)), table_(std::make_shared<Table>()) {}
 
   void set(uint64_t kernel_hash, const Schedule& schedule, double seconds);
+  bool has(uint64_t kernel_hash, const Schedule& schedule) const;
   // What launches took in runs of the prepared graph under the complete plan: the fastest of each
   // command, and the mean over the commands of a kernel.
   Status add(const Graph& graph, const Plan& plan, std::span<const CommandTime> times);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cost/analytic_kernel.h"
 #include "kernel/kernel_name.h"
 #include "kernel/schedule_space.h"
 #include "target/fingerprint.h"
@@ -65,9 +64,8 @@ class Explainer {
 
   Result<ScheduleFigures> figures(const KernelFacts& facts, PricedKernel& price,
                                   const Schedule& schedule) const {
-    ScheduleFigures figures = {.schedule = schedule, .priced = price.seconds(schedule)};
-    if (const auto* const analytic = dynamic_cast<const AnalyticKernel*>(&price))
-      figures.terms = analytic->terms(schedule);
+    ScheduleFigures figures = {
+        .schedule = schedule, .priced = price.seconds(schedule), .terms = price.terms(schedule)};
     if (options_.log == nullptr) return figures;
     const Result<KernelCandidate> candidate =
         candidate_of(std::make_shared<const KernelBody>(facts.body), schedule, target_);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cost/cost.h"
-#include "cost/kernel_price.h"
 #include "log/log.h"
 #include "plan/plan.h"
 #include "report/profile.h"
@@ -20,7 +19,7 @@ namespace hone {
 struct ScheduleFigures {
   Schedule schedule;
   double priced = 0;
-  std::optional<KernelTerms> terms = {};        // none: the Cost does not say, or it is a chain
+  std::vector<PriceTerm> terms = {};            // empty: the price has none
   std::map<std::string, double> measured = {};  // by conditions, of this very code
 };
 

@@ -34,24 +34,17 @@ std::string schedule_text(std::string_view title, const Schedule& schedule) {
   return line(title, parts);
 }
 
-// "arithmetic 2 us", of what takes any time.
-std::vector<std::string> terms_text(const KernelTerms& terms) {
-  const std::pair<std::string_view, double> all[] = {
-      {"arithmetic", terms.arithmetic}, {"access", terms.access},
-      {"latency", terms.latency},       {"memory", terms.memory},
-      {"overhead", terms.overhead},     {"fork_join", terms.fork_join}};
-  std::vector<std::string> parts;
-  for (const auto& [name, seconds] : all)
-    if (seconds > 0) parts.push_back(fmt::format("{} {}", name, format_seconds(seconds)));
-  return parts;
-}
-
+// "5 us: arithmetic 2 us, memory 4 us", of what takes any time.
 std::string price_text(const ScheduleFigures& figures) {
   std::vector<std::string> parts;
-  if (figures.terms) parts = terms_text(*figures.terms);
-  std::string price = format_seconds(figures.priced);
-  if (parts.empty()) return line("price", std::span(&price, 1));
-  parts[0] = price + ": " + parts[0];
+  for (const PriceTerm& term : figures.terms)
+    if (term.seconds > 0)
+      parts.push_back(fmt::format("{} {}", term.name, format_seconds(term.seconds)));
+  const std::string price = format_seconds(figures.priced);
+  if (parts.empty())
+    parts = {price + ", without terms"};
+  else
+    parts[0] = price + ": " + parts[0];
   return line("price", parts);
 }
 
@@ -102,11 +95,8 @@ std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all
 
 Json json_of(const ScheduleFigures& figures) {
   Json json = {{"schedule", print(figures.schedule)}, {"priced", figures.priced}};
-  if (figures.terms)
-    json["terms"] = {
-        {"arithmetic", figures.terms->arithmetic}, {"access", figures.terms->access},
-        {"latency", figures.terms->latency},       {"memory", figures.terms->memory},
-        {"overhead", figures.terms->overhead},     {"fork_join", figures.terms->fork_join}};
+  json["terms"] = nullptr;  // the price has none
+  for (const PriceTerm& term : figures.terms) json["terms"][std::string(term.name)] = term.seconds;
   json["measured"] = Json::object();
   for (const auto& [conditions, seconds] : figures.measured) json["measured"][conditions] = seconds;
   return json;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "io/onnx/checks.h"
 #include "io/onnx/deferred.h"
 #include "io/onnx/narrow.h"
 #include "io/onnx/signature.h"
@@ -58,6 +59,7 @@ Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
   }
   for (const onnx::ValueInfoProto& info : graph.output())
     region.results.push_back(region.flow->value_of(*region.frame->find(info.name())));
+  if (n.is_checked()) region.results.push_back(region.flow->found());
   return region;
 }
 
@@ -93,8 +95,10 @@ Result<GraphRef> finish(Region& region, const std::vector<Slot*>& captures) {
 
 namespace {
 
+// "" as `found_before`: nothing was found before.
 SegmentBody import_into(Flow& flow, Node& n, const onnx::GraphProto& graph,
-                        const std::vector<BodyInput>& inputs, size_t first_stacked) {
+                        const std::vector<BodyInput>& inputs, size_t first_stacked,
+                        const std::string& found_before) {
   if (static_cast<size_t>(graph.input_size()) != inputs.size())
     n.bad("the subgraph has {} inputs, {} are given", graph.input_size(), inputs.size());
   Frame frame(n.frame());
@@ -116,6 +120,14 @@ SegmentBody import_into(Flow& flow, Node& n, const onnx::GraphProto& graph,
     results.push_back(slot);
     made.types.push_back(results.back()->type);
   }
+  if (n.is_checked()) {
+    Value found = flow.found();
+    if (!found_before.empty())
+      found = first_found(flow.value_of(*flow.external(found_before, found_type())), found);
+    const size_t at = std::min(first_stacked, results.size());
+    results.insert(results.begin() + static_cast<long>(at), flow.define("found", found));
+    made.checks = flow.checks();
+  }
   made.body = n.take(flow.finish(results));
   return made;
 }
@@ -126,9 +138,10 @@ constexpr int kMostAttempts = 16;
 }  // namespace
 
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
-                        const std::vector<BodyInput>& inputs, size_t first_stacked) {
+                        const std::vector<BodyInput>& inputs, size_t first_stacked,
+                        const std::string& found) {
   Flow flow(&n.flow(), Flow::Kind::body, body_name(graph));
-  return import_into(flow, n, graph, inputs, first_stacked);
+  return import_into(flow, n, graph, inputs, first_stacked, found);
 }
 
 Branch import_branch(Node& n, const onnx::GraphProto& graph) {
@@ -139,7 +152,7 @@ Branch import_branch(Node& n, const onnx::GraphProto& graph) {
     flow.narrow(narrowed);
     flow.may_narrow = attempt < kMostAttempts;
     try {
-      branch.body = import_into(flow, n, graph, {}, SIZE_MAX);
+      branch.body = import_into(flow, n, graph, {}, SIZE_MAX, "");
       return branch;
     } catch (NeedRanges& need) {
       narrow_further(narrowed, need.sizes);
@@ -161,6 +174,7 @@ SegmentBody untyped_branch(Node& n, const onnx::GraphProto& graph, const std::ve
   std::vector<Slot*> results;
   for (const onnx::ValueInfoProto& info : graph.output())
     results.push_back(frame.find(info.name()));
+  if (n.is_checked()) results.push_back(flow.define("found", nothing_found(flow.builder())));
   made.body = n.take(flow.finish(results));
   return made;
 }

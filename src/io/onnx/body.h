@@ -23,7 +23,7 @@ struct Region {
 };
 
 // With parameters of the given types for the subgraph's inputs; an error if a region cannot hold
-// it. Segments may be able to.
+// it. Segments may be able to. A checked one has another result, what was found (checks.h).
 Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
                              const std::vector<Type>& parameters);
 // The captured values of both, each once.
@@ -41,13 +41,18 @@ struct BodyInput {
 struct SegmentBody {
   Body body;
   std::vector<Type> types;  // of the results; dims that are the body's own are symbols of no use
+  std::vector<int64_t> checks = {};  // in it
 };
 
-// Results from `first_stacked` on get an axis of size 1 in front: pieces of what a loop stacks.
+// Of a loop. Results from `first_stacked` on get an axis of size 1 in front: they are pieces of
+// what it stacks. A checked one carries what was found under the name `found`, as its last carried
+// value.
 SegmentBody import_body(Node& n, const onnx::GraphProto& graph,
-                        const std::vector<BodyInput>& inputs, size_t first_stacked = SIZE_MAX);
+                        const std::vector<BodyInput>& inputs, size_t first_stacked,
+                        const std::string& found);
 
-// One of an If, both of which have to be imported although a run takes one.
+// One of an If, both of which have to be imported although a run takes one. A checked one has
+// another result, what was found.
 struct Branch {
   SegmentBody body;
   Bindings sizes;              // the ranges of open sizes in it that it needs

@@ -1,21 +1,57 @@
-#include "io/onnx/flow.h"
+#include "io/onnx/checks.h"
+
 #include "io/onnx/frame.h"
 #include "io/onnx/node.h"
 
-// Values without a meaning: what a check computes, and what is said of it.
-
 namespace hone::onnx_io {
 
-bool Node::is_checked() const { return frame_.source()->options.checks != nullptr; }
+Type found_type() { return Type::get(DType::f64, {3}); }
 
-// Whether there is one, the place of the first, and the number itself: f64[3].
+Value nothing_found(Builder& builder) { return builder.full(DType::f64, {3}, 0); }
+
+Value first_found(Value first, Value second) {
+  return select(compare("ne", slice(first, 0, 0, 1), 0), first, second);
+}
+
+void lift_found(Node& n, std::vector<Value>& results, std::span<const int64_t> checks) {
+  if (!n.is_checked()) return;
+  n.flow().add_check(n.flow().define("", results.back()), checks);
+  results.pop_back();
+}
+
+// ---- Flows --------------------------------------------------------------------------------------
+
+void Flow::add_check(Slot* found, std::span<const int64_t> numbers) {
+  if (numbers.empty()) return;
+  found_.push_back(found);
+  checks_.insert(checks_.end(), numbers.begin(), numbers.end());
+}
+
+Value Flow::found() {
+  Value first = nothing_found(builder());
+  for (Slot* slot : found_) first = first_found(first, value_of(*slot));
+  return first;
+}
+
+bool Flow::is_deferred() const {
+  return outside_ == nullptr ? kind_ != Kind::model : outside_->is_deferred();
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+bool Node::is_checked() const {
+  return frame_.source()->options.checks != nullptr && !flow_.is_deferred();
+}
+
 void Node::check(Value numbers, Value wrong, std::string allowed) {
-  if (!is_checked()) return;
-  OnnxChecks& checks = *frame_.source()->options.checks;
-  if (flow_.kind() != Flow::Kind::model) {
-    checks.unseen.push_back({describe(), std::move(allowed)});
+  const std::shared_ptr<OnnxChecks>& checks = frame_.source()->options.checks;
+  if (checks == nullptr) return;
+  if (flow_.is_deferred()) {
+    checks->unseen.push_back({describe(), std::move(allowed)});
     return;
   }
+  checks->all.push_back({describe(), std::move(allowed)});
+  const auto number = static_cast<int64_t>(checks->all.size());
   // A good one behind them: there may be none.
   const auto with_good = [&](Value x, DType dtype) {
     return concat({reshape(cast(x, dtype), {x.type().elements()}), builder().full(dtype, {1}, 0)},
@@ -24,11 +60,10 @@ void Node::check(Value numbers, Value wrong, std::string allowed) {
   Value flags = with_good(wrong, DType::i32);
   Value place = argmax(flags, 0);
   const auto entry = [](Value x) { return reshape(cast(x, DType::f64), {1}); };
-  Value found = concat({entry(hone::take(flags, place)), entry(place),
+  Value found = concat({entry(hone::take(flags, place)) * static_cast<double>(number), entry(place),
                         entry(hone::take(with_good(numbers, DType::f64), place))},
                        0);
-  flow_.add_check(flow_.define(fmt::format("check_{}", checks.made.size()), found));
-  checks.made.push_back({describe(), std::move(allowed)});
+  flow_.add_check(flow_.define("", found), {&number, 1});
 }
 
 }  // namespace hone::onnx_io
@@ -36,18 +71,14 @@ void Node::check(Value numbers, Value wrong, std::string allowed) {
 namespace hone {
 
 Status OnnxChecks::take(std::vector<Tensor>& outputs) const {
-  HONE_CHECK(outputs.size() >= made.size(), "{} outputs with {} checks", outputs.size(),
-             made.size());
-  const size_t first = outputs.size() - made.size();
-  for (size_t i = 0; i < made.size(); ++i) {
-    const Tensor& found = outputs[first + i];
-    if (found.real_at(0) == 0) continue;
-    return bad_input("element {} is {}, want {}", found.real_at(1), found.real_at(2),
-                     made[i].allowed)
-        .within(made[i].node);
-  }
-  outputs.resize(first);
-  return {};
+  if (made == 0) return {};
+  HONE_CHECK(!outputs.empty(), "checks without an output");
+  const Tensor found = std::move(outputs.back());
+  outputs.pop_back();
+  if (found.real_at(0) == 0) return {};
+  const Check& check = all.at(static_cast<size_t>(found.real_at(0)) - 1);
+  return bad_input("element {} is {}, want {}", found.real_at(1), found.real_at(2), check.allowed)
+      .within(check.node);
 }
 
 }  // namespace hone

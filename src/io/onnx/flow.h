@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -127,9 +128,13 @@ class Flow {
   // Whether the very symbol, with its range, means something here.
   bool means(Symbol symbol) const;
 
-  // Further results of the model, in order.
-  void add_check(Slot* slot) { checks_.push_back(slot); }
-  const std::vector<Slot*>& checks() const { return checks_; }
+  // What checks of this flow have found, by their numbers (checks.h).
+  void add_check(Slot* found, std::span<const int64_t> numbers);
+  const std::vector<int64_t>& checks() const { return checks_; }
+  // What the first of them has found; zeros if none has. In the segment at hand.
+  Value found();
+  // Whether the flow is made in a run, of what import could not type.
+  bool is_deferred() const;
 
   // Values of the outside that a region uses, in the order of its parameters.
   const std::vector<Slot*>& captures() const { return captures_; }
@@ -171,7 +176,8 @@ class Flow {
   std::deque<Slot> slots_;
   std::deque<Part> parts_;
   std::vector<Slot*> captures_;
-  std::vector<Slot*> checks_;
+  std::vector<Slot*> found_;
+  std::vector<int64_t> checks_;
   std::map<std::string, Slot*, std::less<>> binders_;  // by symbol
   Bindings narrowed_;
   std::shared_ptr<Names> names_;

@@ -249,7 +249,10 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
       frame.source()->note(fmt::format("output '{}' is declared as {}, but is {}", info.name(),
                                        declared_text(info), outputs.back()->type.to_string()));
   }
-  outputs.insert(outputs.end(), flow.checks().begin(), flow.checks().end());
+  if (!flow.checks().empty()) {
+    source->options.checks->made = static_cast<int64_t>(flow.checks().size());
+    outputs.push_back(flow.define("found", flow.found()));
+  }
   Result<Body> body = flow.finish(outputs);
   if (!body.ok()) throw Failure{std::move(body).error()};
   model.segments = std::move(body->segments);

@@ -20,17 +20,18 @@
 
 namespace hone {
 
-// Operands for which ONNX has no result, such as an index out of range: import adds an output
-// behind the model's own for each node that may meet one.
+// Operands for which ONNX has no result, such as an index out of range. If a node may meet one,
+// import adds an output behind the model's own, which says what was found.
 struct OnnxChecks {
   struct Check {
     std::string node;     // "node 'g' (Gather)"
     std::string allowed;  // "indices in -4..3"
   };
-  std::vector<Check> made;    // by output
-  std::vector<Check> unseen;  // in bodies of loops and branches, whose values stay inside
+  std::vector<Check> all;     // by number, from 1 on; also of nodes that import gave up
+  int64_t made = 0;           // of those, so many look at the values of a run; 0: no output
+  std::vector<Check> unseen;  // in parts that a run alone can type
 
-  // An error for the first value that is not allowed; removes the outputs of the checks.
+  // An error for a value that is not allowed; removes the output of the checks.
   Status take(std::vector<Tensor>& outputs) const;
 };
 

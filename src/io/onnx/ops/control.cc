@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "io/onnx/body.h"
+#include "io/onnx/checks.h"
 #include "io/onnx/narrow.h"
 #include "io/onnx/registry.h"
 
@@ -31,6 +32,11 @@ void inline_branch(Node& n, const onnx::GraphProto& branch) {
     n.out(static_cast<size_t>(i), inside.find(branch.output(i).name()));
 }
 
+std::vector<int64_t> joined(std::vector<int64_t> a, const std::vector<int64_t>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 // Why not, if it cannot be an op.
 std::optional<Error> if_as_op(Node& n, Value condition, const onnx::GraphProto& on_true,
                               const onnx::GraphProto& on_false) {
@@ -46,7 +52,9 @@ std::optional<Error> if_as_op(Node& n, Value condition, const onnx::GraphProto& 
   std::vector<Value> operands = {condition};
   for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
   std::vector<GraphRef> regions = {n.take(finish(*yes, captures)), n.take(finish(*no, captures))};
-  n.out_all(n.builder().ops(Opcode::if_, operands, {}, regions));
+  std::vector<Value> results = n.builder().ops(Opcode::if_, operands, {}, regions);
+  lift_found(n, results, joined(yes->flow->checks(), no->flow->checks()));
+  n.out_all(results);
   return {};
 }
 
@@ -102,6 +110,11 @@ void if_as_segment(Node& n, Value condition, const onnx::GraphProto& on_true,
   segment.on_true = std::move(yes.body.body);
   segment.on_false = std::move(no.body.body);
   segment.results = define_results(n, types);
+  if (n.is_checked()) {
+    segment.results.push_back(flow.fresh_name("found"));
+    flow.add_check(flow.external(segment.results.back(), found_type()),
+                   joined(yes.body.checks, no.body.checks));
+  }
   flow.append(Segment{std::move(segment)});
 }
 
@@ -159,6 +172,15 @@ bool keeps_types(const Region& region, const std::vector<Value>& carried) {
   return true;
 }
 
+// In a loop: the last result is what an iteration has found, which goes to `out` after what the
+// iterations before have found. `before` is empty where nothing is checked.
+void keep_found(std::span<const Value> before, std::vector<Value>& results,
+                std::vector<Value>& out) {
+  if (before.empty()) return;
+  out.push_back(first_found(before.front(), results.back()));
+  results.pop_back();
+}
+
 // As scan: the number of iterations is a size, and nothing ends the loop before.
 bool loop_as_scan(Node& n, const LoopParts& loop, Region& region) {
   if (!loop.trip_count || !always_continues(region)) return false;
@@ -172,18 +194,21 @@ bool loop_as_scan(Node& n, const LoopParts& loop, Region& region) {
   operands.insert(operands.end(), loop.initial.begin(), loop.initial.end());
   const std::vector<Slot*>& captures = region.flow->captures();
   for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
+  const auto kept = static_cast<long>(operands.size());  // without what was found
+  if (n.is_checked()) operands.push_back(nothing_found(b));
   Graph step = *n.take(finish(region, captures));
-  // Parameters: counter, carried, captured; the condition is always true inside.
+  // Parameters: counter, carried, captured, found; the condition is always true inside.
   std::vector<Type> types;
   for (Value operand : operands) types.push_back(operand.type());
   size_t carried = loop.initial.size();
   GraphRef body = b.region("body", types, [&](Builder& inner, std::span<const Value> in) {
     std::vector<Value> arguments = {in[0], inner.scalar(DType::boolean, 1)};
-    arguments.insert(arguments.end(), in.begin() + 1, in.end());
+    arguments.insert(arguments.end(), in.begin() + 1, in.begin() + kept);
     std::vector<Value> results = inner.inlined(step, arguments);
     std::vector<Value> out = {in[0] + 1.0};
     out.insert(out.end(), results.begin() + 1, results.begin() + 1 + static_cast<long>(carried));
-    out.insert(out.end(), in.begin() + 1 + static_cast<long>(carried), in.end());
+    out.insert(out.end(), in.begin() + 1 + static_cast<long>(carried), in.begin() + kept);
+    keep_found(in.subspan(static_cast<size_t>(kept)), results, out);
     out.insert(out.end(), results.begin() + 1 + static_cast<long>(carried), results.end());
     return out;
   });
@@ -192,6 +217,8 @@ bool loop_as_scan(Node& n, const LoopParts& loop, Region& region) {
             {{"carried", static_cast<int64_t>(operands.size())}, {"length", Dims{length}}}, {body});
   for (size_t i = 0; i < carried; ++i) n.out(i, results[1 + i]);
   for (size_t i = 0; i < loop.stacked; ++i) n.out(carried + i, results[operands.size() + i]);
+  results.resize(operands.size());
+  lift_found(n, results, region.flow->checks());
   return true;
 }
 
@@ -211,7 +238,7 @@ class WhileCondition {
       const ValueId parameter = made.graph_.add_parameter(step.type(v));
       if (copies[v.index].is_none()) copies[v.index] = parameter;
     };
-    for (ValueId next : step.outputs().subspan(1)) add(next);
+    for (ValueId next : step.outputs().subspan(1, carried)) add(next);
     for (ValueId captured : step.inputs().subspan(2 + carried)) add(captured);
     for (NodeId n : made.needed(step, copies))
       if (!made.copy(step, n, copies)) return {};
@@ -328,8 +355,10 @@ bool loop_as_while(Node& n, const LoopParts& loop, Region& region) {
              loop.trip_count ? loop.trip_count : b.scalar(DType::i64, 0x1p62)};
   const size_t first = state.size();
   state.insert(state.end(), kept.begin(), kept.end());
+  const size_t unfound = state.size();  // without what was found
+  if (n.is_checked()) state.push_back(nothing_found(b));
   auto goes_on = [&](Builder& inner, std::span<const Value> in) {
-    if (is_while) return inner.inlined(condition->graph(), in);
+    if (is_while) return inner.inlined(condition->graph(), in.first(unfound));
     return std::vector{binary(Opcode::and_, in[1], compare("lt", in[0], in[2]))};
   };
   auto body = [&](Builder& inner, std::span<const Value> in) {
@@ -338,22 +367,26 @@ bool loop_as_while(Node& n, const LoopParts& loop, Region& region) {
       arguments = {inner.scalar(DType::i64, 0), inner.scalar(DType::boolean, 1)};  // not read
     else
       arguments = {in[0], in[1]};
-    arguments.insert(arguments.end(), in.begin() + static_cast<long>(first), in.end());
+    const std::span<const Value> own = in.first(unfound).subspan(first);
+    arguments.insert(arguments.end(), own.begin(), own.end());
     std::vector<Value> results = inner.inlined(step, arguments);
     if (!is_while) out = {in[0] + 1.0, results[0], in[2]};
     out.insert(out.end(), results.begin() + 1, results.begin() + 1 + static_cast<long>(carried));
-    out.insert(out.end(), in.begin() + static_cast<long>(first + carried), in.end());
+    out.insert(out.end(), own.begin() + static_cast<long>(carried), own.end());
+    keep_found(in.subspan(unfound), results, out);
     return out;
   };
   std::vector<Value> results = while_loop(state, goes_on, body);
   for (size_t i = 0; i < carried; ++i) n.out(i, results[first + i]);
+  lift_found(n, results, region.flow->checks());
   return true;
 }
 
 // The types that the carried values have in every iteration: where a size changes, it is unknown.
-SegmentBody import_loop_body(Node& n, const LoopParts& loop, std::vector<BodyInput>& inputs) {
+SegmentBody import_loop_body(Node& n, const LoopParts& loop, std::vector<BodyInput>& inputs,
+                             const std::string& found) {
   for (int attempt = 0; attempt <= kMaxRank; ++attempt) {
-    SegmentBody body = import_body(n, loop.body, inputs, 1 + loop.initial.size());
+    SegmentBody body = import_body(n, loop.body, inputs, 1 + loop.initial.size(), found);
     bool is_stable = true;
     for (size_t i = 0; i < loop.initial.size(); ++i) {
       Type type = inputs[2 + i].type, next = body.types[1 + i];
@@ -396,7 +429,12 @@ void loop_as_segment(Node& n, const LoopParts& loop) {
     segment.carried.push_back({name, name_of(name + "_initial", loop.initial[i])});
     inputs.push_back({name, loop.initial[i].type(), {}});
   }
-  SegmentBody body = import_loop_body(n, loop, inputs);
+  std::string found;  // what was, as the last carried value
+  if (n.is_checked()) {
+    found = flow.fresh_name("found");
+    segment.carried.push_back({found, name_of(found + "_initial", nothing_found(n.builder()))});
+  }
+  SegmentBody body = import_loop_body(n, loop, inputs, found);
   std::vector<Type> types;
   for (size_t i = 0; i < loop.initial.size(); ++i)
     types.push_back(common_type(n, {inputs[2 + i].type, body.types[1 + i]}, "a carried value"));
@@ -415,6 +453,11 @@ void loop_as_segment(Node& n, const LoopParts& loop) {
   body.body.results.erase(body.body.results.begin());
   segment.body = std::move(body.body);
   segment.results = define_results(n, types);
+  if (n.is_checked()) {
+    const std::string name = flow.fresh_name("found");
+    segment.results.insert(segment.results.begin() + static_cast<long>(loop.initial.size()), name);
+    flow.add_check(flow.external(name, found_type()), body.checks);
+  }
   flow.append(Segment{std::move(segment)});
 }
 
@@ -501,6 +544,8 @@ std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<co
   const std::vector<Slot*>& captures = region->flow->captures();
   std::vector<Value> operands(states.begin(), states.end());
   for (Slot* slot : captures) operands.push_back(n.flow().value_of(*slot));
+  const auto kept = static_cast<long>(operands.size());  // without what was found
+  if (n.is_checked()) operands.push_back(nothing_found(n.builder()));
   size_t carried = operands.size();
   operands.insert(operands.end(), scanned.begin(), scanned.end());
   Graph step = *n.take(finish(*region, captures));
@@ -512,24 +557,26 @@ std::vector<Value> scan_once(Node& n, const onnx::GraphProto& body, std::span<co
   GraphRef whole = n.builder().region("body", parameters, [&](Builder& inner, auto in) {
     std::vector<Value> arguments(in.begin(), in.begin() + state_count);
     arguments.insert(arguments.end(), in.begin() + static_cast<long>(carried), in.end());
-    arguments.insert(arguments.end(), in.begin() + state_count,
-                     in.begin() + static_cast<long>(carried));
+    arguments.insert(arguments.end(), in.begin() + state_count, in.begin() + kept);
     std::vector<Value> results = inner.inlined(step, arguments);
-    results.insert(results.begin() + state_count, in.begin() + state_count,
-                   in.begin() + static_cast<long>(carried));
-    return results;
+    std::vector<Value> out(results.begin(), results.begin() + state_count);
+    out.insert(out.end(), in.begin() + state_count, in.begin() + kept);
+    keep_found(in.first(carried).subspan(static_cast<size_t>(kept)), results, out);
+    out.insert(out.end(), results.begin() + state_count, results.end());
+    return out;
   });
   std::vector<Value> all =
       n.builder().ops(Opcode::scan, operands,
                       {{"carried", static_cast<int64_t>(carried)}, {"reverse", backward}}, {whole});
   std::vector<Value> results(all.begin(), all.begin() + state_count);
-  size_t stacked = step.outputs().size() - states.size();
-  for (size_t i = 0; i < stacked; ++i) {
+  for (size_t i = 0; carried + i < all.size(); ++i) {
     Value stack = all[carried + i];
     if (axes.output_reversed[i] != 0 && !backward) stack = reverse(stack, {0});
     int axis = n.axis_in(axes.output_axes[i], stack.rank());
     results.push_back(axis == 0 ? stack : transpose(stack, moved(stack.rank(), 0, axis)));
   }
+  all.resize(carried);
+  lift_found(n, all, region->flow->checks());
   return results;
 }
 
