@@ -165,6 +165,7 @@ Result<Data> measure_all() {
     fmt::print(stderr, "kernel {} of {}, {}: {} schedules\n", data.kernels.size(), subjects.size(),
                (*kernel)->kind, (*kernel)->timed.seconds.size());
   }
+  if (known.unwritten()) return Error(*known.unwritten());
   Prices fits[2];
   for (size_t half = 0; half < 2; ++half) {
     std::vector<TimedKernel> others;

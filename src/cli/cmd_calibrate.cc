@@ -40,16 +40,18 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
   HONE_TRY(check_runs_here(target, Console::labels()));
-  if (output.empty()) HONE_TRY(fitted_prices_file(target));
 
   const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
+  if (output.empty()) HONE_TRY(check_keeps_prices(target));
   options.log = log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
   options.told = [&](std::string_view line) { console.say(line); };
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));
-  return keep(calibration, target, output, console);
+  HONE_TRY(keep(calibration, target, output, console));
+  if (calibration.unwritten) return not_kept(*calibration.unwritten, "the prices are kept");
+  return {};
 }
 
 }  // namespace hone::cli

@@ -68,6 +68,7 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   else if (!json.empty())
     HONE_TRY(write_file_atomic(json, tune_json(tuned)));
   if (output != "-" && json != "-") console.write(tune_text(tuned));
+  if (tuned.unwritten) return not_kept(*tuned.unwritten, "-o FILE keeps the plan");
   return tuned.was_cancelled ? console.cancel().check() : Status();
 }
 

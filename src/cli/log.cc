@@ -19,6 +19,10 @@ Result<std::string> log_path(const Arguments& arguments) {
       .with_hint("name a file with --log");
 }
 
+Error not_kept(const Error& why, std::string_view hint) {
+  return Error(why).about("the log does not have all that was found").with_hint(hint);
+}
+
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
   console.note(
       "the log '{}' was damaged: {}{} of its rows are lost, {} records, {} texts and {} "

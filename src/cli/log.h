@@ -20,6 +20,9 @@ Result<std::unique_ptr<Log>> wanted_log(const Arguments& arguments, Console& con
 // For reading alone; none: there is no file yet.
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments);
 
+// What was found is told all the same; the log does not have all of it.
+Error not_kept(const Error& why, std::string_view hint);
+
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console);
 
 }  // namespace hone::cli

@@ -40,6 +40,10 @@ Result<NamedPlan> named_plan(const std::string& word, std::string_view option, c
     named.code = std::make_unique<Compilation>(graph, options.target, std::move(compile));
   }
   Result<const Plan*> plan = named.code->plan();
+  if (!plan.ok() && word == "log" && plan.error().code() == ErrorCode::bad_input)
+    return Error(plan.error())
+        .about("plan log")
+        .with_hint("it is of another version of hone; 'hone tune' looks for one that fits");
   if (!plan.ok()) return is_file ? plan.error() : Error(plan.error()).about("plan " + word);
   return named;
 }

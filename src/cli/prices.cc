@@ -32,14 +32,20 @@ Result<std::optional<FittedFile>> fitted_prices(const Target& target) {
   return std::optional(FittedFile{file, *prices});
 }
 
-Status keep_fitted_prices(const Target& target, const Prices& prices) {
+Status check_keeps_prices(const Target& target) {
   const fs::path file = HONE_TRY(fitted_prices_file(target));
   std::error_code failed;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), failed);
   if (failed)
-    return bad_input("cannot create '{}': {}", file.parent_path().native(), failed.message())
-        .with_hint("HONE_PRICES names another folder");
-  return write_file_atomic(file, print(prices, target.name));
+    return bad_input("prices cannot be kept: cannot create '{}': {}", file.parent_path().native(),
+                     failed.message())
+        .with_hint("HONE_PRICES names another folder, -o a file");
+  return {};
+}
+
+Status keep_fitted_prices(const Target& target, const Prices& prices) {
+  HONE_TRY(check_keeps_prices(target));
+  return write_file_atomic(HONE_TRY(fitted_prices_file(target)), print(prices, target.name));
 }
 
 Status drop_fitted_prices(const Target& target) {

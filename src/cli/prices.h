@@ -20,6 +20,8 @@ struct FittedFile {
 };
 // None: there is no such file. Errors: it is damaged, or of another target.
 Result<std::optional<FittedFile>> fitted_prices(const Target& target);
+// Makes the folder that they are kept in: what is wrong is found before the work.
+Status check_keeps_prices(const Target& target);
 Status keep_fitted_prices(const Target& target, const Prices& prices);
 // The defaults count from now on.
 Status drop_fitted_prices(const Target& target);

@@ -9,7 +9,12 @@ namespace hone {
 
 std::string tune_text(const Tuned& tuned) {
   std::string text;
-  if (tuned.is_default) {
+  if (tuned.confirmation.lacks_time) {
+    text += fmt::format(
+        "the default plan stays: the budget left no room to confirm a better one, which takes {} "
+        "runs of each\n",
+        DuelOptions::kLeastRuns);
+  } else if (tuned.is_default) {
     text += "the default plan stays: nothing was surely faster\n";
   } else {
     text += fmt::format("{:.3f}x{} as fast as the default plan: {} instead of {}\n", tuned.gain(),
@@ -21,6 +26,13 @@ std::string tune_text(const Tuned& tuned) {
                           format_seconds(share.seconds));
     if (tuned.was_known) text += "  the log knew a plan to begin with\n";
   }
+  if (tuned.untried > 0)
+    text += fmt::format("{} plans were left untried: a longer --budget has room for them\n",
+                        tuned.untried);
+  if (tuned.overlap.known > 0)
+    text +=
+        fmt::format("the log knew {} of the model's {} kernels, {:.0f} % of its time by price\n",
+                    tuned.overlap.known, tuned.overlap.kernels, 100 * tuned.overlap.share);
   text += fmt::format(
       "{} of {} kernels have a faster schedule; {} schedules looked at, {} measured, {} compiled, "
       "{} "
@@ -47,6 +59,12 @@ std::string tune_json(const Tuned& tuned) {
                                        {"measured", tuned.measured},
                                        {"compiles", tuned.compiles},
                                        {"reused", tuned.reused},
+                                       {"overlap",
+                                        {{"kernels", tuned.overlap.kernels},
+                                         {"known", tuned.overlap.known},
+                                         {"share", tuned.overlap.share}}},
+                                       {"untried", tuned.untried},
+                                       {"had_no_time_to_confirm", tuned.confirmation.lacks_time},
                                        {"seconds", tuned.seconds},
                                        {"was_cancelled", tuned.was_cancelled}};
   return json.dump(1) + "\n";

@@ -90,6 +90,7 @@ class Calibrator {
           .with_hint("'hone log show' has the outcome of each schedule that was tried");
     fit();
     result_.reused = known_.reused();
+    result_.unwritten = known_.unwritten();
     result_.seconds = elapsed();
     return result_;
   }

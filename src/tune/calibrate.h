@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,8 @@ struct Calibration {
   PriceCheck fitted_before = {}, fitted_after = {};  // kernels that were fitted to
   PriceCheck held_before = {}, held_after = {};      // and those that were not
   int64_t compiles = 0, reused = 0;
-  size_t left_out = 0;  // kernels for which there was no time
+  size_t left_out = 0;                  // kernels for which there was no time
+  std::optional<Error> unwritten = {};  // why the log does not have all that was measured
   double seconds = 0;
   bool is_default() const { return prices == Prices(); }
 };

@@ -58,7 +58,7 @@ Status KernelTimer::measure(std::span<const KernelCandidate> fresh) {
     if (each.code != champion) others.push_back(each);
   const std::vector<Measured> results = HONE_TRY(meter_->race(others));
   if (others.size() < fresh.size()) others.push_back(meter_->champion());
-  HONE_TRY(known_.keep(conditions_, others, std::span(results).first(others.size())));
+  known_.keep(conditions_, others, std::span(results).first(others.size()));
   for (const KernelCandidate& each : fresh) {
     const auto at = std::ranges::find(others, each.code, &KernelCandidate::code);
     note(each, seconds_of(results[static_cast<size_t>(at - others.begin())]));

@@ -1,6 +1,7 @@
 #include "tune/plan_duel.h"
 
 #include <algorithm>
+#include <chrono>
 #include <sstream>
 
 #include "base/forked.h"
@@ -25,17 +26,28 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
   return "";
 }
 
-// The messages: "1": the first runs; "2": the second is tried; "w why": its outputs are wrong, or
-// it does not load; "a x", "b x": samples of the first and the second, in turns.
+// The messages: "1": the first runs; "w why": the outputs of the second are wrong, or it does not
+// load; "t x": a run of both takes x seconds; "late": there is no time for more; "a x", "b x":
+// samples of the first and the second, in turns.
 void run_both(const Image& first, const Image& second, std::span<const Tensor> inputs,
               const DuelOptions& options, const Tell& tell) {
   const std::shared_ptr<Team> team =
       Team::create({.threads = std::max(first.threads, second.threads)}).value();
   const auto load = [&](const Image& image) { return Executable::load(image, {.team = team}); };
+  const auto start = std::chrono::steady_clock::now();
+  const auto left = [&] {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return options.most_seconds - elapsed.count();
+  };
   const auto a = load(first).value();
+  const double before = left();
   const std::vector<Tensor> expected = a->run(inputs).value();
   tell("1");
-  tell("2");
+  // The first run may take twice as long as others do.
+  if (const double run = 0.5 * (before - left()); 2 * DuelOptions::kLeastRuns * run > left()) {
+    tell(fmt::format("t {:.9g}", 2 * run));
+    return tell("late");
+  }
   const auto loaded = load(second);
   if (!loaded.ok()) return tell("w " + loaded.error().what());
   const std::shared_ptr<const Executable>& b = *loaded;
@@ -52,16 +64,20 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
     return all / static_cast<double>(repeats);
   };
   double one = seconds(*a) + seconds(*b);
+  tell(fmt::format("t {:.9g}", one));
+  if (DuelOptions::kLeastRounds * one > left()) return tell("late");
+  const double wanted = std::min(options.seconds, left());
   repeats = std::max<int64_t>(1, static_cast<int64_t>(kSampleSeconds / one));
   one *= static_cast<double>(repeats);
-  const int64_t rounds = std::clamp(static_cast<int64_t>(options.seconds / one),
-                                    DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
-  const auto samples = std::max<int64_t>(
-      1, static_cast<int64_t>(options.seconds / (one * static_cast<double>(rounds))));
+  const int64_t rounds = std::clamp(static_cast<int64_t>(wanted / one), DuelOptions::kLeastRounds,
+                                    DuelOptions::kMostRounds);
+  const auto samples =
+      std::max<int64_t>(1, static_cast<int64_t>(wanted / (one * static_cast<double>(rounds))));
   const auto block = [&](const Executable& executable, char name) {
     for (int64_t i = 0; i < samples; ++i) tell(fmt::format("{} {:.9g}", name, seconds(executable)));
   };
   for (int64_t round = 0; round < rounds; ++round) {
+    if (round >= DuelOptions::kLeastRounds && left() < 0) break;
     tell("round");
     if (round % 2 == 0) block(*a, 'a');
     block(*b, 'b');
@@ -92,20 +108,27 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
     if (message == "round") {
       a.emplace_back();
       b.emplace_back();
+    } else if (message == "late") {
+      result.lacks_time = true;
+      result.outcome = Outcome::timed_out;
+      result.detail = fmt::format("there is no time for {} runs of each", DuelOptions::kLeastRuns);
     } else if (message.starts_with("w ")) {
       result.outcome = Outcome::wrong;
       result.detail = message.substr(2);
-    } else if (message.starts_with("a ") || message.starts_with("b ")) {
+    } else if (message.substr(1, 1) == " ") {
       double seconds = 0;
       std::istringstream(std::string(message.substr(2))) >> seconds;
-      (message[0] == 'a' ? a : b).back().push_back(seconds);
+      if (message[0] == 't')
+        result.run_seconds = seconds;
+      else
+        (message[0] == 'a' ? a : b).back().push_back(seconds);
     }
   };
   const std::vector<ForkEnd> ends = HONE_TRY(run_forked(
       {&work, 1}, {.silence_seconds = options.run_seconds, .memory_bytes = options.memory_bytes},
       told, options.cancel));
   if (!first_runs) return over_limit("the plan that others are compared with cannot be run");
-  if (result.outcome == Outcome::wrong) return result;
+  if (result.outcome == Outcome::wrong || result.lacks_time) return result;
   if (!ends[0].is_done()) {
     result.outcome = ends[0].timed_out   ? Outcome::timed_out
                      : ends[0].no_memory ? Outcome::out_of_memory

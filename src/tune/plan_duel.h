@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,17 +17,24 @@ namespace hone {
 
 struct DuelOptions {
   double seconds = 2;                       // about so long, and at least kLeastRounds
+  double most_seconds = INFINITY;           // who cannot do those in this time does none
   int64_t memory_bytes = int64_t{8} << 30;  // for both
   double run_seconds = 60;                  // for one run
   const CancelToken* cancel = nullptr;
   static constexpr int64_t kLeastRounds = 6;  // for an interval
   static constexpr int64_t kMostRounds = 40;
+  // Of each: the first one, whose outputs are compared, one that tells how long the others take,
+  // and a round's.
+  static constexpr int64_t kLeastRuns = kLeastRounds + 2;
 };
 
 struct PlanDuel {
   Outcome outcome = Outcome::refused;  // of the second
   std::string detail = {};
   Duel times = {};  // if it is measured: the ratio is that of the second to the first
+  // The time was too short: it is timed out, without a fault of its own.
+  bool lacks_time = false;
+  double run_seconds = 0;  // about, of a run of each, one after the other; 0: it did not come to it
   // How much faster the second is, and whether that is sure.
   double gain() const { return outcome == Outcome::measured ? 1 / times.ratio : 0; }
   bool is_faster() const {

@@ -9,7 +9,6 @@ namespace hone {
 namespace {
 
 constexpr std::string_view kBy = "descent";  // docs/search.md: the best on edits
-constexpr double kCheaper = 0.995;           // of the price, to be worth a measurement
 
 }  // namespace
 

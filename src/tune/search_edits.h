@@ -15,6 +15,9 @@ inline constexpr EditKind kEditsOfLayout[] = {EditKind::layout, EditKind::copy,
                                               EditKind::remove_copy};
 inline constexpr EditKind kEditsOfGroups[] = {EditKind::join, EditKind::split, EditKind::view};
 
+// What an edited plan may cost of the plan's price, to be worth a measurement.
+inline constexpr double kCheaper = 0.995;
+
 // Looks through the edits of a complete plan by the price of the whole, and completes the cheapest.
 // Kernels of the plan keep its schedules; new ones have those of the planner. None: no edit makes
 // the plan cheaper, or what is cheapest cannot be completed.

@@ -103,7 +103,7 @@ class MeasuredSchedules : public Objective {
   Status measure(std::span<double> seconds, Round& round) {
     if (round.fresh.empty()) return {};
     const std::vector<Measured> results = HONE_TRY(meter_.race(round.fresh));
-    HONE_TRY(known_.keep(conditions_, round.fresh, std::span(results).first(round.fresh.size())));
+    known_.keep(conditions_, round.fresh, std::span(results).first(round.fresh.size()));
     for (size_t k = 0; k < round.fresh.size(); ++k)
       seconds[round.of[k].first] = times_[round.of[k].second] = seconds_of(results[k]);
     return {};
@@ -146,9 +146,15 @@ Result<std::optional<double>> MeasuredKernels::seconds(uint64_t code,
   return std::optional(seconds);
 }
 
-Status MeasuredKernels::keep(const std::string& conditions,
-                             std::span<const KernelCandidate> candidates,
-                             std::span<const Measured> results) {
+Result<bool> MeasuredKernels::has_kernel(uint64_t hash) const {
+  if (log_ == nullptr) return false;
+  const Query one = {.kind = "kernel", .subject = hash, .target = target_, .limit = 1};
+  return !HONE_TRY(log_->find(one)).empty();
+}
+
+void MeasuredKernels::keep(const std::string& conditions,
+                           std::span<const KernelCandidate> candidates,
+                           std::span<const Measured> results) {
   std::vector<Record> records;
   std::vector<KnownText> texts = {{"target", target_, target_text_}};
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -167,7 +173,9 @@ Status MeasuredKernels::keep(const std::string& conditions,
                        .version = version_});
     if (i == 0) texts.push_back({"kernel", subject, print(*candidate.kernel.body)});
   }
-  return log_ == nullptr || records.empty() ? Status() : log_->add(records, texts);
+  if (log_ == nullptr || records.empty() || unwritten_) return;
+  if (Status status = log_->add(records, texts); !status.ok())
+    unwritten_ = std::move(status).error();
 }
 
 // ---- Tuning -------------------------------------------------------------------------------------

@@ -21,10 +21,14 @@ class MeasuredKernels {
 
   // Infinity: the candidate cannot be carried out. None: nothing is known.
   Result<std::optional<double>> seconds(uint64_t code, const std::string& conditions);
-  // Keeps what a race has found.
-  Status keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
-              std::span<const Measured> results);
+  // Keeps what a race has found, in the log, too, as long as that can be written.
+  void keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
+            std::span<const Measured> results);
+  // Whether the log has records of the kernel on this target.
+  Result<bool> has_kernel(uint64_t hash) const;
   int64_t reused() const { return reused_; }  // answers that an earlier process has measured
+  // Why the log could not be written, the first time; nothing was written after that.
+  const std::optional<Error>& unwritten() const { return unwritten_; }
 
  private:
   struct Entry {
@@ -37,6 +41,7 @@ class MeasuredKernels {
   const std::string version_;
   std::map<std::pair<uint64_t, std::string>, Entry> known_;
   int64_t reused_ = 0;
+  std::optional<Error> unwritten_;
 };
 
 struct TuneKernelOptions {

@@ -5,11 +5,13 @@
 #include <map>
 
 #include "cost/analytic.h"
+#include "cost/program_price.h"
 #include "cost/table_cost.h"
 #include "kernel/schedule_text.h"
-#include "program/frame.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
+#include "tune/kernel_timer.h"
+#include "tune/kernel_uses.h"
 #include "tune/search_edits.h"
 #include "zoo/inputs.h"
 
@@ -18,9 +20,12 @@ namespace {
 
 // Parts of the time: shapes and threads have this at most, confirming this at least, and schedules
 // what is left.
-constexpr double kForShapes = 0.35, kForConfirming = 0.08;
+constexpr double kForShapes = 0.35, kForConfirming = 0.08, kForDuel = 0.02;
 constexpr double kForEdits = 0.05;                  // of each sort
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
+constexpr double kShortConfirming = 2;              // or a quarter of the time
+constexpr double kSpare = 1.2;                      // runs may take so much longer than before
+constexpr int64_t kEditRounds = 3;                  // of searching and measuring
 constexpr double kWorthwhile = 1.01;                // a gain that a plan is changed for
 constexpr int64_t kTrials = 400;                    // of one kernel
 constexpr double kLeastOfKernel = 1.5;              // seconds: compiling and racing a few batches
@@ -48,15 +53,6 @@ Plan shape_of(Plan plan) {
   plan.offset.clear();
   return plan;
 }
-
-// A kernel of a program, and how much it counts.
-struct KernelUse {
-  uint64_t hash = 0;
-  std::shared_ptr<const KernelFacts> facts;
-  std::string name;
-  double weight = 0;  // of all its launches, by price
-  std::vector<bool> is_constant;
-};
 
 // A better schedule of a kernel.
 struct Found {
@@ -86,6 +82,7 @@ class Tuner {
     progress_.advance(static_cast<int64_t>(options_.seconds) - ticked_);  // it is done
     progress_.finish();
     result_.reused = known_.reused();
+    if (!result_.unwritten) result_.unwritten = known_.unwritten();
     result_.seconds = elapsed();
     return std::move(result_);
   }
@@ -97,6 +94,7 @@ class Tuner {
     Heuristics heuristics;
     int64_t threads = 1;
     const Plan& plan() const { return **code->plan(); }
+    const Program& program() const { return **code->program(); }
     const Image& image() const { return **code->image(); }
   };
 
@@ -104,6 +102,17 @@ class Tuner {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
   double left(double share = 1) const { return share * options_.seconds - elapsed(); }
+  // Seconds of the shortest duel that has an interval; of one; of the last.
+  double least_duel() const {
+    return kSpare * static_cast<double>(DuelOptions::kLeastRuns) * run_seconds_;
+  }
+  double for_duel() const {
+    return std::max(std::clamp(kForDuel * options_.seconds, kShortDuel, kLongDuel), least_duel());
+  }
+  double for_confirming() const {
+    const double shortest = std::min(kShortConfirming, options_.seconds / 4);
+    return std::max({kForConfirming * options_.seconds, shortest, least_duel()});
+  }
   template <class... Args>
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
@@ -144,21 +153,52 @@ class Tuner {
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
     best_ = default_;
     if (options_.log == nullptr) return {};
+    HONE_TRY(begin_from_log());
+    return count_known_kernels();
+  }
+
+  Status begin_from_log() {
     const auto known = best_plan(*options_.log, prepared_, target_, options_.threads);
     if (!known) return {};
     Contender other = contender(prepared_, known->plan, options_.heuristics, nullptr);
-    if (!other.code->image().ok()) return {};  // it does not fit any more
+    if (!other.code->image().ok()) {
+      tell("the log's plan does not fit any more");
+      return {};
+    }
     tell("the log knows a plan that was {:.3f}x as fast as the default", known->gain);
     result_.was_known = true;
     best_ = std::move(other);
     return {};
   }
 
-  // The challenger is the best if it wins.
+  // What other models have left in the log.
+  Status count_known_kernels() {
+    double all = 0, known = 0;
+    for (const KernelUse& use : kernel_uses(best_->program(), *cost_)) {
+      ++result_.overlap.kernels;
+      all += use.weight;
+      if (!HONE_TRY(known_.has_kernel(use.hash))) continue;
+      ++result_.overlap.known;
+      known += use.weight;
+    }
+    if (all > 0) result_.overlap.share = known / all;
+    return {};
+  }
+
+  // The challenger is the best if it wins. Confirming has its time in any case.
   Status challenge(Contender challenger, std::string_view kind, std::string_view what) {
-    const double seconds = std::clamp(0.02 * options_.seconds, kShortDuel, kLongDuel);
-    const PlanDuel fight = HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
-                                         {.seconds = seconds, .cancel = options_.cancel}));
+    const double most = left() - for_confirming();
+    PlanDuel fight = {.lacks_time = true};
+    if (most > least_duel())
+      fight =
+          HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
+                        {.seconds = for_duel(), .most_seconds = most, .cancel = options_.cancel}));
+    run_seconds_ = std::max(run_seconds_, fight.run_seconds);
+    if (fight.lacks_time) {
+      ++result_.untried;
+      tell("{}: no time is left to try it", what);
+      return {};
+    }
     if (fight.outcome != Outcome::measured) {
       tell("{}: {}: {}", what, name(fight.outcome), fight.detail);
       return {};
@@ -183,31 +223,68 @@ class Tuner {
   }
 
   // Edits of the best plan, by the price of the whole: measured where a kernel was, by the Cost
-  // elsewhere.
+  // elsewhere. What is then cheapest has its new kernels measured; if they are slower than the Cost
+  // thought, the search begins again and knows better.
   Status edits(std::span<const EditKind> kinds, std::string_view what) {
-    const double seconds = std::min(left(1 - kForConfirming), kForEdits * options_.seconds);
-    if (seconds <= 0) return {};
-    const std::optional<Plan> plan = HONE_TRY(search_edits(
-        prepared_, best_->plan(), target_, times_, kinds, best_->heuristics,
-        {.budget = {.seconds = seconds}, .seed = options_.seed, .cancel = options_.cancel}));
-    if (!plan) return {};
-    Contender other = contender(prepared_, *plan, best_->heuristics, options_.cancel);
-    const Result<const Image*> image = other.code->image();
-    if (!image.ok()) return unless_cancelled(image.error());
-    return challenge(std::move(other), what, fmt::format("edits of {}", what));
+    for (int64_t round = 0; round < kEditRounds; ++round) {
+      const double seconds =
+          std::min(left() - for_confirming() - for_duel(), kForEdits * options_.seconds);
+      if (seconds <= 0) return {};
+      const std::optional<Plan> plan = HONE_TRY(search_edits(
+          prepared_, best_->plan(), target_, times_, kinds, best_->heuristics,
+          {.budget = {.seconds = seconds}, .seed = options_.seed, .cancel = options_.cancel}));
+      if (!plan) return {};
+      Contender other = contender(prepared_, *plan, best_->heuristics, options_.cancel);
+      const Result<const Image*> image = other.code->image();
+      if (!image.ok()) return unless_cancelled(image.error());
+      const bool learned = HONE_TRY(measure_kernels_of_one(*best_, other));
+      const double now = HONE_TRY(price(best_->program(), times_)).total();
+      const double then = HONE_TRY(price(other.program(), times_)).total();
+      if (then <= kCheaper * now || !learned)
+        return challenge(std::move(other), what, fmt::format("edits of {}", what));
+      tell("edits of {}: {:.3f}x, as their kernels were measured", what, now / then);
+    }
+    return {};
+  }
+
+  // Those that only one of the plans has, each alone, unless their time is known. Whether there was
+  // one.
+  Result<bool> measure_kernels_of_one(const Contender& a, const Contender& b) {
+    const std::vector<KernelUse> of_a = kernel_uses(a.program(), times_),
+                                 of_b = kernel_uses(b.program(), times_);
+    const auto has = [](const std::vector<KernelUse>& uses, const KernelUse& wanted) {
+      return std::ranges::any_of(uses, [&](const KernelUse& use) {
+        return use.hash == wanted.hash && use.schedule == wanted.schedule;
+      });
+    };
+    bool learned = false;
+    for (const auto& [uses, others] : {std::pair(&of_a, &of_b), std::pair(&of_b, &of_a)})
+      for (const KernelUse& use : *uses) {
+        if (has(*others, use) || times_.has(use.hash, use.schedule)) continue;
+        if (left() < for_confirming() + for_duel()) return learned;
+        KernelTimer timer(use.facts, use.schedule, target_, known_, meter_of(use));
+        const Result<std::vector<double>> seconds = timer.seconds({&use.schedule, 1});
+        if (!seconds.ok()) HONE_TRY(unless_cancelled(seconds.error()));
+        if (!seconds.ok()) continue;  // it has its price
+        times_.set(use.hash, use.schedule, seconds->front());
+        learned = true;
+      }
+    return learned;
   }
 
   // Leaves out one habit of the planner after another. What has won stays out.
   Status shapes() {
     for (bool Heuristics::* flag : kShapes) {
-      if (left(kForShapes) < 0) return {};
+      if (left(kForShapes) < compile_seconds_) return {};
       Heuristics without = best_->heuristics;
       if (!(without.*flag)) continue;
       without.*flag = false;
+      const double began = elapsed();
       Contender other = contender(prepared_, best_->threads, without, options_.cancel);
       const Plan* plan = HONE_TRY(other.code->plan());
       if (shape_of(*plan) == shape_of(best_->plan())) continue;
       const Result<const Image*> image = other.code->image();
+      compile_seconds_ = std::max(compile_seconds_, elapsed() - began);
       if (!image.ok()) HONE_TRY(unless_cancelled(image.error()));
       if (!image.ok()) continue;
       HONE_TRY(
@@ -218,7 +295,7 @@ class Tuner {
 
   Status threads() {
     for (int64_t fewer = options_.threads / 2; fewer >= 1; fewer /= 2) {
-      if (left(kForShapes) < 0) return {};
+      if (left(kForShapes) < compile_seconds_) return {};
       Contender other = contender(prepared_, fewer, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
       HONE_TRY(challenge(std::move(other), "threads", fmt::format("{} threads", fewer)));
@@ -230,33 +307,6 @@ class Tuner {
     return error.code() == ErrorCode::interrupted ? Status(error) : Status();
   }
 
-  std::vector<KernelUse> kernels() const {
-    const Program& program = **best_->code->program();
-    std::map<uint64_t, KernelUse> uses;
-    for (const program::FrameRef& frame : program::all_frames(program.main))
-      for (const program::Command& command : frame->commands) {
-        const auto* const launch = std::get_if<program::Launch>(&command.kind);
-        if (launch == nullptr) continue;
-        const program::Kernel& kernel = program.kernels[launch->kernel];
-        // No search over what is one piece.
-        if (kernel.body == nullptr || kernel.schedule->algorithm() == Algorithm::generic) continue;
-        KernelUse& use = uses[kernel_hash(*kernel.body)];
-        if (use.facts == nullptr) {
-          use.hash = kernel_hash(*kernel.body);
-          use.facts = std::make_shared<const KernelFacts>(*kernel.body, use.hash);
-          use.name = kernel.tiles.name;
-          for (program::BufferId input : launch->inputs)
-            use.is_constant.push_back(frame->buffers[program::base_of(*frame, input)].role ==
-                                      program::Role::constant);
-        }
-        use.weight += cost_->kernel(use.facts, best_->threads)->seconds(*kernel.schedule);
-      }
-    std::vector<KernelUse> sorted;
-    for (auto& [hash, use] : uses) sorted.push_back(std::move(use));
-    std::ranges::sort(sorted, std::greater(), &KernelUse::weight);
-    return sorted;
-  }
-
   // Weights that no cache holds come from memory in every run.
   bool weights_are_cold() const {
     int64_t bytes = 0;
@@ -265,19 +315,19 @@ class Tuner {
   }
 
   Status schedules() {
-    const std::vector<KernelUse> all = kernels();
+    const std::vector<KernelUse> all = kernel_uses(best_->program(), *cost_);
     double weight = 0;
     for (const KernelUse& use : all) weight += use.weight;
-    const bool is_cold = weights_are_cold();
     std::vector<Found> tuned;
     Status status;
     double rest = weight;
     for (size_t i = 0; i < all.size() && status.ok(); ++i) {
       const KernelUse& use = all[i];
-      const double time = left(1 - 2 * kForConfirming - 2 * kForEdits);
+      double time = left() - for_confirming() - for_duel();
+      if (options_.tries_shapes) time -= 2 * kForEdits * options_.seconds + for_duel();
       if (time < kLeastOfKernel || use.weight < kNegligible * weight) break;
       ++result_.kernels;
-      status = tune_one(use, is_cold, std::max(kLeastOfKernel, time * use.weight / rest),
+      status = tune_one(use, std::max(kLeastOfKernel, time * use.weight / rest),
                         fmt::format("kernel {} of {}, {}", i + 1, all.size(), use.name), tuned);
       rest -= use.weight;
     }
@@ -287,19 +337,26 @@ class Tuner {
     return status;
   }
 
-  Status tune_one(const KernelUse& use, bool is_cold, double seconds, std::string_view what,
+  // As it runs in the model.
+  MeterOptions meter_of(const KernelUse& use) const {
+    MeterOptions meter;
+    meter.conditions.threads = best_->threads;
+    if (weights_are_cold()) meter.conditions.cold = use.is_constant;
+    meter.seed = options_.seed;
+    meter.cancel = options_.cancel;
+    return meter;
+  }
+
+  Status tune_one(const KernelUse& use, double seconds, std::string_view what,
                   std::vector<Found>& tuned) {
     TuneKernelOptions options;
     options.by = options_.search;
-    options.meter.conditions.threads = best_->threads;
-    if (is_cold) options.meter.conditions.cold = use.is_constant;
-    options.meter.seed = options_.seed;
-    options.meter.cancel = options_.cancel;
+    options.meter = meter_of(use);
     options.search = {.budget = {.seconds = seconds, .trials = kTrials},
                       .seed = options_.seed ^ use.hash,
                       .cancel = options_.cancel};
-    const Schedule& now = best_->plan().schedule.at(use.hash);
-    Result<TunedKernel> kernel = tune_kernel(use.facts, now, target_, *cost_, known_, options);
+    Result<TunedKernel> kernel =
+        tune_kernel(use.facts, use.schedule, target_, *cost_, known_, options);
     if (!kernel.ok()) {
       HONE_TRY(unless_cancelled(kernel.error()));
       tell("{}: {}", what, kernel.error().what());
@@ -309,7 +366,7 @@ class Tuner {
     result_.measured += kernel->measured;
     result_.compiles += kernel->compiles;
     tell("{}: {:.3f}x ({} measured)", what, kernel->before / kernel->seconds, kernel->measured);
-    times_.set(use.hash, now, kernel->before);
+    times_.set(use.hash, use.schedule, kernel->before);
     if (!kernel->is_changed()) return {};
     times_.set(use.hash, kernel->schedule, kernel->seconds);
     ++result_.improved;
@@ -338,26 +395,34 @@ class Tuner {
   Status confirm() {
     result_.plan = result_.before;
     if (best_->code == default_->code) return {};
-    const double seconds =
-        result_.was_cancelled ? 2 : std::clamp(kForConfirming * options_.seconds, 2.0, kLongDuel);
-    result_.confirmation =
-        HONE_TRY(duel(default_->image(), best_->image(), inputs_, {.seconds = seconds}));
-    const PlanDuel& last = result_.confirmation;
-    result_.is_default = !last.is_faster();
+    // Who has cancelled waits for a short one alone.
+    DuelOptions last_duel = {.seconds = std::min(for_confirming(), kLongDuel),
+                             .most_seconds = std::max(left(), kShortDuel)};
+    if (result_.was_cancelled) last_duel = {.seconds = kShortConfirming, .most_seconds = kLongDuel};
+    result_.confirmation = HONE_TRY(duel(default_->image(), best_->image(), inputs_, last_duel));
+    result_.is_default = !result_.confirmation.is_faster();
     if (!result_.is_default) result_.plan = best_->plan();
-    // A plan of the log that has turned out to be slower is forgotten.
+    if (options_.log != nullptr) remember();
+    return {};
+  }
+
+  // The plan, if it is better than the default. One of the log that has turned out to be slower is
+  // forgotten.
+  void remember() {
+    const PlanDuel& last = result_.confirmation;
     const bool is_slower = last.outcome != Outcome::measured || last.times.interval->low > 1;
-    if (options_.log == nullptr || (result_.is_default && !(result_.was_known && is_slower)))
-      return {};
+    const bool is_forgotten = result_.was_known && is_slower && !last.lacks_time;
+    if (result_.is_default && !is_forgotten) return;
     const Interval ratio = result_.is_default ? Interval{1, 1} : *last.times.interval;
-    return options_.log->set_best({.graph = hash_without_weights(prepared_),
-                                   .target = fingerprint(target_),
-                                   .threads = options_.threads,
-                                   .plan = print(result_.plan),
-                                   .gain = result_.gain(),
-                                   .low = 1 / ratio.high,
-                                   .high = 1 / ratio.low,
-                                   .version = options_.version});
+    Status status = options_.log->set_best({.graph = hash_without_weights(prepared_),
+                                            .target = fingerprint(target_),
+                                            .threads = options_.threads,
+                                            .plan = print(result_.plan),
+                                            .gain = result_.gain(),
+                                            .low = 1 / ratio.high,
+                                            .high = 1 / ratio.low,
+                                            .version = options_.version});
+    if (!status.ok()) result_.unwritten = std::move(status).error();
   }
 
   const Graph& graph_;
@@ -370,6 +435,8 @@ class Tuner {
   Graph prepared_;
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
+  double run_seconds_ = 0;      // of the best and a challenger, one after the other
+  double compile_seconds_ = 0;  // of one whole plan, at most so far
   Progress& progress_;
   mutable int64_t ticked_ = 0;  // seconds that the progress knows
   Tuned result_;

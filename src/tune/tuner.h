@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,12 @@ struct TuneShare {
   double seconds = 0;  // since the beginning, when it was found
 };
 
+// How much of a model the log knew before.
+struct KernelOverlap {
+  int64_t kernels = 0, known = 0;  // different ones of the plan that the search begins with
+  double share = 0;                // of the time of all, by price, that the known ones take
+};
+
 struct Tuned {
   Plan plan;                   // the default plan, unless another one is surely faster
   Plan before;                 // the default plan
@@ -51,6 +58,9 @@ struct Tuned {
   int64_t kernels = 0, improved = 0;               // different ones
   int64_t trials = 0, measured = 0, compiles = 0;  // of schedules
   int64_t reused = 0;                              // that the log knew
+  KernelOverlap overlap = {};
+  int64_t untried = 0;                  // plans for whose duel there was no time
+  std::optional<Error> unwritten = {};  // why the log does not have all that was found
   double seconds = 0;
   bool was_cancelled = false;
   double gain() const { return is_default ? 1 : confirmation.gain(); }

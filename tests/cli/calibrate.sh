@@ -6,6 +6,11 @@ fails 2 "not a time" calibrate --budget 0
 fails 2 "avx1024" calibrate --isa avx1024
 fails 2 "no folder" calibrate -o missing/my.prices
 HONE_PRICES='' XDG_DATA_HOME='' HOME='' fails 2 "name a file with -o" calibrate
+HONE_PRICES=/proc/none fails 3 "prices cannot be kept" calibrate
+HONE_PRICES=/proc/none fails 3 "-o a file" calibrate
+fails 3 "/proc/none" calibrate --log /proc/none/log.db
+echo "this is no log" >text.db
+fails 3 "is no log" calibrate --log text.db
 [[ ! -e prices ]]
 
 "$HONE" calibrate --budget 1s -o my.prices >out 2>err

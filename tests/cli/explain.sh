@@ -42,4 +42,12 @@ fails 2 "open sizes" zoo:mlp,size=tiny,symbolic-batch
 fails 2 "--json" zoo:mlp,size=tiny --diff same.plan --json -
 fails 3 "no plan of this model" zoo:mlp,size=tiny log
 fails 3 "none.plan" zoo:mlp,size=tiny none.plan
+fails 3 "the plan is for another graph" zoo:mlp same.plan
+sed 's/%logits/%nothing/' same.plan >unfit.plan
+fails 3 "unfit.plan:" zoo:mlp,size=tiny unfit.plan
+fails 3 "unfit.plan:" zoo:mlp,size=tiny --diff unfit.plan
 [[ ! -e log.db ]]
+
+# Of what is no log.
+echo "this is no log" >text.db
+fails 3 "is no log" zoo:mlp,size=tiny log --log text.db

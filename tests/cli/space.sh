@@ -37,3 +37,5 @@ fails 2 "--threads" zoo:mlp --threads 0
 sed 's/logits.dot/nothing/' alone.plan >bad.plan
 fails 3 "bad.plan" zoo:mlp,size=tiny --plan bad.plan
 fails 3 "nothing.hone" nothing.hone
+"$HONE" compile zoo:mlp,size=tiny --cache none --no-log --threads 1 --emit plan >tiny.plan 2>err
+fails 3 "the plan is for another graph" zoo:mlp --plan tiny.plan

@@ -38,8 +38,18 @@ fails 3 "text.db" zoo:mlp,size=tiny --log text.db
 "$HONE" compile zoo:mlp,size=tiny --cache none --log text.db >out 2>err
 grep -q "plans of the log are not used" err
 
-# Ctrl-C keeps the best so far, and says so by the exit code.
-timeout --preserve-status -s INT 3 "$HONE" hone zoo:mlp --cache none --threads 1 --budget 10m \
-  >out 2>err && code=0 || code=$?
+# A log that grows no more: the search goes on, and its plan is kept.
+code=0
+(ulimit -f 40 && exec "$HONE" tune zoo:mlp,size=tiny --cache none --threads 1 --budget 5s \
+  --only schedules --seed 9 -o full.plan) >out 2>err || code=$?
+[[ $code == 5 ]] || { echo "exit code $code"; cat out err; exit 1; }
+grep -q "the log does not have all that was found" err
+grep -q "default plan" out
+"$HONE" compile zoo:mlp,size=tiny --cache none --plan full.plan >out 2>err
+"$HONE" log verify >out 2>&1
+
+# Ctrl-C keeps the best so far, and says so by the exit code. (Once: a second one ends it at once.)
+timeout --foreground --preserve-status -s INT 3 "$HONE" tune zoo:mlp --cache none --threads 1 \
+  --budget 10m >out 2>err && code=0 || code=$?
 [[ $code == 130 ]] || { echo "exit code $code"; cat out err; exit 1; }
 grep -qE "default plan" out

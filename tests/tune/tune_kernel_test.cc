@@ -7,8 +7,10 @@
 #include "cost/analytic.h"
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
+#include "kernel/schedule_text.h"
 #include "planner/schedules.h"
 #include "rewrite/prepare.h"
+#include "target/fingerprint.h"
 #include "tests/program/random_kernels.h"
 
 namespace hone {
@@ -63,8 +65,8 @@ TEST_F(TuneKernelTest, ARecordIsReusedWhereItIsValid) {
   const Measured measured = {.outcome = Outcome::measured, .seconds = {3e-6, 2e-6, 4e-6}};
   const Measured crashed = {.outcome = Outcome::crashed, .detail = "killed by SIGSEGV"};
   MeasuredKernels known(log_.get(), target_, "test");
-  ASSERT_TRUE(known.keep(conditions, {&candidate, 1}, {&measured, 1}).ok());
-  ASSERT_TRUE(known.keep("other", {&candidate, 1}, {&crashed, 1}).ok());
+  known.keep(conditions, {&candidate, 1}, {&measured, 1});
+  known.keep("other", {&candidate, 1}, {&crashed, 1});
 
   MeasuredKernels later(log_.get(), target_, "test");
   EXPECT_EQ(*later.seconds(candidate.code, conditions).value(), 3e-6);
@@ -76,6 +78,51 @@ TEST_F(TuneKernelTest, ARecordIsReusedWhereItIsValid) {
   other.cpu = "another processor";
   EXPECT_FALSE(
       MeasuredKernels(log_.get(), other, "test").seconds(candidate.code, conditions).value());
+}
+
+// The last that came counts, whatever the clock said of it and whichever version wrote it.
+TEST_F(TuneKernelTest, TheClockAndTheVersionDoNotDecide) {
+  const auto body = std::make_shared<const KernelBody>(facts_->body);
+  const KernelCandidate candidate = candidate_of(body, start_, target_).value();
+  const std::string conditions = MeterConditions().text();
+  Record record = {.kind = "kernel",
+                   .subject = facts_->hash,
+                   .choice = print(start_),
+                   .code = candidate.code,
+                   .target = fingerprint(target_),
+                   .conditions = conditions,
+                   .seconds = {9e-6},
+                   .version = "99.0.0",
+                   .time = int64_t{1} << 40};  // the clock was far ahead
+  ASSERT_TRUE(log_->add({&record, 1}).ok());
+  const Measured measured = {.outcome = Outcome::measured, .seconds = {2e-6}};
+  EXPECT_EQ(
+      MeasuredKernels(log_.get(), target_, "test").seconds(candidate.code, conditions).value(),
+      std::optional(9e-6));
+  MeasuredKernels(log_.get(), target_, "test").keep(conditions, {&candidate, 1}, {&measured, 1});
+  EXPECT_EQ(
+      MeasuredKernels(log_.get(), target_, "test").seconds(candidate.code, conditions).value(),
+      std::optional(2e-6));
+}
+
+// What cannot be written is known to this process all the same.
+TEST_F(TuneKernelTest, ALogThatCannotBeWrittenIsToldOnce) {
+  const auto body = std::make_shared<const KernelBody>(facts_->body);
+  const KernelCandidate candidate = candidate_of(body, start_, target_).value();
+  const Measured measured = {.outcome = Outcome::measured, .seconds = {2e-6}};
+  {
+    MeasuredKernels known(log_.get(), target_, "test");
+    known.keep("a", {&candidate, 1}, {&measured, 1});
+    EXPECT_FALSE(known.unwritten());
+    EXPECT_TRUE(known.has_kernel(facts_->hash).value());
+    EXPECT_FALSE(known.has_kernel(facts_->hash + 1).value());
+  }
+  const std::unique_ptr<Log> fixed =
+      Log::open((folder_.path() / "log.db").native(), Log::Mode::read).value();
+  MeasuredKernels known(fixed.get(), target_, "test");
+  known.keep("b", {&candidate, 1}, {&measured, 1});
+  ASSERT_TRUE(known.unwritten());
+  EXPECT_EQ(known.seconds(candidate.code, "b").value(), std::optional(2e-6));
 }
 
 }  // namespace

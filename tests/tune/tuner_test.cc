@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "ir/functional.h"
 #include "ir/text.h"
+#include "target/fingerprint.h"
 #include "tune/best_plan.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
@@ -46,6 +48,20 @@ TEST(PlanDuel, OtherOutputsAreWrong) {
   EXPECT_THAT(fight.detail, HasSubstr("output 0"));
   EXPECT_FALSE(fight.is_faster());
   EXPECT_EQ(fight.gain(), 0);
+}
+
+// Less time than an interval needs is told, and is over soon.
+TEST(PlanDuel, ShortTimeIsNoDuel) {
+  const Image image = image_of(kExp);
+  const std::vector<Tensor> inputs = random_inputs(parse_graph(kExp).value(), 1).value();
+  const PlanDuel none = duel(image, image, inputs, {.seconds = 0.1, .most_seconds = 1e-9}).value();
+  EXPECT_TRUE(none.lacks_time);
+  EXPECT_EQ(none.outcome, Outcome::timed_out);
+  EXPECT_GT(none.run_seconds, 0);
+  EXPECT_FALSE(none.is_faster());
+  const PlanDuel whole = duel(image, image, inputs, {.seconds = 0.1, .most_seconds = 60}).value();
+  EXPECT_FALSE(whole.lacks_time);
+  EXPECT_GT(whole.run_seconds, 0);
 }
 
 // ---- Models -------------------------------------------------------------------------------------
@@ -100,6 +116,40 @@ TEST_F(TunerTest, TheBestPlanOfALogIsTaken) {
   EXPECT_EQ(**Compilation(graph_, target(), options).plan(), **plain.plan());
 }
 
+// A plan that this version does not understand, or that does not fit, counts as unknown.
+TEST_F(TunerTest, APlanOfAnotherVersionIsUnknownUnlessItFits) {
+  CompileOptions one;
+  one.plan.threads = 1;
+  Compilation compilation(graph_, target(), one);
+  const Graph& prepared = **compilation.graph();
+  const auto remember = [&](std::string plan) {
+    ASSERT_TRUE(log_->set_best({.graph = hash_without_weights(prepared),
+                                .target = fingerprint(target()),
+                                .threads = 1,
+                                .plan = std::move(plan),
+                                .gain = 1.5,
+                                .low = 1.4,
+                                .high = 1.6,
+                                .version = "99.0.0"})
+                    .ok());
+  };
+  TuneOptions options;
+  options.seconds = 1;
+  options.log = log_.get();
+  options.tries_shapes = options.tries_threads = options.tries_schedules = false;
+  remember("plan @mlp { swizzle = all }");
+  EXPECT_FALSE(best_plan(*log_, prepared, target(), 1));
+  EXPECT_FALSE(tune(graph_, target(), options)->was_known);
+  Plan unfit = **compilation.plan();
+  unfit.schedule.clear();
+  unfit.schedule[1] = Schedule();
+  remember(print(unfit));
+  EXPECT_TRUE(best_plan(*log_, prepared, target(), 1));
+  EXPECT_FALSE(tune(graph_, target(), options)->was_known);
+  remember(print(**compilation.plan()));
+  EXPECT_TRUE(tune(graph_, target(), options)->was_known);
+}
+
 TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
   CancelToken cancel;
   TuneOptions options;
@@ -109,6 +159,32 @@ TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
   EXPECT_TRUE(tuned.was_cancelled);
   EXPECT_EQ(tuned.trials, 0);  // no schedules after the first line
   EXPECT_GE(tuned.gain(), 1);
+}
+
+// A copy of a model with another head shares the kernels of its body.
+TEST_F(TunerTest, ACopyProfitsFromWhatItShares) {
+  Builder b("copy");
+  const Value x = b.parameter("x", graph_.input_types()[0]);
+  const Value logits = b.inlined(graph_, std::vector<Value>{x})[0];
+  const Type head = Type::get(DType::f32, {logits.type().dim(1).value(), 6});
+  const std::vector<double> ones(static_cast<size_t>(head.static_elements()), 1);
+  const Graph copy =
+      b.finish({softmax(matmul(logits, b.constant(Tensor::from_reals(head, ones))), 1)}).value();
+  TuneOptions options;
+  options.seconds = 6;
+  options.log = log_.get();
+  options.tries_shapes = options.tries_threads = false;
+  options.heuristics.chains = false;
+  const Tuned first = tune(graph_, target(), options).value();
+  EXPECT_EQ(first.overlap.known, 0);
+  ASSERT_GE(first.kernels, 1);  // were searched
+  const Tuned second = tune(copy, target(), options).value();
+  EXPECT_FALSE(second.was_known);
+  EXPECT_GT(second.overlap.known, 0);
+  EXPECT_LT(second.overlap.known, second.overlap.kernels);
+  EXPECT_GT(second.overlap.share, 0);
+  EXPECT_LT(second.overlap.share, 1);
+  EXPECT_GT(second.reused, 0);
 }
 
 TEST_F(TunerTest, RefusesWhatCannotBe) {
