@@ -27,16 +27,15 @@ std::string tune_text(const Tuned& tuned) {
     if (tuned.was_known) text += "  the log knew a plan to begin with\n";
   }
   if (tuned.untried > 0)
-    text += fmt::format("{} plans were left untried: a longer --budget has room for them\n",
-                        tuned.untried);
+    text +=
+        fmt::format("plans left untried: {}; a longer --budget has room for them\n", tuned.untried);
   if (tuned.overlap.known > 0)
     text +=
         fmt::format("the log knew {} of the model's {} kernels, {:.0f} % of its time by price\n",
                     tuned.overlap.known, tuned.overlap.kernels, 100 * tuned.overlap.share);
   text += fmt::format(
       "{} of {} kernels have a faster schedule; {} schedules looked at, {} measured, {} compiled, "
-      "{} "
-      "known from the log; {} in all\n",
+      "{} known from the log; {} in all\n",
       tuned.improved, tuned.kernels, tuned.trials, tuned.measured, tuned.compiles, tuned.reused,
       format_seconds(tuned.seconds));
   return text;

@@ -17,7 +17,7 @@ TEST(TuneText, SaysWhyTheDefaultPlanStays) {
   tuned.untried = 2;
   tuned.confirmation.lacks_time = true;
   EXPECT_THAT(tune_text(tuned),
-              AllOf(HasSubstr("no room to confirm"), HasSubstr("2 plans were left untried"),
+              AllOf(HasSubstr("no room to confirm"), HasSubstr("plans left untried: 2"),
                     Not(HasSubstr("surely faster"))));
   EXPECT_THAT(tune_json(tuned),
               AllOf(HasSubstr("\"untried\": 2"), HasSubstr("\"had_no_time_to_confirm\": true")));
