@@ -70,28 +70,24 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   return machine;
 }
 
-// Kernels come with their loops, vectors and registers as they should be: what is left is to clean
-// up what lowering wrote. The default pipelines take three times as long and make slower code: they
-// unroll and rotate loops and hoist what a register tile then has no register for.
-constexpr std::string_view kPasses =
-    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
-
-Status optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+// Loops are written as vectors where they should be, so LLVM looks for no more of them.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
   LlvmObject<llvm::LoopAnalysisManager> loops;
   LlvmObject<llvm::FunctionAnalysisManager> functions;
   LlvmObject<llvm::CGSCCAnalysisManager> graphs;
   LlvmObject<llvm::ModuleAnalysisManager> modules;
-  LlvmObject<llvm::PassBuilder> builder(&machine);
+  LlvmObject<llvm::PassBuilder> builder(&machine, tuning);
   builder->registerModuleAnalyses(*modules);
   builder->registerCGSCCAnalyses(*graphs);
   builder->registerFunctionAnalyses(*functions);
   builder->registerLoopAnalyses(*loops);
   builder->crossRegisterProxies(*loops, *functions, *graphs, *modules);
-  LlvmObject<llvm::ModulePassManager> passes;
-  if (llvm::Error error = builder->parsePassPipeline(*passes, kPasses))
-    return fault("LLVM lacks a pass of '{}': {}", kPasses, llvm::toString(std::move(error)));
+  LlvmObject<llvm::ModulePassManager> passes(
+      builder->buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2));
   passes->run(module, *modules);
-  return {};
 }
 
 // The only lane that a mask lets through, or nothing.
@@ -176,7 +172,7 @@ Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, Co
   code.setTargetTriple(kTriple);
   code.setDataLayout((*machine)->createDataLayout());
   HONE_TRY(verify(code, "the kernel is"));
-  HONE_TRY(optimize(code, **machine));
+  optimize(code, **machine);
   HONE_TRY(verify(code, "of the kernel LLVM makes"));
   for (llvm::Function& function : code) store_single_lanes(function);
   if (form == CodeForm::llvm) {
