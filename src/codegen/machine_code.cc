@@ -13,6 +13,10 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h>
 #include <mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h>
 #include <mlir/Target/LLVMIR/Export.h>
@@ -70,24 +74,32 @@ Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
   return machine;
 }
 
-// Loops are written as vectors where they should be, so LLVM looks for no more of them.
+// Kernels come with their loops, vectors and registers as they should be: what is left is to clean
+// up what lowering wrote. The default pipelines take three times as long and make slower code: they
+// unroll and rotate loops and hoist what a register tile then has no register for.
+llvm::FunctionPassManager cleaning() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false)));
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
   LlvmObject<llvm::LoopAnalysisManager> loops;
   LlvmObject<llvm::FunctionAnalysisManager> functions;
   LlvmObject<llvm::CGSCCAnalysisManager> graphs;
   LlvmObject<llvm::ModuleAnalysisManager> modules;
-  LlvmObject<llvm::PassBuilder> builder(&machine, tuning);
+  LlvmObject<llvm::PassBuilder> builder(&machine);
   builder->registerModuleAnalyses(*modules);
   builder->registerCGSCCAnalyses(*graphs);
   builder->registerFunctionAnalyses(*functions);
   builder->registerLoopAnalyses(*loops);
   builder->crossRegisterProxies(*loops, *functions, *graphs, *modules);
-  LlvmObject<llvm::ModulePassManager> passes(
-      builder->buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2));
-  passes->run(module, *modules);
+  LlvmObject<llvm::FunctionPassManager> passes(cleaning());
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) passes->run(function, *functions);
 }
 
 // The only lane that a mask lets through, or nothing.
