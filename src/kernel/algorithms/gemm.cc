@@ -22,6 +22,10 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
     const int64_t points = register_tile(schedule, block.dim);
     if (block.count % points != 0)
       return bad_input("a block of {} does not hold whole tiles of {}", block.count, points);
+    const int64_t extent = std::max<int64_t>(site.extent(block.dim), 1);
+    if (block.count >= extent + points)
+      return bad_input("a block of {} is a whole tile of {} past the extent of {}", block.count,
+                       points, extent);
   }
   if (reduced > 1) return unsupported("blocks along {} dims of the reduction", reduced);
   return {};
