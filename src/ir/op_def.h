@@ -91,7 +91,9 @@ struct OpDef {
   double flops_per_point = 0;              // arithmetic per point of the iteration space
   const struct EvalTable* eval = nullptr;  // reference/eval.h; null for composites
   ExpandFn expand = nullptr;               // composites only
-  Op (*canonical)(Op) = nullptr;           // see Op::canonical; beyond what AttrSpec::each does
+  // derivative.h. Null: a composite's is that of its expansion, other ops have none.
+  const struct Derivative* derivative = nullptr;
+  Op (*canonical)(Op) = nullptr;  // see Op::canonical; beyond what AttrSpec::each does
 };
 
 const OpDef& op_def(Opcode opcode);

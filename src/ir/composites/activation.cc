@@ -1,4 +1,5 @@
 #include "ir/composites/expansion.h"
+#include "ir/derivatives/rules.h"
 
 // Elementwise nonlinearities.
 
@@ -65,7 +66,8 @@ const OpDef op_def_relu = {
     .semantics = "NaN stays NaN. Integers are allowed; unsigned ones stay as they are.",
     .operands = "x",
     .dtypes = kNumber,
-    .expand = expand_relu};
+    .expand = expand_relu,
+    .derivative = &derivative_relu};
 
 extern const OpDef op_def_gelu;
 const OpDef op_def_gelu = {
@@ -122,7 +124,8 @@ const OpDef op_def_softplus = {
         "gives x. NaN stays NaN.",
     .operands = "x",
     .dtypes = kReal,
-    .expand = expand_softplus};
+    .expand = expand_softplus,
+    .derivative = &derivative_softplus};
 
 extern const OpDef op_def_prelu;
 const OpDef op_def_prelu = {

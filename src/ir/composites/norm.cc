@@ -1,4 +1,5 @@
 #include "ir/composites/expansion.h"
+#include "ir/derivatives/rules.h"
 
 // Softmax and the normalizations.
 
@@ -159,7 +160,8 @@ const OpDef op_def_softmax = {
     .operands = "x",
     .attrs = kSoftmaxAttrs,
     .dtypes = kReal,
-    .expand = expand_softmax};
+    .expand = expand_softmax,
+    .derivative = &derivative_softmax};
 
 extern const OpDef op_def_log_softmax;
 const OpDef op_def_log_softmax = {
@@ -171,7 +173,8 @@ const OpDef op_def_log_softmax = {
     .operands = "x",
     .attrs = kSoftmaxAttrs,
     .dtypes = kReal,
-    .expand = expand_log_softmax};
+    .expand = expand_log_softmax,
+    .derivative = &derivative_log_softmax};
 
 extern const OpDef op_def_layer_norm;
 const OpDef op_def_layer_norm = {

@@ -1,4 +1,5 @@
 #include "ir/composites/expansion.h"
+#include "ir/derivative.h"
 
 // Pools, indices, blocks and quantization.
 
@@ -153,6 +154,8 @@ std::vector<Value> expand_quantize(Builder& b, Op op, In in) {
   return {cast(y, dtype)};
 }
 
+std::vector<Value> expand_stop_gradient(Builder&, Op, std::span<const Value> in) { return {in[0]}; }
+
 std::vector<Value> expand_dequantize(Builder& b, Op op, In in) {
   Value x = in[0], scale = in[1], zero = operand_or_none(in, 2);
   if (!(kQuantized | kShortReal).contains(x.dtype())) {
@@ -301,5 +304,14 @@ const OpDef op_def_dequantize = {
     .attrs = kDequantizeAttrs,
     .dtypes = kQuantized | kShortReal,
     .expand = expand_dequantize};
+
+extern const OpDef op_def_stop_gradient;
+const OpDef op_def_stop_gradient = {.opcode = Opcode::stop_gradient,
+                                    .summary = "x, which counts as a constant in derivatives",
+                                    .operands = "x",
+                                    .dtypes = kReal,
+                                    .traits = {.moves_data = true},
+                                    .expand = expand_stop_gradient,
+                                    .derivative = &kConstantDerivative};
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ir/derivatives/rules.h"
 #include "ir/ops/elementwise.h"
 #include "ir/reference/elementwise.h"
 #include "ir/reference/scalar_functions.h"
@@ -11,7 +12,7 @@ namespace {
 
 template <class F>
 constexpr OpDef binary(Opcode opcode, std::string_view summary, std::string_view semantics,
-                       DTypeSet dtypes, OpTraits traits = {}) {
+                       const Derivative* derivative, DTypeSet dtypes, OpTraits traits = {}) {
   return {.opcode = opcode,
           .summary = summary,
           .semantics = semantics,
@@ -20,7 +21,8 @@ constexpr OpDef binary(Opcode opcode, std::string_view summary, std::string_view
           .traits = traits,
           .infer = &infer_same_type,
           .flops_per_point = 1,
-          .eval = &kEvalBinary<F>};
+          .eval = &kEvalBinary<F>,
+          .derivative = derivative};
 }
 
 constexpr OpTraits combines(Identity identity, std::string_view kind = "") {
@@ -31,31 +33,31 @@ constexpr OpTraits combines(Identity identity, std::string_view kind = "") {
 
 extern const OpDef op_def_add;
 const OpDef op_def_add =
-    binary<scalar::Add>(Opcode::add, "lhs + rhs", "Integers wrap. inf + -inf gives NaN.", kNumber,
-                        combines(Identity::zero, "sum"));
+    binary<scalar::Add>(Opcode::add, "lhs + rhs", "Integers wrap. inf + -inf gives NaN.",
+                        &derivative_add, kNumber, combines(Identity::zero, "sum"));
 
 extern const OpDef op_def_sub;
-const OpDef op_def_sub =
-    binary<scalar::Sub>(Opcode::sub, "lhs - rhs", "Integers wrap. inf - inf gives NaN.", kNumber);
+const OpDef op_def_sub = binary<scalar::Sub>(
+    Opcode::sub, "lhs - rhs", "Integers wrap. inf - inf gives NaN.", &derivative_sub, kNumber);
 
 extern const OpDef op_def_mul;
 const OpDef op_def_mul =
-    binary<scalar::Mul>(Opcode::mul, "lhs * rhs", "Integers wrap. 0 * inf gives NaN.", kNumber,
-                        combines(Identity::one, "product"));
+    binary<scalar::Mul>(Opcode::mul, "lhs * rhs", "Integers wrap. 0 * inf gives NaN.",
+                        &derivative_mul, kNumber, combines(Identity::one, "product"));
 
 extern const OpDef op_def_div;
 const OpDef op_def_div = binary<scalar::Div>(
     Opcode::div, "lhs / rhs",
     "Reals: x / 0 is an infinity, 0 / 0 is NaN. Integers round toward zero; x / 0 has all "
     "bits set (-1, or the highest unsigned value), and lowest / -1 wraps to lowest.",
-    kNumber);
+    &derivative_div, kNumber);
 
 extern const OpDef op_def_rem;
 const OpDef op_def_rem = binary<scalar::Rem>(
     Opcode::rem, "remainder of the division that rounds toward zero",
     "It has the sign of lhs. Reals: exact; x rem 0 and inf rem y are NaN, x rem inf = x. "
     "Integers: x rem 0 = x, and lowest rem -1 = 0.",
-    kNumber);
+    &derivative_rem, kNumber);
 
 extern const OpDef op_def_pow;
 const OpDef op_def_pow = binary<scalar::Pow>(
@@ -63,51 +65,52 @@ const OpDef op_def_pow = binary<scalar::Pow>(
     "Reals: as pow of C; x^0 = 1 and 1^y = 1 even for NaN, a negative base with a fractional "
     "exponent gives NaN. Integers multiply with wrapping, 0^0 = 1; for a negative exponent 1 "
     "gives 1, -1 gives 1 or -1, and everything else 0.",
-    kNumber);
+    &derivative_pow, kNumber);
 
 extern const OpDef op_def_max;
 const OpDef op_def_max = binary<scalar::Max>(Opcode::max, "the greater one",
                                              "NaN if either is NaN. +0 is greater than -0.",
-                                             kNumber, combines(Identity::lowest));
+                                             &derivative_max, kNumber, combines(Identity::lowest));
 
 extern const OpDef op_def_min;
 const OpDef op_def_min = binary<scalar::Min>(Opcode::min, "the smaller one",
                                              "NaN if either is NaN. -0 is smaller than +0.",
-                                             kNumber, combines(Identity::highest));
+                                             &derivative_min, kNumber, combines(Identity::highest));
 
 extern const OpDef op_def_atan2;
 const OpDef op_def_atan2 = binary<scalar::Atan2>(
     Opcode::atan2, "angle of the point (x = rhs, y = lhs), in [-pi, pi]",
-    "As atan2 of C, with its signed zeros and infinities. NaN if either is NaN.", kReal);
+    "As atan2 of C, with its signed zeros and infinities. NaN if either is NaN.", &derivative_atan2,
+    kReal);
 
 extern const OpDef op_def_and_;
 const OpDef op_def_and_ =
-    binary<scalar::And>(Opcode::and_, "logical and of bools, bitwise and of integers", "",
+    binary<scalar::And>(Opcode::and_, "logical and of bools, bitwise and of integers", "", nullptr,
                         kInteger | kBool, combines(Identity::all_bits));
 
 extern const OpDef op_def_or_;
 const OpDef op_def_or_ =
-    binary<scalar::Or>(Opcode::or_, "logical or of bools, bitwise or of integers", "",
+    binary<scalar::Or>(Opcode::or_, "logical or of bools, bitwise or of integers", "", nullptr,
                        kInteger | kBool, combines(Identity::zero));
 
 extern const OpDef op_def_xor_;
 const OpDef op_def_xor_ =
     binary<scalar::Xor>(Opcode::xor_, "logical exclusive or of bools, bitwise of integers", "",
-                        kInteger | kBool, combines(Identity::zero));
+                        nullptr, kInteger | kBool, combines(Identity::zero));
 
 extern const OpDef op_def_shift_left;
 const OpDef op_def_shift_left = binary<scalar::ShiftLeft>(
     Opcode::shift_left, "lhs shifted left by rhs bits",
     "The amount counts as unsigned; if it is not below the width the result is 0. Bits that "
     "leave are lost.",
-    kInteger);
+    nullptr, kInteger);
 
 extern const OpDef op_def_shift_right;
 const OpDef op_def_shift_right = binary<scalar::ShiftRight>(
     Opcode::shift_right, "lhs shifted right by rhs bits",
     "Signed integers copy the sign bit, unsigned ones shift in zeros. The amount counts as "
     "unsigned; if it is not below the width only copies of the sign (or zeros) are left.",
-    kInteger);
+    nullptr, kInteger);
 
 // ---- Comparison and choice ----------------------------------------------------------------------
 
@@ -186,6 +189,7 @@ const OpDef op_def_select = {
     .dtypes = kBool,
     .infer = &infer_select,
     .flops_per_point = 1,
-    .eval = &kEvalSelect};
+    .eval = &kEvalSelect,
+    .derivative = &derivative_select};
 
 }  // namespace hone

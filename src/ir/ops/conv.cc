@@ -1,3 +1,4 @@
+#include "ir/derivatives/rules.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/contraction.h"
 #include "ir/ops/conv_order.h"
@@ -190,6 +191,7 @@ const OpDef op_def_conv = {
     .infer = &infer_conv,
     .access = &access_conv,
     .flops_per_point = 2,
-    .eval = &kEvalConv};
+    .eval = &kEvalConv,
+    .derivative = &derivative_conv};
 
 }  // namespace hone

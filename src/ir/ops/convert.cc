@@ -1,5 +1,6 @@
 #include <type_traits>
 
+#include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
 #include "ir/reference/elementwise.h"
@@ -143,6 +144,7 @@ const OpDef op_def_cast = {
     .dtypes = kAny,
     .infer = infer_cast,
     .eval = &kEvalCast,
+    .derivative = &derivative_cast,
 };
 
 extern const OpDef op_def_bitcast;

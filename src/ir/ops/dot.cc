@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/derivatives/rules.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/contraction.h"
 #include "ir/ops/iter_names.h"
@@ -189,6 +190,7 @@ const OpDef op_def_dot = {
     .infer = &infer_dot,
     .access = &access_dot,
     .flops_per_point = 2,
-    .eval = &kEvalDot};
+    .eval = &kEvalDot,
+    .derivative = &derivative_dot};
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/indexed_dims.h"
@@ -522,6 +523,7 @@ const OpDef op_def_dynamic_slice = {
     .infer = infer_dynamic_slice,
     .access = access_dynamic_slice,
     .eval = &kEvalDynamicSlice,
+    .derivative = &derivative_dynamic_slice,
 };
 
 extern const OpDef op_def_dynamic_update;
@@ -537,6 +539,7 @@ const OpDef op_def_dynamic_update = {
     .infer = infer_dynamic_update,
     .access = access_dynamic_update,
     .eval = &kEvalDynamicUpdate,
+    .derivative = &derivative_dynamic_update,
 };
 
 extern const OpDef op_def_gather;
@@ -556,6 +559,7 @@ const OpDef op_def_gather = {
     .infer = infer_gather,
     .access = access_gather,
     .eval = &kEvalGather,
+    .derivative = &derivative_gather,
 };
 
 extern const OpDef op_def_scatter;
@@ -574,6 +578,7 @@ const OpDef op_def_scatter = {
     .infer = infer_scatter,
     .access = access_scatter,
     .eval = &kEvalScatter,
+    .derivative = &derivative_scatter,
 };
 
 }  // namespace hone

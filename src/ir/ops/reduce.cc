@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "ir/derivatives/rules.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/iter_names.h"
 #include "ir/reference/combine.h"
@@ -321,7 +322,8 @@ const OpDef op_def_reduce = {
     .infer = &infer_reduce,
     .access = &access_reduce,
     .flops_per_point = 1,
-    .eval = &kEvalReduce};
+    .eval = &kEvalReduce,
+    .derivative = &derivative_reduce};
 
 extern const OpDef op_def_arg_reduce;
 const OpDef op_def_arg_reduce = {
@@ -353,6 +355,7 @@ const OpDef op_def_cumulative = {
     .infer = &infer_cumulative,
     .access = &access_cumulative,
     .flops_per_point = 1,
-    .eval = &kEvalCumulative};
+    .eval = &kEvalCumulative,
+    .derivative = &derivative_cumulative};
 
 }  // namespace hone

@@ -2,6 +2,7 @@
 #include <array>
 #include <numeric>
 
+#include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/reshape_groups.h"
@@ -450,6 +451,7 @@ const OpDef op_def_broadcast = {
     .infer = infer_broadcast,
     .access = access_broadcast,
     .eval = &kEvalBroadcast,
+    .derivative = &derivative_broadcast,
 };
 
 extern const OpDef op_def_reshape;
@@ -464,6 +466,7 @@ const OpDef op_def_reshape = {
     .infer = infer_reshape,
     .access = access_reshape,
     .eval = &kEvalReshape,
+    .derivative = &derivative_reshape,
 };
 
 extern const OpDef op_def_transpose;
@@ -478,6 +481,7 @@ const OpDef op_def_transpose = {
     .infer = infer_transpose,
     .access = access_transpose,
     .eval = &kEvalTranspose,
+    .derivative = &derivative_transpose,
 };
 
 extern const OpDef op_def_slice;
@@ -492,6 +496,7 @@ const OpDef op_def_slice = {
     .infer = infer_slice,
     .access = access_slice,
     .eval = &kEvalSlice,
+    .derivative = &derivative_slice,
 };
 
 extern const OpDef op_def_pad;
@@ -508,6 +513,7 @@ const OpDef op_def_pad = {
     .infer = infer_pad,
     .access = access_pad,
     .eval = &kEvalPad,
+    .derivative = &derivative_pad,
 };
 
 extern const OpDef op_def_concat;
@@ -522,6 +528,7 @@ const OpDef op_def_concat = {
     .infer = infer_concat,
     .access = access_concat,
     .eval = &kEvalConcat,
+    .derivative = &derivative_concat,
 };
 
 extern const OpDef op_def_reverse;
@@ -535,6 +542,7 @@ const OpDef op_def_reverse = {
     .infer = infer_reverse,
     .access = access_reverse,
     .eval = &kEvalReverse,
+    .derivative = &derivative_reverse,
 };
 
 }  // namespace hone

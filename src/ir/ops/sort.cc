@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/derivatives/rules.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/iter_names.h"
 #include "ir/reference/eval.h"
@@ -154,6 +155,7 @@ const OpDef op_def_sort = {
     .dtypes = kComputable,
     .infer = &infer_sort,
     .access = &access_sort,
-    .eval = &kEvalSort};
+    .eval = &kEvalSort,
+    .derivative = &derivative_sort};
 
 }  // namespace hone

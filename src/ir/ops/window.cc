@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
+#include "ir/derivatives/rules.h"
 #include "ir/ops/checks.h"
 #include "ir/ops/iter_names.h"
 #include "ir/ops/window_axis.h"
@@ -182,6 +183,7 @@ const OpDef op_def_window_reduce = {
     .infer = &infer_window_reduce,
     .access = &access_window_reduce,
     .flops_per_point = 1,
-    .eval = &kEvalWindowReduce};
+    .eval = &kEvalWindowReduce,
+    .derivative = &derivative_window_reduce};
 
 }  // namespace hone

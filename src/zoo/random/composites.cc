@@ -295,6 +295,7 @@ constexpr Recipe kRecipes[] = {
     {Opcode::space_to_depth, to_depth},
     {Opcode::quantize, quantized, kJumps},
     {Opcode::dequantize, dequantized},
+    {Opcode::stop_gradient, activation},
 };
 
 }  // namespace
