@@ -203,6 +203,9 @@ Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
   }
   const std::vector<Measured> results = HONE_TRY(meter.race(finalists, kFinalRounds));
   tuned.seconds = tuned.before = seconds_of(results.back());
+  std::vector<KernelCandidate> racers = finalists;
+  racers.push_back(std::move(champion));
+  known.keep(options.meter.conditions.text(), racers, results);
   for (size_t i = 0; i < finalists.size(); ++i) {
     const double seconds = seconds_of(results[i]);
     if (seconds >= tuned.seconds || seconds > kSurely * tuned.before) continue;

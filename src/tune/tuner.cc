@@ -22,6 +22,7 @@ namespace {
 // what is left.
 constexpr double kForShapes = 0.35, kForConfirming = 0.08, kForDuel = 0.02;
 constexpr double kForEdits = 0.05;                  // of each sort
+constexpr double kMostForEdits = 0.5;               // of what schedules would have without them
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
 constexpr double kShortConfirming = 2;              // or a quarter of the time
 constexpr double kSpare = 1.2;                      // runs may take so much longer than before
@@ -113,6 +114,7 @@ class Tuner {
     const double shortest = std::min(kShortConfirming, options_.seconds / 4);
     return std::max({kForConfirming * options_.seconds, shortest, least_duel()});
   }
+  double for_edits() const { return 2 * kForEdits * options_.seconds + for_duel(); }
   template <class... Args>
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
@@ -324,7 +326,7 @@ class Tuner {
     for (size_t i = 0; i < all.size() && status.ok(); ++i) {
       const KernelUse& use = all[i];
       double time = left() - for_confirming() - for_duel();
-      if (options_.tries_shapes) time -= 2 * kForEdits * options_.seconds + for_duel();
+      if (options_.tries_shapes && for_edits() < kMostForEdits * time) time -= for_edits();
       if (time < kLeastOfKernel || use.weight < kNegligible * weight) break;
       ++result_.kernels;
       status = tune_one(use, std::max(kLeastOfKernel, time * use.weight / rest),
