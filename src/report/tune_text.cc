@@ -14,6 +14,11 @@ std::string tune_text(const Tuned& tuned) {
         "the default plan stays: the budget left no room to confirm a better one, which takes {} "
         "runs of each\n",
         DuelOptions::kLeastRuns);
+  } else if (tuned.is_default && tuned.least_seconds > 0) {
+    text += fmt::format(
+        "the default plan stays: to compare plans of this model takes about {}; give a longer "
+        "--budget\n",
+        format_seconds(tuned.least_seconds));
   } else if (tuned.is_default) {
     text += "the default plan stays: nothing was surely faster\n";
   } else {
@@ -63,6 +68,7 @@ std::string tune_json(const Tuned& tuned) {
                                          {"known", tuned.overlap.known},
                                          {"share", tuned.overlap.share}}},
                                        {"untried", tuned.untried},
+                                       {"least_seconds", tuned.least_seconds},
                                        {"had_no_time_to_confirm", tuned.confirmation.lacks_time},
                                        {"seconds", tuned.seconds},
                                        {"was_cancelled", tuned.was_cancelled}};

@@ -82,6 +82,8 @@ class Tuner {
     HONE_TRY(confirm());
     progress_.advance(static_cast<int64_t>(options_.seconds) - ticked_);  // it is done
     progress_.finish();
+    if (const double least = 2 * least_duel() + kLeastOfKernel; least > options_.seconds)
+      result_.least_seconds = least;
     result_.reused = known_.reused();
     if (!result_.unwritten) result_.unwritten = known_.unwritten();
     result_.seconds = elapsed();
@@ -151,6 +153,8 @@ class Tuner {
     default_ = contender(graph_, options_.threads, options_.heuristics, nullptr);
     prepared_ = *HONE_TRY(default_->code->graph());
     result_.before = *HONE_TRY(default_->code->plan());
+    // Of two runs, by a price that may be twice too high.
+    run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
     HONE_TRY(default_->code->image());
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
     best_ = default_;
@@ -195,7 +199,7 @@ class Tuner {
       fight =
           HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
                         {.seconds = for_duel(), .most_seconds = most, .cancel = options_.cancel}));
-    run_seconds_ = std::max(run_seconds_, fight.run_seconds);
+    if (fight.run_seconds > 0) run_seconds_ = fight.run_seconds;
     if (fight.lacks_time) {
       ++result_.untried;
       tell("{}: no time is left to try it", what);
@@ -277,7 +281,7 @@ class Tuner {
   // Leaves out one habit of the planner after another. What has won stays out.
   Status shapes() {
     for (bool Heuristics::* flag : kShapes) {
-      if (left(kForShapes) < compile_seconds_) return {};
+      if (left(kForShapes) < compile_seconds_ + least_duel()) return {};
       Heuristics without = best_->heuristics;
       if (!(without.*flag)) continue;
       without.*flag = false;
@@ -297,7 +301,7 @@ class Tuner {
 
   Status threads() {
     for (int64_t fewer = options_.threads / 2; fewer >= 1; fewer /= 2) {
-      if (left(kForShapes) < compile_seconds_) return {};
+      if (left(kForShapes) < compile_seconds_ + least_duel()) return {};
       Contender other = contender(prepared_, fewer, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
       HONE_TRY(challenge(std::move(other), "threads", fmt::format("{} threads", fewer)));
@@ -437,7 +441,7 @@ class Tuner {
   Graph prepared_;
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
-  double run_seconds_ = 0;      // of the best and a challenger, one after the other
+  double run_seconds_ = 0;      // of the best and a challenger; by price until a duel tells
   double compile_seconds_ = 0;  // of one whole plan, at most so far
   Progress& progress_;
   mutable int64_t ticked_ = 0;  // seconds that the progress knows

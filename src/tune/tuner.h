@@ -60,6 +60,7 @@ struct Tuned {
   int64_t reused = 0;                              // that the log knew
   KernelOverlap overlap = {};
   int64_t untried = 0;                  // plans for whose duel there was no time
+  double least_seconds = 0;             // that this model needs; 0: the budget had them
   std::optional<Error> unwritten = {};  // why the log does not have all that was found
   double seconds = 0;
   bool was_cancelled = false;
