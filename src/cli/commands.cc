@@ -370,6 +370,19 @@ constexpr Command kCommands[] = {
      .options = kConvert,
      .examples = kConvertExamples,
      .run = &cmd_convert},
+    {.name = "grad",
+     .summary = "Make a training step of a model",
+     .text =
+         "Derives the loss by the model's weights and updates them: the step is a graph that "
+         "'hone run', 'hone check' and 'hone bench' take. Its inputs are the model's, the target "
+         "(or labels), the rate, the number of steps done, and the weights and the optimizer's "
+         "states, which it donates; its outputs are the loss and those of the next step. What a "
+         "first step begins with goes to STEP.state.npz, for --inputs. Norms keep the means and "
+         "variances that they have. docs/learning.md has an example.",
+     .positionals = kConvertModel,
+     .options = kGrad,
+     .examples = kGradExamples,
+     .run = &cmd_grad},
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
      .text =

@@ -325,4 +325,34 @@ inline constexpr Example kConvertExamples[] = {
     {"hone convert model.hone --opset 17 -o model.onnx", "a file for other runtimes"},
     {"hone convert model.onnx --shape x=1x3x224x224 -o -", "show the graph"}};
 
+// ---- grad --------------------------------------------------------------------------------------
+
+inline constexpr Option kGradOwn[] = {
+    {.name = "loss",
+     .take = Take::text,
+     .value = "LOSS",
+     .doc = "mse or cross-entropy (of a last softmax: of what it reads) of the model's first real "
+            "output, or the name of an output that is one number",
+     .fallback = "mse"},
+    {.name = "optimizer",
+     .take = Take::word,
+     .value = "NAME",
+     .doc = "how weights follow their gradients; none: gradients are outputs, nothing is updated",
+     .fallback = "sgd",
+     .words = "sgd|momentum|adam|adamw|none"},
+    {.name = "freeze",
+     .take = Take::text,
+     .value = "NAME",
+     .doc = "a weight that stays as it is; a * at the end stands for any rest",
+     .repeats = true},
+    output_option("where the step goes: STEP.hone or STEP.onnx; - is the standard output, without "
+                  "large constants")};
+inline constexpr Option kGradFile[] = {kOpset, kPrimitives, kExternalData};
+inline constexpr auto kGrad = joined(kGradOwn, kSizesOfInputs, kGradFile);
+inline constexpr Example kGradExamples[] = {
+    {"hone grad zoo:mlp --loss cross-entropy --optimizer adam -o step.hone",
+     "writes step.hone, and step.state.npz with the weights"},
+    {"hone bench step.hone --inputs step.state.npz --donate", "how long a step takes"},
+    {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"}};
+
 }  // namespace hone::cli::rows
