@@ -351,8 +351,8 @@ inline constexpr Option kGradFile[] = {kOpset, kPrimitives, kExternalData};
 inline constexpr auto kGrad = joined(kGradOwn, kSizesOfInputs, kGradFile);
 inline constexpr Example kGradExamples[] = {
     {"hone grad zoo:mlp --loss cross-entropy --optimizer adam -o step.hone",
-     "writes step.hone, and step.state.npz with the weights"},
-    {"hone bench step.hone --inputs step.state.npz --donate", "how long a step takes"},
+     "writes step.hone, and step.state.npz: 'hone bench step.hone --inputs step.state.npz'"},
+    {"hone grad zoo:mlp --optimizer none -o -", "shows the graph of the gradients"},
     {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"}};
 
 }  // namespace hone::cli::rows
