@@ -90,6 +90,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
     loops_[d].extent = static_cast<double>(window[d]);
   add_work(facts);
   add_accesses(facts);
+  if (Result<WinogradDims> dims = winograd_dims(facts.body, facts); dims.ok())
+    winograd_.emplace(*std::move(dims), facts.space);
 }
 
 // ---- Facts, as the target sees them ------------------------------------------------------------

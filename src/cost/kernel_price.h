@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "cost/cost.h"
 #include "cost/prices.h"
+#include "kernel/algorithms/winograd.h"
 #include "kernel/facts.h"
 #include "target/target.h"
 
@@ -94,6 +96,12 @@ class KernelPrice {
 #define HONE_ALGORITHM(member, ...) \
   KernelTerms price_##member(const Schedule& schedule, double limit) const;
 #include "kernel/algorithms.def"
+  // Slots and trips of loops.
+  struct WinogradWork {
+    double arithmetic = 0, access = 0, trips = 0;
+  };
+  WinogradWork winograd_work(const WinogradShape& shape) const;
+  double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
   KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
@@ -125,6 +133,8 @@ class KernelPrice {
   int parallel_ = 0;
   std::vector<Work> work_;
   std::vector<Access> accesses_;
+  // Of a body that winograd takes.
+  std::optional<std::pair<WinogradDims, KernelSpace>> winograd_;
 };
 
 }  // namespace hone

@@ -6,43 +6,121 @@
 namespace hone {
 namespace {
 
-// Slots, for one channel of one feature or tile: loads, sums, and stores at two slots each.
-constexpr double kWeightSlots = 9 + 28 + 16 * 2;
-constexpr double kDataSlots = 16 + 32 + 16 * 2;
-constexpr double kProductSlots = 16 * 3;     // a product and its two loads
-constexpr double kResultSlots = 24 + 4 * 2;  // of a feature of a tile
+// Of the transforms of a line of numbers: with 4 products and with 6.
+double data_slots(int64_t products) { return products == 4 ? 4 : 14; }
+double result_slots(int64_t products) { return products == 4 ? 4 : 14; }
+
+double real(int64_t n) { return static_cast<double>(n); }
 
 }  // namespace
 
-// A tile has 2 x 2 points. The features are the innermost loop, the channels the first reduction.
-// Accesses of what comes after the conv are priced as arithmetic.
+// What winograd does is counted loop by loop: the transforms of data and sums by channel or feature
+// of a tile, the products by register tile. Operands of what comes after the conv are priced as
+// arithmetic.
 KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit*/) const {
-  const auto extent = [&](int loop) {
-    return std::max(loops_[static_cast<size_t>(loop)].extent, 1.0);
-  };
-  double points = 1, divided = 1, epilogue = 0, bytes = 0;
-  for (int dim = 0; dim < parallel_; ++dim) points *= extent(dim);
-  for (int i = 0; i < schedule.threads; ++i)
-    divided *= extent(schedule.order[static_cast<size_t>(i)]);
-  for (const Work& work : work_)
-    if (!work.is_sum) epilogue += work.slots;
-  for (const Access& access : accesses_) bytes += access.bytes;
-  const double features = extent(schedule.order.back()), channels = extent(parallel_);
-  const double tiles = points / features / 4;
-  const double lanes = schedule.lanes.empty() ? 1 : static_cast<double>(schedule.lanes[0].count);
-  // The last vector of features may be filled in part.
-  const double vectors = std::ceil(features / lanes) * std::ceil(lanes / vector_);
-
+  const auto& [dims, space] = *winograd_;
+  const WinogradShape shape(dims, space, schedule);
+  double blocks = 1, divided = 1;
+  for (size_t i = 0; i + 1 < schedule.order.size(); ++i) {
+    const int dim = schedule.order[i];
+    const auto along =
+        static_cast<size_t>(std::ranges::find(dims.spatial, dim) - dims.spatial.begin());
+    const double extent = std::max(loops_[static_cast<size_t>(dim)].extent, 1.0);
+    const double trips = along < dims.spatial.size()
+                             ? real(shape.blocks(along, static_cast<int64_t>(extent)))
+                             : extent;
+    blocks *= trips;
+    if (i < static_cast<size_t>(schedule.threads)) divided *= trips;
+  }
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double threads = is_divided ? divided / std::ceil(divided / threads_) : 1;
+  WinogradWork work = winograd_work(shape);
   KernelTerms terms = {.not_hidden = prices_.not_hidden};
-  terms.arithmetic = (features * channels * kWeightSlots + tiles * channels * kDataSlots +
-                      tiles * vectors * (channels * kProductSlots + kResultSlots + 4 * epilogue)) *
-                     slot_ / threads;
-  terms.memory = prices_.memory * bytes /
-                 std::min(target_.memory_one_core * threads, target_.memory_all_cores);
-  if (is_divided) terms.fork_join = 2 * target_.fork_join;  // weights, then tiles
+  terms.arithmetic = blocks * work.arithmetic * slot_ / threads;
+  terms.access = blocks * work.access * slot_ / threads;
+  terms.overhead = blocks * work.trips * prices_.trip * slot_ / threads;
+  terms.memory = prices_.memory * winograd_memory(shape, blocks, threads);
+  if (is_divided) terms.fork_join = target_.fork_join;
   return terms;
+}
+
+// Of a block, in slots.
+KernelPrice::WinogradWork KernelPrice::winograd_work(const WinogradShape& shape) const {
+  const WinogradDims& dims = winograd_->first;
+  const bool is_plane = dims.spatial.size() == 2;
+  const int64_t side = shape.points + kWinogradWindow - 1;
+  const double lanes = real(shape.lanes), in_vector = std::ceil(lanes / vector_);
+  const double products = real(shape.products), tiles = real(shape.tiles);
+  const double points = is_plane ? real(shape.points * shape.points) : real(shape.points);
+  double epilogue = 0, apart_in = 1, apart_out = 1;
+  for (const Work& each : work_)
+    if (!each.is_sum) epilogue += each.slots;
+  for (const Access& access : accesses_) {
+    const int along = access.is_store ? dims.features : dims.channels;
+    const bool is_apart = lanes > 1 && (access.contiguous >> along & 1) == 0;
+    if (access.side == 0 && is_apart) apart_in = prices_.apart * lanes;
+    if (access.is_store && is_apart) apart_out = prices_.apart * lanes;
+  }
+  // Numbers of a tile that has no register are stored and loaded again.
+  const double kept = std::max(products - registers_, 0.0) * prices_.spill;
+  WinogradWork work;
+  // Data, of a vector of channels of all tiles.
+  const double channels = tiles * std::ceil(real(shape.channels) / lanes) * in_vector;
+  work.arithmetic += channels * (is_plane ? 2 * real(side) : 1) * data_slots(side);
+  work.access +=
+      channels * (products * (apart_in * prices_.load + prices_.branch + prices_.store) + kept);
+  work.trips += channels;
+  // Products. The last register tile may have fewer rows.
+  const double vectors = real(shape.vectors) * in_vector;
+  const double sums = products * real(shape.panels()) * real(shape.channels);
+  const auto register_tiles = [&](int64_t count, int64_t rows) {
+    if (count == 0 || rows == 0) return;
+    const double sum = real(rows) * vectors, trips = sums * real(count);
+    const double no_register = std::max(sum + vectors + 1 - registers_, 0.0);
+    work.arithmetic += trips * std::max(sum, prices_.sum_latency);
+    work.access += trips * ((real(rows) + vectors) * prices_.load + no_register * prices_.spill);
+    work.trips += trips;
+  };
+  register_tiles(shape.tiles / shape.rows, shape.rows);
+  register_tiles(1, shape.tiles % shape.rows);
+  // Results, of a vector of features of all tiles.
+  const double features = tiles * real(shape.panels()) * vectors;
+  work.arithmetic += features * ((is_plane ? real(side + shape.points) : 1) * result_slots(side) +
+                                 points * epilogue);
+  work.access += features * (products * prices_.load + kept + points * apart_out * prices_.store);
+  work.trips += features;
+  return work;
+}
+
+// As memory() counts: for each cache, what comes from behind it. Weights come once for each block
+// if they do not fit beside its tiles; transformed tiles once for each panel if a panel does not.
+double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
+                                    double threads) const {
+  double arrays = 0, element = 4;
+  for (const Access& access : accesses_) {
+    if (access.side == 1) element = std::max(access.element, 4.0);
+    if (access.side != 1) arrays += access.bytes;
+  }
+  const double row = real(shape.products) * element;
+  const double panel = row * real(shape.channels * shape.panel());
+  const double weights = panel * real(shape.panels());
+  const double data = row * real(shape.tiles * shape.channels);
+  const double sums = row * real(shape.tiles * shape.panel());
+  double slowest = 0;
+  for (size_t c = 0; c < target_.caches.size(); ++c) {
+    const CacheLevel& cache = target_.caches[c];
+    const bool is_last = c + 1 == target_.caches.size();
+    const double capacity = real(cache.bytes) / std::min(threads, real(cache.cores)) / 2;
+    if (is_last && weights + arrays <= capacity) continue;
+    double bytes = arrays + weights * (weights + data + sums <= capacity ? 1 : blocks);
+    if (panel + data + sums > capacity) bytes += blocks * real(shape.panels()) * data;
+    if (sums > capacity) bytes += 2 * blocks * real(shape.panels()) * sums;
+    const double rate = is_last
+                            ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
+                            : target_.caches[c + 1].bytes_per_second;
+    slowest = std::max(slowest, bytes / threads / rate);
+  }
+  return slowest;
 }
 
 }  // namespace hone

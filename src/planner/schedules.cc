@@ -9,6 +9,7 @@
 
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
+#include "kernel/algorithms/winograd.h"
 #include "planner/chains.h"
 
 namespace hone {
@@ -34,6 +35,7 @@ class Chooser {
     consider(nest);
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
+    if (on_.winograd && body_.window.empty()) try_winograd();
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
     return {*best_, least_};
@@ -241,6 +243,46 @@ class Chooser {
         }
       }
     }
+  }
+
+  // ---- Winograd ---------------------------------------------------------------------------------
+
+  // For each number of points from a start of its own, like a gemm.
+  void try_winograd() {
+    const Result<WinogradDims> dims = winograd_dims(body_, facts_);
+    if (!dims.ok()) return;
+    Schedule start = plain_nest(space_.parallel);
+    std::erase(start.order, dims->features);
+    start.order.push_back(dims->features);
+    start.lanes = {{dims->features, numbers_in_vector(site_)}};
+    for (int64_t points : kWinogradPoints) {
+      const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
+      const double least = std::exchange(least_, std::numeric_limits<double>::infinity());
+      start.own = WinogradFields{.points = static_cast<int>(points)};
+      consider(start);
+      for (int round = 0; best_ && round < rounds(); ++round) improve_winograd(*dims);
+      if (least_ < least) continue;
+      best_ = before;
+      least_ = least;
+    }
+  }
+
+  void improve_winograd(const WinogradDims& dims) {
+    const Schedule start = *best_;
+    for (int64_t vectors : {1, 2, 4})
+      for (int64_t rows : usual_rows(site_, dims.spatial.back())) {
+        Schedule next = start;
+        set(next.unroll, dims.features, vectors);
+        set(next.unroll, dims.spatial.back(), rows);
+        consider(next);
+      }
+    const Schedule tiles = *best_;
+    for (const std::vector<Tile>& block : usual_winograd_blocks(site_, dims, tiles)) {
+      Schedule next = tiles;
+      next.get<WinogradFields>().block = block;
+      consider(next);
+    }
+    try_threads();
   }
 
   const std::shared_ptr<const KernelFacts> held_;

@@ -11,9 +11,9 @@ namespace hone {
 
 // The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
 // after its readers.
-inline constexpr std::string_view kPreparation[] = {"widen",   "expand", "fold",  "sink",
-                                                    "fold",    "splats", "cse",   "names",
-                                                    "unshare", "names",  "donate"};
+inline constexpr std::string_view kPreparation[] = {"widen",   "expand", "fold",   "sink",
+                                                    "fold",    "splats", "cse",    "names",
+                                                    "unshare", "names",  "donate", "transforms"};
 
 // Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
 PassOptions passes_of_prepare();
@@ -29,7 +29,8 @@ struct PrepareOptions {
 // first named value that is computed from them and their op: "ln1.sub", "ln1.mul_2". Small
 // constants of equal elements are broadcasts of one element, which kernels have in their code. Each
 // reader of a broadcast has its own. Bodies of loops may store each new state where the old one is.
-// Preparing twice changes nothing but names of such elements.
+// Convs say by how many points their products may be transformed (ir/winograd.h). Preparing twice
+// changes nothing but names of such elements.
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options = {});
 
 // Of the passes, those that are optional can be left out; an error lists them.

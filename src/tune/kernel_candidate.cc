@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "codegen/kernels.h"
 #include "kernel/packed.h"
+#include "kernel/prepared.h"
 #include "program/build/kernel.h"
 #include "program/frame.h"
 #include "program/instantiate.h"
@@ -77,11 +78,14 @@ int64_t Operands::bytes() const {
   return bytes;
 }
 
-Result<Operands> random_operands(const KernelBody& body, uint64_t seed) {
+Result<Operands> random_operands(const KernelBody& body, const Schedule& schedule, uint64_t seed) {
+  const std::optional<PreparedInput> prepared = prepared_input(body, schedule);
   Operands operands;
   const std::vector<Tensor> inputs = HONE_TRY(random_inputs(body.graph, seed));
   for (size_t i = 0; i < inputs.size(); ++i)
-    operands.inputs.push_back(packed(inputs[i], body.inputs[i]));
+    operands.inputs.push_back(prepared && prepared->parameter == i
+                                  ? prepared->value(inputs[i])
+                                  : packed(inputs[i], body.inputs[i]));
   for (size_t i = 0; i < body.outputs.size(); ++i)
     operands.outputs.push_back(stored_type(body.outputs[i], body.graph.output_types()[i]));
   return operands;

@@ -27,14 +27,14 @@ Result<KernelCandidate> candidate_of(const std::shared_ptr<const KernelBody>& bo
 // The candidate's object code, compiled in this process.
 Result<std::string> object_of(const KernelCandidate& candidate, const Target& target);
 
-// Random operands of a body, as they lie in memory. In place the first is what the result holds
-// before.
+// Random operands of a body, as a kernel by the schedule reads them. In place the first is what the
+// result holds before.
 struct Operands {
   std::vector<Tensor> inputs;
   std::vector<Type> outputs;  // as they are stored
   int64_t bytes() const;
 };
-Result<Operands> random_operands(const KernelBody& body, uint64_t seed);
+Result<Operands> random_operands(const KernelBody& body, const Schedule& schedule, uint64_t seed);
 
 // Memory for the operands of launches: each lies somewhere else within a page, as buffers of an
 // arena do. The place decides up to half of a kernel's time, so several are measured.

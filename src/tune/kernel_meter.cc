@@ -6,6 +6,7 @@
 
 #include "base/forked.h"
 #include "base/subprocess.h"
+#include "kernel/prepared.h"
 #include "oracle/compare.h"
 
 namespace hone {
@@ -78,7 +79,7 @@ double typical(std::span<const double> samples) {
 Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,
                                       const MeterOptions& options) {
   KernelMeter meter(std::move(champion), target, options);
-  meter.operands_ = HONE_TRY(random_operands(*meter.champion_.kernel.body, options.seed));
+  meter.operands_ = HONE_TRY(random_operands(*meter.champion_.kernel.body, {}, options.seed));
   std::vector<Entrant> alone(1);
   alone[0].candidate = &meter.champion_;
   HONE_TRY(meter.compile(alone));
@@ -182,16 +183,21 @@ Status KernelMeter::run(std::span<Entrant> entrants, int64_t rounds) {
 void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
                               const std::function<void(std::string_view)>& tell) const {
   const std::shared_ptr<Team> team = Team::create({.threads = options_.conditions.threads}).value();
-  std::vector<OperandPlace> places;
-  const size_t count = operands_.bytes() > kMostPlaceBytes ? 1 : kPlaces;
-  for (size_t p = 0; p < count; ++p)
-    places.push_back(OperandPlace::make(operands_, options_.seed + p).value());
+  const auto places_of = [&](const Operands& operands) {
+    std::vector<OperandPlace> places;
+    const size_t count = operands_.bytes() > kMostPlaceBytes ? 1 : kPlaces;
+    for (size_t p = 0; p < count; ++p)
+      places.push_back(OperandPlace::make(operands, options_.seed + p).value());
+    return std::make_shared<const std::vector<OperandPlace>>(std::move(places));
+  };
+  const auto places = places_of(operands_);
   const bool is_cold =
       std::ranges::find(options_.conditions.cold, true) != options_.conditions.cold.end();
 
   struct Runner {
     size_t entrant;
     KernelLaunches launches;
+    std::shared_ptr<const std::vector<OperandPlace>> places;
     std::vector<double> seconds = {};
   };
   std::vector<Runner> runners;
@@ -201,22 +207,28 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     const size_t i = entrants.size() - 1 - k;  // the champion is first
     if (entrants[i].object.empty()) continue;
     tell(fmt::format("b {}", i));
+    const KernelCandidate& candidate = *entrants[i].candidate;
+    const KernelBody& body = *candidate.kernel.body;
     Result<KernelLaunches> code =
-        KernelLaunches::load(*entrants[i].candidate, entrants[i].object, target_, team);
-    const Status status = code.ok() ? code->run(places[0]) : Status(code.error());
+        KernelLaunches::load(candidate, entrants[i].object, target_, team);
+    const auto own =
+        prepared_input(body, candidate.schedule)
+            ? places_of(random_operands(body, candidate.schedule, options_.seed).value())
+            : places;
+    const Status status = code.ok() ? code->run(own->front()) : Status(code.error());
     if (!status.ok()) {
       tell(fmt::format("r {} {}", i, status.error().what()));
       continue;
     }
     if (runners.empty()) {
-      expected = outputs_of(places[0], operands_);
-    } else if (std::string how = difference(outputs_of(places[0], operands_), expected);
+      expected = outputs_of(own->front(), operands_);
+    } else if (std::string how = difference(outputs_of(own->front(), operands_), expected);
                !how.empty()) {
       std::ranges::replace(how, '\n', ' ');
       tell(fmt::format("w {} {}", i, how));
       continue;
     }
-    const double seconds = code->seconds(places[0]).value();
+    const double seconds = code->seconds(own->front()).value();
     if (runners.empty()) champions = seconds;
     if (options_.drops && seconds > kOut * champions) {
       tell(fmt::format("s {} {:.9g}", i, seconds));
@@ -227,7 +239,7 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
                                          kMostLaunches))
                      .ok(),
                  "code that was loaded before");
-    runners.push_back({i, *std::move(code)});
+    runners.push_back({i, *std::move(code), own});
   }
 
   const auto fit = static_cast<int64_t>(kRaceSeconds / std::max(champions, 1e-9));
@@ -241,8 +253,9 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     });
   };
   for (int64_t round = 0; round < rounds; ++round) {
-    const OperandPlace& place = places[static_cast<size_t>(round) % places.size()];
     for (Runner& runner : runners) {
+      const OperandPlace& place =
+          runner.places->at(static_cast<size_t>(round) % runner.places->size());
       // What it has in caches comes back.
       if (champions < kLongLaunch) (void)runner.launches.run(place).ok();
       if (is_cold) place.evict(options_.conditions.cold);

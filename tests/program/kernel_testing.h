@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
 #include "kernel/kernel_body.h"
+#include "kernel/prepared.h"
 #include "kernel/schedule_text.h"
 #include "oracle/compare.h"
 #include "program/build/kernel.h"
@@ -106,6 +107,8 @@ inline void check_kernel(const KernelBody& body, const Schedule& schedule,
   for (size_t i = 0; i < expected.size(); ++i) expected[i] = stored(expected[i], body.outputs[i]);
   std::vector<Tensor> memory;
   for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
+  if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+    memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
   check_program(build_kernel(body, schedule, "k"), memory, expected, slack);
 }
 

@@ -8,34 +8,45 @@
 namespace hone {
 namespace {
 
-// A 3 x 3 conv with something before and after it.
+// A conv of one or two dims with windows of 3, and something before and after it.
 Graph random_conv(Rng& rng) {
   constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::bf16};
   Builder b;
   const DType dtype = rng.pick(kTypes);
   const int64_t in = rng.between(1, 6), out = rng.between(1, 9);
   const bool is_last = rng.chance(0.3);  // channels
-  const int64_t h = rng.between(3, 9), w = rng.between(3, 9), batch = rng.between(1, 3);
-  Value x = b.parameter("x", dtype, is_last ? Dims{batch, h, w, in} : Dims{batch, in, h, w});
+  const int spatial = rng.chance(0.3) ? 1 : 2;
+  Dims image = {rng.between(1, 3)}, window;
+  Ints low, high;
+  if (!is_last) image.push_back(in), window = {out, in};
+  for (int i = 0; i < spatial; ++i) {
+    image.push_back(rng.between(3, 14));
+    window.push_back(3);
+    low.push_back(rng.between(0, 2));
+    high.push_back(rng.between(0, 2));
+  }
+  if (is_last) image.push_back(in), window.insert(window.end(), {in, out});
+  Value x = b.parameter("x", dtype, image);
   if (rng.chance(0.3)) x = maximum(x, 0);
-  const Value weights =
-      b.parameter("w", dtype, is_last ? Dims{3, 3, in, out} : Dims{out, in, 3, 3});
-  Value y = b.op(Opcode::conv, {x, weights},
-                 {{"order", std::string(is_last ? "b01f_01io->b01f" : "bf01_oi01->bf01")},
-                  {"pad_low", Ints{rng.between(0, 2), rng.between(0, 2)}},
-                  {"pad_high", Ints{rng.between(0, 2), rng.between(0, 2)}}});
+  const std::string digits = spatial == 1 ? "0" : "01";
+  const std::string order = is_last ? fmt::format("b{0}f_{0}io->b{0}f", digits) : "";
+  Value y = b.op(Opcode::conv, {x, b.parameter("w", dtype, window)},
+                 {{"order", order},
+                  {"pad_low", low},
+                  {"pad_high", high},
+                  {"winograd", rng.chance(0.3) ? 2 : 4}});
   if (rng.chance(0.5)) {
-    const int axis = is_last ? 3 : 1;
+    const int axis = is_last ? spatial + 1 : 1;
     y = y + broadcast(b.parameter("bias", dtype, {y.dim(axis)}), y.dims(), {axis});
   }
   if (rng.chance(0.3)) y = maximum(y, 0);
-  if (rng.chance(0.3)) y = transpose(y, {0, 2, 3, 1});
+  if (spatial == 2 && rng.chance(0.3)) y = transpose(y, {0, 2, 3, 1});
   if (rng.chance(0.3)) y = b.parameter("r", dtype, y.dims()) - y;
   return b.finish({y}).value();
 }
 
 void check_random(uint64_t first, uint64_t count) {
-  int checked = 0, lanes = 0, divided = 0;
+  int checked = 0, lanes = 0, divided = 0, blocks = 0, fours = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -54,9 +65,13 @@ void check_random(uint64_t first, uint64_t count) {
     ++checked;
     lanes += schedule.lanes.empty() ? 0 : 1;
     divided += schedule.threads > 0 ? 1 : 0;
+    blocks += schedule.get<WinogradFields>().block.empty() ? 0 : 1;
+    fours += schedule.get<WinogradFields>().points == 4 ? 1 : 0;
   }
   EXPECT_GT(lanes, checked / 4);
   EXPECT_GT(divided, checked / 4);
+  EXPECT_GT(blocks, checked / 4);
+  EXPECT_GT(fours, checked / 8);
 }
 
 TEST(Winograd, RandomConvsComputeWhatTheReferenceDoes) { check_random(0, 150); }
@@ -65,47 +80,71 @@ TEST(Winograd, DISABLED_SweepRandomConvs) { check_random(1'000'000, 20'000); }
 std::string refusal(std::string_view attributes, const Schedule& schedule,
                     std::string_view dtype = "f32") {
   const std::string text = fmt::format(
-      "graph @g(%x: {0}[1, 4, 8, 8], %w: {0}[4, 4, 3, 3]) {{ %y = conv %x, %w {{{1}}} return %y }}",
-      dtype, attributes);
+      "graph @g(%x: {0}[1, 4, 8, 8], %w: {0}[4, 4, 3, 3]) {{ %y = conv %x, %w {{{1}{2}}} return %y "
+      "}}",
+      dtype, attributes, attributes.starts_with("winograd") ? "" : ", winograd = 2");
   const KernelBody body = body_of_all(parse_graph(text).value());
   const Status status = check_schedule(body, schedule, Target{});
   return status.ok() ? "" : status.error().to_string();
 }
 
 TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
+  constexpr std::string_view kPad = "pad_low = [0, 0]";
   const Schedule good = {.order = {0, 2, 3, 1}, .own = WinogradFields()};
-  EXPECT_EQ(refusal("", good), "");
   EXPECT_EQ(refusal("pad_low = [1, 1], pad_high = [2, 0]", good), "");
   for (std::string_view attributes : {"stride = [2, 2]", "stride = [1, 2]",
                                       "kernel_dilation = [2, 1]", "input_dilation = [2, 2]"})
     EXPECT_EQ(refusal(attributes, good),
-              "error: winograd is for windows of 3 x 3 with stride 1, without dilation or groups")
+              "error: winograd is for windows of 3 with stride 1, without dilation or groups")
         << attributes;
-  EXPECT_EQ(refusal("", good, "i32"), "error: winograd halves weights, which are no integers then");
+  EXPECT_EQ(refusal(kPad, good, "i32"),
+            "error: winograd multiplies by fractions, which i32 does not have");
+  EXPECT_EQ(refusal("winograd = 0", good),
+            "error: the conv does not permit that its products are transformed");
   Schedule bad = good;
   bad.order = {0, 1, 2, 3};
-  EXPECT_EQ(refusal("", bad), "error: dim 1 of the features is not the innermost loop");
+  EXPECT_EQ(refusal(kPad, bad), "error: dim 1 of the features is not the innermost loop");
   bad = good;
   bad.threads = 4;
-  EXPECT_EQ(refusal("", bad), "error: dim 1 of the features is not the innermost loop");
+  EXPECT_EQ(refusal(kPad, bad), "error: dim 1 of the features is not the innermost loop");
   bad = good;
   bad.lanes = {{3, 4}};
-  EXPECT_EQ(refusal("", bad), "error: winograd has tiles of the features, not of dim 3");
+  EXPECT_EQ(refusal(kPad, bad), "error: winograd has lanes of the features, not of dim 3");
+  bad = good;
+  bad.own = WinogradFields{.points = 4};
+  EXPECT_EQ(refusal(kPad, bad), "error: the conv permits transforms of at most 2 points, not of 4");
+  bad.own = WinogradFields{.points = 3};
+  EXPECT_EQ(refusal(kPad, bad), "error: winograd has no transform of 3 points");
+  bad.own = WinogradFields{.block = {{1, 2}}};
+  EXPECT_EQ(refusal(kPad, bad), "error: winograd has blocks of the image's dims, not of dim 1");
+  bad.own = WinogradFields{.block = {{2, 5}}};
+  EXPECT_EQ(refusal(kPad, bad), "error: a block of 5 tiles, outside of 1..3, those along dim 2");
 }
 
-TEST(Winograd, TakesSixteenProductsForFourPoints) {
-  const KernelBody body =
-      body_of_all(parse_graph("graph @g(%x: f32[1, 8, 8, 8], %w: f32[8, 8, 3, 3]) { "
-                              "%y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]} return %y }")
-                      .value());
-  const TileProgram program =
-      build_kernel(body, {.order = {0, 2, 3, 1}, .own = WinogradFields()}, "k").value();
-  const std::string text = print(program);
-  size_t products = 0;
-  for (size_t at = text.find("fma"); at != std::string::npos; at = text.find("fma", at + 1))
-    ++products;
-  EXPECT_EQ(products, 16U) << text;
-  EXPECT_NE(text.find("shared @weights: f32[16, 8, 8]"), std::string::npos) << text;
+TEST(Winograd, ReadsItsWeightsTransformedAndInPanels) {
+  const KernelBody body = body_of_all(
+      parse_graph(
+          "graph @g(%x: f32[1, 8, 8, 8], %w: f32[20, 8, 3, 3]) { "
+          "%y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], winograd = 4} return %y }")
+          .value());
+  const Schedule schedule = {.order = {0, 2, 3, 1},
+                             .lanes = {{1, 8}},
+                             .unroll = {{1, 2}, {3, 4}},
+                             .own = WinogradFields{.points = 4, .block = {{2, 2}, {3, 2}}}};
+  const PreparedInput weights = prepared_input(body, schedule).value();
+  EXPECT_EQ(weights.parameter, 1U);
+  EXPECT_EQ(weights.type.to_string(), "f32[2, 36, 8, 16]");
+  // G g G^T of a window that is 1 in the middle has (0, p, -p, q, -q, 0) / ... along each side.
+  std::vector<double> middle(20 * 8 * 9, 0);
+  for (size_t i = 4; i < middle.size(); i += 9) middle[i] = 1;
+  const Tensor made = weights.value(Tensor::from_reals(body.graph.input_types()[1], middle));
+  const double once = 0.75 / ((0.75 - 0) * 1.5 * (0.75 - 1.5) * (0.75 + 1.5));
+  EXPECT_EQ(made.real_at(0), 0);
+  EXPECT_NEAR(made.real_at((6 + 1) * 8 * 16), once * once, 1e-7);
+  EXPECT_EQ(made.real_at(made.elements() - 1), 0);  // behind the last feature
+  const std::string text = print(build_kernel(body, schedule, "k").value());
+  EXPECT_NE(text.find("scratch @data: f32[36, 48]"), std::string::npos) << text;
+  EXPECT_NE(text.find("scratch @sums: f32[36, 80]"), std::string::npos) << text;
 }
 
 }  // namespace

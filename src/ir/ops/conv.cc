@@ -22,7 +22,10 @@ constexpr AttrSpec kAttrs[] = {
     {"input_dilation", AttrKind::ints, "[]", "Distance of input elements; empty: all 1.", "", 1},
     {"kernel_dilation", AttrKind::ints, "[]", "Distance of kernel elements; empty: all 1.", "", 1},
     {"groups", AttrKind::integer, "1", "Parts of the features that are convolved on their own."},
-    kAccumulateAttr};
+    kAccumulateAttr,
+    {"winograd", AttrKind::integer, "0",
+     "The weights are a constant that keeps its accuracy if products are transformed by Winograd's "
+     "F(n, 3) for n up to this; preparing a graph finds out. It changes no result otherwise."}};
 
 size_t at(int dim) { return static_cast<size_t>(dim); }
 

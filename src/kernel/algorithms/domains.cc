@@ -37,6 +37,35 @@ Schedules CountDecision::simpler(const ScheduleSite&, const Schedule& schedule) 
   return all;
 }
 
+// ---- Numbers ------------------------------------------------------------------------------------
+
+double NumberDecision::bound(const ScheduleSite& site) const {
+  return static_cast<double>(numbers_(site).size());
+}
+
+bool NumberDecision::each(const ScheduleSite& site, const Schedule& so_far,
+                          const ScheduleVisit& visit) const {
+  return std::ranges::all_of(numbers_(site), [&](int n) { return visit(with(so_far, n)); });
+}
+
+void NumberDecision::draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const {
+  const std::vector<int> numbers = numbers_(site);
+  get(so_far) = rng.pick(numbers);
+}
+
+Schedules NumberDecision::near(const ScheduleSite& site, const Schedule& schedule) const {
+  Schedules all;
+  for (int number : numbers_(site))
+    if (number != *get(schedule)) all.push_back(with(schedule, number));
+  return all;
+}
+
+Schedules NumberDecision::simpler(const ScheduleSite& site, const Schedule& schedule) const {
+  const int simplest = numbers_(site).front();
+  if (*get(schedule) == simplest) return {};
+  return {with(schedule, simplest)};
+}
+
 // ---- Packing ------------------------------------------------------------------------------------
 
 namespace {

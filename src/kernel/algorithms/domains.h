@@ -64,6 +64,23 @@ class CountDecision : public FieldDecision<int> {
   Most most_;
 };
 
+// One of a few numbers; the first is the simplest. The body may allow fewer.
+class NumberDecision : public FieldDecision<int> {
+ public:
+  using Numbers = std::vector<int> (*)(const ScheduleSite&);  // at least one
+  constexpr NumberDecision(std::string_view name, FieldOf<int> field, Numbers numbers)
+      : FieldDecision(name, field), numbers_(numbers) {}
+  double bound(const ScheduleSite& site) const override;
+  bool each(const ScheduleSite& site, const Schedule& so_far,
+            const ScheduleVisit& visit) const override;
+  void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override;
+  Schedules near(const ScheduleSite& site, const Schedule& schedule) const override;
+  Schedules simpler(const ScheduleSite& site, const Schedule& schedule) const override;
+
+ private:
+  Numbers numbers_;
+};
+
 class PackingDecision : public FieldDecision<Packing> {
  public:
   using FieldDecision::FieldDecision;

@@ -1,13 +1,16 @@
 #include "kernel/algorithms/winograd.h"
 
 #include <algorithm>
+#include <set>
 
+#include "base/hash.h"
+#include "base/planted.h"
 #include "kernel/algorithms/loops.h"
 
 namespace hone {
 namespace {
 
-constexpr double kTileStatements = 400;  // of the transforms of a tile, apart from the epilogue
+constexpr double kTileStatements = 12;  // of the transforms, for each product of a tile
 
 // The iter that the expression is, from `low` to `high`; -1: it is none.
 int plain_iter(const IndexExpr& expr, int low, int high) {
@@ -27,36 +30,88 @@ int step_iter(const IndexExpr& expr, int low, int high) {
   return found;
 }
 
-int features_of(const ScheduleSite& site) { return winograd_dims(site.body, site.facts)->features; }
+const WinogradDims dims_of(const ScheduleSite& site) {
+  return *winograd_dims(site.body, site.facts);
+}
+int features_of(const ScheduleSite& site) { return dims_of(site).features; }
+int64_t permitted(const ScheduleSite& site) {
+  return site.body.graph.op(site.facts.space.anchor).integer("winograd");
+}
 
-// ---- Domains: the features are the innermost loop, and alone in lanes and registers -------------
+// ---- Domains ------------------------------------------------------------------------------------
 
 int most_threads_around(const ScheduleSite& site, const Schedule& so_far) {
   return std::min(most_threads(site, so_far), site.parallel() - 1);
 }
+std::vector<int> numbers_of_points(const ScheduleSite& site) {
+  std::vector<int> all;
+  for (int64_t points : kWinogradPoints)
+    if (all.empty() || points <= permitted(site)) all.push_back(static_cast<int>(points));
+  return all;
+}
 Counts lanes_of_features(const ScheduleSite& site, const Schedule& so_far, int dim) {
   return dim == features_of(site) ? lane_counts(site, so_far, dim) : Counts();
 }
-Counts unroll_of_features(const ScheduleSite& site, const Schedule&, int dim) {
-  return dim == features_of(site) ? Counts{.size = 8} : Counts();
+Counts register_tiles(const ScheduleSite& site, const Schedule&, int dim) {
+  const WinogradDims dims = dims_of(site);
+  if (dim == dims.features) return {.size = 8};
+  return dim == dims.spatial.back() ? Counts{.size = 16} : Counts();
+}
+int64_t tiles_along(const ScheduleSite& site, const Schedule& schedule, int dim) {
+  const int64_t points = schedule.get<WinogradFields>().points;
+  return (site.extent(dim) + points - 1) / points;
+}
+Counts tiles_together(const ScheduleSite& site, const Schedule& so_far, int dim) {
+  const std::vector<int> spatial = dims_of(site).spatial;
+  const bool is_spatial = std::ranges::find(spatial, dim) != spatial.end();
+  if (!is_spatial || so_far.if_is<WinogradFields>() == nullptr) return {};
+  return {.size = tiles_along(site, so_far, dim)};
 }
 bool any(const ScheduleSite&, const std::vector<Tile>&) { return true; }
 
 template <auto counts>
-void draw_tile(const ScheduleSite& site, const Schedule& so_far, std::vector<Tile>& tiles,
-               Rng& rng) {
-  const int dim = features_of(site);
-  const Counts all = counts(site, so_far, dim);
-  if (all.size > 0 && rng.chance(0.6)) tiles = {{dim, all.at(rng.between(0, all.size - 1))}};
+void draw_tiles(const ScheduleSite& site, const Schedule& so_far, std::vector<Tile>& tiles,
+                Rng& rng) {
+  for (int dim = 0; dim < site.parallel(); ++dim) {
+    const Counts all = counts(site, so_far, dim);
+    if (all.size > 0 && rng.chance(0.6))
+      tiles.push_back({dim, all.at(rng.between(0, std::min<int64_t>(all.size, 8) - 1))});
+  }
 }
 
+const NumberDecision kPoints("points", own_field<WinogradFields, &WinogradFields::points>(),
+                             numbers_of_points);
 const OrderDecision kFeaturesLast(features_of);
 const CountDecision kThreadsAround("threads", shared_field<&Schedule::threads>(), 0.6,
                                    most_threads_around);
 const TileDecision kFeatureLanes("lanes", shared_field<&Schedule::lanes>(),
-                                 {lanes_of_features, any, draw_tile<lanes_of_features>});
-const TileDecision kFeatureUnroll("unroll", shared_field<&Schedule::unroll>(),
-                                  {unroll_of_features, any, draw_tile<unroll_of_features>});
+                                 {lanes_of_features, any, draw_tiles<lanes_of_features>});
+const TileDecision kRegisterTiles("unroll", shared_field<&Schedule::unroll>(),
+                                  {register_tiles, any, draw_tiles<register_tiles>});
+const TileDecision kBlock("block", own_field<WinogradFields, &WinogradFields::block>(),
+                          {tiles_together, any, draw_tiles<tiles_together>});
+
+Status check_tiles_of(const ScheduleSite& site, const WinogradDims& dims,
+                      const Schedule& schedule) {
+  for (const Tile& tile : schedule.lanes)
+    if (tile.dim != dims.features)
+      return unsupported("winograd has lanes of the features, not of dim {}", tile.dim);
+  for (const Tile& tile : schedule.unroll)
+    if (tile.dim != dims.features && tile.dim != dims.spatial.back())
+      return unsupported("winograd unrolls the features and dim {}, not dim {}",
+                         dims.spatial.back(), tile.dim);
+  std::set<int> seen;
+  for (const Tile& tile : schedule.get<WinogradFields>().block) {
+    if (std::ranges::find(dims.spatial, tile.dim) == dims.spatial.end())
+      return unsupported("winograd has blocks of the image's dims, not of dim {}", tile.dim);
+    if (!seen.insert(tile.dim).second) return bad_input("dim {} has two blocks", tile.dim);
+    const int64_t all = tiles_along(site, schedule, tile.dim);
+    if (tile.count < 1 || tile.count > all)
+      return bad_input("a block of {} tiles, outside of 1..{}, those along dim {}", tile.count, all,
+                       tile.dim);
+  }
+  return {};
+}
 
 class Winograd : public AlgorithmDef {
  public:
@@ -64,31 +119,65 @@ class Winograd : public AlgorithmDef {
     HONE_TRY(check_loops(site, schedule));
     const WinogradDims dims = HONE_TRY(winograd_dims(site.body, site.facts));
     if (site.is_stage()) return unsupported("winograd is for whole kernels");
+    const int points = schedule.get<WinogradFields>().points;
+    if (std::ranges::find(kWinogradPoints, points) == std::end(kWinogradPoints))
+      return bad_input("winograd has no transform of {} points", points);
+    if (points > permitted(site))
+      return unsupported("the conv permits transforms of at most {} points, not of {}",
+                         permitted(site), points);
     if (schedule.order.back() != dims.features || schedule.threads >= site.parallel())
       return bad_input("dim {} of the features is not the innermost loop", dims.features);
-    for (const std::vector<Tile>* tiles : {&schedule.lanes, &schedule.unroll})
-      for (const Tile& tile : *tiles)
-        if (tile.dim != dims.features)
-          return unsupported("winograd has tiles of the features, not of dim {}", tile.dim);
-    // Each tile of features has one at the end, each point has four results.
-    const double one = 4 * static_cast<double>(site.facts.work.statements) + kTileStatements;
-    double statements = one * (schedule.lanes.empty() ? 1 : 2);
-    for (const Tile& unroll : schedule.unroll) statements *= static_cast<double>(2 * unroll.count);
+    HONE_TRY(check_tiles_of(site, dims, schedule));
+    const WinogradShape shape(dims, site.facts.space, schedule);
+    // Tiles of features, of rows and of channels may each have another one at the end.
+    const double statements =
+        kTileStatements * static_cast<double>(shape.products * 4) +
+        static_cast<double>(site.facts.work.statements) * static_cast<double>(shape.products) +
+        4 * static_cast<double>(shape.rows * shape.vectors);
     HONE_TRY(check_code(site, statements));
-    const double bytes = 16 * kMaxElementBytes * static_cast<double>(site.extent(dims.channels)) *
-                         static_cast<double>(site.extent(dims.features) + 1);
-    return check_scratch(site, bytes, "transformed operands");
+    const double numbers =
+        static_cast<double>(shape.products) * static_cast<double>(shape.tiles) *
+        (static_cast<double>(shape.channels) + static_cast<double>(shape.panel()));
+    return check_scratch(site, kMaxElementBytes * numbers, "transformed tiles");
   }
   bool takes(const ScheduleSite& site) const override {
     return all_have_points(site) && !site.is_stage() && winograd_dims(site.body, site.facts).ok();
   }
   std::vector<const Decision*> decisions() const override {
-    return {&kFeaturesLast, &kThreadsAround, &kFeatureLanes, &kFeatureUnroll};
+    return {&kPoints, &kFeaturesLast, &kThreadsAround, &kFeatureLanes, &kRegisterTiles, &kBlock};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};
   }
 };
+
+// Only the conv reads the weights, and nothing is between the parameter and the conv.
+Status check_weights(const KernelBody& body, NodeId conv) {
+  const Graph& graph = body.graph;
+  const ValueId weights = graph.operands(conv)[1];
+  if (std::ranges::find(graph.inputs(), weights) == graph.inputs().end())
+    return unsupported("winograd needs weights that are no result of the kernel");
+  int64_t reads = std::ranges::count(graph.outputs(), weights);
+  for (NodeId n : graph.nodes()) reads += std::ranges::count(graph.operands(n), weights);
+  if (reads > 1) return unsupported("winograd needs weights that nothing else of the kernel reads");
+  return {};
+}
+
+// Fills in what the conv's data say; -1 where they do not.
+void find_data_dims(const Contraction& contraction, const KernelSpace& space, WinogradDims& roles) {
+  const int dims = static_cast<int>(space.dims.size());
+  roles.batch = roles.channels = -1;
+  for (const IndexExpr& expr : contraction.reads[0]) {
+    if (const int batch = plain_iter(expr, 0, space.parallel); batch >= 0) {
+      roles.batch = batch;
+    } else if (const int channels = plain_iter(expr, space.parallel, dims); channels >= 0) {
+      roles.channels = channels;
+    } else {
+      roles.spatial.push_back(step_iter(expr, 0, space.parallel));
+      roles.window.push_back(step_iter(expr, space.parallel, dims));
+    }
+  }
+}
 
 }  // namespace
 
@@ -98,38 +187,162 @@ Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& fa
   const KernelSpace& space = facts.space;
   const Graph& graph = body.graph;
   const int dims = static_cast<int>(space.dims.size());
-  if (graph.opcode(space.anchor) != Opcode::conv || space.parallel != 4 || dims != 7)
-    return unsupported("winograd is for 2-D convs, not for {}", graph.describe(space.anchor));
-  if (!is_real(graph.type(graph.result(space.anchor)).dtype()))
-    return unsupported("winograd halves weights, which are no integers then");
+  const bool is_conv = graph.opcode(space.anchor) == Opcode::conv;
+  if (!is_conv || space.parallel < 3 || space.parallel > 4 || dims != 2 * space.parallel - 1)
+    return unsupported("winograd is for convs of one or two spatial dims, not for {}",
+                       graph.describe(space.anchor));
+  constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
+  const DType dtype = graph.type(graph.result(space.anchor)).dtype();
+  if (std::ranges::find(kTypes, dtype) == std::end(kTypes))
+    return unsupported("winograd multiplies by fractions, which {} does not have", name(dtype));
+  if (graph.op(space.anchor).integer("winograd") < kWinogradPoints[0])
+    return unsupported("the conv does not permit that its products are transformed");
+  HONE_TRY(check_weights(body, space.anchor));
   for (const IndexExpr& expr : contraction.index)
     if (plain_iter(expr, 0, space.parallel) < 0)
       return unsupported("winograd needs the points of the conv where they are");
   WinogradDims roles;
-  size_t spatial = 0;
-  int plain = 0;
-  for (const IndexExpr& expr : contraction.reads[0]) {
-    if (const int batch = plain_iter(expr, 0, space.parallel); batch >= 0) {
-      roles.batch = batch;
-      ++plain;
-    } else if (const int channels = plain_iter(expr, space.parallel, dims); channels >= 0) {
-      roles.channels = channels;
-      ++plain;
-    } else if (spatial < 2) {
-      roles.spatial[spatial] = step_iter(expr, 0, space.parallel);
-      roles.window[spatial] = step_iter(expr, space.parallel, dims);
-      ++spatial;
+  find_data_dims(contraction, space, roles);
+  const size_t spatial = static_cast<size_t>(space.parallel) - 2;
+  const auto has_three = [&](int dim) {
+    return dim >= 0 && space.dims[static_cast<size_t>(dim)].extent.is(kWinogradWindow);
+  };
+  const bool fits = roles.batch >= 0 && roles.channels >= 0 && roles.spatial.size() == spatial &&
+                    std::ranges::all_of(roles.window, has_three) &&
+                    std::ranges::min(roles.spatial) >= 0 && !contraction.has_holes[0];
+  if (!fits)
+    return unsupported("winograd is for windows of 3 with stride 1, without dilation or groups");
+  roles.features = space.parallel * (space.parallel - 1) / 2 - roles.batch;
+  for (int dim : roles.spatial) roles.features -= dim;
+  roles.weight_window.resize(spatial);
+  for (size_t d = 0; d < contraction.reads[1].size(); ++d) {
+    const int iter = plain_iter(contraction.reads[1][d], 0, dims);
+    const int dim = static_cast<int>(d);
+    if (iter == roles.features) roles.weight_features = dim;
+    if (iter == roles.channels) roles.weight_channels = dim;
+    const auto window = std::ranges::find(roles.window, iter);
+    if (window != roles.window.end())
+      roles.weight_window[static_cast<size_t>(window - roles.window.begin())] = dim;
+  }
+  return roles;
+}
+
+WinogradShape::WinogradShape(const WinogradDims& dims, const KernelSpace& space,
+                             const Schedule& schedule) {
+  const auto extent = [&](int dim) { return space.dims[static_cast<size_t>(dim)].extent.value(); };
+  const WinogradFields& own = schedule.get<WinogradFields>();
+  points = own.points;
+  products = 1;
+  for (int dim : dims.spatial) {
+    products *= points + kWinogradWindow - 1;
+    block.push_back(tile_of(own.block, dim));
+    tiles *= block.back();
+  }
+  rows = tile_of(schedule.unroll, dims.spatial.back());
+  lanes = tile_of(schedule.lanes, dims.features);
+  vectors = tile_of(schedule.unroll, dims.features);
+  channels = extent(dims.channels);
+  features = extent(dims.features);
+}
+
+// ---- Weights ------------------------------------------------------------------------------------
+
+Type winograd_weights_type(const WinogradShape& shape, DType dtype) {
+  return Type::get(dtype, {shape.panels(), shape.products, shape.channels, shape.panel()});
+}
+
+namespace {
+
+struct WeightsAtWork {
+  const WinogradDims& dims;
+  const WinogradShape& shape;
+  const Ints strides;
+  const std::vector<double> numbers;
+
+  int64_t stride(int dim) const { return strides[static_cast<size_t>(dim)]; }
+  // The window of a channel of a feature, row-major.
+  std::vector<double> window(int64_t feature, int64_t channel) const {
+    const int64_t first =
+        feature * stride(dims.weight_features) + channel * stride(dims.weight_channels);
+    std::vector<double> all;
+    const int64_t rows = dims.spatial.size() == 2 ? kWinogradWindow : 1;
+    const int64_t along = stride(dims.weight_window.back());
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < kWinogradWindow; ++j)
+        all.push_back(numbers[static_cast<size_t>(
+            first + j * along + (rows > 1 ? i * stride(dims.weight_window[0]) : 0))]);
+    return all;
+  }
+};
+
+template <class T>
+void fill_weights(const WeightsAtWork& work, std::span<T> to) {
+  const WinogradShape& shape = work.shape;
+  const WinogradTransform transform(shape.points);
+  std::ranges::fill(to, T(0));
+  for (int64_t feature = 0; feature < shape.features; ++feature)
+    for (int64_t channel = 0; channel < shape.channels; ++channel) {
+      const std::vector<double> products = transformed(transform, work.window(feature, channel),
+                                                       static_cast<int>(work.dims.spatial.size()));
+      for (int64_t p = 0; p < shape.products; ++p) {
+        const int64_t row =
+            (feature / shape.panel() * shape.products + p) * shape.channels + channel;
+        to[static_cast<size_t>(row * shape.panel() + feature % shape.panel())] = static_cast<T>(
+            products[static_cast<size_t>(HONE_PLANT(winograd_weight, p, shape.products - 1 - p))]);
+      }
+    }
+}
+
+}  // namespace
+
+Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const WinogradShape& shape,
+                        DType dtype) {
+  Hasher hasher;
+  hasher.add(weights.content_hash()).add(std::string_view("winograd")).add(shape.points);
+  hasher.add(shape.panel()).add(dims.weight_features).add(dims.weight_channels);
+  for (int dim : dims.weight_window) hasher.add(dim);
+  const auto fill = [weights, dims, shape, dtype](std::span<std::byte> to) {
+    std::vector<std::byte> scratch;
+    const Tensor once = Tensor::copy_of(weights.type(), weights.bytes_once(scratch));
+    std::vector<double> numbers(static_cast<size_t>(weights.elements()));
+    once.read_reals(0, numbers);
+    const WeightsAtWork work = {dims, shape, row_major_strides(weights.type().static_dims()),
+                                std::move(numbers)};
+    if (dtype == DType::f64)
+      fill_weights(work, std::span(reinterpret_cast<double*>(to.data()), to.size() / 8));
+    else
+      fill_weights(work, std::span(reinterpret_cast<float*>(to.data()), to.size() / 4));
+  };
+  return Tensor::lazy(winograd_weights_type(shape, dtype), hasher.value(), fill);
+}
+
+// ---- Usual counts -------------------------------------------------------------------------------
+
+// Whole rows of tiles, and the largest parts of them that leave few tiles over.
+std::vector<std::vector<Tile>> usual_winograd_blocks(const ScheduleSite& site,
+                                                     const WinogradDims& dims,
+                                                     const Schedule& so_far) {
+  const auto parts = [&](int dim) {
+    const int64_t all = tiles_along(site, so_far, dim);
+    std::set<int64_t> counts = {1, all};
+    for (int64_t part : {2, 3, 4, 7}) counts.insert((all + part - 1) / part);
+    for (int64_t count : {2, 4, 8})
+      if (count < all) counts.insert(count);
+    return counts;
+  };
+  std::vector<std::vector<Tile>> blocks;
+  for (int64_t inner : parts(dims.spatial.back())) {
+    if (dims.spatial.size() == 1) {
+      blocks.push_back({{dims.spatial[0], inner}});
+      continue;
+    }
+    for (int64_t outer : parts(dims.spatial[0])) {
+      std::vector<Tile> block = {{dims.spatial[0], outer}, {dims.spatial[1], inner}};
+      std::ranges::sort(block, {}, &Tile::dim);
+      blocks.push_back(std::move(block));
     }
   }
-  const auto has_three = [&](int dim) {
-    return dim >= 0 && space.dims[static_cast<size_t>(dim)].extent.is(3);
-  };
-  if (plain != 2 || spatial != 2 || !std::ranges::all_of(roles.window, has_three) ||
-      std::ranges::min(roles.spatial) < 0 || contraction.has_holes[0])
-    return unsupported(
-        "winograd is for windows of 3 x 3 with stride 1, without dilation or groups");
-  roles.features = 6 - roles.batch - roles.spatial[0] - roles.spatial[1];
-  return roles;
+  return blocks;
 }
 
 const AlgorithmDef& algorithm_winograd() {

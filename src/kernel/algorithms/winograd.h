@@ -1,20 +1,55 @@
 #pragma once
 
-#include <array>
-
+#include "ir/winograd.h"
 #include "kernel/algorithms/algorithm.h"
 
 namespace hone {
 
-// The roles of the dims of a kernel's space in a conv whose windows are 3 x 3 and stand side by
-// side.
+// The roles of the dims of a kernel's space in a conv of one or two spatial dims whose windows are
+// three long and stand side by side.
 struct WinogradDims {
   int batch = 0, features = 0, channels = 0;
-  std::array<int, 2> spatial = {}, window = {};
+  std::vector<int> spatial, window;  // in the same order
+  // Where the second operand has its dims.
+  int weight_features = 0, weight_channels = 0;
+  std::vector<int> weight_window;
 };
 
-// Or why F(2,3) is not for the body: of a 3 x 3 conv with stride 1, without dilation and groups,
-// each point of the results needs the point at the same place, apart from a permutation of dims.
+// Or why winograd is not for the body: its weights are a parameter that only the conv reads, the
+// conv permits transforms, and each point of the results needs the point at the same place, apart
+// from a permutation of dims.
 Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts);
+
+// What a schedule makes of the roles.
+struct WinogradShape {
+  WinogradShape(const WinogradDims& dims, const KernelSpace& space, const Schedule& schedule);
+
+  int64_t points = 2;                  // along each side of a tile
+  int64_t products = 16;               // of a tile
+  std::vector<int64_t> block;          // tiles, by spatial dim
+  int64_t tiles = 1;                   // in a block
+  int64_t rows = 1;                    // tiles side by side in registers
+  int64_t lanes = 1, vectors = 1;      // of a panel of features
+  int64_t channels = 1, features = 1;  // how many there are
+  int64_t panel() const { return lanes * vectors; }
+  int64_t panels() const { return (features + panel() - 1) / panel(); }
+  // Blocks along a spatial dim of so many results.
+  int64_t blocks(size_t spatial, int64_t results) const {
+    const int64_t side = points * block[spatial];
+    return (results + side - 1) / side;
+  }
+};
+
+// The weights as the kernel reads them: [panels, products, channels, features of a panel].
+Type winograd_weights_type(const WinogradShape& shape, DType dtype);
+Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const WinogradShape& shape,
+                        DType dtype);
+
+// ---- What is worth a look first -----------------------------------------------------------------
+
+// Blocks, by spatial dim, of a conv with such schedules.
+std::vector<std::vector<Tile>> usual_winograd_blocks(const ScheduleSite& site,
+                                                     const WinogradDims& dims,
+                                                     const Schedule& so_far);
 
 }  // namespace hone

@@ -34,13 +34,16 @@ bool same(const PointBuilder::Value& a, const PointBuilder::Value& b) {
 
 }  // namespace
 
-StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles) {
+StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles,
+                        const std::optional<PreparedInput>& prepared) {
   const Graph& graph = body.graph;
   StagePlace place;
-  for (size_t i = body.in_place ? 1 : 0; i < graph.inputs().size(); ++i)
-    place.inputs.push_back({tiles.buffer(fmt::format("x{}", i),
-                                         stored_type(body.inputs[i], graph.type(graph.inputs()[i])),
-                                         BufferRole::input)});
+  for (size_t i = body.in_place ? 1 : 0; i < graph.inputs().size(); ++i) {
+    const bool is_prepared = prepared && prepared->parameter == i;
+    const Type type =
+        is_prepared ? prepared->type : stored_type(body.inputs[i], graph.type(graph.inputs()[i]));
+    place.inputs.push_back({tiles.buffer(fmt::format("x{}", i), type, BufferRole::input)});
+  }
   for (size_t i = 0; i < graph.outputs().size(); ++i)
     place.outputs.push_back({tiles.buffer(
         fmt::format("y{}", i), stored_type(body.outputs[i], graph.type(graph.outputs()[i])),

@@ -8,6 +8,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
+#include "kernel/prepared.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {
@@ -41,8 +42,9 @@ class ScratchSource {
 };
 
 // The place of a whole kernel: makes the buffers of the parameters that it reads, "x0", ..., and of
-// the outputs, "y0", ....
-StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles);
+// the outputs, "y0", .... One parameter may be prepared (prepared.h).
+StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles,
+                        const std::optional<PreparedInput>& prepared = {});
 
 // Writes the statements that compute values of a body at points, into the open loops: the recursion
 // that all builders share. A parameter is a load, an elementwise op computes on its operands at the

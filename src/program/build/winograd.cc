@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/planted.h"
@@ -8,132 +9,83 @@
 namespace hone {
 namespace {
 
-// F(2,3): 2 x 2 points of a feature come from 4 x 4 of each channel by 16 products, where the
-// direct way takes 36. First all weights are transformed; then, tile by tile, the data of all
-// channels, and for one feature after another the sums over channels, back into four points:
+// Blocks of tiles, in the schedule's order. For each block the data of all channels are
+// transformed, channels in lanes. Then, panel of features by panel: the sums over channels, one
+// product of the tiles after another, as register tiles of tiles x features; and the transformed
+// sums become the points of the results, each with its epilogue, features in lanes.
 //
-//   Y = A^T [sum over channels of (G g G^T) * (B^T d B)] A
+// Weights are transformed already (prepared.h), and padded to whole panels.
 class WinogradBuilder {
  public:
   WinogradBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name)
-      : graph_(body.graph),
-        schedule_(schedule),
-        facts_(body),
-        dims_(winograd_dims(body, facts_).value()),
-        tiles_(name),
-        points_(body, tiles_, kernel_place(body, tiles_)),
-        at_(facts_.space.dims.size(), 0) {
-    wide_ = sum_type(graph_.type(graph_.result(anchor())).dtype());
-    const Dim channels = extent(dims_.channels);
-    weights_ = tiles_.buffer("weights", Type::get(wide_, {16, channels, extent(dims_.features)}),
-                             BufferRole::shared);
-    data_ = tiles_.buffer("data", Type::get(wide_, {16, channels}), BufferRole::scratch);
-    points_.pin(anchor());
-  }
+      : WinogradBuilder(body, schedule, name, prepared_input(body, schedule).value()) {}
 
   TileProgram build() && {
-    transform_weights();
     if (schedule_.threads > 0)
-      loops(0);
+      blocks(0);
     else
-      tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { loops(0); });
+      tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { blocks(0); });
     return std::move(tiles_).finish();
   }
 
  private:
   using Scalar = tile::Scalar;
-  using Line = std::array<Scalar, 4>;
-  using Matrix = std::array<Line, 4>;  // by row
+  using Line = std::vector<Scalar>;
   using Guards = PointBuilder::Guards;
+  using Map = std::function<Line(const Line&)>;
+
+  WinogradBuilder(const KernelBody& body, const Schedule& schedule, std::string_view name,
+                  const PreparedInput& weights)
+      : graph_(body.graph),
+        schedule_(schedule),
+        facts_(body),
+        dims_(winograd_dims(body, facts_).value()),
+        shape_(dims_, facts_.space, schedule),
+        transform_(shape_.points),
+        tiles_(name),
+        place_(kernel_place(body, tiles_, weights)),
+        points_(body, tiles_, place_),
+        at_(facts_.space.dims.size(), 0),
+        first_(dims_.spatial.size(), 0),
+        corner_(dims_.spatial.size(), 0),
+        wide_(weights.type.dtype()) {
+    weights_ = place_.inputs[weights.parameter].buffer;
+    data_ = scratch("data", shape_.tiles * shape_.channels);
+    sums_ = scratch("sums", shape_.tiles * shape_.panel());
+    points_.pin(anchor());
+  }
+
+  // Rows for each product, which lie an odd number of lines apart: at powers of two they would
+  // compete for the same places of a cache.
+  tile::BufferId scratch(std::string_view name, int64_t numbers) {
+    const int64_t line = 64 * 8 / bits(wide_);
+    const int64_t lines = (numbers + line - 1) / line | 1;
+    return tiles_.buffer(name, Type::get(wide_, {shape_.products, lines * line}),
+                         BufferRole::scratch);
+  }
 
   NodeId anchor() const { return facts_.space.anchor; }
   Dim extent(int dim) const { return facts_.space.dims[static_cast<size_t>(dim)].extent; }
   std::string_view name(int dim) const { return facts_.space.dims[static_cast<size_t>(dim)].name; }
   IndexExpr& at(int dim) { return at_[static_cast<size_t>(dim)]; }
+  size_t spatial() const { return dims_.spatial.size(); }
 
-  Scalar add(Scalar a, Scalar b) { return tiles_.compute(Opcode::add, {a, b}); }
-  Scalar sub(Scalar a, Scalar b) { return tiles_.compute(Opcode::sub, {a, b}); }
+  // ---- Blocks ----------------------------------------------------------------------------------
 
-  // Makes four rows of some, then four columns: M v M^T for the map v -> M v of a line.
-  template <class Map>
-  Matrix both_ways(const Matrix& from, const Map& map) {
-    Matrix half, all;
-    for (size_t j = 0; j < 4; ++j) {
-      const Line line = map(Line{from[0][j], from[1][j], from[2][j], from[3][j]});
-      for (size_t i = 0; i < 4; ++i) half[i][j] = line[i];
-    }
-    for (size_t i = 0; i < 4; ++i) all[i] = map(half[i]);
-    return all;
-  }
-
-  // ---- Weights: G g G^T ------------------------------------------------------------------------
-
-  void transform_weights() {
-    const Exec exec = schedule_.threads > 0 ? Exec::threads : Exec::loop;
-    tiles_.loop(exec, name(dims_.features), extent(dims_.features), [&](const IndexExpr& feature) {
-      at(dims_.features) = feature;
-      open_loop(tiles_, Exec::loop, name(dims_.channels), extent(dims_.channels),
-                [&](const IndexExpr& channel) {
-                  at(dims_.channels) = channel;
-                  transform_weight();
-                });
-    });
-  }
-
-  void transform_weight() {
-    const Scalar half = tiles_.real(wide_, 0.5);
-    Matrix weight = {};
-    for (size_t i = 0; i < 3; ++i)
-      for (size_t j = 0; j < 3; ++j) weight[i][j] = factor(1, i, j, {});
-    const auto map = [&](const Line& g) {
-      const Scalar ends = add(g[0], g[2]);
-      const Scalar third = HONE_PLANT(winograd_weight, sub(ends, g[1]), add(ends, g[1]));
-      return Line{g[0], tiles_.compute(Opcode::mul, {add(ends, g[1]), half}),
-                  tiles_.compute(Opcode::mul, {third, half}), g[2]};
-    };
-    // The fourth row and column of the weight are not looked at.
-    Matrix rows = {};
-    for (size_t j = 0; j < 3; ++j) {
-      const Line line = map({weight[0][j], weight[1][j], weight[2][j], {}});
-      for (size_t i = 0; i < 4; ++i) rows[i][j] = line[i];
-    }
-    for (size_t i = 0; i < 4; ++i) store(weights_, i, map(rows[i]), {at(dims_.features)});
-  }
-
-  void store(tile::BufferId buffer, size_t row, const Line& line,
-             const TileBuilder::Indices& further) {
-    for (size_t j = 0; j < 4; ++j) {
-      TileBuilder::Indices index = {static_cast<int64_t>(4 * row + j), at(dims_.channels)};
-      index.insert(index.end(), further.begin(), further.end());
-      tiles_.store(buffer, index, line[j]);
-    }
-  }
-
-  // What the products take from an operand, in the window's row and column.
-  Scalar factor(size_t side, size_t row, size_t column, const Guards& gaps) {
-    at(dims_.window[0]) = static_cast<int64_t>(row);
-    at(dims_.window[1]) = static_cast<int64_t>(column);
-    PointBuilder::Indices iters;
-    for (const IndexExpr& expr : facts_.contraction->index) iters.push_back(expr.substitute(at_));
-    for (int dim = facts_.space.parallel; dim < static_cast<int>(at_.size()); ++dim)
-      iters.push_back(at(dim));
-    return points_.factor(anchor(), side, iters, {}, gaps);
-  }
-
-  // ---- Tiles -----------------------------------------------------------------------------------
-
-  bool is_spatial(int dim) const { return dim == dims_.spatial[0] || dim == dims_.spatial[1]; }
-  bool is_odd(int dim) const { return extent(dim).value() % 2 != 0; }
-
-  // Over all dims but the features, which stand last. Of the spatial dims, `at_` is the first point
-  // of a tile.
-  void loops(size_t depth) {
-    if (depth + 1 == schedule_.order.size()) return tile();
+  // Over all dims but the features, which stand last. `first_` is the first point of a block.
+  void blocks(size_t depth) {
+    if (depth + 1 == schedule_.order.size()) return block();
     const int dim = schedule_.order[depth];
-    const Dim trips = is_spatial(dim) ? Dim((extent(dim).value() + 1) / 2) : extent(dim);
+    const auto along = std::ranges::find(dims_.spatial, dim) - dims_.spatial.begin();
+    const size_t i = static_cast<size_t>(along);
+    const bool is_spatial = i < spatial();
+    const Dim trips = is_spatial ? Dim(shape_.blocks(i, extent(dim).value())) : extent(dim);
     const auto inside = [&](const IndexExpr& trip) {
-      at(dim) = is_spatial(dim) ? trip * 2 : trip;
-      loops(depth + 1);
+      if (is_spatial)
+        first_[i] = trip * (shape_.points * shape_.block[i]);
+      else
+        at(dim) = trip;
+      blocks(depth + 1);
     };
     if (depth < static_cast<size_t>(schedule_.threads))
       tiles_.loop(Exec::threads, name(dim), trips, inside);
@@ -141,106 +93,263 @@ class WinogradBuilder {
       open_loop(tiles_, Exec::loop, name(dim), trips, inside);
   }
 
-  void tile() {
-    first_ = {at(dims_.spatial[0]), at(dims_.spatial[1])};
-    open_loop(tiles_, Exec::loop, name(dims_.channels), extent(dims_.channels),
-              [&](const IndexExpr& channel) {
-                at(dims_.channels) = channel;
-                transform_data();
-              });
-    const int feature = dims_.features;
-    for (const TilePart& part : tile_parts(extent(feature), tile_of(schedule_.unroll, feature),
-                                           tile_of(schedule_.lanes, feature)))
-      open_loop(tiles_, Exec::loop, name(feature), part.trips, [&](const IndexExpr& trip) {
-        open_loop(tiles_, Exec::unroll, name(feature), part.unroll, [&](const IndexExpr& u) {
-          open_loop(tiles_, Exec::lanes, name(feature), part.lanes, [&](const IndexExpr& lane) {
-            at(feature) = part.point(trip, u, lane);
-            results(part.has_gaps ? Guards{{at(feature), 0, extent(feature)}} : Guards());
-          });
+  void block() {
+    for (const TilePart& part : tile_parts(shape_.channels, 1, shape_.lanes))
+      open_loop(tiles_, Exec::loop, name(dims_.channels), part.trips, [&](const IndexExpr& trip) {
+        each_tile(0, 0, [&](const IndexExpr& tile) {
+          open_loop(tiles_, Exec::lanes, name(dims_.channels), part.lanes,
+                    [&](const IndexExpr& lane) {
+                      at(dims_.channels) = part.point(trip, 0, lane);
+                      transform_data(tile, part.has_gaps);
+                    });
         });
+      });
+    // The last panel may have fewer vectors.
+    for (const TilePart& part : tile_parts(shape_.features, shape_.vectors, shape_.lanes))
+      open_loop(tiles_, Exec::loop, name(dims_.features), part.trips, [&](const IndexExpr& trip) {
+        const IndexExpr panel = trip + IndexExpr(part.first / shape_.panel());
+        products(panel, part.unroll);
+        results(panel, part);
       });
   }
 
+  // Sets `corner_` to the first point of each tile of the block; `tile` counts them.
+  void each_tile(size_t i, const IndexExpr& tile,
+                 const std::function<void(const IndexExpr&)>& body) {
+    if (i == spatial()) return body(tile);
+    open_loop(
+        tiles_, Exec::loop, name(dims_.spatial[i]), shape_.block[i], [&](const IndexExpr& trip) {
+          corner_[i] = first_[i] + trip * shape_.points;
+          each_tile(i + 1, HONE_PLANT(winograd_tile, tile * shape_.block[i], tile) + trip, body);
+        });
+  }
+
+  // Whether any tile has the point: that of a short dim may be larger than the dim.
+  bool exists(std::span<const size_t> point) const {
+    for (size_t i = 0; i < spatial(); ++i)
+      if (static_cast<int64_t>(point[i]) >= extent(dims_.spatial[i]).value()) return false;
+    return true;
+  }
+
   // Sets `at_` to a point of the tile; the guards of points beyond the end of a dim.
-  Guards move_to(size_t row, size_t column) {
+  Guards move_to(std::span<const size_t> point) {
     Guards gaps;
-    const std::array<size_t, 2> by = {row, column};
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < spatial(); ++i) {
       const int dim = dims_.spatial[i];
-      at(dim) = first_[i] + IndexExpr(static_cast<int64_t>(by[i]));
-      if (by[i] > 0 && is_odd(dim)) gaps.push_back({at(dim), 0, extent(dim)});
+      const int64_t results = extent(dim).value(), side = shape_.points * shape_.block[i];
+      at(dim) = corner_[i] + IndexExpr(static_cast<int64_t>(point[i]));
+      if (shape_.blocks(i, results) * side > results) gaps.push_back({at(dim), 0, extent(dim)});
     }
     return gaps;
   }
 
-  // B^T d B. The last row and column of the data are those that the second point has last.
-  void transform_data() {
-    Matrix data;
-    for (size_t i = 0; i < 4; ++i)
-      for (size_t j = 0; j < 4; ++j) {
-        const size_t row = i == 3 ? 1 : 0, column = j == 3 ? 1 : 0;
-        const Guards gaps = move_to(row, column);
-        data[i][j] = factor(0, i - row, j - column, gaps);
+  // ---- Transforms
+  // --------------------------------------------------------------------------------
+
+  Scalar sum(Scalar a, Scalar b) { return tiles_.compute(Opcode::add, {a, b}); }
+  Scalar difference(Scalar a, Scalar b) { return tiles_.compute(Opcode::sub, {a, b}); }
+
+  // The sum of multiples of numbers.
+  using Multiples = std::vector<std::pair<double, Scalar>>;
+  Scalar combined(Multiples terms) {
+    const auto one = std::ranges::find(terms, 1, &Multiples::value_type::first);
+    if (one != terms.end()) std::rotate(terms.begin(), one, one + 1);
+    std::optional<Scalar> so_far;
+    for (const auto& [factor, number] : terms) {
+      if (factor == 0) continue;
+      if (!so_far)
+        so_far = factor == 1 ? number
+                             : tiles_.compute(Opcode::mul, {number, points_.number(wide_, factor)});
+      else if (factor == 1)
+        so_far = sum(*so_far, number);
+      else if (factor == -1)
+        so_far = difference(*so_far, number);
+      else
+        so_far = tiles_.fma(number, points_.number(wide_, factor), *so_far);
+    }
+    return *so_far;
+  }
+  // Of those columns of a row whose numbers leave the rest when they are divided by 2.
+  Scalar half_of_row(const std::vector<double>& row, const Line& line, size_t rest) {
+    Multiples terms;
+    for (size_t k = rest; k < row.size(); k += 2) terms.emplace_back(row[k], line[k]);
+    return combined(std::move(terms));
+  }
+
+  // B^T d. The rows of p and -p share their even and odd parts.
+  Line transformed_data(const Line& d) {
+    const WinogradTransform::Matrix& rows = transform_.data;
+    Line all = {half_of_row(rows[0], d, 0)};
+    for (size_t p = 0; p < transform_.pairs.size(); ++p) {
+      const Scalar even = half_of_row(rows[2 * p + 1], d, 0);
+      const Scalar odd = half_of_row(rows[2 * p + 1], d, 1);
+      all.push_back(sum(even, odd));
+      all.push_back(difference(even, odd));
+    }
+    all.push_back(half_of_row(rows.back(), d, 1));
+    return all;
+  }
+
+  // A^T m. Even powers of p and -p are equal, odd ones opposite.
+  Line transformed_sums(const Line& m) {
+    Line even, odd;
+    for (size_t p = 0; p < transform_.pairs.size(); ++p) {
+      even.push_back(sum(m[2 * p + 1], m[2 * p + 2]));
+      odd.push_back(difference(m[2 * p + 1], m[2 * p + 2]));
+    }
+    Line all;
+    for (size_t k = 0; k < transform_.results.size(); ++k) {
+      const std::vector<double>& row = transform_.results[k];
+      Multiples terms = {{row[0], m[0]}, {HONE_PLANT(winograd_sign, 1, -1) * row.back(), m.back()}};
+      for (size_t p = 0; p < transform_.pairs.size(); ++p)
+        terms.emplace_back(row[2 * p + 1], k % 2 == 0 ? even[p] : odd[p]);
+      all.push_back(combined(std::move(terms)));
+    }
+    return all;
+  }
+
+  // Maps the lines along each dim in turn; `side` numbers along each become what `map` gives.
+  Line along_all(Line now, size_t side, const Map& map) {
+    for (size_t dim = 0; dim < spatial(); ++dim) {
+      const size_t rest = now.size() / side;
+      Line next;
+      // The first dim is taken away, and comes back as the last one.
+      for (size_t r = 0; r < rest; ++r) {
+        Line line;
+        for (size_t k = 0; k < side; ++k) line.push_back(now[k * rest + r]);
+        const Line mapped = map(line);
+        next.insert(next.end(), mapped.begin(), mapped.end());
       }
-    const Matrix moved = both_ways(data, [&](const Line& d) {
-      return Line{sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])};
+      now = std::move(next);
+    }
+    return now;
+  }
+
+  // Calls f for each index of `side` numbers along each spatial dim, in row-major order.
+  template <class F>
+  void each_index(size_t side, const F& f) {
+    std::array<size_t, 2> index = {};
+    const std::span<const size_t> all(index.data(), spatial());
+    for (index[0] = 0; index[0] < side; ++index[0]) {
+      if (spatial() == 1) {
+        f(all);
+        continue;
+      }
+      for (index[1] = 0; index[1] < side; ++index[1]) f(all);
+    }
+  }
+
+  // The first two numbers of a tile's data are the first two of its first point's window, the
+  // others the last of the windows of one point after another.
+  void transform_data(const IndexExpr& tile, bool has_gaps) {
+    const Guard channels = {at(dims_.channels), 0, extent(dims_.channels)};
+    const auto side = static_cast<size_t>(transform_.products());
+    constexpr size_t kLast = kWinogradWindow - 1;
+    Line data;
+    each_index(side, [&](std::span<const size_t> index) {
+      std::vector<size_t> point;
+      for (size_t i : index) point.push_back(i < kLast ? 0 : i - kLast);
+      if (!exists(point)) return data.push_back(points_.zero(wide_));
+      Guards gaps = move_to(point);
+      if (has_gaps) gaps.push_back(channels);
+      for (size_t i = 0; i < spatial(); ++i)
+        at(dims_.window[i]) = static_cast<int64_t>(index[i] - point[i]);
+      data.push_back(data_at_hand(gaps));
     });
-    for (size_t i = 0; i < 4; ++i) store(data_, i, moved[i], {});
+    const Line products = along_all(data, side, [&](const Line& d) { return transformed_data(d); });
+    for (size_t p = 0; p < products.size(); ++p)
+      tiles_.store(data_, {static_cast<int64_t>(p), data_index(tile)}, products[p],
+                   has_gaps ? Guards{channels} : Guards());
+  }
+  IndexExpr data_index(const IndexExpr& tile) {
+    return tile * shape_.channels + at(dims_.channels);
   }
 
-  // A^T m A, each with the epilogue.
-  void results(const Guards& gaps) {
-    const std::vector<Scalar> sums = products(gaps);
-    const auto map = [&](const Line& m) {
-      const Scalar first = add(add(m[0], m[1]), m[2]), inner = sub(m[1], m[2]);
-      const Scalar second = HONE_PLANT(winograd_sign, sub(inner, m[3]), add(inner, m[3]));
-      return std::array<Scalar, 2>{first, second};
-    };
-    std::array<Line, 2> half;
-    for (size_t j = 0; j < 4; ++j) {
-      const auto [first, second] = map({sums[j], sums[4 + j], sums[8 + j], sums[12 + j]});
-      half[0][j] = first;
-      half[1][j] = second;
-    }
-    const ValueId value = graph_.result(anchor());
-    for (size_t row = 0; row < 2; ++row) {
-      const std::array<Scalar, 2> pair = map(half[row]);
-      for (size_t column = 0; column < 2; ++column) {
-        Guards guards = move_to(row, column);
-        guards.insert(guards.end(), gaps.begin(), gaps.end());
-        points_.bind(value, tiles_.cast(pair[column], graph_.type(value).dtype()));
-        points_.store_outputs({at_.begin(), at_.begin() + facts_.space.parallel}, guards);
-      }
-    }
+  Scalar data_at_hand(const Guards& gaps) {
+    PointBuilder::Indices iters;
+    for (const IndexExpr& expr : facts_.contraction->index) iters.push_back(expr.substitute(at_));
+    for (int dim = facts_.space.parallel; dim < static_cast<int>(at_.size()); ++dim)
+      iters.push_back(at(dim));
+    return points_.factor(anchor(), 0, iters, {}, gaps);
   }
 
-  // Of the transformed operands, summed over the channels: sixteen.
-  std::vector<Scalar> products(const Guards& gaps) {
-    const Scalar zero = tiles_.zero(wide_);
-    return tiles_.carry(
-        name(dims_.channels), extent(dims_.channels), std::vector(16, zero),
-        [&](const IndexExpr& channel, const std::vector<Scalar>& so_far) {
-          std::vector<Scalar> next;
-          for (int64_t i = 0; i < 16; ++i) {
-            const Scalar data = tiles_.load(data_, {i, channel});
-            const Scalar weight =
-                tiles_.load(weights_, {i, channel, at(dims_.features)}, gaps, zero);
-            next.push_back(tiles_.fma(data, weight, so_far[static_cast<size_t>(i)]));
-          }
-          return next;
+  // ---- Products --------------------------------------------------------------------------------
+
+  void products(const IndexExpr& panel, int64_t vectors) {
+    tiles_.loop(Exec::loop, "p", shape_.products, [&](const IndexExpr& product) {
+      for (const TilePart& part : tile_parts(shape_.tiles, shape_.rows, 1))
+        open_loop(tiles_, Exec::loop, "t", part.trips, [&](const IndexExpr& trip) {
+          open_loop(tiles_, Exec::unroll, "t", part.unroll, [&](const IndexExpr& u) {
+            each_of_panel(Exec::unroll, vectors, [&](const IndexExpr& feature) {
+              sum_of_products(panel, product, part.point(trip, u, 0), feature);
+            });
+          });
         });
+    });
+  }
+
+  // `exec`: how the vectors of a panel follow each other.
+  void each_of_panel(Exec exec, int64_t vectors,
+                     const std::function<void(const IndexExpr&)>& body) {
+    const std::string_view features = name(dims_.features);
+    open_loop(tiles_, exec, features, vectors, [&](const IndexExpr& vector) {
+      open_loop(tiles_, Exec::lanes, features, shape_.lanes,
+                [&](const IndexExpr& lane) { body(vector * shape_.lanes + lane); });
+    });
+  }
+
+  void sum_of_products(const IndexExpr& panel, const IndexExpr& product, const IndexExpr& tile,
+                       const IndexExpr& feature) {
+    const int channels = dims_.channels;
+    const Scalar sum = open_carry(
+        tiles_, Exec::loop, name(channels), extent(channels), points_.zero(wide_), Opcode::add,
+        [&](const IndexExpr& channel, Scalar so_far) {
+          at(channels) = channel;
+          const Scalar data = tiles_.load(data_, {product, data_index(tile)});
+          const Scalar weight = tiles_.load(weights_, {panel, product, channel, feature});
+          return tiles_.fma(data, weight, so_far);
+        });
+    tiles_.store(sums_, {product, tile * shape_.panel() + feature}, sum);
+  }
+
+  void results(const IndexExpr& panel, const TilePart& part) {
+    const ValueId value = graph_.result(anchor());
+    const int features = dims_.features;
+    each_tile(0, 0, [&](const IndexExpr& tile) {
+      each_of_panel(Exec::loop, part.unroll, [&](const IndexExpr& feature) {
+        Line sums;
+        for (int64_t p = 0; p < shape_.products; ++p)
+          sums.push_back(tiles_.load(sums_, {p, tile * shape_.panel() + feature}));
+        const Line points = along_all(sums, static_cast<size_t>(transform_.products()),
+                                      [&](const Line& m) { return transformed_sums(m); });
+        at(features) = panel * shape_.panel() + feature;
+        auto next = points.begin();
+        each_index(static_cast<size_t>(shape_.points), [&](std::span<const size_t> index) {
+          const Scalar number = *next++;
+          if (!exists(index)) return;
+          Guards guards = move_to(index);
+          if (part.has_gaps) guards.push_back({at(features), 0, extent(features)});
+          points_.bind(value, tiles_.cast(number, graph_.type(value).dtype()));
+          points_.store_outputs({at_.begin(), at_.begin() + facts_.space.parallel}, guards);
+        });
+      });
+    });
   }
 
   const Graph& graph_;
   const Schedule& schedule_;
   const KernelFacts facts_;
   const WinogradDims dims_;
+  const WinogradShape shape_;
+  const WinogradTransform transform_;
   TileBuilder tiles_;
+  const StagePlace place_;
   PointBuilder points_;
-  std::vector<IndexExpr> at_;                // the point at hand, by the space's dims
-  std::array<IndexExpr, 2> first_ = {0, 0};  // of the tile, by spatial dim
-  DType wide_ = DType::f32;
-  tile::BufferId weights_ = 0, data_ = 0;
+  std::vector<IndexExpr> at_;      // the point at hand, by the space's dims
+  std::vector<IndexExpr> first_;   // point of the block at hand, by spatial dim
+  std::vector<IndexExpr> corner_;  // the first point of the tile at hand
+  DType wide_;                     // of sums and transformed numbers
+  tile::BufferId weights_ = 0, data_ = 0, sums_ = 0;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ir/op_def.h"
 #include "kernel/kernel_name.h"
 #include "kernel/packed.h"
+#include "kernel/prepared.h"
 #include "kernel/schedule_text.h"
 #include "plan/view.h"
 #include "program/build/kernel.h"
@@ -95,8 +96,9 @@ class GraphLowering {
         return bad_input("{} has no name", graph_.label(ValueId{i}))
             .with_hint("prepare() names all values");
     add_ports(left_out);
+    prepare_inputs();
     for (uint32_t i = 0; i < graph_.value_count(); ++i) add_buffer(ValueId{i});
-    for (uint32_t s : planned_.order) HONE_TRY(add_step(planned_.steps[s]));
+    for (uint32_t s : planned_.order) HONE_TRY(add_step(s));
     for (const auto& [value, output] : copies_) frame_.copy(buffer(value), output);
     return std::move(frame_).finish();
   }
@@ -107,6 +109,29 @@ class GraphLowering {
     std::vector<BufferId> list;
     for (ValueId v : values) list.push_back(buffer(v));
     return list;
+  }
+
+  // What a kernel reads in a form of its own. A value that is read in no other way has no buffer.
+  struct Prepared {
+    ValueId value;
+    PreparedInput form;
+  };
+
+  void prepare_inputs() {
+    std::vector<size_t> in_own_form(graph_.value_count());
+    for (uint32_t s : planned_.order) {
+      const Step& step = planned_.steps[s];
+      if (!step.is_kernel) continue;
+      const KernelBody body = body_of(planned_, users_, step);
+      std::optional<PreparedInput> form = prepared_input(body, whole_.schedule(body));
+      if (!form) continue;
+      const ValueId value = step.reads[form->parameter];
+      ++in_own_form[value.index];
+      prepared_.emplace(s, Prepared{value, std::move(*form)});
+    }
+    for (uint32_t v = 0; v < graph_.value_count(); ++v)
+      is_left_out_.push_back(in_own_form[v] > 0 && !users_.is_output(ValueId{v}) &&
+                             in_own_form[v] == users_.of(ValueId{v}).size());
   }
 
   // An output that something else gives, or another output, is copied at the end.
@@ -147,6 +172,7 @@ class GraphLowering {
       case Home::input:
       case Home::output: return;
       case Home::constant:
+        if (is_left_out_[v.index]) return;
         buffers_[v.index] = frame_.add_constant(
             name, packed(graph_.constant(graph_.producer(v)), planned_.layout[v.index]));
         return;
@@ -179,15 +205,35 @@ class GraphLowering {
     }
   }
 
-  Status add_step(const Step& step) {
+  Status add_step(uint32_t s) {
+    const Step& step = planned_.steps[s];
     HONE_TRY(whole_.check_cancelled());
     if (!step.is_kernel) return add_node(step);
     const KernelBody body = body_of(planned_, users_, step);
     Result<KernelId> kernel = whole_.kernel(body);
     if (!kernel.ok()) return std::move(kernel).error().within("kernel @" + step.name);
-    const auto read = std::span(step.reads).subspan(step.in_place ? 1 : 0);
-    frame_.command(step.name, Launch{*kernel, buffers(read), buffers(step.writes)});
+    std::vector<BufferId> read;
+    for (size_t i = step.in_place ? 1 : 0; i < step.reads.size(); ++i) {
+      const auto prepared = prepared_.find(s);
+      const bool is_own = prepared != prepared_.end() && prepared->second.form.parameter == i;
+      read.push_back(is_own ? HONE_TRY(prepared_buffer(prepared->second)) : buffer(step.reads[i]));
+    }
+    frame_.command(step.name, Launch{*kernel, std::move(read), buffers(step.writes)});
     return {};
+  }
+
+  // Kernels that want a constant in the same form share it.
+  Result<BufferId> prepared_buffer(const Prepared& prepared) {
+    const ValueId v = prepared.value;
+    if (planned_.home[v.index] != Home::constant)
+      return unsupported("{} is no constant, which the kernel would read in a form of its own",
+                         graph_.label(v))
+          .with_hint("prepare() withdraws what permits such kernels");
+    Tensor value = prepared.form.value(graph_.constant(graph_.producer(v)));
+    const auto [known, is_new] = own_forms_.try_emplace(value.content_hash());
+    if (is_new)
+      known->second = frame_.add_constant(fmt::format("{}.transformed", graph_.name(v)), value);
+    return known->second;
   }
 
   Status add_node(const Step& step) {
@@ -219,6 +265,9 @@ class GraphLowering {
   FrameBuilder frame_;
   std::vector<std::optional<BufferId>> buffers_;  // by value
   std::vector<std::pair<ValueId, BufferId>> copies_;
+  std::map<uint32_t, Prepared> prepared_;   // by step
+  std::vector<bool> is_left_out_;           // by value: kernels read it in their own forms alone
+  std::map<uint64_t, BufferId> own_forms_;  // by content
 };
 
 }  // namespace

@@ -29,8 +29,9 @@ class Lowering {
   Lowering(const Plan& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
 
   // The kernel of a group; those of equal tiles by equal schedules are one.
-  Result<KernelId> kernel(const KernelBody& body) {
-    return kernel(body, plan_.schedule.at(kernel_hash(body)));
+  Result<KernelId> kernel(const KernelBody& body) { return kernel(body, schedule(body)); }
+  const Schedule& schedule(const KernelBody& body) const {
+    return plan_.schedule.at(kernel_hash(body));
   }
   // The same for a graph of lowering itself, with the schedule of an equal kernel or the generic
   // one.

@@ -49,11 +49,12 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
          bound);
 }
 
-// Some are what most convs of models are: 3 x 3 windows side by side.
+// Some are what most convs of models are: windows of 3 side by side, and constant weights.
 void convolved(Generator& g, Opcode opcode, DType dtype) {
   const bool is_plain = g.rng().chance(0.3);
-  int64_t spatial = is_plain ? 2 : g.number(0, 2);
-  int64_t groups = is_plain ? 1 : g.number(1, 3), in = g.number(1, 2), out = g.number(1, 2);
+  int64_t spatial = is_plain ? g.number(1, 2) : g.number(0, 2);
+  int64_t groups = is_plain ? 1 : g.number(1, 3);
+  int64_t in = g.number(1, is_plain ? 5 : 2), out = g.number(1, is_plain ? 9 : 2);
   Dims x_dims = {g.dim(), groups * in}, w_dims = {groups * out, in};
   Ints stride, low, high, input_dilation, kernel_dilation;
   double bound = static_cast<double>(in);
@@ -69,7 +70,10 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
     input_dilation.push_back(is_plain ? 1 : g.number(1, 2));
     kernel_dilation.push_back(dilation);
   }
-  Value x = g.within(g.pick(dtype, x_dims), 4), w = g.within(g.pick(dtype, w_dims), 4);
+  Value x = g.within(g.pick(dtype, x_dims), 4);
+  Value w = is_plain ? g.builder().constant(random_tensor(Type::get(dtype, w_dims), g.rng()))
+                     : g.within(g.pick(dtype, w_dims), 4);
+  if (is_plain) g.set_bound(w, kInputBound);
   g.keep(g.builder().op(opcode, {x, w},
                         {{"stride", stride},
                          {"pad_low", low},

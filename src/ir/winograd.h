@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/ops/conv_order.h"
+#include "tensor/tensor.h"
+
+namespace hone {
+
+// Winograd's F(n, 3): n neighbouring sums over windows of three numbers take n + 2 products instead
+// of 3n. For two dims F(n, 3) is done along each:
+//
+//   Y = A^T [sum over channels of (G g G^T) * (B^T d B)] A
+//
+// with the weights g, the n + 2 numbers d that the windows see, and the sums Y. As polynomials are
+// multiplied by their values at points: 0, then p and -p for each of `pairs`, then infinity.
+struct WinogradTransform {
+  using Matrix = std::vector<std::vector<double>>;  // by row
+
+  explicit WinogradTransform(int64_t points);  // a number of kWinogradPoints
+  int64_t points;                              // n
+  int64_t products() const { return points + 2; }
+  std::vector<double> pairs;
+  Matrix weights;  // G
+  Matrix data;     // B^T; in the rows of p and -p the even columns are equal, the odd ones opposite
+  Matrix results;  // A^T
+};
+
+inline constexpr int64_t kWinogradWindow = 3;
+inline constexpr int64_t kWinogradPoints[] = {2, 4};
+
+// G g G^T: the 3^dims weights, row-major, become (n + 2)^dims.
+std::vector<double> transformed(const WinogradTransform& transform, std::span<const double> weights,
+                                int dims);
+
+// How many times the rounding errors of plain sums those of the transformed products are, for
+// independent data: in the mean over the points of a tile, of the feature with the largest errors.
+// `weights` are [features][channels][3^dims].
+double winograd_loss(const WinogradTransform& transform, std::span<const double> weights,
+                     int64_t features, int64_t channels, int dims);
+
+// The most points of kWinogradPoints by which a conv of one or two dims with these weights keeps
+// its accuracy; 0: none, or the windows are not of three. Looks at some of the features if there
+// are many.
+int64_t winograd_points(const Tensor& weights, const ConvOrder& order);
+
+}  // namespace hone

@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include "ir/graph_copy.h"
+#include "ir/op_def.h"
+#include "ir/winograd.h"
+#include "rewrite/passes.h"
+
+namespace hone {
+namespace {
+
+bool are_all_one(const Ints& numbers) {
+  return std::ranges::all_of(numbers, [](int64_t each) { return each == 1; });
+}
+
+// By which the products of the conv may be transformed.
+int64_t points_of(const Graph& graph, NodeId conv) {
+  const Op op = graph.op(conv);
+  const ValueId weights = graph.operands(conv)[1];
+  const NodeId producer = graph.producer(weights);
+  if (graph.opcode(producer) != Opcode::constant || op.integer("groups") != 1) return 0;
+  for (std::string_view name : {"stride", "input_dilation", "kernel_dilation"})
+    if (!are_all_one(op.ints(name))) return 0;
+  const int rank = graph.type(weights).rank() - 2;
+  return winograd_points(graph.constant(producer), *parse_conv_order(op.word("order"), rank));
+}
+
+Op with_points(Op conv, int64_t points) {
+  Attrs attrs;
+  for (size_t i = 0; i < conv.attrs().size(); ++i)
+    attrs.emplace_back(conv.def().attrs[i].name, conv.attrs()[i]);
+  std::ranges::find(attrs, "winograd", &Attrs::value_type::first)->second = points;
+  return Op::get(Opcode::conv, std::move(attrs));
+}
+
+}  // namespace
+
+Result<Graph> permit_transforms(const Graph& graph) {
+  GraphCopy copy(graph);
+  for (NodeId n : graph.nodes()) {
+    Op op = graph.op(n);
+    if (graph.opcode(n) == Opcode::conv) op = with_points(op, points_of(graph, n));
+    HONE_TRY(copy.node(n, op, HONE_TRY(transform_regions(graph, n, permit_transforms))));
+  }
+  return copy.finish();
+}
+
+}  // namespace hone
