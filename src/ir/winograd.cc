@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -14,6 +16,9 @@ constexpr double kMostLoss = 3;
 // In units of a rounding of a sum: those of the transforms of data, weights and results.
 constexpr double kTransformRoundings = 4;
 constexpr int64_t kMostFeatures = 16;  // that an estimate looks at
+// Of the root of a feature's sum of squares: transformed numbers are up to 40 times larger than
+// data, so their products leave f32 (2^128) only with data that plain sums bring near to that, too.
+constexpr double kMostWeight = 0x1p60;
 
 // The values are exact in binary, and lose less than 1 and 2 do: 2 times the errors of plain f32
 // instead of 5, with 64 channels of random numbers.
@@ -30,12 +35,6 @@ std::vector<double> polynomial(std::span<const double> values, size_t without) {
     for (size_t k = 0; k + 1 < all.size(); ++k) all[k] -= values[i] * all[k + 1];
   }
   return all;
-}
-
-size_t power(size_t base, int exponent) {
-  size_t result = 1;
-  for (int i = 0; i < exponent; ++i) result *= base;
-  return result;
 }
 
 }  // namespace
@@ -85,47 +84,91 @@ std::vector<double> transformed(const WinogradTransform& transform, std::span<co
   return now;
 }
 
+WinogradWindows::WinogradWindows(const Tensor& weights, const Dims& dims) {
+  const Type type = weights.type();
+  std::vector<std::byte> scratch;
+  numbers_.resize(static_cast<size_t>(weights.elements()));
+  Tensor::copy_of(type, weights.bytes_once(scratch)).read_reals(0, numbers_);
+  const Ints strides = row_major_strides(type.static_dims());
+  const auto stride = [&](int dim) { return strides[static_cast<size_t>(dim)]; };
+  features_ = type.dim(dims.features).value();
+  channels_ = type.dim(dims.channels).value();
+  feature_stride_ = stride(dims.features);
+  channel_stride_ = stride(dims.channels);
+  for (int dim : dims.window) strides_.push_back(stride(dim));
+}
+
+std::vector<double> WinogradWindows::at(int64_t feature, int64_t channel) const {
+  std::vector<int64_t> places = {feature * feature_stride_ + channel * channel_stride_};
+  for (int64_t stride : strides_) {
+    std::vector<int64_t> next;
+    for (int64_t place : places)
+      for (int64_t tap = 0; tap < kWinogradWindow; ++tap) next.push_back(place + tap * stride);
+    places = std::move(next);
+  }
+  std::vector<double> window;
+  for (int64_t place : places) window.push_back(numbers_[static_cast<size_t>(place)]);
+  return window;
+}
+
+double WinogradWindows::squares(int64_t feature) const {
+  double sum = 0;
+  for (int64_t channel = 0; channel < channels_; ++channel)
+    for (double each : at(feature, channel)) sum += each * each;
+  return sum;
+}
+
+namespace {
+
+// By product of a tile: how many times the variance of data it has.
+std::vector<double> variance_of_data(const WinogradTransform& transform, int dims) {
+  std::vector<double> all = {1};
+  for (int dim = 0; dim < dims; ++dim) {
+    std::vector<double> next;
+    for (double so_far : all)
+      for (const std::vector<double>& row : transform.data)
+        next.push_back(so_far * std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
+    all = std::move(next);
+  }
+  return all;
+}
+
+// By product of a tile: its share in the variance of a point, in the mean over the points.
+std::vector<double> shares_of_points(const WinogradTransform& transform, int dims) {
+  std::vector<double> of_one(static_cast<size_t>(transform.products()), 0), all = {1};
+  for (const std::vector<double>& row : transform.results)
+    for (size_t i = 0; i < row.size(); ++i)
+      of_one[i] += row[i] * row[i] / static_cast<double>(transform.points);
+  for (int dim = 0; dim < dims; ++dim) {
+    std::vector<double> next;
+    for (double so_far : all)
+      for (double share : of_one) next.push_back(so_far * share);
+    all = std::move(next);
+  }
+  return all;
+}
+
+}  // namespace
+
 // Of data with variance 1, by the variance of what is summed: the j-th of n sums has j/n of it, and
 // each sum rounds once.
-double winograd_loss(const WinogradTransform& transform, std::span<const double> weights,
-                     int64_t features, int64_t channels, int dims) {
-  const size_t n = static_cast<size_t>(transform.products());
-  const size_t taps = power(kWinogradWindow, dims), all = power(n, dims);
-  std::vector<double> of_data(all, 1);  // variance
-  for (size_t i = 0; i < all; ++i)
-    for (size_t rest = i, d = 0; d < static_cast<size_t>(dims); ++d, rest /= n) {
-      double squares = 0;
-      for (double each : transform.data[rest % n]) squares += each * each;
-      of_data[i] *= squares;
-    }
-  const double terms = static_cast<double>(channels);
+double winograd_loss(const WinogradTransform& transform, const WinogradWindows& weights,
+                     std::span<const int64_t> features) {
+  const std::vector<double> of_data = variance_of_data(transform, weights.dims());
+  const std::vector<double> shares = shares_of_points(transform, weights.dims());
+  const double terms = static_cast<double>(weights.channels());
+  const double taps = std::pow(kWinogradWindow, weights.dims());
   double plain = 0, lost = 0;
-  for (int64_t f = 0; f < features; ++f) {
-    std::vector<double> variance(all, 0);
-    double squares = 0;
-    for (int64_t c = 0; c < channels; ++c) {
-      const auto window = weights.subspan(static_cast<size_t>(f * channels + c) * taps, taps);
-      for (double each : window) squares += each * each;
-      const std::vector<double> products = transformed(transform, window, dims);
-      for (size_t i = 0; i < all; ++i) variance[i] += products[i] * products[i] * of_data[i];
+  for (int64_t feature : features) {
+    double variance = 0;
+    for (int64_t channel = 0; channel < weights.channels(); ++channel) {
+      const std::vector<double> products =
+          transformed(transform, weights.at(feature, channel), weights.dims());
+      for (size_t i = 0; i < products.size(); ++i)
+        variance += products[i] * products[i] * of_data[i] * shares[i];
     }
-    plain = std::max(plain, squares * (terms * static_cast<double>(taps) + 1) / 2);
-    double mean = 0;
-    const size_t points = power(transform.results.size(), dims);
-    for (size_t y = 0; y < points; ++y) {
-      double sum = 0;
-      for (size_t i = 0; i < all; ++i) {
-        double factor = 1;
-        for (size_t point = y, rest = i, d = 0; d < static_cast<size_t>(dims); ++d) {
-          factor *= transform.results[point % transform.results.size()][rest % n];
-          point /= transform.results.size();
-          rest /= n;
-        }
-        sum += factor * factor * variance[i];
-      }
-      mean += sum / static_cast<double>(points);
-    }
-    lost = std::max(lost, mean * ((terms + 1) / 2 + kTransformRoundings));
+    plain = std::max(plain, weights.squares(feature) * (terms * taps + 1) / 2);
+    lost = std::max(lost, variance * ((terms + 1) / 2 + kTransformRoundings));
   }
   return plain > 0 ? std::sqrt(lost / plain) : 0;
 }
@@ -136,32 +179,19 @@ int64_t winograd_points(const Tensor& weights, const ConvOrder& order) {
   if (dims < 1 || dims > 2 || !is_real(type.dtype()) || weights.elements() == 0) return 0;
   for (int dim : order.kernel_spatial)
     if (!type.dim(dim).is(kWinogradWindow)) return 0;
-  std::vector<std::byte> scratch;
-  const Tensor once = Tensor::copy_of(type, weights.bytes_once(scratch));
-  std::vector<double> all(static_cast<size_t>(weights.elements()));
-  once.read_reals(0, all);
-  if (!std::ranges::all_of(all, [](double each) { return std::isfinite(each); })) return 0;
-  const Ints strides = row_major_strides(type.static_dims());
-  const auto stride = [&](int dim) { return strides[static_cast<size_t>(dim)]; };
-  const int64_t channels = type.dim(order.kernel_input).value();
-  const int64_t features = type.dim(order.kernel_output).value();
-  const int64_t looked_at = std::min(features, kMostFeatures);
-  std::vector<double> sorted;
-  for (int64_t f = 0; f < looked_at; ++f)
-    for (int64_t c = 0; c < channels; ++c) {
-      const int64_t first =
-          f * features / looked_at * stride(order.kernel_output) + c * stride(order.kernel_input);
-      for (size_t tap = 0; tap < power(kWinogradWindow, dims); ++tap) {
-        int64_t at = first;
-        for (size_t d = static_cast<size_t>(dims), rest = tap; d-- > 0; rest /= kWinogradWindow)
-          at += static_cast<int64_t>(rest % kWinogradWindow) * stride(order.kernel_spatial[d]);
-        sorted.push_back(all[static_cast<size_t>(at)]);
-      }
-    }
+  const WinogradWindows windows(weights,
+                                {order.kernel_output, order.kernel_input, order.kernel_spatial});
+  std::vector<std::pair<double, int64_t>> features;
+  for (int64_t f = 0; f < windows.features(); ++f) features.emplace_back(windows.squares(f), f);
+  for (const auto& [squares, feature] : features)
+    if (!(squares <= kMostWeight * kMostWeight)) return 0;
+  std::ranges::sort(features, std::greater());
+  std::vector<int64_t> looked_at;
+  for (const auto& [squares, feature] : features)
+    if (std::ssize(looked_at) < kMostFeatures) looked_at.push_back(feature);
   int64_t best = 0;
   for (int64_t points : kWinogradPoints)
-    if (winograd_loss(WinogradTransform(points), sorted, looked_at, channels, dims) <= kMostLoss)
-      best = points;
+    if (winograd_loss(WinogradTransform(points), windows, looked_at) <= kMostLoss) best = points;
   return best;
 }
 

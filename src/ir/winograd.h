@@ -31,19 +31,43 @@ struct WinogradTransform {
 inline constexpr int64_t kWinogradWindow = 3;
 inline constexpr int64_t kWinogradPoints[] = {2, 4};
 
+// The weights of a conv of one or two spatial dims, window by window.
+class WinogradWindows {
+ public:
+  // Where the weights have their features, channels and windows.
+  struct Dims {
+    int features = 0, channels = 0;
+    std::vector<int> window;
+  };
+  WinogradWindows(const Tensor& weights, const Dims& dims);
+
+  int64_t features() const { return features_; }
+  int64_t channels() const { return channels_; }
+  int dims() const { return static_cast<int>(strides_.size()); }
+  // The 3^dims weights of a channel of a feature, row-major.
+  std::vector<double> at(int64_t feature, int64_t channel) const;
+  // The sum of squares of a feature's weights; if one is no number, neither is the sum.
+  double squares(int64_t feature) const;
+
+ private:
+  std::vector<double> numbers_;
+  int64_t features_, channels_, feature_stride_, channel_stride_;
+  Ints strides_;  // by dim of the window
+};
+
 // G g G^T: the 3^dims weights, row-major, become (n + 2)^dims.
 std::vector<double> transformed(const WinogradTransform& transform, std::span<const double> weights,
                                 int dims);
 
 // How many times the rounding errors of plain sums those of the transformed products are, for
 // independent data: in the mean over the points of a tile, of the feature with the largest errors.
-// `weights` are [features][channels][3^dims].
-double winograd_loss(const WinogradTransform& transform, std::span<const double> weights,
-                     int64_t features, int64_t channels, int dims);
+double winograd_loss(const WinogradTransform& transform, const WinogradWindows& weights,
+                     std::span<const int64_t> features);
 
 // The most points of kWinogradPoints by which a conv of one or two dims with these weights keeps
-// its accuracy; 0: none, or the windows are not of three. Looks at some of the features if there
-// are many.
+// its accuracy; 0: none, or the windows are not of three, or weights are not finite or so large
+// that transformed numbers may leave f32. If there are many features, it looks at those with the
+// largest weights, since they make the largest errors.
 int64_t winograd_points(const Tensor& weights, const ConvOrder& order);
 
 }  // namespace hone

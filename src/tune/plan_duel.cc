@@ -14,11 +14,14 @@ namespace {
 
 constexpr double kSampleSeconds = 1e-3;
 
-// "" or how outputs differ: an element by more than a thousandth of itself and of the largest.
+// "" or how outputs differ: an element by more than a thousandth of itself and, of f32, a ten
+// thousandth of the largest. Both plans have errors of their own: through many layers of
+// transformed products those of plain sums and of theirs were 2e-5 of the largest apart.
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+  constexpr double kErrors = 10;  // times those of another program's plain sums
   for (size_t i = 0; i < actual.size(); ++i) {
-    const Tolerance allowed =
-        expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
+    Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
+    allowed.absolute *= kErrors;
     const Result<Comparison> same = compare(actual[i], expected[i], allowed);
     if (!same.ok()) return same.error().what();
     if (!same->passed()) return fmt::format("output {}: {}", i, same->to_string());

@@ -59,42 +59,64 @@ Tensor weights(int64_t features, int64_t channels, const std::function<double(si
   return Tensor::from_reals(Type::get(DType::f32, {features, channels, 3, 3}), all);
 }
 
+constexpr int64_t kAll[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+double loss(int64_t points, const Tensor& tensor, int64_t features) {
+  const WinogradWindows windows(tensor, {0, 1, {2, 3}});
+  return winograd_loss(WinogradTransform(points), windows,
+                       std::span(kAll).first(static_cast<size_t>(features)));
+}
+
 // Measured, with data of mean 0 and 64 channels: 0.6 and 1.9 times the errors of plain f32.
 TEST(WinogradLoss, IsAsMeasuredForRandomWeights) {
   Rng rng(2);
-  std::vector<double> all(8 * 64 * 9);
-  for (double& each : all) each = rng.normal();
-  EXPECT_NEAR(winograd_loss(WinogradTransform(2), all, 8, 64, 2), 0.6, 0.2);
-  EXPECT_NEAR(winograd_loss(WinogradTransform(4), all, 8, 64, 2), 1.9, 0.4);
+  const Tensor all = weights(8, 64, [&](size_t) { return rng.normal(); });
+  EXPECT_NEAR(loss(2, all, 8), 0.6, 0.2);
+  EXPECT_NEAR(loss(4, all, 8), 1.9, 0.4);
+}
+
+int64_t permitted(const Tensor& tensor) {
+  return winograd_points(tensor, parse_conv_order("", 2).value());
 }
 
 TEST(WinogradLoss, DecidesWhatWeightsPermit) {
-  const ConvOrder order = parse_conv_order("", 2).value();
   Rng rng(3);
-  EXPECT_EQ(winograd_points(weights(8, 16, [&](size_t) { return rng.normal(); }), order), 4);
+  EXPECT_EQ(permitted(weights(8, 16, [&](size_t) { return rng.normal(); })), 4);
   // Of a few channels those windows lose most whose products are large and cancel each other.
-  const WinogradTransform four(4);
   double worst = 0, least = 1e9;
   for (int signs = 0; signs < 512; ++signs) {
-    const auto number = [&](size_t i) { return (signs >> i % 9 & 1) != 0 ? 1.0 : -1.0; };
-    const Tensor all = weights(1, 4, number);
-    std::vector<double> windows(36);
-    for (size_t i = 0; i < windows.size(); ++i) windows[i] = number(i);
-    const double loss = winograd_loss(four, windows, 1, 4, 2);
-    worst = std::max(worst, loss);
-    least = std::min(least, loss);
-    EXPECT_EQ(winograd_points(all, order) == 4, loss <= 3) << loss;
+    const Tensor all =
+        weights(1, 4, [&](size_t i) { return (signs >> i % 9 & 1) != 0 ? 1.0 : -1.0; });
+    const double lost = loss(4, all, 1);
+    worst = std::max(worst, lost);
+    least = std::min(least, lost);
+    EXPECT_EQ(permitted(all) == 4, lost <= 3) << lost;
   }
   EXPECT_LT(least, 3);
   EXPECT_GT(worst, 1.3 * least);
   // Few sums have few errors directly.
-  EXPECT_EQ(winograd_points(weights(8, 1, [&](size_t) { return rng.normal(); }), order), 2);
-  EXPECT_EQ(winograd_points(weights(8, 16, [](size_t i) { return i == 3 ? INFINITY : 1; }), order),
-            0);
-  const Tensor five = Tensor::zeros(Type::get(DType::f32, {4, 4, 5, 5}));
-  EXPECT_EQ(winograd_points(five, order), 0);
-  const Tensor integers = Tensor::zeros(Type::get(DType::i32, {4, 4, 3, 3}));
-  EXPECT_EQ(winograd_points(integers, order), 0);
+  EXPECT_EQ(permitted(weights(8, 1, [&](size_t) { return rng.normal(); })), 2);
+}
+
+TEST(WinogradLoss, LooksAtTheFeaturesWithTheLargestWeights) {
+  // All channels but one of 40 features are 0; one feature of the middle is larger.
+  const auto number = [](size_t i) {
+    const size_t feature = i / (4 * 9), channel = i / 9 % 4;
+    if (feature != 21) return channel == 0 ? 1e-3 : 0.0;
+    return i % 9 % 2 == 0 ? 1.0 : -1.0;
+  };
+  const Tensor all = weights(40, 4, number);
+  const Tensor one = weights(1, 4, [&](size_t i) { return number(i + size_t{21 * 4 * 9}); });
+  EXPECT_EQ(permitted(all), permitted(one));
+}
+
+TEST(WinogradLoss, PermitsNothingToOtherWindowsAndExtremeWeights) {
+  for (double extreme : {double{INFINITY}, -double{INFINITY}, double{NAN}, 3e38, 1e30})
+    EXPECT_EQ(permitted(weights(8, 16, [=](size_t i) { return i == 300 ? extreme : 1; })), 0)
+        << extreme;
+  EXPECT_EQ(permitted(Tensor::zeros(Type::get(DType::f32, {4, 4, 5, 5}))), 0);
+  EXPECT_EQ(permitted(Tensor::zeros(Type::get(DType::i32, {4, 4, 3, 3}))), 0);
+  EXPECT_EQ(permitted(Tensor::zeros(Type::get(DType::f32, {0, 4, 3, 3}))), 0);
 }
 
 }  // namespace

@@ -212,17 +212,20 @@ Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& fa
                     std::ranges::min(roles.spatial) >= 0 && !contraction.has_holes[0];
   if (!fits)
     return unsupported("winograd is for windows of 3 with stride 1, without dilation or groups");
+  for (int dim = 0; dim < dims; ++dim)
+    if (dim != roles.batch && !space.dims[static_cast<size_t>(dim)].extent.is_static())
+      return unsupported("winograd needs an image of a known size");
   roles.features = space.parallel * (space.parallel - 1) / 2 - roles.batch;
   for (int dim : roles.spatial) roles.features -= dim;
-  roles.weight_window.resize(spatial);
+  roles.weights.window.resize(spatial);
   for (size_t d = 0; d < contraction.reads[1].size(); ++d) {
     const int iter = plain_iter(contraction.reads[1][d], 0, dims);
     const int dim = static_cast<int>(d);
-    if (iter == roles.features) roles.weight_features = dim;
-    if (iter == roles.channels) roles.weight_channels = dim;
+    if (iter == roles.features) roles.weights.features = dim;
+    if (iter == roles.channels) roles.weights.channels = dim;
     const auto window = std::ranges::find(roles.window, iter);
     if (window != roles.window.end())
-      roles.weight_window[static_cast<size_t>(window - roles.window.begin())] = dim;
+      roles.weights.window[static_cast<size_t>(window - roles.window.begin())] = dim;
   }
   return roles;
 }
@@ -253,37 +256,14 @@ Type winograd_weights_type(const WinogradShape& shape, DType dtype) {
 
 namespace {
 
-struct WeightsAtWork {
-  const WinogradDims& dims;
-  const WinogradShape& shape;
-  const Ints strides;
-  const std::vector<double> numbers;
-
-  int64_t stride(int dim) const { return strides[static_cast<size_t>(dim)]; }
-  // The window of a channel of a feature, row-major.
-  std::vector<double> window(int64_t feature, int64_t channel) const {
-    const int64_t first =
-        feature * stride(dims.weight_features) + channel * stride(dims.weight_channels);
-    std::vector<double> all;
-    const int64_t rows = dims.spatial.size() == 2 ? kWinogradWindow : 1;
-    const int64_t along = stride(dims.weight_window.back());
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < kWinogradWindow; ++j)
-        all.push_back(numbers[static_cast<size_t>(
-            first + j * along + (rows > 1 ? i * stride(dims.weight_window[0]) : 0))]);
-    return all;
-  }
-};
-
 template <class T>
-void fill_weights(const WeightsAtWork& work, std::span<T> to) {
-  const WinogradShape& shape = work.shape;
+void fill_weights(const WinogradWindows& weights, const WinogradShape& shape, std::span<T> to) {
   const WinogradTransform transform(shape.points);
   std::ranges::fill(to, T(0));
   for (int64_t feature = 0; feature < shape.features; ++feature)
     for (int64_t channel = 0; channel < shape.channels; ++channel) {
-      const std::vector<double> products = transformed(transform, work.window(feature, channel),
-                                                       static_cast<int>(work.dims.spatial.size()));
+      const std::vector<double> products =
+          transformed(transform, weights.at(feature, channel), weights.dims());
       for (int64_t p = 0; p < shape.products; ++p) {
         const int64_t row =
             (feature / shape.panel() * shape.products + p) * shape.channels + channel;
@@ -299,19 +279,14 @@ Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const W
                         DType dtype) {
   Hasher hasher;
   hasher.add(weights.content_hash()).add(std::string_view("winograd")).add(shape.points);
-  hasher.add(shape.panel()).add(dims.weight_features).add(dims.weight_channels);
-  for (int dim : dims.weight_window) hasher.add(dim);
+  hasher.add(shape.panel()).add(dims.weights.features).add(dims.weights.channels);
+  for (int dim : dims.weights.window) hasher.add(dim);
   const auto fill = [weights, dims, shape, dtype](std::span<std::byte> to) {
-    std::vector<std::byte> scratch;
-    const Tensor once = Tensor::copy_of(weights.type(), weights.bytes_once(scratch));
-    std::vector<double> numbers(static_cast<size_t>(weights.elements()));
-    once.read_reals(0, numbers);
-    const WeightsAtWork work = {dims, shape, row_major_strides(weights.type().static_dims()),
-                                std::move(numbers)};
+    const WinogradWindows windows(weights, dims.weights);
     if (dtype == DType::f64)
-      fill_weights(work, std::span(reinterpret_cast<double*>(to.data()), to.size() / 8));
+      fill_weights(windows, shape, std::span(reinterpret_cast<double*>(to.data()), to.size() / 8));
     else
-      fill_weights(work, std::span(reinterpret_cast<float*>(to.data()), to.size() / 4));
+      fill_weights(windows, shape, std::span(reinterpret_cast<float*>(to.data()), to.size() / 4));
   };
   return Tensor::lazy(winograd_weights_type(shape, dtype), hasher.value(), fill);
 }

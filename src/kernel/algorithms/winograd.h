@@ -10,9 +10,7 @@ namespace hone {
 struct WinogradDims {
   int batch = 0, features = 0, channels = 0;
   std::vector<int> spatial, window;  // in the same order
-  // Where the second operand has its dims.
-  int weight_features = 0, weight_channels = 0;
-  std::vector<int> weight_window;
+  WinogradWindows::Dims weights;     // where the second operand has its dims
 };
 
 // Or why winograd is not for the body: its weights are a parameter that only the conv reads, the

@@ -143,8 +143,7 @@ class WinogradBuilder {
     return gaps;
   }
 
-  // ---- Transforms
-  // --------------------------------------------------------------------------------
+  // ---- Transforms -------------------------------------------------------------------------------
 
   Scalar sum(Scalar a, Scalar b) { return tiles_.compute(Opcode::add, {a, b}); }
   Scalar difference(Scalar a, Scalar b) { return tiles_.compute(Opcode::sub, {a, b}); }

@@ -62,7 +62,7 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
     int64_t kernel = is_plain ? 3 : g.number(1, 3), dilation = is_plain ? 1 : g.number(1, 2);
     int64_t reach = (kernel - 1) * dilation + 1;
     bound *= static_cast<double>(kernel);
-    x_dims.push_back(g.number(1, 6));
+    x_dims.push_back(is_plain ? g.number(2, 10) : g.number(1, 6));
     w_dims.push_back(kernel);
     stride.push_back(is_plain ? 1 : g.number(1, 2));
     low.push_back(g.number(0, 2));
