@@ -40,8 +40,9 @@ struct DifferentialCase {
 std::string print(const DifferentialCase& one);
 Result<DifferentialCase> parse_case(std::string_view text, std::string_view file = "<text>");
 
-// The case of a seed: a small random graph, mostly under a random plan, sometimes under the
-// planner's with some heuristics left out, for one of the levels of instructions up to `highest`.
+// The case of a seed: a small random graph, sometimes with gradients, mostly under a random plan,
+// sometimes under the planner's with some heuristics left out, for one of the levels of
+// instructions up to `highest`.
 DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest);
 
 enum class Verdict : uint8_t {

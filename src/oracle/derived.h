@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace hone {
+
+// The graph, and behind its outputs a loss, which is a weighted sum of its real outputs, and the
+// gradients of the inputs that change it. Null: its sizes are open, or the loss has no derivative.
+std::optional<Graph> with_gradients(const Graph& graph, uint64_t seed);
+
+}  // namespace hone
