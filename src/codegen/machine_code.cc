@@ -1,10 +1,8 @@
 #include "codegen/machine_code.h"
 
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/InstIterator.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -23,6 +21,7 @@
 
 #include <mutex>
 
+#include "codegen/lane_access.h"
 #include "codegen/llvm_object.h"
 
 namespace hone::code {
@@ -102,42 +101,6 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     if (!function.isDeclaration()) passes->run(function, *functions);
 }
 
-// The only lane that a mask lets through, or nothing.
-std::optional<unsigned> single_lane(const llvm::Constant& mask, unsigned lanes) {
-  std::optional<unsigned> found;
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    const llvm::Constant* bit = mask.getAggregateElement(lane);
-    if (bit == nullptr || !llvm::isa<llvm::ConstantInt>(bit)) return std::nullopt;
-    if (bit->isZeroValue()) continue;
-    if (found) return std::nullopt;
-    found = lane;
-  }
-  return found;
-}
-
-// Masked stores of one lane become stores of its element. LLVM 19 does so itself, but while it
-// selects instructions, where a block of 1,024 of them (an unrolled loop) takes it half an hour.
-void store_single_lanes(llvm::Function& function) {
-  for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
-    auto* store = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-    if (store == nullptr || store->getIntrinsicID() != llvm::Intrinsic::masked_store) continue;
-    llvm::Value* value = store->getArgOperand(0);
-    const auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(3));
-    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-    if (mask == nullptr || type == nullptr) continue;
-    const std::optional<unsigned> lane = single_lane(*mask, type->getNumElements());
-    if (!lane) continue;
-    llvm::IRBuilder<> builder(store);
-    llvm::Value* to =
-        builder.CreateConstGEP1_64(type->getElementType(), store->getArgOperand(1), *lane);
-    const llvm::Align alignment(type->getScalarSizeInBits() / 8);
-    llvm::StoreInst* single =
-        builder.CreateAlignedStore(builder.CreateExtractElement(value, *lane), to, alignment);
-    single->setAAMetadata(store->getAAMetadata());
-    store->eraseFromParent();
-  }
-}
-
 // LLVM's own faults show here, not as a crash later.
 Status verify(const llvm::Module& module, std::string_view what) {
   std::string complaint;
@@ -186,7 +149,9 @@ Result<std::string> machine_code(mlir::ModuleOp module, const Target& target, Co
   HONE_TRY(verify(code, "the kernel is"));
   optimize(code, **machine);
   HONE_TRY(verify(code, "of the kernel LLVM makes"));
-  for (llvm::Function& function : code) store_single_lanes(function);
+  for (llvm::Function& function : code)
+    if (!function.isDeclaration())
+      rewrite_masked_accesses(function, (*machine)->getTargetTransformInfo(function));
   if (form == CodeForm::llvm) {
     std::string text;
     llvm::raw_string_ostream(text) << code;
