@@ -1,5 +1,6 @@
 #include "learn/losses.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace hone {
@@ -28,6 +29,94 @@ Value cross_entropy(Value logits, Value labels) {
   // As a sum and not as a gather, whose derivative scatters.
   return -mean_of_all(
       reduce_sum(select(chosen, each, logits.builder().scalar(each.dtype(), 0)), {last}));
+}
+
+Value log_squared_error(Value y, Value target) { return mean_squared_error(log(y), log(target)); }
+
+// ---- Ranks --------------------------------------------------------------------------------------
+
+namespace {
+
+// [..., n] -> [..., n, 1] and [..., 1, n]: the first and the second item of each pair.
+Value first_of_pair(Value x) { return unsqueeze(x, x.rank()); }
+Value second_of_pair(Value x) { return unsqueeze(x, x.rank() - 1); }
+
+Value zero_like(Value x) { return x.builder().scalar(x.dtype(), 0); }
+Value as_number(Value truth, Value like) { return cast(truth, like.dtype()); }
+Value stop_gradient(Value x) { return x.builder().op(Opcode::stop_gradient, {x}); }
+
+// The sum over pairs whose first item has the higher target, for each such pair.
+Value mean_of_pairs(Value each, Value targets) {
+  const Value counts = compare("gt", first_of_pair(targets), second_of_pair(targets));
+  Ints axes(static_cast<size_t>(each.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  const Value count = reduce_sum(as_number(counts, each), axes);
+  return reduce_sum(select(counts, each, zero_like(each)), axes) / maximum(count, 1);
+}
+
+Value score_differences(Value scores) { return first_of_pair(scores) - second_of_pair(scores); }
+
+// Per pair: whether the second item comes at or behind the first one when x falls. Of equals, the
+// first in the list comes first.
+Value is_at_or_behind(Value x) {
+  Builder& b = x.builder();
+  const int last = x.rank() - 1;
+  const Value place = iota(b, DType::i64, x.dims(), last);
+  const Value mine = first_of_pair(x), other = second_of_pair(x);
+  const Value later = compare("ge", second_of_pair(place), first_of_pair(place));
+  return binary(Opcode::or_, compare("lt", other, mine),
+                binary(Opcode::and_, compare("eq", other, mine), later));
+}
+
+// 1 / log2(2 + rank) of each item, when x falls.
+Value discounts(Value x) {
+  const Value before =
+      binary(Opcode::sub, x.builder().scalar(x.dtype(), 1), as_number(is_at_or_behind(x), x));
+  const Value rank = reduce_sum(before, {x.rank()});
+  return std::log(2.0) / log(rank + 2);
+}
+
+}  // namespace
+
+Value pairwise_hinge(Value scores, Value targets, double margin) {
+  return mean_of_pairs(relu(margin - score_differences(scores)), targets);
+}
+
+Value pairwise_logistic(Value scores, Value targets) {
+  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+  return mean_of_pairs(each, targets);
+}
+
+Value lambda_rank(Value scores, Value targets) {
+  const Value gain = exp(targets * std::log(2.0)) - 1;
+  const Value now = discounts(scores);
+  const Value ideal = reduce_sum(gain * discounts(targets), {targets.rank() - 1}, true);
+  const Value swapped =
+      (first_of_pair(gain) - second_of_pair(gain)) * (first_of_pair(now) - second_of_pair(now));
+  const Value change = unary(Opcode::abs, swapped) / maximum(first_of_pair(ideal), 1e-30);
+  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+  return mean_of_pairs(stop_gradient(change) * each, targets);
+}
+
+Value list_mle(Value scores, Value targets) {
+  const Value remains = is_at_or_behind(targets);
+  const Value other = broadcast_to(second_of_pair(scores), remains.dims());
+  const Value lowest = scores.builder().scalar(scores.dtype(), -highest_finite(scores.dtype()));
+  const int last = scores.rank();
+  const Value highest = stop_gradient(reduce_max(select(remains, other, lowest), {last}));
+  // Items that are gone count 0 before exp(), too: its slope there must be finite.
+  const Value shifted = select(remains, other - first_of_pair(highest), zero_like(scores));
+  const Value sum = reduce_sum(select(remains, exp(shifted), zero_like(scores)), {last});
+  return mean_of_all(reduce_sum(highest + log(sum) - scores, {last - 1}));
+}
+
+// ---- Policies -----------------------------------------------------------------------------------
+
+Value clipped_policy_loss(Value log_probability, Value old_log_probability, Value advantage,
+                          double clip) {
+  const Value ratio = exp(log_probability - old_log_probability);
+  const Value clipped = minimum(maximum(ratio, 1 - clip), 1 + clip);
+  return -mean_of_all(minimum(ratio * advantage, clipped * advantage));
 }
 
 }  // namespace hone

@@ -1,0 +1,114 @@
+#include "learn/events.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+
+namespace hone {
+namespace {
+
+constexpr std::array<uint32_t, 256> crc_table() {
+  std::array<uint32_t, 256> table = {};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t rest = i;
+    for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ ((rest & 1) != 0 ? 0x82f63b78u : 0u);
+    table[i] = rest;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kCrcTable = crc_table();
+
+// Checksums of what holds checksums itself would be weak, so they are stored turned and shifted.
+uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
+
+template <class T>
+std::string little_endian(T value) {
+  std::string bytes;
+  for (size_t i = 0; i < sizeof(T); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
+  return bytes;
+}
+
+// ---- Protobuf: a key has the number of its field, and how the value is written ------------------
+
+enum class Wire : uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7f) | 0x80);
+  return bytes + static_cast<char>(value);
+}
+std::string key(uint32_t field, Wire wire) {
+  return varint(uint64_t{field} << 3 | static_cast<uint64_t>(wire));
+}
+std::string number(uint32_t field, double value) {
+  return key(field, Wire::fixed64) + little_endian(std::bit_cast<uint64_t>(value));
+}
+std::string number(uint32_t field, float value) {
+  return key(field, Wire::fixed32) + little_endian(std::bit_cast<uint32_t>(value));
+}
+std::string integer(uint32_t field, int64_t value) {
+  return key(field, Wire::varint) + varint(static_cast<uint64_t>(value));
+}
+std::string text(uint32_t field, std::string_view value) {
+  return key(field, Wire::bytes) + varint(value.size()) + std::string(value);
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t crc = ~uint32_t{0};
+  for (const char c : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xff];
+  return ~crc;
+}
+
+std::string event_record(std::string_view event) {
+  const std::string length = little_endian(uint64_t{event.size()});
+  return length + little_endian(masked(crc32c(length))) + std::string(event) +
+         little_endian(masked(crc32c(event)));
+}
+
+std::string scalar_event(double seconds, int64_t step, std::string_view tag, double value) {
+  const std::string one = text(1, tag) + number(2, static_cast<float>(value));  // Summary.Value
+  return number(1, seconds) + integer(2, step) + text(5, text(1, one));
+}
+
+Result<EventWriter> EventWriter::create(const std::filesystem::path& folder) {
+  HONE_TRY(make_folders(folder));
+  const double seconds = now();
+  for (int attempt = 0;; ++attempt) {
+    const std::filesystem::path path =
+        folder / fmt::format("events.out.tfevents.{:010}.hone.{}.{}", static_cast<int64_t>(seconds),
+                             getpid(), attempt);
+    FileDescriptor file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+    if (!file.is_open() && errno == EEXIST) continue;
+    if (!file.is_open()) return os_error("create", path.native(), errno);
+    EventWriter writer(std::move(file), path);
+    HONE_TRY(writer.append(event_record(number(1, seconds) + text(3, "brain.Event:2"))));
+    return writer;
+  }
+}
+
+Status EventWriter::add(int64_t step, std::string_view tag, double value) {
+  return append(event_record(scalar_event(now(), step, tag, value)));
+}
+
+Status EventWriter::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(file_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return os_error("write", path_.native(), errno);
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+}  // namespace hone

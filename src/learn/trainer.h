@@ -1,0 +1,144 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "io/safetensors.h"
+#include "learn/data.h"
+#include "learn/events.h"
+#include "learn/network_step.h"
+#include "learn/schedule.h"
+
+// Trains a network: each kind of batch gets a step of its own, compiled like any graph.
+//
+//   Trainer trainer = HONE_TRY(Trainer::make(digits, data, host, {.epochs = 5}));
+//   TrainingResult result = HONE_TRY(trainer.train(&validation));
+//
+// The same seed gives the same bits on the same machine with the same number of threads, also if
+// training was interrupted and resumed.
+
+namespace hone {
+
+// What a step, or all batches of an epoch together, came to.
+struct StepResult {
+  int64_t step = 0;   // steps done, this one included
+  int64_t epoch = 0;  // from 0 on
+  double loss = 0;
+  double gradient_norm = 0;  // before it was clipped
+  double rate = 0;
+  std::vector<std::pair<std::string, double>> metrics = {};
+};
+struct EpochResult {
+  int64_t epoch = 0;
+  double loss = 0;                            // the mean of its steps
+  std::optional<StepResult> validation = {};  // means over the samples
+};
+struct TrainingResult {
+  std::vector<EpochResult> epochs = {};  // of this call
+  bool stopped_early = false;
+  double best_loss = 0;  // of validation, or else of training
+  int64_t best_epoch = 0;
+};
+
+struct TrainingOptions {
+  UpdateOptions update = {};  // no optimizer: adam
+  RateSchedule rate = {};     // none: the optimizer's own
+  LoaderOptions loader = {};  // its seed is the one below
+  int64_t epochs = 10;
+  // Training ends after this many epochs in a row without a better loss; 0: it does not.
+  int64_t patience = 0;
+  uint64_t seed = 0;
+  // Gets last.safetensors, best.safetensors and event files; empty: nothing is written.
+  std::filesystem::path folder = {};
+  int64_t save_every = 0;  // steps; 0: after each epoch
+  CompileOptions compile = {};
+  std::function<void(const StepResult&)> on_step = {};
+  std::function<void(const EpochResult&)> on_epoch = {};
+};
+
+class Trainer {
+ public:
+  // Compiles the step of the first batch, so that faults of a definition are told at once. The
+  // data outlives the trainer.
+  static Result<Trainer> make(Definition definition, const Dataset& data, Target target,
+                              TrainingOptions options = {});
+
+  // Goes on from last.safetensors in the folder. Says whether there was one.
+  Result<bool> resume();
+  // From where it stands to the last epoch. Cancelled, it saves and says ErrorCode::interrupted.
+  Result<TrainingResult> train(const Dataset* validation = nullptr);
+
+  // One step on the next batch. A loss or a gradient that is not finite is an error, which names
+  // the tensor that went bad first; the state is the one before the step.
+  Result<StepResult> step();
+  // Means over all samples, with the running mean of the weights if there is one.
+  Result<StepResult> evaluate(const Dataset& data);
+
+  // The trained weights by name: the running mean if there is one.
+  std::vector<NamedTensor> weights() const;
+  // A graph of the trained network for batches like this one; weights are constants.
+  using Forwards = std::function<std::vector<Value>(Network&)>;
+  Result<Graph> frozen(const Forwards& outputs, const Batch& batch) const;
+
+  Status save(const std::filesystem::path& path) const;
+  Status load(const std::filesystem::path& path);
+  int64_t steps() const { return position_.step; }
+
+ private:
+  // Where training stands; with the state and the seed, all that later numbers depend on.
+  struct Position {
+    int64_t step = 0;
+    int64_t epoch = 0;
+    int64_t batch = 0;    // of the epoch: the next one
+    double loss_sum = 0;  // of the epoch's steps
+    double best_loss = std::numeric_limits<double>::infinity();
+    int64_t best_epoch = 0;
+    int64_t waited = 0;  // epochs since the best one
+  };
+  // What is compiled for batches of some types.
+  struct Compiled {
+    Network::Mode mode = Network::Mode::training;
+    BatchTypes types = {};
+    Forward forward = {};
+    NetworkStep step = {};  // in training
+    std::shared_ptr<const Executable> executable = nullptr;
+  };
+
+  Trainer(Definition definition, Loader loader, const Dataset& data, Target target,
+          TrainingOptions options);
+  Result<const Compiled*> compiled(Network::Mode mode, const Batch& batch);
+  Result<Compiled> compile(Network::Mode mode, BatchTypes types) const;
+  Status check_weights(const Forward& forward) const;
+  // What the ports of a network read; weights from the running mean if `averaged`.
+  std::vector<Tensor> arguments(const Forward& forward, const Batch& batch, bool averaged) const;
+  // Runs a step on the state, where it lies. Gives StepOutputs.
+  Result<std::vector<Tensor>> run_in_place(const Compiled& used, const Batch& batch, double rate);
+  Error went_bad(const Compiled& used, const Batch& batch, double loss) const;
+  size_t stride() const;  // tensors of the state per weight
+  std::filesystem::path last() const { return options_.folder / "last.safetensors"; }
+  Status write_events(const StepResult& result, std::string_view prefix);
+  Status after_step(const StepResult& result);
+  Result<EpochResult> finish_epoch(const Dataset* validation);
+  std::map<std::string, std::string> metadata() const;
+  Status set_metadata(const std::map<std::string, std::string>& metadata);
+
+  Definition definition_;
+  Loader loader_;
+  const Dataset* data_;
+  Target target_;
+  TrainingOptions options_;
+  std::vector<NamedTensor> state_;
+  Position position_;
+  std::list<Compiled> compiled_;
+  std::optional<EventWriter> events_;
+};
+
+}  // namespace hone
