@@ -383,6 +383,16 @@ constexpr Command kCommands[] = {
      .options = kGrad,
      .examples = kGradExamples,
      .run = &cmd_grad},
+    {.name = "train",
+     .summary = "Train a small network",
+     .text =
+         "TRAIN is a text: data, layers, loss and optimizer, a line for each (docs/learning.md). "
+         "The folder gets checkpoints, events for TensorBoard, and the network with the weights "
+         "of the best epoch as model.hone. Training that was ended goes on where it stood.",
+     .positionals = kTrainText,
+     .options = kTrain,
+     .examples = kTrainExamples,
+     .run = &cmd_train},
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
      .text =

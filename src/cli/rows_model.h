@@ -355,4 +355,19 @@ inline constexpr Example kGradExamples[] = {
     {"hone grad zoo:mlp --optimizer none -o -", "shows the graph of the gradients"},
     {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"}};
 
+// ---- train -------------------------------------------------------------------------------------
+
+inline constexpr Positional kTrainText[] = {
+    {.name = "TRAIN", .take = Take::file, .doc = "what is trained, as text"}};
+inline constexpr Option kTrainOwn[] = {
+    output_option("the folder of checkpoints and results (default: TRAIN without its ending)", "",
+                  "FOLDER"),
+    {.name = "anew", .doc = "begin with the first step, whatever the folder holds"}};
+inline constexpr Option kTrainNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
+                                          kNativeCacheOption};
+inline constexpr auto kTrain = joined(kTrainOwn, kTrainNative);
+inline constexpr Example kTrainExamples[] = {
+    {"hone train digits.train", "writes digits/model.hone; a second call trains on"},
+    {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"}};
+
 }  // namespace hone::cli::rows

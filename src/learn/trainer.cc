@@ -241,9 +241,8 @@ std::vector<NamedTensor> Trainer::weights() const {
   return all;
 }
 
-Result<Graph> Trainer::frozen(const Forwards& outputs, const Batch& batch) const {
+Result<Graph> Trainer::frozen(const Forwards& outputs, const BatchTypes& types) const {
   const std::vector<NamedTensor> trained = weights();
-  const BatchTypes types = types_of(batch);
   Builder b("network");
   Network net(b, Network::Mode::evaluation, types, &trained);
   return b.finish(outputs(net));

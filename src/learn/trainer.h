@@ -84,9 +84,9 @@ class Trainer {
 
   // The trained weights by name: the running mean if there is one.
   std::vector<NamedTensor> weights() const;
-  // A graph of the trained network for batches like this one; weights are constants.
+  // A graph of the trained network for batches of these types; weights are constants.
   using Forwards = std::function<std::vector<Value>(Network&)>;
-  Result<Graph> frozen(const Forwards& outputs, const Batch& batch) const;
+  Result<Graph> frozen(const Forwards& outputs, const BatchTypes& types) const;
 
   Status save(const std::filesystem::path& path) const;
   Status load(const std::filesystem::path& path);

@@ -83,7 +83,7 @@ TEST(Trainer, FrozenNetworksComputeTheSame) {
   ASSERT_TRUE(trainer.train().ok());
   const Batch batch = data.batch(std::vector<int64_t>{0, 1, 2}, 0).value();
   const auto outputs = [](Network& net) { return std::vector{fit(net).loss}; };
-  const Result<Graph> graph = trainer.frozen(outputs, batch);
+  const Result<Graph> graph = trainer.frozen(outputs, types_of(batch));
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
   const std::vector<Tensor> inputs = {batch.at("x"), batch.at("y")};
   const TensorDataset few = TensorDataset::make(batch).value();

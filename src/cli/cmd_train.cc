@@ -1,0 +1,105 @@
+#include <filesystem>
+
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "learn/declared.h"
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of "digits.train": the folder "digits".
+fs::path folder_of(const Arguments& arguments) {
+  if (arguments.given("output")) return arguments.text("output");
+  const fs::path text = arguments.text("TRAIN");
+  return text.has_extension() ? fs::path(text).replace_extension() : text / "trained";
+}
+
+Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& path) {
+  Batch rows;
+  std::vector<std::string> names;
+  for (NamedTensor& each : HONE_TRY(read_npz(path))) {
+    names.push_back(each.name);
+    if (each.name == declaration.input || each.name == declaration.target)
+      rows.emplace(each.name, std::move(each.tensor));
+  }
+  for (const std::string& name : {declaration.input, declaration.target})
+    if (!rows.contains(name))
+      return bad_input("there is no array '{}'; there are {}", name, join(names, ", "))
+          .within(path.native());
+  Result<TensorDataset> data = TensorDataset::make(std::move(rows));
+  return data.ok() ? std::move(data) : Error(data.error()).within(path.native());
+}
+
+std::string told(const EpochResult& epoch) {
+  std::string line = fmt::format("epoch {}: loss {:.5g}", epoch.epoch + 1, epoch.loss);
+  if (!epoch.validation) return line;
+  line += fmt::format(", validation {:.5g}", epoch.validation->loss);
+  for (const auto& [name, value] : epoch.validation->metrics)
+    line += fmt::format(", {} {:.4g}", name, value);
+  return line;
+}
+
+// The network for any number of samples, with the weights of the best epoch.
+Status write_network(const Declaration& declaration, const TensorDataset& data, Trainer& trainer,
+                     const fs::path& folder, Console& console) {
+  const fs::path best = folder / "best.safetensors";
+  if (fs::exists(best)) HONE_TRY(trainer.load(best));
+  const int64_t first[] = {0};
+  BatchTypes types = types_of(HONE_TRY(data.batch(first, 0)));
+  for (auto& [name, type] : types) {
+    Dims dims(type.dims().begin(), type.dims().end());
+    dims[0] = Symbol::get("N", 1, 1 << 16);
+    type = type.with_dims(dims);
+  }
+  const Graph graph = HONE_TRY(trainer.frozen(
+      [&](Network& net) { return std::vector{declared_output(declaration, net).named("y")}; },
+      types));
+  return write_model(model_of(graph), (folder / "model.hone").native(), console);
+}
+
+}  // namespace
+
+Status cmd_train(const Arguments& arguments, Console& console) {
+  const fs::path path = arguments.text("TRAIN");
+  const std::string text = HONE_TRY(read_file(path, kMaxDeclaration));
+  Result<Declaration> parsed = parse_declaration(text);
+  if (!parsed.ok()) return Error(parsed.error()).within(path.native());
+  const Declaration& declaration = *parsed;
+  const fs::path folder = folder_of(arguments);
+
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  const TensorDataset data =
+      HONE_TRY(read_data(declaration, path.parent_path() / declaration.data));
+  std::optional<TensorDataset> validation;
+  if (!declaration.validation.empty())
+    validation = HONE_TRY(read_data(declaration, path.parent_path() / declaration.validation));
+
+  const std::unique_ptr<Progress> progress = console.progress();
+  TrainingOptions options = declaration.training;
+  options.folder = folder;
+  options.compile = compile_options(native, nullptr);
+  options.compile.cancel = &console.cancel();
+  options.compile.progress = progress.get();
+  options.on_epoch = [&](const EpochResult& epoch) { progress->note(told(epoch)); };
+  Trainer trainer =
+      HONE_TRY(Trainer::make([&](Network& net) { return declared_objective(declaration, net); },
+                             data, native.target, options));
+  if (arguments.given("anew")) {
+    for (const char* file : {"last.safetensors", "best.safetensors"}) fs::remove(folder / file);
+  } else if (HONE_TRY(trainer.resume())) {
+    console.note("goes on behind step {} of {}", trainer.steps(), folder.native());
+  }
+  const TrainingResult result = HONE_TRY(trainer.train(validation ? &*validation : nullptr));
+  console.print("best loss {:.5g} in epoch {}{}\n", result.best_loss, result.best_epoch + 1,
+                result.stopped_early ? "; ended early" : "");
+  return write_network(declaration, data, trainer, folder, console);
+}
+
+}  // namespace hone::cli

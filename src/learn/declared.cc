@@ -1,0 +1,238 @@
+#include "learn/declared.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "learn/layers.h"
+#include "learn/losses.h"
+
+namespace hone {
+namespace {
+
+using Words = std::span<const std::string_view>;
+using Numbers = std::span<const double>;
+
+int64_t whole(double number) { return static_cast<int64_t>(number); }
+
+// ---- Layers -------------------------------------------------------------------------------------
+
+struct LayerKind {
+  std::string_view name;
+  std::string_view usage;
+  std::string_view doc;
+  size_t numbers;
+  Value (*make)(Network& net, std::string_view name, Value x, Numbers numbers);
+};
+
+// The mean over the dim in front of the features: of a text, over its places.
+Value mean_of_places(Network& net, Value x) {
+  if (x.rank() >= 2) return reduce_mean(x, {static_cast<int64_t>(x.rank()) - 2});
+  net.b.fail(bad_input("layer mean takes rank 2 at least, not {}", x.type().to_string()));
+  return x;
+}
+
+constexpr LayerKind kLayers[] = {
+    {"linear", "linear N", "x weight + bias, with N results", 1,
+     [](Network& net, std::string_view name, Value x, Numbers n) {
+       return linear(net, name, x, whole(n[0]));
+     }},
+    {"relu", "relu", "max(x, 0)", 0,
+     [](Network&, std::string_view, Value x, Numbers) { return relu(x); }},
+    {"gelu", "gelu", "x times the normal distribution function of x", 0,
+     [](Network&, std::string_view, Value x, Numbers) { return gelu(x); }},
+    {"silu", "silu", "x times the logistic function of x", 0,
+     [](Network&, std::string_view, Value x, Numbers) { return silu(x); }},
+    {"tanh", "tanh", "the hyperbolic tangent", 0,
+     [](Network&, std::string_view, Value x, Numbers) { return tanh(x); }},
+    {"logistic", "logistic", "1 / (1 + exp(-x))", 0,
+     [](Network&, std::string_view, Value x, Numbers) { return logistic(x); }},
+    {"dropout", "dropout P", "in training, each element is 0 with probability P", 1,
+     [](Network& net, std::string_view, Value x, Numbers n) { return dropout(net, x, n[0]); }},
+    {"layer_norm", "layer_norm", "mean 0 and variance 1 over the features, then scale and bias", 0,
+     [](Network& net, std::string_view name, Value x, Numbers) {
+       return layer_norm(net, name, x);
+     }},
+    {"rms_norm", "rms_norm", "mean square 1 over the features, then a scale", 0,
+     [](Network& net, std::string_view name, Value x, Numbers) { return rms_norm(net, name, x); }},
+    {"embedding", "embedding ROWS N", "row x of a table of ROWS by N; x are integers", 2,
+     [](Network& net, std::string_view name, Value x, Numbers n) {
+       return embedding(net, name, x, whole(n[0]), whole(n[1]));
+     }},
+    {"transformer", "transformer HEADS", "attention and feed-forward part; x: [batch, place, N]", 1,
+     [](Network& net, std::string_view name, Value x, Numbers n) {
+       return transformer_layer(net, name, x, {.heads = whole(n[0])});
+     }},
+    {"mean", "mean", "the mean over places: [batch, place, N] to [batch, N]", 0,
+     [](Network& net, std::string_view, Value x, Numbers) { return mean_of_places(net, x); }},
+};
+
+Result<DeclaredLayer> parse_layer(Words words) {
+  std::vector<std::string_view> names;
+  for (const LayerKind& kind : kLayers) names.push_back(kind.name);
+  if (words.empty())
+    return bad_input("which layer?").with_hint(fmt::format("there are {}", join(names, ", ")));
+  const auto* kind = std::ranges::find(kLayers, words[0], &LayerKind::name);
+  if (kind == std::end(kLayers)) {
+    const std::string similar = did_you_mean(words[0], names);
+    return bad_input("there is no layer {}", hone::quoted(excerpt(words[0])))
+        .with_hint(similar.empty() ? fmt::format("there are {}", join(names, ", ")) : similar);
+  }
+  if (words.size() != 1 + kind->numbers)
+    return bad_input("{} numbers for layer '{}'", words.size() - 1, kind->usage);
+  DeclaredLayer layer = {.kind = kind->name, .numbers = {}};
+  for (std::string_view word : words.subspan(1)) {
+    const double number = HONE_TRY(parse_double(word));
+    const bool is_share = kind->name == "dropout";
+    const bool is_good = is_share ? number >= 0 && number < 1
+                                  : number >= 1 && number <= 1e9 && number == std::floor(number);
+    if (!is_good)
+      return bad_input("layer '{}': {} is no {}", kind->usage, word,
+                       is_share ? "number from 0 to below 1" : "whole number from 1 to 10^9");
+    layer.numbers.push_back(number);
+  }
+  return layer;
+}
+
+// ---- Statements ---------------------------------------------------------------------------------
+
+struct Statement {
+  std::string_view name;
+  std::string_view usage;
+  std::string_view doc;
+  Status (*read)(Declaration& to, Words words);
+};
+
+Status read_text(Words words, std::string& to) {
+  if (words.size() != 1) return bad_input("{} words, not one", words.size());
+  to = words[0];
+  return {};
+}
+Status read_number(Words words, double low, double high, double& to) {
+  if (words.size() != 1) return bad_input("{} numbers, not one", words.size());
+  to = HONE_TRY(parse_double(words[0]));
+  if (to >= low && to <= high) return {};
+  return bad_input("{} is not between {} and {}", words[0], low, high);
+}
+Status read_whole(Words words, int64_t low, int64_t& to) {
+  if (words.size() != 1) return bad_input("{} numbers, not one", words.size());
+  to = HONE_TRY(parse_int(words[0]));
+  if (to >= low && to <= 1'000'000'000) return {};
+  return bad_input("{} is not between {} and 10^9", words[0], low);
+}
+Status read_loss(Words words, std::string& to) {
+  HONE_TRY(read_text(words, to));
+  if (to == "mse" || to == "cross-entropy") return {};
+  return bad_input("there is no loss {}", hone::quoted(excerpt(to)))
+      .with_hint("there are mse and cross-entropy");
+}
+
+constexpr Statement kStatements[] = {
+    {"data", "data FILE.npz", "arrays with a row for each sample; from the text's folder",
+     [](Declaration& to, Words words) { return read_text(words, to.data); }},
+    {"validation", "validation FILE.npz", "the same arrays of samples that it does not learn from",
+     [](Declaration& to, Words words) { return read_text(words, to.validation); }},
+    {"input", "input NAME", "the array that the first layer reads",
+     [](Declaration& to, Words words) { return read_text(words, to.input); }},
+    {"target", "target NAME", "the array that the last layer should say: numbers, or labels",
+     [](Declaration& to, Words words) { return read_text(words, to.target); }},
+    {"loss", "loss mse|cross-entropy", "how far from it that is (mse)",
+     [](Declaration& to, Words words) { return read_loss(words, to.loss); }},
+    {"layer", "layer KIND [NUMBER]...", "one layer after the other",
+     [](Declaration& to, Words words) -> Status {
+       to.layers.push_back(HONE_TRY(parse_layer(words)));
+       return {};
+     }},
+    {"optimizer", "optimizer NAME", "how weights follow their gradients (adam)",
+     [](Declaration& to, Words words) -> Status {
+       HONE_TRY(read_text(words, to.optimizer));
+       to.training.update.optimizer = HONE_TRY(find_optimizer(to.optimizer));
+       return {};
+     }},
+    {"rate", "rate X", "how far a step goes (the optimizer's)",
+     [](Declaration& to, Words words) { return read_number(words, 0, 1e6, to.rate); }},
+    {"clip", "clip X", "all gradients together are no longer than X",
+     [](Declaration& to, Words words) {
+       return read_number(words, 0, 1e30, to.training.update.clip_norm);
+     }},
+    {"average", "average X", "the result is a running mean of the weights that keeps X in a step",
+     [](Declaration& to, Words words) {
+       return read_number(words, 0, 0.999999, to.training.update.average);
+     }},
+    {"batch", "batch N", "samples in a step (32)",
+     [](Declaration& to, Words words) {
+       return read_whole(words, 1, to.training.loader.batch_size);
+     }},
+    {"epochs", "epochs N", "how often all samples are seen (10)",
+     [](Declaration& to, Words words) { return read_whole(words, 1, to.training.epochs); }},
+    {"patience", "patience N", "end after N epochs without a better loss",
+     [](Declaration& to, Words words) { return read_whole(words, 1, to.training.patience); }},
+    {"seed", "seed N", "of the first weights, the order of samples and dropout (0)",
+     [](Declaration& to, Words words) -> Status {
+       int64_t seed = 0;
+       HONE_TRY(read_whole(words, 0, seed));
+       to.training.seed = static_cast<uint64_t>(seed);
+       return {};
+     }},
+};
+
+Status read_line(std::string_view line, Declaration& to, std::vector<std::string_view>& seen) {
+  const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
+  if (words.empty()) return {};
+  std::vector<std::string_view> names;
+  for (const Statement& statement : kStatements) names.push_back(statement.name);
+  const auto* statement = std::ranges::find(kStatements, words[0], &Statement::name);
+  if (statement == std::end(kStatements)) {
+    const std::string similar = did_you_mean(words[0], names);
+    return bad_input("there is no statement {}", hone::quoted(excerpt(words[0])))
+        .with_hint(similar.empty() ? fmt::format("there are {}", join(names, ", ")) : similar);
+  }
+  if (statement->name != "layer" && std::ranges::find(seen, statement->name) != seen.end())
+    return bad_input("'{}' is said twice", statement->name);
+  seen.push_back(statement->name);
+  const Status status = statement->read(to, std::span(words).subspan(1));
+  return status.ok() ? status : Error(status.error()).about(fmt::format("'{}'", statement->usage));
+}
+
+}  // namespace
+
+Result<Declaration> parse_declaration(std::string_view text) {
+  Declaration declaration;
+  std::vector<std::string_view> seen;
+  int64_t number = 0;
+  for (std::string_view line : split_lines(text)) {
+    ++number;
+    if (Status status = read_line(line, declaration, seen); !status.ok())
+      return Error(status.error()).within(fmt::format("line {}", number));
+  }
+  for (std::string_view needed : {"data", "input", "target", "layer"})
+    if (std::ranges::find(seen, needed) == seen.end())
+      return bad_input("there is no line '{}'", needed)
+          .with_hint("'hone help train' shows an example");
+  if (declaration.rate > 0) declaration.training.rate = constant_rate(declaration.rate);
+  return declaration;
+}
+
+Value declared_output(const Declaration& declaration, Network& net) {
+  Value x = net.input(declaration.input);
+  for (size_t i = 0; i < declaration.layers.size() && net.b.ok(); ++i) {
+    const DeclaredLayer& layer = declaration.layers[i];
+    const auto* kind = std::ranges::find(kLayers, layer.kind, &LayerKind::name);
+    x = kind->make(net, fmt::format("{}.{}", i, kind->name), x, layer.numbers);
+  }
+  return x;
+}
+
+Objective declared_objective(const Declaration& declaration, Network& net) {
+  const Value y = declared_output(declaration, net);
+  const Value target = net.input(declaration.target);
+  if (declaration.loss == "mse") return {mean_squared_error(y, target)};
+  if (!net.b.ok() || y.rank() < 1) return {cross_entropy(y, target)};
+  const Value guess = argmax(y, -1);
+  const Value right = cast(compare("eq", guess, cast(target, DType::i64)), DType::f32);
+  Ints axes;
+  for (int i = 0; i < right.rank(); ++i) axes.push_back(i);
+  return {cross_entropy(y, target), {{"accuracy", reduce_mean(right, axes)}}};
+}
+
+}  // namespace hone

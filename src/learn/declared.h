@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "learn/trainer.h"
+
+// Small networks as text, for `hone train`: one statement a line, # begins a comment.
+//
+//   data digits.npz           # arrays with a row for each sample
+//   input image
+//   target label
+//   loss cross-entropy
+//   layer linear 64
+//   layer relu
+//   layer linear 10
+//   optimizer adam
+//   epochs 8
+
+namespace hone {
+
+inline constexpr int64_t kMaxDeclaration = int64_t{1} << 20;  // bytes of text
+
+struct DeclaredLayer {
+  std::string_view kind;        // a name of layer_kinds()
+  std::vector<double> numbers;  // as many as the kind takes
+};
+struct Declaration {
+  std::string data;        // paths as they stand in the text
+  std::string validation;  // empty: none
+  std::string input;       // names of arrays
+  std::string target;
+  std::string loss = "mse";
+  std::vector<DeclaredLayer> layers = {};
+  std::string optimizer = "adam";
+  double rate = 0;  // 0: the optimizer's own
+  TrainingOptions training = {};
+};
+
+// Every error says its line.
+Result<Declaration> parse_declaration(std::string_view text);
+
+// What the layers make of the input. The first call's declaration outlives the network.
+Value declared_output(const Declaration& declaration, Network& net);
+// The loss; of cross-entropy the share of right answers, too.
+Objective declared_objective(const Declaration& declaration, Network& net);
+
+}  // namespace hone

@@ -1,0 +1,66 @@
+# hone train makes a network of a text and data, and goes on where it was ended.
+source "$ROOT/tests/cli/expect.bash"
+
+# Points in the plane, labelled by the sign of x y: no line parts them.
+python3 - <<'END'
+import io, random, struct, zipfile
+
+def npy(kind, dims, data):
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, dims)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+
+def write(path, count, seed):
+    random.seed(seed)
+    points = [(random.uniform(-1, 1), random.uniform(-1, 1)) for _ in range(count)]
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("at.npy", npy("<f4", "(%d, 2)" % count,
+                                    b"".join(struct.pack("<ff", *p) for p in points)))
+        file.writestr("side.npy", npy("<i8", "(%d,)" % count,
+                                      b"".join(struct.pack("<q", x * y > 0) for x, y in points)))
+
+write("points.npz", 640, 1)
+write("others.npz", 200, 2)
+END
+cat >xor.train <<'END'
+data points.npz  # in this folder
+validation others.npz
+input at
+target side
+loss cross-entropy
+layer linear 24
+layer relu
+layer linear 2
+rate 0.02
+epochs 12
+END
+says "epoch 12: " train xor.train
+contains '^best loss 0\.[012]'
+cp xor/last.safetensors first
+says "wrote xor/model.hone" train xor.train --anew -o xor
+cmp xor/last.safetensors first # the same bits
+says "goes on behind step 240" train xor.train
+"$HONE" inspect xor/model.hone >out
+contains 'f32\[N, 2\]'
+"$HONE" check xor/model.hone --dim N=7 >out
+
+# More epochs go on from there; another batch size would be another training.
+sed -i 's/^epochs 12/epochs 14/' xor.train
+says "epoch 14: " train xor.train
+sed -i 's/^epochs 14/batch 20/' xor.train
+fails 3 "'batch size' was 32" train xor.train
+
+refuses() { # refuses CODE WORDS LINE: instead of the first line with the same first word
+  sed "s|^${3%% *}.*|$3|" xor.train >bad.train
+  fails "$1" "$2" train bad.train
+}
+refuses 3 "there is no layer \"liner\" (bad.train, line 6)" "layer liner 3"
+refuses 3 "'linear N'" "layer linear"
+refuses 3 "is no whole number" "layer linear 1.5"
+refuses 3 "there is no loss" "loss hinge"
+refuses 3 "there is no array 'that'" "input that"
+refuses 3 "points.npy" "data points.npy"
+echo "layers 3" >bad.train
+fails 3 "there is no statement \"layers\" (bad.train, line 1)" train bad.train
+echo "data points.npz" >bad.train
+fails 3 "there is no line 'input'" train bad.train
