@@ -1,4 +1,4 @@
-# examples/NAME.cc -> NAME, in build/PRESET. The tests run them (tests/learn/examples.sh).
+# examples/NAME.cc -> NAME, in build/PRESET. The tests run them (tests/learn/*.sh).
 hone_glob(examples examples/*.cc)
 add_custom_target(examples)
 foreach(example IN LISTS examples)
