@@ -1,0 +1,250 @@
+// Training steps, against those of PyTorch in turns: forward, backward, Adam, in f32. And what a
+// step takes to compile, cold and from the cache.
+//   ms, rival_ms  medians of a step
+//   ratio         the median of rival / hone over pairs of steps next to each other
+
+#include <benchmark/benchmark.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "bench/onnx_runtime.h"
+#include "learn/graph_layers.h"
+#include "learn/layers.h"
+#include "learn/losses.h"
+#include "learn/trainer.h"
+#include "learn/training_step.h"
+#include "zoo/zoo.h"
+
+namespace hone::bench {
+namespace {
+
+constexpr double kSeconds = 20;  // of steps, for each row
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+Tensor random_reals(const Dims& dims, uint64_t seed) {
+  const Type type = Type::get(DType::f32, dims);
+  Rng rng(seed);
+  std::vector<double> values(static_cast<size_t>(type.static_elements()));
+  for (double& value : values) value = rng.normal();
+  return Tensor::from_reals(type, values);
+}
+
+// A process that takes a step for each line that it reads.
+class Rival {
+ public:
+  Rival(std::string_view model, int64_t threads) {
+    int in[2], out[2];
+    HONE_CHECK(pipe(in) == 0 && pipe(out) == 0, "no pipes");
+    process_ = fork();
+    HONE_CHECK(process_ >= 0, "no process");
+    if (process_ == 0) {
+      dup2(in[0], 0);
+      dup2(out[1], 1);
+      close(in[1]);
+      close(out[0]);
+      const std::string script = (root() / "bench/learn/rival.py").native(), name(model),
+                        count = std::to_string(threads);
+      execl("/usr/bin/python3", "python3", script.c_str(), name.c_str(), count.c_str(), nullptr);
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    to_ = fdopen(in[1], "w");
+    from_ = fdopen(out[0], "r");
+  }
+  Rival(const Rival&) = delete;
+  ~Rival() {
+    std::fclose(to_);
+    std::fclose(from_);
+    waitpid(process_, nullptr, 0);
+  }
+
+  Result<double> step() {
+    std::fputs("\n", to_);
+    std::fflush(to_);
+    char line[64];
+    if (std::fgets(line, sizeof line, from_) == nullptr) return bad_input("PyTorch ended");
+    return std::atof(line);
+  }
+
+ private:
+  pid_t process_;
+  std::FILE* to_;
+  std::FILE* from_;
+};
+
+// ---- hone's steps -------------------------------------------------------------------------------
+
+// One batch, again and again.
+class OneBatch : public Dataset {
+ public:
+  explicit OneBatch(Batch batch) : batch_(std::move(batch)) {}
+  int64_t size() const override { return 1; }
+  Result<Batch> batch(std::span<const int64_t>, int64_t) const override { return batch_; }
+
+ private:
+  Batch batch_;
+};
+
+Objective mlp_loss(Network& net) {
+  const int64_t widths[] = {256, 256, 256, 256, 256, 256};
+  return {mean_squared_error(mlp(net, "mlp", net.input("x"), widths), net.input("target"))};
+}
+Objective transformer_loss(Network& net) {
+  Value x = net.input("x");
+  for (const char* name : {"0", "1"}) x = transformer_layer(net, name, x, {.heads = 4});
+  return {mean_squared_error(x, net.input("target"))};
+}
+Objective sage_loss(Network& net) {
+  const Edges edges = {net.input("sources"), net.input("targets")};
+  Value x = net.input("x");
+  for (int i = 0; i < 3; ++i)
+    x = graph_sage(net, std::to_string(i), i == 0 ? x : relu(x), edges, 64);
+  return {mean_squared_error(x, net.input("target"))};
+}
+
+Batch rows(const Dims& dims) {
+  return {{"x", random_reals(dims, 1)}, {"target", random_reals(dims, 2)}};
+}
+
+// Edges in the order of their targets.
+Batch graph(int64_t nodes, int64_t edges) {
+  Batch batch = rows({nodes, 64});
+  Rng rng(3);
+  std::vector<int64_t> sources(static_cast<size_t>(edges)), targets(sources.size());
+  for (int64_t& source : sources) source = rng.between(0, nodes - 1);
+  for (int64_t& target : targets) target = rng.between(0, nodes - 1);
+  std::ranges::sort(targets);
+  const Type type = Type::get(DType::i32, {edges});
+  batch.emplace("sources", Tensor::from_integers(type, sources));
+  batch.emplace("targets", Tensor::from_integers(type, targets));
+  return batch;
+}
+
+// Takes a step each time it is called.
+using Step = std::function<Status()>;
+
+Result<Step> network_steps(const Definition& loss, Batch batch, const CompileOptions& compile) {
+  const auto data = std::make_shared<OneBatch>(std::move(batch));
+  TrainingOptions options = {.compile = compile};
+  options.loader = {.batch_size = 1, .shuffles = false};
+  const auto trainer =
+      std::make_shared<Trainer>(
+          HONE_TRY(Trainer::make(loss, *data, HONE_TRY(host_target()), options)));
+  return Step([data, trainer]() -> Status {
+    HONE_TRY(trainer->step());
+    return {};
+  });
+}
+
+Result<Step> resnet_steps(const CompileOptions& compile) {
+  const Graph model = HONE_TRY(build_zoo_model("resnet18", {.batch = 8, .image = 64}));
+  const TrainingStep step = HONE_TRY(training_step(
+      model, {.loss = "cross-entropy", .optimizer = HONE_TRY(find_optimizer("adam"))}));
+  const auto code =
+      HONE_TRY(Compilation(step.graph, HONE_TRY(host_target()), compile).executable());
+  const auto tensors = std::make_shared<std::vector<Tensor>>();
+  for (const image::Port& port : code->inputs()) {
+    const auto found = std::ranges::find(step.state, port.name, &NamedTensor::name);
+    tensors->push_back(found == step.state.end()
+                           ? Tensor::zeros(port.type)
+                           : Tensor::copy_of(port.type, found->tensor.bytes()));
+  }
+  (*tensors)[0] = random_reals({8, 3, 64, 64}, 1);
+  return Step([code, tensors]() -> Status {
+    std::vector<Tensor> inputs = std::exchange(*tensors, {});
+    std::vector<Tensor> kept = inputs;
+    const auto donors = code->donors();
+    for (size_t o = 0; o < donors.size(); ++o)
+      if (donors[o]) kept[*donors[o]] = Tensor::scalar(DType::f32, 0);  // let go
+    std::vector<Tensor> outputs = HONE_TRY(code->run_donating(std::move(inputs)));
+    for (size_t o = 0; o < donors.size(); ++o)
+      if (donors[o]) kept[*donors[o]] = outputs[o];
+    *tensors = std::move(kept);
+    return {};
+  });
+}
+
+struct Model {
+  std::string_view name;
+  Result<Step> (*make)(const CompileOptions& compile);
+};
+constexpr Model kModels[] = {
+    {"mlp", [](const CompileOptions& c) { return network_steps(mlp_loss, rows({1024, 256}), c); }},
+    {"transformer",
+     [](const CompileOptions& c) {
+       return network_steps(transformer_loss, rows({8, 128, 256}), c);
+     }},
+    {"graph_sage",
+     [](const CompileOptions& c) { return network_steps(sage_loss, graph(20'000, 40'000), c); }},
+    {"resnet18", [](const CompileOptions& c) { return resnet_steps(c); }},
+};
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+Status measure(benchmark::State& state, const Model& model, int64_t threads) {
+  if (threads > HONE_TRY(host_target()).cores) return over_limit("the machine has fewer cores");
+  const TempDir folder = HONE_TRY(TempDir::create(std::filesystem::temp_directory_path()));
+  const auto cache = HONE_TRY(CompileCache::open(folder.path() / "cache"));
+  CompileOptions compile;
+  compile.plan.threads = threads;
+  compile.cache = cache.get();
+  double start = now();
+  HONE_TRY(model.make(compile));
+  state.counters["cold_s"] = now() - start;
+  start = now();
+  const Step step = HONE_TRY(model.make(compile));
+  state.counters["cached_ms"] = 1e3 * (now() - start);
+
+  Rival rival(model.name, threads);
+  for (int i = 0; i < 3; ++i) {
+    HONE_TRY(step());
+    HONE_TRY(rival.step());
+  }
+  std::vector<double> own, others, ratios;
+  for (auto _ : state) {
+    const double end = now() + kSeconds;
+    while (now() < end || own.size() < 5) {
+      start = now();
+      HONE_TRY(step());
+      own.push_back(now() - start);
+      others.push_back(HONE_TRY(rival.step()));
+      ratios.push_back(others.back() / own.back());
+    }
+    state.SetIterationTime(median(own));
+  }
+  state.counters["ms"] = 1e3 * median(own);
+  state.counters["rival_ms"] = 1e3 * median(others);
+  state.counters["ratio"] = median(ratios);
+  return {};
+}
+
+const int kRegistered = [] {
+  for (const Model& model : kModels)
+    for (int64_t threads : {1, 2})
+      benchmark::RegisterBenchmark(fmt::format("{}/threads:{}", model.name, threads).c_str(),
+                                   [&model, threads](benchmark::State& state) {
+                                     const Status status = measure(state, model, threads);
+                                     if (!status.ok())
+                                       state.SkipWithError(status.error().to_string().c_str());
+                                   })
+          ->Unit(benchmark::kMillisecond)
+          ->UseManualTime()
+          ->Iterations(1);
+  return 0;
+}();
+
+}  // namespace
+}  // namespace hone::bench
