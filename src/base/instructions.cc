@@ -1,5 +1,8 @@
 #include "base/instructions.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/cpuid.h"
@@ -91,6 +94,16 @@ std::optional<Extension> extension_from_name(std::string_view text) {
 
 #if defined(__x86_64__)
 
+namespace {
+
+// Linux lets a process use the tiles of AMX only once it has asked. False: refused.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch/x86/include/uapi/asm/prctl.h
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+}  // namespace
+
 Result<Instructions> host_instructions() {
   if (!has(kV2))
     return unsupported("this processor lacks instructions of the level {}", name(Isa::v2));
@@ -101,9 +114,10 @@ Result<Instructions> host_instructions() {
   found.isa = Isa::avx2;
   if (!saves(kZmm) || !has(kAvx512)) return found;
   found.isa = Isa::avx512;
+  const bool has_tiles = saves(kTiles) && has(kAmxTile) && may_use_tiles();
   for (Extension e : kExtensions) {
     const bool tiles = e == Extension::amx_bf16 || e == Extension::amx_int8;
-    if (has(kExtensionBits[static_cast<size_t>(e)]) && (!tiles || (saves(kTiles) && has(kAmxTile))))
+    if (has(kExtensionBits[static_cast<size_t>(e)]) && (!tiles || has_tiles))
       found.extensions.insert(e);
   }
   return found;

@@ -51,7 +51,8 @@ struct Instructions {
   bool operator==(const Instructions&) const = default;
 };
 
-// The instructions of this processor, as far as the operating system saves their registers.
+// The instructions of this processor, as far as the operating system saves their registers and lets
+// the process use them: it asks for those of AMX.
 // Unsupported if the processor is not x86-64 of level v2 or higher.
 Result<Instructions> host_instructions();
 

@@ -210,15 +210,6 @@ Result<Rate> fork_join_rate(Target& target) {
               .besides = alone};
 }
 
-void drop_refused_tiles(Target& target, Progress& progress) {
-  const bool wants = target.extensions.contains(Extension::amx_bf16) ||
-                     target.extensions.contains(Extension::amx_int8);
-  if (!wants || request_tiles()) return;
-  target.extensions.erase(Extension::amx_bf16);
-  target.extensions.erase(Extension::amx_int8);
-  progress.note("the operating system refuses AMX to this process; it is left out");
-}
-
 }  // namespace
 
 Result<Target> probe_target(const ProbeOptions& options) {
@@ -226,7 +217,6 @@ Result<Target> probe_target(const ProbeOptions& options) {
     return usage_error("{} seconds of measuring; it must be 0 to {}", options.seconds,
                        kMaxProbeSeconds);
   Target target = restricted(HONE_TRY(host_target()), options.isa);
-  drop_refused_tiles(target, *options.progress);
   PagedMemory memory;
   HONE_TRY(memory.allocate(memory_to_read(target)));
 

@@ -1,8 +1,6 @@
 #include "target/probe_kernels.h"
 
 #if defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace hone {
@@ -181,18 +179,12 @@ ReadKernel read_kernel(Isa isa) {
   return read_xmm;
 }
 
-bool request_tiles() {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // arch/x86/include/uapi/asm/prctl.h
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 void pause_core() { asm volatile("pause"); }
 
 #else
 
 std::vector<PeakKernel> peak_kernels(Isa, ExtensionSet) { return {}; }
 ReadKernel read_kernel(Isa) { return nullptr; }
-bool request_tiles() { return false; }
 void pause_core() {}
 
 #endif

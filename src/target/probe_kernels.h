@@ -23,9 +23,6 @@ using ReadKernel = void (*)(const std::byte* data, int64_t bytes);
 inline constexpr int64_t kReadStep = 512;
 ReadKernel read_kernel(Isa isa);
 
-// Linux lets a process use tiles only once it has asked. False: refused.
-bool request_tiles();
-
 void pause_core();  // within a loop that waits for another core
 
 }  // namespace hone

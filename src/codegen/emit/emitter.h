@@ -42,6 +42,9 @@ class Emitter {
   void emit(const tile::Load& s);
   void emit(const tile::Store& s);
   void emit(const tile::Loop& s);
+  void emit(const tile::Product& s);  // products.cc
+  void begin_products();
+  void end_products();
   void threads(const tile::Loop& phase);
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);

@@ -43,6 +43,7 @@ class Spread {
     add(s.result, v_.of(s.index, s.guards) | (s.otherwise ? of(*s.otherwise) : 0));
   }
   void visit(const Store&, int) {}
+  void visit(const Product&, int) {}
 
   void visit(const Loop& s, int depth) {
     const LoopSet self = is_lockstep(s.exec) ? LoopSet{1} << depth : 0;

@@ -1,6 +1,8 @@
 #include "program/tiles/interpret.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 
 #include "ir/reference/scalar_op.h"
@@ -229,6 +231,48 @@ class Interpreter {
     memory.writer[*at] = trip_;
     memory.is_known[*at] = true;
     memory.elements[*at] = scalars_[s.value];
+    return {};
+  }
+
+  static double half(const ScalarNumber& word, bool is_second) {
+    const auto bits = static_cast<uint32_t>(word.integer);
+    const double number = std::bit_cast<float>(is_second ? bits & 0xffff0000U : bits << 16);
+    return std::fpclassify(static_cast<float>(number)) == FP_SUBNORMAL ? 0 : number;
+  }
+
+  Status execute(const Product& s) {
+    BufferState &sums = memories_[s.sums], &lhs = memories_[s.lhs], &rhs = memories_[s.rhs];
+    const auto known = [&](BufferId id, const BufferState& memory, int64_t at) -> Status {
+      if (memory.is_known[static_cast<size_t>(at)]) return {};
+      return bad_input("element {} of @{} is read before it is written", at,
+                       program_.buffers[id].name);
+    };
+    const int64_t parts = lhs.dims[1], depth = 16 * lhs.dims[2];
+    const int64_t rows = lhs.dims[3], columns = rhs.dims[3];
+    const int64_t a = s.lhs_block.at(indices_), b = s.rhs_block.at(indices_);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        const int64_t to = (s.sums_block.at(indices_) * rows + i) * columns + j;
+        HONE_TRY(known(s.sums, sums, to));
+        double sum = sums.elements[static_cast<size_t>(to)].real;
+        for (int64_t p = 0; p < parts; ++p) {
+          for (int64_t q = 0; p + q < parts; ++q) {
+            for (int64_t w = 0; w < depth; ++w) {
+              const int64_t l =
+                  (((a * parts + p) * (depth / 16) + w / 16) * rows + i) * 16 + w % 16;
+              const int64_t r = ((b * parts + q) * depth + w) * columns + j;
+              HONE_TRY(known(s.lhs, lhs, l));
+              HONE_TRY(known(s.rhs, rhs, r));
+              for (bool second : {false, true})
+                sum = round_to(DType::f32,
+                               sum + half(lhs.elements[static_cast<size_t>(l)], second) *
+                                         half(rhs.elements[static_cast<size_t>(r)], second));
+            }
+          }
+        }
+        sums.elements[static_cast<size_t>(to)].real = sum;
+      }
+    }
     return {};
   }
 

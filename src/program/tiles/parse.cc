@@ -88,6 +88,7 @@ class TileParser {
   Status statement(Block& out) {
     if (text_.peek().kind == TokenKind::value) return definition(out);
     if (text_.peek().is("store")) return store(out);
+    if (text_.peek().is("product")) return product(out);
     if (text_.peek().is("index")) return choose(out);
     if (std::optional<Exec> exec = loop_word()) return loop(out, *exec, {});
     return text_.expected("a statement");
@@ -197,6 +198,18 @@ class TileParser {
     return {};
   }
 
+  Status product(Block& out) {
+    HONE_TRY(text_.expect("product"));
+    Product product;
+    HONE_TRY(block(product.sums, product.sums_block));
+    HONE_TRY(text_.expect(","));
+    HONE_TRY(block(product.lhs, product.lhs_block));
+    HONE_TRY(text_.expect(","));
+    HONE_TRY(block(product.rhs, product.rhs_block));
+    out.push_back({std::move(product)});
+    return {};
+  }
+
   Status choose(Block& out) {
     HONE_TRY(text_.expect("index"));
     const Token label = text_.peek();
@@ -292,6 +305,13 @@ class TileParser {
     if (text_.eat("]")) return {};
     do index.push_back(HONE_TRY(expr()));
     while (text_.eat(","));
+    return text_.expect("]");
+  }
+
+  Status block(BufferId& buffer, IndexExpr& index) {
+    buffer = HONE_TRY(known_buffer());
+    HONE_TRY(text_.expect("["));
+    index = HONE_TRY(expr());
     return text_.expect("]");
   }
 

@@ -156,6 +156,14 @@ class TilePrinter {
     scalar(s.value);
     guards(s.guards);
   }
+  void print(const Product& s) {
+    out_ += "product ";
+    access(s.sums, {s.sums_block});
+    out_ += ", ";
+    access(s.lhs, {s.lhs_block});
+    out_ += ", ";
+    access(s.rhs, {s.rhs_block});
+  }
   void print(const Loop& s) {
     for (size_t i = 0; i < s.carried.size(); ++i) {
       if (i > 0) out_ += ", ";

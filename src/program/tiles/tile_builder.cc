@@ -155,6 +155,8 @@ void TileBuilder::store(BufferId buffer, Indices index, Scalar value, std::vecto
   add({Store{buffer, std::move(index), value, std::move(guards)}});
 }
 
+void TileBuilder::product(Product product) { add({std::move(product)}); }
+
 IndexExpr TileBuilder::choose(std::string_view name, Dim low, Dim high, Scalar value) {
   // The name is seen from here on, also by what stands already in a loop that was set aside.
   std::string free(name);

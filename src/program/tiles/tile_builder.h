@@ -63,6 +63,7 @@ class TileBuilder {
   Scalar load(tile::BufferId buffer, Indices index);
   Scalar load(tile::BufferId buffer, Indices index, std::vector<Guard> guards, Scalar otherwise);
   void store(tile::BufferId buffer, Indices index, Scalar value, std::vector<Guard> guards = {});
+  void product(tile::Product product);
   // The nearest index in [low, high).
   IndexExpr choose(std::string_view name, Dim low, Dim high, Scalar value);
 

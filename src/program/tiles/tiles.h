@@ -142,6 +142,18 @@ struct Carry {
   std::optional<Opcode> combine = {};
 };
 
+// Adds products of matrices of pairs of bf16 numbers to sums, on a matrix unit. For each row i and
+// column j, over all parts p + q < P and all steps d and words w:
+//   sums[s, i * columns + j] += first(l) * first(r) + second(l) * second(r)
+//     where l = lhs[a, p, d, i, w], r = rhs[b, q, 16 * d + w, j]
+// A word is a pair in a u32, the first number in its low half. The sums are f32; in which order
+// they are taken is the machine's choice, and numbers below the normal ones count as 0. All buffers
+// are scratch; rows and columns are 16 or 32, words 16 a step. No unroll or lanes loop is around.
+struct Product {
+  BufferId sums, lhs, rhs;
+  IndexExpr sums_block = 0, lhs_block = 0, rhs_block = 0;
+};
+
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
@@ -151,7 +163,7 @@ struct Loop {
 };
 
 struct Statement {
-  std::variant<Number, Position, Compute, Fma, Choose, Load, Store, Loop> kind;
+  std::variant<Number, Position, Compute, Fma, Choose, Load, Store, Product, Loop> kind;
 };
 
 }  // namespace tile

@@ -207,6 +207,39 @@ class Verifier {
     return same_type(s.buffer, s.value);
   }
 
+  // Sizes agree, and whole blocks lie inside.
+  Status check(const Product& s, Place /*place*/) {
+    if (lockstep_ > 0) return bad_input("a product stands in an unroll or lanes loop");
+    const std::pair<BufferId, const IndexExpr*> operands[] = {
+        {s.sums, &s.sums_block}, {s.lhs, &s.lhs_block}, {s.rhs, &s.rhs_block}};
+    constexpr int kRanks[] = {2, 5, 4};
+    for (size_t i = 0; i < 3; ++i) {
+      const auto& [id, block] = operands[i];
+      if (id >= program_.buffers.size()) return bad_input("there is no buffer {}", id);
+      const TileBuffer& buffer = program_.buffers[id];
+      const DType dtype = i == 0 ? DType::f32 : DType::u32;
+      if (buffer.role != BufferRole::scratch || buffer.type.dtype() != dtype ||
+          buffer.type.rank() != kRanks[i] || !buffer.type.is_static())
+        return bad_input("@{}, {}, is no scratch of {} of rank {} for a product", buffer.name,
+                         buffer.type.to_string(), name(dtype), kRanks[i]);
+      std::vector<IndexExpr> index(static_cast<size_t>(kRanks[i]), 0);
+      index[0] = *block;
+      HONE_TRY(access(id, index, {}));
+    }
+    const auto size = [&](BufferId id, int dim) {
+      return program_.buffers[id].type.dim(dim).value();
+    };
+    const int64_t rows = size(s.lhs, 3), columns = size(s.rhs, 3);
+    const auto is_tile = [](int64_t n) { return n == 16 || n == 32; };
+    if (!is_tile(rows) || !is_tile(columns) || size(s.lhs, 4) != 16)
+      return bad_input("a product of {} rows of {} words and {} columns", rows, size(s.lhs, 4),
+                       columns);
+    if (size(s.lhs, 1) != size(s.rhs, 1) || size(s.lhs, 1) < 1 ||
+        16 * size(s.lhs, 2) != size(s.rhs, 2) || size(s.sums, 1) != rows * columns)
+      return bad_input("the blocks of a product do not fit each other");
+    return {};
+  }
+
   Status check(const Loop& s, Place place) {
     HONE_TRY(define_index(s.index));
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
@@ -221,7 +254,9 @@ class Verifier {
       HONE_TRY(define(carry.inside));
     }
     unreachable_ += index.high.is(0) ? 1 : 0;
+    lockstep_ += is_tile ? 1 : 0;
     HONE_TRY(body(s.body, s.exec == Exec::threads ? Place::threads : Place::inside));
+    lockstep_ -= is_tile ? 1 : 0;
     unreachable_ -= index.high.is(0) ? 1 : 0;
     for (const Carry& carry : s.carried) HONE_TRY(check_carry(s, carry, index.name));
     leave(s.body);
@@ -375,6 +410,7 @@ class Verifier {
   int depth_ = 0;
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
+  int lockstep_ = 0;     // unroll and lanes loops around the statement at hand
   int unreachable_ = 0;  // loops without trips around the statement at hand
 };
 
