@@ -25,6 +25,13 @@ enum class Packing : uint8_t {
 };
 std::string_view name(Packing packing);
 
+// How a gemm multiplies numbers.
+enum class Products : uint8_t {
+#define HONE_PRODUCTS(member, doc) member,
+#include "kernel/algorithms.def"
+};
+std::string_view name(Products products);
+
 // `count` points of a dim that are taken together.
 struct Tile {
   int dim = 0;

@@ -36,6 +36,15 @@ std::string_view name(Packing packing) {
   }
   return "";
 }
+std::string_view name(Products products) {
+  switch (products) {
+#define HONE_PRODUCTS(member, doc) \
+  case Products::member: return #member;
+#include "kernel/algorithms.def"
+  }
+  return "";
+}
+
 namespace {
 
 constexpr int64_t kMaxScheduleDim = 255;
@@ -45,6 +54,7 @@ constexpr int64_t kMaxTile = int64_t{1} << 31;  // points
 // ---- Printing ----------------------------------------------------------------------------------
 
 std::string text_of(Packing packing) { return std::string(name(packing)); }
+std::string text_of(Products products) { return std::string(name(products)); }
 std::string text_of(int64_t number) { return fmt::format("{}", number); }
 std::string text_of(int number) { return fmt::format("{}", number); }
 std::string text_of(const Tile& tile) { return fmt::format("{}:{}", tile.dim, tile.count); }
@@ -86,8 +96,8 @@ class ScheduleParser {
   }
 
  private:
-  using OwnField =
-      std::variant<int, Packing, std::vector<Tile>, std::vector<int64_t>, std::vector<Schedule>>;
+  using OwnField = std::variant<int, Packing, Products, std::vector<Tile>, std::vector<int64_t>,
+                                std::vector<Schedule>>;
   using OwnFields = std::map<std::string_view, std::pair<Token, OwnField>>;
 
   Status field(Schedule& schedule, std::optional<Algorithm>& algorithm, OwnFields& own,
@@ -147,6 +157,16 @@ class ScheduleParser {
   }
 #include "kernel/algorithms.def"
     return text_.expected("'no', 'panels' or 'window'");
+  }
+
+  Status read(Products& products) {
+#define HONE_PRODUCTS(member, doc) \
+  if (text_.eat(#member)) {        \
+    products = Products::member;   \
+    return {};                     \
+  }
+#include "kernel/algorithms.def"
+    return text_.expected("'plain' or 'split'");
   }
 
   Status read(int& number) {

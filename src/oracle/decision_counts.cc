@@ -31,6 +31,7 @@ std::string in_schedule(std::string_view field) { return fmt::format("schedule.{
 Values values_of(bool flag) { return {flag ? "yes" : "no"}; }
 Values values_of(Algorithm algorithm) { return {std::string(name(algorithm))}; }
 Values values_of(Packing packing) { return {std::string(name(packing))}; }
+Values values_of(Products products) { return {std::string(name(products))}; }
 Values values_of(const std::optional<int64_t>& n) { return {count(*n, 9)}; }
 Values values_of(int n) { return {count(n, 3)}; }
 Values values_of(const Copy& copy) { return {copy.readers.size() < 2 ? "for one" : "for several"}; }
@@ -80,6 +81,8 @@ Values known(std::string_view, Packing) {
 #include "kernel/algorithms.def"
   };
 }
+// What a plan alone asks for does not come up by itself.
+Values known(std::string_view, Products) { return {std::string(name(Products::plain))}; }
 Values known(std::string_view, int) { return {"0", "1", "2", "3 and more"}; }
 Values known(std::string_view, const std::optional<int64_t>&) { return {}; }
 Values known(std::string_view, const Copy&) { return {"for one", "for several"}; }

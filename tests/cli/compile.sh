@@ -76,7 +76,7 @@ refused() { # refused WORDS FILE ARGS...: by all that take a plan
     grep -qF "$plan" err || { echo "$command does not name $plan"; cat err; return 1; }
   done
 }
-sed 's/algorithm = [a-z]*/algorithm = generic/' whole.plan >generic.plan
+sed 's/algorithm = [a-z]*/algorithm = generic, points = 4/' whole.plan >generic.plan
 refused "algorithm generic has no field" generic.plan
 sed 's/threads = 1/threads = 5000/' whole.plan >threads.plan
 refused "5000 is outside of" threads.plan

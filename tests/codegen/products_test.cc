@@ -7,6 +7,7 @@
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
 #include "tests/codegen/native.h"
+#include "tests/program/split_testing.h"
 
 namespace hone {
 namespace {
@@ -98,6 +99,81 @@ TEST(Products, NativeAgreesWithTheInterpreter) {
       ASSERT_NEAR((*actual)[0].real_at(i), expected[0].real_at(i), 1e-4) << i;
   }
   if (!has_unit) GTEST_SKIP() << "this processor has no matrix unit; the interpreter ran alone";
+}
+
+// In units of the largest result, of a kernel under the schedule.
+double error_of(const KernelBody& body, const Schedule& schedule, const Target& target,
+                const std::vector<Tensor>& inputs, const Tensor& exact) {
+  const TileProgram program = build_kernel(body, schedule, "k").value();
+  const Tensor actual = run_native(program, inputs, target).value().at(0);
+  double error = 0, largest = 0;
+  for (int64_t i = 0; i < exact.elements(); ++i) {
+    error = std::max(error, std::abs(actual.real_at(i) - exact.real_at(i)));
+    largest = std::max(largest, std::abs(exact.real_at(i)));
+  }
+  return error / largest;
+}
+
+TEST(SplitProducts, NativeIsAsAccurateAsPlainProducts) {
+  const Target host = host_target().value();
+  if (!host.extensions.contains(Extension::amx_bf16))
+    GTEST_SKIP() << "this processor has no matrix unit";
+  const KernelBody body = body_of_all(product_of(70, 600, 50));
+  Rng rng(1);
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    const Tensor exact = evaluate(body.graph, inputs, {.numerics = Numerics::wide}).value().at(0);
+    std::optional<Schedule> schedule;
+    while (!schedule) schedule = random_split(body, host, rng);
+    SCOPED_TRACE(print(*schedule));
+    const double plain = error_of(body, plain_nest(2), host, inputs, exact);
+    EXPECT_LE(error_of(body, *schedule, host, inputs, exact), 2 * plain);
+  }
+}
+
+TEST(SplitProducts, NativeComputesWhatTheReferenceDoes) {
+  const Target host = host_target().value();
+  if (!host.extensions.contains(Extension::amx_bf16))
+    GTEST_SKIP() << "this processor has no matrix unit";
+  int checked = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    KernelBody body = body_of_all(RandomGemm(rng).graph());
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
+    const std::optional<Schedule> schedule = random_split(body, host, rng);
+    if (!schedule) continue;
+    SCOPED_TRACE(print(*schedule));
+    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
+    std::vector<Tensor> memory;
+    for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
+    const auto program = build_kernel(body, *schedule, "k").value();
+    expect_close(run_native(program, memory, host, 2).value(),
+                 evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value(), 16);
+    if (testing::Test::HasFailure()) return;
+    ++checked;
+  }
+  EXPECT_GT(checked, 10);
+}
+
+TEST(SplitProducts, NativeTreatsInfinitiesAndNansAsPlainProductsDo) {
+  const Target host = host_target().value();
+  if (!host.extensions.contains(Extension::amx_bf16))
+    GTEST_SKIP() << "this processor has no matrix unit";
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> numbers = {0, 1, -1.5, inf, -inf, nan, 3e38, -3e38, 1.0000001, 1e-20};
+  const auto count = static_cast<int64_t>(numbers.size());
+  const KernelBody body = body_of_all(product_of(count, 1, count));
+  Rng rng(1);
+  std::optional<Schedule> schedule;
+  while (!schedule) schedule = random_split(body, host, rng);
+  const std::vector<Tensor> inputs = {
+      Tensor::from_reals(Type::get(DType::f32, {count, 1}), numbers),
+      Tensor::from_reals(Type::get(DType::f32, {1, count}), numbers)};
+  expect_close(run_native(build_kernel(body, *schedule, "k").value(), inputs, host).value(),
+               evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value());
 }
 
 }  // namespace

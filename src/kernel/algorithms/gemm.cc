@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/algorithms/loops.h"
+#include "kernel/split.h"
 
 namespace hone {
 namespace {
@@ -28,6 +29,25 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
                        points, extent);
   }
   if (reduced > 1) return unsupported("blocks along {} dims of the reduction", reduced);
+  return {};
+}
+
+// The unit flushes numbers below the normal ones, so factors below 2^-100 lose accuracy: it is used
+// where a plan asks for it, and no search proposes it.
+Status check_products(const ScheduleSite& site, const Schedule& schedule) {
+  if (schedule.get<GemmFields>().products == Products::plain) return {};
+  if (site.is_stage()) return unsupported("split products in a stage of a chain");
+  if (!site.target.extensions.contains(Extension::amx_bf16))
+    return unsupported("split products on a target without amx_bf16");
+  const Graph& graph = site.body.graph;
+  const NodeId anchor = site.facts.space.anchor;
+  for (ValueId operand : graph.operands(anchor))
+    if (graph.type(operand).dtype() != DType::f32)
+      return unsupported("split products of {}", name(graph.type(operand).dtype()));
+  if (graph.type(graph.result(anchor)).dtype() != DType::f32)
+    return unsupported("split products that give {}",
+                       name(graph.type(graph.result(anchor)).dtype()));
+  HONE_TRY(split_shape(*site.facts.contraction, site.facts.space, schedule));
   return {};
 }
 
@@ -62,6 +82,27 @@ const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
 const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
 const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
+class ProductsDecision : public FieldDecision<Products> {
+ public:
+  using FieldDecision::FieldDecision;
+  double bound(const ScheduleSite&) const override { return 1; }
+  bool each(const ScheduleSite&, const Schedule& so_far,
+            const ScheduleVisit& visit) const override {
+    return visit(with(so_far, Products::plain));
+  }
+  void draw(const ScheduleSite&, Schedule& so_far, Rng&) const override {
+    get(so_far) = Products::plain;
+  }
+  Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
+    return simpler(site, schedule);
+  }
+  Schedules simpler(const ScheduleSite&, const Schedule& schedule) const override {
+    if (*get(schedule) == Products::plain) return {};
+    return {with(schedule, Products::plain)};
+  }
+};
+const ProductsDecision kProducts("products", own_field<GemmFields, &GemmFields::products>());
+
 class Gemm : public AlgorithmDef {
  public:
   Status check(const ScheduleSite& site, const Schedule& schedule) const override {
@@ -74,6 +115,7 @@ class Gemm : public AlgorithmDef {
         if (tile.dim >= site.parallel())
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
     HONE_TRY(check_blocks(site, schedule));
+    HONE_TRY(check_products(site, schedule));
     return check_scratch(site, HONE_TRY(gemm_scratch(site, schedule)), "packed operands");
   }
   bool takes(const ScheduleSite& site) const override {
@@ -81,7 +123,7 @@ class Gemm : public AlgorithmDef {
   }
   std::vector<const Decision*> decisions() const override {
     return {&kAnyOrder, &kThreads, &kLanesOfResults, &kUnrollOfResults,
-            &kBlock,    &kPackLhs, &kPackRhs};
+            &kBlock,    &kPackLhs, &kPackRhs,        &kProducts};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     Schedule schedule = plain_nest(site.parallel());
@@ -103,8 +145,17 @@ Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule) 
     return static_cast<double>(shape.tiles) * static_cast<double>(shape.points) *
            static_cast<double>(depth) * kMaxElementBytes;
   };
-  const int64_t depth = block_depth(schedule, space);
   double all = 0;
+  if (own.products == Products::split) {
+    const SplitShape split = HONE_TRY(split_shape(contraction, space, schedule));
+    const double words = static_cast<double>(split.steps * SplitShape::kWords * SplitShape::kParts);
+    for (size_t side = 0; side < 2; ++side) {
+      const BlockShape block = block_shape(schedule, space, contraction.sides[side]);
+      all += 4 * words * static_cast<double>(block.tiles * block.points);
+    }
+    return all + bytes(std::vector<bool>(static_cast<size_t>(space.parallel), true), 1);
+  }
+  const int64_t depth = block_depth(schedule, space);
   for (size_t side = 0; side < 2; ++side) {
     const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
     if (packing == Packing::panels) all += bytes(contraction.sides[side], depth);

@@ -5,7 +5,9 @@
 
 #include "base/planted.h"
 #include "kernel/facts.h"
+#include "kernel/split.h"
 #include "program/build/point_builder.h"
+#include "program/build/split.h"
 #include "program/build/tile_parts.h"
 
 namespace hone {
@@ -38,6 +40,8 @@ class GemmBuilder {
     const GemmFields& own = schedule.get<GemmFields>();
     operands_[0].packing = own.pack_lhs;
     operands_[1].packing = own.pack_rhs;
+    if (own.products == Products::split)
+      split_ = split_shape(contraction_, space_, schedule).value();
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
     make_sums();
@@ -88,7 +92,16 @@ class GemmBuilder {
 
   void set_up_panels(size_t side) {
     const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
-    scratch(side, {shape.tiles, block_depth(schedule_, space_), shape.points});
+    if (!split_) {
+      scratch(side, wide_, {shape.tiles, block_depth(schedule_, space_), shape.points});
+    } else if (side == split_->row_side) {
+      scratch(side, DType::u32,
+              {shape.tiles, SplitShape::kParts, split_->steps, split_->rows, SplitShape::kWords});
+    } else {
+      scratch(
+          side, DType::u32,
+          {shape.tiles, SplitShape::kParts, split_->steps * SplitShape::kWords, split_->columns});
+    }
     std::optional<int> last;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && tile_of(schedule_.unroll, dim) > 1)
@@ -112,7 +125,7 @@ class GemmBuilder {
     if (operand.lanes) operand.order.push_back(static_cast<size_t>(*operand.lanes));
     for (size_t dim : operand.order) extents.push_back(operand.window[dim]);
     if (!extents.empty()) extents.back() = apart(extents.back().value());
-    scratch(side, extents);
+    scratch(side, wide_, extents);
   }
 
   // Rows that lie a power of two apart would compete for the same places of a cache.
@@ -121,8 +134,8 @@ class GemmBuilder {
     return extent % (4 * line) == 0 ? extent + line : extent;
   }
 
-  void scratch(size_t side, const std::vector<Dim>& dims) {
-    operands_[side].buffer = scratch_.buffer(side == 0 ? "lhs" : "rhs", Type::get(wide_, dims));
+  void scratch(size_t side, DType dtype, const std::vector<Dim>& dims) {
+    operands_[side].buffer = scratch_.buffer(side == 0 ? "lhs" : "rhs", Type::get(dtype, dims));
   }
 
   // As an operand lies in memory, so that it is read from one end to the other: the second one, or
@@ -135,6 +148,9 @@ class GemmBuilder {
              index.begin();
     };
     std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
+    if (!split_) return;
+    std::erase(reduction_, split_->inner);
+    reduction_.push_back(split_->inner);
   }
 
   // By the space's dims, from outside in.
@@ -178,7 +194,7 @@ class GemmBuilder {
   }
 
   void make_sums() {
-    if (!blocks_reduction(schedule_, space_)) return;
+    if (!blocks_reduction_ && !split_) return;
     const BlockShape shape = block_shape(schedule_, space_, all_results());
     sums_ = scratch_.buffer("sums", Type::get(wide_, {shape.tiles, shape.points}));
   }
@@ -215,7 +231,7 @@ class GemmBuilder {
 
   void blocks(size_t at) {
     const std::array<bool, 2> before = {operands_[0].is_packed, operands_[1].is_packed};
-    if (at >= static_cast<size_t>(schedule_.threads) && !sums_)
+    if (at >= static_cast<size_t>(schedule_.threads) && !blocks_reduction_)
       for (size_t side = 0; side < 2; ++side)
         if (HONE_PLANT(panel_early, !depends_beyond(side, at), true)) pack(side);
     if (at == schedule_.order.size()) {
@@ -246,9 +262,10 @@ class GemmBuilder {
   }
 
   void in_block() {
+    if (split_) return split_block();
     if (!sums_) {
       for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
-      return tiles(schedule_.order.size(), [&] { points_.store_outputs(point(), guards()); });
+      return all_points([&] { points_.store_outputs(point(), guards()); });
     }
     reduction_blocks(0, false);
   }
@@ -282,7 +299,16 @@ class GemmBuilder {
 
   void reduction_block(bool is_last) {
     for (size_t side = 0; side < 2; ++side) pack(side);
-    tiles(schedule_.order.size(), [&] {
+    if (split_)
+      tiles(schedule_.order.size(), [&] { multiply_tile(); });
+    else
+      add_products(is_last);
+    if (blocks_reduction_)
+      for (Operand& operand : operands_) operand.is_packed = false;
+  }
+
+  void add_products(bool is_last) {
+    all_points([&] {
       const Scalar sum =
           points_.sum_of_products(space_.anchor, anchor_index(), guards(), sum_before());
       if (!is_last) return tiles_.store(*sums_, sums_index(), sum);
@@ -290,7 +316,99 @@ class GemmBuilder {
       points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
       points_.store_outputs(point(), guards());
     });
-    for (Operand& operand : operands_) operand.is_packed = false;
+  }
+
+  // ---- Split products --------------------------------------------------------------------------
+
+  void split_block() {
+    clear_sums();
+    reduction_blocks(0, false);
+    all_points([&] {
+      points_.bind(graph_.result(space_.anchor), tiles_.load(*sums_, sums_index()));
+      points_.store_outputs(point(), guards());
+    });
+  }
+
+  void clear_sums() {
+    const BlockShape shape = block_shape(schedule_, space_, all_results());
+    const Scalar zero = points_.zero(wide_);
+    constexpr int64_t kLanes = 16;
+    open_loop(tiles_, Exec::loop, "t", shape.tiles, [&](const IndexExpr& t) {
+      tiles_.loop(Exec::loop, "v", shape.points / kLanes, [&](const IndexExpr& v) {
+        tiles_.loop(Exec::lanes, "z", kLanes, [&](const IndexExpr& lane) {
+          tiles_.store(*sums_, {t, v * kLanes + lane}, zero);
+        });
+      });
+    });
+  }
+
+  // The tiles at hand are whole: their first points are at place 0.
+  void multiply_tile() {
+    const size_t row = split_->row_side;
+    tiles_.product({.sums = *sums_,
+                    .lhs = operands_[row].buffer,
+                    .rhs = operands_[1 - row].buffer,
+                    .sums_block = sums_index()[0],
+                    .lhs_block = tile_and_point(contraction_.sides[row])[0],
+                    .rhs_block = tile_and_point(contraction_.sides[1 - row])[0]});
+  }
+
+  // Pairs along the inner dim of the reduction, zeros behind its end. Vectors go along what lies
+  // side by side in memory: points of the tile, or pairs.
+  void pack_pairs(size_t side) {
+    const bool is_row = side == split_->row_side;
+    const int dim = is_row ? split_->row : split_->column;
+    const bool by_points = operands_[side].lanes == dim;
+    const int64_t points = split_->points(side), words = SplitShape::kWords;
+    const auto at = [&](const IndexExpr& step, const IndexExpr& word, const IndexExpr& point) {
+      const int64_t lanes = place(dim).tile.lanes;
+      place(dim).u = lanes == 1 ? point : floordiv(point, lanes);
+      place(dim).lane = lanes == 1 ? IndexExpr(0) : mod(point, lanes);
+      pack_pair(side, step, word, point);
+    };
+    tiles_.loop(Exec::loop, "step", split_->inner_steps, [&](const IndexExpr& step) {
+      if (by_points) {
+        tiles_.loop(Exec::loop, "word", words, [&](const IndexExpr& word) {
+          open_loop(tiles_, Exec::loop, "vector", points / 16, [&](const IndexExpr& vector) {
+            tiles_.loop(Exec::lanes, "point", 16,
+                        [&](const IndexExpr& lane) { at(step, word, vector * 16 + lane); });
+          });
+        });
+      } else {
+        tiles_.loop(Exec::loop, "point", points, [&](const IndexExpr& point) {
+          tiles_.loop(Exec::lanes, "word", words,
+                      [&](const IndexExpr& word) { at(step, word, point); });
+        });
+      }
+    });
+  }
+
+  void pack_pair(size_t side, const IndexExpr& step, const IndexExpr& word,
+                 const IndexExpr& point) {
+    Place& inner = place(split_->inner);
+    const int64_t end = inner.block.unroll;
+    std::array<Scalar, 2> pair;
+    for (int64_t half = 0; half < 2; ++half) {
+      inner.trip = step * SplitShape::kStep + word * 2 + IndexExpr(half);
+      Guards gaps;
+      if (end < split_->inner_steps * SplitShape::kStep) gaps.push_back({inner.trip, 0, end});
+      pair[static_cast<size_t>(half)] = packed_number(side, std::move(gaps));
+    }
+    IndexExpr outer = 0;
+    for (int dim : reduction_)
+      if (dim != split_->inner)
+        outer = outer * cache_block(schedule_, space_, dim) + place(dim).trip;
+    const IndexExpr at = outer * split_->inner_steps + step;
+    const std::vector<Scalar> parts = split_pair(tiles_, pair[0], pair[1], SplitShape::kParts);
+    const IndexExpr tile = tile_and_point(contraction_.sides[side])[0];
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const IndexExpr part = static_cast<int64_t>(p);
+      if (side == split_->row_side)
+        tiles_.store(operands_[side].buffer, {tile, part, at, point, word}, parts[p]);
+      else
+        tiles_.store(operands_[side].buffer, {tile, part, at * SplitShape::kWords + word, point},
+                     parts[p]);
+    }
   }
 
   // Of the blocks of the reduction before this one. Only one dim has several.
@@ -315,7 +433,7 @@ class GemmBuilder {
 
   // From the last dim of the order to the first; then the points of a tile.
   void tiles(size_t left, const std::function<void()>& body) {
-    if (left == 0) return tile_points(Exec::unroll, 0, body);
+    if (left == 0) return body();
     const int dim = schedule_.order[left - 1];
     for (const TilePart& part : tiles_of(dim)) {
       place(dim).tile = part;
@@ -324,6 +442,10 @@ class GemmBuilder {
         tiles(left - 1, body);
       });
     }
+  }
+
+  void all_points(const std::function<void()>& body) {
+    tiles(schedule_.order.size(), [&] { tile_points(Exec::unroll, 0, body); });
   }
 
   void tile_points(Exec exec, size_t at, const std::function<void()>& body) {
@@ -434,7 +556,7 @@ class GemmBuilder {
   void pack(size_t side) {
     Operand& operand = operands_[side];
     if (operand.packing == Packing::no || operand.is_packed) return;
-    if (!sums_)
+    if (!blocks_reduction_)
       for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
     for (Place& at : dims_) at.tile = {}, at.trip = at.u = at.lane = 0;
     if (operand.packing == Packing::panels) {
@@ -450,7 +572,7 @@ class GemmBuilder {
     if (at == schedule_.order.size()) return pack_depth(side, 0);
     const int dim = schedule_.order[at];
     if (!contraction_.sides[side][static_cast<size_t>(dim)]) return pack_tiles(side, at + 1);
-    for (const TilePart& part : tiles_of(dim)) {
+    for (const TilePart& part : packed_tiles_of(dim)) {
       place(dim).tile = part;
       open_loop(tiles_, Exec::loop, name(dim), part.trips, [&](const IndexExpr& trip) {
         place(dim).trip = trip;
@@ -459,7 +581,18 @@ class GemmBuilder {
     }
   }
 
+  // A matrix unit takes whole tiles.
+  std::vector<TilePart> packed_tiles_of(int dim) const {
+    std::vector<TilePart> parts = tiles_of(dim);
+    TilePart& last = parts.back();
+    if (!split_ || last.unroll * last.lanes == register_tile(schedule_, dim)) return parts;
+    last.unroll = tile_of(schedule_.unroll, dim);
+    last.has_gaps = true;
+    return parts;
+  }
+
   void pack_depth(size_t side, size_t at) {
+    if (split_ && at + 1 == reduction_.size()) return pack_pairs(side);
     if (at == reduction_.size()) return pack_points(side, Exec::unroll, 0);
     const int dim = reduction_[at];
     open_loop(tiles_, Exec::loop, name(dim), place(dim).block.unroll, [&](const IndexExpr& k) {
@@ -489,17 +622,19 @@ class GemmBuilder {
   }
 
   void pack_point(size_t side) {
+    tiles_.store(operands_[side].buffer, panel_index(side), packed_number(side, {}));
+  }
+
+  Scalar packed_number(size_t side, Guards gaps) {
     Indices iters = anchor_index();
     iters.resize(iters.size() + reduction_.size(), 0);
     for (int dim : reduction_)
       iters[contraction_.index.size() + static_cast<size_t>(dim - space_.parallel)] =
           HONE_PLANT(panel_block, place(dim).first(), IndexExpr(0)) + place(dim).trip;
-    Guards gaps;
     for (int dim = 0; dim < space_.parallel; ++dim)
       if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
         gaps.push_back(guard(dim));
-    tiles_.store(operands_[side].buffer, panel_index(side),
-                 points_.factor(space_.anchor, side, iters, {}, gaps));
+    return points_.factor(space_.anchor, side, iters, {}, gaps);
   }
 
   // `point` is in the window, by the operand's dims; `gaps` hold where it is.
@@ -552,6 +687,8 @@ class GemmBuilder {
   DType wide_ = DType::f32;      // of sums and factors
   std::array<Operand, 2> operands_;
   std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
+  std::optional<SplitShape> split_;
+  const bool blocks_reduction_ = blocks_reduction(schedule_, space_);
 };
 
 }  // namespace

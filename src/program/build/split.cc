@@ -1,0 +1,60 @@
+#include "program/build/split.h"
+
+namespace hone {
+namespace {
+
+using tile::Scalar;
+
+class Splitter {
+ public:
+  explicit Splitter(TileBuilder& tiles) : b_(tiles) {}
+
+  // The bits of each part, whose low half is zero.
+  std::vector<Scalar> parts(Scalar number, int64_t count) {
+    const Scalar special = is_special(number);
+    std::vector<Scalar> all;
+    for (int64_t part = 0; part < count; ++part) {
+      Scalar bits = b_.compute(Opcode::and_, {as(number, DType::u32), word(0xffff0000)});
+      if (part + 1 < count) {
+        const Scalar sign = b_.compute(Opcode::and_, {bits, word(0x80000000)});
+        const Scalar one = b_.compute(Opcode::or_, {sign, word(0x3f800000)});
+        bits = b_.compute(Opcode::select, {special, part == 0 ? one : word(0), bits});
+        number = b_.compute(Opcode::sub, {number, as(bits, DType::f32)});
+      }
+      all.push_back(bits);
+    }
+    return all;
+  }
+
+  Scalar pair(Scalar first, Scalar second) {
+    const Scalar low = b_.compute(Opcode::shift_right, {first, word(16)});
+    return b_.compute(Opcode::or_, {low, second});
+  }
+
+ private:
+  Scalar is_special(Scalar number) {
+    const Scalar exponent = b_.compute(Opcode::and_, {as(number, DType::u32), word(0x7f800000)});
+    return b_.compute(Opcode::compare, {exponent, word(0x7f800000)},
+                      {{"direction", std::string("eq")}});
+  }
+  Scalar as(Scalar number, DType dtype) {
+    return b_.compute(Opcode::bitcast, {number}, {{"dtype", dtype}});
+  }
+  Scalar word(int64_t value) { return b_.integer(DType::u32, value); }
+
+  TileBuilder& b_;
+};
+
+}  // namespace
+
+std::vector<Scalar> split_pair(TileBuilder& tiles, Scalar first, Scalar second, int64_t parts) {
+  Splitter splitter(tiles);
+  const std::vector<Scalar> low = splitter.parts(first, parts);
+  const std::vector<Scalar> high = splitter.parts(second, parts);
+  std::vector<Scalar> words;
+  for (size_t part = 0; part < low.size(); ++part)
+    words.push_back(splitter.pair(low[part], high[part]));
+  return words;
+}
+
+}  // namespace hone
