@@ -80,6 +80,8 @@ TEST(Products, RefuseWhatDoesNotFit) {
   program = program_of({3, 2, 32, 16});
   program.buffers[3].type = Type::get(DType::u32, {1, 3, 2, 32, 16});
   EXPECT_FALSE(verify(program).ok());
+  program = program_of({4, 2, 32, 16});
+  EXPECT_FALSE(verify(program).ok());
 }
 
 // The unit takes the sums in an order of its own.

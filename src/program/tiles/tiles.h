@@ -148,7 +148,8 @@ struct Carry {
 //     where l = lhs[a, p, d, i, w], r = rhs[b, q, 16 * d + w, j]
 // A word is a pair in a u32, the first number in its low half. The sums are f32; in which order
 // they are taken is the machine's choice, and numbers below the normal ones count as 0. All buffers
-// are scratch; rows and columns are 16 or 32, words 16 a step. No unroll or lanes loop is around.
+// are scratch; rows and columns are 16 or 32, words 16 a step, P at most 3. No unroll or lanes loop
+// is around.
 struct Product {
   BufferId sums, lhs, rhs;
   IndexExpr sums_block = 0, lhs_block = 0, rhs_block = 0;

@@ -234,8 +234,9 @@ class Verifier {
     if (!is_tile(rows) || !is_tile(columns) || size(s.lhs, 4) != 16)
       return bad_input("a product of {} rows of {} words and {} columns", rows, size(s.lhs, 4),
                        columns);
-    if (size(s.lhs, 1) != size(s.rhs, 1) || size(s.lhs, 1) < 1 ||
-        16 * size(s.lhs, 2) != size(s.rhs, 2) || size(s.sums, 1) != rows * columns)
+    const int64_t parts = size(s.lhs, 1), words = size(s.rhs, 2);
+    if (parts != size(s.rhs, 1) || parts < 1 || parts > 3 || words % 16 != 0 ||
+        words / 16 != size(s.lhs, 2) || size(s.sums, 1) != rows * columns)
       return bad_input("the blocks of a product do not fit each other");
     return {};
   }
