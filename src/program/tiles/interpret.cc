@@ -250,6 +250,9 @@ class Interpreter {
     const int64_t parts = lhs.dims[1], depth = 16 * lhs.dims[2];
     const int64_t rows = lhs.dims[3], columns = rhs.dims[3];
     const int64_t a = s.lhs_block.at(indices_), b = s.rhs_block.at(indices_);
+    statements_ += rows * columns * depth * parts;
+    if (statements_ > options_.max_statements)
+      return over_limit("more than {} statements", options_.max_statements);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
         const int64_t to = (s.sums_block.at(indices_) * rows + i) * columns + j;
