@@ -96,6 +96,7 @@ Value maximum(Value a, double b) { return binary(Opcode::max, a, b); }
 Value minimum(Value a, Value b) { return binary(Opcode::min, a, b); }
 Value minimum(Value a, double b) { return binary(Opcode::min, a, b); }
 Value power(Value a, double b) { return binary(Opcode::pow, a, b); }
+Value stop_gradient(Value x) { return unary(Opcode::stop_gradient, x); }
 Value exp(Value x) { return unary(Opcode::exp, x); }
 Value log(Value x) { return unary(Opcode::log, x); }
 Value sqrt(Value x) { return unary(Opcode::sqrt, x); }

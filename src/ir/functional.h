@@ -38,6 +38,7 @@ Value minimum(Value a, Value b);
 Value minimum(Value a, double b);
 Value power(Value a, double b);
 Value exp(Value x);
+Value stop_gradient(Value x);
 Value log(Value x);
 Value sqrt(Value x);
 Value rsqrt(Value x);

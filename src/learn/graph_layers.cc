@@ -9,8 +9,6 @@ namespace {
 
 constexpr double kLeak = 0.2;  // of the leaky relu in front of attention's softmax
 
-Value stop_gradient(Value x) { return x.builder().op(Opcode::stop_gradient, {x}); }
-
 // False, and an error, unless each row has a segment.
 bool fits(Value rows, Value segments) {
   Builder& b = rows.builder();

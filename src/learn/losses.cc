@@ -43,7 +43,6 @@ Value second_of_pair(Value x) { return unsqueeze(x, x.rank() - 1); }
 
 Value zero_like(Value x) { return x.builder().scalar(x.dtype(), 0); }
 Value as_number(Value truth, Value like) { return cast(truth, like.dtype()); }
-Value stop_gradient(Value x) { return x.builder().op(Opcode::stop_gradient, {x}); }
 
 // The sum over pairs whose first item has the higher target, for each such pair.
 Value mean_of_pairs(Value each, Value targets) {
