@@ -139,4 +139,20 @@ Slope measured_slope(const Graph& graph, size_t output, std::span<const Tensor> 
   return {fine, std::abs(coarse - fine) <= 1e-8 * scale};
 }
 
+void expect_derivative(const Graph& graph, std::span<const Tensor> inputs) {
+  const Mask mask = differentiable_inputs(graph);
+  std::vector<Tensor> direction;
+  Slope slope{.is_smooth = false};  // another direction may cross no kink of a relu
+  for (uint64_t seed = 7; seed < 12 && !slope.is_smooth; ++seed) {
+    direction = random_direction(graph, mask, seed);
+    slope = measured_slope(graph, 0, inputs, direction);
+  }
+  EXPECT_TRUE(slope.is_smooth);
+  const Result<Graph> derived = grad(graph, 0, mask);
+  ASSERT_TRUE(derived.ok()) << derived.error().to_string();
+  const std::vector<Tensor> values = evaluated(*derived, inputs);
+  const Product along = product(std::span(values).subspan(1), direction);
+  EXPECT_NEAR(along.value, slope.value, 1e-6 * std::max(1.0, along.size));
+}
+
 }  // namespace hone

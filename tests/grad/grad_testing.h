@@ -48,4 +48,7 @@ Slope measured_slope(const Graph& graph, size_t output, std::span<const Tensor> 
 
 std::vector<Tensor> evaluated(const Graph& graph, std::span<const Tensor> inputs);
 
+// The derivative of a graph's only output by all reals, along a random direction, is the slope.
+void expect_derivative(const Graph& graph, std::span<const Tensor> inputs);
+
 }  // namespace hone

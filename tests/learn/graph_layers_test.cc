@@ -52,21 +52,7 @@ std::vector<Tensor> first_inputs(const Forward& forward) {
 void check(const Layer& layer) {
   const Result<Forward> forward = forward_of(layer, 3);
   ASSERT_TRUE(forward.ok()) << forward.error().to_string();
-  const Graph graph = in_f64(forward->graph).value();
-  const Mask mask = differentiable_inputs(graph);
-  const std::vector<Tensor> inputs = first_inputs(*forward);
-  std::vector<Tensor> direction;
-  Slope slope{.is_smooth = false};  // another direction may cross no kink of a relu
-  for (uint64_t seed = 7; seed < 12 && !slope.is_smooth; ++seed) {
-    direction = random_direction(graph, mask, seed);
-    slope = measured_slope(graph, 0, inputs, direction);
-  }
-  EXPECT_TRUE(slope.is_smooth);
-  const Result<Graph> derived = grad(graph, 0, mask);
-  ASSERT_TRUE(derived.ok()) << derived.error().to_string();
-  const std::vector<Tensor> values = evaluated(*derived, inputs);
-  const Product along = product(std::span(values).subspan(1), direction);
-  EXPECT_NEAR(along.value, slope.value, 1e-6 * std::max(1.0, along.size));
+  expect_derivative(in_f64(forward->graph).value(), first_inputs(*forward));
 }
 
 TEST(GraphLayers, HaveTheDerivativesOfDifferences) {
