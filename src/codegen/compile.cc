@@ -1,4 +1,5 @@
 #include "codegen/codegen.h"
+#include "codegen/emit/emitter.h"
 #include "codegen/emit/variance.h"
 #include "codegen/llvm_object.h"
 #include "codegen/machine_code.h"
@@ -17,6 +18,7 @@ Result<std::string> compile_tiles(const TileProgram& program, const Target& targ
                                   std::string_view symbol, CodeForm form) {
   HONE_TRY(verify(program));
   HONE_TRY(code::check_lockstep(program));
+  HONE_TRY(code::check_products(program, target));
   code::LlvmObject<mlir::MLIRContext> context(mlir::MLIRContext::Threading::DISABLED);
   code::load_dialects(*context);
   code::LlvmObject<mlir::OwningOpRef<mlir::ModuleOp>> owner(

@@ -84,6 +84,13 @@ TEST(Products, RefuseWhatDoesNotFit) {
   EXPECT_FALSE(verify(program).ok());
 }
 
+TEST(Products, NeedAMatrixUnit) {
+  const Target without = restricted(host_target().value(), Isa::avx2);
+  const Result<std::string> code = compile_tiles(program_of({1, 1, 16, 16}), without, "k");
+  ASSERT_FALSE(code.ok());
+  EXPECT_NE(code.error().to_string().find("amx_bf16"), std::string::npos);
+}
+
 // The unit takes the sums in an order of its own.
 TEST(Products, NativeAgreesWithTheInterpreter) {
   const Target host = host_target().value();

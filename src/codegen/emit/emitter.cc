@@ -2,24 +2,11 @@
 
 #include "base/planted.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace hone::code {
 
 using namespace tile;
-
-namespace {
-
-bool has_product(const Block& body) {
-  return std::ranges::any_of(body, [](const Statement& statement) {
-    const Loop* loop = std::get_if<Loop>(&statement.kind);
-    return loop != nullptr ? has_product(loop->body)
-                           : std::holds_alternative<Product>(statement.kind);
-  });
-}
-
-}  // namespace
 
 Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program,
                  const Target& target, Surroundings around)
@@ -39,7 +26,7 @@ Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program
 
 void Emitter::phase(const Loop& phase) {
   place_scratch();
-  const bool multiplies = has_product(phase.body);
+  const bool multiplies = has_product(phase);
   if (multiplies) begin_products();
   if (phase.exec == Exec::threads)
     threads(phase);

@@ -14,6 +14,11 @@
 
 namespace hone::code {
 
+// Whether the loop multiplies on a matrix unit (products.cc).
+bool has_product(const tile::Loop& loop);
+// Unsupported if the program does and the target has none.
+Status check_products(const TileProgram& program, const Target& target);
+
 // Writes the code of one phase into the function in which its builder stands.
 //
 // Loops of the kinds threads and loop become scf.for. Those of unroll and lanes are gone: a scalar

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "codegen/emit/emitter.h"
@@ -20,6 +21,20 @@ void call(mlir::ImplicitLocOpBuilder& b, llvm::StringRef intrinsic, ValueRange a
 }
 
 }  // namespace
+
+bool has_product(const Loop& loop) {
+  return std::ranges::any_of(loop.body, [](const Statement& statement) {
+    const Loop* inner = std::get_if<Loop>(&statement.kind);
+    return inner != nullptr ? has_product(*inner) : std::holds_alternative<Product>(statement.kind);
+  });
+}
+
+Status check_products(const TileProgram& program, const Target& target) {
+  if (target.extensions.contains(Extension::amx_bf16) ||
+      std::ranges::none_of(program.phases, has_product))
+    return {};
+  return unsupported("a product on a target without amx_bf16");
+}
 
 // The configuration: palette 1; of each tile the bytes of a row, 16 bits each from byte 16 on, and
 // the rows, 8 bits each from byte 48 on.
@@ -46,9 +61,8 @@ void Emitter::emit(const Product& s) {
   const int64_t rows = lhs.dim(3).value(), columns = rhs.dim(3).value();
   const mlir::Type i64 = code_.i(64);
   const auto tile = [&](int64_t n) { return code_.integer(code_.i(8), n); };
-  const auto at = [&](BufferId buffer, const IndexExpr& block, int64_t size, Value more) {
-    const Value first = index(here(block * size, {}), {});
-    return pointer(buffer, more ? code_.add(first, more) : first);
+  const auto at = [&](BufferId buffer, const IndexExpr& block, int64_t size, Value within) {
+    return pointer(buffer, code_.add(index(here(block * size, {}), {}), within));
   };
   const auto each_sum = [&](llvm::StringRef intrinsic) {
     for (int64_t i = 0; i < rows / kTileRows; ++i)
@@ -67,10 +81,10 @@ void Emitter::emit(const Product& s) {
     const Value step = loop.getInductionVar();
     const auto load = [&](int64_t number, BufferId buffer, const IndexExpr& block, int64_t size,
                           int64_t step_size, int64_t offset, int64_t stride) {
-      const Value more =
+      const Value within =
           code_.add(code_.mul(step, code_.integer(i64, step_size)), code_.integer(i64, offset));
       call(b_, "llvm.x86.tileloadd64",
-           {tile(number), at(buffer, block, size, more), code_.integer(i64, stride)});
+           {tile(number), at(buffer, block, size, within), code_.integer(i64, stride)});
     };
     const int64_t left = steps * rows * kTileRows, right = steps * kTileRows * columns;
     for (int64_t p = 0; p < parts; ++p) {
