@@ -60,8 +60,7 @@ struct KernelPrice::Nest {
   double copies = 0;                    // slots of packing
   std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
   std::array<Packing, 2> packings = {};
-  bool is_split = false;     // products of parts, on a matrix unit
-  double product_slots = 1;  // of a vector of products
+  std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
 
   Packing packing(const Access& access) const {
     if (access.side < 0 || access.side > 1) return Packing::no;
@@ -255,8 +254,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   nest.packings = {own.pack_lhs, own.pack_rhs};
   if (own.products == Products::split && target_.peak(DType::bf16) > 0) {
     constexpr double kProductsOfParts = 6;
-    nest.product_slots = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
-    nest.is_split = true;
+    nest.split = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
   }
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
@@ -271,7 +269,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
       times *= outside;
       outside = 1;
     }
-    if (nest.is_split) times *= prices_.split;
+    if (nest.split) times *= prices_.split;
     nest.copies += times * copied_by_block(schedule, nest, side);
   }
 }
@@ -551,8 +549,8 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
     const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
-    if (work.is_sum && nest.is_split) {
-      slots += count * work.slots * nest.product_slots;
+    if (work.is_sum && nest.split) {
+      slots += count * work.slots * *nest.split;
       continue;
     }
     const double room = registers_ - (work.is_sum ? shared : 3);
@@ -564,7 +562,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     trips += count / wide;
   }
   for (const Access& access : accesses_) {
-    if (nest.is_split && access.side >= 0) continue;  // The unit loads tiles beside its products.
+    if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
     const double each = slots_of(nest, access);
     loaded += each * runs(nest, access.loops) / repeats(nest, access);
     const double instructions =

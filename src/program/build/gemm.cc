@@ -342,7 +342,7 @@ class GemmBuilder {
     });
   }
 
-  // The tiles at hand are whole: their first points are at place 0.
+  // The unit takes the whole tile; what it computes behind the end of a dim is not stored.
   void multiply_tile() {
     const size_t row = split_->row_side;
     tiles_.product({.sums = *sums_,
