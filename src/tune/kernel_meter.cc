@@ -18,7 +18,9 @@ constexpr double kRaceSeconds = 0.15;    // for one entrant; slow ones have fewe
 constexpr int64_t kLeastRounds = 3;      // one at each place
 // Who takes so much longer than the fastest, after a part of the rounds, drops out.
 constexpr double kHopeless = 1.3, kBehind = 1.1;
-constexpr double kOut = 3;            // the same for the first launch that is timed
+constexpr double kOut = 3;  // the same for the first launch that is timed
+// A first launch may take so many of the champion's, but that much in any case.
+constexpr double kCutOff = 10, kLeastCutOff = 0.25;
 constexpr double kLongLaunch = 3e-3;  // seconds; its operands do not wait in caches
 constexpr int64_t kMostPlaceBytes = int64_t{256} << 20;  // larger operands have one place
 
@@ -48,7 +50,7 @@ std::vector<Tensor> outputs_of(const OperandPlace& place, const Operands& operan
   return outputs;
 }
 
-// "" or how they differ.
+// Empty, or how they differ.
 std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
   for (size_t i = 0; i < actual.size(); ++i) {
     const Result<Comparison> same =
@@ -57,6 +59,43 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
     if (!same->passed()) return same->to_string();
   }
   return "";
+}
+
+// What a candidate's first launch came to.
+struct Trial {
+  Outcome outcome = Outcome::crashed;
+  std::string detail = {};
+};
+
+// Launches a candidate for the first time, in a copy of this process: one that crashes or takes too
+// long leaves those beside it alone. `expected` is what it has to compute.
+Trial try_out(const KernelCandidate& candidate, const std::string& object, const Target& target,
+              int64_t threads, const OperandPlace& place, const Operands& operands,
+              std::span<const Tensor> expected, double most_seconds) {
+  Trial trial;
+  const ForkedWork work = [&](const Tell& tell) {
+    const auto end = [&](Outcome outcome, std::string_view why) {
+      tell(fmt::format("{}{}", static_cast<int>(outcome), why));
+    };
+    const std::shared_ptr<Team> team = Team::create({.threads = threads}).value();
+    Result<KernelLaunches> code = KernelLaunches::load(candidate, object, target, team);
+    tell("");
+    const Status status = code.ok() ? code->run(place) : Status(code.error());
+    tell("");
+    if (!status.ok()) return end(Outcome::refused, status.error().what());
+    const std::string how = difference(outputs_of(place, operands), expected);
+    end(how.empty() ? Outcome::measured : Outcome::wrong, how);
+  };
+  const auto told = [&](size_t, std::string_view message) {
+    if (!message.empty())
+      trial = {static_cast<Outcome>(message[0] - '0'), std::string(message.substr(1))};
+  };
+  const Result<std::vector<ForkEnd>> ends = run_forked(
+      {&work, 1}, {.silence_seconds = most_seconds}, told);  // and the memory of this one
+  if (!ends.ok()) return {Outcome::refused, ends.error().what()};
+  if (!ends->front().is_done()) trial = {outcome_of(ends->front()), how_it_ended(ends->front())};
+  std::ranges::replace(trial.detail, '\n', ' ');
+  return trial;
 }
 
 }  // namespace
@@ -141,8 +180,8 @@ Result<std::vector<Measured>> KernelMeter::race(std::span<const KernelCandidate>
   return results;
 }
 
-// The messages: "b i": entrant i is tried from now on; "w i why": its results are wrong; "r i why":
-// its code does not load; "s i x": a sample; "a i": it took part to the end.
+// The messages: "b i": entrant i is tried from now on; "e i outcome why": it takes no part; "s i
+// x": a sample; "a i": it took part to the end.
 Status KernelMeter::run(std::span<Entrant> entrants, int64_t rounds) {
   for (bool is_done = false; !is_done;) {
     size_t tried = entrants.size();  // nobody
@@ -156,8 +195,8 @@ Status KernelMeter::run(std::span<Entrant> entrants, int64_t rounds) {
       Measured& result = entrants[i].result;
       if (what == 'b') tried = i;
       if (what == 'a') result.is_ahead = true;
-      if (what == 'w' || what == 'r') {
-        result.outcome = what == 'w' ? Outcome::wrong : Outcome::refused;
+      if (int outcome = 0; what == 'e' && words >> outcome) {
+        result.outcome = static_cast<Outcome>(outcome);
         std::getline(words >> std::ws, result.detail);
         entrants[i].object.clear();
       }
@@ -209,25 +248,28 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     tell(fmt::format("b {}", i));
     const KernelCandidate& candidate = *entrants[i].candidate;
     const KernelBody& body = *candidate.kernel.body;
-    Result<KernelLaunches> code =
-        KernelLaunches::load(candidate, entrants[i].object, target_, team);
     const auto own =
         prepared_input(body, candidate.schedule)
             ? places_of(random_operands(body, candidate.schedule, options_.seed).value())
             : places;
+    const Trial trial =
+        runners.empty()
+            ? Trial{Outcome::measured}
+            : try_out(candidate, entrants[i].object, target_, team->threads(), own->front(),
+                      operands_, expected,
+                      std::clamp(kCutOff * champions, kLeastCutOff, options_.launch_seconds / 2));
+    if (trial.outcome != Outcome::measured) {
+      tell(fmt::format("e {} {} {}", i, static_cast<int>(trial.outcome), trial.detail));
+      continue;
+    }
+    Result<KernelLaunches> code =
+        KernelLaunches::load(candidate, entrants[i].object, target_, team);
     const Status status = code.ok() ? code->run(own->front()) : Status(code.error());
     if (!status.ok()) {
-      tell(fmt::format("r {} {}", i, status.error().what()));
+      tell(fmt::format("e {} {} {}", i, static_cast<int>(Outcome::refused), status.error().what()));
       continue;
     }
-    if (runners.empty()) {
-      expected = outputs_of(own->front(), operands_);
-    } else if (std::string how = difference(outputs_of(own->front(), operands_), expected);
-               !how.empty()) {
-      std::ranges::replace(how, '\n', ' ');
-      tell(fmt::format("w {} {}", i, how));
-      continue;
-    }
+    if (runners.empty()) expected = outputs_of(own->front(), operands_);
     const double seconds = code->seconds(own->front()).value();
     if (runners.empty()) champions = seconds;
     if (options_.drops && seconds > kOut * champions) {

@@ -135,6 +135,26 @@ TEST_F(KernelMeterTest, CodeThatCrashesCostsOneCandidate) {
   EXPECT_EQ(results[2].outcome, Outcome::measured);
 }
 
+// A launch that would take many seconds is cut off, and the others keep their places.
+TEST_F(KernelMeterTest, ALaunchThatTakesFarTooLongIsCutOff) {
+  constexpr std::string_view kSlow = R"(graph @slow(%x: f32[24, 40], %w: f32[40, 32]) {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %b = broadcast %h {dims = [24, 32, 20000000], map = [0, 1]}
+  %i = iota {dtype = f32, dims = [24, 32, 20000000], axis = 2}
+  %c = add %b, %i
+  %e = exp %c
+  %y = reduce %e {kind = sum, axes = [2]}
+  return %y
+})";
+  const std::vector<Measured> results = race_of([&](const KernelCandidate&, const Target& target) {
+    return object_of(candidate_of(body_of_text(kSlow), plain_nest(2), target).value(), target);
+  });
+  EXPECT_EQ(results[0].outcome, Outcome::timed_out) << name(results[0].outcome);
+  EXPECT_THAT(results[0].detail, HasSubstr("too long"));
+  EXPECT_EQ(results[1].outcome, Outcome::measured);
+  EXPECT_EQ(results[2].outcome, Outcome::measured);
+}
+
 TEST(Typical, IsTheMedianPlaceAtItsBest) {
   EXPECT_EQ(typical(std::vector<double>{5, 9, 2, 4, 8, 3}), 4);  // 4, 8 and 2 at the places
   EXPECT_EQ(typical(std::vector<double>{7}), 7);
