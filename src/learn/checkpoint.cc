@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "learn/trainer.h"
 
@@ -44,6 +45,20 @@ Status check_same(const Metadata& metadata, const std::string& key, const std::s
       .with_hint("go on with the same, or begin anew in another folder");
 }
 
+// Of names and bytes: a file may be as long as it should be, and still be damaged.
+std::string content_of(std::span<const NamedTensor> tensors) {
+  Hasher hasher;
+  for (const NamedTensor& each : tensors) hasher.add(each.name).add(each.tensor.bytes());
+  return fmt::format("{:016x}", hasher.value());
+}
+
+Status check_content(const Metadata& metadata, std::span<const NamedTensor> tensors) {
+  const std::string_view then = HONE_TRY(text_of(metadata, "content"));
+  if (then == content_of(tensors)) return {};
+  return bad_input("the tensors are not those that were written: the file is damaged")
+      .with_hint("go on from another checkpoint, such as best.safetensors");
+}
+
 constexpr std::string_view kSettings[] = {"optimizer",  "seed",    "samples",
                                           "batch size", "buckets", "average"};
 
@@ -52,7 +67,8 @@ constexpr std::string_view kSettings[] = {"optimizer",  "seed",    "samples",
 // Numbers are written so that reading them gives the same bits.
 Metadata Trainer::metadata() const {
   const Position& p = position_;
-  return {{"optimizer", std::string(options_.update.optimizer->name)},
+  return {{"content", content_of(state_)},
+          {"optimizer", std::string(options_.update.optimizer->name)},
           {"average", fmt::format("{}", options_.update.average)},
           {"seed", fmt::format("{}", options_.seed)},
           {"samples", fmt::format("{}", data_->size())},
@@ -108,8 +124,9 @@ Status Trainer::load(const std::filesystem::path& path) {
     return bad_input("the file has {} tensors, but the network's state has {}", file.tensors.size(),
                      state.size())
         .within(path.native());
-  if (Status status = set_metadata(file.metadata); !status.ok())
-    return Error(status.error()).within(path.native());
+  Status status = check_content(file.metadata, state);
+  if (status.ok()) status = set_metadata(file.metadata);
+  if (!status.ok()) return Error(status.error()).within(path.native());
   state_ = std::move(state);
   return {};
 }

@@ -262,6 +262,31 @@ TEST(Trainer, RefusesCheckpointsOfOtherTraining) {
   EXPECT_TRUE(trainer.step().ok());  // none of them changed it
 }
 
+// Whatever happened to a file, it is refused, and training goes on as if nobody had asked.
+TEST(Trainer, RefusesDamagedCheckpoints) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  const TensorDataset data = wave(64, 1);
+  Trainer trainer = make(data), untouched = make(data);
+  ASSERT_TRUE(trainer.step().ok() && untouched.step().ok());
+  ASSERT_TRUE(trainer.save(path).ok());
+  const std::string whole = read_file(path, 1 << 20).value();
+  const auto expect_refused = [&](const std::string& bytes, size_t at) {
+    ASSERT_TRUE(write_file_atomic(path, bytes).ok());
+    const Status loaded = trainer.load(path);
+    ASSERT_FALSE(loaded.ok()) << "byte " << at;
+    EXPECT_THAT(loaded.error().to_string(), HasSubstr("a.safetensors")) << "byte " << at;
+  };
+  for (size_t size = 0; size < whole.size(); size += 37)
+    expect_refused(whole.substr(0, size), size);
+  for (size_t at = whole.size() - 1; at > whole.size() / 2; at -= 29) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    expect_refused(damaged, at);
+  }
+  EXPECT_EQ(trainer.step().value().loss, untouched.step().value().loss);
+}
+
 // ---- Data ---------------------------------------------------------------------------------------
 
 // Sample i is a sequence of i ones.
