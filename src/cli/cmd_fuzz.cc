@@ -26,6 +26,14 @@ Isa highest_isa(const Arguments& arguments) {
   return arguments.given("isa") ? *isa_from_name(arguments.text("isa")) : Isa::avx512;
 }
 
+Derives derives(const Arguments& arguments) {
+  return arguments.given("derived") ? Derives::always : Derives::sometimes;
+}
+
+DifferentialCase case_of(uint64_t seed, const Target& host, const Arguments& arguments) {
+  return random_case(seed, host, highest_isa(arguments), derives(arguments));
+}
+
 struct Failure {
   uint64_t seed;
   Verdict verdict;
@@ -91,13 +99,14 @@ Status run_seeds(uint64_t first, uint64_t last, const Arguments& arguments, Tall
   limits.output_bytes = int64_t{64} << 20;
   while (first < last && !console.cancel().cancelled()) {
     limits.wall_seconds = kSecondsPerSeed * static_cast<double>(last - first);
-    const std::vector<std::string> words = {"fuzz-cases",
-                                            "--seed",
-                                            fmt::format("{}", first),
-                                            "--count",
-                                            fmt::format("{}", last - first),
-                                            "--isa",
-                                            std::string(name(highest_isa(arguments)))};
+    std::vector<std::string> words = {"fuzz-cases",
+                                      "--seed",
+                                      fmt::format("{}", first),
+                                      "--count",
+                                      fmt::format("{}", last - first),
+                                      "--isa",
+                                      std::string(name(highest_isa(arguments)))};
+    if (derives(arguments) == Derives::always) words.emplace_back("--derived");
     const ProcessResult process =
         HONE_TRY(run_process(kThisProgram, words, limits, &console.cancel()));
     std::lock_guard lock(mutex);
@@ -152,7 +161,7 @@ Status save_failure(const Failure& failure, const Target& host, const Arguments&
   const auto path = [&](std::string_view suffix) {
     return (folder / fmt::format("{}{}.case", failure.seed, suffix)).string();
   };
-  const DifferentialCase one = random_case(failure.seed, host, highest_isa(arguments));
+  const DifferentialCase one = case_of(failure.seed, host, arguments);
   HONE_TRY(write_file_atomic(path(""), print(one)));
   console.note("wrote {}", path(""));
   if (arguments.given("no-reduce")) return {};
@@ -213,8 +222,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
     // What follows may be the last that this process does.
     console.print("begin {}\n", seed);
     HONE_TRY(console.flush());
-    const DifferentialOutcome outcome =
-        run_case(random_case(seed, host, highest_isa(arguments)), host, team);
+    const DifferentialOutcome outcome = run_case(case_of(seed, host, arguments), host, team);
     if (outcome.plan) decisions.add(*outcome.plan);
     console.print("end {} {}\n", name(outcome.verdict), escape(outcome.reason));
   }

@@ -100,6 +100,7 @@ inline constexpr Option kFuzzIsa = {.name = "isa",
                                     .value = "LEVEL",
                                     .doc = "the cases take turns among the levels up to this",
                                     .words = kIsaWords};
+inline constexpr Option kFuzzDerived = {.name = "derived", .doc = "each graph has gradients"};
 inline constexpr Option kCaseTime = {.name = "time-limit",
                                      .take = Take::real,
                                      .value = "S",
@@ -109,6 +110,7 @@ inline constexpr Option kFuzz[] = {
     kFuzzSeed,
     kFuzzCount,
     kFuzzIsa,
+    kFuzzDerived,
     {.name = "jobs",
      .letter = 'j',
      .take = Take::integer,
@@ -129,9 +131,10 @@ inline constexpr Option kFuzz[] = {
      .low = 0},
     {.name = "no-reduce", .doc = "save cases that fail as they are"},
     kCaseTime};
-inline constexpr Option kFuzzCases[] = {kFuzzSeed, kFuzzCount, kFuzzIsa};
+inline constexpr Option kFuzzCases[] = {kFuzzSeed, kFuzzCount, kFuzzIsa, kFuzzDerived};
 inline constexpr Example kFuzzExamples[] = {
     {"hone fuzz --count 30000 --at-least 100", "what ./dev sweep runs"},
+    {"hone fuzz --derived --count 5000", "derivatives, and nothing else"},
     {"hone fuzz --seed 1234 --count 1", "one case again"}};
 
 inline constexpr Positional kCase[] = {

@@ -58,12 +58,15 @@ Heuristics random_heuristics(Rng& rng) {
   return heuristics;
 }
 
+constexpr int kDraws = 64;  // of graphs that might have gradients
+
 }  // namespace
 
-DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
+DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Derives derives) {
   Rng rng(seed);
+  const bool derives_always = derives == Derives::always;
   DifferentialCase one;
-  one.judge = kJudges[seed % 2];
+  one.judge = derives_always ? Judge::rounded : kJudges[seed % 2];
   one.isa = kIsas[rng.below(static_cast<uint64_t>(std::min(highest, host.isa)) + 1)];
   // The first op follows from the seed. Strides of a prime spread short runs over all ops, too.
   // Contractions have most decisions, and updates one of their own, so they come more often.
@@ -75,19 +78,27 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest) {
     first = rng.pick(kContractions);
   else if (rng.chance(0.05))
     first = rng.pick(kUpdates);
-  const Graph graph = random_graph({.seed = seed / 2 * kStride,
-                                    .min_steps = 2,
-                                    .max_steps = 4,
-                                    .max_elements = 256,
-                                    .max_dim = 40,
-                                    .symbolic = rng.chance(0.15),
-                                    .first = first,
-                                    .continuous = one.judge == Judge::accurate,
-                                    .repeats_outputs = seed / 2 % 8 == 3});
-  one.graph = with_inputs_for(graph, rng, one.inputs);
+  RandomGraphOptions options = {.seed = (derives_always ? seed : seed / 2) * kStride,
+                                .min_steps = 2,
+                                .max_steps = 4,
+                                .max_elements = 256,
+                                .max_dim = 40,
+                                .symbolic = rng.chance(0.15) && !derives_always,
+                                .first = first,
+                                .continuous = one.judge == Judge::accurate,
+                                .repeats_outputs = seed / 2 % 8 == 3};
+  one.graph = with_inputs_for(random_graph(options), rng, one.inputs);
   // Slopes jump where a relu bends, so that they are not for the judge of continuous ops.
-  if (one.judge == Judge::rounded && seed / 2 % 4 == 1)
-    if (std::optional<Graph> derived = with_gradients(one.graph, seed)) one.graph = *derived;
+  const bool may_derive = derives_always || (one.judge == Judge::rounded && seed / 2 % 4 == 1);
+  std::optional<Graph> derived;
+  if (may_derive) derived = with_gradients(one.graph, seed);
+  for (int i = 0; derives_always && !derived && i < kDraws; ++i) {
+    options.seed = rng();
+    options.first.reset();
+    one.graph = with_inputs_for(random_graph(options), rng, one.inputs);
+    derived = with_gradients(one.graph, seed);
+  }
+  if (derived) one.graph = *std::move(derived);
   constexpr double kUnplanned = 0.125;  // the share that is left to the planner
   if (rng.chance(kUnplanned)) return one;
   const Target target = restricted(host, one.isa);

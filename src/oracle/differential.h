@@ -40,10 +40,12 @@ struct DifferentialCase {
 std::string print(const DifferentialCase& one);
 Result<DifferentialCase> parse_case(std::string_view text, std::string_view file = "<text>");
 
-// The case of a seed: a small random graph, sometimes with gradients, mostly under a random plan,
-// sometimes under the planner's with some heuristics left out, for one of the levels of
-// instructions up to `highest`.
-DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest);
+// The case of a seed: a small random graph, mostly under a random plan, sometimes under the
+// planner's with some heuristics left out, for one of the levels of instructions up to `highest`.
+// Graphs have gradients sometimes, or always: of those that have none, another one is drawn.
+enum class Derives : uint8_t { sometimes, always };
+DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest,
+                             Derives derives = Derives::sometimes);
 
 enum class Verdict : uint8_t {
   passed,
