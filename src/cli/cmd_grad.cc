@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "learn/memory_budget.h"
 #include "learn/training_step.h"
 
 namespace hone::cli {
@@ -21,6 +22,18 @@ int64_t bytes_of(std::span<const NamedTensor> tensors) {
   return bytes;
 }
 
+// Stores less, where that is asked for.
+Status fit(TrainingStep& step, const MemoryBudget& budget, Console& console) {
+  if (budget.kind == MemoryBudget::Kind::all) return {};
+  constexpr uint32_t kLoss[] = {0};
+  SmallerStep smaller = HONE_TRY(within_budget(step.graph, kLoss, budget, HONE_TRY(host_target()),
+                                               {.cancel = &console.cancel()}));
+  console.note("temporaries take {}; {} with everything stored; {} ops are computed again",
+               format_bytes(smaller.bytes), format_bytes(smaller.bytes_all), smaller.nodes);
+  step.graph = std::move(smaller.graph);
+  return {};
+}
+
 }  // namespace
 
 Status cmd_grad(const Arguments& arguments, Console& console) {
@@ -32,11 +45,13 @@ Status cmd_grad(const Arguments& arguments, Console& console) {
   options.frozen = arguments.list("freeze");
   if (arguments.text("optimizer") != "none")
     options.optimizer = HONE_TRY(find_optimizer(arguments.text("optimizer")));
+  const MemoryBudget budget = HONE_TRY(parse_memory_budget(arguments.text("memory")));
   HONE_TRY(check_writable(path));
   if (path != "-") HONE_TRY(check_writable(state_path(path)));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const Graph model = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
-  const TrainingStep step = HONE_TRY(training_step(model, options));
+  TrainingStep step = HONE_TRY(training_step(model, options));
+  HONE_TRY(fit(step, budget, console));
   HONE_TRY(write_model(model_of(step.graph), path, console, onnx));
   if (path == "-") return {};
   HONE_TRY(write_npz(state_path(path), step.state));

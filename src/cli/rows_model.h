@@ -345,6 +345,13 @@ inline constexpr Option kGradOwn[] = {
      .value = "NAME",
      .doc = "a weight that stays as it is; a * at the end stands for any rest",
      .repeats = true},
+    {.name = "memory",
+     .take = Take::text,
+     .value = "SIZE",
+     .doc = "what a step may take for temporaries: 64MiB, or 50% of what it takes by itself; it "
+            "then computes some values again instead of storing them; cheap: those that cost "
+            "little",
+     .fallback = "all"},
     output_option("where the step goes: STEP.hone or STEP.onnx; - is the standard output, without "
                   "large constants")};
 inline constexpr Option kGradFile[] = {kOpset, kPrimitives, kExternalData};
@@ -353,7 +360,9 @@ inline constexpr Example kGradExamples[] = {
     {"hone grad zoo:mlp --loss cross-entropy --optimizer adam -o step.hone",
      "writes step.hone, and step.state.npz: 'hone bench step.hone --inputs step.state.npz'"},
     {"hone grad zoo:mlp --optimizer none -o -", "shows the graph of the gradients"},
-    {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"}};
+    {"hone grad model.onnx --freeze 'encoder*' -o step.hone", "trains the rest of the model"},
+    {"hone grad zoo:resnet18,batch=8,image=64 --memory 60% -o step.hone",
+     "a step that takes less memory, and a little longer"}};
 
 // ---- train -------------------------------------------------------------------------------------
 

@@ -165,6 +165,13 @@ constexpr Statement kStatements[] = {
      }},
     {"epochs", "epochs N", "how often all samples are seen (10)",
      [](Declaration& to, Words words) { return read_whole(words, 1, to.training.epochs); }},
+    {"memory", "memory SIZE", "temporaries of a step: 64MiB, 50%, cheap (all)",
+     [](Declaration& to, Words words) -> Status {
+       std::string size;
+       HONE_TRY(read_text(words, size));
+       to.training.memory = HONE_TRY(parse_memory_budget(size));
+       return {};
+     }},
     {"patience", "patience N", "end after N epochs without a better loss",
      [](Declaration& to, Words words) { return read_whole(words, 1, to.training.patience); }},
     {"seed", "seed N", "of the first weights, the order of samples and dropout (0)",

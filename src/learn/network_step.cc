@@ -155,11 +155,20 @@ std::vector<NamedTensor> first_state(const Forward& forward, const UpdateOptions
   return state;
 }
 
+std::vector<uint32_t> NetworkStep::forward() const {
+  const size_t after_state = graph.outputs().size() - metrics - StepOutputs::metrics;
+  std::vector<uint32_t> outputs = {static_cast<uint32_t>(after_state + StepOutputs::loss)};
+  for (size_t i = 0; i < metrics; ++i)
+    outputs.push_back(static_cast<uint32_t>(after_state + StepOutputs::metrics + i));
+  return outputs;
+}
+
 Result<NetworkStep> network_step(const Forward& forward, const UpdateOptions& options) {
   Mask weights;
   for (const Network::Port& port : forward.ports) weights.push_back(port.role == Role::weight);
   if (count(weights) == 0) return bad_input("the network has no weights to train");
   NetworkStep step;
+  step.metrics = forward.metrics.size();
   step.gradients = HONE_TRY(grad(forward.graph, 0, weights));
   step.graph = HONE_TRY(StepBuilder(forward, options).build(step.gradients));
   return step;

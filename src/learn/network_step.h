@@ -43,6 +43,9 @@ struct NetworkStep {
   // batch, in the order of ports, to the next state and StepOutputs. If the loss or the length of
   // the gradients is no finite number, the state stays as it is.
   Graph graph = Graph();
+  size_t metrics = 0;
+
+  std::vector<uint32_t> forward() const;  // the outputs of the graph that are loss and metrics
 };
 Result<NetworkStep> network_step(const Forward& forward, const UpdateOptions& options);
 

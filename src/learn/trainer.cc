@@ -95,10 +95,15 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
   made.forward = HONE_TRY(trace(definition_, mode, made.types));
   HONE_TRY(check_weights(made.forward));
   const bool trains = mode == Network::Mode::training;
-  if (trains) made.step = HONE_TRY(network_step(made.forward, options_.update));
-  const Graph& graph = trains ? made.step.graph : made.forward.graph;
   CompileOptions options = options_.compile;
   options.progress = nullptr;  // it shows the steps
+  if (trains) {
+    made.step = HONE_TRY(network_step(made.forward, options_.update));
+    made.step.graph = HONE_TRY(within_budget(made.step.graph, made.step.forward(), options_.memory,
+                                             target_, options))
+            .graph;
+  }
+  const Graph& graph = trains ? made.step.graph : made.forward.graph;
   made.executable = HONE_TRY(Compilation(graph, target_, options).executable());
   return made;
 }

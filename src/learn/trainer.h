@@ -14,6 +14,7 @@
 #include "io/safetensors.h"
 #include "learn/data.h"
 #include "learn/events.h"
+#include "learn/memory_budget.h"
 #include "learn/network_step.h"
 #include "learn/schedule.h"
 
@@ -58,7 +59,8 @@ struct TrainingOptions {
   uint64_t seed = 0;
   // Gets last.safetensors, best.safetensors and event files; empty: nothing is written.
   std::filesystem::path folder = {};
-  int64_t save_every = 0;  // steps; 0: after each epoch
+  int64_t save_every = 0;    // steps; 0: after each epoch
+  MemoryBudget memory = {};  // of each step's temporaries
   CompileOptions compile = {};
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};

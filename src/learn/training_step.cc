@@ -159,6 +159,28 @@ Result<Graph> loss_graph(Graph lifted, size_t own_inputs, const Loss& loss) {
 // 16-bit weights are updated in f32.
 DType update_dtype(DType weight) { return weight == DType::f64 ? DType::f64 : DType::f32; }
 
+// The nodes from `first` on, which are updates, each right behind what it reads: so that no
+// gradient waits in memory for the others.
+Result<Graph> updates_behind_gradients(const Graph& step, size_t first) {
+  // By node: the last before `first` that it needs.
+  std::vector<uint32_t> behind(step.node_count());
+  std::vector<NodeId> order;
+  for (NodeId n : step.nodes()) {
+    if (n.index < first) behind[n.index] = n.index;
+    if (n.index >= first)
+      for (ValueId v : step.operands(n))
+        if (!v.is_none())
+          behind[n.index] = std::max(behind[n.index], behind[step.producer(v).index]);
+    if (step.opcode(n) != Opcode::parameter) order.push_back(n);
+  }
+  std::ranges::sort(order, {}, [&](NodeId n) { return std::pair(behind[n.index], n.index); });
+  GraphCopy copy(step);
+  for (NodeId n : step.nodes())
+    if (step.opcode(n) == Opcode::parameter) HONE_TRY(copy.node(n));
+  for (NodeId n : order) HONE_TRY(copy.node(n));
+  return copy.finish();
+}
+
 // What a step hands to the next.
 struct Carried {
   Value now;
@@ -175,6 +197,7 @@ class StepBuilder {
   Result<TrainingStep> build() {
     std::vector<Value> inputs = parameters_like(b_, gradients_, names_);
     const std::vector<Value> results = b_.inlined(gradients_, inputs);
+    const size_t first_update = b_.graph().node_count();
     const std::string rate_name = names_.unique("rate"), step_name = names_.unique("step");
     const Value rate = b_.parameter(rate_name, DType::f32, {});
     const Value step = b_.parameter(step_name, DType::i64, {});
@@ -190,7 +213,7 @@ class StepBuilder {
       outputs.push_back(each.next.named(names_.unique(each.first.name + ".next")));
       made.state.push_back(std::move(each.first));
     }
-    made.graph = HONE_TRY(b_.finish(outputs));
+    made.graph = HONE_TRY(updates_behind_gradients(HONE_TRY(b_.finish(outputs)), first_update));
     return made;
   }
 

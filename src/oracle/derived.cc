@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "grad/grad.h"
+#include "grad/rematerialize.h"
 #include "ir/derivative.h"
 #include "ir/functional.h"
 
@@ -20,6 +21,14 @@ Value weighted_sum(Value y, Rng& rng) {
   const Type type = y.type().with_dtype(DType::f32);
   const Value weight = y.builder().constant(Tensor::from_reals(type, weights));
   return reduce_sum(cast(y, DType::f32) * weight, axes);
+}
+
+Storage random_storage(Rng& rng) {
+  if (rng.chance(0.5)) return kStoreAll;
+  const size_t parts = static_cast<size_t>(rng.between(1, 4));
+  return {.leaves_out_cheap = rng.chance(0.5),
+          .parts = parts,
+          .again = static_cast<size_t>(rng.between(0, static_cast<int64_t>(parts) - 1))};
 }
 
 }  // namespace
@@ -49,7 +58,10 @@ std::optional<Graph> with_gradients(const Graph& graph, uint64_t seed) {
   }
   if (!any(wanted)) return {};
   Result<Graph> derived = grad(*summed, static_cast<uint32_t>(outputs.size() - 1), wanted);
-  return derived.ok() ? std::optional(*std::move(derived)) : std::nullopt;
+  if (!derived.ok()) return {};
+  std::vector<uint32_t> forward(outputs.size());
+  std::iota(forward.begin(), forward.end(), 0);
+  return rematerialize(*derived, forward, random_storage(rng)).value().graph;
 }
 
 }  // namespace hone

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/barrier.h"
 #include "ir/graph_copy.h"
 #include "rewrite/passes.h"
 
@@ -8,8 +9,8 @@ namespace {
 
 constexpr int kMaxRepeated = 4;  // nodes of a chain
 
-// Gives each reader of broadcasts and iotas nodes of its own: kernels then compute them where they
-// are read, and nothing is written to memory.
+// Gives each reader of broadcasts, iotas and barriers nodes of its own: kernels then compute them
+// where they are read, and nothing is written to memory.
 class Unsharing {
  public:
   explicit Unsharing(const Graph& graph)
@@ -35,13 +36,18 @@ class Unsharing {
     if (v.is_none() || !is_read_[v.index] || depth == kMaxRepeated) return {};
     if (std::ranges::any_of(replaced_, is_replaced)) return {};
     const NodeId n = graph_.producer(v);
-    if (graph_.opcode(n) != Opcode::broadcast && graph_.opcode(n) != Opcode::iota) return {};
+    if (!is_source(n)) return {};
     for (ValueId operand : graph_.operands(n)) HONE_TRY(repeat(operand, depth + 1));
     const NodeId again = HONE_TRY(copy_.target().append(graph_.op(n), copy_(graph_.operands(n))));
     replaced_.emplace_back(v, copy_(v));
     copy_.replace(v, copy_.target().result(again));
     copy_.target().set_name(copy_.target().result(again), "");
     return {};
+  }
+
+  bool is_source(NodeId n) const {
+    const Opcode opcode = graph_.opcode(n);
+    return opcode == Opcode::broadcast || opcode == Opcode::iota || is_barrier(graph_.op(n));
   }
 
   const Graph& graph_;

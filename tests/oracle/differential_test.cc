@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cost/analytic.h"
+#include "ir/barrier.h"
 #include "oracle/decision_counts.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
@@ -102,6 +103,20 @@ TEST(Differential, RandomGraphsUnderRandomPlansComputeWhatTheReferenceDoes) {
     ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
                                               << print(one);
   }
+}
+
+TEST(Differential, DerivedGraphsComputeWhatTheReferenceDoes) {
+  int again = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const DifferentialCase one = random_case(seed, host(), Isa::avx512, Derives::always);
+    EXPECT_EQ(one.judge, Judge::rounded);
+    EXPECT_TRUE(one.graph.is_static());
+    for (NodeId n : one.graph.nodes()) again += is_barrier(one.graph.op(n)) ? 1 : 0;
+    const DifferentialOutcome outcome = run_case(one, host(), team());
+    ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
+                                              << print(one);
+  }
+  EXPECT_GE(again, 5);
 }
 
 // Each heuristic is left out of the plans of some graphs, with all others at work.

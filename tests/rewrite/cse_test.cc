@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ir/barrier.h"
 #include "ir/functional.h"
 #include "rewrite/passes.h"
 
@@ -37,6 +38,16 @@ TEST(MergeCommonSubexpressions, DoesNotForceLazyWeights) {
   };
   Graph g = b.finish({lazy(1) + lazy(1), lazy(2) + lazy(1)}).value();
   // two weights, two sums
+  EXPECT_EQ(merge_common_subexpressions(g).value().node_count(), 4u);
+}
+
+TEST(MergeCommonSubexpressions, KeepsApartWhatABarrierParts) {
+  Builder b;
+  Value x = b.parameter("x", DType::f32, {4});
+  Value first = exp(x);
+  Value again = exp(b.ops(barrier_op(1), std::vector{x})[0]);
+  Graph g = b.finish({first, again}).value();
+  // x, exp, transpose, exp
   EXPECT_EQ(merge_common_subexpressions(g).value().node_count(), 4u);
 }
 

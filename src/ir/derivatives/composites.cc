@@ -6,9 +6,10 @@ namespace hone {
 
 namespace {
 
+// The result tells as well as the operand, and is read by the ops behind it anyway.
 std::vector<Value> relu_tangent(const TangentCall& call) {
   Value t = call.tangent(0);
-  return {select(compare("gt", call.operand(0), 0), t, zeros_of(call.builder, t.type()))};
+  return {select(compare("gt", call.result(), 0), t, zeros_of(call.builder, t.type()))};
 }
 
 std::vector<Value> softplus_tangent(const TangentCall& call) {

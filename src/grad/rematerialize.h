@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ir/graph.h"
+
+// What the way back reads of the way to the loss is stored in between, or computed again, by the
+// same ops behind a barrier: docs/derivatives.md has an example.
+
+namespace hone {
+
+// What is stored. Everything else that the way back reads is computed again, from what is stored
+// and the inputs, just before it is read.
+struct Storage {
+  // Values that elementwise ops, data movement and sums make of stored ones are computed again.
+  bool leaves_out_cheap = false;
+  // The way to the loss has so many parts that store equally much; of the first `again` parts only
+  // what later parts read is stored. Fewer parts than that than there are places to cut: fewer.
+  size_t parts = 1;
+  size_t again = 0;
+
+  bool operator==(const Storage&) const = default;
+};
+inline constexpr Storage kStoreAll = {};
+
+struct Rematerialized {
+  Graph graph = Graph();
+  size_t nodes = 0;  // computed again
+  double flops = 0;  // of these nodes
+  double bytes = 0;  // that they read and write, if each is a kernel of its own
+};
+
+// The graph that stores less. `forward` are the outputs of the function: what stands before the
+// last of them is the way to the loss, what stands behind it the way back, as in the graphs of
+// grad() and in steps made of them. Nodes with effects are not repeated. A graph with open sizes is
+// refused: nobody knows how much it stores.
+Result<Rematerialized> rematerialize(const Graph& graph, std::span<const uint32_t> forward,
+                                     const Storage& storage);
+
+}  // namespace hone
