@@ -2,6 +2,12 @@
 // step takes to compile, cold and from the cache.
 //   ms, rival_ms  medians of a step
 //   ratio         the median of rival / hone over pairs of steps next to each other
+//   mb, rival_mb  weights, states, batch and the peak of what a step allocates beside them: by the
+//                 memory planner, and by the memory events of PyTorch's profiler
+//
+// The rows called half are steps within half of the temporaries, against those that store all:
+//   slower            the median of half / all over pairs of steps
+//   mb_all, mb_half   temporaries by the memory planner
 
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
@@ -16,8 +22,10 @@
 #include "learn/graph_layers.h"
 #include "learn/layers.h"
 #include "learn/losses.h"
+#include "learn/memory_budget.h"
 #include "learn/trainer.h"
 #include "learn/training_step.h"
+#include "planner/memory.h"
 #include "zoo/zoo.h"
 
 namespace hone::bench {
@@ -71,15 +79,18 @@ class Rival {
     waitpid(process_, nullptr, 0);
   }
 
-  Result<double> step() {
-    std::fputs("\n", to_);
+  Result<double> step() { return ask("\n"); }
+  Result<double> bytes() { return ask("memory\n"); }
+
+ private:
+  Result<double> ask(const char* what) {
+    std::fputs(what, to_);
     std::fflush(to_);
     char line[64];
     if (std::fgets(line, sizeof line, from_) == nullptr) return bad_input("PyTorch ended");
     return std::atof(line);
   }
 
- private:
   pid_t process_;
   std::FILE* to_;
   std::FILE* from_;
@@ -136,9 +147,24 @@ Batch graph(int64_t nodes, int64_t edges) {
 // Takes a step each time it is called.
 using Step = std::function<Status()>;
 
-Result<Step> network_steps(const Definition& loss, Batch batch, const CompileOptions& compile) {
+// A step, and the outputs that are its function's.
+struct StepGraph {
+  Graph graph = Graph();
+  std::vector<uint32_t> forward = {};
+};
+
+Result<StepGraph> network_graph(const Definition& loss, const Batch& batch) {
+  const Forward forward = HONE_TRY(trace(loss, Network::Mode::training, types_of(batch)));
+  NetworkStep step =
+      HONE_TRY(network_step(forward, {.optimizer = HONE_TRY(find_optimizer("adam"))}));
+  std::vector<uint32_t> outputs = step.forward();
+  return StepGraph{std::move(step.graph), std::move(outputs)};
+}
+
+Result<Step> network_steps(const Definition& loss, Batch batch, const CompileOptions& compile,
+                           const MemoryBudget& memory) {
   const auto data = std::make_shared<OneBatch>(std::move(batch));
-  TrainingOptions options = {.compile = compile};
+  TrainingOptions options = {.memory = memory, .compile = compile};
   options.loader = {.batch_size = 1, .shuffles = false};
   const auto trainer =
       std::make_shared<Trainer>(
@@ -149,12 +175,20 @@ Result<Step> network_steps(const Definition& loss, Batch batch, const CompileOpt
   });
 }
 
-Result<Step> resnet_steps(const CompileOptions& compile) {
+Result<TrainingStep> resnet_step() {
   const Graph model = HONE_TRY(build_zoo_model("resnet18", {.batch = 8, .image = 64}));
-  const TrainingStep step = HONE_TRY(training_step(
-      model, {.loss = "cross-entropy", .optimizer = HONE_TRY(find_optimizer("adam"))}));
-  const auto code =
-      HONE_TRY(Compilation(step.graph, HONE_TRY(host_target()), compile).executable());
+  const Optimizer* adam = HONE_TRY(find_optimizer("adam"));
+  return training_step(model, {.loss = "cross-entropy", .optimizer = adam});
+}
+
+Result<StepGraph> resnet_graph() { return StepGraph{HONE_TRY(resnet_step()).graph, {0}}; }
+
+Result<Step> resnet_steps(const CompileOptions& compile, const MemoryBudget& memory) {
+  TrainingStep step = HONE_TRY(resnet_step());
+  const Target target = HONE_TRY(host_target());
+  constexpr uint32_t kLoss[] = {0};
+  step.graph = HONE_TRY(within_budget(step.graph, kLoss, memory, target, compile)).graph;
+  const auto code = HONE_TRY(Compilation(step.graph, target, compile).executable());
   const auto tensors = std::make_shared<std::vector<Tensor>>();
   for (const image::Port& port : code->inputs()) {
     const auto found = std::ranges::find(step.state, port.name, &NamedTensor::name);
@@ -179,20 +213,74 @@ Result<Step> resnet_steps(const CompileOptions& compile) {
 
 struct Model {
   std::string_view name;
-  Result<Step> (*make)(const CompileOptions& compile);
+  Result<Step> (*make)(const CompileOptions& compile, const MemoryBudget& memory);
+  Result<StepGraph> (*graph)();
 };
+template <Objective (*loss)(Network&), class MakeBatch>
+constexpr Model network(std::string_view name, MakeBatch) {
+  return {name,
+          [](const CompileOptions& compile, const MemoryBudget& memory) {
+            return network_steps(loss, MakeBatch()(), compile, memory);
+          },
+          [] { return network_graph(loss, MakeBatch()()); }};
+}
 constexpr Model kModels[] = {
-    {"mlp", [](const CompileOptions& c) { return network_steps(mlp_loss, rows({1024, 256}), c); }},
-    {"transformer",
-     [](const CompileOptions& c) {
-       return network_steps(transformer_loss, rows({8, 128, 256}), c);
-     }},
-    {"graph_sage",
-     [](const CompileOptions& c) { return network_steps(sage_loss, graph(20'000, 40'000), c); }},
-    {"resnet18", [](const CompileOptions& c) { return resnet_steps(c); }},
+    network<mlp_loss>("mlp", [] { return rows({1024, 256}); }),
+    network<transformer_loss>("transformer", [] { return rows({8, 128, 256}); }),
+    network<sage_loss>("graph_sage", [] { return graph(20'000, 40'000); }),
+    {"resnet18", resnet_steps, resnet_graph},
 };
 
 // ---- Rows ---------------------------------------------------------------------------------------
+
+constexpr double kMegabyte = 1e6;
+
+// All that a step reads, writes and keeps.
+Result<int64_t> bytes_of(const Model& model, const CompileOptions& compile) {
+  const StepGraph step = HONE_TRY(model.graph());
+  Compilation compilation(step.graph, HONE_TRY(host_target()), compile);
+  const Plan* plan = HONE_TRY(compilation.plan());
+  const Graph* prepared = HONE_TRY(compilation.graph());
+  int64_t bytes = HONE_TRY(memory_of(*prepared, *plan))->height;
+  for (Type type : prepared->input_types()) bytes += type.static_bytes();
+  for (Type type : prepared->output_types()) bytes += type.static_bytes();
+  for (const Donation& donation : prepared->donations())
+    bytes -= prepared->output_types()[donation.output].static_bytes();
+  for (NodeId n : prepared->nodes())
+    if (prepared->opcode(n) == Opcode::constant)
+      bytes += prepared->type(prepared->result(n)).static_bytes();
+  return bytes;
+}
+
+Status measure_half(benchmark::State& state, const Model& model, int64_t threads) {
+  if (threads > HONE_TRY(host_target()).cores) return over_limit("the machine has fewer cores");
+  CompileOptions compile;
+  compile.plan.threads = threads;
+  const MemoryBudget half = {.kind = MemoryBudget::Kind::share, .share = 0.5};
+  const StepGraph step = HONE_TRY(model.graph());
+  const SmallerStep smaller =
+      HONE_TRY(within_budget(step.graph, step.forward, half, HONE_TRY(host_target()), compile));
+  state.counters["mb_all"] = static_cast<double>(smaller.bytes_all) / kMegabyte;
+  state.counters["mb_half"] = static_cast<double>(smaller.bytes) / kMegabyte;
+  const Step all = HONE_TRY(model.make(compile, {})), less = HONE_TRY(model.make(compile, half));
+  HONE_TRY(all());
+  HONE_TRY(less());
+  std::vector<double> seconds, ratios;
+  for (auto _ : state) {
+    const double end = now() + kSeconds / 2;
+    while (now() < end || seconds.size() < 5) {
+      const double start = now();
+      HONE_TRY(all());
+      const double middle = now();
+      HONE_TRY(less());
+      seconds.push_back(now() - middle);
+      ratios.push_back(seconds.back() / (middle - start));
+    }
+    state.SetIterationTime(median(seconds));
+  }
+  state.counters["slower"] = median(ratios);
+  return {};
+}
 
 Status measure(benchmark::State& state, const Model& model, int64_t threads) {
   if (threads > HONE_TRY(host_target()).cores) return over_limit("the machine has fewer cores");
@@ -202,10 +290,10 @@ Status measure(benchmark::State& state, const Model& model, int64_t threads) {
   compile.plan.threads = threads;
   compile.cache = cache.get();
   double start = now();
-  HONE_TRY(model.make(compile));
+  HONE_TRY(model.make(compile, {}));
   state.counters["cold_s"] = now() - start;
   start = now();
-  const Step step = HONE_TRY(model.make(compile));
+  const Step step = HONE_TRY(model.make(compile, {}));
   state.counters["cached_ms"] = 1e3 * (now() - start);
 
   Rival rival(model.name, threads);
@@ -225,24 +313,35 @@ Status measure(benchmark::State& state, const Model& model, int64_t threads) {
     }
     state.SetIterationTime(median(own));
   }
+  state.counters["mb"] = static_cast<double>(HONE_TRY(bytes_of(model, compile))) / kMegabyte;
+  state.counters["rival_mb"] = HONE_TRY(rival.bytes()) / kMegabyte;
   state.counters["ms"] = 1e3 * median(own);
   state.counters["rival_ms"] = 1e3 * median(others);
   state.counters["ratio"] = median(ratios);
   return {};
 }
 
+using Measure = Status (*)(benchmark::State& state, const Model& model, int64_t threads);
+
+void add_row(std::string_view prefix, Measure measure, const Model& model, int64_t threads) {
+  const std::string name = fmt::format("{}{}/threads:{}", prefix, model.name, threads);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [measure, &model, threads](benchmark::State& state) {
+                                 const Status status = measure(state, model, threads);
+                                 if (!status.ok())
+                                   state.SkipWithError(status.error().to_string().c_str());
+                               })
+      ->Unit(benchmark::kMillisecond)
+      ->UseManualTime()
+      ->Iterations(1);
+}
+
 const int kRegistered = [] {
   for (const Model& model : kModels)
-    for (int64_t threads : {1, 2})
-      benchmark::RegisterBenchmark(fmt::format("{}/threads:{}", model.name, threads).c_str(),
-                                   [&model, threads](benchmark::State& state) {
-                                     const Status status = measure(state, model, threads);
-                                     if (!status.ok())
-                                       state.SkipWithError(status.error().to_string().c_str());
-                                   })
-          ->Unit(benchmark::kMillisecond)
-          ->UseManualTime()
-          ->Iterations(1);
+    for (int64_t threads : {1, 2}) {
+      add_row("", measure, model, threads);
+      add_row("half/", measure_half, model, threads);
+    }
   return 0;
 }();
 

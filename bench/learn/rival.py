@@ -1,4 +1,5 @@
 """Training steps of PyTorch, one for each line on the standard input; it answers their seconds.
+To the line "memory" it answers how many bytes a step has at its peak.
 
     /usr/bin/python3 rival.py MODEL THREADS
 """
@@ -9,6 +10,7 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.profiler import ProfilerActivity, profile
 
 
 def mlp():
@@ -85,18 +87,46 @@ def resnet18():
     return model, lambda: F.cross_entropy(model(x), labels)
 
 
+def bytes_of(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def peak_bytes(step, model, optimizer):
+    """What stays between steps, and the most that a step allocates beside it."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    now = peak = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            now += event.nbytes()
+            peak = max(peak, now)
+    parameters = list(model.parameters())
+    states = [t for state in optimizer.state.values() for t in state.values() if torch.is_tensor(t)]
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    batch = [t for t in step.batch if torch.is_tensor(t)]
+    return peak + bytes_of(parameters + states + gradients + batch + list(model.buffers()))
+
+
 def main():
     torch.set_num_threads(int(sys.argv[2]))
     torch.manual_seed(0)
     model, loss_of = globals()[sys.argv[1]]()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    for _ in sys.stdin:
-        start = time.perf_counter()
+
+    def step():
         optimizer.zero_grad()
         loss = loss_of()
         loss.backward()
         optimizer.step()
         loss.item()
+
+    step.batch = [cell.cell_contents for cell in loss_of.__closure__]
+    for line in sys.stdin:
+        if line.strip() == "memory":
+            print(peak_bytes(step, model, optimizer), flush=True)
+            continue
+        start = time.perf_counter()
+        step()
         print(time.perf_counter() - start, flush=True)
 
 
