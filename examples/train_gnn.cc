@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
+#include "learn/graph_data.h"
 #include "learn/graph_layers.h"
 #include "learn/layers.h"
 #include "learn/losses.h"
@@ -23,40 +24,38 @@ struct Graphs : Dataset {
     std::vector<int64_t> graph_of, sources, targets;
     for (int64_t g = 0; g < graphs; ++g) {
       Rng random = rng(samples[static_cast<size_t>(g)]);
-      const int64_t used = random.between(4, 32), first = g * room;
+      const int64_t used = random.between(4, 32), first = std::ssize(color);
       const double red = random.uniform(0, 1);
-      // The rest of the room belongs to no graph, and its edges end at no node.
-      for (int64_t i = 0; i < room; ++i) {
-        color.push_back(random.uniform(0, 1) < red ? 1 : 0);
-        graph_of.push_back(i < used ? g : graphs);
-      }
+      for (int64_t i = 0; i < used; ++i) color.push_back(random.uniform(0, 1) < red ? 1 : 0);
+      graph_of.resize(color.size(), g);
       double& differ = mixed.emplace_back(0);
-      for (int64_t i = 0; i < kDegree * room; ++i) {
-        const int64_t source = first + random.between(0, used - 1), target = first + i / kDegree;
-        const bool counts = target < first + used;
-        sources.push_back(source);
-        targets.push_back(counts ? target : nodes);
-        if (counts && color[static_cast<size_t>(source)] != color[static_cast<size_t>(target)])
+      for (int64_t i = 0; i < kDegree * used; ++i) {
+        sources.push_back(first + random.between(0, used - 1));
+        targets.push_back(first + i / kDegree);
+        if (color[static_cast<size_t>(sources.back())] !=
+            color[static_cast<size_t>(targets.back())])
           differ += 1 / static_cast<double>(used * kDegree);
       }
     }
-    const auto ids = [](const std::vector<int64_t>& numbers) {
-      return Tensor::from_integers(Type::get(DType::i32, {std::ssize(numbers)}), numbers);
-    };
-    return Batch{{"color", Tensor::from_reals(Type::get(DType::f32, {nodes, 1}), color)},
-                 {"mixed", Tensor::from_reals(Type::get(DType::f32, {graphs, 1}), mixed)},
-                 {"graph_of", ids(graph_of)},
-                 {"sources", ids(sources)},
-                 {"targets", ids(targets)}};
+    // What is left of the room belongs to no graph, and its edges end at no node.
+    color.resize(static_cast<size_t>(nodes), 0);
+    graph_of.resize(color.size(), graphs);
+    sources.resize(color.size() * kDegree, 0);
+    targets.resize(sources.size(), nodes);
+    Batch batch = {{"color", Tensor::from_reals(Type::get(DType::f32, {nodes, 1}), color)},
+                   {"mixed", Tensor::from_reals(Type::get(DType::f32, {graphs, 1}), mixed)}};
+    HONE_TRY(add_segments(batch, "graph", graph_of, graphs));
+    HONE_TRY(add_edges(batch, "edges", sources, targets, nodes));
+    return batch;
   }
   int64_t count;
   uint64_t first_seed;
 };
 Objective mixed_edges(Network& net) {
-  const Edges edges = {net.input("sources"), net.input("targets")};
+  const Edges edges = edges_in(net, "edges");
   Value x = relu(graph_sage(net, "sage1", net.input("color"), edges, 32));
   x = relu(graph_sage(net, "sage2", x, edges, 32));
-  x = segment_mean(x, net.input("graph_of"), net.input("mixed").dim(0));
+  x = segment_mean(x, segments_in(net, "graph"));
   return {mean_squared_error(mlp(net, "head", x, {32, 1}), net.input("mixed"))};
 }
 

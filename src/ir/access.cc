@@ -24,6 +24,14 @@ std::vector<IterDim> parallel_dims(Type type) {
   return dims;
 }
 
+double mean_trips(std::span<const IterDim> dims, size_t dim) {
+  const auto most = [&](size_t d) {
+    return static_cast<double>(std::max<int64_t>(dims[d].extent.range().high, 0));
+  };
+  if (dims[dim].divided_by < 0) return most(dim);
+  return most(dim) / std::max(most(static_cast<size_t>(dims[dim].divided_by)), 1.0);
+}
+
 std::vector<IndexExpr> identity_index(int rank) {
   std::vector<IndexExpr> index;
   for (int i = 0; i < rank; ++i) index.push_back(IndexExpr::iter(i));
@@ -211,7 +219,7 @@ namespace {
 
 double points(const AccessRelation& relation) {
   double count = 1;
-  for (const IterDim& dim : relation.dims) count *= static_cast<double>(dim.extent.value());
+  for (size_t d = 0; d < relation.dims.size(); ++d) count *= mean_trips(relation.dims, d);
   return count;
 }
 

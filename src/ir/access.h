@@ -40,6 +40,10 @@ struct AccessRelation {
   std::vector<Access> results;                // over parallel and sequential dims only
 };
 
+// The trips over a dim for one point of the dims before it: on average, where data divides it.
+// Symbols count as their largest values.
+double mean_trips(std::span<const IterDim> dims, size_t dim);
+
 // The parallel iteration dims of an op that computes each element of `type` on its own: i0, i1, ...
 std::vector<IterDim> parallel_dims(Type type);
 // The name "i<n>" that parallel_dims gives to dim n.

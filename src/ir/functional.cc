@@ -404,6 +404,17 @@ std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool d
                              {{"axis", axis_of(first, axis)}, {"descending", descending}});
 }
 
+// ---- Segments -----------------------------------------------------------------------------------
+
+Value segment_reduce(std::string_view kind, Value rows, Value offsets, Value segments) {
+  return rows.builder().op(Opcode::segment_reduce, {rows, offsets, segments},
+                           {{"kind", std::string(kind)}});
+}
+
+Value gather_rows(Value x, Value indices, Value offsets, Value order) {
+  return x.builder().op(Opcode::gather_rows, {x, indices, offsets, order});
+}
+
 // ---- Control ------------------------------------------------------------------------------------
 
 namespace {

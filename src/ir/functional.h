@@ -102,6 +102,12 @@ Value cumulative(std::string_view kind, Value x, int axis, bool exclusive = fals
                  bool reverse = false);
 std::vector<Value> sort(std::span<const Value> keys_and_values, int axis, bool descending);
 
+// ---- Segments -----------------------------------------------------------------------------------
+// Segment s holds the rows offsets[s] up to offsets[s + 1]; `segments` says the same for each row.
+Value segment_reduce(std::string_view kind, Value rows, Value offsets, Value segments = {});
+// x[indices[e]], or 0. Derivatives sum by `order` and `offsets`, which sort the indices.
+Value gather_rows(Value x, Value indices, Value offsets, Value order = {});
+
 // ---- Control ------------------------------------------------------------------------------------
 std::vector<Value> if_else(Value predicate, std::span<const Value> arguments,
                            const Builder::Body& on_true, const Builder::Body& on_false);

@@ -25,6 +25,9 @@ struct IterDim {
   std::string_view name;
   Dim extent;
   IterKind kind = IterKind::parallel;
+  // Of a reduction that data divides: the parallel dim among whose points its own are divided, so
+  // that all of them together take about `extent`. -1: each takes all.
+  int divided_by = -1;
 };
 
 // A quasi-affine function of the iteration point: sums, products with dims, floordiv and mod by

@@ -59,8 +59,8 @@ OpClass class_of(Opcode opcode) { return kClasses[static_cast<size_t>(opcode)]; 
 
 std::string_view name(OpClass op_class) {
   static constexpr std::string_view kNames[] = {
-      "leaf",   "generator", "elementwise", "movement", "contraction", "reduction",
-      "window", "indexed",   "ordered",     "control",  "collective",  "composite"};
+      "leaf",      "generator", "elementwise", "movement", "contraction", "reduction", "window",
+      "segmented", "indexed",   "ordered",     "control",  "collective",  "composite"};
   return kNames[static_cast<size_t>(op_class)];
 }
 

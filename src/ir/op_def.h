@@ -27,6 +27,7 @@ enum class OpClass : uint8_t {
   contraction,  // sums products of two operands: dot, conv
   reduction,    // combines elements along axes that the result lacks: reduce, arg_reduce
   window,       // combines the elements of windows: window_reduce
+  segmented,    // combines rows of segments that data divides: segment_reduce
   indexed,      // finds elements by data: gather, dynamic_slice, dynamic_update
   ordered,      // makes elements in an order, in a kernel of its own: sort, scatter, cumulative
   control,      // runs regions: if, while, scan, call

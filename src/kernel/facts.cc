@@ -86,8 +86,16 @@ class FactWalk {
     Point point = {place.index, loops_of(place)};
     const Loops outside = point.loops;
     for (size_t d = point.iters.size(); d < relation.dims.size(); ++d) {
-      const size_t loop = open(n, d - place.index.size(), relation.dims[d].extent);
+      const int by = relation.dims[d].divided_by;
+      const size_t loop = open(n, d - place.index.size(), mean_trips(relation.dims, d));
       point.iters.push_back(IndexExpr::iter(static_cast<int>(loop)));
+      if (by >= 0) {
+        const IndexExpr& segment = place.index[static_cast<size_t>(by)];
+        facts_.divided |= loops_of(segment) | place.data | place.guards;
+        // Segments of the mean size lie one after another.
+        const auto rows = static_cast<int64_t>(std::ceil(facts_.loops[loop].extent));
+        point.iters.back() = point.iters.back() + segment * rows;
+      }
       facts_.loops[loop].around |= outside;
       point.loops |= 1U << loop;
     }
@@ -138,11 +146,11 @@ class FactWalk {
   }
 
   // The loop of a reduction's dim: the anchor's are those of the space.
-  size_t open(NodeId n, size_t reduction, Dim extent) {
+  size_t open(NodeId n, size_t reduction, double extent) {
     const size_t of_space = static_cast<size_t>(facts_.space.parallel) + reduction;
     if (n == anchor_ && of_space < facts_.loops.size()) return of_space;
     if (facts_.loops.size() == KernelFacts::kMaxLoops) return KernelFacts::kMaxLoops - 1;
-    facts_.loops.push_back({size(extent), false, 0});
+    facts_.loops.push_back({extent, false, 0});
     return facts_.loops.size() - 1;
   }
 
@@ -301,6 +309,10 @@ KernelFacts::KernelFacts(KernelBody made_of, uint64_t known_hash)
   }
   FactWalk walk(*this);
   walk.run();
+  if (divided != 0) {
+    contraction = unsupported("gemm takes no body that goes over segments");
+    return;
+  }
   if (Status good = check_contraction(body.graph, space); !good.ok()) {
     contraction = good.error();
     return;

@@ -26,6 +26,9 @@ struct KernelFacts {
     bool is_result = false;  // a dim of the results; otherwise of a reduction
     Loops around = 0;        // of a reduction: the loops that its result depends on
   };
+  // Loops that decide which rows a segment has: their points take different trips, so they do not
+  // run side by side.
+  Loops divided = 0;
   // A node, computed at one place: once per point of `loops`.
   struct Arithmetic {
     NodeId node;

@@ -64,7 +64,7 @@ struct GrowingWork::Walk {
     std::vector<Loops> iters = visit.dims;
     Loops here = work.around(visit.all());
     for (size_t d = iters.size(); d < relation.dims.size(); ++d) {
-      work.open(size(relation.dims[d].extent), here);
+      work.open(mean_trips(relation.dims, d), here);
       if (work.loops_.size() > kMaxLoops) return std::nullopt;
       iters.push_back(Loops{1} << (work.loops_.size() - 1));
       here |= iters.back();
@@ -100,7 +100,7 @@ struct GrowingWork::Walk {
 void GrowingWork::add(NodeId node) {
   const AccessRelation relation = relation_of(graph_, node);
   double inherent = cost_of(graph_, node);
-  for (const IterDim& dim : relation.dims) inherent *= size(dim.extent);
+  for (size_t d = 0; d < relation.dims.size(); ++d) inherent *= mean_trips(relation.dims, d);
   work_.inherent += inherent;
   Walk walk = {*this, is_elementwise(graph_.opcode(node))};
   walk_back(graph_, node, relation, visits_, walk);

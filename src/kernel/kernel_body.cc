@@ -113,6 +113,7 @@ bool is_fusible(Opcode opcode) {
     case OpClass::movement:
     case OpClass::contraction:
     case OpClass::reduction:
+    case OpClass::segmented:
     case OpClass::window: return true;
     case OpClass::indexed: return op_def(opcode).traits.updates == 0;
     case OpClass::generator: return op_def(opcode).operands.empty();  // iota, not random bits

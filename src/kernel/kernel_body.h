@@ -81,7 +81,7 @@ uint64_t group_shape(GraphView graph, std::span<const NodeId> nodes, const Group
 bool only_moves(Opcode opcode);
 
 // Whether the op can be computed at one point of a nest that computes others, too: elementwise ops,
-// data movement, gather, dynamic slice, contractions, reductions, windows, iota.
+// data movement, gather, dynamic slice, contractions, reductions, windows, segments, iota.
 bool is_fusible(Opcode opcode);
 
 inline constexpr size_t kMaxGroupNodes = 2048;

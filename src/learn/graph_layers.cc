@@ -1,7 +1,5 @@
 #include "learn/graph_layers.h"
 
-#include <limits>
-
 #include "learn/layers.h"
 
 namespace hone {
@@ -10,32 +8,18 @@ namespace {
 constexpr double kLeak = 0.2;  // of the leaky relu in front of attention's softmax
 
 // False, and an error, unless each row has a segment.
-bool fits(Value rows, Value segments) {
+bool fits(Value rows, const Segments& segments) {
   Builder& b = rows.builder();
   if (!b.ok()) return false;
-  if (is_real(rows.dtype()) && rows.rank() >= 1 && is_integer(segments.dtype()) &&
-      segments.rank() == 1 && segments.dim(0) == rows.dim(0))
+  const Type of = segments.of.type(), offsets = segments.offsets.type();
+  if (is_real(rows.dtype()) && rows.rank() >= 1 && is_integer(of.dtype()) && of.rank() == 1 &&
+      of.dim(0) == rows.dim(0) && is_integer(offsets.dtype()) && offsets.rank() == 1)
     return true;
-  b.fail(bad_input("segments are one integer for each row of reals, not {} for {}",
-                   segments.type().to_string(), rows.type().to_string()));
+  b.fail(
+      bad_input("segments are one integer for each row of reals, not {} for {}, and offsets, "
+                "not {}",
+                of.to_string(), rows.type().to_string(), offsets.to_string()));
   return false;
-}
-
-Value combine(Value into, Value rows, Value segments, std::string_view how) {
-  Ints window;
-  for (int i = 1; i < rows.rank(); ++i) window.push_back(i);
-  return rows.builder().op(Opcode::scatter, {into, segments, rows},
-                           {{"window_dims", window},
-                            {"inserted_dims", Ints{0}},
-                            {"index_map", Ints{0}},
-                            {"index_vector_dim", int64_t{1}},
-                            {"combine", std::string(how)}});
-}
-
-Value combine(Value rows, Value segments, Dim size, double initial, std::string_view how) {
-  Dims dims = rows.dims();
-  dims[0] = size;
-  return combine(rows.builder().full(rows.dtype(), dims, initial), rows, segments, how);
 }
 
 // One number per row, as a tensor of the rank of `like`.
@@ -44,63 +28,97 @@ Value as_column(Value numbers, Value like) {
   return numbers;
 }
 
-// True for rows that count. Sums forget the others; but an infinity that comes of what they hold
-// would still make a NaN of the zeros that their derivative begins with.
-Value counts(Value segments, Value size_of, Value like) {
-  Builder& b = segments.builder();
-  const Value ids = cast(segments, DType::i64);
-  const Value low =
-      compare("ge", ids,
-              b.constant(Tensor::from_integers(Type::scalar(DType::i64), std::vector<int64_t>{0})));
-  return as_column(binary(Opcode::and_, low, compare("lt", ids, size_of)), like);
+Dim count_of(const Segments& segments) { return segments.offsets.dim(0) - 1; }
+
+// How many rows each segment has.
+Value lengths(Value rows, const Segments& segments) {
+  const Dim count = count_of(segments);
+  const Value length =
+      slice(segments.offsets, 0, 1, count + 1) - slice(segments.offsets, 0, 0, count);
+  return as_column(cast(length, rows.dtype()), rows);
 }
 
-// What the largest row of each segment has, back at the rows; no derivative goes through it.
-Value largest(Value rows, Value segments, Dim size) {
-  const double lowest = -std::numeric_limits<double>::infinity();
-  return take(combine(stop_gradient(rows), segments, size, lowest, "max"), segments);
+Value reduced(std::string_view kind, Value rows, const Segments& segments) {
+  return segment_reduce(kind, rows, segments.offsets, segments.of);
+}
+
+// What each segment has, at its rows.
+Value spread(Value x, const Segments& segments) {
+  return gather_rows(x, segments.of, segments.offsets);
+}
+
+// True for rows that count. Sums forget the others; but an infinity that comes of what they hold
+// would still make a NaN of the zeros that their derivative begins with.
+Value counts(const Segments& segments, Value like) {
+  Builder& b = like.builder();
+  const Value ids = cast(segments.of, DType::i64);
+  return as_column(binary(Opcode::and_, compare("ge", ids, 0),
+                          compare("lt", ids, size_value(b, count_of(segments)))),
+                   like);
 }
 
 bool fits(Network& net, Value x, const Edges& edges) {
   if (!net.b.ok()) return false;
-  if (x.rank() == 2 && edges.sources.type() == edges.targets.type()) return true;
-  net.b.fail(bad_input(
-      "a graph layer takes [nodes, features] and as many sources as targets, "
-      "not {}, {} and {}",
-      x.type().to_string(), edges.sources.type().to_string(), edges.targets.type().to_string()));
+  const Type sources = edges.sources.type();
+  const auto are_edges = [&](Value v) {
+    return is_integer(v.dtype()) && v.rank() == 1 && v.dim(0) == sources.dim(0);
+  };
+  const auto are_offsets = [&](Value v) {
+    return is_integer(v.dtype()) && v.rank() == 1 && v.dim(0) == x.dim(0) + 1;
+  };
+  if (x.rank() == 2 && sources.rank() == 1 && are_edges(edges.sources) &&
+      are_edges(edges.targets.of) && are_edges(edges.by_source) &&
+      are_offsets(edges.targets.offsets) && are_offsets(edges.source_offsets))
+    return true;
+  net.b.fail(
+      bad_input("a graph layer takes [nodes, features], as many sources as targets and "
+                "nodes + 1 offsets, not {}, {}, {} and {}",
+                x.type().to_string(), sources.to_string(), edges.targets.of.type().to_string(),
+                edges.targets.offsets.type().to_string()));
   return false;
+}
+
+// What each edge's source has.
+Value heard_from(Value x, const Edges& edges) {
+  return gather_rows(x, edges.sources, edges.source_offsets, edges.by_source);
 }
 
 }  // namespace
 
-Value segment_sum(Value rows, Value segments, Dim size) {
-  return fits(rows, segments) ? combine(rows, segments, size, 0, "add") : rows;
+Segments segments_in(Network& net, std::string_view name) {
+  return {net.input(fmt::format("{}.of", name)), net.input(fmt::format("{}.offsets", name))};
 }
 
-Value segment_mean(Value rows, Value segments, Dim size) {
-  if (!fits(rows, segments)) return rows;
-  const Value ones = rows.builder().full(rows.dtype(), {rows.dim(0)}, 1);
-  const Value sizes = maximum(segment_sum(ones, segments, size), 1);
-  return segment_sum(rows, segments, size) / as_column(sizes, rows);
+Edges edges_in(Network& net, std::string_view name) {
+  return {segments_in(net, fmt::format("{}.targets", name)),
+          net.input(fmt::format("{}.sources", name)), net.input(fmt::format("{}.by_source", name)),
+          net.input(fmt::format("{}.source_offsets", name))};
 }
 
-Value segment_max(Value rows, Value segments, Dim size) {
+Value segment_sum(Value rows, const Segments& segments) {
+  return fits(rows, segments) ? reduced("sum", rows, segments) : rows;
+}
+
+Value segment_mean(Value rows, const Segments& segments) {
   if (!fits(rows, segments)) return rows;
-  const Value is_largest = compare("eq", rows, largest(rows, segments, size));
-  const Value winners = cast(is_largest, rows.dtype());
+  return reduced("sum", rows, segments) / maximum(lengths(rows, segments), 1);
+}
+
+Value segment_max(Value rows, const Segments& segments) {
+  if (!fits(rows, segments)) return rows;
   const Value zero = rows.builder().scalar(rows.dtype(), 0);
-  const Value sum = segment_sum(select(is_largest, rows, zero), segments, size);
-  return sum / maximum(segment_sum(winners, segments, size), 1);
+  return select(compare("gt", lengths(rows, segments), 0), reduced("max", rows, segments), zero);
 }
 
-Value segment_softmax(Value scores, Value segments, Dim size) {
+Value segment_softmax(Value scores, const Segments& segments) {
   if (!fits(scores, segments)) return scores;
   Builder& b = scores.builder();
-  const Value used = counts(segments, size_value(b, size), scores);
+  const Value used = counts(segments, scores);
   const Value zero = b.scalar(scores.dtype(), 0);
-  const Value shifted = select(used, scores - largest(scores, segments, size), zero);
+  const Value largest = reduced("max", stop_gradient(scores), segments);
+  const Value shifted = select(used, scores - spread(largest, segments), zero);
   const Value powers = select(used, exp(shifted), zero);
-  const Value sums = take(segment_sum(powers, segments, size), segments);
+  const Value sums = spread(reduced("sum", powers, segments), segments);
   return powers / select(used, sums, b.scalar(scores.dtype(), 1));
 }
 
@@ -108,7 +126,7 @@ Value graph_sage(Network& net, std::string_view name, Value x, const Edges& edge
                  int64_t outputs) {
   if (!fits(net, x, edges)) return x;
   const Builder::Scope scope = net.scope(name);
-  const Value heard = segment_mean(take(x, edges.sources), edges.targets, x.dim(0));
+  const Value heard = segment_mean(heard_from(x, edges), edges.targets);
   return linear(net, "self", x, outputs) + linear(net, "heard", heard, outputs, false);
 }
 
@@ -117,7 +135,7 @@ Value graph_isomorphism(Network& net, std::string_view name, Value x, const Edge
   if (!fits(net, x, edges)) return x;
   const Builder::Scope scope = net.scope(name);
   const Value epsilon = net.weight("epsilon", {1}, Initializer::constant(0));
-  const Value heard = segment_sum(take(x, edges.sources), edges.targets, x.dim(0));
+  const Value heard = segment_sum(heard_from(x, edges), edges.targets);
   return mlp(net, "mlp", x * (epsilon + 1) + heard, {hidden, outputs});
 }
 
@@ -135,19 +153,19 @@ Value graph_attention(Network& net, std::string_view name, Value x, const Edges&
   const auto scores = [&](std::string_view part) {  // [nodes, heads]
     return reduce_sum(h * net.weight(part, {heads, size}, Initializer::glorot(size, 1)), {2});
   };
-  Value score = take(scores("source"), edges.sources) + take(scores("target"), edges.targets);
+  Value score = heard_from(scores("source"), edges) + spread(scores("target"), edges.targets);
   score = maximum(score, score * kLeak);
-  const Value shares = unsqueeze(segment_softmax(score, edges.targets, x.dim(0)), 2);
-  const Value sum = segment_sum(take(h, edges.sources) * shares, edges.targets, x.dim(0));
+  const Value shares = unsqueeze(segment_softmax(score, edges.targets), 2);
+  const Value sum = segment_sum(heard_from(h, edges) * shares, edges.targets);
   return reshape(sum, {x.dim(0), outputs}) +
          net.weight("bias", {outputs}, Initializer::constant(0));
 }
 
-Value attention_pooling(Network& net, std::string_view name, Value x, Value graph_of, Dim graphs) {
-  if (!fits(x, graph_of)) return x;
+Value attention_pooling(Network& net, std::string_view name, Value x, const Segments& graphs) {
+  if (!fits(x, graphs)) return x;
   const Builder::Scope scope = net.scope(name);
-  const Value shares = segment_softmax(linear(net, "score", x, 1, false), graph_of, graphs);
-  return segment_sum(x * shares, graph_of, graphs);
+  const Value shares = segment_softmax(linear(net, "score", x, 1, false), graphs);
+  return segment_sum(x * shares, graphs);
 }
 
 }  // namespace hone

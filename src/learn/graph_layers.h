@@ -4,29 +4,42 @@
 
 #include "learn/network.h"
 
-// Layers on graphs, spelled out in gather and scatter. A batch of several graphs is one graph whose
-// parts have no edges between them.
+// Layers on graphs, made of sums over segments: the features of edges are computed where they are
+// summed, and have no memory. A batch of several graphs is one graph whose parts have no edges
+// between them. graph_data.h sorts edges and makes the tensors.
 
 namespace hone {
 
 // ---- Segments -----------------------------------------------------------------------------------
-// Row i of `rows`, [count, ...], belongs to segment segments[i], an integer in [0, size). Rows of
-// other segments count nothing: so a batch is padded. Results are [size, ...]; rows are added in
-// their order, so that results are the same in each run. An empty segment has 0.
-Value segment_sum(Value rows, Value segments, Dim size);
-Value segment_mean(Value rows, Value segments, Dim size);
+// Rows in the order of what they belong to. Segment s has the rows offsets[s] up to offsets[s + 1].
+// Rows before the first offset and from the last one on count nothing: so a batch is padded.
+struct Segments {
+  Value of;       // [rows]: the segment of each row; that of padding is out of range
+  Value offsets;  // [segments + 1]
+};
+// The part of the batch that add_segments() put there.
+Segments segments_in(Network& net, std::string_view name);
+
+// `rows` are [rows, ...], results [segments, ...]. An empty segment has 0.
+Value segment_sum(Value rows, const Segments& segments);
+Value segment_mean(Value rows, const Segments& segments);
 // Rows that are equally the largest share the derivative.
-Value segment_max(Value rows, Value segments, Dim size);
+Value segment_max(Value rows, const Segments& segments);
 // Within each segment, the softmax of the scores; 0 for rows that count nothing.
-Value segment_softmax(Value scores, Value segments, Dim size);
+Value segment_softmax(Value scores, const Segments& segments);
 
 // ---- Layers -------------------------------------------------------------------------------------
-// x: [nodes, features]. Edge i goes from node sources[i] to node targets[i]. An edge whose target
-// is no node counts nothing.
+// x: [nodes, features]. Edge i goes from node sources[i] to node targets.of[i].
 struct Edges {
-  Value sources;
-  Value targets;
+  Segments targets;  // of edges, which stand in the order of their targets
+  Value sources;     // [edges]
+  // The other order, which derivatives take: where edges with the same source stand, the sources
+  // one after another, and where those of each source begin.
+  Value by_source;       // [edges]
+  Value source_offsets;  // [nodes + 1]
 };
+// The part of the batch that add_edges() put there.
+Edges edges_in(Network& net, std::string_view name);
 
 // Of each node itself and of the mean of its neighbours. Hamilton et al. 2017.
 Value graph_sage(Network& net, std::string_view name, Value x, const Edges& edges, int64_t outputs);
@@ -39,7 +52,7 @@ Value graph_attention(Network& net, std::string_view name, Value x, const Edges&
                       int64_t outputs, int64_t heads = 1);
 
 // One row per graph, [graphs, features]: the mean of its nodes, weighted by a softmax of learned
-// scores. Node i belongs to graph graph_of[i].
-Value attention_pooling(Network& net, std::string_view name, Value x, Value graph_of, Dim graphs);
+// scores. Segments are graphs, their rows nodes.
+Value attention_pooling(Network& net, std::string_view name, Value x, const Segments& graphs);
 
 }  // namespace hone

@@ -31,7 +31,7 @@ std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned) {
   bool reduces = false, moves = true;
   for (NodeId node : facts.nodes) {
     const OpClass of = class_of(graph.opcode(node));
-    reduces = reduces || of == OpClass::reduction;
+    reduces = reduces || of == OpClass::reduction || of == OpClass::segmented;
     moves = moves && has_points(graph.opcode(node));
   }
   if (facts.space.has_anchor()) {

@@ -23,7 +23,8 @@ enum class Kind : uint8_t { cheap, row, contraction, window, alone };
 Kind kind_of(Opcode opcode) {
   switch (class_of(opcode)) {
     case OpClass::contraction: return Kind::contraction;
-    case OpClass::reduction: return Kind::row;
+    case OpClass::reduction:
+    case OpClass::segmented: return Kind::row;
     case OpClass::window: return Kind::window;
     default: return is_fusible(opcode) ? Kind::cheap : Kind::alone;
   }

@@ -397,6 +397,8 @@ TEST(AccessTest, RelationsAgreeWithTheReference) {
        "combine = add}",
        {"f32[3]", "i32[0]", "f32[0]"},
        Precision::superset},
+      {"segment_reduce {kind = sum}", {"f32[5,2]", "i32[4]"}, Precision::superset},
+      {"segment_reduce {kind = max}", {"f32[3]", "u8[3]", "i32[3]"}, Precision::superset},
       {"dot {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}",
        {"f32[2,2,3]", "f32[2,3,2]"}},
       {"dot {lhs_contract = [], rhs_contract = []}", {"f32[2]", "f32[3]"}},

@@ -304,5 +304,58 @@ TEST(Tiles, ChoosesTheNearestIndex) {
   EXPECT_EQ(y.real_at(3), 12);  // 2^64 - 1
 }
 
+// Sums rows of x between offsets.
+constexpr std::string_view kSegments =
+    "tiles @k(@x: f32[4], @o: i32[3]) -> (@y: f32[2]) {\n"
+    "  threads i in 2 {\n"
+    "    %0 = load @o[i]\n"
+    "    index s in 0..4 = %0\n"
+    "    %1 = load @o[i + 1]\n"
+    "    index t in 0..4 = %1\n"
+    "    %2 = number 0: f32\n"
+    "    %3 = for r in 4 from s to t carry (%4 = %2 by add) {\n"
+    "      %5 = load @x[r]\n"
+    "      %6 = add %4, %5\n"
+    "      yield %6\n"
+    "    }\n"
+    "    store @y[i] = %3\n"
+    "  }\n"
+    "}\n";
+
+TEST(Tiles, LoopsOverAPartOfTheirTrips) {
+  const TileProgram program = parsed(kSegments);
+  EXPECT_EQ(print(program), kSegments);
+  EXPECT_EQ(verify_error(kSegments), "");
+  const Tensor x = Tensor::from_reals(Type::get(DType::f32, {4}), std::vector<double>{1, 2, 4, 8});
+  const auto sums = [&](std::vector<int64_t> offsets, bool backwards) {
+    const Tensor inputs[] = {x, Tensor::from_integers(Type::get(DType::i32, {3}), offsets)};
+    const Tensor y = interpret(program, inputs, {.backwards = backwards}).value()[0];
+    return std::vector<double>{y.real_at(0), y.real_at(1)};
+  };
+  for (bool backwards : {false, true}) {
+    EXPECT_EQ(sums({0, 3, 4}, backwards), (std::vector<double>{7, 8}));
+    EXPECT_EQ(sums({-7, 4, 2}, backwards), (std::vector<double>{15, 0}));
+    EXPECT_EQ(sums({1, 1, 99}, backwards), (std::vector<double>{0, 14}));
+  }
+}
+
+TEST(Tiles, APartOfTheTripsStaysInside) {
+  const auto loop = [](std::string_view bounds) {
+    return in_phase(
+        fmt::format("    %0 = load @x[i]\n"
+                    "    %1 = cast %0 {{dtype = i32}}\n"
+                    "    index g in -1..5 = %1\n"
+                    "    {} {{\n"
+                    "      store @y[i] = %0\n"
+                    "    }}",
+                    bounds));
+  };
+  EXPECT_THAT(verify_error(loop("for r in 4 from g to 4")), HasSubstr("may go on outside of 0..3"));
+  EXPECT_THAT(verify_error(loop("for r in 4 from 0 to g")), HasSubstr("may go on outside of 0..3"));
+  EXPECT_EQ(verify_error(loop("for r in 5 from g + 1 to g")), "");
+  EXPECT_THAT(verify_error(loop("unroll r in 4 from 0 to 2")),
+              HasSubstr("takes a part of its trips"));
+}
+
 }  // namespace
 }  // namespace hone

@@ -158,8 +158,10 @@ void Emitter::sequential(const Loop& s) {
   for (const Carry& carry : s.carried)
     flatten(carry.initial, variance_.scalars[carry.inside], initial);
   const mlir::Type i64 = code_.i(64);
-  auto loop = b_.create<mlir::scf::ForOp>(
-      code_.integer(i64, 0), dim(program_.indices[position].high), code_.integer(i64, 1), initial);
+  // What bounds a span is the same for all that runs side by side (check_lockstep).
+  const Value first = s.span ? index(s.span->first, {}) : code_.integer(i64, 0);
+  const Value end = s.span ? index(s.span->end, {}) : dim(program_.indices[position].high);
+  auto loop = b_.create<mlir::scf::ForOp>(first, end, code_.integer(i64, 1), initial);
   size_t next = 0;
   for (const Carry& carry : s.carried)
     define(carry.inside,

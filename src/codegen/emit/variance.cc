@@ -91,6 +91,18 @@ Status check_lockstep(const TileProgram& program, const Block& body, int depth, 
   return {};
 }
 
+Status check_spans(const TileProgram& program, const Variance& variance, const Block& body) {
+  for (const Statement& statement : body) {
+    const Loop* loop = std::get_if<Loop>(&statement.kind);
+    if (loop == nullptr) continue;
+    if (loop->span && (variance.of(loop->span->first) | variance.of(loop->span->end)) != 0)
+      return unsupported("what runs side by side takes different trips of loop {}",
+                         program.indices[static_cast<size_t>(loop->index)].name);
+    HONE_TRY(check_spans(program, variance, loop->body));
+  }
+  return {};
+}
+
 }  // namespace
 
 Variance::Variance(const TileProgram& program)
@@ -117,6 +129,8 @@ Status check_lockstep(const TileProgram& program) {
     block.push_back({phase});
     HONE_TRY(check_lockstep(program, block, 0, false));
   }
+  const Variance variance(program);  // of loops that are no deeper than it can count
+  for (const Loop& phase : program.phases) HONE_TRY(check_spans(program, variance, phase.body));
   return {};
 }
 

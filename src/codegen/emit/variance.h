@@ -23,7 +23,7 @@ struct Variance {
 };
 
 // No unroll or lanes loop stands inside of more than kMaxLockstepDepth - 1 others, no lanes loop
-// inside of another one, and their extents are numbers.
+// inside of another one, their extents are numbers, and spans depend on none of them.
 Status check_lockstep(const TileProgram& program);
 
 }  // namespace hone::code

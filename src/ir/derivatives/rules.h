@@ -23,6 +23,8 @@ extern const Derivative derivative_broadcast, derivative_reshape, derivative_tra
 // indexed.cc
 extern const Derivative derivative_dynamic_slice, derivative_dynamic_update, derivative_gather,
     derivative_scatter;
+// segment.cc
+extern const Derivative derivative_segment_reduce, derivative_gather_rows;
 // dot.cc, conv.cc
 extern const Derivative derivative_dot, derivative_conv;
 // reduce.cc, window.cc, sort.cc

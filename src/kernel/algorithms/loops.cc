@@ -51,6 +51,14 @@ bool searches_in_order(const ScheduleSite& site, int dim) {
          site.body.graph.opcode(site.facts.space.anchor) == Opcode::arg_reduce;
 }
 
+bool divides_segments(const ScheduleSite& site, int dim) {
+  return (site.facts.divided >> dim & 1) != 0;
+}
+
+bool has_tiles(const ScheduleSite& site, int dim) {
+  return !searches_in_order(site, dim) && !divides_segments(site, dim);
+}
+
 }  // namespace
 
 Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view what) {
@@ -58,6 +66,9 @@ Status check_tile(const ScheduleSite& site, const Tile& tile, std::string_view w
     return bad_input("{} on dim {} of {}", what, tile.dim, site.dims());
   if (searches_in_order(site, tile.dim))
     return unsupported("{} on the dim that arg_reduce searches in order", what);
+  if (tile.count > 1 && divides_segments(site, tile.dim))
+    return unsupported("{} on dim {}, whose points have segments of different lengths", what,
+                       tile.dim);
   return {};
 }
 
@@ -123,7 +134,7 @@ int most_threads(const ScheduleSite& site, const Schedule&) {
 }
 
 Counts lane_counts(const ScheduleSite& site, const Schedule&, int dim) {
-  if (searches_in_order(site, dim) || has_sub_byte_value(site)) return {};
+  if (!has_tiles(site, dim) || has_sub_byte_value(site)) return {};
   return {.first = 2, .size = 6, .doubles = true};
 }
 Counts lane_counts_of_results(const ScheduleSite& site, const Schedule& so_far, int dim) {
@@ -131,7 +142,7 @@ Counts lane_counts_of_results(const ScheduleSite& site, const Schedule& so_far, 
 }
 
 Counts unroll_counts(const ScheduleSite& site, const Schedule&, int dim) {
-  return searches_in_order(site, dim) ? Counts() : Counts{.size = kMaxUnroll};
+  return has_tiles(site, dim) ? Counts{.size = kMaxUnroll} : Counts();
 }
 Counts unroll_counts_of_results(const ScheduleSite& site, const Schedule& so_far, int dim) {
   return dim < site.parallel() ? unroll_counts(site, so_far, dim) : Counts();

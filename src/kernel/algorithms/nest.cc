@@ -3,7 +3,14 @@
 namespace hone {
 namespace {
 
-int most_rows(const ScheduleSite& site, const Schedule&) { return site.parallel(); }
+// Whether a reduction goes over segments: in a row it would take them side by side.
+bool reduces_over_segments(const ScheduleSite& site) {
+  return site.facts.divided >> site.parallel() != 0;
+}
+
+int most_rows(const ScheduleSite& site, const Schedule&) {
+  return reduces_over_segments(site) ? 0 : site.parallel();
+}
 
 const CountDecision kRow("row", own_field<NestFields, &NestFields::row>(), 0.4, most_rows);
 
@@ -16,6 +23,8 @@ class Nest : public AlgorithmDef {
     HONE_TRY(check_work(site.facts.work));
     if (row < 0 || row > site.parallel())
       return bad_input("a row of {} of {} dims", row, site.parallel());
+    if (row > 0 && reduces_over_segments(site))
+      return unsupported("a row in which segments of different lengths are reduced over");
     if (row > 0 && row < schedule.threads)
       return bad_input("threads divide {} loops, a row is inside of {}", schedule.threads, row);
     return {};

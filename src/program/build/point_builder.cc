@@ -140,6 +140,7 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
   switch (class_of(opcode)) {
     case OpClass::elementwise: return elementwise(point);
     case OpClass::movement: return moved(point);
+    case OpClass::segmented: return segment_reduce(point);
     case OpClass::contraction: return tiles_.cast(contract(point, zero(sum_type(dtype))), dtype);
     case OpClass::reduction:
     case OpClass::window: return opcode == Opcode::arg_reduce ? arg_reduce(point) : fold(point);

@@ -156,6 +156,7 @@ class PointBuilder {
   // ---- Reductions (point_fold.cc) --------------------------------------------------------------
   Scalar fold(Point& point);
   Scalar arg_reduce(Point& point);
+  Scalar segment_reduce(Point& point);
   Scalar contract(Point& point, Scalar so_far);
   // Over the reduction dims: step(so far, guards of the points that are there) is what comes next.
   using FoldStep = std::function<Scalar(Scalar, const Guards&)>;

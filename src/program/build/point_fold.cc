@@ -158,6 +158,23 @@ tile::Scalar PointBuilder::sum_of_products(NodeId node, const Indices& index, co
   return contract(point, so_far);
 }
 
+// Over the rows between two offsets.
+tile::Scalar PointBuilder::segment_reduce(Point& point) {
+  const Opcode combine = combine_of(point.op.word("kind"));
+  const DType wide = fold_type(combine, point.type.dtype());
+  const std::vector<Access>& offsets = point.relation.operands[1];
+  const IterDim& row = point.relation.dims.back();
+  tile::Span span = {start(point, 1, offsets.at(0), 0, row.extent + 1),
+                     start(point, 1, offsets.at(1), 0, row.extent + 1)};
+  const Scalar folded =
+      tiles_.carry(row.name, row.extent, std::move(span), identity(combine, wide), combine,
+                   [&](IndexExpr r, Scalar so_far) {
+                     point.iters.back() = std::move(r);
+                     return tiles_.compute(combine, {so_far, tiles_.cast(operand(point, 0), wide)});
+                   });
+  return tiles_.cast(folded, point.type.dtype());
+}
+
 // The best so far and where it is. NaN is better than any number.
 tile::Scalar PointBuilder::arg_reduce(Point& point) {
   const bool is_max = point.op.word("kind") == "max";

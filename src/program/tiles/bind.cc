@@ -53,6 +53,10 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
         [&](auto& s) {
           using S = std::remove_cvref_t<decltype(s)>;
           if constexpr (std::is_same_v<S, Loop>) {
+            if (s.span) {
+              expr(s.span->first);
+              expr(s.span->end);
+            }
             each_size(s, expr, dim);
           } else if constexpr (std::is_same_v<S, Position>) {
             expr(s.value);

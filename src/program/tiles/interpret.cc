@@ -286,9 +286,11 @@ class Interpreter {
                              return !c.combine.has_value();
                            }));
     for (const Carry& carry : s.carried) scalars_[carry.inside] = scalars_[carry.initial];
-    for (int64_t trip = 0; trip < extent; ++trip) {
+    const int64_t first = s.span ? s.span->first.at(indices_) : 0;
+    const int64_t end = s.span ? s.span->end.at(indices_) : extent;
+    for (int64_t trip = first; trip < end; ++trip) {
       indices_[static_cast<size_t>(s.index)] =
-          options_.backwards && !in_order ? extent - 1 - trip : trip;
+          options_.backwards && !in_order ? first + end - 1 - trip : trip;
       if (s.exec == Exec::threads) {
         ++trip_;
         forget_scratch();

@@ -238,6 +238,11 @@ class TileParser {
     const Dim extent = HONE_TRY(dim());
     Loop loop;
     loop.exec = exec;
+    if (text_.eat("from")) {
+      IndexExpr first = HONE_TRY(expr());
+      HONE_TRY(text_.expect("to"));
+      loop.span = Span{std::move(first), HONE_TRY(expr())};
+    }
     if (text_.eat("carry")) HONE_TRY(carried(loop));
     if (loop.carried.size() != labels.size())
       return text_.at(label, bad_input("the loop carries {} values and gives {}",

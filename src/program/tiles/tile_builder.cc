@@ -95,6 +95,23 @@ std::vector<Scalar> TileBuilder::carry(std::string_view name, Dim extent,
   return results;
 }
 
+Scalar TileBuilder::carry(std::string_view name, Dim extent, Span span, Scalar initial,
+                          Opcode combine, const Step& step) {
+  const Carry carry = {.initial = initial,
+                       .inside = scalar(dtype(initial)),
+                       .next = 0,
+                       .result = scalar(dtype(initial)),
+                       .combine = combine};
+  add_loop(
+      {.index = index(name, 0, extent, depth() + 1),
+       .exec = Exec::loop,
+       .span = std::move(span),
+       .carried = {carry},
+       .body = {}},
+      [&](Loop& loop, IndexExpr i) { loop.carried[0].next = step(std::move(i), carry.inside); });
+  return carry.result;
+}
+
 Scalar TileBuilder::real(DType dtype, double value) {
   const Scalar result = scalar(dtype);
   add({Number{result, value}});

@@ -50,6 +50,10 @@ class TileBuilder {
   std::vector<Scalar> carry(std::string_view name, Dim extent, const std::vector<Scalar>& initial,
                             const Steps& steps);
 
+  // One after another, over a part of the trips.
+  Scalar carry(std::string_view name, Dim extent, tile::Span span, Scalar initial, Opcode combine,
+               const Step& step);
+
   Scalar real(DType dtype, double value);
   Scalar integer(DType dtype, int64_t value);  // of bool and integer types
   Scalar zero(DType dtype);

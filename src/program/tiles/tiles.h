@@ -155,10 +155,17 @@ struct Product {
   IndexExpr sums_block = 0, lhs_block = 0, rhs_block = 0;
 };
 
+// The part of a loop's trips that is taken: from `first` up to, and without, `end`, if there are
+// any between them. Both lie in [0, extent].
+struct Span {
+  IndexExpr first, end;
+};
+
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
   Exec exec;
+  std::optional<Span> span = {};  // only of Exec::loop; none: all trips
   std::vector<Carry> carried = {};  // of unroll and lanes loops: all with `combine`; threads: none
   Block body;
 };

@@ -261,6 +261,23 @@ void dequantized(Generator& g, Opcode opcode, DType dtype) {
   g.keep(g.builder().op(opcode, operands, {{"axis", axis}}), 128);
 }
 
+// With what sorts the indices, as derivatives want it.
+void rows_gathered(Generator& g, Opcode opcode, DType dtype) {
+  Builder& b = g.builder();
+  const Value x = g.pick_ranked(dtype, 1, 3, false);
+  static constexpr DType types[] = {DType::i32, DType::i64, DType::u8};
+  Value indices = g.pick(g.rng().pick(types), {g.dim()});
+  const Value places = iota(b, DType::i64, indices.dims(), 0);
+  const Value keys[] = {cast(indices, DType::i64), places};
+  const std::vector<Value> sorted = sort(keys, 0, false);
+  const Value rows = iota(b, DType::i64, {x.dim(0) + 1}, 0);
+  const Value is_before = compare("lt", unsqueeze(keys[0], 0), unsqueeze(rows, 1));
+  const Value offsets = reduce_sum(cast(is_before, DType::i64), {1});
+  std::vector<Value> operands = {x, indices, offsets, sorted[1]};
+  if (g.rng().chance(0.5)) operands = {x, sorted[0], offsets};
+  g.keep_like(b.op(opcode, operands), x);
+}
+
 constexpr bool kJumps = false;
 
 constexpr Recipe kRecipes[] = {
@@ -295,6 +312,7 @@ constexpr Recipe kRecipes[] = {
     {Opcode::space_to_depth, to_depth},
     {Opcode::quantize, quantized, kJumps},
     {Opcode::dequantize, dequantized},
+    {Opcode::gather_rows, rows_gathered},
     {Opcode::stop_gradient, activation},
 };
 

@@ -181,11 +181,30 @@ void sorted(Generator& g, Opcode opcode, DType dtype) {
 
 constexpr bool kJumps = false;
 
+// Offsets of any size that do not decrease, as derivatives want them; of integers, any at all.
+Value some_offsets(Generator& g, DType dtype) {
+  static constexpr DType types[] = {DType::i32, DType::i64, DType::u8};
+  const Value offsets = g.pick(g.rng().pick(types), {g.dim(false)});
+  return is_real(dtype) ? cumulative("max", offsets, 0) : offsets;
+}
+
+void segments_reduced(Generator& g, Opcode opcode, DType dtype) {
+  static constexpr std::string_view kinds[] = {"sum", "max", "min"};
+  const std::string kind(g.rng().pick(kinds));
+  const Value x = g.pick_ranked(dtype, 1, 3);
+  const double most = g.bound(x), bound = most * (kind == "sum" ? count_of(x.dim(0)) : 1);
+  Value y = g.builder().op(opcode, {x, some_offsets(g, dtype)}, {{"kind", kind}});
+  // The greatest of nothing is infinite.
+  if (is_real(dtype) && kind == "max") y = maximum(y, -most);
+  if (is_real(dtype) && kind == "min") y = minimum(y, most);
+  g.keep(y, bound);
+}
+
 constexpr Recipe kRecipes[] = {
     {Opcode::dot, contracted},         {Opcode::conv, convolved},
     {Opcode::reduce, reduced},         {Opcode::arg_reduce, arg_reduced, kJumps},
     {Opcode::cumulative, accumulated}, {Opcode::window_reduce, windowed},
-    {Opcode::sort, sorted, kJumps},
+    {Opcode::sort, sorted, kJumps},    {Opcode::segment_reduce, segments_reduced},
 };
 
 }  // namespace
