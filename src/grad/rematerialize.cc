@@ -124,8 +124,9 @@ class Ways {
       open[i] += open[i - 1];
     }
     std::vector<uint32_t> cuts;
-    const double part = stored[end_] / static_cast<double>(storage.parts);
-    for (size_t i = 1; i <= std::min(storage.again, storage.parts - 1); ++i) {
+    if (storage.share <= 0) return cuts;
+    const double part = stored[end_] * storage.share / static_cast<double>(storage.parts);
+    for (size_t i = 1; i <= storage.parts; ++i) {
       const double wanted = part * static_cast<double>(i);
       uint32_t best = 0;
       for (uint32_t at = cuts.empty() ? 1 : cuts.back() + 1; at < end_; ++at) {
@@ -297,7 +298,8 @@ class Rebuilder {
 
 Result<Rematerialized> rematerialize(const Graph& graph, std::span<const uint32_t> forward,
                                      const Storage& storage) {
-  HONE_CHECK(!forward.empty() && storage.parts > 0, "no way to a loss, or no parts");
+  HONE_CHECK(!forward.empty() && storage.parts > 0 && storage.share < 1,
+             "no way to a loss, or no parts");
   if (!graph.is_static())
     return unsupported("what a graph with open sizes stores is not known")
         .with_hint("give its sizes numbers");

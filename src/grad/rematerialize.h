@@ -15,10 +15,11 @@ namespace hone {
 struct Storage {
   // Values that elementwise ops, data movement and sums make of stored ones are computed again.
   bool leaves_out_cheap = false;
-  // The way to the loss has so many parts that store equally much; of the first `again` parts only
-  // what later parts read is stored. Fewer parts than that than there are places to cut: fewer.
+  // The first `share` of the way to the loss, by what it stores, is cut into `parts` that store
+  // equally much; of these, only what later parts read is stored. Fewer parts than there are places
+  // to cut: fewer.
+  double share = 0;  // below 1
   size_t parts = 1;
-  size_t again = 0;
 
   bool operator==(const Storage&) const = default;
 };

@@ -24,11 +24,11 @@ Value weighted_sum(Value y, Rng& rng) {
 }
 
 Storage random_storage(Rng& rng) {
+  constexpr double kShares[] = {0, 0.5, 0.9};
   if (rng.chance(0.5)) return kStoreAll;
-  const size_t parts = static_cast<size_t>(rng.between(1, 4));
   return {.leaves_out_cheap = rng.chance(0.5),
-          .parts = parts,
-          .again = static_cast<size_t>(rng.between(0, static_cast<int64_t>(parts) - 1))};
+          .share = rng.pick(kShares),
+          .parts = static_cast<size_t>(rng.between(1, 3))};
 }
 
 }  // namespace

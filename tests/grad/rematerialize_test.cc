@@ -58,7 +58,7 @@ void expect_same(const Graph& a, const Graph& b, uint64_t seed) {
 
 TEST(Rematerialize, ComputesThePartsInFrontAgain) {
   const Graph plain = layers(4);
-  const Result<Rematerialized> made = rematerialize(plain, kLoss, {.parts = 2, .again = 1});
+  const Result<Rematerialized> made = rematerialize(plain, kLoss, {.share = 0.5});
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   // %a0 is computed again from %x, once %a1 has a cotangent.
   EXPECT_EQ(barriers(made->graph), 1u) << print(made->graph);
@@ -70,7 +70,7 @@ TEST(Rematerialize, ComputesThePartsInFrontAgain) {
 
 TEST(Rematerialize, TheWayToTheLossStays) {
   const Graph plain = layers(3);
-  const Rematerialized made = rematerialize(plain, kLoss, {.parts = 3, .again = 2}).value();
+  const Rematerialized made = rematerialize(plain, kLoss, {.share = 0.67, .parts = 2}).value();
   EXPECT_EQ(made.graph.name(made.graph.outputs()[0]), plain.name(plain.outputs()[0]));
   EXPECT_EQ(made.graph.output_types(), plain.output_types());
   EXPECT_TRUE(verify(made.graph).ok());
@@ -78,7 +78,7 @@ TEST(Rematerialize, TheWayToTheLossStays) {
 
 TEST(Rematerialize, PreparingDoesNotMergeWhatIsComputedAgain) {
   const Graph plain = layers(6);
-  const Rematerialized made = rematerialize(plain, kLoss, {.parts = 3, .again = 2}).value();
+  const Rematerialized made = rematerialize(plain, kLoss, {.share = 0.67, .parts = 2}).value();
   const Graph prepared = prepare(made.graph).value();
   EXPECT_GT(count(prepared, Opcode::tanh), 6u) << print(prepared);
   EXPECT_EQ(count(prepared, Opcode::tanh), count(made.graph, Opcode::tanh));
@@ -123,9 +123,9 @@ TEST(Rematerialize, RandomGraphsKeepTheirValues) {
     ++derived;
     std::vector<uint32_t> forward;
     for (uint32_t i = 0; i <= graph.outputs().size(); ++i) forward.push_back(i);
-    for (const Storage& storage : {Storage{.leaves_out_cheap = true},
-                                   Storage{.leaves_out_cheap = true, .parts = 3, .again = 2},
-                                   Storage{.parts = 2, .again = 1}}) {
+    for (const Storage& storage :
+         {Storage{.leaves_out_cheap = true},
+          Storage{.leaves_out_cheap = true, .share = 0.67, .parts = 2}, Storage{.share = 0.5}}) {
       const Result<Rematerialized> made = rematerialize(*plain, forward, storage);
       ASSERT_TRUE(made.ok()) << made.error().to_string() << print(*plain);
       again += made->nodes;
