@@ -10,26 +10,16 @@
 #include "cli/log.h"
 #include "cli/source.h"
 #include "log/exchange.h"
+#include "log/hash_text.h"
 #include "report/log_text.h"
 
 namespace hone::cli {
 namespace {
 
-std::optional<uint64_t> hash_of(std::string_view text) {
-  if (!consume_prefix(text, "0x") || text.size() != 16) return std::nullopt;
-  uint64_t hash = 0;
-  for (char c : text) {
-    const size_t digit = std::string_view("0123456789abcdef").find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    hash = hash << 4 | digit;
-  }
-  return hash;
-}
-
 Result<std::optional<uint64_t>> given_hash(const Arguments& arguments, std::string_view option) {
   if (!arguments.given(option)) return std::optional<uint64_t>();
   const std::string text = arguments.text(option);
-  const std::optional<uint64_t> hash = hash_of(text);
+  const std::optional<uint64_t> hash = parse_hash(text);
   if (!hash)
     return usage_error("--{}: '{}' is no hash", option, excerpt(text))
         .with_hint("it is 0x and 16 digits, as 'hone log ls' prints it");
@@ -119,7 +109,7 @@ Status show_hash(const Log& log, uint64_t hash, size_t limit, Console& console) 
 
 Status cmd_log_show(const Arguments& arguments, Console& console) {
   const std::string what = arguments.text("WHAT");
-  const std::optional<uint64_t> hash = hash_of(what);
+  const std::optional<uint64_t> hash = parse_hash(what);
   const Result<int64_t> id = parse_int(what);
   if (!hash && (!id.ok() || *id < 1))
     return usage_error("'{}' is neither the number of a record nor a hash", excerpt(what))

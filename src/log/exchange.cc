@@ -1,97 +1,19 @@
 #include "log/exchange.h"
 
-#include <nlohmann/json.hpp>
-
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/text.h"
+#include "log/hash_text.h"
+#include "log/json_fields.h"
 
 namespace hone {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A line of JSON as one object of fields, each of which is asked for once.
-class Fields {
- public:
-  explicit Fields(const Json& object) : object_(object) {}
-
-  Status read(std::string_view name, std::string& text) {
-    const Json* value = HONE_TRY(find(name));
-    if (!value->is_string()) return wrong(name, "a text");
-    text = value->get<std::string>();
-    return {};
-  }
-  Status read(std::string_view name, uint64_t& hash) {
-    std::string digits;
-    HONE_TRY(read(name, digits));
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    bool is_hash = digits.size() == 18 && digits.starts_with("0x");
-    hash = 0;
-    for (size_t i = 2; is_hash && i < digits.size(); ++i) {
-      const size_t digit = kDigits.find(digits[i]);
-      is_hash = digit != std::string_view::npos;
-      hash = hash << 4 | (digit & 15);
-    }
-    return is_hash ? Status() : wrong(name, "0x and 16 digits");
-  }
-  Status read(std::string_view name, int64_t& integer) {
-    const Json* value = HONE_TRY(find(name));
-    // One above the range would wrap around.
-    if (!value->is_number_integer() ||
-        (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)))
-      return wrong(name, "an integer");
-    integer = value->get<int64_t>();
-    return {};
-  }
-  Status read(std::string_view name, double& real) {
-    const Json* value = HONE_TRY(find(name));
-    if (!value->is_number()) return wrong(name, "a number");
-    real = value->get<double>();
-    return {};
-  }
-  Status read(std::string_view name, std::vector<double>& reals) {
-    const Json* value = HONE_TRY(find(name));
-    if (!value->is_array()) return wrong(name, "a list of numbers");
-    reals.clear();
-    for (const Json& each : *value) {
-      if (!each.is_number()) return wrong(name, "a list of numbers");
-      reals.push_back(each.get<double>());
-    }
-    return {};
-  }
-  Status read(std::string_view name, Outcome& outcome) {
-    std::string word;
-    HONE_TRY(read(name, word));
-    const std::optional<Outcome> known = outcome_from_name(word);
-    if (!known) return bad_input("there is no outcome '{}'", excerpt(word));
-    outcome = *known;
-    return {};
-  }
-  // Whether there is nothing else.
-  Status finish() const {
-    for (const auto& [name, value] : object_.items())
-      if (!seen_.contains(name)) return bad_input("there is no field '{}'", excerpt(name));
-    return {};
-  }
-
- private:
-  Result<const Json*> find(std::string_view name) {
-    const auto at = object_.find(std::string(name));
-    if (at == object_.end()) return bad_input("the field '{}' is missing", name);
-    seen_.emplace(name);
-    return &*at;
-  }
-  static Error wrong(std::string_view name, std::string_view wanted) {
-    return bad_input("the field '{}' is not {}", name, wanted);
-  }
-
-  const Json& object_;
-  std::set<std::string, std::less<>> seen_;
-};
+using Fields = JsonFields;
 
 // Of each kind of line, its fields in order: all that is read and written follows from them. A
 // uint64_t is a hash.
@@ -135,7 +57,7 @@ template <class T>
 Json json_of(const T& value) {
   return value;
 }
-Json json_of(uint64_t hash) { return fmt::format("0x{:016x}", hash); }
+Json json_of(uint64_t hash) { return hash_text(hash); }
 Json json_of(Outcome outcome) { return name(outcome); }
 
 template <class Row>
@@ -144,24 +66,6 @@ std::string line_of(std::string_view kind, const Row& row) {
   const auto write = [&](const auto& field) { fields[field.first] = json_of(row.*field.second); };
   std::apply([&](const auto&... field) { (write(field), ...); }, kFields<Row>);
   return Json{{std::string(kind), fields}}.dump();
-}
-
-// Brackets inside of each other: a line has three, and the parser goes as deep as it is told.
-bool is_too_deep(std::string_view line) {
-  int depth = 0;
-  bool is_text = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (is_text && line[i] == '\\') {
-      ++i;
-    } else if (line[i] == '"') {
-      is_text = !is_text;
-    } else if (!is_text) {
-      depth += line[i] == '{' || line[i] == '[';
-      depth -= line[i] == '}' || line[i] == ']';
-      if (depth > 8) return true;
-    }
-  }
-  return false;
 }
 
 // The hashes of what records speak of, when not all of them are wanted.
@@ -211,9 +115,7 @@ Status export_lines(const Log& log, const Query& query,
 Status import_line(std::string_view line, LogMerge& merge) {
   if (static_cast<int64_t>(line.size()) > kMaxLogLine)
     return over_limit("the line has {} bytes, more than {}", line.size(), kMaxLogLine);
-  if (is_too_deep(line)) return bad_input("brackets stand in each other more than 8 deep");
-  const Json parsed = Json::parse(line, nullptr, false);
-  if (parsed.is_discarded()) return bad_input("it is no JSON: '{}'", excerpt(line));
+  const Json parsed = HONE_TRY(parse_json(line));
   if (!parsed.is_object() || parsed.size() != 1 || !parsed.begin()->is_object())
     return bad_input("it is no object with one object in it: '{}'", excerpt(line));
   const std::string& kind = parsed.begin().key();

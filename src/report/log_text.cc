@@ -8,14 +8,13 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "log/hash_text.h"
 
 namespace hone {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string hash_text(uint64_t hash) { return fmt::format("0x{:016x}", hash); }
 
 // One line of so many characters at most.
 std::string cut(std::string_view text, size_t width) {

@@ -107,14 +107,6 @@ std::string MeterConditions::text() const {
                      flags.find('1') == std::string::npos ? "none" : flags);
 }
 
-double typical(std::span<const double> samples) {
-  std::vector<double> least_at(std::min(kPlaces, samples.size()), INFINITY);
-  for (size_t i = 0; i < samples.size(); ++i)
-    least_at[i % kPlaces] = std::min(least_at[i % kPlaces], samples[i]);
-  std::ranges::sort(least_at);
-  return least_at.empty() ? INFINITY : least_at[least_at.size() / 2];
-}
-
 Result<KernelMeter> KernelMeter::make(KernelCandidate champion, const Target& target,
                                       const MeterOptions& options) {
   KernelMeter meter(std::move(champion), target, options);

@@ -8,6 +8,7 @@
 
 #include "base/progress.h"
 #include "log/log.h"
+#include "measure/samples.h"
 #include "tune/kernel_candidate.h"
 
 namespace hone {
@@ -40,11 +41,6 @@ struct Measured {
   std::vector<double> seconds = {};  // of a launch, one after another at each of the places
   bool is_ahead = false;             // it took part to the end of the race
 };
-
-// Operands lie at so many places in turn.
-inline constexpr size_t kPlaces = 3;
-// Of samples: the least at each place, and the median of these.
-double typical(std::span<const double> samples);
 
 // Compiles and measures candidates of one kernel. Both happen in copies of this process: a
 // candidate that crashes, hangs or wants too much memory costs its own time and no more. Compiling

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "learn/data_set.h"
+#include "learn/fit_prices.h"
+
+// Kernels with what their schedules took, and the programs that have them: what prices learn from.
+//
+//   const KernelData data = HONE_TRY(load_kernel_data("set"));
+//   const ProgramSplit split = HONE_TRY(random_split(programs_of(data), seed));
+//   for (const KernelSample& kernel : part(data, split, Part::train)) ...
+
+namespace hone {
+
+struct KernelSample {
+  TimedKernel timed;  // facts, schedules, seconds; the planner's schedule first
+  // Of each time: a standard deviation, relative to it, by how far places in memory differ and by
+  // how far the planner's schedule drifted in the same race.
+  std::vector<double> noise;
+  std::vector<std::vector<double>> runs;  // of each schedule: its time in each race that it was in
+  std::string kind;                       // kernel_kind()
+  std::vector<std::string> programs;      // that have the kernel, sorted
+};
+
+struct KernelData {
+  Target target;
+  int64_t threads = 1;
+  std::string conditions;
+  std::vector<KernelSample> kernels;  // in the order in which programs have them
+  // What is not among them.
+  int64_t duplicates = 0;  // records of a schedule, or of the same code, beside the first: merged
+  int64_t noisy = 0;       // records that places in memory disagree about by more than kMostNoise
+  int64_t unfit = 0;       // records whose schedule this version of hone does not take
+  int64_t failed = 0;      // records without a time
+  int64_t left_out = 0;    // kernels without the planner's schedule, or with too few of them
+};
+
+inline constexpr double kMostNoise = 0.3;
+inline constexpr size_t kLeastSchedules = 4;  // of a kernel, to say something about their order
+
+// Of the data set in a folder. Errors: what of it is damaged, and a text that is not the kernel
+// that it stands for.
+Result<KernelData> load_kernel_data(const std::string& folder);
+Result<KernelData> load_kernel_data(const DataSet& set);
+// The same for prices in absolute time: the kernels of plans with other groups and layouts, too,
+// each with the planner's schedule alone.
+Result<KernelData> load_fusion_data(const std::string& folder);
+Result<KernelData> load_fusion_data(const DataSet& set);
+
+std::vector<std::string> programs_of(const KernelData& data);  // sorted
+
+// ---- Splits ------------------------------------------------------------------------------------
+
+enum class Part : uint8_t { train, validation, test };
+inline constexpr std::array kParts = {Part::train, Part::validation, Part::test};
+std::string_view name(Part part);
+
+// Programs by part. As text, a line for each, "test zoo:resnet50"; # begins a comment.
+struct ProgramSplit {
+  std::array<std::vector<std::string>, 3> parts;  // by Part, each sorted
+  std::vector<std::string>& of(Part part) { return parts[static_cast<size_t>(part)]; }
+  const std::vector<std::string>& of(Part part) const { return parts[static_cast<size_t>(part)]; }
+  bool operator==(const ProgramSplit&) const = default;
+};
+
+// A program in two parts is an error, and so is one that is named twice. `file` is for error texts.
+Result<ProgramSplit> parse_split(std::string_view text, std::string_view file);
+Result<ProgramSplit> read_split(const std::string& path);
+std::string print(const ProgramSplit& split);
+
+struct SplitShares {
+  double validation = 0.15;
+  double test = 0.2;
+};
+// Programs at random, one at least for each part whose share is positive. Programs of one family,
+// as "zoo:resnet18" and "zoo:resnet50", are in one part: they have similar kernels. The same seed
+// gives the same split.
+Result<ProgramSplit> random_split(std::span<const std::string> programs, uint64_t seed,
+                                  const SplitShares& shares = {});
+// The letters that a program's name begins with, behind "zoo:". Of any other name with a colon in
+// it, such as "random:3", all of it.
+std::string_view family_of(std::string_view program);
+
+// Whether the data has all programs of the split.
+Status check(const ProgramSplit& split, const KernelData& data);
+// The kernels of a part. One that programs of several parts have counts for the first of test,
+// validation, train alone; one that no program of the split has counts for none.
+std::vector<KernelSample> part(const KernelData& data, const ProgramSplit& split, Part part);
+
+}  // namespace hone

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+// What the samples of a race of kernels say (tune/kernel_meter.h): sample i was taken at place
+// i % kPlaces.
+
+namespace hone {
+
+// Operands lie at so many places in turn.
+inline constexpr size_t kPlaces = 3;
+
+// The least at each place, and the median of these. Infinity: there are no samples.
+double typical(std::span<const double> samples);
+
+// How far typical() may be off, relative to it, as a standard deviation: by how far the places
+// differ. Of fewer samples than places it is kNoiseOfOne, what one launch usually takes more than
+// the fastest.
+double relative_noise(std::span<const double> samples);
+inline constexpr double kNoiseOfOne = 0.1;
+
+}  // namespace hone
