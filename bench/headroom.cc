@@ -23,10 +23,8 @@
 #include "cost/analytic.h"
 #include "learn/kernel_kind.h"
 #include "learn/ranking.h"
-#include "plan/edit.h"
-#include "planner/planner.h"
 #include "rewrite/prepare.h"
-#include "tune/kernel_timer.h"
+#include "tune/collect_kernel.h"
 #include "zoo/zoo.h"
 
 namespace hone::bench {
@@ -38,8 +36,7 @@ const Flag kLog("log", "build/bench/headroom.db"), kKernels("kernels", "300"),
     kModels("models",
             "mobilenet_v2,efficientnet_b0,inception_v3,resnet50,gpt2,unet,vit_b16,densenet121,"
             "bert_base,shufflenet_v2,mixer,squeezenet");
-constexpr double kLeastSeconds = 5e-6;  // by price: smaller kernels do not decide
-constexpr size_t kLeastTimed = 4;       // schedules of a kernel, to say something about their order
+constexpr size_t kLeastTimed = 4;  // schedules of a kernel, to say something about their order
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -47,50 +44,18 @@ double now() {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-struct Subject {
-  std::shared_ptr<const KernelFacts> facts;
-  Schedule planned;
-  double price = 0;
-};
-
-// The kernels of a model's default plan that are not known yet, the dearest first.
-Result<std::vector<Subject>> kernels_of(const std::string& model, const Target& target,
-                                        int64_t threads, std::set<uint64_t>& seen) {
-  const AnalyticCost cost(target);
-  const Graph graph = HONE_TRY(prepare(HONE_TRY(build_zoo_model(model))));
-  Plan plan;
-  plan.threads = threads;
-  plan = HONE_TRY(complete(graph, std::move(plan), target, cost));
-  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
-  const FrameEditor& frame = editor->main();
-  std::vector<Subject> subjects;
-  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
-    const uint64_t hash = frame.kernel(s).hash;
-    if (!frame.planned().steps[s].is_kernel || !seen.insert(hash).second) continue;
-    const Schedule& schedule = plan.schedule.at(hash);
-    if (schedule.algorithm() == Algorithm::generic) continue;
-    Subject subject{std::make_shared<const KernelFacts>(frame.body(s), hash), schedule};
-    subject.price = cost.kernel(subject.facts, threads)->seconds(schedule);
-    if (subject.price >= kLeastSeconds) subjects.push_back(std::move(subject));
-  }
-  std::ranges::sort(subjects, std::greater<>(), &Subject::price);
-  return subjects;
-}
-
 // One of each model in turn, so that a few kernels are of many models.
-Result<std::vector<Subject>> all_kernels(const Target& target, int64_t threads) {
+Result<std::vector<DefaultKernel>> all_kernels(const Target& target, int64_t threads) {
   std::set<uint64_t> seen;
-  std::vector<std::vector<Subject>> models;
-  for (std::string_view model : split(kModels.text(), ','))
-    models.push_back(HONE_TRY(kernels_of(std::string(model), target, threads, seen)));
-  std::vector<Subject> all;
-  size_t longest = 0;
-  for (const std::vector<Subject>& model : models) longest = std::max(longest, model.size());
-  const auto count = static_cast<size_t>(kKernels.number());
-  for (size_t i = 0; i < longest; ++i)
-    for (std::vector<Subject>& model : models)
-      if (i < model.size() && all.size() < count) all.push_back(std::move(model[i]));
-  return all;
+  std::vector<std::vector<DefaultKernel>> models;
+  for (std::string_view model : split(kModels.text(), ',')) {
+    const Graph graph = HONE_TRY(prepare(HONE_TRY(build_zoo_model(model))));
+    models.push_back(HONE_TRY(default_kernels(graph, target, AnalyticCost(target), threads)));
+    std::erase_if(models.back(), [&](const DefaultKernel& kernel) {
+      return !seen.insert(kernel.facts->hash).second;
+    });
+  }
+  return in_turns(std::move(models), static_cast<size_t>(kKernels.number()));
 }
 
 // ---- Measuring ----------------------------------------------------------------------------------
@@ -100,26 +65,18 @@ struct Kernel {
   std::string_view kind;
 };
 
-Result<std::optional<Kernel>> measure(const Subject& subject, const Target& target,
+Result<std::optional<Kernel>> measure(const DefaultKernel& kernel, const Target& target,
                                       MeasuredKernels& known) {
   MeterOptions meter;
   meter.conditions.threads = static_cast<int64_t>(kThreads.number());
-  KernelTimer timer(subject.facts, subject.planned, target, known, meter);
-  const auto count = static_cast<int64_t>(kSchedules.number());
-  for (const auto& [by, trials] :
-       {std::pair("random", count / 2), std::pair("evolutionary", count)}) {
-    ScheduleSearch space(subject.facts, target, subject.planned);
-    TimedSchedules times(space, timer);
-    const auto more = trials - static_cast<int64_t>(timer.timed().seconds.size());
-    if (more < 1) continue;
-    HONE_TRY(HONE_TRY(find_search(by))
-                 ->run(space, times,
-                       {.budget = {.trials = more + 1},
-                        .seed = static_cast<uint64_t>(kSeed.number()) ^ subject.facts->hash}));
-  }
+  KernelTimer timer(kernel.facts, kernel.planned, target, known, meter);
+  HONE_TRY(collect_schedules(kernel, target,
+                             {.schedules = static_cast<int64_t>(kSchedules.number()),
+                              .seed = static_cast<uint64_t>(kSeed.number())},
+                             timer));
   if (timer.timed().seconds.size() < kLeastTimed) return std::optional<Kernel>();
   return std::optional(
-      Kernel{timer.timed(), kernel_kind(*subject.facts, subject.planned.algorithm())});
+      Kernel{timer.timed(), kernel_kind(*kernel.facts, kernel.planned.algorithm())});
 }
 
 // ---- What it says -------------------------------------------------------------------------------
@@ -155,8 +112,8 @@ Result<Data> measure_all() {
   MeasuredKernels known(log.get(), target, HONE_VERSION);
   Data data;
   const double until = now() + kSeconds.number();
-  const std::vector<Subject> subjects = HONE_TRY(all_kernels(target, threads));
-  for (const Subject& subject : subjects) {
+  const std::vector<DefaultKernel> subjects = HONE_TRY(all_kernels(target, threads));
+  for (const DefaultKernel& subject : subjects) {
     if (now() > until) break;
     const Result<std::optional<Kernel>> kernel = measure(subject, target, known);
     if (!kernel.ok()) fmt::print(stderr, "a kernel is left out: {}\n", kernel.error().what());

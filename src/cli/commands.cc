@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/rows_dataset.h"
 #include "cli/rows_log.h"
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
@@ -329,6 +330,51 @@ constexpr Command kCommands[] = {
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},
+    {.name = "dataset build",
+     .summary = "Measure many schedules of the kernels of some programs",
+     .text = "Plans each program as 'hone compile' does, takes its different kernels of 5 us and "
+             "more, and measures for each of them schedules that searches visit: half drawn, half "
+             "of an evolution by times. All that is measured is on disk at once: a build that was "
+             "broken off goes on where it was, and a later one adds to it. A set is of one target "
+             "and number of threads (docs/datasets.md).",
+     .positionals = kBuildModels,
+     .options = kBuildOwn,
+     .examples = kBuildExamples,
+     .run = &cmd_dataset_build},
+    {.name = "dataset inspect",
+     .summary = "Count what a data set has, by kind of kernel and by program",
+     .text = kDataSetText,
+     .positionals = kDataSet,
+     .options = kInspectSet,
+     .examples = kInspectSetExamples,
+     .run = &cmd_dataset_inspect},
+    {.name = "dataset merge",
+     .summary = "Add data sets of one target and number of threads to another one",
+     .text = kDataSetText,
+     .positionals = kMergeSets,
+     .options = kMergeOutput,
+     .examples = kMergeExamples,
+     .run = &cmd_dataset_merge},
+    {.name = "dataset export",
+     .summary = "Write a data set, or measurements of TpuGraphs, as arrays in its schema",
+     .text = "One .npz file for each kernel with its schedules, or for each module with its "
+             "layouts. Names, types, axes and numbers of opcodes are those of TpuGraphs; columns "
+             "of hone stand behind the published ones, and files that have some say their names "
+             "and a version. 'hone dataset export --schema tpu' tells which are lost "
+             "(docs/datasets.md).",
+     .positionals = kExportWhat,
+     .options = kExportOptions,
+     .examples = kExportExamples,
+     .run = &cmd_dataset_export},
+    {.name = "dataset split",
+     .summary = "Divide the programs of a data set into train, validation and test",
+     .text = "A split is a text with a line for each program, such as 'test zoo:resnet50'. A "
+             "program is in one part. A kernel that programs of several parts have counts for the "
+             "first of test, validation and train alone (docs/datasets.md).",
+     .positionals = kDataSet,
+     .options = kSplitOptions,
+     .examples = kSplitExamples,
+     .run = &cmd_dataset_split},
     {.name = "compare",
      .summary = "Run a model under two plans in turns, and say which is faster",
      .text = "Runs both on the same inputs in a process of its own, holds the outputs of the "

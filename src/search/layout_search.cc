@@ -147,6 +147,19 @@ Status LayoutSearch::move_to(Point point) {
   return {};
 }
 
+std::vector<ValueId> LayoutSearch::variable_values() const {
+  std::vector<ValueId> values;
+  for (const Variable& variable : variables_) values.push_back(variable.value);
+  return values;
+}
+
+std::vector<Layout> LayoutSearch::layouts(Point point) const {
+  std::vector<Layout> layouts;
+  for (size_t i = 0; const uint32_t value : *places_[point])
+    layouts.push_back(variables_[i++].layouts[value]);
+  return layouts;
+}
+
 Result<double> LayoutSearch::seconds(Point point) {
   if (!move_to(point).ok()) return std::numeric_limits<double>::infinity();
   return price_.seconds();

@@ -31,6 +31,9 @@ class LayoutSearch : public SearchSpace, public Factors {
   // The frame has the layouts of the point from now on, or those of the start, if an error says
   // that these cannot be.
   Status move_to(Point point);
+  // The values whose layouts are variables, and what a point says of them.
+  std::vector<ValueId> variable_values() const;
+  std::vector<Layout> layouts(Point point) const;
   // Of the whole plan, with these layouts; infinity: they cannot be.
   Result<double> seconds(Point point);
 

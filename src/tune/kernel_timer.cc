@@ -34,6 +34,7 @@ Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> sched
     if (!candidate.ok() || by_code_.contains(candidate->code)) continue;
     const std::optional<double> known = HONE_TRY(known_.seconds(candidate->code, conditions_));
     if (known) {
+      HONE_TRY(known_.adopt(*candidate, conditions_, schedule == start_));
       note(*candidate, *known);
     } else {
       by_code_[candidate->code] = kRefused;
@@ -47,21 +48,55 @@ Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> sched
   return seconds;
 }
 
-Status KernelTimer::measure(std::span<const KernelCandidate> fresh) {
+Status KernelTimer::make_meter() {
   if (!meter_)
     meter_.emplace(HONE_TRY(
         KernelMeter::make(HONE_TRY(candidate_of(body_, start_, target_)), target_, options_)));
+  return {};
+}
+
+Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> candidates) {
+  for (int attempt = 0; attempt < kMostRaces; ++attempt) {
+    Race race{.results = HONE_TRY(meter_->race(candidates))};
+    const double start = typical(race.results.back().seconds);
+    least_of_start_ = std::min(least_of_start_, start);
+    race.drift = start / least_of_start_ - 1;
+    if (race.drift < kMostDrift - 1) return race;
+  }
+  ++refused_;
+  return Race();
+}
+
+Status KernelTimer::measure(std::span<const KernelCandidate> fresh) {
+  HONE_TRY(make_meter());
   // The start is measured in any case; if it is asked for, it has no second entry.
   const uint64_t champion = meter_->champion().code;
   std::vector<KernelCandidate> others;
   for (const KernelCandidate& each : fresh)
     if (each.code != champion) others.push_back(each);
-  const std::vector<Measured> results = HONE_TRY(meter_->race(others));
+  const Race race = HONE_TRY(this->race(others));
+  if (race.results.empty()) return {};
   if (others.size() < fresh.size()) others.push_back(meter_->champion());
-  known_.keep(conditions_, others, std::span(results).first(others.size()));
+  known_.keep(conditions_, others, std::span(race.results).first(others.size()), race.drift);
   for (const KernelCandidate& each : fresh) {
     const auto at = std::ranges::find(others, each.code, &KernelCandidate::code);
-    note(each, seconds_of(results[static_cast<size_t>(at - others.begin())]));
+    note(each, seconds_of(race.results[static_cast<size_t>(at - others.begin())]));
+  }
+  return {};
+}
+
+Status KernelTimer::repeat() {
+  constexpr size_t kAtOnce = 16;
+  HONE_TRY(make_meter());
+  const std::vector<Schedule>& all = timed_.schedules;
+  for (size_t at = 1; at < all.size(); at += kAtOnce) {
+    std::vector<KernelCandidate> some;
+    for (size_t i = at; i < std::min(at + kAtOnce, all.size()); ++i)
+      some.push_back(HONE_TRY(candidate_of(body_, all[i], target_)));
+    const Race race = HONE_TRY(this->race(some));
+    if (race.results.empty()) continue;
+    if (at == 1) some.push_back(meter_->champion());  // once
+    known_.keep(conditions_, some, std::span(race.results).first(some.size()), race.drift);
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "learn/fit_prices.h"
@@ -20,12 +21,26 @@ class KernelTimer {
   // Seconds of a launch of each; infinity: it cannot be carried out. The start has to be among the
   // first that are asked for. An error: the start cannot be measured, or somebody cancelled.
   Result<std::vector<double>> seconds(std::span<const Schedule> schedules);
+  // Measures all that have a time once more, and keeps that, too: how far two measurements of the
+  // same code differ.
+  Status repeat();
   // All that have a time, the start first, each machine code once.
   const TimedKernel& timed() const { return timed_; }
   int64_t compiles() const { return meter_ ? meter_->compiles() : 0; }
+  // Races that were refused: the start took kMostDrift times as long as in another one, in each of
+  // kMostRaces attempts. Who took part counts as what cannot be carried out, and is not kept.
+  int64_t refused() const { return refused_; }
+  static constexpr double kMostDrift = 1.25;
+  static constexpr int kMostRaces = 3;
 
  private:
   Status measure(std::span<const KernelCandidate> fresh);
+  Status make_meter();
+  struct Race {
+    std::vector<Measured> results;  // that of the start last; empty: it was refused
+    double drift = 0;               // of the start, from its least time
+  };
+  Result<Race> race(std::span<const KernelCandidate> candidates);
   void note(const KernelCandidate& candidate, double seconds);
 
   const std::shared_ptr<const KernelBody> body_;
@@ -37,6 +52,8 @@ class KernelTimer {
   std::optional<KernelMeter> meter_;  // once something has to be measured
   std::unordered_map<uint64_t, double> by_code_;
   TimedKernel timed_;
+  double least_of_start_ = std::numeric_limits<double>::infinity();
+  int64_t refused_ = 0;
 };
 
 // For searches. Trials are measured in batches, so that many are raced at once.

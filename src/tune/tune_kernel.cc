@@ -146,6 +146,27 @@ Result<std::optional<double>> MeasuredKernels::seconds(uint64_t code,
   return std::optional(seconds);
 }
 
+Status MeasuredKernels::adopt(const KernelCandidate& candidate, const std::string& conditions,
+                              bool by_schedule) {
+  if (log_ == nullptr || unwritten_) return {};
+  const std::vector<Record> records = HONE_TRY(log_->find(
+      {.kind = "kernel", .code = candidate.code, .target = target_, .conditions = conditions}));
+  const uint64_t subject = kernel_hash(*candidate.kernel.body);
+  const std::string choice = print(candidate.schedule);
+  const auto is_own = [&](const Record& record) {
+    return record.subject == subject && (!by_schedule || record.choice == choice);
+  };
+  if (records.empty() || std::ranges::any_of(records, is_own)) return {};
+  Record own = records.back();
+  own.id = 0;
+  own.subject = subject;
+  own.choice = choice;
+  const KnownText text = {"kernel", subject, print(*candidate.kernel.body)};
+  if (Status status = log_->add({&own, 1}, {&text, 1}); !status.ok())
+    unwritten_ = std::move(status).error();
+  return {};
+}
+
 Result<bool> MeasuredKernels::has_kernel(uint64_t hash) const {
   if (log_ == nullptr) return false;
   const Query one = {.kind = "kernel", .subject = hash, .target = target_, .limit = 1};
@@ -154,7 +175,7 @@ Result<bool> MeasuredKernels::has_kernel(uint64_t hash) const {
 
 void MeasuredKernels::keep(const std::string& conditions,
                            std::span<const KernelCandidate> candidates,
-                           std::span<const Measured> results) {
+                           std::span<const Measured> results, double noise) {
   std::vector<Record> records;
   std::vector<KnownText> texts = {{"target", target_, target_text_}};
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -170,7 +191,8 @@ void MeasuredKernels::keep(const std::string& conditions,
                        .outcome = results[i].outcome,
                        .detail = detail_of(results[i].detail),
                        .seconds = results[i].seconds,
-                       .version = version_});
+                       .version = version_,
+                       .noise = noise});
     if (i == 0) texts.push_back({"kernel", subject, print(*candidate.kernel.body)});
   }
   if (log_ == nullptr || records.empty() || unwritten_) return;

@@ -21,9 +21,13 @@ class MeasuredKernels {
 
   // Infinity: the candidate cannot be carried out. None: nothing is known.
   Result<std::optional<double>> seconds(uint64_t code, const std::string& conditions);
-  // Keeps what a race has found, in the log, too, as long as that can be written.
+  // Keeps what a race has found, in the log, too, as long as that can be written. The noise is that
+  // of the records.
   void keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
-            std::span<const Measured> results);
+            std::span<const Measured> results, double noise = 0);
+  // What is known of the candidate's code becomes known of its kernel, by its schedule: another
+  // kernel may have the same code. `by_schedule`: even if the kernel has it by another schedule.
+  Status adopt(const KernelCandidate& candidate, const std::string& conditions, bool by_schedule);
   // Whether the log has records of the kernel on this target.
   Result<bool> has_kernel(uint64_t hash) const;
   int64_t reused() const { return reused_; }  // answers that an earlier process has measured

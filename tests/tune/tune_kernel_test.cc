@@ -105,6 +105,30 @@ TEST_F(TuneKernelTest, TheClockAndTheVersionDoNotDecide) {
       std::optional(2e-6));
 }
 
+// Another kernel may have the same code: then what is known becomes known of this one, once.
+TEST_F(TuneKernelTest, WhatIsKnownOfACodeIsAdopted) {
+  const auto body = std::make_shared<const KernelBody>(facts_->body);
+  const KernelCandidate candidate = candidate_of(body, start_, target_).value();
+  Record record = {.kind = "kernel",
+                   .subject = 12345,
+                   .choice = "{algorithm = nest, order = [0]}",
+                   .code = candidate.code,
+                   .target = fingerprint(target_),
+                   .conditions = "a",
+                   .seconds = {2e-6},
+                   .version = "test"};
+  ASSERT_TRUE(log_->add({&record, 1}).ok());
+  MeasuredKernels known(log_.get(), target_, "test");
+  ASSERT_TRUE(known.adopt(candidate, "b", true).ok());
+  EXPECT_TRUE(log_->find({.subject = facts_->hash})->empty());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(known.adopt(candidate, "a", true).ok());
+  const std::vector<Record> found = log_->find({.subject = facts_->hash}).value();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].choice, print(start_));
+  EXPECT_EQ(found[0].seconds, std::vector<double>{2e-6});
+  EXPECT_TRUE(log_->text("kernel", facts_->hash)->has_value());
+}
+
 // What cannot be written is known to this process all the same.
 TEST_F(TuneKernelTest, ALogThatCannotBeWrittenIsToldOnce) {
   const auto body = std::make_shared<const KernelBody>(facts_->body);

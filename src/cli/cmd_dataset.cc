@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/budget.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/source.h"
+#include "cost/analytic.h"
+#include "learn/export_data.h"
+#include "report/data_set_text.h"
+#include "session/native.h"
+#include "tune/build_data_set.h"
+#include "zoo/random/random_graph.h"
+#include "zoo/zoo.h"
+
+namespace hone::cli {
+namespace {
+
+Result<std::string> given_folder(const Arguments& arguments) {
+  if (!arguments.given("output")) return usage_error("-o names the folder of the data set");
+  return arguments.text("output");
+}
+
+// The name of a program of a set: one line of ASCII.
+std::string name_of(const std::string& model) {
+  std::string name = escape(model);
+  std::ranges::replace(name, '#', '_');
+  return name;
+}
+
+NamedProgram program_of(const std::string& model, Console& console) {
+  return {name_of(model), [&console, model]() -> Result<Graph> {
+            const SourceOptions options = {.notice = console.face().notice};
+            const Source source = HONE_TRY(load_source(model, {}, options));
+            if (const Graph* graph = single_graph(source.model)) return *graph;
+            return no_single_graph(source.model, "a data set");
+          }};
+}
+
+// Large enough to have kernels that take some time.
+NamedProgram random_program(int64_t seed) {
+  return {fmt::format("random:{}", seed), [seed]() -> Result<Graph> {
+            return random_graph({.seed = static_cast<uint64_t>(seed),
+                                 .min_steps = 8,
+                                 .max_steps = 24,
+                                 .max_elements = 1 << 18,
+                                 .max_dim = 256,
+                                 .continuous = true});
+          }};
+}
+
+// One that a set has.
+NamedProgram program_named(const std::string& name, Console& console) {
+  std::string_view seed = name;
+  if (consume_prefix(seed, "random:"))
+    if (const Result<int64_t> number = parse_int(seed); number.ok()) return random_program(*number);
+  return program_of(name, console);
+}
+
+std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& console) {
+  std::vector<NamedProgram> programs;
+  for (const std::string& model : arguments.list("MODEL")) {
+    if (model != "zoo") {
+      programs.push_back(program_of(model, console));
+      continue;
+    }
+    for (const ZooEntry& entry : zoo_entries())
+      programs.push_back(program_of(fmt::format("zoo:{}", entry.name), console));
+  }
+  for (int64_t i = 0; i < arguments.integer("random-graphs"); ++i)
+    programs.push_back(random_program(arguments.integer("seed") * 1'000'000 + i));
+  return programs;
+}
+
+// A file that is named and is none is a mistake of the command line, and not a program to leave
+// out.
+Status check_models(const Arguments& arguments) {
+  std::error_code failed;
+  for (const std::string& model : arguments.list("MODEL")) {
+    if (model == "-") return usage_error("a data set reads no model from the standard input");
+    if (model == "zoo" || model.starts_with("zoo:") || std::filesystem::exists(model, failed))
+      continue;
+    return bad_input("there is no file '{}'", excerpt(model));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status cmd_dataset_build(const Arguments& arguments, Console& console) {
+  const std::string folder = HONE_TRY(given_folder(arguments));
+  BuildOptions options;
+  if (arguments.given("budget")) options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  if (arguments.given("kernels"))
+    options.kernels = static_cast<size_t>(arguments.integer("kernels"));
+  const std::string task = arguments.text("task");
+  options.task = task == "fusion"   ? DataTask::fusion
+                 : task == "layout" ? DataTask::layout
+                                    : DataTask::tile;
+  options.schedules = arguments.integer("schedules");
+  options.plans = static_cast<size_t>(arguments.integer("plans"));
+  options.whole = static_cast<size_t>(arguments.integer("whole"));
+  options.threads = arguments.integer("threads");
+  options.seed = arguments.integer("seed");
+  options.version = HONE_VERSION;
+  HONE_TRY(check_models(arguments));
+  Target target = HONE_TRY(host_target());
+  if (arguments.given("isa"))
+    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
+  HONE_TRY(check_runs_here(target, Console::labels()));
+  std::unique_ptr<Log> from;
+  if (arguments.given("from")) from = HONE_TRY(Log::open(arguments.text("from"), Log::Mode::read));
+  options.from = from.get();
+  const AnalyticCost cost(target);
+  options.cost = &cost;
+  options.cancel = &console.cancel();
+  const std::unique_ptr<Progress> progress = console.progress();
+  options.progress = progress.get();
+  std::vector<NamedProgram> programs = given_programs(arguments, console);
+  // The other tasks need the graphs: without models those of the set.
+  if (programs.empty() && options.task != DataTask::tile)
+    for (const std::string& name : HONE_TRY(DataSet::open(folder)).programs())
+      programs.push_back(program_named(name, console));
+  const BuiltSet built = HONE_TRY(build_data_set(folder, programs, target, options));
+  console.write(built_text(built));
+  return built.was_cancelled ? console.cancel().check() : Status();
+}
+
+Status cmd_dataset_inspect(const Arguments& arguments, Console& console) {
+  const std::string json = arguments.text("json");
+  HONE_TRY(check_writable(json));
+  const KernelData data = HONE_TRY(load_kernel_data(arguments.text("SET")));
+  if (!json.empty() && json != "-") HONE_TRY(write_file_atomic(json, kernel_data_json(data)));
+  console.write(json == "-" ? kernel_data_json(data) : kernel_data_text(data));
+  return {};
+}
+
+Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
+  const std::string folder = HONE_TRY(given_folder(arguments));
+  // All first: nothing is made if one of them does not fit.
+  std::vector<DataSet> sets;
+  for (const std::string& folder_of_one : arguments.list("SET"))
+    sets.push_back(HONE_TRY(DataSet::open(folder_of_one)));
+  for (const DataSet& set : sets)
+    if (Status same = check_same(sets[0].info(), set.info()); !same.ok())
+      return std::move(same).error().within(
+          fmt::format("'{}' and '{}'", sets[0].folder(), set.folder()));
+  DataSet into = HONE_TRY(DataSet::make(folder, sets[0].info()));
+  for (const DataSet& set : sets) {
+    const MergedSets merged = HONE_TRY(merge(into, set));
+    console.note("added {} records and {} kernels of programs from {} to {}", merged.added.records,
+                 merged.kernels, set.folder(), folder);
+  }
+  return {};
+}
+
+Status cmd_dataset_export(const Arguments& arguments, Console& console) {
+  const std::string what = arguments.text("WHAT");
+  if (!arguments.given("output")) return usage_error("-o names the folder for the files");
+  const std::string folder = arguments.text("output");
+  ExportOptions options;
+  options.published_only = arguments.text("schema") == "tpu";
+  if (arguments.text("features") == "extended") options.features = tpu::FeatureSet::extended;
+  if (arguments.given("split")) options.split = HONE_TRY(read_split(arguments.text("split")));
+  std::error_code failed;
+  const bool is_set = std::filesystem::is_directory(what, failed);
+  const Exported exported = is_set ? HONE_TRY(export_data(HONE_TRY(load_kernel_data(what)), folder,
+                                                          options))
+                                   : HONE_TRY(export_data(HONE_TRY(tpu::read_tuning_data(what)),
+                                                          folder, options));
+  console.note("wrote {} files to {}", exported.files, folder);
+  if (!exported.lost.empty()) console.note("columns that are lost: {}", join(exported.lost, ", "));
+  return {};
+}
+
+Status cmd_dataset_split(const Arguments& arguments, Console& console) {
+  const std::string output = arguments.text("output");
+  HONE_TRY(check_writable(output));
+  const KernelData data = HONE_TRY(load_kernel_data(arguments.text("SET")));
+  if (arguments.given("check")) {
+    const ProgramSplit split = HONE_TRY(read_split(arguments.text("check")));
+    HONE_TRY(check(split, data));
+    console.write(split_text(data, split));
+    return {};
+  }
+  const ProgramSplit split = HONE_TRY(
+      random_split(programs_of(data), static_cast<uint64_t>(arguments.integer("seed")),
+                   {.validation = arguments.real("validation"), .test = arguments.real("test")}));
+  HONE_TRY(write_text(output, print(split), console));
+  if (output != "-") console.write(split_text(data, split));
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,158 @@
+#pragma once
+
+#include "base/team.h"
+#include "cli/rows_model.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: options of the commands
+// about data sets.
+
+namespace hone::cli::rows {
+
+inline constexpr std::string_view kDataSetText =
+    "A data set is a folder: what the kernels of some programs take on one machine by many "
+    "schedules, for prices to learn from. docs/datasets.md describes it.";
+inline constexpr Positional kDataSet[] = {
+    {.name = "SET", .take = Take::file, .doc = "the folder of a data set"}};
+
+inline constexpr Positional kBuildModels[] = {
+    {.name = "MODEL",
+     .take = Take::model,
+     .doc = "programs to add: graph files, ONNX files, zoo:NAME[,OPTION=VALUE]..., or zoo for all "
+            "models of 'hone zoo list' (default: none, what the set has goes on)",
+     .optional = true,
+     .repeats = true}};
+inline constexpr Option kBuildOwn[] = {
+    output_option("the folder; what it has already stays", "", "SET"),
+    {.name = "budget",
+     .take = Take::text,
+     .value = "TIME",
+     .doc = "how long to go on: 90s, 30m, 2h (default: until all is measured)"},
+    {.name = "kernels",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "measure so many kernels of all programs, one of each in turn, the dearest first "
+            "(default: all)",
+     .low = 1,
+     .high = 1'000'000},
+    {.name = "schedules",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "schedules that are tried of a kernel",
+     .fallback = "64",
+     .low = 4,
+     .high = 100'000},
+    {.name = "task",
+     .take = Take::word,
+     .value = "TASK",
+     .doc = "tile: kernels by many schedules; fusion: kernels of other groups by the planner's; "
+            "layout: whole programs by many layouts",
+     .fallback = "tile",
+     .words = "tile|fusion|layout"},
+    {.name = "plans",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of fusion and layout: so many plans of each program",
+     .fallback = "400",
+     .low = 1,
+     .high = 1'000'000},
+    {.name = "whole",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of layout: so many plans of each program are also run whole",
+     .fallback = "50",
+     .low = 0,
+     .high = 1'000'000},
+    {.name = "random-graphs",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "also add so many random graphs",
+     .fallback = "0",
+     .low = 0,
+     .high = 100'000},
+    {.name = "from",
+     .take = Take::file,
+     .value = "LOG",
+     .doc = "take what this log has of the kernels, under the same conditions, instead of "
+            "measuring it again"},
+    {.name = "seed",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of schedules, operands and random graphs",
+     .fallback = "1"},
+    {.name = "threads",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "that work on a kernel",
+     .fallback = "1",
+     .low = 1,
+     .high = Team::kMaxThreads},
+    kIsaOption};
+inline constexpr Example kBuildExamples[] = {
+    {"hone dataset build zoo -o zoo.set --budget 2h", "all models of the zoo, for one thread"},
+    {"hone dataset build -o zoo.set", "goes on with what is left"},
+    {"hone dataset build model.onnx -o my.set --kernels 20 --isa avx2", "of one model, for AVX2"}};
+
+inline constexpr Option kInspectSet[] = {
+    json_option("write the same as data; - is the standard output, without the tables")};
+inline constexpr Example kInspectSetExamples[] = {
+    {"hone dataset inspect zoo.set", "how much it has by kind and by program"}};
+
+inline constexpr Positional kMergeSets[] = {{.name = "SET",
+                                             .take = Take::file,
+                                             .doc = "a data set, which stays as it is",
+                                             .repeats = true}};
+inline constexpr Option kMergeOutput[] = {
+    output_option("the folder that they are added to, which may be new", "", "SET")};
+inline constexpr Example kMergeExamples[] = {
+    {"hone dataset merge a.set b.set -o both.set", "of one machine and number of threads"}};
+
+inline constexpr Option kSplitOptions[] = {
+    output_option("where the split goes; - is the standard output", "-"),
+    {.name = "check",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "make no split: read this one, and count what is in its parts"},
+    seed_option("of the split"),
+    {.name = "validation",
+     .take = Take::real,
+     .value = "SHARE",
+     .doc = "of the programs",
+     .fallback = "0.15"},
+    {.name = "test",
+     .take = Take::real,
+     .value = "SHARE",
+     .doc = "of the programs",
+     .fallback = "0.2"}};
+inline constexpr Example kSplitExamples[] = {
+    {"hone dataset split zoo.set --seed 3 -o 3.split", "programs at random, families together"},
+    {"hone dataset split zoo.set --check my.split", "how many kernels each part has"}};
+
+inline constexpr Positional kExportWhat[] = {
+    {.name = "WHAT",
+     .take = Take::file,
+     .doc =
+         "a data set, or a file of measurements of TpuGraphs: a TuningData or a ModuleTuningData"}};
+inline constexpr Option kExportOptions[] = {
+    output_option("a new folder for the .npz files", "", "FOLDER"),
+    {.name = "schema",
+     .take = Take::word,
+     .value = "WHICH",
+     .doc = "hone: the published columns and those of hone; tpu: the published ones alone",
+     .fallback = "hone",
+     .words = "hone|tpu"},
+    {.name = "features",
+     .take = Take::word,
+     .value = "WHICH",
+     .doc = "of a file of TpuGraphs: the published features, or also what models need besides",
+     .fallback = "published",
+     .words = "published|extended"},
+    {.name = "split",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "put the kernels of a data set into the folders train, valid and test"}};
+inline constexpr Example kExportExamples[] = {
+    {"hone dataset export zoo.set -o npz --split my.split", "a file for each kernel"},
+    {"hone dataset export zoo.set -o npz --schema tpu", "for programs that know TpuGraphs alone"},
+    {"hone dataset export op_tuning_data.pb -o npz", "of measurements of TpuGraphs"}};
+
+}  // namespace hone::cli::rows

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/tpu/features.h"
+#include "learn/kernel_data.h"
+
+// Data in the schema of TpuGraphs, an .npz file for each kernel or module.
+
+namespace hone {
+
+struct ExportOptions {
+  bool published_only = false;                            // no columns of hone
+  std::optional<ProgramSplit> split = {};                 // folders train, valid and test
+  tpu::FeatureSet features = tpu::FeatureSet::published;  // of measurements of TpuGraphs
+};
+
+struct Exported {
+  size_t files = 0;
+  std::vector<std::string> lost = {};  // columns, each once
+};
+
+// Into a folder that is not there yet, or is empty.
+Result<Exported> export_data(const KernelData& data, const std::string& folder,
+                             const ExportOptions& options);
+// Measurements of TpuGraphs: modules with tiles or with layouts. Those without timed runs are left
+// out.
+Result<Exported> export_data(std::span<const tpu::TuningModule> modules, const std::string& folder,
+                             const ExportOptions& options);
+
+}  // namespace hone

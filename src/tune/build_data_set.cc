@@ -1,0 +1,370 @@
+#include "tune/build_data_set.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "kernel/kernel_text.h"
+#include "kernel/schedule_text.h"
+#include "learn/kernel_data.h"
+#include "log/hash_text.h"
+#include "rewrite/prepare.h"
+#include "target/fingerprint.h"
+#include "tune/collect_kernel.h"
+#include "tune/vary_plan.h"
+
+namespace hone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of every so many kernels one is measured twice, so that the noise is known.
+constexpr size_t kRepeatEach = 8;
+constexpr double kWholeSeconds = 0.5;  // for a whole program against the default, in turns
+// A text of the log with this kind says that a kernel has all its schedules.
+constexpr std::string_view kCollected = "collected";
+
+class SetBuilder {
+ public:
+  SetBuilder(DataSet set, const Target& target, const BuildOptions& options)
+      : set_(std::move(set)),
+        target_(target),
+        options_(options),
+        known_(&set_.log(), target, options.version) {}
+
+  Result<BuiltSet> run(std::span<const NamedProgram> programs) {
+    if (options_.task == DataTask::layout) {
+      HONE_TRY(collect_layouts(programs));
+    } else {
+      for (const NamedProgram& program : programs) HONE_TRY(add(program));
+      if (options_.from != nullptr) HONE_TRY(take_from(*options_.from));
+      HONE_TRY(collect_kernels());
+    }
+    if (known_.unwritten()) return Error(*known_.unwritten());
+    result_.programs = static_cast<int64_t>(set_.programs().size());
+    result_.kernels = count_kernels();
+    result_.reused = known_.reused();
+    result_.was_cancelled = options_.cancel != nullptr && options_.cancel->cancelled();
+    result_.seconds = elapsed();
+    return result_;
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+  bool is_over() const {
+    return elapsed() >= options_.seconds ||
+           (options_.cancel != nullptr && options_.cancel->cancelled());
+  }
+  void leave_out(std::string_view what, const Error& why) {
+    result_.left_out.push_back(fmt::format("{}: {}", what, why.what()));
+    options_.progress->note(fmt::format("{} is left out: {}", what, why.what()));
+  }
+
+  Status collect_kernels() {
+    const std::vector<const ProgramKernel*> kernels = wanted();
+    result_.wanted = static_cast<int64_t>(kernels.size());
+    options_.progress->start(result_.wanted, "kernels");
+    for (size_t i = 0; i < kernels.size() && !is_over(); ++i) {
+      HONE_TRY(options_.task == DataTask::tile ? collect(*kernels[i], i) : time(*kernels[i]));
+      options_.progress->advance();
+    }
+    options_.progress->finish();
+    return {};
+  }
+
+  // Plans the program, and keeps what its kernels are.
+  Status add(const NamedProgram& program) {
+    if (options_.cancel != nullptr && options_.cancel->cancelled()) return {};
+    const bool has_groups =
+        options_.task != DataTask::fusion || has(program.name, KernelOrigin::groups);
+    if (set_.has_program(program.name) && has_groups) return {};
+    const Status status = add_kernels(program);
+    if (!status.ok()) leave_out(program.name, status.error());
+    return {};
+  }
+
+  bool has(std::string_view program, KernelOrigin origin) const {
+    return std::ranges::any_of(set_.kernels(), [&](const ProgramKernel& kernel) {
+      return kernel.program == program && kernel.origin == origin;
+    });
+  }
+
+  Status add_kernels(const NamedProgram& program) {
+    const Graph graph = HONE_TRY(prepared(program));
+    const std::vector<DefaultKernel> kernels =
+        HONE_TRY(default_kernels(graph, target_, *options_.cost, options_.threads));
+    if (kernels.empty())
+      return bad_input("it has no kernel of {:.0f} us or more", 1e6 * kLeastKernelSeconds);
+    HONE_TRY(keep(program.name, KernelOrigin::plan, kernels));
+    if (options_.task != DataTask::fusion) return {};
+    return keep(program.name, KernelOrigin::groups,
+                HONE_TRY(kernels_of_other_groups(graph, target_, *options_.cost, options_.threads,
+                                                 options_.plans,
+                                                 static_cast<uint64_t>(options_.seed))));
+  }
+
+  Status keep(const std::string& program, KernelOrigin origin,
+              std::span<const DefaultKernel> kernels) {
+    std::vector<KnownText> texts;
+    std::vector<ProgramKernel> rows;
+    for (const DefaultKernel& kernel : kernels) {
+      const uint64_t hash = kernel.facts->hash;
+      texts.push_back({"kernel", hash, print(kernel.facts->body)});
+      rows.push_back({hash, program, print(kernel.planned), kernel.price, origin});
+    }
+    HONE_TRY(set_.log().add({}, texts));
+    HONE_TRY(set_.add(rows));
+    options_.progress->note(fmt::format("{}: {} kernels ({})", program, rows.size(), name(origin)));
+    return {};
+  }
+
+  Result<Graph> prepared(const NamedProgram& program) {
+    Graph graph = HONE_TRY(prepare(HONE_TRY(program.load())));
+    if (!graph.is_static())
+      return bad_input("it has open sizes").with_hint("'hone convert --dim NAME=N' chooses them");
+    return graph;
+  }
+
+  // ---- Layouts ---------------------------------------------------------------------------------
+
+  std::string file_of(const std::string& program, bool is_random) const {
+    std::string name = program;
+    for (char& c : name)
+      if (std::string_view("/:, \\").find(c) != std::string_view::npos) c = '_';
+    return fmt::format("{}/layout/{}-{}.npz", set_.folder(), name,
+                       is_random ? "random" : "default");
+  }
+
+  Status collect_layouts(std::span<const NamedProgram> programs) {
+    result_.wanted = static_cast<int64_t>(programs.size());
+    options_.progress->start(result_.wanted, "programs");
+    for (size_t i = 0; i < programs.size() && !is_over(); ++i) {
+      std::error_code failed;
+      if (!std::filesystem::exists(file_of(programs[i].name, false), failed)) {
+        // Of the time that is left, each has its share.
+        const double share =
+            (options_.seconds - elapsed()) / static_cast<double>(programs.size() - i);
+        const Status status = collect_layouts(programs[i], elapsed() + share);
+        if (!status.ok() && status.error().code() == ErrorCode::interrupted) break;
+        if (!status.ok()) leave_out(programs[i].name, status.error());
+      }
+      result_.collected += std::filesystem::exists(file_of(programs[i].name, false), failed);
+      options_.progress->advance();
+    }
+    options_.progress->finish();
+    return {};
+  }
+
+  Status collect_layouts(const NamedProgram& program, double until) {
+    Graph graph = HONE_TRY(prepared(program));
+    // The kernels of the default plan are those of another task, too.
+    if (!set_.has_program(program.name))
+      HONE_TRY(keep(program.name, KernelOrigin::plan,
+                    HONE_TRY(default_kernels(graph, target_, *options_.cost, options_.threads))));
+    VariedLayouts varied = HONE_TRY(VariedLayouts::draw(
+        std::move(graph), target_,
+        std::shared_ptr<const Cost>(std::shared_ptr<const Cost>(), options_.cost),
+        {.threads = options_.threads,
+         .assignments = options_.plans,
+         .seed = static_cast<uint64_t>(options_.seed),
+         .cancel = options_.cancel}));
+    std::vector<DefaultKernel> chosen;
+    for (const DefaultKernel& kernel : varied.kernels())
+      if (kernel.facts != nullptr) chosen.push_back(kernel);
+    HONE_TRY(keep(program.name, KernelOrigin::layouts, chosen));
+    varied.compose(HONE_TRY(time_all(varied, until)));
+    const size_t runs = std::min(options_.whole, varied.assignments().size());
+    for (size_t i = 0; i < runs; ++i) {
+      if (i > 0 && elapsed() > until) break;
+      // The first is the default, against itself: the noise.
+      const Status status = varied.run_whole(i, kWholeSeconds, options_.cancel);
+      if (!status.ok() && status.error().code() == ErrorCode::interrupted) return status;
+      const LayoutAssignment& assignment = varied.assignments()[i];
+      if (!status.ok() || assignment.whole == 0) continue;
+      ++result_.whole;
+      result_.errors.push_back(assignment.composed / assignment.whole);
+    }
+    result_.plans += static_cast<int64_t>(varied.assignments().size());
+    HONE_TRY(make_folders(fmt::format("{}/layout", set_.folder())));
+    for (bool is_random : {true, false}) {
+      std::vector<NamedTensor> extra;
+      std::vector<NamedTensor> arrays = tpu::arrays_of(varied.layout_graph(is_random, extra));
+      arrays.insert(arrays.end(), extra.begin(), extra.end());
+      HONE_TRY(write_npz(file_of(program.name, is_random), arrays));
+    }
+    options_.progress->note(fmt::format("{}: {} assignments of layouts, {} kernels", program.name,
+                                        varied.assignments().size(), chosen.size()));
+    return {};
+  }
+
+  // What all kernels take, as far as there is time: those that most assignments spend most in come
+  // first. Half of the time is for whole runs.
+  Result<std::vector<double>> time_all(const VariedLayouts& varied, double until) {
+    const std::vector<DefaultKernel>& kernels = varied.kernels();
+    std::vector<double> weight(kernels.size(), 0);
+    for (const LayoutAssignment& assignment : varied.assignments())
+      for (uint32_t kernel : assignment.kernels) weight[kernel] += kernels[kernel].price;
+    std::vector<size_t> order;
+    for (size_t i = 0; i < kernels.size(); ++i)
+      if (kernels[i].facts != nullptr) order.push_back(i);
+    std::ranges::sort(order, std::greater<>(), [&](size_t i) { return weight[i]; });
+    std::vector<double> seconds(kernels.size(), std::numeric_limits<double>::infinity());
+    const double stop = options_.whole == 0 ? until : (elapsed() + until) / 2;
+    for (size_t i : order) {
+      if (elapsed() > stop) break;
+      seconds[i] = HONE_TRY(time_planned(kernels[i], target_, known_, meter()));
+    }
+    return seconds;
+  }
+
+  MeterOptions meter() const {
+    MeterOptions meter;
+    meter.conditions.threads = options_.threads;
+    meter.seed = static_cast<uint64_t>(options_.seed);
+    meter.cancel = options_.cancel;
+    return meter;
+  }
+
+  // ---- Kernels ---------------------------------------------------------------------------------
+
+  // The planner's schedule alone.
+  Status time(const ProgramKernel& row) {
+    const Result<double> seconds = time_planned(HONE_TRY(kernel_of(row)), target_, known_, meter());
+    if (!seconds.ok()) return {};  // interrupted
+    ++result_.collected;
+    return {};
+  }
+
+  Status take_from(const Log& from) {
+    std::set<uint64_t> subjects;
+    for (const ProgramKernel& kernel : set_.kernels()) subjects.insert(kernel.kernel);
+    LogMerge merge(set_.log());
+    HONE_TRY(from.visit(
+        set_.query(),
+        [&](const Record& record) -> Status {
+          return subjects.contains(record.subject) ? merge.take(record) : Status();
+        }));
+    result_.taken = HONE_TRY(merge.finish()).added.records;
+    return {};
+  }
+
+  // Each kernel once: that of the first program that has it.
+  std::vector<const ProgramKernel*> wanted() const {
+    std::set<uint64_t> seen;
+    std::map<std::string, size_t> places;
+    std::vector<std::vector<const ProgramKernel*>> programs;
+    for (const ProgramKernel& kernel : set_.kernels()) {
+      const bool is_wanted =
+          kernel.origin == KernelOrigin::plan || options_.task == DataTask::fusion;
+      if (!is_wanted || !seen.insert(kernel.kernel).second) continue;
+      const auto [at, is_new] = places.try_emplace(kernel.program, programs.size());
+      if (is_new) programs.emplace_back();
+      programs[at->second].push_back(&kernel);
+    }
+    for (auto& kernels : programs)
+      std::ranges::sort(kernels, {}, [](const ProgramKernel* kernel) {
+        return std::pair(-kernel->price, kernel->kernel);
+      });
+    return in_turns(std::move(programs), options_.kernels);
+  }
+
+  int64_t count_kernels() const {
+    std::set<uint64_t> hashes;
+    for (const ProgramKernel& kernel : set_.kernels()) hashes.insert(kernel.kernel);
+    return static_cast<int64_t>(hashes.size());
+  }
+
+  // What was asked for of a kernel, as the key of the text that says so.
+  uint64_t key_of(const ProgramKernel& kernel) const {
+    return Hasher(kernel.kernel)
+        .add(options_.schedules)
+        .add(options_.seed)
+        .add(set_.info().conditions)
+        .value();
+  }
+
+  Status collect(const ProgramKernel& row, size_t number) {
+    const std::string what = fmt::format("kernel {}", hash_text(row.kernel));
+    if (HONE_TRY(set_.log().text(kCollected, key_of(row)))) {
+      ++result_.collected;
+      return {};
+    }
+    const DefaultKernel kernel = HONE_TRY(kernel_of(row));
+    KernelTimer timer(kernel.facts, kernel.planned, target_, known_, meter());
+    const Status status = collect(kernel, row, timer, number % kRepeatEach == 0);
+    result_.compiles += timer.compiles();
+    result_.refused += timer.refused();
+    if (status.ok() || status.error().code() == ErrorCode::interrupted) return {};
+    leave_out(what, status.error());
+    // A later build need not try again.
+    return set_.log().know(kCollected, key_of(row), detail_of(status.error().what()));
+  }
+
+  Status collect(const DefaultKernel& kernel, const ProgramKernel& row, KernelTimer& timer,
+                 bool repeats) {
+    const bool is_whole = HONE_TRY(collect_schedules(kernel, target_,
+                                                     {.schedules = options_.schedules,
+                                                      .seed = static_cast<uint64_t>(options_.seed),
+                                                      .seconds = options_.seconds - elapsed(),
+                                                      .cancel = options_.cancel},
+                                                     timer));
+    if (!is_whole) return {};
+    if (repeats) HONE_TRY(timer.repeat());
+    if (known_.unwritten()) return Error(*known_.unwritten());
+    HONE_TRY(set_.log().know(kCollected, key_of(row),
+                             fmt::format("{} schedules", timer.timed().schedules.size())));
+    ++result_.collected;
+    return {};
+  }
+
+  Result<DefaultKernel> kernel_of(const ProgramKernel& row) {
+    const std::string where = fmt::format("{}, kernel {}", set_.folder(), hash_text(row.kernel));
+    const std::optional<std::string> text = HONE_TRY(set_.log().text("kernel", row.kernel));
+    if (!text) return bad_input("the log does not have its text").within(where);
+    KernelBody body = HONE_TRY(parse_kernel(*text, where));
+    if (kernel_hash(body) != row.kernel)
+      return bad_input("its text is that of {}", hash_text(kernel_hash(body))).within(where);
+    DefaultKernel kernel{
+        std::make_shared<const KernelFacts>(std::move(body), row.kernel), {}, row.price};
+    TextParser planned(row.planned, {.file = where});
+    kernel.planned = HONE_TRY(parse_schedule(planned));
+    if (Status fits = check_schedule(kernel.facts->body, *kernel.facts, kernel.planned, target_);
+        !fits.ok())
+      return std::move(fits).error().within(where);
+    return kernel;
+  }
+
+  DataSet set_;
+  const Target& target_;
+  const BuildOptions& options_;
+  const Clock::time_point began_ = Clock::now();
+  MeasuredKernels known_;
+  BuiltSet result_;
+};
+
+}  // namespace
+
+Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
+                                const Target& target, const BuildOptions& options) {
+  if (options.threads < 1 || options.threads > target.cores)
+    return usage_error("{} threads are outside of 1..{}, the target's cores", options.threads,
+                       target.cores);
+  if (options.schedules < static_cast<int64_t>(kLeastSchedules))
+    return usage_error("{} schedules of a kernel say nothing about their order; {} do",
+                       options.schedules, kLeastSchedules);
+  MeterConditions conditions;
+  conditions.threads = options.threads;
+  DataSet set = HONE_TRY(DataSet::make(folder, {.target = target,
+                                                .threads = options.threads,
+                                                .conditions = conditions.text(),
+                                                .version = options.version,
+                                                .seed = options.seed,
+                                                .schedules = options.schedules}));
+  return SetBuilder(std::move(set), target, options).run(programs);
+}
+
+}  // namespace hone

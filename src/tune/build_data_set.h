@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/progress.h"
+#include "cost/cost.h"
+#include "ir/graph.h"
+#include "learn/data_set.h"
+
+// Data sets by measuring: docs/datasets.md. All that is measured is on disk at once, so that a
+// build that was broken off goes on where it was.
+
+namespace hone {
+
+// A program by its name in the set. It is loaded only if the set does not have it.
+struct NamedProgram {
+  std::string name;
+  std::function<Result<Graph>()> load;
+};
+
+enum class DataTask : uint8_t {
+  tile,    // kernels of default plans, by many schedules
+  fusion,  // kernels of plans with other groups, too, by the planner's schedule alone
+  layout,  // whole programs, by many assignments of layouts
+};
+
+struct BuildOptions {
+  DataTask task = DataTask::tile;
+  double seconds = std::numeric_limits<double>::infinity();  // for measuring
+  size_t kernels = SIZE_MAX;                                 // so many at most, of all programs
+  int64_t schedules = 64;                                    // that are asked for, of a kernel
+  size_t plans = 400;  // of a program: with other groups, or with other layouts
+  size_t whole = 50;   // of a program's plans with other layouts, so many are run whole
+  int64_t threads = 1;
+  int64_t seed = 1;
+  std::string version = {};    // of hone
+  const Log* from = nullptr;   // what it has of the kernels is taken, and not measured again
+  const Cost* cost = nullptr;  // of the planner
+  const CancelToken* cancel = nullptr;
+  Progress* progress = &no_progress();  // counts kernels
+};
+
+struct BuiltSet {
+  int64_t programs = 0, kernels = 0;  // that the set has
+  int64_t collected = 0;              // kernels that have all their schedules
+  int64_t wanted = 0;                 // kernels that were to be collected
+  int64_t taken = 0;                  // records, from the other log
+  int64_t compiles = 0, reused = 0;
+  int64_t refused = 0;                     // races
+  int64_t plans = 0, whole = 0;            // assignments of layouts, and runs of whole programs
+  std::vector<double> errors = {};         // of composed times: composed / whole, by run
+  std::vector<std::string> left_out = {};  // programs and kernels, and why
+  bool was_cancelled = false;
+  double seconds = 0;
+};
+
+// Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
+// one kernel of each program in turn, the dearest first. Of layouts: program by program, each of
+// which becomes two files, `layout/NAME-random.npz` and `layout/NAME-default.npz`; one that has
+// them is done. The target is this machine or a restriction of it.
+Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
+                                const Target& target, const BuildOptions& options);
+
+}  // namespace hone

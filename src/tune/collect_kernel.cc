@@ -1,0 +1,68 @@
+#include "tune/collect_kernel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_set>
+
+#include "plan/edit.h"
+#include "planner/planner.h"
+
+namespace hone {
+
+Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
+                                                   const Cost& cost, int64_t threads,
+                                                   double least_seconds) {
+  Plan plan;
+  plan.threads = threads;
+  plan = HONE_TRY(complete(graph, std::move(plan), target, cost));
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  std::unordered_set<uint64_t> seen;
+  std::vector<DefaultKernel> kernels;
+  const FrameEditor& frame = editor->main();
+  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
+    const uint64_t hash = frame.kernel(s).hash;
+    if (!frame.planned().steps[s].is_kernel || !seen.insert(hash).second) continue;
+    const Schedule& schedule = plan.schedule.at(hash);
+    if (schedule.algorithm() == Algorithm::generic) continue;
+    DefaultKernel kernel{std::make_shared<const KernelFacts>(frame.body(s), hash), schedule};
+    kernel.price = cost.kernel(kernel.facts, threads)->seconds(schedule);
+    if (kernel.price >= least_seconds) kernels.push_back(std::move(kernel));
+  }
+  std::ranges::sort(kernels, std::greater<>(), &DefaultKernel::price);
+  return kernels;
+}
+
+Result<double> time_planned(const DefaultKernel& kernel, const Target& target,
+                            MeasuredKernels& known, const MeterOptions& meter) {
+  KernelTimer timer(kernel.facts, kernel.planned, target, known, meter);
+  const Result<std::vector<double>> seconds = timer.seconds({&kernel.planned, 1});
+  if (seconds.ok()) return seconds->at(0);
+  if (seconds.error().code() == ErrorCode::interrupted) return Error(seconds.error());
+  return std::numeric_limits<double>::infinity();
+}
+
+Result<bool> collect_schedules(const DefaultKernel& kernel, const Target& target,
+                               const CollectOptions& options, KernelTimer& timer) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  const auto count = options.schedules;
+  for (const auto& [by, trials] :
+       {std::pair("random", count / 2), std::pair("evolutionary", count)}) {
+    ScheduleSearch space(kernel.facts, target, kernel.planned);
+    TimedSchedules times(space, timer);
+    const auto more = trials - static_cast<int64_t>(timer.timed().seconds.size());
+    if (more < 1) continue;
+    const double left =
+        options.seconds - std::chrono::duration<double>(Clock::now() - began).count();
+    if (left <= 0) return false;
+    const SearchResult found = HONE_TRY(HONE_TRY(find_search(by))
+                                            ->run(space, times,
+                                                  {.budget = {.seconds = left, .trials = more + 1},
+                                                   .seed = options.seed ^ kernel.facts->hash,
+                                                   .cancel = options.cancel}));
+    if (found.end == SearchEnd::seconds || found.end == SearchEnd::cancelled) return false;
+  }
+  return true;
+}
+
+}  // namespace hone

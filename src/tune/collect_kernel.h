@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cost/cost.h"
+#include "tune/kernel_timer.h"
+
+// Kernels for data sets, and schedules of them as searches visit them.
+
+namespace hone {
+
+// A kernel of a default plan.
+struct DefaultKernel {
+  std::shared_ptr<const KernelFacts> facts;
+  Schedule planned;
+  double price = 0;  // seconds of a launch
+};
+
+// Smaller ones, by price, do not decide how long a program takes.
+inline constexpr double kLeastKernelSeconds = 5e-6;
+
+// The different kernels of the graph's default plan that have schedules to choose from and cost so
+// much, the dearest first. The graph is prepared.
+Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
+                                                   const Cost& cost, int64_t threads,
+                                                   double least_seconds = kLeastKernelSeconds);
+
+// The first of each list, then the second of each and so on, `count` at most: a few kernels are of
+// many programs.
+template <class T>
+std::vector<T> in_turns(std::vector<std::vector<T>> lists, size_t count) {
+  std::vector<T> all;
+  for (size_t i = 0, left = 1; left > 0 && all.size() < count; ++i) {
+    left = 0;
+    for (std::vector<T>& list : lists) {
+      if (i >= list.size()) continue;
+      ++left;
+      if (all.size() < count) all.push_back(std::move(list[i]));
+    }
+  }
+  return all;
+}
+
+// What the planner's schedule takes, in seconds of a launch; infinity: it cannot be measured.
+Result<double> time_planned(const DefaultKernel& kernel, const Target& target,
+                            MeasuredKernels& known, const MeterOptions& meter);
+
+struct CollectOptions {
+  int64_t schedules = 64;  // that are asked for; some are the same code, or cannot be carried out
+  uint64_t seed = 1;
+  double seconds = std::numeric_limits<double>::infinity();
+  const CancelToken* cancel = nullptr;
+};
+
+// Measures schedules of the timer's kernel: the planned one, half by a search that draws them, half
+// by an evolution by measured times. The same options ask for the same schedules as long as times
+// are known. False: there was no time for all.
+Result<bool> collect_schedules(const DefaultKernel& kernel, const Target& target,
+                               const CollectOptions& options, KernelTimer& timer);
+
+}  // namespace hone

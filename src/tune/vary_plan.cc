@@ -1,0 +1,259 @@
+#include "tune/vary_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "compile/compilation.h"
+#include "cost/plan_cost.h"
+#include "io/tpu/features.h"
+#include "io/tpu/from_graph.h"
+#include "learn/tile_graph.h"
+#include "planner/planner.h"
+#include "planner/schedules.h"
+#include "search/layout_search.h"
+#include "search/plan_search.h"
+#include "tune/plan_duel.h"
+#include "zoo/inputs.h"
+
+namespace hone {
+namespace {
+
+Result<Plan> default_plan(const Graph& graph, const Target& target, const Cost& cost,
+                          int64_t threads, const CancelToken* cancel) {
+  Plan plan;
+  plan.threads = threads;
+  return complete(graph, std::move(plan), target, cost, {.cancel = cancel});
+}
+
+// The step's kernel, if there is something to choose of it.
+Result<std::optional<DefaultKernel>> kernel_at(const FrameEditor& frame, uint32_t step,
+                                               PlanCost& price) {
+  const Schedule schedule = HONE_TRY(price.schedule(frame, step));
+  if (schedule.algorithm() == Algorithm::generic) return std::optional<DefaultKernel>();
+  const uint64_t hash = frame.kernel(step).hash;
+  DefaultKernel kernel{std::make_shared<const KernelFacts>(frame.body(step), hash), schedule};
+  kernel.price = HONE_TRY(price.seconds(frame, step));
+  return std::optional(std::move(kernel));
+}
+
+}  // namespace
+
+Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, const Target& target,
+                                                           const Cost& cost, int64_t threads,
+                                                           size_t plans, uint64_t seed) {
+  constexpr size_t kMostEdits = 4;
+  constexpr EditKind kKinds[] = {EditKind::join, EditKind::split};
+  const Plan plan = HONE_TRY(default_plan(graph, target, cost, threads, nullptr));
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  KernelStore store;
+  PlanCost price(*editor, cost, store, planner_schedules(target, cost, store));
+  PlanSearch space(*editor, kKinds);
+  std::set<uint64_t> seen;
+  const FrameEditor& frame = editor->main();
+  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) seen.insert(frame.kernel(s).hash);
+  std::vector<DefaultKernel> kernels;
+  Rng rng(seed);
+  Point now = space.start();
+  for (size_t i = 0; i < plans; ++i) {
+    if (i % kMostEdits == 0) now = space.start();
+    const std::optional<Point> next = space.step(now, rng);
+    if (!next) {
+      now = space.start();
+      continue;
+    }
+    now = *next;
+    space.move_to(now);
+    for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
+      if (!frame.planned().steps[s].is_kernel || !seen.insert(frame.kernel(s).hash).second)
+        continue;
+      std::optional<DefaultKernel> kernel = HONE_TRY(kernel_at(frame, s, price));
+      if (kernel && kernel->price >= kLeastKernelSeconds) kernels.push_back(*std::move(kernel));
+    }
+  }
+  return kernels;
+}
+
+// ---- Layouts ------------------------------------------------------------------------------------
+
+Result<VariedLayouts> VariedLayouts::draw(Graph graph, const Target& target,
+                                          std::shared_ptr<const Cost> cost,
+                                          const VaryOptions& options) {
+  VariedLayouts varied(std::move(graph), target, std::move(cost), options);
+  HONE_TRY(varied.draw());
+  return varied;
+}
+
+Status VariedLayouts::draw() {
+  default_ = HONE_TRY(default_plan(*graph_, *target_, *cost_, options_.threads, options_.cancel));
+  const auto editor = HONE_TRY(PlanEditor::open(*graph_, default_, *target_));
+  editor->main().clear_offsets();
+  KernelStore store;
+  PlanCost price(*editor, *cost_, store, planner_schedules(*target_, *cost_, store));
+  LayoutSearch space(editor->main(), price);
+  if (space.variable_values().empty()) return bad_input("no value may lie differently");
+  const FrameEditor& frame = editor->main();
+  planned_ = frame.planned().layout;
+  std::vector<size_t> configurable;  // of the variables, those that the graph has, and no copies
+  for (size_t i = 0; const ValueId value : space.variable_values()) {
+    if (value.index < graph_->value_count()) {
+      configurable.push_back(i);
+      values_.push_back(value);
+    }
+    ++i;
+  }
+  std::unordered_map<uint64_t, uint32_t> numbers;
+  // False: these layouts cannot be.
+  const auto take = [&](Point point, bool is_random) -> Result<bool> {
+    const double seconds = HONE_TRY(space.seconds(point));
+    if (!std::isfinite(seconds)) return false;
+    LayoutAssignment assignment{.is_random = is_random, .priced = seconds};
+    const std::vector<Layout> layouts = space.layouts(point);
+    for (size_t i : configurable) assignment.layouts.push_back(layouts[i]);
+    for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
+      if (!frame.planned().steps[s].is_kernel) continue;
+      const auto [at, is_new] =
+          numbers.try_emplace(frame.kernel(s).hash, static_cast<uint32_t>(kernels_.size()));
+      if (is_new) {
+        std::optional<DefaultKernel> kernel = HONE_TRY(kernel_at(frame, s, price));
+        // One with nothing to choose has its price and no more.
+        kernels_.push_back(kernel ? *std::move(kernel) : DefaultKernel());
+      }
+      assignment.kernels.push_back(at->second);
+    }
+    assignments_.push_back(std::move(assignment));
+    return true;
+  };
+  HONE_TRY(take(space.start(), false));
+  Rng rng(options_.seed);
+  constexpr size_t kMostTries = 20;  // for each that is wanted
+  constexpr size_t kMostChanges = 4;
+  std::set<Point> seen = {space.start()};
+  for (size_t tries = 0;
+       assignments_.size() < options_.assignments && tries < kMostTries * options_.assignments;
+       ++tries) {
+    if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+    const bool is_random = assignments_.size() % 2 == 1;
+    Point point = space.start();
+    if (is_random) {
+      // From nearly as by default to anyhow: whole lists of random layouts are seldom possible.
+      const std::optional<Point> any = space.sample(rng);
+      const double share = rng.uniform();
+      std::vector<uint32_t> values = space.values(point);
+      const std::vector<uint32_t> others = space.values(*any);
+      for (size_t i = 0; i < values.size(); ++i)
+        if (rng.chance(share)) values[i] = others[i];
+      point = space.point(values);
+    } else {
+      for (uint64_t i = 1 + rng.below(kMostChanges); i > 0; --i) {
+        const size_t coordinate = rng.below(space.coordinates(point));
+        const std::vector<Point> near = space.neighbours(point, coordinate, 1, rng);
+        if (!near.empty()) point = near[0];
+      }
+    }
+    if (seen.insert(point).second) HONE_TRY(take(point, is_random));
+  }
+  return {};
+}
+
+void VariedLayouts::compose(std::span<const double> seconds) {
+  HONE_CHECK(seconds.size() == kernels_.size(), "{} times of {} kernels", seconds.size(),
+             kernels_.size());
+  for (LayoutAssignment& assignment : assignments_) {
+    assignment.composed = assignment.priced;
+    double measured = 0;
+    for (uint32_t kernel : assignment.kernels) {
+      if (kernels_[kernel].facts == nullptr || !std::isfinite(seconds[kernel])) continue;
+      assignment.composed += seconds[kernel] - kernels_[kernel].price;
+      measured += seconds[kernel];
+    }
+    assignment.known = measured / assignment.composed;
+  }
+}
+
+Result<Plan> VariedLayouts::plan_of(const LayoutAssignment& assignment) const {
+  const auto editor = HONE_TRY(PlanEditor::open(*graph_, default_, *target_));
+  FrameEditor& frame = editor->main();
+  frame.clear_offsets();
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (frame.planned().layout[values_[i].index] != assignment.layouts[i])
+      HONE_TRY(frame.set_layout(values_[i], assignment.layouts[i]));
+  KernelStore store;
+  PlanCost price(*editor, *cost_, store, planner_schedules(*target_, *cost_, store));
+  PlanSearch whole(*editor, {});
+  return complete(*graph_, HONE_TRY(whole.plan(whole.start(), price)), *target_, *cost_,
+                  {.cancel = options_.cancel});
+}
+
+Status VariedLayouts::run_whole(size_t number, double seconds, const CancelToken* cancel) {
+  LayoutAssignment& assignment = assignments_[number];
+  const auto compile = [&](Plan plan) {
+    CompileOptions options;
+    options.plan = std::move(plan);
+    options.cost = cost_;
+    options.cancel = cancel;
+    return std::make_shared<Compilation>(*graph_, *target_, std::move(options));
+  };
+  if (code_ == nullptr) {
+    code_ = compile(default_);
+    inputs_ = HONE_TRY(random_inputs(*graph_, options_.seed));
+  }
+  const Image& first = *HONE_TRY(code_->image());
+  const auto code = compile(HONE_TRY(plan_of(assignment)));
+  const PlanDuel found = HONE_TRY(
+      duel(first, *HONE_TRY(code->image()), inputs_, {.seconds = seconds, .cancel = cancel}));
+  if (found.outcome != Outcome::measured) return over_limit("{}", found.detail);
+  // What the machine did meanwhile met both: the ratio counts.
+  if (default_seconds_ == 0) default_seconds_ = found.times.a.median();
+  assignment.whole = default_seconds_ * found.times.ratio;
+  if (const auto& interval = found.times.interval)
+    assignment.whole_noise = (interval->high - interval->low) / 2 / found.times.ratio;
+  return {};
+}
+
+tpu::LayoutGraph VariedLayouts::layout_graph(bool is_random,
+                                             std::vector<NamedTensor>& extra) const {
+  tpu::LayoutGraph layout;
+  const tpu::HloModule module =
+      tpu::hlo_of(*graph_, [&](ValueId value) { return minor_to_major(planned_[value.index]); });
+  layout.graph = tpu::op_graph_of(module).value();
+  std::vector<Layout> by_node;
+  for (NodeId node : graph_->nodes()) by_node.push_back(planned_[graph_->result(node).index]);
+  layout.graph.nodes = with_blocks(layout.graph.nodes, by_node);
+  for (ValueId value : values_)
+    layout.config_nodes.push_back(static_cast<int32_t>(graph_->producer(value).index));
+  layout.splits = {0, static_cast<int64_t>(layout.graph.opcodes.size())};
+
+  tpu::Features& configs = layout.configs;
+  configs.names = {tpu::layout_feature_names().begin(), tpu::layout_feature_names().end()};
+  std::vector<Layout> rows;
+  std::vector<float> whole, noise, known;
+  for (size_t i = 0; i < assignments_.size(); ++i) {
+    const LayoutAssignment& assignment = assignments_[i];
+    if (i > 0 && assignment.is_random != is_random) continue;  // the default one is in both
+    for (const Layout& each : assignment.layouts) {
+      tpu::Integers dims = minor_to_major(each);
+      dims.resize(6, -1);                     // of the result
+      dims.resize(tpu::kLayoutFeatures, -1);  // operands have values of their own
+      for (int64_t dim : dims) configs.values.push_back(static_cast<float>(dim));
+      rows.push_back(each);
+    }
+    layout.runtimes.push_back(std::max<int64_t>(1, std::llround(1e9 * assignment.composed)));
+    whole.push_back(static_cast<float>(1e9 * assignment.whole));
+    noise.push_back(static_cast<float>(assignment.whole_noise));
+    known.push_back(static_cast<float>(assignment.known));
+  }
+  configs = with_blocks(configs, rows);
+  const auto add = [&](std::string name, const std::vector<float>& values) {
+    extra.push_back(
+        {std::move(name), Tensor::of(Type::get(DType::f32, {static_cast<int64_t>(values.size())}),
+                                     std::span<const float>(values))});
+  };
+  add("config_runtime_whole", whole);
+  add("config_runtime_whole_noise", noise);
+  add("config_known", known);
+  return layout;
+}
+
+}  // namespace hone

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "cost/cost.h"
+#include "io/tpu/graph.h"
+#include "tune/collect_kernel.h"
+
+// Plans near the default one and far from it, for data sets: what their kernels are, and what whole
+// runs take.
+
+namespace hone {
+
+// Kernels, as default_kernels() tells them, of plans that join and split groups of the default one:
+// so many of these plans, a few edits away at most. Those of the default plan are not among them.
+Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, const Target& target,
+                                                           const Cost& cost, int64_t threads,
+                                                           size_t plans, uint64_t seed);
+
+// One way to lay the values of a graph out.
+struct LayoutAssignment {
+  bool is_random = false;            // each value anyhow; otherwise a few are not as by default
+  std::vector<Layout> layouts = {};  // by configurable value
+  std::vector<uint32_t> kernels =
+      {};                  // that its plan launches, as numbers of VariedLayouts::kernels
+  double priced = 0;       // seconds of a run, by price
+  double composed = 0;     // the same with kernels by their times, where they are known
+  double known = 0;        // so much of it was measured
+  double whole = 0;        // seconds of a run as it was measured; 0: it was not
+  double whole_noise = 0;  // half its interval, relative
+};
+
+struct VaryOptions {
+  int64_t threads = 1;
+  size_t assignments = 400;  // half of them random; the first one is the default
+  uint64_t seed = 1;
+  const CancelToken* cancel = nullptr;
+};
+
+// Assignments of layouts of a prepared graph, all else as in its default plan: groups stay, and
+// schedules are the planner's.
+class VariedLayouts {
+ public:
+  static Result<VariedLayouts> draw(Graph graph, const Target& target,
+                                    std::shared_ptr<const Cost> cost, const VaryOptions& options);
+
+  const std::vector<DefaultKernel>& kernels() const { return kernels_; }
+  const std::vector<LayoutAssignment>& assignments() const { return assignments_; }
+  // Composes all runs; what a kernel takes is asked for by its number. Infinity: that is not known.
+  void compose(std::span<const double> seconds);
+  // Runs an assignment in turns with the default one.
+  Status run_whole(size_t assignment, double seconds, const CancelToken* cancel);
+
+  // Those that are random, or not, in the schema of TpuGraphs. Configurable are the nodes whose
+  // results may lie differently. Times are composed ones; `extra` gets those of whole runs and what
+  // is known, by configuration.
+  tpu::LayoutGraph layout_graph(bool is_random, std::vector<NamedTensor>& extra) const;
+
+ private:
+  VariedLayouts(Graph graph, const Target& target, std::shared_ptr<const Cost> cost,
+                const VaryOptions& options)
+      : graph_(std::make_shared<const Graph>(std::move(graph))),
+        target_(&target),
+        cost_(std::move(cost)),
+        options_(options) {}
+  Status draw();
+  Result<Plan> plan_of(const LayoutAssignment& assignment) const;
+
+  std::shared_ptr<const Graph> graph_;
+  const Target* target_;
+  std::shared_ptr<const Cost> cost_;
+  VaryOptions options_;
+  Plan default_;
+  std::vector<ValueId> values_;  // configurable ones
+  std::vector<Layout> planned_;  // by value of the graph
+  std::vector<DefaultKernel> kernels_;
+  std::vector<LayoutAssignment> assignments_;
+  std::shared_ptr<Compilation> code_;  // of the default plan
+  std::vector<Tensor> inputs_;
+  double default_seconds_ = 0;  // of a whole run
+};
+
+}  // namespace hone

@@ -1,0 +1,63 @@
+# Data sets: built, gone on with, merged, split, and what is refused.
+source "$ROOT/tests/cli/expect.bash"
+build() { "$HONE" dataset build "$@" --schedules 8 >out 2>err; }
+
+fails 2 "-o names the folder" dataset build zoo:mlp
+fails 2 "not a time" dataset build zoo:mlp -o set --budget soon
+fails 3 "there is no file 'none.onnx'" dataset build none.onnx -o set
+fails 2 "standard input" dataset build - -o set
+fails 3 "none.db" dataset build zoo:mlp -o set --from none.db
+fails 3 "is no data set" dataset inspect set
+[[ ! -e set ]]
+
+build zoo:mlp zoo:lstm,size=tiny -o set --kernels 2
+contains "^[12] programs, "
+[[ -e set/log.db && -e set/programs.jsonl && -e set/dataset.json ]]
+"$HONE" dataset inspect set >out
+contains "^kind "
+contains "^all "
+contains "^zoo:mlp "
+"$HONE" dataset inspect set --json - | grep -q '"zoo:mlp"'
+
+# A second build has nothing to measure.
+build -o set --kernels 2
+contains "^0 compiled, "
+
+# A set is of one number of threads, and of one target.
+fails 3 "one is of 1 threads, the other of 2" dataset build -o set --threads 2
+cp -r set other
+sed -i 's/"threads": 1/"threads": 2/' other/dataset.json
+fails 3 "one is of 1 threads, the other of 2" dataset merge set other -o both
+[[ ! -e both ]]
+says "added" dataset merge set set -o both
+"$HONE" dataset inspect set >one
+"$HONE" dataset inspect both >two
+cmp one two
+
+# Splits.
+printf 'train zoo:mlp\ntest zoo:mlp\n' >bad.split
+fails 3 "the program 'zoo:mlp' is in train and in test" dataset split set --check bad.split
+printf 'train zoo:mlq\n' >bad.split
+fails 3 "did you mean 'zoo:mlp'" dataset split set --check bad.split
+printf 'train zoo:mlp # all of it\n' >good.split
+"$HONE" dataset split set --check good.split >out
+contains "^train +1 "
+fails 3 "cannot be split" dataset split set
+
+# Export.
+says "wrote" dataset export set -o npz
+files=(npz/*.npz)
+[[ -e ${files[0]} ]]
+fails 3 "is there already" dataset export set -o npz
+says "columns that are lost: " dataset export set -o published --schema tpu
+fails 3 "none.pb" dataset export none.pb -o pb
+printf 'abc' >bad.pb
+fails 3 "bad.pb" dataset export bad.pb -o pb
+[[ ! -e pb ]]
+data=$ROOT/../shared/data/tpu
+if [[ -e $data ]]; then
+  says "wrote 15 " dataset export "$data/op_tuning_data.pb" -o tiles
+  says "wrote 1 " dataset export "$data/module_tuning_data_layout.pb" -o layouts --features extended
+else
+  echo "there is no $data: its files are not converted"
+fi

@@ -1,0 +1,147 @@
+#include "tune/build_data_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/file.h"
+#include "cost/analytic.h"
+#include "ir/text.h"
+#include "learn/kernel_data.h"
+#include "tune/collect_kernel.h"
+
+namespace hone {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class BuildDataSetTest : public testing::Test {
+ protected:
+  // A softmax of so many rows.
+  static NamedProgram program(const std::string& name, int64_t rows) {
+    return {name, [rows]() -> Result<Graph> {
+              return parse_graph(
+                  fmt::format("graph @g(%x: f32[{0}, 256]) {{ %y = softmax %x return %y }}", rows));
+            }};
+  }
+  BuildOptions options() const {
+    return {.schedules = 8, .seed = 1, .version = "test", .cost = &cost_};
+  }
+  Result<BuiltSet> build(std::span<const NamedProgram> programs, const BuildOptions& options,
+                         std::string_view name = "set") const {
+    return build_data_set(path(name), programs, target_, options);
+  }
+  std::string path(std::string_view name = "set") const { return (folder_.path() / name).native(); }
+
+  const Target target_ = host_target().value();
+  const AnalyticCost cost_{target_};
+  const TempDir folder_ = TempDir::create(testing::TempDir()).value();
+};
+
+TEST_F(BuildDataSetTest, MeasuresKernelsThatCanBeLoaded) {
+  const std::vector<NamedProgram> programs = {program("a", 1000), program("b", 1000),
+                                              program("c", 600)};
+  const BuiltSet built = build(programs, options()).value();
+  EXPECT_EQ(built.programs, 3);
+  EXPECT_EQ(built.kernels, 2);
+  EXPECT_EQ(built.wanted, 2);
+  EXPECT_EQ(built.collected, 2);
+  EXPECT_GT(built.compiles, 4);
+  EXPECT_THAT(built.left_out, IsEmpty());
+  const KernelData data = load_kernel_data(path()).value();
+  for (const KernelSample& kernel : data.kernels) {
+    EXPECT_GE(kernel.timed.schedules.size(), kLeastSchedules);
+    EXPECT_EQ(kernel.kind, "rows");
+  }
+  // The first kernel was measured twice.
+  const DataSet set = DataSet::open(path()).value();
+  EXPECT_THAT(set.programs(), ElementsAre("a", "b", "c"));
+  std::map<uint64_t, int> races;
+  const std::vector<Record> records = set.log().find({.subject = set.kernels()[0].kernel}).value();
+  for (const Record& record : records)
+    if (record.outcome == Outcome::measured) ++races[record.code];
+  EXPECT_GE(races.size(), kLeastSchedules);
+  for (const auto& [code, count] : races) EXPECT_EQ(count, 2);
+}
+
+TEST_F(BuildDataSetTest, GoesOnWhereItWas) {
+  const std::vector<NamedProgram> programs = {program("a", 1000), program("c", 600)};
+  BuildOptions one = options();
+  one.kernels = 1;
+  EXPECT_EQ(build(programs, one)->collected, 1);
+  const int64_t records = DataSet::open(path())->log().counts()->records;
+  // Programs need not be named again.
+  const BuiltSet more = build({}, options()).value();
+  EXPECT_EQ(more.collected, 2);
+  EXPECT_GT(DataSet::open(path())->log().counts()->records, records);
+  const BuiltSet again = build({}, options()).value();
+  EXPECT_EQ(again.collected, 2);
+  EXPECT_EQ(again.compiles, 0);
+}
+
+TEST_F(BuildDataSetTest, TakesWhatAnotherLogHas) {
+  const std::vector<NamedProgram> programs = {program("a", 1000)};
+  ASSERT_TRUE(build(programs, options()).ok());
+  const DataSet first = DataSet::open(path()).value();
+  BuildOptions from = options();
+  from.from = &first.log();
+  const BuiltSet built = build(programs, from, "second").value();
+  EXPECT_GT(built.taken, 4);
+  EXPECT_GT(built.reused, 4);
+  EXPECT_EQ(built.collected, 1);
+  EXPECT_EQ(DataSet::open(path("second"))->kernels(), first.kernels());
+}
+
+TEST_F(BuildDataSetTest, TellsWhatItLeavesOut) {
+  const std::vector<NamedProgram> programs = {
+      program("tiny", 2),
+      {"open",
+       [] {
+         return parse_graph(
+             "graph @g(%x: f32[N, 4]) where N in 1..9 {\n"
+             "  %y = exp %x\n  return %y\n}\n");
+       }},
+      {"none", []() -> Result<Graph> { return bad_input("there is no such file"); }}};
+  const BuiltSet built = build(programs, options()).value();
+  EXPECT_EQ(built.programs, 0);
+  EXPECT_THAT(built.left_out, ElementsAre(HasSubstr("tiny: it has no kernel of 5 us"),
+                                          HasSubstr("open: it has open sizes"),
+                                          HasSubstr("none: there is no such file")));
+}
+
+TEST_F(BuildDataSetTest, CancelledItKeepsWhatItHas) {
+  CancelToken cancel;
+  cancel.cancel();
+  BuildOptions cancelled = options();
+  cancelled.cancel = &cancel;
+  const std::vector<NamedProgram> programs = {program("a", 1000)};
+  const BuiltSet built = build(programs, cancelled).value();
+  EXPECT_TRUE(built.was_cancelled);
+  EXPECT_EQ(built.collected, 0);
+  EXPECT_EQ(build(programs, options())->collected, 1);
+}
+
+TEST_F(BuildDataSetTest, RefusesASetOfAnotherTarget) {
+  ASSERT_TRUE(build({}, options()).ok());
+  const Target other = restricted(target_, Isa::v2);
+  EXPECT_THAT(build_data_set(path(), {}, other, options()).error().to_string(),
+              HasSubstr("never mixed"));
+  BuildOptions wrong = options();
+  wrong.threads = target_.cores + 1;
+  EXPECT_FALSE(build({}, wrong).ok());
+  wrong = options();
+  wrong.schedules = 2;
+  EXPECT_FALSE(build({}, wrong).ok());
+}
+
+TEST(InTurns, TakesOneOfEach) {
+  EXPECT_THAT(in_turns<int>({{1, 2, 3}, {}, {4}, {5, 6}}, 9), ElementsAre(1, 4, 5, 2, 6, 3));
+  EXPECT_THAT(in_turns<int>({{1, 2, 3}, {4}}, 2), ElementsAre(1, 4));
+  EXPECT_THAT(in_turns<int>({}, 2), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone
