@@ -9,7 +9,7 @@ Value flat_classifier(Net& net, Value x, int64_t hidden) {
   x = flatten(x, 1);
   x = relu(linear(net, "classifier/1", x, hidden, {.gain = kHe}));
   x = relu(linear(net, "classifier/2", x, hidden, {.gain = kHe}));
-  return linear(net, "classifier/3", x, net.classes()).named("logits");
+  return linear(net, "classifier/3", x, net.classes).named("logits");
 }
 
 // Simonyan and Zisserman 2014: five stages of 3x3 convolutions, a pool after each.
@@ -86,7 +86,7 @@ Outputs squeezenet(Net& net) {
   x = fire(net, "fire8", x, 64, 256);
   x = ceil_pool(x);
   x = fire(net, "fire9", x, 64, 256);
-  x = relu(conv(net, "conv10", x, net.classes(), {.kernel = {1}, .bias = true}));
+  x = relu(conv(net, "conv10", x, net.classes, {.kernel = {1}, .bias = true}));
   return {flatten(global_average_pool(x), 1).named("logits")};
 }
 

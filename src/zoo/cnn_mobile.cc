@@ -133,7 +133,7 @@ Outputs mobilenet_v3(Net& net) {
   x = hard_swish(conv_bn(net, "head", x, net.width(960), {.kernel = {1}}, kNorm));
   x = flatten(global_average_pool(x), 1);
   x = hard_swish(linear(net, "classifier/0", x, net.width(1280), {.gain = kHe}));
-  return {linear(net, "classifier/1", x, net.classes()).named("logits")};
+  return {linear(net, "classifier/1", x, net.classes).named("logits")};
 }
 
 // Tan and Le 2019.

@@ -44,6 +44,7 @@ Net Net::inside(Builder& region) const {
   net.max_length = max_length;
   net.image = image;
   net.depth = depth;
+  net.classes = classes;
   net.unroll = unroll;
   return net;
 }
@@ -170,7 +171,7 @@ Value avg_pool(Value x, int64_t window, int64_t stride, int64_t padding, bool co
 Value relu6(Value x) { return minimum(relu(x), 6); }
 
 Value classifier(Net& net, std::string_view name, Value x) {
-  return linear(net, name, flatten(global_average_pool(x), 1), net.classes()).named("logits");
+  return linear(net, name, flatten(global_average_pool(x), 1), net.classes).named("logits");
 }
 
 Value split_heads(Value x, int64_t heads) {

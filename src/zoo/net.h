@@ -21,6 +21,7 @@ class Net {
   int64_t max_length = 0;
   int64_t image = 0;
   int64_t depth = 0;
+  int64_t classes = 0;  // of a classifier
   bool unroll = false;
 
   // The same choices for the body of a region.
@@ -29,7 +30,6 @@ class Net {
   int64_t pick(int64_t full, int64_t tiny_one) const { return tiny ? tiny_one : full; }
   // The channels of a layer; in a tiny model about an eighth of them, as a multiple of 4.
   int64_t width(int64_t channels) const;
-  int64_t classes() const { return pick(1000, 10); }
   // The blocks of a stage that has `published` of them.
   int64_t blocks(int64_t published) const { return depth == kAsPublished ? published : depth; }
 

@@ -86,7 +86,7 @@ Outputs vit_b16(Net& net) {
   }
   x = layer_norm(net, "norm", x, table.epsilon);
   Value first = squeeze(slice(x, 1, 0, 1), 1);
-  return {linear(net, "head", first, net.classes()).named("logits")};
+  return {linear(net, "head", first, net.classes).named("logits")};
 }
 
 // Tolstikhin et al. 2021: linear layers over the patches, then over the channels.
@@ -103,7 +103,7 @@ Outputs mixer_b16(Net& net) {
     x = x + feed_forward(net, "channels", y, net.pick(3072, 64), width);
   }
   x = reduce_mean(layer_norm(net, "norm", x, 1e-6), {1});
-  return {linear(net, "head", x, net.classes()).named("logits")};
+  return {linear(net, "head", x, net.classes).named("logits")};
 }
 
 }  // namespace hone::zoo

@@ -24,12 +24,13 @@ struct ZooOptions {
   ZooSize size = ZooSize::full;
   uint64_t seed = 0;  // of the weights
   std::optional<int64_t> batch = {};
-  std::optional<int64_t> length = {};  // of sequences
-  std::optional<int64_t> image = {};   // height and width
-  std::optional<int64_t> depth = {};   // layers; in networks of stages, blocks of every stage
-  bool symbolic_batch = false;         // the batch is the symbol N
-  bool symbolic_length = false;        // the length is the symbol T
-  bool unroll = false;                 // recurrent cells are written out step by step
+  std::optional<int64_t> length = {};   // of sequences
+  std::optional<int64_t> image = {};    // height and width
+  std::optional<int64_t> depth = {};    // layers; in networks of stages, blocks of every stage
+  std::optional<int64_t> classes = {};  // that a classifier tells apart
+  bool symbolic_batch = false;          // the batch is the symbol N
+  bool symbolic_length = false;         // the length is the symbol T
+  bool unroll = false;                  // recurrent cells are written out step by step
 };
 
 inline constexpr int64_t kAsPublished = -1;  // a depth: that of the paper's table
@@ -41,6 +42,7 @@ struct ZooSizes {
   int64_t max_length = 1024;  // of a sequence
   int64_t image = 0;
   int64_t depth = 0;
+  int64_t classes = 0;
 };
 
 struct ZooPublished {

@@ -46,6 +46,16 @@ Moments moments(const Tensor& tensor) {
   return {sum / n, std::sqrt(squares / n)};
 }
 
+// Another head: all but the last layer is the same.
+TEST_P(ZooModel, HasAsManyClassesAsAreAskedFor) {
+  if (GetParam().tiny.classes == 0) return;
+  const Graph graph = build({.classes = 7});
+  const Type own = build({}).output_types()[0], type = graph.output_types()[0];
+  EXPECT_EQ(type.dim(1).value(), 7);
+  EXPECT_EQ(own.dim(1).value(), GetParam().tiny.classes);
+  EXPECT_EQ(graph.node_count(), build({}).node_count());
+}
+
 TEST_P(ZooModel, GivesFiniteNumbersThatDiffer) {
   Graph graph = build({});
   EXPECT_TRUE(verify(graph).ok());
@@ -144,6 +154,9 @@ TEST(Zoo, RefusesWhatAModelDoesNotHave) {
   EXPECT_EQ(error_of("bert_base", {.batch = 0}), "error: batch 0 is outside of 1 to 1024");
   EXPECT_EQ(error_of("vgg16", {.unroll = true}),
             "error: model 'vgg16' has no recurrent cell to unroll");
+  EXPECT_EQ(error_of("lstm", {.classes = 5}), "error: model 'lstm' has no number of classes");
+  EXPECT_EQ(error_of("resnet18", {.classes = 0}),
+            "error: number of classes 0 is outside of 1 to 65536");
   EXPECT_EQ(error_of("lstm", {.symbolic_length = true, .unroll = true}),
             "error: a symbolic length cannot be unrolled");
 }
