@@ -13,7 +13,9 @@ namespace hone::cli {
 Status cmd_compare(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
   HONE_TRY(check_writable(json));
-  HONE_TRY(check_runs_here(HONE_TRY(native_options(arguments, console)).target, Console::labels()));
+  const NativeOptions native =
+      HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = false}));
   const Graph* const open = single_graph(source.model);

@@ -74,7 +74,12 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     return usage_error("what kernels cost depends on the open sizes")
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
   Subject subject = {source, sizes, *graph, {}};
-  if (!arguments.given("no-log")) subject.log = HONE_TRY(find_log(arguments));
+  if (!arguments.given("no-log")) {
+    // Without it there are no measured times, and no plan 'log'.
+    Result<std::unique_ptr<Log>> found = find_log(arguments);
+    if (!found.ok()) console.note("the log is not used: {}", found.error().what());
+    if (found.ok()) subject.log = *std::move(found);
+  }
   if (arguments.given("diff")) return tell_difference(subject, arguments, console);
 
   const NamedPlan plan = HONE_TRY(chosen_plan(subject, arguments, console));

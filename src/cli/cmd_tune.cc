@@ -13,63 +13,80 @@
 namespace hone::cli {
 namespace {
 
-Status take_only(std::string_view only, TuneOptions& options) {
-  if (only.empty()) return {};
-  if (only != "shapes" && only != "threads" && only != "schedules")
-    return usage_error("--only {}: there are shapes, threads and schedules", only);
-  options.tries_shapes = only == "shapes";
-  options.tries_threads = only == "threads";
-  options.tries_schedules = only == "schedules";
-  return {};
-}
-
-}  // namespace
-
-Status cmd_tune(const Arguments& arguments, Console& console) {
-  TuneOptions options;
-  options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
-  options.search = arguments.text("search");
-  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
-  HONE_TRY(find_search(options.search));
-  HONE_TRY(take_only(arguments.text("only"), options));
-  const std::string output = arguments.text("output");
-  const std::string json = arguments.text("json");
-  for (const std::string& file : {output, json}) HONE_TRY(check_writable(file));
-
-  const NativeOptions native = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(native.target, Console::labels()));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
-  const Graph* const graph = single_graph(source.model);
-  if (graph == nullptr) return no_single_graph(source.model, "hone tune");
-  if (!graph->symbols().empty())
-    return usage_error("how long it takes depends on the open sizes")
-        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
-  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
-
+void take(const NativeOptions& native, TuneOptions& options) {
   options.threads = native.threads.value_or(native.target.cores);
   options.prepare = native.prepare;
   options.heuristics = native.heuristics;
   options.cost = native.cost;
   options.cache = native.cache.get();
-  options.log = log.get();
   options.version = HONE_VERSION;
+}
+
+// Those whose sizes are numbers, by their places in the model.
+Result<std::vector<size_t>> graphs_to_tune(const GivenGraphs& given, Console& console) {
+  std::vector<size_t> closed;
+  for (size_t i = 0; i < given.graphs.size(); ++i)
+    if (given.graphs[i]->symbols().empty()) closed.push_back(i);
+  if (closed.empty())
+    return usage_error("how long it takes depends on the open sizes")
+        .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
+  if (closed.size() < given.graphs.size())
+    console.note("left out: {} of {} segments, whose sizes are open",
+                 given.graphs.size() - closed.size(), given.graphs.size());
+  return closed;
+}
+
+Status write_out(const std::string& file, const std::string& text, Console& console) {
+  if (file == "-") console.write(text);
+  return file.empty() || file == "-" ? Status() : write_file_atomic(file, text);
+}
+
+}  // namespace
+
+Status cmd_tune(const Arguments& arguments, Console& console) {
+  const double seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  TuneOptions options;
+  options.search = arguments.text("search");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  HONE_TRY(find_search(options.search));
+  if (arguments.given("only")) HONE_TRY(try_only(options, arguments.text("only")));
+  const std::string output = arguments.text("output");
+  const std::string json = arguments.text("json");
+  for (const std::string& file : {output, json}) HONE_TRY(check_writable(file));
+
+  const NativeOptions native =
+      HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
+  HONE_TRY(check_runs_here(native.target, Console::labels()));
+  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const GivenGraphs given = HONE_TRY(given_graphs(source, native, console));
+  const std::vector<size_t> closed = HONE_TRY(graphs_to_tune(given, console));
+  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
+
+  take(native, options);
+  // How often each segment runs, only a run tells: each has an equal part.
+  options.seconds = seconds / static_cast<double>(closed.size());
+  options.log = log.get();
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();
   options.progress = progress.get();
   options.told = [&](std::string_view line) { progress->note(line); };
-  const Tuned tuned = HONE_TRY(tune(*graph, native.target, options));
 
-  if (output == "-")
-    console.write(print(tuned.plan));
-  else if (!output.empty())
-    HONE_TRY(write_file_atomic(output, print(tuned.plan)));
-  if (json == "-")
-    console.write(tune_json(tuned));
-  else if (!json.empty())
-    HONE_TRY(write_file_atomic(json, tune_json(tuned)));
-  if (output != "-" && json != "-") console.write(tune_text(tuned));
-  if (tuned.unwritten) return not_kept(*tuned.unwritten, "-o FILE keeps the plan");
-  return tuned.was_cancelled ? console.cancel().check() : Status();
+  std::vector<TunedGraph> tuned;
+  std::string plans, text;
+  for (size_t i : closed) {
+    const Graph& graph = *given.graphs[i];
+    Tuned one = HONE_TRY(tune(graph, native.target, options));
+    plans += given.heading(i) + print(one.plan);
+    text += given.heading(i) + tune_text(one);
+    tuned.push_back({escape(graph.name()), std::move(one)});
+    if (tuned.back().tuned.was_cancelled) break;
+  }
+  HONE_TRY(write_out(output, plans, console));
+  HONE_TRY(write_out(json, tune_json(tuned), console));
+  if (output != "-" && json != "-") console.write(text);
+  for (const TunedGraph& one : tuned)
+    if (one.tuned.unwritten) return not_kept(*one.tuned.unwritten, "-o FILE keeps the plan");
+  return tuned.back().tuned.was_cancelled ? console.cancel().check() : Status();
 }
 
 }  // namespace hone::cli

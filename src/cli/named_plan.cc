@@ -27,8 +27,7 @@ Result<NamedPlan> named_plan(const std::string& word, std::string_view option, c
                              Console& console) {
   NamedPlan named = {.name = word, .options = {}, .code = {}};
   NativeOptions& options = named.options;
-  options = HONE_TRY(native_options(arguments, console));
-  options.best_plan = {};
+  options = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   const bool is_file = word != "default" && word != "log";
   if (is_file) HONE_TRY(take_plans(options, word, option, arguments, console));
   const Face face = console.face();

@@ -101,6 +101,10 @@ void take_log(NativeOptions& options, const Arguments& arguments, Console& conso
   options.best_plan = [log, &console](const Graph& graph, const Target& target, int64_t threads) {
     const std::optional<KnownPlan> best = best_plan(*log, graph, target, threads);
     if (!best) return std::optional<Plan>();
+    if (!check_complete(best->plan, graph, target).ok()) {
+      console.note("the log's plan does not fit this version of hone; 'hone tune' looks for one");
+      return std::optional<Plan>();
+    }
     console.note("the log's plan, {:.2f}x as fast as the default (--no-log: without)", best->gain);
     return std::optional(best->plan);
   };
@@ -116,7 +120,7 @@ Status take_plans(NativeOptions& options, const std::string& file, std::string_v
 }
 
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
-                                     DefaultCache cache) {
+                                     DefaultCache cache, LogPlans plans) {
   NativeOptions options;
   if (arguments.given("target")) {
     const std::string& file = arguments.text("target");
@@ -147,7 +151,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
       if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
-  take_log(options, arguments, console);
+  if (plans == LogPlans::taken) take_log(options, arguments, console);
   return options;
 }
 

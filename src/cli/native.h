@@ -12,9 +12,12 @@ class Console;
 
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };
+// The log's best plans, where nobody says how to plan; or the command says itself which plan.
+enum class LogPlans : uint8_t { taken, left };
 // --target, --isa, --threads, --plan, --plan-seed, --without, --cache.
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
-                                     DefaultCache cache = DefaultCache::user);
+                                     DefaultCache cache = DefaultCache::user,
+                                     LogPlans plans = LogPlans::taken);
 // The plans of a file, in place of those of --plan; for as many threads as --threads says.
 Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,
                   const Arguments& arguments, Console& console);

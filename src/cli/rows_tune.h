@@ -18,9 +18,9 @@ inline constexpr Option kTuneOwn[] = {
      .fallback = "evolutionary"},
     {.name = "only",
      .take = Take::text,
-     .value = "KIND",
-     .doc =
-         "look at these decisions alone: shapes (layouts, groups, chains), threads or schedules"},
+     .value = "KINDS",
+     .doc = "look at these decisions alone: schedules, layouts, groups (and chains) or threads; "
+            "several with commas"},
     json_option("write what was found as data; - is the standard output, without the report")};
 inline constexpr Option kTuneLog[] = {
     log_option("of measurements (see 'hone log')"),

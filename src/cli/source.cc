@@ -55,7 +55,9 @@ Result<Graph> given_graph(const std::string& model, const Arguments& arguments, 
 Error no_single_graph(const Model& model, std::string_view who) {
   return unsupported("'{}' is a tree of segments; {} takes a single graph", excerpt(model.name),
                      who)
-      .with_hint("'hone run', 'bench', 'check', 'compile', 'demo' and 'reduce' take such models");
+      .with_hint(
+          "'hone run', 'bench', 'check', 'compile', 'demo', 'reduce', 'space' and 'tune' take such "
+          "models");
 }
 
 Result<Bindings> given_sizes(const Source& source, Console& console) {

@@ -12,8 +12,7 @@ namespace {
 // "surely faster", "surely slower" or "neither".
 std::string_view verdict(const PlanDuel& duel) {
   if (duel.is_faster()) return "surely faster";
-  const bool is_slower = duel.times.interval && duel.times.interval->low > 1;
-  return is_slower ? "surely slower" : "neither is known to be faster";
+  return duel.is_slower() ? "surely slower" : "neither is known to be faster";
 }
 
 nlohmann::ordered_json json_of(std::string_view name, const Timing& timing) {

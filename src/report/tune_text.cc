@@ -6,10 +6,43 @@
 #include "report/duel_text.h"
 
 namespace hone {
+namespace {
+
+nlohmann::ordered_json json_of(const Tuned& tuned) {
+  nlohmann::ordered_json shares = nlohmann::ordered_json::array(), interval;
+  for (const TuneShare& share : tuned.shares)
+    shares.push_back(
+        {{"what", share.kind->name}, {"gain", share.gain}, {"seconds", share.seconds}});
+  if (const auto& ratio = tuned.confirmation.times.interval)
+    interval = {1 / ratio->high, 1 / ratio->low};
+  return {{"gain", tuned.gain()},
+          {"interval", std::move(interval)},
+          {"is_default", tuned.is_default},
+          {"was_known", tuned.was_known},
+          {"stays", tuned.stays.has_value()},
+          {"shares", std::move(shares)},
+          {"kernels", tuned.kernels},
+          {"improved", tuned.improved},
+          {"trials", tuned.trials},
+          {"measured", tuned.measured},
+          {"compiles", tuned.compiles},
+          {"reused", tuned.reused},
+          {"overlap",
+           {{"kernels", tuned.overlap.kernels},
+            {"known", tuned.overlap.known},
+            {"share", tuned.overlap.share}}},
+          {"untried", tuned.untried},
+          {"least_seconds", tuned.least_seconds},
+          {"had_no_time_to_confirm", tuned.confirmation.lacks_time},
+          {"seconds", tuned.seconds},
+          {"was_cancelled", tuned.was_cancelled}};
+}
+
+}  // namespace
 
 std::string tune_text(const Tuned& tuned) {
   std::string text;
-  if (tuned.confirmation.lacks_time) {
+  if (tuned.confirmation.lacks_time && tuned.is_default) {
     text += fmt::format(
         "the default plan stays: the budget left no room to confirm a better one, which takes {} "
         "runs of each\n",
@@ -21,13 +54,23 @@ std::string tune_text(const Tuned& tuned) {
         format_seconds(tuned.least_seconds));
   } else if (tuned.is_default) {
     text += "the default plan stays: nothing was surely faster\n";
+  } else if (tuned.stays) {
+    const KnownPlan& known = *tuned.stays;
+    text += fmt::format(
+        "the log's plan stays: {:.3f}x ({:.3f} to {:.3f}) as fast as the default when it was "
+        "confirmed, {}\n",
+        known.gain, known.low, known.high,
+        tuned.confirmation.lacks_time
+            ? "no time to confirm it now"
+            : fmt::format("{:.3f}x{} now, which is in doubt", tuned.confirmation.gain(),
+                          gain_interval_text(tuned.confirmation)));
   } else {
     text += fmt::format("{:.3f}x{} as fast as the default plan: {} instead of {}\n", tuned.gain(),
                         gain_interval_text(tuned.confirmation),
                         format_seconds(tuned.confirmation.times.b.median()),
                         format_seconds(tuned.confirmation.times.a.median()));
     for (const TuneShare& share : tuned.shares)
-      text += fmt::format("  {:<18} {:.3f}x, after {}\n", share.what, share.gain,
+      text += fmt::format("  {:<18} {:.3f}x, after {}\n", share.kind->name, share.gain,
                           format_seconds(share.seconds));
     if (tuned.was_known) text += "  the log knew a plan to begin with\n";
   }
@@ -46,33 +89,14 @@ std::string tune_text(const Tuned& tuned) {
   return text;
 }
 
-std::string tune_json(const Tuned& tuned) {
-  nlohmann::ordered_json shares = nlohmann::ordered_json::array(), interval;
-  for (const TuneShare& share : tuned.shares)
-    shares.push_back({{"what", share.what}, {"gain", share.gain}, {"seconds", share.seconds}});
-  if (const auto& ratio = tuned.confirmation.times.interval)
-    interval = {1 / ratio->high, 1 / ratio->low};
-  const nlohmann::ordered_json json = {{"gain", tuned.gain()},
-                                       {"interval", std::move(interval)},
-                                       {"is_default", tuned.is_default},
-                                       {"was_known", tuned.was_known},
-                                       {"shares", std::move(shares)},
-                                       {"kernels", tuned.kernels},
-                                       {"improved", tuned.improved},
-                                       {"trials", tuned.trials},
-                                       {"measured", tuned.measured},
-                                       {"compiles", tuned.compiles},
-                                       {"reused", tuned.reused},
-                                       {"overlap",
-                                        {{"kernels", tuned.overlap.kernels},
-                                         {"known", tuned.overlap.known},
-                                         {"share", tuned.overlap.share}}},
-                                       {"untried", tuned.untried},
-                                       {"least_seconds", tuned.least_seconds},
-                                       {"had_no_time_to_confirm", tuned.confirmation.lacks_time},
-                                       {"seconds", tuned.seconds},
-                                       {"was_cancelled", tuned.was_cancelled}};
-  return json.dump(1) + "\n";
+std::string tune_json(std::span<const TunedGraph> all) {
+  if (all.size() == 1) return json_of(all[0].tuned).dump(1) + "\n";
+  nlohmann::ordered_json segments = nlohmann::ordered_json::array();
+  for (const auto& [name, tuned] : all) {
+    segments.push_back({{"segment", name}});
+    segments.back().update(json_of(tuned));
+  }
+  return segments.dump(1) + "\n";
 }
 
 }  // namespace hone

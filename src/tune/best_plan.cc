@@ -11,7 +11,7 @@ std::optional<KnownPlan> best_plan(const Log& log, const Graph& graph, const Tar
   if (!known.ok() || !*known) return std::nullopt;
   Result<Plan> plan = parse_plan((*known)->plan, "the log");
   if (!plan.ok() || !plan->threads) return std::nullopt;
-  return KnownPlan{*std::move(plan), (*known)->gain};
+  return KnownPlan{*std::move(plan), (*known)->gain, (*known)->low, (*known)->high};
 }
 
 }  // namespace hone

@@ -10,7 +10,7 @@ namespace hone {
 // A plan that was surely faster than the default when it was confirmed.
 struct KnownPlan {
   Plan plan;
-  double gain = 1;
+  double gain = 1, low = 1, high = 1;  // over the default, and its interval
 };
 
 // What the log knows for a prepared graph, on this processor with so many threads. Weights do not

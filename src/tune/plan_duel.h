@@ -40,6 +40,9 @@ struct PlanDuel {
   bool is_faster() const {
     return outcome == Outcome::measured && times.interval && times.interval->high < 1;
   }
+  bool is_slower() const {
+    return outcome == Outcome::measured && times.interval && times.interval->low > 1;
+  }
 };
 
 // Runs both images in turns, in a copy of this process, on these inputs. The outputs of the second

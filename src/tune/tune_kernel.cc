@@ -37,7 +37,8 @@ class MeasuredSchedules : public Objective {
         known_(known),
         target_(target),
         conditions_(options.meter.conditions.text()),
-        measured_share_(options.measured_share) {}
+        measured_share_(options.measured_share),
+        stepped_(options.stepped) {}
 
   Status price(std::span<const Point> points, double /*limit*/,
                std::span<double> seconds) override {
@@ -106,6 +107,7 @@ class MeasuredSchedules : public Objective {
     known_.keep(conditions_, round.fresh, std::span(results).first(round.fresh.size()));
     for (size_t k = 0; k < round.fresh.size(); ++k)
       seconds[round.of[k].first] = times_[round.of[k].second] = seconds_of(results[k]);
+    if (stepped_) stepped_(static_cast<int64_t>(codes_.size()));
     return {};
   }
 
@@ -117,6 +119,7 @@ class MeasuredSchedules : public Objective {
   const Target& target_;
   const std::string conditions_;
   const double measured_share_;
+  const std::function<void(int64_t)> stepped_;
   std::unordered_map<uint64_t, Point> codes_;
   std::map<Point, double> times_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "cost/cost.h"
@@ -54,6 +55,8 @@ struct TuneKernelOptions {
   std::string_view by = "evolutionary";  // a row of searches.def
   // Of the candidates that the search asks about, so many are measured: the cheapest by price.
   double measured_share = 0.25;
+  // Hears how many candidates have a time or have none to have, after each race.
+  std::function<void(int64_t measured)> stepped = {};
 };
 
 struct TunedKernel {

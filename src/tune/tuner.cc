@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 
+#include "base/text.h"
 #include "cost/analytic.h"
 #include "cost/program_price.h"
 #include "cost/table_cost.h"
@@ -18,8 +19,8 @@
 namespace hone {
 namespace {
 
-// Parts of the time: shapes and threads have this at most, confirming this at least, and schedules
-// what is left.
+// Parts of the time: shapes and threads have this at most if there are schedules to search,
+// confirming this at least, and schedules what is left.
 constexpr double kForShapes = 0.35, kForConfirming = 0.08, kForDuel = 0.02;
 constexpr double kForEdits = 0.05;                  // of each sort
 constexpr double kMostForEdits = 0.5;               // of what schedules would have without them
@@ -42,10 +43,10 @@ constexpr bool Heuristics::* kShapes[] = {
 std::string_view name_of(bool Heuristics::* flag) {
   return std::ranges::find(kHeuristics, flag, &Heuristic::flag)->name;
 }
-std::string_view kind_of(bool Heuristics::* flag) {
+const TuneKind& kind_of(bool Heuristics::* flag) {
   const bool is_layout = flag == &Heuristics::blocked_images || flag == &Heuristics::last_images ||
                          flag == &Heuristics::weight_copies || flag == &Heuristics::weight_layouts;
-  return is_layout ? "layouts" : "groups and chains";
+  return is_layout ? kTuneLayouts : kTuneGroups;
 }
 
 // What is left if schedules and where values lie do not count.
@@ -105,6 +106,7 @@ class Tuner {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
   double left(double share = 1) const { return share * options_.seconds - elapsed(); }
+  double left_for_shapes() const { return left(options_.tries_schedules ? kForShapes : 1); }
   // Seconds of the shortest duel that has an interval; of one; of the last.
   double least_duel() const {
     return kSpare * static_cast<double>(DuelOptions::kLeastRuns) * run_seconds_;
@@ -116,7 +118,14 @@ class Tuner {
     const double shortest = std::min(kShortConfirming, options_.seconds / 4);
     return std::max({kForConfirming * options_.seconds, shortest, least_duel()});
   }
-  double for_edits() const { return 2 * kForEdits * options_.seconds + for_duel(); }
+  // Of one sort. Without schedules to search there is nothing else to do.
+  double for_edits_of_one() const {
+    return options_.tries_schedules ? kForEdits * options_.seconds : left() / 2;
+  }
+  double for_edits() const {
+    return (options_.tries_layouts + options_.tries_groups) * kForEdits * options_.seconds +
+           for_duel();
+  }
   template <class... Args>
   void tell(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
@@ -166,6 +175,7 @@ class Tuner {
   Status begin_from_log() {
     const auto known = best_plan(*options_.log, prepared_, target_, options_.threads);
     if (!known) return {};
+    if (known->plan == result_.before) return {};
     Contender other = contender(prepared_, known->plan, options_.heuristics, nullptr);
     if (!other.code->image().ok()) {
       tell("the log's plan does not fit any more");
@@ -174,6 +184,8 @@ class Tuner {
     tell("the log knows a plan that was {:.3f}x as fast as the default", known->gain);
     result_.was_known = true;
     best_ = std::move(other);
+    best_gain_ = known->gain;
+    known_plan_ = KnownPlan{best_->plan(), known->gain, known->low, known->high};
     return {};
   }
 
@@ -192,7 +204,7 @@ class Tuner {
   }
 
   // The challenger is the best if it wins. Confirming has its time in any case.
-  Status challenge(Contender challenger, std::string_view kind, std::string_view what) {
+  Status challenge(Contender challenger, const TuneKind& kind, std::string_view what) {
     const double most = left() - for_confirming();
     PlanDuel fight = {.lacks_time = true};
     if (most > least_duel())
@@ -209,10 +221,13 @@ class Tuner {
       tell("{}: {}: {}", what, name(fight.outcome), fight.detail);
       return {};
     }
-    tell("{}: {:.3f}x", what, fight.gain());
-    if (!fight.is_faster() || fight.gain() < kWorthwhile) return {};
+    const bool is_better = fight.is_faster() && fight.gain() >= kWorthwhile;
+    tell("{}: {:.3f}x; best so far {:.3f}x", what, fight.gain(),
+         best_gain_ * (is_better ? fight.gain() : 1));
+    if (!is_better) return {};
     best_ = std::move(challenger);
-    result_.shares.push_back({std::string(kind), fight.gain(), elapsed()});
+    best_gain_ *= fight.gain();
+    result_.shares.push_back({&kind, fight.gain(), elapsed()});
     return {};
   }
 
@@ -220,21 +235,20 @@ class Tuner {
 
   // A plan that the log knew has its shape and threads from such a search.
   Status improve() {
-    if (options_.tries_shapes && !result_.was_known) HONE_TRY(shapes());
+    if (!result_.was_known) HONE_TRY(shapes());
     if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
     if (options_.tries_schedules) HONE_TRY(schedules());
-    if (!options_.tries_shapes) return {};
-    HONE_TRY(edits(kEditsOfLayout, "layouts"));
-    return edits(kEditsOfGroups, "groups and chains");
+    if (options_.tries_layouts) HONE_TRY(edits(kEditsOfLayout, kTuneLayouts));
+    if (options_.tries_groups) HONE_TRY(edits(kEditsOfGroups, kTuneGroups));
+    return {};
   }
 
   // Edits of the best plan, by the price of the whole: measured where a kernel was, by the Cost
   // elsewhere. What is then cheapest has its new kernels measured; if they are slower than the Cost
   // thought, the search begins again and knows better.
-  Status edits(std::span<const EditKind> kinds, std::string_view what) {
+  Status edits(std::span<const EditKind> kinds, const TuneKind& of) {
     for (int64_t round = 0; round < kEditRounds; ++round) {
-      const double seconds =
-          std::min(left() - for_confirming() - for_duel(), kForEdits * options_.seconds);
+      const double seconds = std::min(left() - for_confirming() - for_duel(), for_edits_of_one());
       if (seconds <= 0) return {};
       const std::optional<Plan> plan = HONE_TRY(search_edits(
           prepared_, best_->plan(), target_, times_, kinds, best_->heuristics,
@@ -247,8 +261,8 @@ class Tuner {
       const double now = HONE_TRY(price(best_->program(), times_)).total();
       const double then = HONE_TRY(price(other.program(), times_)).total();
       if (then <= kCheaper * now || !learned)
-        return challenge(std::move(other), what, fmt::format("edits of {}", what));
-      tell("edits of {}: {:.3f}x, as their kernels were measured", what, now / then);
+        return challenge(std::move(other), of, fmt::format("edits of {}", of.name));
+      tell("edits of {}: {:.3f}x, as their kernels were measured", of.name, now / then);
     }
     return {};
   }
@@ -281,7 +295,8 @@ class Tuner {
   // Leaves out one habit of the planner after another. What has won stays out.
   Status shapes() {
     for (bool Heuristics::* flag : kShapes) {
-      if (left(kForShapes) < compile_seconds_ + least_duel()) return {};
+      if (left_for_shapes() < compile_seconds_ + least_duel()) return {};
+      if (!(options_.*kind_of(flag).flag)) continue;
       Heuristics without = best_->heuristics;
       if (!(without.*flag)) continue;
       without.*flag = false;
@@ -301,13 +316,15 @@ class Tuner {
 
   Status threads() {
     for (int64_t fewer = options_.threads / 2; fewer >= 1; fewer /= 2) {
-      if (left(kForShapes) < compile_seconds_ + least_duel()) return {};
+      if (left_for_shapes() < compile_seconds_ + least_duel()) return {};
       Contender other = contender(prepared_, fewer, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
-      HONE_TRY(challenge(std::move(other), "threads", fmt::format("{} threads", fewer)));
+      HONE_TRY(challenge(std::move(other), kTuneThreads, fmt::format("{} threads", fewer)));
     }
     return {};
   }
+
+  bool has_edits() const { return options_.tries_layouts || options_.tries_groups; }
 
   static Status unless_cancelled(const Error& error) {
     return error.code() == ErrorCode::interrupted ? Status(error) : Status();
@@ -326,15 +343,16 @@ class Tuner {
     for (const KernelUse& use : all) weight += use.weight;
     std::vector<Found> tuned;
     Status status;
+    schedules_began_ = elapsed();
     double rest = weight;
     for (size_t i = 0; i < all.size() && status.ok(); ++i) {
       const KernelUse& use = all[i];
       double time = left() - for_confirming() - for_duel();
-      if (options_.tries_shapes && for_edits() < kMostForEdits * time) time -= for_edits();
+      if (has_edits() && for_edits() < kMostForEdits * time) time -= for_edits();
       if (time < kLeastOfKernel || use.weight < kNegligible * weight) break;
       ++result_.kernels;
       status = tune_one(use, std::max(kLeastOfKernel, time * use.weight / rest),
-                        fmt::format("kernel {} of {}, {}", i + 1, all.size(), use.name), tuned);
+                        fmt::format("kernel {} of {}", i + 1, all.size()), tuned);
       rest -= use.weight;
     }
     if (!status.ok())
@@ -361,6 +379,8 @@ class Tuner {
     options.search = {.budget = {.seconds = seconds, .trials = kTrials},
                       .seed = options_.seed ^ use.hash,
                       .cancel = options_.cancel};
+    tell("{}: {}", what, use.name);
+    options.stepped = [&](int64_t) { tick(); };
     Result<TunedKernel> kernel =
         tune_kernel(use.facts, use.schedule, target_, *cost_, known_, options);
     if (!kernel.ok()) {
@@ -371,7 +391,9 @@ class Tuner {
     result_.trials += kernel->trials;
     result_.measured += kernel->measured;
     result_.compiles += kernel->compiles;
-    tell("{}: {:.3f}x ({} measured)", what, kernel->before / kernel->seconds, kernel->measured);
+    const double rate = static_cast<double>(result_.measured) / (elapsed() - schedules_began_);
+    tell("{}: {:.3f}x ({} measured, {}/s); best so far {:.3f}x", what,
+         kernel->before / kernel->seconds, kernel->measured, format_count(rate), best_gain_);
     times_.set(use.hash, use.schedule, kernel->before);
     if (!kernel->is_changed()) return {};
     times_.set(use.hash, kernel->schedule, kernel->seconds);
@@ -391,13 +413,14 @@ class Tuner {
       for (size_t i = 0; i < count; ++i) plan.schedule[tuned[i].kernel] = tuned[i].schedule;
       Contender other = contender(prepared_, std::move(plan), best_->heuristics, cancel);
       HONE_TRY(other.code->image());
-      HONE_TRY(challenge(std::move(other), "schedules", fmt::format("{} schedules", count)));
+      HONE_TRY(challenge(std::move(other), kTuneSchedules, fmt::format("{} schedules", count)));
       if (result_.shares.size() > shares) return {};
     }
     return {};
   }
 
-  // The last word: default and best, in turns. In doubt the default stays.
+  // The last word: default and best, in turns. In doubt the default stays, or what an earlier
+  // confirmation has said.
   Status confirm() {
     result_.plan = result_.before;
     if (best_->code == default_->code) return {};
@@ -405,9 +428,18 @@ class Tuner {
     DuelOptions last_duel = {.seconds = std::min(for_confirming(), kLongDuel),
                              .most_seconds = std::max(left(), kShortDuel)};
     if (result_.was_cancelled) last_duel = {.seconds = kShortConfirming, .most_seconds = kLongDuel};
-    result_.confirmation = HONE_TRY(duel(default_->image(), best_->image(), inputs_, last_duel));
-    result_.is_default = !result_.confirmation.is_faster();
-    if (!result_.is_default) result_.plan = best_->plan();
+    PlanDuel& last = result_.confirmation;
+    if (known_plan_ && best_->plan() == known_plan_->plan && least_duel() > last_duel.most_seconds)
+      last.lacks_time = true;  // it was confirmed before
+    else
+      last = HONE_TRY(duel(default_->image(), best_->image(), inputs_, last_duel));
+    const bool is_in_doubt = last.lacks_time || last.outcome == Outcome::measured;
+    if (last.is_faster())
+      result_.plan = best_->plan();
+    else if (is_in_doubt && !last.is_slower())
+      result_.stays = known_plan_;
+    if (result_.stays) result_.plan = result_.stays->plan;
+    result_.is_default = !last.is_faster() && !result_.stays;
     if (options_.log != nullptr) remember();
     return {};
   }
@@ -415,11 +447,9 @@ class Tuner {
   // The plan, if it is better than the default. One of the log that has turned out to be slower is
   // forgotten.
   void remember() {
-    const PlanDuel& last = result_.confirmation;
-    const bool is_slower = last.outcome != Outcome::measured || last.times.interval->low > 1;
-    const bool is_forgotten = result_.was_known && is_slower && !last.lacks_time;
-    if (result_.is_default && !is_forgotten) return;
-    const Interval ratio = result_.is_default ? Interval{1, 1} : *last.times.interval;
+    if (result_.stays || (result_.is_default && !result_.was_known)) return;
+    const Interval ratio =
+        result_.is_default ? Interval{1, 1} : *result_.confirmation.times.interval;
     Status status = options_.log->set_best({.graph = hash_without_weights(prepared_),
                                             .target = fingerprint(target_),
                                             .threads = options_.threads,
@@ -441,14 +471,33 @@ class Tuner {
   Graph prepared_;
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
+  std::optional<KnownPlan> known_plan_;  // of the log
   double run_seconds_ = 0;      // of the best and a challenger; by price until a duel tells
   double compile_seconds_ = 0;  // of one whole plan, at most so far
+  double best_gain_ = 1;        // over the default plan, as duels say
+  double schedules_began_ = 0;  // seconds since the beginning
   Progress& progress_;
   mutable int64_t ticked_ = 0;  // seconds that the progress knows
   Tuned result_;
 };
 
 }  // namespace
+
+Status try_only(TuneOptions& options, std::string_view words) {
+  std::vector<std::string_view> known;
+  for (const TuneKind& kind : kTuneKinds) {
+    known.push_back(kind.word);
+    options.*kind.flag = false;
+  }
+  for (std::string_view word : split(words, ',')) {
+    const auto* const kind = std::ranges::find(kTuneKinds, word, &TuneKind::word);
+    if (kind == std::end(kTuneKinds))
+      return usage_error("there are no decisions '{}' to search alone", excerpt(word))
+          .with_hint(fmt::format("there are {}", join(known, ", ")));
+    options.*kind->flag = true;
+  }
+  return {};
+}
 
 Result<Tuned> tune(const Graph& graph, const Target& target, const TuneOptions& options) {
   if (options.seconds <= 0)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compilation.h"
+#include "tune/best_plan.h"
 #include "tune/plan_duel.h"
 #include "tune/tune_kernel.h"
 
@@ -30,14 +31,30 @@ struct TuneOptions {
   // Gets a line for each step: "kernel 3 of 12, dot_add: 1.21x".
   std::function<void(std::string_view)> told = {};
   // Which decisions it looks at.
-  bool tries_shapes = true;   // layouts, groups and chains, as switches of the planner say
-  bool tries_threads = true;  // fewer than there may be
   bool tries_schedules = true;
+  bool tries_layouts = true;  // as switches of the planner say, and edits of the plan
+  bool tries_groups = true;   // and chains: the same
+  bool tries_threads = true;  // fewer than there may be
 };
 
-// What one kind of decision has bought.
+// A sort of decision, which may be searched alone.
+struct TuneKind {
+  std::string_view word;  // "groups", of a command line
+  std::string_view name;  // "groups and chains", of a share
+  bool TuneOptions::* flag;
+};
+inline constexpr TuneKind kTuneSchedules = {"schedules", "schedules",
+                                            &TuneOptions::tries_schedules},
+                          kTuneLayouts = {"layouts", "layouts", &TuneOptions::tries_layouts},
+                          kTuneGroups = {"groups", "groups and chains", &TuneOptions::tries_groups},
+                          kTuneThreads = {"threads", "threads", &TuneOptions::tries_threads};
+inline constexpr TuneKind kTuneKinds[] = {kTuneSchedules, kTuneLayouts, kTuneGroups, kTuneThreads};
+// These alone: "layouts,groups". An unknown word is refused with the list of what there is.
+Status try_only(TuneOptions& options, std::string_view words);
+
+// What one sort of decision has bought.
 struct TuneShare {
-  std::string what;    // "schedules"
+  const TuneKind* kind = nullptr;
   double gain = 1;     // of the whole model, over the plan before
   double seconds = 0;  // since the beginning, when it was found
 };
@@ -53,7 +70,9 @@ struct Tuned {
   Plan before;                 // the default plan
   PlanDuel confirmation = {};  // the best plan that was found against the default plan
   bool is_default = true;
-  bool was_known = false;  // the log had it
+  bool was_known = false;  // the log had one to begin with
+  // The log's plan, if this confirmation was in doubt and an earlier one was not.
+  std::optional<KnownPlan> stays = {};
   std::vector<TuneShare> shares = {};
   int64_t kernels = 0, improved = 0;               // different ones
   int64_t trials = 0, measured = 0, compiles = 0;  // of schedules
@@ -64,7 +83,7 @@ struct Tuned {
   std::optional<Error> unwritten = {};  // why the log does not have all that was found
   double seconds = 0;
   bool was_cancelled = false;
-  double gain() const { return is_default ? 1 : confirmation.gain(); }
+  double gain() const { return is_default ? 1 : stays ? stays->gain : confirmation.gain(); }
 };
 
 // The graph has numbers as sizes, and the target is this machine. Cancelled or out of time: the

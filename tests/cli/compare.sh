@@ -32,3 +32,12 @@ sed 's/%logits/%nothing/' same.plan >unfit.plan
 fails 3 "unfit.plan:" zoo:mlp,size=tiny default unfit.plan
 fails 3 "same.plan" zoo:mlp same.plan default
 [[ ! -e log.db ]]
+
+# The log's plan, and a log that is damaged.
+log_with_plan best.db zoo:mlp,size=tiny other.plan
+hone zoo:mlp,size=tiny default log --log best.db >out 2>err
+contains '^log is [0-9.]+x '
+damage best.db
+fails 3 "is damaged" zoo:mlp,size=tiny default log --log best.db
+grep -qF "hone log verify --repair" err
+hone zoo:mlp,size=tiny default other.plan --log best.db >out 2>err

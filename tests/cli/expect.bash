@@ -28,3 +28,19 @@ fails() { # fails CODE WORDS ARGS...
 contains() { # contains PATTERN: a line of standard output
   grep -qE -- "$1" out || { echo "no '$1' in:"; cat out; return 1; }
 }
+
+# A log that has measured kernels of the model, and the plan of the file as its best one: of this
+# processor and one thread, 1.5x as fast as the default.
+log_with_plan() { # log_with_plan LOG MODEL PLAN
+  local target plan
+  "$HONE" tune "$2" --cache none --threads 1 --budget 4s --only schedules --log "$1" >out 2>err
+  target=$("$HONE" log export --log "$1" | grep -oE '"target":"0x[0-9a-f]+"' | head -1)
+  plan=$(sed -e ':all' -e 'N; $!b all' -e 's/"/\\"/g; s/\n/\\n/g' "$3")
+  printf '{"plan":{"graph":"%s",%s,"threads":1,"plan":"%s\\n","gain":1.5,"low":1.25,"high":1.75,%s}}\n' \
+    "$(grep -oEm1 'hash 0x[0-9a-f]+' "$3" | cut -c6-)" "$target" "$plan" \
+    '"version":"0.1.0","time":1700000000' | "$HONE" log import - --log "$1" 2>err
+}
+# What is in the middle of the file is overwritten.
+damage() { # damage LOG
+  head -c 4096 /dev/zero | tr '\0' 'x' | dd of="$1" bs=4096 seek=1 conv=notrunc 2>/dev/null
+}

@@ -51,3 +51,23 @@ fails 3 "unfit.plan:" zoo:mlp,size=tiny --diff unfit.plan
 # Of what is no log.
 echo "this is no log" >text.db
 fails 3 "is no log" zoo:mlp,size=tiny log --log text.db
+
+# The log's plan and times count where nobody says another plan.
+log_with_plan best.db zoo:mlp,size=tiny other.plan
+says "the log's plan" zoo:mlp,size=tiny --log best.db
+contains "^  planner's"
+contains "^  measured"
+hone zoo:mlp,size=tiny --log best.db --no-log >out 2>err
+! grep -q "the log's plan" err
+! grep -q "^  planner's" out
+hone zoo:mlp,size=tiny default --diff log --log best.db >out 2>err
+contains '^B: log, priced '
+contains '^\+ schedule 0x'
+
+# A damaged log costs that, and nothing else; where its plan is asked for it is refused.
+damage best.db
+says "the log is not used: the log 'best.db' is damaged" zoo:mlp,size=tiny --log best.db
+! grep -q "^  planner's" out
+fails 3 "is damaged" zoo:mlp,size=tiny log --log best.db
+grep -qF "hone log verify --repair" err
+fails 3 "is damaged" zoo:mlp,size=tiny default --diff log --log best.db

@@ -70,7 +70,8 @@ grep -Eq "^  run step " out
 "$HONE" inspect loop.hone --format json >out
 grep -q '"kind": "loop"' out
 
-for arguments in "inspect loop.hone --dot -" "opt loop.hone --pass cse"; do
+for arguments in "inspect loop.hone --dot -" "opt loop.hone --pass cse" \
+  "explain loop.hone" "compare loop.hone default default"; do
   code=0
   # shellcheck disable=SC2086
   "$HONE" $arguments >out 2>err || code=$?
@@ -173,3 +174,11 @@ END
 grep -Eq "x +f32\[6\]" out
 grep -Eq "^if p " out
 grep -Eq "^else$" out
+
+# Segments are tuned one after another; what is found serves all commands.
+native tune loop.hone --threads 1 --budget 2s --log tuned.db -o tuned.plan --json tuned.json >out \
+  2>err
+grep -qxF "# segment 1 of 2: initial" out
+grep -qxF "# segment 2 of 2: step" out
+grep -q '"segment": "step"' tuned.json
+native run loop.hone --plan tuned.plan --input trips=i64=3 --input start=f32=5 --expect all.npz >out

@@ -6,7 +6,8 @@ hone() { "$HONE" tune --cache none --threads 1 "$@"; }
 fails 2 "not a time" zoo:mlp --budget 0s
 fails 2 "not a time" zoo:mlp --budget soon
 fails 2 "there is no search 'best'" zoo:mlp --search best
-fails 2 "there are shapes, threads and schedules" zoo:mlp --only all
+fails 2 "there are no decisions 'all' to search alone" zoo:mlp --only all
+fails 2 "no decisions ''" zoo:mlp --only layouts,
 fails 2 "depends on the open sizes" zoo:mlp,symbolic-batch
 fails 3 "cannot" none.onnx
 [[ ! -e log.db ]]
@@ -28,6 +29,20 @@ if grep -q '"was_known": true' again.json; then
   "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --no-log >out 2>err
   ! grep -q "the log's plan" err
 fi
+
+# What another version of hone has measured counts for the same code, and for no other.
+"$HONE" log export | sed 's/"version":"[^"]*"/"version":"99.0.0"/; /^{"plan"/d' >lines
+"$HONE" log import lines --log newer.db 2>err
+HONE_LOG=newer.db hone zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 --json other.json \
+  >out 2>err
+grep -qE '"reused": [1-9]' other.json
+[[ $("$HONE" log export --by 99.0.0 --log newer.db | grep -c '^{"record"') == \
+  $(grep -c '^{"record"' lines) ]]
+sed -E 's/"code":"0x......../"code":"0x00000000/' lines >codes
+"$HONE" log import codes --log codes.db 2>err
+HONE_LOG=codes.db hone zoo:mlp,size=tiny --budget 4s --only schedules --seed 3 --json other.json \
+  >out 2>err
+grep -q '"reused": 0' other.json
 
 # Without a log nothing is kept, and a log that is none is refused before the search.
 HONE_LOG=$PWD/other.db hone zoo:mlp,size=tiny --budget 1s --no-log >out 2>err

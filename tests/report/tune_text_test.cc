@@ -19,8 +19,26 @@ TEST(TuneText, SaysWhyTheDefaultPlanStays) {
   EXPECT_THAT(tune_text(tuned),
               AllOf(HasSubstr("no room to confirm"), HasSubstr("plans left untried: 2"),
                     Not(HasSubstr("surely faster"))));
-  EXPECT_THAT(tune_json(tuned),
-              AllOf(HasSubstr("\"untried\": 2"), HasSubstr("\"had_no_time_to_confirm\": true")));
+  const TunedGraph two[] = {{"a", tuned}, {"b", tuned}};
+  EXPECT_THAT(tune_json(std::span(two, 1)),
+              AllOf(HasSubstr("\"untried\": 2"), HasSubstr("\"had_no_time_to_confirm\": true"),
+                    Not(HasSubstr("segment"))));
+  EXPECT_THAT(tune_json(two),
+              AllOf(HasSubstr("\"segment\": \"a\""), HasSubstr("\"segment\": \"b\"")));
+}
+
+TEST(TuneText, SaysThatThePlanOfTheLogStays) {
+  Tuned tuned;
+  tuned.is_default = false;
+  tuned.stays = KnownPlan{.plan = {}, .gain = 1.5, .low = 1.25, .high = 1.75};
+  tuned.confirmation.lacks_time = true;
+  EXPECT_THAT(tune_text(tuned),
+              HasSubstr("the log's plan stays: 1.500x (1.250 to 1.750) as fast as the default when "
+                        "it was confirmed, no time to confirm it now\n"));
+  tuned.confirmation = {.outcome = Outcome::measured};
+  tuned.confirmation.times.ratio = 0.8;
+  EXPECT_THAT(tune_text(tuned), HasSubstr("when it was confirmed, 1.250x now, which is in doubt"));
+  EXPECT_EQ(tuned.gain(), 1.5);
 }
 
 TEST(TuneText, SaysHowMuchTheLogKnew) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "ir/functional.h"
 #include "ir/text.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
@@ -71,7 +70,37 @@ class TunerTest : public testing::Test {
   const Graph graph_ = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
   const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
   const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
+
+  // A plan that is not the default, which the log takes for so much faster.
+  Plan remember_slow_plan(double gain) {
+    CompileOptions one;
+    one.plan.threads = 1;
+    one.heuristics.fuse_epilogues = one.heuristics.chains = false;
+    const Plan plan = **Compilation(graph_, target(), one).plan();
+    EXPECT_TRUE(log_->set_best({.graph = plan.graph_hash,
+                                .target = fingerprint(target()),
+                                .threads = 1,
+                                .plan = print(plan),
+                                .gain = gain,
+                                .low = gain,
+                                .high = gain,
+                                .version = "test"})
+                    .ok());
+    return plan;
+  }
 };
+
+// Which decisions are searched.
+TEST(TuneKinds, AreNamed) {
+  TuneOptions options;
+  EXPECT_TRUE(try_only(options, "groups,layouts").ok());
+  EXPECT_TRUE(options.tries_groups && options.tries_layouts);
+  EXPECT_FALSE(options.tries_schedules || options.tries_threads);
+  for (const char* words : {"", "all", "groups,", "groups layouts"}) {
+    const Status status = try_only(options, words);
+    EXPECT_THAT(status.error().hint(), HasSubstr("schedules, layouts, groups, threads")) << words;
+  }
+}
 
 TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
   TuneOptions options;
@@ -136,7 +165,7 @@ TEST_F(TunerTest, APlanOfAnotherVersionIsUnknownUnlessItFits) {
   TuneOptions options;
   options.seconds = 1;
   options.log = log_.get();
-  options.tries_shapes = options.tries_threads = options.tries_schedules = false;
+  ASSERT_TRUE(try_only(options, "threads").ok());  // of one, there are no fewer
   remember("plan @mlp { swizzle = all }");
   EXPECT_FALSE(best_plan(*log_, prepared, target(), 1));
   EXPECT_FALSE(tune(graph_, target(), options)->was_known);
@@ -161,23 +190,18 @@ TEST_F(TunerTest, ACancelledSearchGivesWhatItHas) {
   EXPECT_GE(tuned.gain(), 1);
 }
 
-// A copy of a model with another head shares the kernels of its body.
-TEST_F(TunerTest, ACopyProfitsFromWhatItShares) {
-  Builder b("copy");
-  const Value x = b.parameter("x", graph_.input_types()[0]);
-  const Value logits = b.inlined(graph_, std::vector<Value>{x})[0];
-  const Type head = Type::get(DType::f32, {logits.type().dim(1).value(), 6});
-  const std::vector<double> ones(static_cast<size_t>(head.static_elements()), 1);
-  const Graph copy =
-      b.finish({softmax(matmul(logits, b.constant(Tensor::from_reals(head, ones))), 1)}).value();
+// A copy of a model with other weights and another head shares the kernels of its body.
+TEST_F(TunerTest, AFineTunedCopyProfitsFromWhatItShares) {
+  const ZooOptions tiny = {.size = ZooSize::tiny};
+  ZooOptions tuned_further = {.size = ZooSize::tiny, .seed = 1, .classes = 7};
   TuneOptions options;
   options.seconds = 6;
   options.log = log_.get();
-  options.tries_shapes = options.tries_threads = false;
-  options.heuristics.chains = false;
-  const Tuned first = tune(graph_, target(), options).value();
+  ASSERT_TRUE(try_only(options, "schedules").ok());
+  const Tuned first = tune(build_zoo_model("vit_b16", tiny).value(), target(), options).value();
   EXPECT_EQ(first.overlap.known, 0);
   ASSERT_GE(first.kernels, 1);  // were searched
+  const Graph copy = build_zoo_model("vit_b16", tuned_further).value();
   const Tuned second = tune(copy, target(), options).value();
   EXPECT_FALSE(second.was_known);
   EXPECT_GT(second.overlap.known, 0);
@@ -185,6 +209,36 @@ TEST_F(TunerTest, ACopyProfitsFromWhatItShares) {
   EXPECT_GT(second.overlap.share, 0);
   EXPECT_LT(second.overlap.share, 1);
   EXPECT_GT(second.reused, 0);
+}
+
+// Other weights alone are the same graph: its plan is known.
+TEST_F(TunerTest, ACopyWithOtherWeightsHasThePlan) {
+  TuneOptions options;
+  options.seconds = 2;
+  options.log = log_.get();
+  ASSERT_TRUE(try_only(options, "threads").ok());
+  remember_slow_plan(1.5);
+  const Graph copy = build_zoo_model("mlp", {.size = ZooSize::tiny, .seed = 1}).value();
+  EXPECT_TRUE(tune(copy, target(), options)->was_known);
+}
+
+// A confirmation in doubt does not outweigh one that was not; one that says that the plan is slower
+// does.
+TEST_F(TunerTest, APlanOfTheLogStaysWhenInDoubt) {
+  TuneOptions options;
+  options.seconds = 2;
+  options.log = log_.get();
+  ASSERT_TRUE(try_only(options, "threads").ok());
+  const Plan plan = remember_slow_plan(1.5);
+  const Tuned tuned = tune(graph_, target(), options).value();
+  ASSERT_TRUE(tuned.was_known);
+  EXPECT_EQ(tuned.stays.has_value(),
+            !tuned.confirmation.is_faster() && !tuned.confirmation.is_slower());
+  EXPECT_EQ(tuned.is_default, tuned.confirmation.is_slower());
+  EXPECT_EQ(tuned.plan, tuned.is_default ? tuned.before : plan);
+  if (tuned.stays) EXPECT_EQ(tuned.gain(), 1.5);
+  if (tuned.stays)
+    EXPECT_EQ(log_->best(plan.graph_hash, fingerprint(target()), 1)->value().gain, 1.5);
 }
 
 TEST_F(TunerTest, RefusesWhatCannotBe) {
