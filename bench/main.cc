@@ -40,6 +40,7 @@ class Recorder : public benchmark::ConsoleReporter {
                                   {"real_ns", run.GetAdjustedRealTime() * to_ns},
                                   {"cpu_ns", run.GetAdjustedCPUTime() * to_ns},
                                   {"iterations", run.iterations}};
+    if (!run.report_label.empty()) row["label"] = run.report_label;
     summary_[name + " real_ns"] = row["real_ns"];
     for (const auto& [counter, value] : run.counters) {
       row[counter] = value.value;
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
   std::string commit = take_flag(args, "--commit=");
 
   std::erase_if(args, [](const char* arg) { return hone::bench::Flag::take(arg); });
+  hone::bench::Rows::add_all();
 
   int count = static_cast<int>(args.size());
   args.push_back(nullptr);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bench/onnx_runtime.h"
+#include "bench/real_models.h"
 #include "compile/compilation.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
@@ -60,22 +61,10 @@ Result<Case> zoo_case(const std::string& name, const fs::path& folder) {
   return Case{name, graph, inputs, folder, folder / "model.onnx"};
 }
 
-Result<Case> file_case(const fs::path& source, const fs::path& folder) {
-  const Model model = HONE_TRY(load_onnx(source / "model.onnx"));
-  const Graph* graph = single_graph(model);
-  if (graph == nullptr) return unsupported("the model has several segments");
-  std::vector<Tensor> inputs;
-  std::vector<Type> types;
-  for (size_t i = 0; i < graph->inputs().size(); ++i) {
-    inputs.push_back(HONE_TRY(read_npy(source / fmt::format("input_{}.npy", i))));
-    types.push_back(inputs.back().type());
-  }
-  const Bindings sizes = HONE_TRY(bind_inputs(*graph, types));
-  return Case{source.filename(),
-              HONE_TRY(specialize(*graph, sizes)), inputs, folder, source / "model.onnx"};
+Result<Case> real_case(const std::string& name, const fs::path& folder) {
+  RealModel real = HONE_TRY(load_real_model(name));
+  return Case{name, std::move(real.graph), std::move(real.inputs), folder, real.file};
 }
-
-fs::path real_models() { return root() / "../shared/models/real"; }
 
 // The last one is kept for its next number of threads. Files are as large as the models: those of
 // the one before go.
@@ -86,8 +75,9 @@ Result<const Case*> load_case(const std::string& name) {
   last.reset();
   fs::remove_all(folder);
   fs::create_directories(folder);
-  const fs::path file = real_models() / name;
-  Case made = HONE_TRY(fs::exists(file) ? file_case(file, folder) : zoo_case(name, folder));
+  const std::vector<std::string> real = real_models();
+  const bool is_real = std::ranges::find(real, name) != real.end();
+  Case made = HONE_TRY(is_real ? real_case(name, folder) : zoo_case(name, folder));
   for (size_t i = 0; i < made.inputs.size(); ++i)
     HONE_TRY(write_npy(folder / fmt::format("in{}.npy", i), made.inputs[i]));
   last = std::move(made);
@@ -189,12 +179,8 @@ std::vector<std::string> models() {
   std::vector<std::string> names;
   for (const ZooEntry& entry : zoo_entries())
     if (entry.published.parameters <= kMostParameters) names.emplace_back(entry.name);
-  std::error_code absent;
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(real_models(), absent))
-    files.push_back(entry.path().filename());
-  std::ranges::sort(files);
-  names.insert(names.end(), files.begin(), files.end());
+  const std::vector<std::string> real = real_models();
+  names.insert(names.end(), real.begin(), real.end());
   return names;
 }
 
