@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "bench/flags.h"
 #include "cost/analytic.h"
-#include "learn/kernel_kind.h"
+#include "kernel/kernel_kind.h"
 #include "learn/ranking.h"
 #include "rewrite/prepare.h"
 #include "tune/collect_kernel.h"

@@ -161,7 +161,10 @@ Result<const Command*> take_command(std::span<const std::string>& words) {
   std::string name = words[0];
   if (name.empty()) return usage_error("the command is empty").with_hint("see 'hone help'");
   words = words.subspan(1);
-  if (is_group(name)) {
+  // A command may have others below it: "train", which takes a file, and "train cost".
+  const bool is_member =
+      !words.empty() && find_command(fmt::format("{} {}", name, words[0])) != nullptr;
+  if (is_group(name) && (is_member || find_command(name) == nullptr)) {
     std::vector<std::string_view> members;
     for (std::string_view member : command_names())
       if (member.starts_with(name + " ")) members.push_back(member.substr(name.size() + 1));
@@ -190,7 +193,10 @@ Result<Arguments> help_about(std::span<const std::string> words) {
   std::vector<std::string> topic;
   for (const std::string& word : words) {
     if (looks_like_option(word)) break;
-    if (topic.empty() || is_group(topic[0])) topic.push_back(word);
+    const bool is_inside =
+        !topic.empty() && is_group(topic[0]) &&
+        (find_command(topic[0]) == nullptr || find_command(topic[0] + " " + word) != nullptr);
+    if (topic.empty() || is_inside) topic.push_back(word);
     if (topic.size() == 2) break;
   }
   return Parser(*find_command("help")).parse(topic);

@@ -13,10 +13,10 @@ Status cmd_help(const Arguments& arguments, Console& console) {
     console.write(markdown_help());
   } else if (topic.empty()) {
     console.write(general_help(title));
-  } else if (const Command* command = find_command(topic)) {
-    console.write(command_help(*command, title));
-  } else if (is_group(topic)) {
-    std::string_view separator;
+  } else if (find_command(topic) != nullptr || is_group(topic)) {
+    const Command* command = find_command(topic);
+    if (command != nullptr) console.write(command_help(*command, title));
+    std::string_view separator = command != nullptr ? "\n" : "";
     for (const Command& member : commands()) {
       if (!member.name.starts_with(topic + " ")) continue;
       console.print("{}{}\n\n{}", separator, title(fmt::format("hone {}", member.name)),

@@ -439,6 +439,33 @@ constexpr Command kCommands[] = {
      .options = kTrain,
      .examples = kTrainExamples,
      .run = &cmd_train},
+    {.name = "train cost",
+     .summary = "Make a model that prices kernels, from measurements of this machine",
+     .text =
+         "DATA is a folder of 'hone dataset build'. The networks learn by how much the analytic "
+         "price is wrong for a schedule; each leaves out the programs of a part of the data, and "
+         "by "
+         "these it is found out how far the model is to be trusted. Commands that plan for the "
+         "target use it from then on, and say so. Training that was ended goes on where it stood "
+         "(docs/learned-prices.md).",
+     .positionals = kTrainCostData,
+     .options = kTrainCost,
+     .examples = kTrainCostExamples,
+     .run = &cmd_train_cost},
+    {.name = "eval",
+     .summary = "Tell how good prices are for kernels that were measured",
+     .text =
+         "By kind of kernel: how well prices order the schedules of a kernel (tau), how much "
+         "slower "
+         "the best of the first or of the first five is than the best of all, and how far prices "
+         "are from times; by the analytic price as it is, with fitted coefficients, and learned. "
+         "With --model these are the kernels of programs that the model has not learned from; "
+         "without, a model is trained for each of several splits of the programs, and means have "
+         "intervals of 95 % over the splits.",
+     .positionals = kTrainCostData,
+     .options = kEval,
+     .examples = kEvalExamples,
+     .run = &cmd_eval},
     {.name = "conformance",
      .summary = "Run test cases in the ONNX standard's form",
      .text =

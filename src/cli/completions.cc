@@ -63,7 +63,7 @@ std::string bash_script() {
   }
   std::string group_pattern;
   for (const std::string& word : members("")) {
-    if (!is_group(word)) continue;
+    if (!is_group(word) || find_command(word) != nullptr) continue;
     arguments += fmt::format("    '{}') words='{}' ;;\n", word, join(members(word), " "));
     group_pattern += fmt::format("{}{}", group_pattern.empty() ? "" : " | ", word);
   }
@@ -166,7 +166,7 @@ std::string zsh_script() {
         fmt::format("    '{}')\n      _arguments -s{} ;;\n", command.name, zsh_arguments(command));
   }
   for (const std::string& word : members("")) {
-    if (!is_group(word)) continue;
+    if (!is_group(word) || find_command(word) != nullptr) continue;
     groups += fmt::format(
         "  if [[ $command == '{0}' ]]; then\n"
         "    if ((CURRENT == 2)); then\n"

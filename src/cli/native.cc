@@ -8,7 +8,9 @@
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "cost/learned_cost.h"
 #include "tune/best_plan.h"
+#include "tune/measured_cost.h"
 
 namespace hone::cli {
 
@@ -89,10 +91,57 @@ Status take_prices(NativeOptions& options, const Arguments& arguments, Console& 
   return {};
 }
 
+// The learned price of --cost, or of a model that was made for this target. One that cannot be used
+// costs speed, nothing else, unless somebody has asked for it.
+Status take_model(NativeOptions& options, const std::string& word, Console& console) {
+  std::optional<ModelFile> model;
+  if (word.empty() || word == "learned") {
+    Result<std::optional<ModelFile>> kept = kept_kernel_model(options.target);
+    if (!kept.ok() && word.empty()) {
+      if (kept.error().code() != ErrorCode::usage)  // there is no place
+        console.note("learned prices are not used: {}", kept.error().to_string());
+      return {};
+    }
+    model = HONE_TRY(std::move(kept));
+    if (!model && word.empty()) return {};
+    if (!model)
+      return bad_input("--cost learned: there is no model of the target '{}'", options.target.name)
+          .with_hint("'hone train cost' makes one, and --cost FILE names one");
+    console.note("prices learned on this target, {} (--cost analytic: without)", model->file);
+  } else {
+    model = HONE_TRY(kernel_model_in(word, options.target));
+  }
+  std::shared_ptr<const Cost> baseline = options.cost;
+  if (baseline == nullptr) baseline = std::make_shared<AnalyticCost>(options.target);
+  options.cost = std::make_shared<LearnedCost>(options.target, model->model, std::move(baseline));
+  return {};
+}
+
+// By --cost. Coefficients are of the analytic price, so whoever gives some means that.
+Status take_cost(NativeOptions& options, const Arguments& arguments, Console& console) {
+  const std::string word = arguments.given("cost") ? arguments.text("cost") : "";
+  HONE_TRY(take_prices(options, arguments, console));
+  if (word == "analytic" || (word.empty() && arguments.given("prices"))) return {};
+  if (word == "measured") {
+    HONE_TRY(take_model(options, "", console));
+    const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
+    if (log == nullptr)
+      return bad_input("--cost measured: there is no log of measurements")
+          .with_hint("'hone tune' and 'hone calibrate' measure");
+    std::shared_ptr<const Cost> otherwise = options.cost;
+    if (otherwise == nullptr) otherwise = std::make_shared<AnalyticCost>(options.target);
+    options.cost =
+        HONE_TRY(measured_cost(*log, options.target, options.threads.value_or(options.target.cores),
+                               std::move(otherwise)));
+    return {};
+  }
+  return take_model(options, word, console);
+}
+
 // The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,
 // nothing else.
 void take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
-  for (std::string_view other : {"no-log", "plan-seed", "without", "prices"})
+  for (std::string_view other : {"no-log", "plan-seed", "without", "prices", "cost"})
     if (arguments.given(other)) return;
   Result<std::unique_ptr<Log>> found = find_log(arguments);
   if (!found.ok()) console.note("plans of the log are not used: {}", found.error().what());
@@ -131,7 +180,6 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   }
   if (arguments.given("isa"))
     options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
-  HONE_TRY(take_prices(options, arguments, console));
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
   options.drops_unfit = arguments.given("plan-lenient");
@@ -150,6 +198,7 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
       Status left_out = leave_out(options, trim(name));
       if (!left_out.ok()) return std::move(left_out).error().about("--without");
     }
+  HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   if (plans == LogPlans::taken) take_log(options, arguments, console);
   return options;
@@ -174,8 +223,8 @@ Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& opti
 }
 
 Status refuse_native_options(const Arguments& arguments) {
-  for (std::string_view option : {"target", "isa", "prices", "threads", "plan", "plan-lenient",
-                                  "plan-seed", "without", "cache"})
+  for (std::string_view option : {"target", "isa", "prices", "cost", "threads", "plan",
+                                  "plan-lenient", "plan-seed", "without", "cache"})
     if (arguments.given(option))
       return usage_error("--{} is for native code, the reference does not take it", option);
   return {};

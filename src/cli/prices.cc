@@ -10,16 +10,22 @@
 namespace hone::cli {
 namespace fs = std::filesystem;
 
-Result<std::string> fitted_prices_file(const Target& target) {
-  const std::string name = fmt::format("{:016x}.prices", fingerprint(target));
+namespace {
+
+Result<std::string> kept_file(const Target& target, std::string_view ending) {
+  const std::string name = fmt::format("{:016x}.{}", fingerprint(target), ending);
   const char* named = std::getenv("HONE_PRICES");
   if (named != nullptr && *named != '\0') return (fs::path(named) / name).native();
   if (const std::optional<fs::path> data = user_data_folder())
     return (*data / "prices" / name).native();
   return usage_error(
              "there is no place for prices: none of HONE_PRICES, XDG_DATA_HOME, HOME is set")
-      .with_hint("name a file with -o, and give it to commands as --prices");
+      .with_hint("name a file with -o, and give it to commands as --prices or --cost");
 }
+
+}  // namespace
+
+Result<std::string> fitted_prices_file(const Target& target) { return kept_file(target, "prices"); }
 
 Result<std::optional<FittedFile>> fitted_prices(const Target& target) {
   const std::string file = HONE_TRY(fitted_prices_file(target));
@@ -54,6 +60,22 @@ Status drop_fitted_prices(const Target& target) {
   fs::remove(file, failed);
   if (failed) return bad_input("cannot remove '{}': {}", file, failed.message());
   return {};
+}
+
+Result<std::string> kernel_model_file(const Target& target) { return kept_file(target, "model"); }
+
+Result<std::optional<ModelFile>> kept_kernel_model(const Target& target) {
+  const std::string file = HONE_TRY(kernel_model_file(target));
+  std::error_code failed;
+  if (!fs::exists(file, failed)) return std::optional<ModelFile>();
+  return std::optional(HONE_TRY(kernel_model_in(file, target)));
+}
+
+Result<ModelFile> kernel_model_in(const std::string& file, const Target& target) {
+  auto model = std::make_shared<const KernelModel>(HONE_TRY(read_kernel_model(file)));
+  Status fits = check_is_for(*model, target);
+  if (!fits.ok()) return std::move(fits).error().within(file);
+  return ModelFile{file, std::move(model)};
 }
 
 }  // namespace hone::cli

@@ -100,6 +100,14 @@ inline constexpr Option kPricesOption = {
     .doc =
         "the coefficients that the planner prices kernels by (see 'hone help target prices'); "
         "default: not those that 'hone calibrate' has fitted"};
+inline constexpr Option kCostOption = {
+    .name = "cost",
+    .take = Take::text,
+    .value = "PRICE",
+    .doc =
+        "what the planner prices kernels by: analytic; learned, by the model of this target; "
+        "measured, what the log has, else one of the others; or the file of a model (default: "
+        "learned if 'hone train cost' has made a model of this target, else analytic)"};
 inline constexpr Option kThreadsOption = {.name = "threads",
                                           .take = Take::integer,
                                           .value = "N",
@@ -143,10 +151,10 @@ inline constexpr Option kLogOption = log_option(
     "what was measured before: the best plan it knows is taken (default: see 'hone log')");
 inline constexpr Option kNoLogOption = {.name = "no-log",
                                         .doc = "plan anew, whatever was measured before"};
-inline constexpr Option kNative[] = {kLogOption,     kNoLogOption,       kTargetOption,
-                                     kIsaOption,     kPricesOption,      kThreadsOption,
-                                     kPlanOption,    kPlanLenientOption, kPlanSeedOption,
-                                     kWithoutOption, kNativeCacheOption};
+inline constexpr Option kNative[] = {kLogOption,      kNoLogOption,   kTargetOption,
+                                     kIsaOption,      kPricesOption,  kCostOption,
+                                     kThreadsOption,  kPlanOption,    kPlanLenientOption,
+                                     kPlanSeedOption, kWithoutOption, kNativeCacheOption};
 
 // ---- inspect -----------------------------------------------------------------------------------
 
@@ -378,5 +386,56 @@ inline constexpr auto kTrain = joined(kTrainOwn, kTrainNative);
 inline constexpr Example kTrainExamples[] = {
     {"hone train digits.train", "writes digits/model.hone; a second call trains on"},
     {"hone train digits.train -o try2 --anew --threads 1", "another folder, from the first step"}};
+
+// ---- train cost, eval --------------------------------------------------------------------------
+
+inline constexpr Positional kTrainCostData[] = {
+    {.name = "DATA", .take = Take::file, .doc = "the folder of a data set (docs/datasets.md)"}};
+inline constexpr Option kTrainCostNetworks[] = {{.name = "members",
+                                                 .take = Take::integer,
+                                                 .value = "N",
+                                                 .doc = "networks of a model",
+                                                 .fallback = "5",
+                                                 .low = 2,
+                                                 .high = 32},
+                                                {.name = "epochs",
+                                                 .take = Take::integer,
+                                                 .value = "N",
+                                                 .doc = "how often a network sees all kernels",
+                                                 .fallback = "20",
+                                                 .low = 1,
+                                                 .high = 10'000},
+                                                {.name = "seed",
+                                                 .take = Take::integer,
+                                                 .value = "N",
+                                                 .doc = "of first weights, parts and orders",
+                                                 .fallback = "0",
+                                                 .low = 0}};
+inline constexpr Option kTrainCostOwn[] = {
+    output_option("write the model there, for --cost, and not into the user's folder"),
+    {.name = "anew", .doc = "begin with the first step, whatever was trained before"}};
+inline constexpr Option kTrainCostNative[] = {kThreadsOption, kNativeCacheOption};
+inline constexpr auto kTrainCost = joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostNative);
+inline constexpr Example kTrainCostExamples[] = {
+    {"hone dataset build zoo:resnet50 zoo:bert_base --budget 30m -o set", "measures"},
+    {"hone train cost set", "commands that plan use the model from then on"},
+    {"hone train cost set -o my.model", "a file, for --cost"}};
+inline constexpr Option kEvalOwn[] = {
+    {.name = "model",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "judge this model, by programs that it has not learned from"},
+    {.name = "splits",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "train so many models, each to be judged by other programs",
+     .fallback = "5",
+     .low = 1,
+     .high = 100},
+    json_option("write what was found as data; - is the standard output, without the table")};
+inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kTrainCostNative);
+inline constexpr Example kEvalExamples[] = {
+    {"hone eval set --model my.model", "how good a model is for other programs"},
+    {"hone eval set --splits 5", "how good models of such data are"}};
 
 }  // namespace hone::cli::rows

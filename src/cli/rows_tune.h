@@ -25,8 +25,8 @@ inline constexpr Option kTuneOwn[] = {
 inline constexpr Option kTuneLog[] = {
     log_option("of measurements (see 'hone log')"),
     {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
-inline constexpr Option kTuneNative[] = {kIsaOption, kPricesOption, kThreadsOption, kWithoutOption,
-                                         kNativeCacheOption};
+inline constexpr Option kTuneNative[] = {kIsaOption,     kPricesOption,  kCostOption,
+                                         kThreadsOption, kWithoutOption, kNativeCacheOption};
 inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative);
 inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},

@@ -1,6 +1,7 @@
 #include "cost/analytic_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace hone {
@@ -57,6 +58,55 @@ double AnalyticKernel::chain_seconds(const Schedule& chain) {
   const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
   const double seconds = block * blocks.count * shares / blocks.divided;
   return seconds + (threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0);
+}
+
+double AnalyticKernel::describe(const Schedule& schedule, Features& features) {
+  if (schedule.algorithm() == Algorithm::chain) return describe_chain(schedule, features);
+  return whole_.describe(schedule, features).total();
+}
+
+double AnalyticKernel::describe_chain(const Schedule& chain, Features& features) {
+  features = of_kernel();
+  Cut& cut = cut_of(chain);
+  double all = 0, kept = 0;
+  std::array<double, kFeatures> sums = {};
+  for (size_t s = 0; s < cut.size(); ++s) {
+    Features stage;
+    const double seconds =
+        stage_price(cut[s], chain).describe(chain.get<ChainFields>().stages[s], stage).total();
+    all += seconds;
+    for (size_t f = kKernelFeatures; f < kFeatures; ++f)
+      sums[f] += seconds * static_cast<double>(stage.all()[f]);
+    if (s + 1 == cut.size()) break;
+    double bytes = 4;
+    for (size_t d = 0; d < cut[s].stage.along.size(); ++d) {
+      const int along = cut[s].stage.along[d];
+      if (along >= 0)
+        bytes *= static_cast<double>(block_points(facts_->body, chain, along));
+      else if (d < cut[s].facts.loops.size())
+        bytes *= cut[s].facts.loops[d].extent;
+    }
+    kept += bytes;
+  }
+  for (size_t f = kKernelFeatures; f < kFeatures; ++f)
+    features.all()[f] = static_cast<float>(sums[f] / std::max(all, 1e-30));
+  const Blocks blocks = blocks_of(facts_->body, chain);
+  const double seconds = chain_seconds(chain);
+  double points = 1;
+  for (int dim : chain.order) points *= static_cast<double>(block_points(facts_->body, chain, dim));
+  const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
+  features.is_chain = 1;
+  features.stages = log_feature(static_cast<double>(cut.size()));
+  features.blocks = log_feature(blocks.count);
+  features.chain_points = log_feature(points);
+  features.chain_kept =
+      log_feature(kept / static_cast<double>(
+                             target_.caches[std::min<size_t>(1, target_.caches.size() - 1)].bytes));
+  features.seconds = log_feature(seconds * 1e9);
+  features.threads = log_feature(blocks.divided / shares);
+  features.balance = static_cast<float>(blocks.divided / shares / static_cast<double>(threads_));
+  features.divided_loops = static_cast<float>(chain.threads);
+  return seconds;
 }
 
 AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {

@@ -23,6 +23,11 @@ class AnalyticKernel : public PricedKernel {
   // None of a chain, which costs the sum of its stages.
   std::vector<PriceTerm> terms(const Schedule& schedule) override;
 
+  // The price, and what learned prices know of the schedule. What stages of a chain have in common
+  // counts by their shares of the time.
+  double describe(const Schedule& schedule, Features& features);
+  const Features& of_kernel() const { return whole_.of_kernel(); }
+
  private:
   // Stages are the same, apart from their windows, for chains that keep the same values and take
   // the same dims in blocks. Each window of a stage has a price of its own.
@@ -36,6 +41,7 @@ class AnalyticKernel : public PricedKernel {
   static constexpr size_t kMaxKept = 1024;  // prices of stages, 30 KB each at most
 
   double chain_seconds(const Schedule& chain);
+  double describe_chain(const Schedule& chain, Features& features);
   Cut& cut_of(const Schedule& chain);
   const KernelPrice& stage_price(CutStage& stage, const Schedule& chain);
 

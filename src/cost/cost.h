@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ class PricedKernel {
   // What the price of one launch is made of, for people. Empty: the price has no parts, as one that
   // was measured.
   virtual std::vector<PriceTerm> terms(const Schedule& /*schedule*/) { return {}; }
+  // What the price of the schedule stands on, a word for people.
+  virtual std::string_view source(const Schedule& /*schedule*/) { return "analytic"; }
+  // How many candidates are worth measuring, the cheapest first, so that the best of them is hardly
+  // ever slower than the best of all by more than noise; none: nobody knows.
+  virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
 
   double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
     double result = 0;
@@ -53,6 +59,15 @@ class Cost {
   virtual double copy(double bytes) const = 0;
   // Beginning a command, whatever it does.
   virtual double command() const = 0;
+
+  // A Cost that is trusted with schedules alone names another one, which decides about groups,
+  // chains and layouts, and whose schedules stay unless others are cheaper by the lead: 0.05 is 5
+  // %.
+  struct Baseline {
+    const Cost& cost;
+    double lead = 0;
+  };
+  virtual std::optional<Baseline> baseline() const { return std::nullopt; }
 
   // One launch of a kernel that is priced once.
   double launch(const KernelBody& body, const Schedule& schedule, int64_t threads) const {

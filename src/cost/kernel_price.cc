@@ -1,4 +1,4 @@
-#include "cost/kernel_price.h"
+#include "cost/kernel_nest.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,9 +12,6 @@
 
 namespace hone {
 namespace {
-
-constexpr double kLine = 64;    // bytes
-constexpr double kPage = 4096;  // bytes
 
 // The number of places in a page that lines `stride` bytes apart take, if that is a page or more.
 // Infinite: they are nearer.
@@ -43,32 +40,6 @@ std::vector<PriceTerm> KernelTerms::named() const {
           {"memory", memory},         {"overhead", overhead}, {"fork_join", fork_join}};
 }
 
-// The loops of a schedule, from outside in.
-struct KernelPrice::Nest {
-  struct Step {
-    uint8_t loop;
-    double trips;
-  };
-  std::array<Step, 3 * kMaxLoops> steps;
-  size_t count = 0;
-  std::array<double, kMaxLoops> tile;          // points of a loop that run side by side
-  std::array<double, kMaxLoops> instructions;  // that they take, where vectors can be used
-  std::array<uint8_t, kMaxLoops> known;  // the number of steps outside of which its index is open
-  int lanes = -1;                        // the loop; -1: none
-  double lane_count = 1;
-  double divided = 1;                   // trips that threads take
-  double copies = 0;                    // slots of packing
-  std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
-  std::array<Packing, 2> packings = {};
-  std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
-
-  Packing packing(const Access& access) const {
-    if (access.side < 0 || access.side > 1) return Packing::no;
-    return packings[static_cast<size_t>(access.side)];
-  }
-  void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
-};
-
 KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
                          int64_t threads)
     : KernelPrice(facts, target, prices, threads, facts.body.window) {}
@@ -91,6 +62,9 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
     loops_[d].extent = static_cast<double>(window[d]);
   add_work(facts);
   add_accesses(facts);
+  for (const Access& access : accesses_) bytes_ += access.bytes;
+  for (const Work& work : work_) work_slots_ += slots_alone(work);
+  of_kernel_ = features_of_kernel(facts);
   if (Result<WinogradDims> dims = winograd_dims(facts.body, facts); dims.ok())
     winograd_.emplace(*std::move(dims), facts.space);
 }
@@ -111,6 +85,14 @@ void KernelPrice::add_work(const KernelFacts& facts) {
     else
       known->slots += slots;
   }
+}
+
+// Of all points, one after another.
+double KernelPrice::slots_alone(const Work& work) const {
+  double slots = work.slots;
+  for (Loops left = work.loops; left != 0; left &= left - 1)
+    slots *= std::max(loops_[static_cast<size_t>(std::countr_zero(left))].extent, 1.0);
+  return slots;
 }
 
 // The largest arrays decide.
@@ -440,7 +422,7 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
   return {std::min(elements * each, std::max(access.bytes, kLine)), apart};
 }
 
-double KernelPrice::memory(const Nest& nest, double threads) const {
+double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) const {
   constexpr size_t kLevels = 3 * kMaxLoops + 1;
   // What the steps from a level on touch, by access and level.
   std::array<std::array<Footprint, kLevels>, kMaxAccesses> touched;
@@ -449,6 +431,7 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
     const Packing packing = nest.packing(access);
     std::array<double, kMaxLoops> inside = nest.tile;
     touched[a][nest.count] = footprint(access, inside, packing);
+    counted.tile_bytes += touched[a][nest.count].bytes;
     for (size_t i = nest.count; i-- > 0;) {
       const Nest::Step& step = nest.steps[i];
       inside[step.loop] *= step.trips;
@@ -474,6 +457,7 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
       for (size_t a = 0; a < accesses_.size(); ++a) all += taken(a, level);
       if (all <= capacity) break;
     }
+    counted.levels[std::min(c, counted.levels.size() - 1)].outside = level;
     // What fits the last cache has been left there.
     if (is_last && level == 0) continue;
     double bytes = 0;
@@ -488,6 +472,7 @@ double KernelPrice::memory(const Nest& nest, double threads) const {
       }
       bytes += fetched;
     }
+    counted.levels[std::min(c, counted.levels.size() - 1)].bytes = bytes;
     const double rate = is_last
                             ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
                             : target_.caches[c + 1].bytes_per_second;
@@ -506,42 +491,53 @@ double KernelPrice::side_by_side(const Nest& nest, Loops loops) const {
 }
 
 KernelTerms KernelPrice::terms(const Schedule& schedule) const {
-  return terms(schedule, std::numeric_limits<double>::infinity());
+  return terms(schedule, std::numeric_limits<double>::infinity(), nullptr);
 }
 
-KernelTerms KernelPrice::terms(const Schedule& schedule, double limit) const {
+KernelTerms KernelPrice::describe(const Schedule& schedule, Features& features) const {
+  features = of_kernel_;
+  return terms(schedule, std::numeric_limits<double>::infinity(), &features);
+}
+
+KernelTerms KernelPrice::terms(const Schedule& schedule, double limit, Features* features) const {
   switch (schedule.algorithm()) {
 #define HONE_ALGORITHM(member, ...) \
-  case Algorithm::member: return price_##member(schedule, limit);
+  case Algorithm::member: return price_##member(schedule, limit, features);
 #include "kernel/algorithms.def"
   }
   return {};
 }
 
-KernelTerms KernelPrice::price_generic(const Schedule& schedule, double limit) const {
-  return price_nest(schedule, limit);
+KernelTerms KernelPrice::price_generic(const Schedule& schedule, double limit,
+                                       Features* features) const {
+  return price_nest(schedule, limit, features);
 }
 
-KernelTerms KernelPrice::price_nest(const Schedule& schedule, double limit) const {
+KernelTerms KernelPrice::price_nest(const Schedule& schedule, double limit,
+                                    Features* features) const {
   Nest nest = nest_of(schedule);
   add_nest(schedule, nest);
-  return price_loops(schedule, nest, limit);
+  return price_loops(schedule, nest, limit, features);
 }
 
-KernelTerms KernelPrice::price_gemm(const Schedule& schedule, double limit) const {
+KernelTerms KernelPrice::price_gemm(const Schedule& schedule, double limit,
+                                    Features* features) const {
   Nest nest = nest_of(schedule);
   add_gemm(schedule, nest);
-  return price_loops(schedule, nest, limit);
+  return price_loops(schedule, nest, limit, features);
 }
 
 // Its stages are priced one by one (analytic_kernel.h).
-KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limit*/) const {
+KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limit*/,
+                                     Features* /*features*/) const {
   HONE_CHECK(false, "a chain is priced as one nest");
 }
 
-KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit) const {
+KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit,
+                                     Features* features) const {
   for (int t = 0; t < schedule.threads; ++t)
     nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
+  Counted counted;
   double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
   double shared = 1;  // registers of what sums side by side have in common
   for (const Access& access : accesses_)
@@ -555,16 +551,20 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     }
     const double room = registers_ - (work.is_sum ? shared : 3);
     const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
+    counted.spilled = std::max(counted.spilled, spilled);
+    counted.sums = std::max(counted.sums, wide);
     slots += count * (work.slots + prices_.spill * spilled);
     code += wide * work.slots;
     if (!work.is_sum) continue;
     latency += count / wide * prices_.sum_latency;
     trips += count / wide;
   }
-  for (const Access& access : accesses_) {
+  for (size_t a = 0; a < accesses_.size(); ++a) {
+    const Access& access = accesses_[a];
     if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
     const double each = slots_of(nest, access);
-    loaded += each * runs(nest, access.loops) / repeats(nest, access);
+    counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
+    loaded += counted.by_access[a];
     const double instructions =
         target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;
     code += instructions * side_by_side(nest, access.loops);
@@ -572,7 +572,9 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
-  for (const Access& access : accesses_) loaded += results * starts(nest, access) * prices_.start;
+  for (const Access& access : accesses_)
+    counted.starts += results * starts(nest, access) * prices_.start;
+  loaded += counted.starts;
   const double slower = 1 + std::max(code - prices_.code, 0.0) / prices_.code / 4;
   slots *= slower;
   loaded *= slower;
@@ -586,7 +588,21 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   terms.latency = latency * slot_ / threads;
   terms.overhead = ((trips + results) * prices_.trip + nest.copies) * slot_ / threads;
   if (is_divided) terms.fork_join = target_.fork_join;
-  if (terms.total() < limit) terms.memory = prices_.memory * memory(nest, threads);
+  if (terms.total() < limit) terms.memory = prices_.memory * memory(nest, threads, counted);
+  if (features == nullptr) return terms;
+  counted.arithmetic = slots;
+  counted.access = loaded;
+  counted.trips = trips + results;
+  counted.code = code;
+  counted.threads = threads;
+  counted.balance = is_divided ? threads / threads_ : 1 / threads_;
+  describe_terms(terms, nest, counted, *features);
+  describe_memory(nest, counted, *features);
+  describe_accesses(nest, counted, *features);
+  describe_tiles(schedule, nest, *features);
+  describe_loops(schedule, nest, *features);
+  if (schedule.algorithm() == Algorithm::gemm) describe_gemm(schedule, nest, *features);
+  features->divided_loops = static_cast<float>(schedule.threads);
   return terms;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "cost/features.h"
 #include "cost/prices.h"
 #include "kernel/algorithms/winograd.h"
 #include "kernel/facts.h"
@@ -48,8 +49,12 @@ class KernelPrice {
   // The same where that is less than the limit, otherwise a number that is not. Memory takes most
   // of the time to price, and many schedules cost too much without it.
   double seconds(const Schedule& schedule, double limit) const {
-    return terms(schedule, limit).total();
+    return terms(schedule, limit, nullptr).total();
   }
+  // The terms, and what learned prices know of the schedule.
+  KernelTerms describe(const Schedule& schedule, Features& features) const;
+  // The first kKernelFeatures of them; the others are 0.
+  const Features& of_kernel() const { return of_kernel_; }
 
  private:
   static constexpr size_t kMaxLoops = KernelFacts::kMaxLoops;
@@ -83,18 +88,20 @@ class KernelPrice {
     std::vector<std::vector<std::pair<int, double>>> steps = {};
   };
   struct Nest;
+  struct Counted;
 
   // Of a vector multiply-add of numbers of the type, as its peak says; 1: it has none. Peaks of
   // types below 32 bits are those of instructions that no code has, so they say nothing here.
   double slots_in(DType type) const;
   void add_work(const KernelFacts& facts);
+  double slots_alone(const Work& work) const;
   void add_accesses(const KernelFacts& facts);
   Access access_of(const KernelFacts::Array& array) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
-  KernelTerms terms(const Schedule& schedule, double limit) const;
+  KernelTerms terms(const Schedule& schedule, double limit, Features* features) const;
   // Of each algorithm: price_nest(), ....
 #define HONE_ALGORITHM(member, ...) \
-  KernelTerms price_##member(const Schedule& schedule, double limit) const;
+  KernelTerms price_##member(const Schedule& schedule, double limit, Features* features) const;
 #include "kernel/algorithms.def"
   // Slots and trips of loops.
   struct WinogradWork {
@@ -102,7 +109,8 @@ class KernelPrice {
   };
   WinogradWork winograd_work(const WinogradShape& shape) const;
   double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
-  KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit) const;
+  KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit,
+                          Features* features) const;
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;
@@ -121,7 +129,18 @@ class KernelPrice {
   };
   Footprint footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                       Packing packing) const;
-  double memory(const Nest& nest, double threads) const;
+  double memory(const Nest& nest, double threads, Counted& counted) const;
+  // Features, part by part (kernel_features.cc).
+  Features features_of_kernel(const KernelFacts& facts) const;
+  void describe_terms(const KernelTerms& terms, const Nest& nest, const Counted& counted,
+                      Features& to) const;
+  void describe_memory(const Nest& nest, const Counted& counted, Features& to) const;
+  void describe_accesses(const Nest& nest, const Counted& counted, Features& to) const;
+  void describe_tiles(const Schedule& schedule, const Nest& nest, Features& to) const;
+  void describe_loops(const Schedule& schedule, const Nest& nest, Features& to) const;
+  void describe_gemm(const Schedule& schedule, const Nest& nest, Features& to) const;
+  void describe_winograd(const Schedule& schedule, const WinogradShape& shape, double blocks,
+                         const KernelTerms& terms, Features& to) const;
 
   const Target target_;
   const Prices prices_;
@@ -133,6 +152,9 @@ class KernelPrice {
   int parallel_ = 0;
   std::vector<Work> work_;
   std::vector<Access> accesses_;
+  double work_slots_ = 0;  // of all points, one after another
+  double bytes_ = 0;       // of all arrays
+  Features of_kernel_ = {};
   // Of a body that winograd takes.
   std::optional<std::pair<WinogradDims, KernelSpace>> winograd_;
 };

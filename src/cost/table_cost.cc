@@ -20,6 +20,9 @@ class TableCost::Kernel : public PricedKernel {
     if (find(schedule) != table_->end()) return {};
     return otherwise_->terms(schedule);
   }
+  std::string_view source(const Schedule& schedule) override {
+    return find(schedule) != table_->end() ? "measured" : otherwise_->source(schedule);
+  }
 
  private:
   Table::const_iterator find(const Schedule& schedule) const {

@@ -17,7 +17,8 @@ double real(int64_t n) { return static_cast<double>(n); }
 // What winograd does is counted loop by loop: the transforms of data and sums by channel or feature
 // of a tile, the products by register tile. Operands of what comes after the conv are priced as
 // arithmetic.
-KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit*/) const {
+KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit*/,
+                                        Features* features) const {
   const auto& [dims, space] = *winograd_;
   const WinogradShape shape(dims, space, schedule);
   double blocks = 1, divided = 1;
@@ -41,6 +42,7 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   terms.overhead = blocks * work.trips * prices_.trip * slot_ / threads;
   terms.memory = prices_.memory * winograd_memory(shape, blocks, threads);
   if (is_divided) terms.fork_join = target_.fork_join;
+  if (features != nullptr) describe_winograd(schedule, shape, blocks, terms, *features);
   return terms;
 }
 

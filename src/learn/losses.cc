@@ -44,13 +44,17 @@ Value second_of_pair(Value x) { return unsqueeze(x, x.rank() - 1); }
 Value zero_like(Value x) { return x.builder().scalar(x.dtype(), 0); }
 Value as_number(Value truth, Value like) { return cast(truth, like.dtype()); }
 
-// The sum over pairs whose first item has the higher target, for each such pair.
-Value mean_of_pairs(Value each, Value targets) {
-  const Value counts = compare("gt", first_of_pair(targets), second_of_pair(targets));
+// The mean over the pairs that count.
+Value mean_where(Value each, Value counts) {
   Ints axes(static_cast<size_t>(each.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   const Value count = reduce_sum(as_number(counts, each), axes);
   return reduce_sum(select(counts, each, zero_like(each)), axes) / maximum(count, 1);
+}
+
+// Over pairs whose first item has the higher target.
+Value mean_of_pairs(Value each, Value targets) {
+  return mean_where(each, compare("gt", first_of_pair(targets), second_of_pair(targets)));
 }
 
 Value score_differences(Value scores) { return first_of_pair(scores) - second_of_pair(scores); }
@@ -84,6 +88,14 @@ Value pairwise_hinge(Value scores, Value targets, double margin) {
 Value pairwise_logistic(Value scores, Value targets) {
   const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
   return mean_of_pairs(each, targets);
+}
+
+Value noisy_pairwise_logistic(Value scores, Value targets, Value noise) {
+  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+  const Value variance = noise * noise;
+  const Value least = sqrt(first_of_pair(variance) + second_of_pair(variance));
+  const Value difference = first_of_pair(targets) - second_of_pair(targets);
+  return mean_where(each, compare("gt", difference, least));
 }
 
 Value lambda_rank(Value scores, Value targets) {

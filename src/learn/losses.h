@@ -25,6 +25,8 @@ Value log_squared_error(Value y, Value target);
 Value pairwise_hinge(Value scores, Value targets, double margin = 1);
 // The mean of log(1 + exp(-(score of the higher - score of the lower))). Burges et al. 2005.
 Value pairwise_logistic(Value scores, Value targets);
+// Only of pairs whose targets differ by more than both their noises, as deviations are added up.
+Value noisy_pairwise_logistic(Value scores, Value targets, Value noise);
 // The same, each pair by how much DCG / ideal DCG changes if the two swap places. The gain of a
 // target t is 2^t - 1. Burges et al. 2006.
 Value lambda_rank(Value scores, Value targets);

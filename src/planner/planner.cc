@@ -18,24 +18,31 @@
 namespace hone {
 namespace {
 
+// By the Cost that decides about all, and by the one that may know better schedules.
+struct Choosers {
+  ScheduleChooser& all;
+  ScheduleChooser* schedules = nullptr;
+  double lead = 0;
+};
+
 // Of a graph or a region. Schedules go to the whole plan.
 class FramePlanner {
  public:
-  FramePlanner(const Graph& source, Plan& plan, Plan& whole, ScheduleChooser& chooser,
-               PlannedGraph frame)
+  FramePlanner(const Graph& source, Plan& plan, Plan& whole, Choosers& choosers, PlannedGraph frame)
       : source_(source),
         held_(frame.graph),
         graph_(*held_),
         users_(graph_),
         plan_(plan),
         whole_(whole),
-        chooser_(chooser),
-        on_(chooser.heuristics()),
+        choosers_(choosers),
+        chooser_(choosers.all),
+        on_(chooser_.heuristics()),
         frame_(std::move(frame)) {}
 
-  static Status decide(const Graph& source, Plan& plan, Plan& whole, ScheduleChooser& chooser) {
+  static Status decide(const Graph& source, Plan& plan, Plan& whole, Choosers& choosers) {
     PlannedGraph frame = HONE_TRY(planned(plan, source));
-    return FramePlanner(source, plan, whole, chooser, std::move(frame)).run();
+    return FramePlanner(source, plan, whole, choosers, std::move(frame)).run();
   }
 
  private:
@@ -45,7 +52,7 @@ class FramePlanner {
     if (!HONE_TRY(layouts())) return finish();
     // Copies are values that this frame does not have.
     PlannedGraph frame = HONE_TRY(planned(plan_, source_));
-    return FramePlanner(source_, plan_, whole_, chooser_, std::move(frame)).finish();
+    return FramePlanner(source_, plan_, whole_, choosers_, std::move(frame)).finish();
   }
 
   Status finish() {
@@ -53,7 +60,7 @@ class FramePlanner {
     order();
     HONE_TRY(offsets());
     for (const RegionRef& region : regions_of(graph_))
-      HONE_TRY(decide(*region.graph, plan_.region[region.key], whole_, chooser_));
+      HONE_TRY(decide(*region.graph, plan_.region[region.key], whole_, choosers_));
     return {};
   }
 
@@ -227,9 +234,20 @@ class FramePlanner {
       const uint64_t kernel =
           kernels_.empty() ? kernel_hash(body_of(frame_, users_, step)) : kernels_[s];
       const auto [at, is_new] = whole_.schedule.try_emplace(kernel);
-      if (is_new) at->second = HONE_TRY(chooser_.choose(body_of(frame_, users_, step)))->schedule;
+      if (is_new) at->second = HONE_TRY(schedule(body_of(frame_, users_, step)));
     }
     return {};
+  }
+
+  // Another Cost may know a schedule that is surely cheaper.
+  Result<Schedule> schedule(const KernelBody& body) {
+    const Schedule usual = HONE_TRY(chooser_.choose(body))->schedule;
+    if (choosers_.schedules == nullptr) return usual;
+    const PricedSchedule& other = *HONE_TRY(choosers_.schedules->choose(body));
+    const auto& facts = chooser_.known().facts(kernel_hash(body), [&] { return body; });
+    const double price =
+        choosers_.schedules->cost().kernel(facts, chooser_.threads())->seconds(usual);
+    return other.seconds < (1 - choosers_.lead) * price ? other.schedule : usual;
   }
 
   void order() {
@@ -260,6 +278,7 @@ class FramePlanner {
   const Users users_;
   Plan& plan_;
   Plan& whole_;
+  Choosers& choosers_;
   ScheduleChooser& chooser_;
   const Heuristics& on_;
   PlannedGraph frame_;
@@ -283,8 +302,12 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, co
   plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  ScheduleChooser chooser(target, cost, *plan.threads, options);
-  HONE_TRY(FramePlanner::decide(graph, plan, plan, chooser));
+  const std::optional<Cost::Baseline> baseline = cost.baseline();
+  ScheduleChooser all(target, baseline ? baseline->cost : cost, *plan.threads, options);
+  std::optional<ScheduleChooser> schedules;
+  if (baseline) schedules.emplace(target, cost, *plan.threads, options);
+  Choosers choosers{all, schedules ? &*schedules : nullptr, baseline ? baseline->lead : 0};
+  HONE_TRY(FramePlanner::decide(graph, plan, plan, choosers));
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.
   Plan nothing;

@@ -64,8 +64,10 @@ class Explainer {
 
   Result<ScheduleFigures> figures(const KernelFacts& facts, PricedKernel& price,
                                   const Schedule& schedule) const {
-    ScheduleFigures figures = {
-        .schedule = schedule, .priced = price.seconds(schedule), .terms = price.terms(schedule)};
+    ScheduleFigures figures = {.schedule = schedule,
+                               .priced = price.seconds(schedule),
+                               .source = std::string(price.source(schedule)),
+                               .terms = price.terms(schedule)};
     if (options_.log == nullptr) return figures;
     const Result<KernelCandidate> candidate =
         candidate_of(std::make_shared<const KernelBody>(facts.body), schedule, target_);

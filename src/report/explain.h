@@ -19,6 +19,7 @@ namespace hone {
 struct ScheduleFigures {
   Schedule schedule;
   double priced = 0;
+  std::string source = "analytic";              // what the price stands on
   std::vector<PriceTerm> terms = {};            // empty: the price has none
   std::map<std::string, double> measured = {};  // by conditions, of this very code
 };

@@ -40,11 +40,12 @@ std::string price_text(const ScheduleFigures& figures) {
   for (const PriceTerm& term : figures.terms)
     if (term.seconds > 0)
       parts.push_back(fmt::format("{} {}", term.name, format_seconds(term.seconds)));
-  const std::string price = format_seconds(figures.priced);
+  std::string price = format_seconds(figures.priced);
+  if (figures.source != "analytic") price += fmt::format(", {}", figures.source);
   if (parts.empty())
     parts = {price + ", without terms"};
   else
-    parts[0] = price + ": " + parts[0];
+    parts[0] = price + (figures.source == "analytic" ? ": " : "; analytic: ") + parts[0];
   return line("price", parts);
 }
 
@@ -94,7 +95,9 @@ std::string kernel_text(const ExplainedKernel& kernel, size_t number, double all
 }
 
 Json json_of(const ScheduleFigures& figures) {
-  Json json = {{"schedule", print(figures.schedule)}, {"priced", figures.priced}};
+  Json json = {{"schedule", print(figures.schedule)},
+               {"priced", figures.priced},
+               {"source", figures.source}};
   json["terms"] = nullptr;  // the price has none
   for (const PriceTerm& term : figures.terms) json["terms"][std::string(term.name)] = term.seconds;
   json["measured"] = Json::object();

@@ -48,8 +48,10 @@ class MeasuredSchedules : public Objective {
     std::vector<size_t> by_price(points.size());
     std::iota(by_price.begin(), by_price.end(), size_t{0});
     std::ranges::sort(by_price, {}, [&](size_t i) { return std::pair(seconds[i], i); });
-    const auto most =
+    auto most =
         static_cast<size_t>(std::ceil(measured_share_ * static_cast<double>(points.size())));
+    if (const std::optional<int64_t> worth = price_.worth_measuring())
+      most = std::min(most, static_cast<size_t>(*worth));
     Round round;
     for (size_t i : by_price) {
       if (round.measured < most)

@@ -147,10 +147,14 @@ class Tuner {
   }
   Contender contender(const Graph& graph, Plan plan, const Heuristics& heuristics,
                       const CancelToken* cancel) const {
+    return contender(graph, std::move(plan), heuristics, cancel, cost_);
+  }
+  Contender contender(const Graph& graph, Plan plan, const Heuristics& heuristics,
+                      const CancelToken* cancel, std::shared_ptr<const Cost> cost) const {
     CompileOptions compile;
     compile.prepare = options_.prepare;
     compile.heuristics = heuristics;
-    compile.cost = cost_;
+    compile.cost = std::move(cost);
     compile.cache = options_.cache;
     compile.cancel = cancel;
     const int64_t threads = *plan.threads;
@@ -159,7 +163,9 @@ class Tuner {
   }
 
   Status begin() {
-    default_ = contender(graph_, options_.threads, options_.heuristics, nullptr);
+    Plan open;
+    open.threads = options_.threads;
+    default_ = contender(graph_, open, options_.heuristics, nullptr, default_cost());
     prepared_ = *HONE_TRY(default_->code->graph());
     result_.before = *HONE_TRY(default_->code->plan());
     // Of two runs, by a price that may be twice too high.
@@ -170,6 +176,22 @@ class Tuner {
     if (options_.log == nullptr) return {};
     HONE_TRY(begin_from_log());
     return count_known_kernels();
+  }
+
+  // A price that is trusted with schedules alone has to win, too.
+  std::shared_ptr<const Cost> default_cost() const {
+    const std::optional<Cost::Baseline> baseline = cost_->baseline();
+    return baseline ? std::shared_ptr<const Cost>(cost_, &baseline->cost) : cost_;
+  }
+
+  // The default plan with the schedules that such a price chooses.
+  Status schedules_by_price() {
+    if (!cost_->baseline() || left_for_shapes() < compile_seconds_ + least_duel()) return {};
+    Contender other = contender(prepared_, best_->threads, best_->heuristics, options_.cancel);
+    if (HONE_TRY(other.code->plan())->schedule == best_->plan().schedule) return {};
+    const Result<const Image*> image = other.code->image();
+    if (!image.ok()) return unless_cancelled(image.error());
+    return challenge(std::move(other), kTuneSchedules, "schedules by learned prices");
   }
 
   Status begin_from_log() {
@@ -235,6 +257,7 @@ class Tuner {
 
   // A plan that the log knew has its shape and threads from such a search.
   Status improve() {
+    if (options_.tries_schedules && !result_.was_known) HONE_TRY(schedules_by_price());
     if (!result_.was_known) HONE_TRY(shapes());
     if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
     if (options_.tries_schedules) HONE_TRY(schedules());

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "cost/analytic.h"
+#include "kernel/kernel_kind.h"
 #include "kernel/schedule_space.h"
-#include "learn/kernel_kind.h"
 #include "tests/target/target_testing.h"
 #include "tune/calibration_set.h"
 

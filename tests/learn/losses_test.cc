@@ -30,6 +30,9 @@ double value_of(const Loss& loss, std::vector<double> y, std::vector<double> tar
       .real_at(0);
 }
 
+Value noisy(Value y, Value target) {
+  return noisy_pairwise_logistic(y, target, y.builder().full(DType::f64, y.dims(), 0.3));
+}
 Value hinge(Value y, Value target) { return pairwise_hinge(y, target); }
 
 TEST(Losses, AreTheirFormulas) {
@@ -39,6 +42,9 @@ TEST(Losses, AreTheirFormulas) {
   EXPECT_NEAR(value_of(hinge, {2, 0, 1.5}, {3, 1, 2}), 0.5 / 3, 1e-12);
   EXPECT_NEAR(value_of(pairwise_logistic, {2, 0}, {1, 0}), std::log1p(std::exp(-2)), 1e-12);
   EXPECT_EQ(value_of(pairwise_logistic, {2, 0}, {1, 1}), 0);
+  // Of the differences 0.4, 0.1 and 0.5, two are more than 0.3 * sqrt(2).
+  EXPECT_NEAR(value_of(noisy, {2, 0, 1}, {0, 0.4, 0.5}), std::log1p(std::exp(1)), 1e-12);
+  EXPECT_EQ(value_of(noisy, {2, 0}, {0.1, 0.5}), 0);
 }
 
 TEST(Losses, ListMleIsTheProbabilityOfTheOrder) {
@@ -96,6 +102,7 @@ TEST(Losses, HaveTheDerivativesOfDifferences) {
   check(cross_entropy, Type::get(DType::i64, {2}), false);
   check(hinge, reals, false);
   check(pairwise_logistic, reals, false);
+  check(noisy, reals, false);
   check(lambda_rank, reals, false);
   check(list_mle, reals, false);
 }

@@ -1,4 +1,4 @@
-#include "learn/kernel_kind.h"
+#include "kernel/kernel_kind.h"
 
 #include <algorithm>
 

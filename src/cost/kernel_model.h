@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cost/features.h"
+#include "cost/prices.h"
+#include "kernel/schedule.h"
+#include "target/target.h"
+
+// A learned model of kernels as plain data: by how much the analytic price is wrong for a schedule.
+// Training makes it (learn/models/train_kernel_model.h), a file keeps it, FastModel (fast_model.h)
+// computes it, and LearnedCost (learned_cost.h) is the price.
+
+namespace hone {
+
+// Networks with two hidden layers that saw different kernels. `x` counts as it is: what training
+// has scaled is part of the first layer.
+//   hidden1 = relu(x input + bias1), hidden2 = relu(hidden1 middle + bias2)
+//   y = hidden2 output + bias3
+struct ModelMember {
+  std::vector<float> input, bias1;   // [kFeatures, width1], [width1]
+  std::vector<float> middle, bias2;  // [width1, width2], [width2]
+  std::vector<float> output;         // [width2]
+  float bias3 = 0;
+  bool operator==(const ModelMember&) const = default;
+};
+
+// How much slower than the best of all candidates the best of the first few by price is, at most:
+// for nine of ten kernels. Of all kernels (`kind` empty) or of one kind.
+struct RegretBound {
+  std::string kind;
+  std::vector<double> slower;  // by kMeasuredCounts: 0.03 is 3 %
+  bool operator==(const RegretBound&) const = default;
+};
+inline constexpr int64_t kMeasuredCounts[] = {1, 2, 3, 5, 8, 12, 16, 24};
+
+struct KernelModel {
+  // What it was trained for, and on.
+  std::string target;  // its name
+  uint64_t fingerprint = 0;
+  int64_t threads = 1;
+  std::vector<std::string> programs;  // whose kernels it has learned from, sorted
+  Prices prices;                      // of the analytic price that it corrects
+  // The networks.
+  size_t width1 = 0, width2 = 0;
+  std::vector<ModelMember> members;
+  // What it has seen: how far each feature went, and how many kernels of a kind there were by an
+  // algorithm ("conv gemm").
+  std::array<float, kFeatures> low = {}, high = {};
+  std::map<std::string, int64_t, std::less<>> seen;
+  // The kernels, as their first features less the mean, for one of the deviation; and how far the
+  // nearest may be.
+  std::array<float, kKernelFeatures> mean = {}, deviation = {};
+  std::vector<std::array<float, kKernelFeatures>> kernels;
+  double reach = 0;
+  std::vector<RegretBound> bounds;
+  // By how much another schedule has to be cheaper than the planner's to be faster: a share, by
+  // which hardly any kernel was slower that the networks had not seen.
+  double lead = 0;
+
+  bool operator==(const KernelModel&) const = default;
+
+  // Whether it has seen enough kernels of the kind by the algorithm.
+  bool has_seen(std::string_view kind, Algorithm algorithm) const;
+  // How far a kernel is from the nearest one; the first kKernelFeatures count.
+  double distance(const Features& of_kernel) const;
+  // Of the kind, or of all; null: there is none.
+  const RegretBound* bound_of(std::string_view kind) const;
+};
+inline constexpr int64_t kLeastSeen = 5;  // kernels
+
+uint64_t hash_of(const KernelModel& model);  // of all of it
+
+inline constexpr int64_t kMaxModelBytes = int64_t{16} << 20;
+// A safetensors file, all of which a checksum covers.
+Status write_kernel_model(const std::filesystem::path& path, const KernelModel& model);
+// Refuses what is damaged, and what was made for other features.
+Result<KernelModel> read_kernel_model(const std::filesystem::path& path);
+Result<KernelModel> parse_kernel_model(std::span<const std::byte> file, std::string_view where);
+// Of another target: why its answers do not count here.
+Status check_is_for(const KernelModel& model, const Target& target);
+
+}  // namespace hone

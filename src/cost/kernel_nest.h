@@ -1,0 +1,56 @@
+#pragma once
+
+#include "cost/kernel_price.h"
+
+// What pricing finds out about a schedule: for the parts of KernelPrice.
+
+namespace hone {
+
+inline constexpr double kLine = 64;    // bytes
+inline constexpr double kPage = 4096;  // bytes
+
+// The loops of a schedule, from outside in.
+struct KernelPrice::Nest {
+  struct Step {
+    uint8_t loop;
+    double trips;
+  };
+  std::array<Step, 3 * kMaxLoops> steps;
+  size_t count = 0;
+  std::array<double, kMaxLoops> tile;          // points of a loop that run side by side
+  std::array<double, kMaxLoops> instructions;  // that they take, where vectors can be used
+  std::array<uint8_t, kMaxLoops> known;  // the number of steps outside of which its index is open
+  int lanes = -1;                        // the loop; -1: none
+  double lane_count = 1;
+  double divided = 1;                   // trips that threads take
+  double copies = 0;                    // slots of packing
+  std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
+  std::array<Packing, 2> packings = {};
+  std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
+
+  Packing packing(const Access& access) const {
+    if (access.side < 0 || access.side > 1) return Packing::no;
+    return packings[static_cast<size_t>(access.side)];
+  }
+  void add(int loop, double trips) { steps[count++] = {static_cast<uint8_t>(loop), trips}; }
+};
+
+// What price_loops() counts on its way: for features.
+struct KernelPrice::Counted {
+  double arithmetic = 0, access = 0;  // slots, for all threads
+  double starts = 0;                  // of those of accesses
+  double trips = 0;                   // of inner loops
+  double code = 0;                    // instructions side by side
+  double sums = 0, spilled = 0;       // numbers side by side, and the share without a register
+  double threads = 1, balance = 1;
+  std::array<double, kMaxAccesses> by_access = {};  // slots
+  // Of the caches, the last of three for those behind it, too.
+  struct Level {
+    double bytes = 0;    // from behind it
+    size_t outside = 0;  // loops that it does not hold
+  };
+  std::array<Level, 3> levels = {};
+  double tile_bytes = 0;  // that the innermost tile touches
+};
+
+}  // namespace hone

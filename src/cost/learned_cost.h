@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cost/analytic.h"
+#include "cost/fast_model.h"
+#include "cost/kernel_model.h"
+
+namespace hone {
+
+// The analytic price of a model's coefficients times what its networks say. A model of one thread
+// says for several what it says for one: by how much the code of each of them is slower. Copies and
+// commands have the analytic price, and so has each kernel that the model does not know: another
+// number of threads, a kind that it has not seen, or too far from all that it has. A schedule of a
+// known kernel that lies outside of what was seen, or by an algorithm that was not, counts as the
+// dearer of the two say.
+class LearnedCost : public Cost {
+ public:
+  // The model is of this target (check_is_for()). The baseline decides about all but schedules;
+  // null: this Cost decides alone.
+  LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
+              std::shared_ptr<const Cost> baseline = nullptr);
+
+  std::string version() const override { return version_; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override;
+  double copy(double bytes) const override { return analytic_.copy(bytes); }
+  double command() const override { return analytic_.command(); }
+  std::optional<Baseline> baseline() const override;
+
+  const KernelModel& model() const { return *model_; }
+  // Whether the networks have a say in the price of a kernel, or why not.
+  Status check_knows(const KernelFacts& facts, int64_t threads) const;
+
+ private:
+  class Kernel;
+  Status check_knows(const KernelFacts& facts, const Features& of_kernel, int64_t threads) const;
+
+  const Target target_;
+  const std::shared_ptr<const KernelModel> model_;
+  const std::shared_ptr<const FastModel> fast_;
+  const std::shared_ptr<const Cost> baseline_;
+  const AnalyticCost analytic_;
+  const std::string version_;
+};
+
+}  // namespace hone

@@ -1,0 +1,152 @@
+#include "learn/models/judge_prices.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/rng.h"
+#include "cost/learned_cost.h"
+#include "kernel/kernel_kind.h"
+#include "learn/ranking.h"
+
+namespace hone {
+namespace {
+
+constexpr int kReplicates = 4;
+
+double ceiling_of(const KernelSample& kernel) {
+  Rng rng(kernel.timed.facts->hash);
+  const std::vector<double>& seconds = kernel.timed.seconds;
+  double sum = 0;
+  for (int r = 0; r < kReplicates; ++r) {
+    std::vector<double> again;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      again.push_back(seconds[i] * std::exp(std::sqrt(2.0) * kernel.noise[i] * rng.normal()));
+    sum += kendall_tau(again, seconds);
+  }
+  return sum / kReplicates;
+}
+
+}  // namespace
+
+std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
+                                        int64_t threads) {
+  std::vector<KernelVerdict> verdicts;
+  for (const KernelSample& kernel : kernels) {
+    const std::vector<double>& seconds = kernel.timed.seconds;
+    std::vector<double> prices(seconds.size());
+    cost.kernel(kernel.timed.facts, threads)
+        ->price(kernel.timed.schedules, std::numeric_limits<double>::infinity(), prices);
+    verdicts.push_back({.kind = kernel.kind,
+                        .program = kernel.programs.empty() ? "" : kernel.programs[0],
+                        .tau = kendall_tau(prices, seconds),
+                        .ceiling = ceiling_of(kernel),
+                        .top1 = regret(prices, seconds, 1) - 1,
+                        .top5 = regret(prices, seconds, 5) - 1,
+                        .error = mean_error(prices, seconds)});
+  }
+  return verdicts;
+}
+
+MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view kind) {
+  MeanVerdict mean;
+  for (const KernelVerdict& each : verdicts) {
+    if (!kind.empty() && each.kind != kind) continue;
+    ++mean.kernels;
+    mean.tau += each.tau;
+    mean.ceiling += each.ceiling;
+    mean.top1 += each.top1;
+    mean.top5 += each.top5;
+    mean.error += each.error;
+  }
+  const double count = std::max<double>(static_cast<double>(mean.kernels), 1);
+  for (double* each : {&mean.tau, &mean.ceiling, &mean.top1, &mean.top5, &mean.error})
+    *each /= count;
+  return mean;
+}
+
+PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target) {
+  PriceTrial trial;
+  trial.model = std::move(model);
+  const int64_t threads = trial.model.threads;
+  const LearnedCost learned(target, std::make_shared<const KernelModel>(trial.model));
+  trial.plain = judge_prices(kernels, AnalyticCost(target), threads);
+  trial.fitted = judge_prices(kernels, AnalyticCost(target, trial.model.prices), threads);
+  trial.learned = judge_prices(kernels, learned, threads);
+  double known = 0;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const KernelFacts& facts = *kernels[k].timed.facts;
+    if (!learned.check_knows(facts, threads).ok()) continue;
+    ++known;
+    const RegretBound* bound = trial.model.bound_of(kernel_kind(facts, Algorithm::generic));
+    if (bound == nullptr) continue;
+    trial.bound += bound->slower[0];
+    if (trial.learned[k].top1 <= bound->slower[0]) ++trial.bound_holds;
+  }
+  trial.bound /= std::max(known, 1.0);
+  trial.bound_holds /= std::max(known, 1.0);
+  trial.known = kernels.empty() ? 0 : known / static_cast<double>(kernels.size());
+  return trial;
+}
+
+Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
+                               const ModelTraining& options) {
+  std::vector<KernelSample> train = part(data, split, Part::train);
+  for (KernelSample& kernel : part(data, split, Part::validation))
+    train.push_back(std::move(kernel));
+  const auto began = std::chrono::steady_clock::now();
+  KernelModel model = HONE_TRY(train_kernel_model(train, data.target, data.threads, options));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  PriceTrial trial = judged(std::move(model), part(data, split, Part::test), data.target);
+  trial.seconds = took.count();
+  return trial;
+}
+
+ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs) {
+  std::map<std::string, std::pair<int64_t, int64_t>> counts;  // of kernels: convs and the like, all
+  for (const KernelSample& kernel : data.kernels)
+    for (const std::string& program : kernel.programs) {
+      auto& [convs, all] = counts[program];
+      ++all;
+      if (kernel.kind.starts_with("conv") || kernel.kind == "depthwise" || kernel.kind == "pool")
+        ++convs;
+    }
+  ProgramSplit split;
+  for (const auto& [program, count] : counts) {
+    const bool is_conv = 2 * count.first > count.second;
+    split.of(is_conv == tests_convs ? Part::test : Part::train).push_back(program);
+  }
+  return split;
+}
+
+double worst_program(std::span<const KernelVerdict> verdicts, std::span<const KernelVerdict> than) {
+  std::map<std::string, std::pair<double, double>> sums;
+  for (size_t k = 0; k < verdicts.size(); ++k) {
+    auto& [mine, other] = sums[verdicts[k].program];
+    mine += 1 + verdicts[k].top1;
+    other += 1 + than[k].top1;
+  }
+  double worst = 0;
+  for (const auto& [program, sum] : sums) worst = std::max(worst, sum.first / sum.second);
+  return worst;
+}
+
+Interval interval_of(std::span<const double> values) {
+  // Student's t for 97.5 %, by degrees of freedom.
+  constexpr double kStudent[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+  Interval interval;
+  const auto count = static_cast<double>(values.size());
+  for (double each : values) interval.mean += each / count;
+  double squares = 0;
+  for (double each : values) squares += (each - interval.mean) * (each - interval.mean);
+  interval.half = std::numeric_limits<double>::infinity();
+  if (values.size() < 2) return interval;
+  const double student =
+      values.size() - 2 < std::size(kStudent) ? kStudent[values.size() - 2] : 1.96;
+  interval.half = student * std::sqrt(squares / (count - 1) / count);
+  return interval;
+}
+
+}  // namespace hone

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/cost.h"
+#include "learn/kernel_data.h"
+#include "learn/models/train_kernel_model.h"
+
+// How good prices are for kernels that were measured.
+
+namespace hone {
+
+struct KernelVerdict {
+  std::string kind, program;  // the first of its programs
+  double tau = 0;             // of the order of its schedules (ranking.h)
+  double ceiling = 0;         // of the order of the times by another measurement with their noise
+  double top1 = 0, top5 = 0;  // regrets: 0.03 is 3 %
+  double error = 0;           // mean of |price - time| / time
+};
+std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
+                                        int64_t threads);
+
+// Means over the verdicts of a kind, or of all (`kind` empty).
+struct MeanVerdict {
+  size_t kernels = 0;
+  double tau = 0, ceiling = 0, top1 = 0, top5 = 0, error = 0;
+};
+MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view kind = "");
+
+// A model that is trained on one part of the programs and judged by another, beside the analytic
+// price as it is, and with coefficients that were fitted to the same kernels.
+struct PriceTrial {
+  KernelModel model;
+  std::vector<KernelVerdict> plain, fitted, learned;  // of the kernels of Part::test
+  double known = 0;                                   // share of them that the model knows
+  double bound_holds = 0,
+         bound = 0;    // of those: how often the bound of one candidate does, its mean
+  double seconds = 0;  // of training
+};
+PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
+Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
+                               const ModelTraining& options);
+
+// Programs that are mostly convs, and the others: one sort to train on, the other to test.
+ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs);
+// Over programs, by the first one of each kernel: the most of mean time of the choices by some
+// prices over that by others.
+double worst_program(std::span<const KernelVerdict> verdicts, std::span<const KernelVerdict> than);
+
+// A mean over trials, and half of the width of its 95 % interval by Student's t; of one trial the
+// interval is infinite.
+struct Interval {
+  double mean = 0, half = 0;
+};
+Interval interval_of(std::span<const double> values);
+
+}  // namespace hone

@@ -1,0 +1,166 @@
+#include "learn/models/kernel_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "cost/analytic_kernel.h"
+#include "learn/layers.h"
+#include "learn/losses.h"
+
+namespace hone {
+namespace {
+
+constexpr double kLeastNoise = 0.003;  // of a time: what no protocol tells apart
+constexpr int64_t kDraws = 4;          // of a schedule, on average, in an epoch
+
+Type numbers(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
+
+Dim dim(size_t n) { return static_cast<int64_t>(n); }
+
+}  // namespace
+
+DescribedKernel describe(const KernelSample& kernel, const Target& target, int64_t threads,
+                         const Prices& prices) {
+  AnalyticKernel analytic(kernel.timed.facts, target, prices, threads);
+  DescribedKernel described;
+  const size_t count = kernel.timed.schedules.size();
+  described.features.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const double price = analytic.describe(kernel.timed.schedules[i], described.features[i]);
+    described.analytic.push_back(static_cast<float>(std::log(price)));
+    described.times.push_back(static_cast<float>(std::log(kernel.timed.seconds[i])));
+    described.noise.push_back(static_cast<float>(std::max(kernel.noise[i], kLeastNoise)));
+  }
+  return described;
+}
+
+FeatureScale scale_of(std::span<const DescribedKernel> kernels) {
+  std::array<double, kFeatures> sum = {}, squares = {};
+  double count = 0;
+  for (const DescribedKernel& kernel : kernels)
+    for (const Features& each : kernel.features) {
+      ++count;
+      for (size_t f = 0; f < kFeatures; ++f) {
+        const auto x = static_cast<double>(each.all()[f]);
+        sum[f] += x;
+        squares[f] += x * x;
+      }
+    }
+  FeatureScale scale;
+  for (size_t f = 0; f < kFeatures && count > 0; ++f) {
+    const double mean = sum[f] / count;
+    const double deviation = std::sqrt(std::max(squares[f] / count - mean * mean, 0.0));
+    scale.mean[f] = static_cast<float>(mean);
+    scale.factor[f] = deviation < 1e-4 ? 0.0F : static_cast<float>(1 / deviation);
+  }
+  return scale;
+}
+
+// ---- Slates -------------------------------------------------------------------------------------
+
+KernelSlates::KernelSlates(std::span<const DescribedKernel> kernels, const FeatureScale& scale,
+                           int64_t slate, uint64_t seed)
+    : kernels_(kernels), scale_(scale), slate_(slate), seed_(seed) {
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto count = static_cast<int64_t>(kernels[k].times.size());
+    for (int64_t s = 0; s < kDraws * ((count + slate - 1) / slate); ++s) kernel_of_.push_back(k);
+  }
+}
+
+std::vector<size_t> KernelSlates::drawn(int64_t sample) const {
+  const DescribedKernel& kernel = kernels_[kernel_of_[static_cast<size_t>(sample)]];
+  Rng rng(hash_combine(seed_, static_cast<uint64_t>(sample)));
+  std::vector<size_t> order(kernel.times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> fast = order;
+  std::ranges::sort(fast, {}, [&](size_t i) { return std::pair(kernel.times[i], i); });
+  fast.resize((fast.size() + 3) / 4);
+  rng.shuffle(order);
+  rng.shuffle(fast);
+  std::vector<size_t> drawn;
+  for (size_t i = 0, next = 0; std::ssize(drawn) < slate_; ++i)
+    drawn.push_back(i % 3 == 2 ? fast[i / 3 % fast.size()] : order[next++ % order.size()]);
+  return drawn;
+}
+
+Result<Batch> KernelSlates::batch(std::span<const int64_t> samples, int64_t /*bucket*/) const {
+  std::vector<float> features, analytic, times, noise;
+  for (int64_t sample : samples) {
+    const DescribedKernel& kernel = kernels_[kernel_of_[static_cast<size_t>(sample)]];
+    for (size_t i : drawn(sample)) {
+      for (size_t f = 0; f < kFeatures; ++f)
+        features.push_back((kernel.features[i].all()[f] - scale_.mean[f]) * scale_.factor[f]);
+      analytic.push_back(kernel.analytic[i]);
+      times.push_back(kernel.times[i]);
+      noise.push_back(kernel.noise[i]);
+    }
+  }
+  const Dim count = dim(samples.size());
+  const auto of = [&](std::span<const float> values) {
+    return Tensor::of(numbers({count, slate_}), values);
+  };
+  return Batch{{"features", Tensor::of(numbers({count, slate_, dim(kFeatures)}),
+                                       std::span<const float>(features))},
+               {"analytic", of(analytic)},
+               {"times", of(times)},
+               {"noise", of(noise)}};
+}
+
+// ---- The network --------------------------------------------------------------------------------
+
+Value kernel_residual(Network& net, Value features, const NetworkOptions& options) {
+  Value x = relu(linear(net, "input", features, options.width1));
+  if (options.dropout > 0) x = dropout(net, x, options.dropout);
+  x = relu(linear(net, "middle", x, options.width2));
+  return squeeze(linear(net, "output", x, 1), features.rank() - 1);
+}
+
+Objective kernel_objective(Network& net, const NetworkOptions& options) {
+  const Value residual = kernel_residual(net, net.input("features"), options);
+  const Value times = net.input("times"), analytic = net.input("analytic");
+  const Value error = residual + analytic - times;
+  // Times within twice their deviations of each other say nothing about which is less.
+  const Value noise = net.input("noise");
+  const Value rank =
+      noisy_pairwise_logistic(-(residual + analytic) / options.unit, -times, 2.0 * noise);
+  // How far prices are from times, and how far each is from the others of its kernel.
+  const Value among = error - reduce_mean(error, {1}, true);
+  const Value squared =
+      reduce_mean(among * among, {0, 1}) + 0.1 * reduce_mean(error * error, {0, 1});
+  const Value loss = options.loss == ModelLoss::rank ? rank + 0.002 * squared
+                     : options.loss == ModelLoss::log_squared
+                         ? squared
+                         : rank + options.squared_weight * squared;
+  return {loss, {{"rank", rank}, {"squared", squared}}};
+}
+
+ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& scale) {
+  const auto find = [&](std::string_view name) {
+    const auto at = std::ranges::find(weights, name, &NamedTensor::name);
+    HONE_CHECK(at != weights.end(), "the network has no weight '{}'", name);
+    const std::span<const float> numbers = at->tensor.as<float>();
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  ModelMember member{.input = find("input/weight"),
+                     .bias1 = find("input/bias"),
+                     .middle = find("middle/weight"),
+                     .bias2 = find("middle/bias"),
+                     .output = find("output/weight"),
+                     .bias3 = find("output/bias")[0]};
+  const size_t width = member.bias1.size();
+  for (size_t j = 0; j < width; ++j) {
+    double bias = static_cast<double>(member.bias1[j]);
+    for (size_t f = 0; f < kFeatures; ++f) {
+      float& weight = member.input[f * width + j];
+      weight *= scale.factor[f];
+      bias -= static_cast<double>(weight) * static_cast<double>(scale.mean[f]);
+    }
+    member.bias1[j] = static_cast<float>(bias);
+  }
+  return member;
+}
+
+}  // namespace hone

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "cost/kernel_model.h"
+#include "learn/data.h"
+#include "learn/kernel_data.h"
+
+// The network of the kernel model, and what it learns from.
+
+namespace hone {
+
+// A kernel's schedules as the model sees them.
+struct DescribedKernel {
+  std::vector<Features> features;  // by schedule
+  std::vector<float> analytic;     // log seconds, by schedule: the price that is corrected
+  std::vector<float> times;        // log seconds
+  std::vector<float> noise;        // of these, a deviation
+};
+DescribedKernel describe(const KernelSample& kernel, const Target& target, int64_t threads,
+                         const Prices& prices);
+
+// Features less their mean, for one of their deviation; 0: it is always the same.
+struct FeatureScale {
+  std::array<float, kFeatures> mean = {}, factor = {};
+};
+FeatureScale scale_of(std::span<const DescribedKernel> kernels);
+
+// Samples are slates: some schedules of a kernel. A kernel has four times as many slates as its
+// schedules fill, each drawn anew with every third place for one of its fastest quarter; the same
+// seed gives the same slates. Tensors: "features" [samples, slate, kFeatures], "analytic", "times",
+// "noise" [samples, slate].
+class KernelSlates : public Dataset {
+ public:
+  // All of it outlives the data set.
+  KernelSlates(std::span<const DescribedKernel> kernels, const FeatureScale& scale, int64_t slate,
+               uint64_t seed);
+
+  int64_t size() const override { return static_cast<int64_t>(kernel_of_.size()); }
+  Result<Batch> batch(std::span<const int64_t> samples, int64_t bucket) const override;
+
+ private:
+  std::vector<size_t> drawn(int64_t sample) const;
+
+  const std::span<const DescribedKernel> kernels_;
+  const FeatureScale& scale_;
+  const int64_t slate_;
+  const uint64_t seed_;
+  std::vector<size_t> kernel_of_;  // by sample
+};
+
+enum class ModelLoss : uint8_t { rank, log_squared, mixed };
+
+struct NetworkOptions {
+  int64_t width1 = 32, width2 = 16;
+  ModelLoss loss = ModelLoss::mixed;
+  // Ranks: two times whose logarithms differ by this are one unit of the logistic apart.
+  double unit = 0.1;
+  double squared_weight = 0.3;  // of the squared error in the mixed loss
+  double dropout = 0;
+};
+// What the networks of training minimize.
+Objective kernel_objective(Network& net, const NetworkOptions& options);
+// log(time / analytic price) of "features" [..., kFeatures].
+Value kernel_residual(Network& net, Value features, const NetworkOptions& options);
+// The weights of a trained network, for features as they are.
+ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& scale);
+
+}  // namespace hone

@@ -1,0 +1,296 @@
+#include "learn/models/train_kernel_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "base/rng.h"
+#include "cost/fast_model.h"
+#include "kernel/kernel_kind.h"
+#include "learn/ranking.h"
+#include "learn/trainer.h"
+#include "target/fingerprint.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kMostFitted = 24;     // schedules of a kernel that coefficients are fitted to
+constexpr int64_t kLeastBounded = 20;  // kernels of a kind, for a bound of its own
+constexpr double kHolds = 0.9;         // of bounds
+constexpr double kSlower = 0.02, kMostSlower = 0.05;  // slower by so much, so many of those chosen
+constexpr double kMostLead = 0.3;
+constexpr float kSlack = 0.05F;  // of a feature's range, on both sides
+
+std::string_view kind_of(const KernelSample& kernel) {
+  return kernel_kind(*kernel.timed.facts, Algorithm::generic);
+}
+
+class Training {
+ public:
+  Training(std::span<const KernelSample> kernels, const Target& target, int64_t threads,
+           const ModelTraining& options)
+      : kernels_(kernels), target_(target), threads_(threads), options_(options) {
+    model_.target = target.name;
+    model_.fingerprint = fingerprint(target);
+    model_.threads = threads;
+    model_.width1 = static_cast<size_t>(options.network.width1);
+    model_.width2 = static_cast<size_t>(options.network.width2);
+  }
+
+  Result<KernelModel> run() {
+    if (options_.members < 2)
+      return usage_error("a model has two networks at least, not {}", options_.members);
+    std::set<std::string> programs;
+    for (const KernelSample& kernel : kernels_)
+      programs.insert(kernel.programs.begin(), kernel.programs.end());
+    if (programs.size() < 2 || kernels_.size() < 8)
+      return bad_input("{} kernels of {} programs are too few to learn from", kernels_.size(),
+                       programs.size())
+          .with_hint("'hone dataset build' measures more");
+    model_.programs.assign(programs.begin(), programs.end());
+    if (options_.fits_prices) fit();
+    for (const KernelSample& kernel : kernels_)
+      described_.push_back(describe(kernel, target_, threads_, model_.prices));
+    scale_ = scale_of(described_);
+    see();
+    folds_ = program_folds(kernels_, static_cast<size_t>(options_.members), options_.seed);
+    for (size_t m = 0; m < static_cast<size_t>(options_.members); ++m) HONE_TRY(train(m));
+    judge();
+    return std::move(model_);
+  }
+
+ private:
+  void tell(std::string_view line) const {
+    if (options_.told) options_.told(line);
+  }
+
+  // Schedules that lie evenly in the order of their times say as much as all.
+  void fit() {
+    std::vector<TimedKernel> some;
+    for (const KernelSample& kernel : kernels_) {
+      const TimedKernel& timed = kernel.timed;
+      const size_t count = timed.seconds.size(), step = (count + kMostFitted - 1) / kMostFitted;
+      std::vector<size_t> order(count);
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::sort(order, {}, [&](size_t i) { return std::pair(timed.seconds[i], i); });
+      TimedKernel part{.facts = timed.facts, .schedules = {}, .seconds = {}};
+      for (size_t i = 0; i < count; i += step) {
+        part.schedules.push_back(timed.schedules[order[i]]);
+        part.seconds.push_back(timed.seconds[order[i]]);
+      }
+      some.push_back(std::move(part));
+    }
+    const FittedPrices fitted = fit_prices(some, target_, threads_);
+    model_.prices = fitted.prices;
+    tell(fmt::format("analytic price: loss {:.4f}, fitted {:.4f}", fitted.loss_before,
+                     fitted.loss_after));
+  }
+
+  // What the model will have seen.
+  void see() {
+    model_.low.fill(std::numeric_limits<float>::infinity());
+    model_.high.fill(-std::numeric_limits<float>::infinity());
+    for (const DescribedKernel& kernel : described_)
+      for (const Features& each : kernel.features)
+        for (size_t f = 0; f < kFeatures; ++f) {
+          model_.low[f] = std::min(model_.low[f], each.all()[f]);
+          model_.high[f] = std::max(model_.high[f], each.all()[f]);
+        }
+    for (size_t f = 0; f < kFeatures; ++f) {
+      const float slack = kSlack * (model_.high[f] - model_.low[f]);
+      model_.low[f] -= slack;
+      model_.high[f] += slack;
+    }
+    for (const KernelSample& kernel : kernels_) {
+      std::set<Algorithm> algorithms;
+      for (const Schedule& each : kernel.timed.schedules) algorithms.insert(each.algorithm());
+      for (Algorithm each : algorithms)
+        ++model_.seen[fmt::format("{} {}", kind_of(kernel), name(each))];
+    }
+    see_kernels();
+  }
+
+  void see_kernels() {
+    const auto count = static_cast<float>(kernels_.size());
+    for (size_t f = 0; f < kKernelFeatures; ++f) {
+      float sum = 0, squares = 0;
+      for (const DescribedKernel& kernel : described_) sum += kernel.features[0].all()[f] / count;
+      for (const DescribedKernel& kernel : described_) {
+        const float from = kernel.features[0].all()[f] - sum;
+        squares += from * from / count;
+      }
+      model_.mean[f] = sum;
+      model_.deviation[f] = std::max(std::sqrt(squares), 0.05F);
+    }
+    for (const DescribedKernel& kernel : described_) {
+      std::array<float, kKernelFeatures>& at = model_.kernels.emplace_back();
+      for (size_t f = 0; f < kKernelFeatures; ++f)
+        at[f] = (kernel.features[0].all()[f] - model_.mean[f]) / model_.deviation[f];
+    }
+  }
+
+  Status train(size_t member) {
+    std::vector<DescribedKernel> seen;
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      if (folds_[k] != member) seen.push_back(described_[k]);
+    const uint64_t seed = hash_combine(options_.seed, member);
+    const KernelSlates slates(seen, scale_, options_.slate, seed);
+    TrainingOptions training;
+    training.loader.batch_size = std::min(options_.slates, slates.size());
+    training.epochs = options_.epochs;
+    training.seed = seed;
+    training.update.clip_norm = 1;
+    training.update.optimizer = HONE_TRY(find_optimizer("adamw"));
+    training.compile = options_.compile;
+    training.compile.cancel = options_.cancel;
+    const int64_t steps = options_.epochs * (slates.size() / training.loader.batch_size);
+    training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
+    if (!options_.folder.empty())
+      training.folder = options_.folder / fmt::format("member{}", member);
+    Trainer trainer = HONE_TRY(
+        Trainer::make([this](Network& net) { return kernel_objective(net, options_.network); },
+                      slates, target_, training));
+    if (!options_.folder.empty()) HONE_TRY(trainer.resume());
+    const TrainingResult result = HONE_TRY(trainer.train());
+    model_.members.push_back(member_of(trainer.weights(), scale_));
+    if (!result.epochs.empty())
+      tell(fmt::format("network {} of {}: {} kernels, loss {:.4f}", member + 1, options_.members,
+                       seen.size(), result.epochs.back().loss));
+    return {};
+  }
+
+  // What a network says about a kernel that it has not seen.
+  struct Judged {
+    std::string_view kind;
+    double distance = 0;         // from the nearest kernel that it has seen
+    double learned = 0;          // the logarithm of its regret,
+    double analytic = 0;         // and that of the analytic price
+    std::vector<double> slower;  // by kMeasuredCounts: regrets
+    double lead = 0, gain = 0;   // of its choice over the planner's: by price, and in truth
+  };
+
+  void judge() {
+    for (size_t m = 0; m < model_.members.size(); ++m) {
+      KernelModel alone = model_;
+      alone.members = {model_.members[m]};
+      alone.kernels.clear();
+      for (size_t k = 0; k < kernels_.size(); ++k)
+        if (folds_[k] != m) alone.kernels.push_back(model_.kernels[k]);
+      const FastModel fast(alone);
+      for (size_t k = 0; k < kernels_.size(); ++k)
+        if (folds_[k] == m) judged_.push_back(judged(k, alone, fast));
+    }
+    std::ranges::sort(judged_, {}, &Judged::distance);
+    model_.reach = reach();
+    std::erase_if(judged_, [&](const Judged& each) { return each.distance > model_.reach; });
+    model_.bounds.push_back(bound(""));
+    for (std::string_view kind : kKernelKinds)
+      if (std::ranges::count(judged_, kind, &Judged::kind) >= kLeastBounded)
+        model_.bounds.push_back(bound(kind));
+    model_.lead = lead();
+  }
+
+  Judged judged(size_t k, const KernelModel& alone, const FastModel& fast) const {
+    const DescribedKernel& kernel = described_[k];
+    const std::vector<double>& seconds = kernels_[k].timed.seconds;
+    std::vector<FastModel::Said> said(seconds.size());
+    fast.run(kernel.features, said);
+    std::vector<double> learned, analytic;
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      analytic.push_back(std::exp(static_cast<double>(kernel.analytic[i])));
+      learned.push_back(analytic[i] * std::exp(static_cast<double>(said[i].mean)));
+    }
+    Judged judged{.kind = kind_of(kernels_[k]), .slower = {}};
+    judged.distance = alone.distance(kernel.features[0]);
+    judged.learned = std::log(regret(learned, seconds, 1));
+    judged.analytic = std::log(regret(analytic, seconds, 1));
+    for (int64_t count : kMeasuredCounts)
+      judged.slower.push_back(regret(learned, seconds, static_cast<size_t>(count)) - 1);
+    const auto best = static_cast<size_t>(std::ranges::min_element(learned) - learned.begin());
+    judged.lead = 1 - learned[best] / learned[0];
+    judged.gain = 1 - seconds[best] / seconds[0];
+    return judged;
+  }
+
+  // As far as the networks gain most over the analytic price.
+  double reach() const {
+    double gained = 0, most = 0, reach = 0;
+    for (const Judged& each : judged_) {
+      gained += each.analytic - each.learned;
+      if (gained >= most) most = gained, reach = each.distance;
+    }
+    return reach;
+  }
+
+  // The quantile of split conformal prediction, of a kind or of all.
+  RegretBound bound(std::string_view kind) const {
+    RegretBound bound{.kind = std::string(kind), .slower = {}};
+    for (size_t c = 0; c < std::size(kMeasuredCounts); ++c) {
+      std::vector<double> slower;
+      for (const Judged& each : judged_)
+        if (kind.empty() || each.kind == kind) slower.push_back(each.slower[c]);
+      std::ranges::sort(slower);
+      const auto at =
+          static_cast<size_t>(std::ceil(kHolds * static_cast<double>(slower.size() + 1)));
+      bound.slower.push_back(slower.empty() ? 1 : slower[std::min(at, slower.size()) - 1]);
+    }
+    return bound;
+  }
+
+  // The least lead with which kernels are hardly ever slower.
+  double lead() const {
+    for (double lead : {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
+      double chosen = 0, slower = 0;
+      for (const Judged& each : judged_) {
+        if (each.lead <= lead) continue;
+        ++chosen;
+        if (each.gain < -kSlower) ++slower;
+      }
+      if (slower <= kMostSlower * chosen) return lead;
+    }
+    return kMostLead;
+  }
+
+  const std::span<const KernelSample> kernels_;
+  const Target& target_;
+  const int64_t threads_;
+  const ModelTraining& options_;
+  std::vector<DescribedKernel> described_;
+  FeatureScale scale_;
+  std::vector<size_t> folds_;  // by kernel: the network that does not see it
+  std::vector<Judged> judged_;
+  KernelModel model_;
+};
+
+}  // namespace
+
+std::vector<size_t> program_folds(std::span<const KernelSample> kernels, size_t count,
+                                  uint64_t seed) {
+  std::map<std::string, std::vector<size_t>> by_program;  // of the first program
+  for (size_t k = 0; k < kernels.size(); ++k)
+    by_program[kernels[k].programs.empty() ? "" : kernels[k].programs[0]].push_back(k);
+  std::vector<const std::vector<size_t>*> programs;
+  for (const auto& [name, its] : by_program) programs.push_back(&its);
+  Rng(seed).shuffle(programs);
+  std::vector<size_t> order(programs.size());  // the largest first
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, std::greater<>(),
+                    [&](size_t i) { return std::pair(programs[i]->size(), i); });
+  std::vector<size_t> sizes(count), folds(kernels.size());
+  for (size_t i : order) {
+    const std::vector<size_t>* its = programs[i];
+    const auto least = static_cast<size_t>(std::ranges::min_element(sizes) - sizes.begin());
+    sizes[least] += its->size();
+    for (size_t k : *its) folds[k] = least;
+  }
+  return folds;
+}
+
+Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
+                                       int64_t threads, const ModelTraining& options) {
+  return Training(kernels, target, threads, options).run();
+}
+
+}  // namespace hone

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "compile/compilation.h"
+#include "cost/kernel_model.h"
+#include "learn/kernel_data.h"
+#include "learn/models/kernel_network.h"
+
+// Makes a model of kernels from measurements.
+//
+//   const KernelData data = HONE_TRY(load_kernel_data("set"));
+//   const KernelModel model = HONE_TRY(train_kernel_model(data.kernels, data.target,
+//   data.threads));
+
+namespace hone {
+
+struct ModelTraining {
+  NetworkOptions network = {};
+  // Networks, each without the programs of one part of so many: by the programs that a network has
+  // not seen, the model says how far it is to be trusted.
+  int64_t members = 5;
+  int64_t epochs = 20;
+  double rate = 0.003;
+  int64_t slate = 32, slates = 16;  // schedules of a kernel, kernels in a batch
+  uint64_t seed = 0;
+  bool fits_prices = true;  // else the analytic price has its default coefficients
+  // Checkpoints of the networks: training that was broken off goes on. Empty: there are none.
+  std::filesystem::path folder = {};
+  CompileOptions compile = {};
+  const CancelToken* cancel = nullptr;
+  std::function<void(std::string_view)> told = {};  // a line for each step
+};
+
+// Of kernels that were measured on so many threads of the target. Errors: fewer than two programs,
+// or nothing to learn from.
+Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
+                                       int64_t threads, const ModelTraining& options = {});
+
+// The kernels in parts of about equal size, by program: kernels that share one are in one part, as
+// far as one part does not get more than half of all. By kernel.
+std::vector<size_t> program_folds(std::span<const KernelSample> kernels, size_t count,
+                                  uint64_t seed);
+
+}  // namespace hone

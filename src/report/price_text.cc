@@ -1,0 +1,135 @@
+#include "report/price_text.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "base/text_table.h"
+#include "kernel/kernel_kind.h"
+
+namespace hone {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Verdicts = std::vector<KernelVerdict> PriceTrial::*;
+
+constexpr std::pair<std::string_view, Verdicts> kPrices[] = {{"analytic", &PriceTrial::plain},
+                                                             {"fitted", &PriceTrial::fitted},
+                                                             {"learned", &PriceTrial::learned}};
+struct Figure {
+  std::string_view name;
+  double MeanVerdict::* member;
+  bool is_share = true;  // told in %
+};
+constexpr Figure kFigures[] = {{"tau", &MeanVerdict::tau, false},
+                               {"top1", &MeanVerdict::top1},
+                               {"top5", &MeanVerdict::top5},
+                               {"error", &MeanVerdict::error}};
+
+// Over the trials that have such kernels.
+Interval figure(std::span<const PriceTrial> trials, Verdicts verdicts, std::string_view kind,
+                double MeanVerdict::* member) {
+  std::vector<double> values;
+  for (const PriceTrial& trial : trials) {
+    const MeanVerdict mean = mean_of(trial.*verdicts, kind);
+    if (mean.kernels > 0) values.push_back(mean.*member);
+  }
+  return interval_of(values);
+}
+
+size_t kernels_of(std::span<const PriceTrial> trials, std::string_view kind) {
+  size_t kernels = 0;
+  for (const PriceTrial& trial : trials) kernels += mean_of(trial.learned, kind).kernels;
+  return kernels;
+}
+
+std::string text_of(const Interval& interval, bool is_share, bool has_half) {
+  const double scale = is_share ? 100 : 1;
+  std::string text = is_share ? fmt::format("{:.1f}", scale * interval.mean)
+                              : fmt::format("{:.3f}", interval.mean);
+  if (!has_half || !std::isfinite(interval.half)) return text;
+  return text + (is_share ? fmt::format(" ±{:.1f}", scale * interval.half)
+                          : fmt::format(" ±{:.3f}", interval.half));
+}
+
+Interval over(std::span<const PriceTrial> trials, double PriceTrial::* member) {
+  std::vector<double> values;
+  for (const PriceTrial& trial : trials) values.push_back(trial.*member);
+  return interval_of(values);
+}
+
+}  // namespace
+
+std::string price_trials_text(std::span<const PriceTrial> trials) {
+  TextTable table("lrlrrrrr",
+                  {"kind", "kernels", "price", "tau", "of ceiling", "top1 %", "top5 %", "error %"});
+  std::vector<std::string_view> kinds(std::begin(kKernelKinds), std::end(kKernelKinds));
+  kinds.push_back("");
+  for (std::string_view kind : kinds) {
+    const size_t kernels = kernels_of(trials, kind);
+    if (kernels == 0) continue;
+    const bool is_all = kind.empty();
+    if (is_all) table.add_rule();
+    const double ceiling = figure(trials, &PriceTrial::learned, kind, &MeanVerdict::ceiling).mean;
+    for (const auto& [name, verdicts] : kPrices) {
+      const bool is_first = verdicts == &PriceTrial::plain;
+      std::vector<std::string> row = {is_first ? std::string(is_all ? "all" : kind) : "",
+                                      is_first ? std::to_string(kernels) : "", std::string(name)};
+      for (const Figure& each : kFigures) {
+        const Interval interval = figure(trials, verdicts, kind, each.member);
+        row.push_back(text_of(interval, each.is_share, is_all));
+        if (each.member == &MeanVerdict::tau)
+          row.push_back(fmt::format("{:.2f}", interval.mean / std::max(ceiling, 1e-9)));
+      }
+      table.add_row(std::move(row));
+    }
+  }
+  std::string text = table.to_string();
+  text += fmt::format(
+      "{:.0f} % of the kernels are known; their bound of one candidate is {:.0f} % on average, and "
+      "holds for {} %\n",
+      100 * over(trials, &PriceTrial::known).mean, 100 * over(trials, &PriceTrial::bound).mean,
+      text_of(over(trials, &PriceTrial::bound_holds), true, true));
+  return text;
+}
+
+std::string price_trials_json(std::span<const PriceTrial> trials) {
+  Json json = {{"trials", trials.size()},
+               {"known", over(trials, &PriceTrial::known).mean},
+               {"bound", over(trials, &PriceTrial::bound).mean},
+               {"bound_holds", over(trials, &PriceTrial::bound_holds).mean},
+               {"kinds", Json::object()}};
+  std::vector<std::string_view> kinds(std::begin(kKernelKinds), std::end(kKernelKinds));
+  kinds.push_back("");
+  for (std::string_view kind : kinds) {
+    if (kernels_of(trials, kind) == 0) continue;
+    Json& of_kind = json["kinds"][kind.empty() ? "all" : std::string(kind)];
+    of_kind["kernels"] = kernels_of(trials, kind);
+    of_kind["ceiling"] = figure(trials, &PriceTrial::learned, kind, &MeanVerdict::ceiling).mean;
+    for (const auto& [name, verdicts] : kPrices)
+      for (const Figure& each : kFigures) {
+        const Interval interval = figure(trials, verdicts, kind, each.member);
+        Json& to = of_kind[std::string(name)][std::string(each.name)];
+        to["mean"] = interval.mean;
+        to["half"] = std::isfinite(interval.half) ? Json(interval.half) : Json(nullptr);
+      }
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string kernel_model_text(const KernelModel& model) {
+  std::string text = fmt::format("{} networks for '{}' on {} {}, by {} kernels of {} programs\n",
+                                 model.members.size(), model.target, model.threads,
+                                 model.threads == 1 ? "thread" : "threads", model.kernels.size(),
+                                 model.programs.size());
+  TextTable table("lrrr", {"kernels", "best 1 is slower by", "best 5", "best 12"});
+  for (const RegretBound& bound : model.bounds) {
+    const auto cell = [&](size_t c) { return fmt::format("{:.1f} %", 100 * bound.slower[c]); };
+    table.add_row({bound.kind.empty() ? "all" : bound.kind, cell(0), cell(3), cell(5)});
+  }
+  return text + "at most, for nine of ten that a network has not seen:\n" + table.to_string("  ") +
+         fmt::format("a schedule takes the planner's place if it is priced {:.0f} % below\n",
+                     100 * model.lead);
+}
+
+}  // namespace hone

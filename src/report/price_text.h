@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "learn/models/judge_prices.h"
+
+namespace hone {
+
+// A table by kind of kernel, and of all, in which each figure is the mean over the trials that have
+// such kernels; with several trials, those of all kernels have their intervals.
+std::string price_trials_text(std::span<const PriceTrial> trials);
+std::string price_trials_json(std::span<const PriceTrial> trials);
+
+// What a model is: "5 networks, 300 kernels of 12 programs, ...".
+std::string kernel_model_text(const KernelModel& model);
+
+}  // namespace hone

@@ -1,0 +1,58 @@
+# hone train cost makes a model of a data set, commands that plan use it, and damage is refused.
+source "$ROOT/tests/cli/expect.bash"
+export HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
+fails 3 "missing" train cost missing
+fails 3 "missing" eval missing
+fails 2 "outside of 2..32" train cost missing --members 1
+fails 3 "there is no model of the target" compile zoo:mlp,size=tiny --cost learned
+fails 3 "missing.model" compile zoo:mlp,size=tiny --cost missing.model
+fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured
+"$HONE" help train >out
+contains "hone train cost"
+
+models="zoo:mlp zoo:mobilenet_v2,size=32 zoo:resnet18,size=32 zoo:squeezenet,size=64"
+models+=" zoo:vit_b16,size=tiny"
+"$HONE" dataset build $models --kernels 12 --schedules 6 --budget 60s --threads 1 -o set >out 2>err
+train() { "$HONE" train cost set --members 2 --epochs 3 "$@"; }
+train -o my.model >out 2>err
+contains "2 networks for .* on 1 thread, by"
+grep -q "wrote my.model" err
+[[ ! -e prices && ! -e my.model.training ]]
+train -o other.model >out 2>err
+cmp my.model other.model # the same again
+"$HONE" eval set --model my.model >out 2>err && exit 1
+grep -q "has learned from all programs" err
+"$HONE" eval set --splits 2 --members 2 --epochs 2 --json eval.json >out 2>err
+contains "^all .*analytic"
+contains "holds for"
+grep -q '"learned"' eval.json
+
+# It is used where it is found, and by name.
+plan() { "$HONE" compile zoo:mlp,size=tiny --threads 1 --no-log --emit plan "$@"; }
+plan >analytic 2>err
+! grep -q "learned" err
+plan --cost my.model >named 2>err
+train >out 2>err
+file=$(sed -n 's/^wrote \(.*\.model\); .*/\1/p' err)
+[[ $file == prices/* || $file == "$PWD"/prices/* ]]
+plan >found 2>err
+grep -q "prices learned on this target, $file (--cost analytic: without)" err
+cmp named found
+plan --cost analytic >out 2>err
+cmp analytic out
+! grep -q "learned" err
+"$HONE" explain zoo:mlp,size=tiny --threads 1 --no-log >out 2>err
+grep -q "prices learned" err
+
+# One that is damaged or of another target costs speed alone, unless it was asked for.
+cp "$file" good
+printf 'x' | dd of="$file" bs=1 seek=20000 conv=notrunc status=none
+plan >out 2>err
+grep -q "learned prices are not used: " err
+cmp analytic out
+fails 3 "damaged" compile zoo:mlp,size=tiny --cost "$file"
+fails 4 "is of the target" compile zoo:mlp,size=tiny --isa avx2 --cost good
+head -c 100 good >"$file"
+plan >out 2>err
+grep -q "learned prices are not used: " err
+cmp analytic out

@@ -1,0 +1,146 @@
+#include "cost/learned_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cost/analytic_kernel.h"
+#include "ir/text.h"
+#include "kernel/schedule_space.h"
+#include "planner/planner.h"
+#include "rewrite/prepare.h"
+#include "tests/cost/kernel_model_testing.h"
+#include "tests/target/target_testing.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+Graph graph() {
+  return prepare(parse_graph(R"(graph @product(%x: f32[40, 16], %w: f32[16, 48]) -> f32[40, 48] {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = max %h, 0
+  return %y
+})")
+                     .value())
+      .value();
+}
+
+std::shared_ptr<const KernelFacts> facts() {
+  const Graph product = graph();
+  std::vector<NodeId> nodes;
+  for (NodeId n : product.nodes())
+    if (product.opcode(n) != Opcode::parameter && product.opcode(n) != Opcode::constant)
+      nodes.push_back(n);
+  return std::make_shared<const KernelFacts>(body_of(product, nodes, {}));
+}
+
+std::shared_ptr<const KernelModel> model(const std::function<void(KernelModel&)>& change = {}) {
+  KernelModel model = random_model(target(), 1);
+  model.prices.trip = 3;
+  if (change) change(model);
+  return std::make_shared<const KernelModel>(std::move(model));
+}
+
+struct Priced {
+  double learned, analytic, residual;
+};
+std::vector<Priced> priced(const std::shared_ptr<const KernelModel>& model, int64_t threads = 1) {
+  const LearnedCost cost(target(), model);
+  AnalyticKernel one(facts(), target(), model->prices, 1);
+  AnalyticKernel analytic(facts(), target(), model->prices, threads);
+  const FastModel fast(*model);
+  std::vector<Priced> all;
+  Rng rng(3);
+  std::vector<Schedule> schedules;
+  for (int i = 0; i < 50; ++i) schedules.push_back(random_schedule(facts()->body, target(), rng));
+  std::vector<double> seconds(schedules.size());
+  cost.kernel(facts(), threads)->price(schedules, 1, seconds);
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    Features features;
+    one.describe(schedules[i], features);
+    const double price = analytic.seconds(schedules[i]);
+    FastModel::Said said;
+    fast.run({&features, 1}, {&said, 1});
+    all.push_back({seconds[i], price, static_cast<double>(said.mean)});
+  }
+  return all;
+}
+
+TEST(LearnedCost, CorrectsTheAnalyticPrice) {
+  for (int64_t threads : {1, 4})
+    for (const Priced& each : priced(model(), threads))
+      EXPECT_NEAR(each.learned, each.analytic * std::exp(each.residual), 1e-5 * each.learned);
+}
+
+TEST(LearnedCost, LeavesUnknownKernelsToTheAnalyticPrice) {
+  const auto far = model([](KernelModel& model) { model.reach = 0.1; });
+  const auto unseen = model([](KernelModel& model) { model.seen = {{"conv gemm", 100}}; });
+  for (const auto& each : {far, unseen})
+    for (const Priced& price : priced(each)) EXPECT_EQ(price.learned, price.analytic);
+  EXPECT_THAT(LearnedCost(target(), far).check_knows(*facts(), 1).error().to_string(),
+              HasSubstr("from the nearest"));
+  EXPECT_THAT(LearnedCost(target(), unseen).check_knows(*facts(), 1).error().to_string(),
+              HasSubstr("kind 'dot'"));
+  const auto two = model([](KernelModel& model) { model.threads = 2; });
+  EXPECT_THAT(LearnedCost(target(), two).check_knows(*facts(), 1).error().to_string(),
+              HasSubstr("on 2 threads, not on 1"));
+  EXPECT_TRUE(LearnedCost(target(), model()).check_knows(*facts(), 1).ok());
+}
+
+TEST(LearnedCost, TakesTheDearerPriceOutsideOfWhatWasSeen) {
+  const auto narrow = model([](KernelModel& model) { model.high.fill(0); });
+  int learned = 0, analytic = 0;
+  for (const Priced& each : priced(narrow)) {
+    const double corrected = each.analytic * std::exp(each.residual);
+    EXPECT_NEAR(each.learned, std::max(each.analytic, corrected), 1e-5 * each.learned);
+    ++(corrected > each.analytic ? learned : analytic);
+  }
+  EXPECT_GT(learned + analytic, 0);
+  // So do schedules by an algorithm that was not.
+  const auto gemms = model([](KernelModel& model) { model.seen.erase("dot nest"); });
+  for (const Priced& each : priced(gemms))
+    EXPECT_GE(each.learned, each.analytic * std::min(1.0, std::exp(each.residual)) * (1 - 1e-6));
+}
+
+TEST(LearnedCost, HasAVersionOfItsWeights) {
+  const LearnedCost a(target(), model()), b(target(), model());
+  const LearnedCost c(target(), model([](KernelModel& model) { model.members[0].bias3 += 1; }));
+  const LearnedCost d(target(), model(), std::make_shared<AnalyticCost>(target()));
+  EXPECT_EQ(a.version(), b.version());
+  EXPECT_NE(a.version(), c.version());
+  EXPECT_NE(a.version(), d.version());
+}
+
+// A planner with a baseline takes another schedule only if that leads.
+TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
+  const auto analytic = std::make_shared<AnalyticCost>(target());
+  const Plan usual = complete(graph(), {}, target(), *analytic).value();
+  Plan one_thread;
+  one_thread.threads = 1;
+  const Plan by_analytic = complete(graph(), one_thread, target(), *analytic).value();
+  const auto plan = [&](double lead, uint64_t seed) {
+    KernelModel drawn = random_model(target(), seed);
+    drawn.lead = lead;
+    const LearnedCost cost(target(), std::make_shared<const KernelModel>(drawn), analytic);
+    return complete(graph(), one_thread, target(), cost).value();
+  };
+  int changed = 0;
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    EXPECT_TRUE(plan(1, seed) == by_analytic);
+    const Plan other = plan(0, seed);
+    EXPECT_TRUE(other.fuse == by_analytic.fuse);
+    EXPECT_TRUE(other.layout == by_analytic.layout);
+    changed += other.schedule == by_analytic.schedule ? 0 : 1;
+  }
+  EXPECT_GT(changed, 0);
+  // On other threads than the model has seen the baseline decides.
+  const auto two = model([](KernelModel& model) { model.threads = 2; });
+  const LearnedCost cost(target(), two, analytic);
+  EXPECT_TRUE(complete(graph(), {}, target(), cost).value() == usual);
+}
+
+}  // namespace
+}  // namespace hone

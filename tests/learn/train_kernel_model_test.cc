@@ -1,0 +1,218 @@
+#include "learn/models/train_kernel_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "cost/analytic_kernel.h"
+#include "cost/learned_cost.h"
+#include "ir/reference/evaluate.h"
+#include "kernel/kernel_kind.h"
+#include "kernel/schedule_space.h"
+#include "learn/layers.h"
+#include "learn/models/judge_prices.h"
+#include "learn/trainer.h"
+#include "tune/calibration_set.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+const Target& target() {
+  static const Target target = host_target().value();
+  return target;
+}
+
+// As if the machine took longer for some features than the analytic price says.
+double time_of(const Features& features, double price) {
+  const double wrong = 0.8 * double{features.reads_apart} + 0.3 * double{features.unroll_tails} -
+                       0.15 * double{features.unroll} + 0.1 * double{features.depth} +
+                       0.5 * double{features.is_pool};
+  return price * std::exp(wrong);
+}
+
+const std::vector<KernelSample>& samples() {
+  static const std::vector<KernelSample> all = [] {
+    std::vector<KernelSample> samples;
+    Rng rng(3);
+    const AnalyticCost cost(target());
+    const auto kernels = calibration_kernels(target(), cost, 1).value();
+    for (const CalibrationKernel& kernel : kernels) {
+      KernelSample sample{
+          .timed = {.facts = kernel.facts, .schedules = {kernel.planned}, .seconds = {}},
+          .noise = {},
+          .runs = {},
+          .kind = std::string(kernel.kind),
+          .programs = {fmt::format("p{}", samples.size() % 6)}};
+      const ScheduleSpace space(kernel.facts->body, *kernel.facts, target());
+      for (int i = 0; i < 11; ++i) sample.timed.schedules.push_back(space.sample(rng));
+      AnalyticKernel analytic(kernel.facts, target(), {}, 1);
+      for (const Schedule& each : sample.timed.schedules) {
+        Features features;
+        const double price = analytic.describe(each, features);
+        sample.timed.seconds.push_back(time_of(features, price));
+        sample.noise.push_back(0.01);
+      }
+      samples.push_back(std::move(sample));
+    }
+    return samples;
+  }();
+  return all;
+}
+
+ModelTraining small() {
+  ModelTraining options;
+  options.members = 2;
+  options.epochs = 5;
+  options.network.width1 = 16;
+  options.network.width2 = 8;
+  options.slate = 12;
+  options.rate = 0.01;
+  options.fits_prices = false;
+  return options;
+}
+
+std::vector<KernelSample> of_program(bool is_last) {
+  std::vector<KernelSample> some;
+  for (const KernelSample& sample : samples())
+    if ((sample.programs[0] == "p5") == is_last) some.push_back(sample);
+  return some;
+}
+
+KernelModel trained(const ModelTraining& options) {
+  Result<KernelModel> model = train_kernel_model(of_program(false), target(), 1, options);
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  return *std::move(model);
+}
+
+const KernelModel& trained() {
+  static const KernelModel model = trained(small());
+  return model;
+}
+
+TEST(TrainKernelModel, OrdersSchedulesOfUnseenProgramsBetter) {
+  auto model = std::make_shared<KernelModel>(trained());
+  model->reach = 1e6;  // all kernels of the kinds that it has seen
+  const std::vector<KernelSample> unseen = of_program(true);
+  const MeanVerdict learned = mean_of(judge_prices(unseen, LearnedCost(target(), model), 1));
+  const MeanVerdict analytic = mean_of(judge_prices(unseen, AnalyticCost(target()), 1));
+  EXPECT_GT(learned.tau, analytic.tau + 0.02);
+  EXPECT_LT(learned.error, analytic.error);
+  EXPECT_EQ(learned.kernels, unseen.size());
+}
+
+TEST(TrainKernelModel, IsTheSameAgain) { EXPECT_TRUE(trained(small()) == trained()); }
+
+TEST(TrainKernelModel, GoesOnWhereItWasBrokenOff) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "kernel_model";
+  std::filesystem::remove_all(folder);
+  ModelTraining options = small();
+  options.folder = folder;
+  CancelToken cancel;
+  options.cancel = &cancel;
+  options.told = [&](std::string_view line) {
+    if (line.starts_with("network 1")) cancel.cancel();
+  };
+  const Result<KernelModel> ended = train_kernel_model(of_program(false), target(), 1, options);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().code(), ErrorCode::interrupted);
+  options.cancel = nullptr;
+  EXPECT_TRUE(trained(options) == trained());
+}
+
+// What plans are made by is what was trained: the networks in plain C++, on features as they are,
+// against the graph of the network.
+TEST(TrainKernelModel, PutsTheNetworksIntoTheFastModel) {
+  std::vector<DescribedKernel> described;
+  for (const KernelSample& sample : samples())
+    described.push_back(describe(sample, target(), 1, {}));
+  const FeatureScale scale = scale_of(described);
+  NetworkOptions options{.width1 = 16, .width2 = 8};
+  KernelSlates slates(described, scale, 12, 1);
+  Trainer trainer = Trainer::make([&](Network& net) { return kernel_objective(net, options); },
+                                  slates, target(), {.epochs = 2, .seed = 1})
+                        .value();
+  ASSERT_TRUE(trainer.train().ok());
+  KernelModel model;
+  model.width1 = 16;
+  model.width2 = 8;
+  model.low.fill(-1e9F);
+  model.high.fill(1e9F);
+  model.members = {member_of(trainer.weights(), scale)};
+  const FastModel fast(model);
+
+  for (const DescribedKernel& kernel : described) {
+    std::vector<float> scaled;
+    for (const Features& each : kernel.features)
+      for (size_t f = 0; f < kFeatures; ++f)
+        scaled.push_back((each.all()[f] - scale.mean[f]) * scale.factor[f]);
+    const auto count = static_cast<int64_t>(kernel.features.size());
+    const Type type = Type::get(DType::f32, {count, static_cast<int64_t>(kFeatures)});
+    const Graph graph = trainer
+                            .frozen(
+                                [&](Network& net) {
+                                  return std::vector{kernel_residual(net, net.input("x"), options)};
+                                },
+                                {{"x", type}})
+                            .value();
+    Compilation compiled(graph, target());
+    const Tensor x = Tensor::of(type, std::span<const float>(scaled));
+    const auto executable = compiled.executable().value();
+    const std::vector<Tensor> out = executable->run(std::vector{x}).value();
+    std::vector<FastModel::Said> said(kernel.features.size());
+    fast.run(kernel.features, said);
+    for (int64_t i = 0; i < count; ++i)
+      EXPECT_NEAR(said[static_cast<size_t>(i)].mean, out[0].real_at(i), 1e-5);
+  }
+}
+
+TEST(TrainKernelModel, LeavesProgramsTogether) {
+  const std::vector<size_t> folds = program_folds(samples(), 3, 1);
+  std::map<std::string, std::set<size_t>> of_program;
+  std::map<size_t, size_t> sizes;
+  for (size_t k = 0; k < folds.size(); ++k) {
+    of_program[samples()[k].programs[0]].insert(folds[k]);
+    ++sizes[folds[k]];
+  }
+  for (const auto& [program, its] : of_program) EXPECT_EQ(its.size(), 1U) << program;
+  EXPECT_EQ(sizes.size(), 3U);
+}
+
+TEST(TrainKernelModel, RefusesWhatIsTooLittle) {
+  std::vector<KernelSample> one_program = of_program(true);
+  EXPECT_THAT(train_kernel_model(one_program, target(), 1, small()).error().to_string(),
+              HasSubstr("too few to learn from"));
+  ModelTraining options = small();
+  options.members = 1;
+  EXPECT_THAT(train_kernel_model(samples(), target(), 1, options).error().to_string(),
+              HasSubstr("two networks at least"));
+}
+
+TEST(JudgePrices, CountsByKind) {
+  std::vector<KernelSample> unseen = of_program(true);
+  const std::vector<KernelVerdict> verdicts = judge_prices(unseen, AnalyticCost(target()), 1);
+  ASSERT_EQ(verdicts.size(), unseen.size());
+  size_t kernels = 0;
+  for (std::string_view kind : kKernelKinds) kernels += mean_of(verdicts, kind).kernels;
+  EXPECT_EQ(kernels, unseen.size());
+  for (const KernelVerdict& each : verdicts) {
+    EXPECT_GE(each.top1, each.top5);
+    EXPECT_GE(each.top5, 0);
+    EXPECT_GT(each.ceiling, 0.5);
+    EXPECT_LE(each.ceiling, 1);
+  }
+  EXPECT_EQ(worst_program(verdicts, verdicts), 1);
+}
+
+TEST(JudgePrices, GivesIntervalsByStudentsT) {
+  const double values[] = {1, 2, 3};
+  EXPECT_EQ(interval_of(values).mean, 2);
+  EXPECT_NEAR(interval_of(values).half, 4.303 / std::sqrt(3.0), 1e-9);
+  EXPECT_TRUE(std::isinf(interval_of(std::span(values).first(1)).half));
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,71 @@
+#include "tune/measured_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "cost/analytic.h"
+#include "ir/text.h"
+#include "kernel/schedule_space.h"
+#include "rewrite/prepare.h"
+#include "target/fingerprint.h"
+#include "tests/program/random_kernels.h"
+#include "tune/tune_kernel.h"
+
+namespace hone {
+namespace {
+
+class MeasuredCostTest : public testing::Test {
+ protected:
+  void keep(const Schedule& schedule, double seconds, int64_t threads) {
+    const auto body = std::make_shared<const KernelBody>(facts_->body);
+    const KernelCandidate candidate = candidate_of(body, schedule, target_).value();
+    const Measured measured = {.outcome = Outcome::measured, .seconds = {seconds}};
+    MeterConditions conditions;
+    conditions.threads = threads;
+    MeasuredKernels(log_.get(), target_, "test")
+        .keep(conditions.text(), {&candidate, 1}, {&measured, 1});
+  }
+  std::shared_ptr<const Cost> cost(int64_t threads = 1) {
+    return measured_cost(*log_, target_, threads, analytic_).value();
+  }
+
+  const Target target_ = host_target().value();
+  const std::shared_ptr<const AnalyticCost> analytic_ = std::make_shared<AnalyticCost>(target_);
+  const std::shared_ptr<const KernelFacts> facts_ = std::make_shared<const KernelFacts>(body_of_all(
+      prepare(parse_graph("graph @g(%x: f32[30, 64]) { %y = tanh %x return %y }").value())
+          .value()));
+  const ScheduleSpace space_ = {facts_->body, *facts_, target_};
+  const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
+};
+
+TEST_F(MeasuredCostTest, SaysWhatWasMeasuredAndOtherwiseInProportion) {
+  const Schedule first = space_.simplest();
+  Rng rng(1);
+  Schedules others;
+  while (others.size() < 2) {
+    const Schedule next = space_.sample(rng);
+    if (next != first && std::ranges::find(others, next) == others.end()) others.push_back(next);
+  }
+  const std::unique_ptr<PricedKernel> analytic = analytic_->kernel(facts_, 1);
+  EXPECT_EQ(cost()->kernel(facts_, 1)->seconds(first), analytic->seconds(first));
+
+  keep(first, 1, 1);
+  keep(first, 3 * analytic->seconds(first), 1);  // the last one counts
+  keep(others[0], 1, 2);                         // by other threads
+  const std::shared_ptr<const Cost> cost = this->cost();
+  const std::unique_ptr<PricedKernel> measured = cost->kernel(facts_, 1);
+  EXPECT_EQ(measured->seconds(first), 3 * analytic->seconds(first));
+  EXPECT_NEAR(measured->seconds(others[1]), 3 * analytic->seconds(others[1]), 1e-12);
+  EXPECT_EQ(measured->source(first), "measured");
+  EXPECT_EQ(measured->source(others[1]), "analytic");
+  EXPECT_TRUE(measured->terms(first).empty());
+  EXPECT_EQ(cost->version(), "");
+  EXPECT_EQ(this->cost(2)->kernel(facts_, 2)->seconds(others[0]), 1);
+}
+
+}  // namespace
+}  // namespace hone
