@@ -39,7 +39,7 @@ TEST(NativeSegments, StayInsideForAnyOffsets) {
        {std::vector<int64_t>{0, 0, 3, 4, 4, 7, 8},
         {8, 7, 6, 5, 4, 3, 2},
         {INT64_MIN, 5, 2, INT64_MAX, 0, INT64_MAX, INT64_MIN}}) {
-    const Tensor inputs[] = {x, sources, integers(offsets), w};
+    const Tensor inputs[] = {x, sources, w, integers(offsets)};
     const std::vector<Tensor> expected =
         evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
     for (const Target& target : host_targets())

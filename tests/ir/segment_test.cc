@@ -40,8 +40,8 @@ TEST(SegmentReduceTest, ReadsNoSegments) {
 }
 
 TEST(SegmentReduceTest, Inference) {
-  expect_infer("segment_reduce {kind = sum}", {"f32[E, 4]", "i32[N + 1]"}, {"f32[N, 4]"});
-  expect_infer("segment_reduce {kind = sum}", {"f16[E]", "i64[3]", "u8[E]"}, {"f16[2]"});
+  expect_infer("segment_reduce {kind = sum}", {"f32[M, 4]", "i32[N + 1]"}, {"f32[N, 4]"});
+  expect_infer("segment_reduce {kind = sum}", {"f16[M]", "i64[3]", "u8[M]"}, {"f16[2]"});
   expect_infer_error("segment_reduce {kind = sum}", {"f32[]", "i32[2]"},
                      "the rows are one number, f32[]");
   expect_infer_error("segment_reduce {kind = sum}", {"f32[2]", "f32[2]"},
@@ -78,7 +78,7 @@ TEST(GatherRowsTest, GivesZeroOutside) {
 }
 
 TEST(GatherRowsTest, Inference) {
-  expect_infer("gather_rows", {"f32[N, 4]", "i32[E]", "i32[N + 1]", "i64[E]"}, {"f32[E, 4]"});
+  expect_infer("gather_rows", {"f32[N, 4]", "i32[M]", "i32[N + 1]", "i64[M]"}, {"f32[M, 4]"});
   expect_infer_error("gather_rows", {"f32[2]", "i32[3]", "i32[2]"}, "offsets");
   expect_infer_error("gather_rows", {"f32[2]", "i32[3]", "i32[3]", "i32[2]"}, "order");
   expect_infer_error("gather_rows", {"f32[2]", "f32[3]", "i32[3]"}, "indices");

@@ -50,7 +50,7 @@ constexpr std::string_view kMessages =
 std::vector<Tensor> inputs_of(const std::vector<int64_t>& offsets) {
   Rng rng(1);
   return {random_tensor(Type::get(DType::f32, {5, 20}), rng), integers({3, -2, 4, 4, 99, 0, 1, 2}),
-          integers(offsets), random_tensor(Type::get(DType::f32, {8}), rng)};
+          random_tensor(Type::get(DType::f32, {8}), rng), integers(offsets)};
 }
 
 TEST(Segments, AreFusedWithWhatSurroundsThem) {

@@ -22,7 +22,7 @@ std::vector<Value> expand_gather_rows(Builder& b, Op, std::span<const Value> in)
   Value inside = compare("lt", cast(indices, DType::i64), size_value(b, x.dim(0)));
   if (is_signed(indices.dtype())) inside = binary(Opcode::and_, inside, compare("ge", indices, 0));
   for (int i = 1; i < x.rank(); ++i) inside = unsqueeze(inside, i);
-  return {select(inside, take(x, indices), b.scalar(x.dtype(), 0))};
+  return {select(inside, rows_at(x, indices), b.scalar(x.dtype(), 0))};
 }
 
 }  // namespace

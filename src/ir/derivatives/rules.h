@@ -38,6 +38,9 @@ inline Value zeros_of(Builder& b, Type type) {
   return b.full(type.dtype(), {type.dims().begin(), type.dims().end()}, 0);
 }
 
+// Rows of x at indices, also where x may have none to look at.
+Value rows_at(Value x, Value indices);
+
 // The sum of two tangents of which some may be absent.
 inline Value sum_of(Value a, Value b) { return !a ? b : !b ? a : a + b; }
 

@@ -58,12 +58,19 @@ std::vector<Value> segment_reduce_back(const TransposeCall& call) {
 std::vector<Value> gather_rows_back(const TransposeCall& call) {
   const Value order = operand_or_none(call.operands, 3), rows = call.cotangent();
   std::vector<Value> cotangents(call.types.size());
-  cotangents[0] = order ? segment_reduce("sum", take(rows, order), call.operands[2])
+  cotangents[0] = order ? segment_reduce("sum", rows_at(rows, order), call.operands[2])
                         : segment_reduce("sum", rows, call.operands[2], call.operands[1]);
   return cotangents;
 }
 
 }  // namespace
+
+Value rows_at(Value x, Value indices) {
+  if (provably_le(1, x.dim(0))) return take(x, indices);
+  Dims row = x.dims();
+  row[0] = 1;
+  return take(concat({x, x.builder().full(x.dtype(), row, 0)}, 0), indices);
+}
 
 const Derivative derivative_segment_reduce = {.tangent = segment_reduce_tangent,
                                               .transpose = segment_reduce_back};

@@ -165,7 +165,7 @@ struct Span {
 struct Loop {
   Index index;
   Exec exec;
-  std::optional<Span> span = {};  // only of Exec::loop; none: all trips
+  std::optional<Span> span = {};    // only of Exec::loop; none: all trips
   std::vector<Carry> carried = {};  // of unroll and lanes loops: all with `combine`; threads: none
   Block body;
 };
