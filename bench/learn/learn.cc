@@ -225,7 +225,7 @@ Result<Step> sage_inference(const CompileOptions& compile) {
   const auto code = HONE_TRY(Compilation(network, HONE_TRY(host_target()), compile).executable());
   const auto result = std::make_shared<Tensor>(Tensor::zeros(code->outputs()[0].type));
   const auto inputs = std::make_shared<std::vector<const void*>>();
-  for (const image::Port& port : code->inputs())
+  for (const Network::Port& port : net.ports())
     inputs->push_back(batch->at(port.name).bytes().data());
   return Step([batch, code, result, inputs]() -> Status {
     void* const outputs[] = {result->mutable_bytes().data()};
