@@ -417,7 +417,6 @@ inline constexpr Option kTrainCostOwn[] = {
 inline constexpr Option kTrainCostNative[] = {kThreadsOption, kNativeCacheOption};
 inline constexpr auto kTrainCost = joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostNative);
 inline constexpr Example kTrainCostExamples[] = {
-    {"hone dataset build zoo:resnet50 zoo:bert_base --budget 30m -o set", "measures"},
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"}};
 inline constexpr Option kEvalOwn[] = {

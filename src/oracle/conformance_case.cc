@@ -181,7 +181,7 @@ std::optional<std::string> difference(const Tensor& actual, const Tensor& expect
   return comparison->passed() ? std::nullopt : std::optional(difference_text(*comparison));
 }
 
-CaseOutcome run_data_set(const fs::path& file, const Model& plain, const DataSet& set,
+CaseOutcome run_data_set(const fs::path& file, const Model& plain, const CaseFiles& set,
                          const CaseOptions& options) {
   Result<CaseData> data = read_data_set(set, plain);
   if (!data.ok()) return refusal(data.error());
@@ -221,12 +221,12 @@ CaseOutcome run_conformance_case(const fs::path& folder, const CaseOptions& opti
   // Typed as it is written, in every mode: what it cannot do is said about the model itself.
   const Result<Model> plain = load_onnx(file);
   if (!plain.ok()) return refusal(plain.error());
-  const Result<std::vector<DataSet>> sets = data_sets_of(folder);
+  const Result<std::vector<CaseFiles>> sets = data_sets_of(folder);
   if (!sets.ok()) return refusal(sets.error());
   CaseOutcome all;
   all.result = CaseClass::pass;
   all.symbolic = SymbolicDims::all;
-  for (const DataSet& set : *sets) {
+  for (const CaseFiles& set : *sets) {
     CaseOutcome one = run_data_set(file, *plain, set, options);
     all.symbolic = std::min(all.symbolic, one.symbolic);
     one.symbolic = all.symbolic;

@@ -97,7 +97,7 @@ Result<std::vector<std::string>> name_list(const nlohmann::json& names, std::str
   return texts;
 }
 
-Status read_names(const fs::path& path, DataSet& set) {
+Status read_names(const fs::path& path, CaseFiles& set) {
   const std::string text = HONE_TRY(read_file(path, kMaxNamesBytes));
   const nlohmann::json names = nlohmann::json::parse(text, nullptr, false);
   if (!names.is_object()) return bad_input("{} is not a JSON object", path.string());
@@ -106,8 +106,9 @@ Status read_names(const fs::path& path, DataSet& set) {
   return {};
 }
 
-Result<DataSet> data_set(const fs::path& folder, const Files& files, const fs::path& case_folder) {
-  DataSet set;
+Result<CaseFiles> data_set(const fs::path& folder, const Files& files,
+                           const fs::path& case_folder) {
+  CaseFiles set;
   set.folder = folder;
   set.inputs = HONE_TRY(without_gaps(files.inputs, "input"));
   set.outputs = HONE_TRY(without_gaps(files.outputs, "output"));
@@ -150,8 +151,8 @@ bool is_conformance_case(const fs::path& folder) {
                      [](const fs::path& one) { return files_of_set(one, false).has_value(); });
 }
 
-Result<std::vector<DataSet>> data_sets_of(const fs::path& folder) {
-  std::vector<DataSet> sets;
+Result<std::vector<CaseFiles>> data_sets_of(const fs::path& folder) {
+  std::vector<CaseFiles> sets;
   if (const std::optional<Files> files = files_of_set(folder, true))
     sets.push_back(HONE_TRY(data_set(folder, *files, folder)));
   for (const fs::path& one : set_folders(folder))
@@ -168,7 +169,7 @@ Tensor with_lacking_type(const Tensor& tensor, DType wanted) {
   return stands_in ? tensor.viewed_as(tensor.type().with_dtype(wanted)) : tensor;
 }
 
-Result<CaseData> read_data_set(const DataSet& set, const Model& model) {
+Result<CaseData> read_data_set(const CaseFiles& set, const Model& model) {
   CaseData data;
   data.inputs.resize(model.inputs.size());
   for (size_t i = 0; i < set.inputs.size(); ++i) {

@@ -12,7 +12,7 @@
 
 namespace hone {
 
-struct DataSet {
+struct CaseFiles {
   std::filesystem::path folder;
   std::vector<std::filesystem::path> inputs;  // by number, without gaps
   std::vector<std::filesystem::path> outputs;
@@ -24,7 +24,7 @@ struct DataSet {
 // Whether the folder holds a case; cheap.
 bool is_conformance_case(const std::filesystem::path& folder);
 // At least one.
-Result<std::vector<DataSet>> data_sets_of(const std::filesystem::path& folder);
+Result<std::vector<CaseFiles>> data_sets_of(const std::filesystem::path& folder);
 
 struct ExpectedOutput {
   size_t index;  // of the model's outputs
@@ -34,7 +34,7 @@ struct CaseData {
   std::vector<Tensor> inputs;  // of the model, in its order
   std::vector<ExpectedOutput> outputs;
 };
-Result<CaseData> read_data_set(const DataSet& set, const Model& model);
+Result<CaseData> read_data_set(const CaseFiles& set, const Model& model);
 
 // numpy has no bf16 and no f8, so data of these types are often written as the integers of their
 // bits. Such a tensor as the type that is wanted; others as they are.

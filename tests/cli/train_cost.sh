@@ -3,7 +3,7 @@ source "$ROOT/tests/cli/expect.bash"
 export HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
 fails 3 "missing" train cost missing
 fails 3 "missing" eval missing
-fails 2 "outside of 2..32" train cost missing --members 1
+fails 2 "outside 2..32" train cost missing --members 1
 fails 3 "there is no model of the target" compile zoo:mlp,size=tiny --cost learned
 fails 3 "missing.model" compile zoo:mlp,size=tiny --cost missing.model
 fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured

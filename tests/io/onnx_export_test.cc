@@ -275,7 +275,8 @@ void check_random(uint64_t first, uint64_t count, bool symbolic) {
   for (const auto& [op, times] : refused) text += fmt::format(" {} {}", times, op);
   std::printf("%d of %llu graphs; refused:%s\n", exported, static_cast<unsigned long long>(count),
               text.c_str());
-  EXPECT_GE(exported, static_cast<int>(count / 4));
+  // ONNX has no reduction of segments and no sizes in a permute: fewer graphs with symbols export.
+  EXPECT_GE(exported, static_cast<int>(count / (symbolic ? 6 : 4)));
   std::filesystem::remove_all(file_for_test().parent_path());
 }
 

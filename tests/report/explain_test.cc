@@ -146,7 +146,8 @@ TEST_F(Explain, APriceMayHaveNoTerms) {
   const Explanation explanation = explain(graph_, plan_, target_, measured).value();
   for (const ExplainedKernel& kernel : explanation.kernels)
     EXPECT_TRUE(kernel.chosen.terms.empty());
-  EXPECT_THAT(explanation_text(explanation, 1), HasSubstr("price      5.00 us, without terms"));
+  EXPECT_THAT(explanation_text(explanation, 1),
+              HasSubstr("price      5.00 us, measured, without terms"));
   EXPECT_THAT(explanation_json(explanation), HasSubstr("\"terms\": null"));
 }
 
