@@ -4,7 +4,7 @@
 //   --data=FOLDER     a data set, as of `hone dataset build` (build/bench/kernels)
 //   --splits=N        of programs, at random (5)
 //   --members=N --epochs=N --width1=N --width2=N --rate=X --slate=N --seed=N
-//   --loss=mixed|rank|log_squared --unit=X --squared=X --dropout=X --fits=0|1
+//   --loss=mixed|rank|log_squared --unit=X --squared=X --dropout=X --fits=0|1 --caution=X
 //   --trees=1         also boosted trees on the same features, in place of the networks
 //   --dissimilar=0    without training on convs to judge by the others, and the reverse
 // "free" is the learned price for all kernels, whether the model knows them or not.
@@ -33,7 +33,7 @@ const Flag kData("data", "build/bench/kernels"), kSplits("splits", "5"), kMember
     kEpochs("epochs", "20"), kWidth1("width1", "32"), kWidth2("width2", "16"),
     kRate("rate", "0.003"), kSlate("slate", "32"), kSeed("seed", "0"), kLoss("loss", "mixed"),
     kUnit("unit", "0.1"), kSquared("squared", "0.3"), kDropout("dropout", "0"), kFits("fits", "1"),
-    kDissimilar("dissimilar", "1"), kTrees("trees", "0");
+    kDissimilar("dissimilar", "1"), kCaution("caution", "1"), kTrees("trees", "0");
 
 ModelTraining training() {
   ModelTraining options;
@@ -50,6 +50,7 @@ ModelTraining training() {
   options.rate = kRate.number();
   options.slate = static_cast<int64_t>(kSlate.number());
   options.seed = static_cast<uint64_t>(kSeed.number());
+  options.caution = kCaution.number();
   options.fits_prices = kFits.number() != 0;
   static const Result<std::unique_ptr<CompileCache>> cache =
       CompileCache::open(std::filesystem::absolute("build/bench/prices"));
@@ -175,7 +176,7 @@ void report(benchmark::State& state, std::string_view kind) {
     }
     for (const auto& [what, values] :
          {std::pair("tau", &tau), {"top1", &top1}, {"top5", &top5}, {"error", &error}}) {
-      const Interval interval = interval_of(*values);
+      const MeanInterval interval = interval_of(*values);
       state.counters[fmt::format("{}_{}", what, name)] = interval.mean;
       if (kind.empty()) state.counters[fmt::format("{}_{}_half", what, name)] = interval.half;
     }

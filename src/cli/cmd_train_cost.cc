@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/arguments.h"
@@ -15,9 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Training is a program like others: it runs on this machine, whatever its prices are for.
-Result<ModelTraining> training(const Arguments& arguments, Console& console) {
-  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+// Training is a program like others, whatever its prices are for. The native options outlive it.
+ModelTraining training(const Arguments& arguments, const NativeOptions& native, Console& console) {
   ModelTraining options;
   options.members = arguments.integer("members");
   options.epochs = arguments.integer("epochs");
@@ -62,7 +62,8 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   HONE_TRY(check_writable(output));
   if (output.empty()) HONE_TRY(check_keeps_prices(data.target));
   const std::string file = output.empty() ? HONE_TRY(kernel_model_file(data.target)) : output;
-  ModelTraining options = HONE_TRY(training(arguments, console));
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";
   if (arguments.given("anew")) fs::remove_all(options.folder);
   const KernelModel model =
@@ -87,7 +88,8 @@ Status cmd_eval(const Arguments& arguments, Console& console) {
     if (!trial.ok()) return Error(trial.error()).within(file);
     trials.push_back(*std::move(trial));
   } else {
-    const ModelTraining options = HONE_TRY(training(arguments, console));
+    const NativeOptions native = HONE_TRY(native_options(arguments, console));
+    const ModelTraining options = training(arguments, native, console);
     const std::vector<std::string> programs = programs_of(data);
     for (int64_t s = 0; s < arguments.integer("splits"); ++s) {
       const ProgramSplit split = HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1)));

@@ -25,6 +25,21 @@ Blocks blocks_of(const KernelBody& body, const Schedule& chain) {
   return blocks;
 }
 
+// All blocks, if one of them takes so long on one thread.
+double seconds_of(const Blocks& blocks, double block, double threads) {
+  return block * blocks.count * std::ceil(blocks.divided / threads) / blocks.divided;
+}
+
+// What a stage leaves for others, in a block, as if numbers had four bytes.
+double bytes_kept(const Stage& stage, const KernelFacts& facts, const KernelBody& body,
+                  const Schedule& chain) {
+  double bytes = 4;
+  for (size_t d = 0; d < std::min(stage.along.size(), facts.loops.size()); ++d)
+    bytes *= stage.along[d] < 0 ? facts.loops[d].extent
+                                : static_cast<double>(block_points(body, chain, stage.along[d]));
+  return bytes;
+}
+
 }  // namespace
 
 AnalyticKernel::AnalyticKernel(std::shared_ptr<const KernelFacts> facts, Target target,
@@ -54,9 +69,8 @@ double AnalyticKernel::chain_seconds(const Schedule& chain) {
   double block = 0;
   for (size_t s = 0; s < cut.size(); ++s)
     block += stage_price(cut[s], chain).seconds(chain.get<ChainFields>().stages[s]);
-  const Blocks blocks = blocks_of(facts_->body, chain);
-  const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
-  const double seconds = block * blocks.count * shares / blocks.divided;
+  const auto threads = static_cast<double>(threads_);
+  const double seconds = seconds_of(blocks_of(facts_->body, chain), block, threads);
   return seconds + (threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0);
 }
 
@@ -77,34 +91,26 @@ double AnalyticKernel::describe_chain(const Schedule& chain, Features& features)
     all += seconds;
     for (size_t f = kKernelFeatures; f < kFeatures; ++f)
       sums[f] += seconds * static_cast<double>(stage.all()[f]);
-    if (s + 1 == cut.size()) break;
-    double bytes = 4;
-    for (size_t d = 0; d < cut[s].stage.along.size(); ++d) {
-      const int along = cut[s].stage.along[d];
-      if (along >= 0)
-        bytes *= static_cast<double>(block_points(facts_->body, chain, along));
-      else if (d < cut[s].facts.loops.size())
-        bytes *= cut[s].facts.loops[d].extent;
-    }
-    kept += bytes;
+    if (s + 1 < cut.size()) kept += bytes_kept(cut[s].stage, cut[s].facts, facts_->body, chain);
   }
   for (size_t f = kKernelFeatures; f < kFeatures; ++f)
     features.all()[f] = static_cast<float>(sums[f] / std::max(all, 1e-30));
   const Blocks blocks = blocks_of(facts_->body, chain);
-  const double seconds = chain_seconds(chain);
+  const auto threads = static_cast<double>(threads_);
+  const double with_work = blocks.divided / std::ceil(blocks.divided / threads);
+  double seconds = seconds_of(blocks, all, threads);
+  seconds += threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
   double points = 1;
   for (int dim : chain.order) points *= static_cast<double>(block_points(facts_->body, chain, dim));
-  const double shares = std::ceil(blocks.divided / static_cast<double>(threads_));
   features.is_chain = 1;
   features.stages = log_feature(static_cast<double>(cut.size()));
   features.blocks = log_feature(blocks.count);
   features.chain_points = log_feature(points);
-  features.chain_kept =
-      log_feature(kept / static_cast<double>(
-                             target_.caches[std::min<size_t>(1, target_.caches.size() - 1)].bytes));
+  const size_t second = std::min<size_t>(1, target_.caches.size() - 1);
+  features.chain_kept = log_feature(kept / static_cast<double>(target_.caches[second].bytes));
   features.seconds = log_feature(seconds * 1e9);
-  features.threads = log_feature(blocks.divided / shares);
-  features.balance = static_cast<float>(blocks.divided / shares / static_cast<double>(threads_));
+  features.threads = log_feature(with_work);
+  features.balance = static_cast<float>(with_work / threads);
   features.divided_loops = static_cast<float>(chain.threads);
   return seconds;
 }
@@ -114,29 +120,29 @@ AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
     cuts_.clear();
     kept_ = 0;
   }
-  CutKey key = {chain.get<ChainFields>().keep, chain.order};
-  std::ranges::sort(key.second);
-  const auto [at, is_new] = cuts_.try_emplace(std::move(key));
-  if (is_new) {
-    std::vector<Stage> stages = stages_of(facts_->body, chain).value();
-    for (Stage& stage : stages) {
-      KernelFacts facts(stage.body);
-      at->second.push_back({std::move(stage), std::move(facts)});
-    }
+  key_.first = chain.get<ChainFields>().keep;
+  key_.second = chain.order;
+  std::ranges::sort(key_.second);
+  if (const auto known = cuts_.find(key_); known != cuts_.end()) return known->second;
+  Cut& cut = cuts_[key_];
+  std::vector<Stage> stages = stages_of(facts_->body, chain).value();
+  for (Stage& stage : stages) {
+    KernelFacts facts(stage.body);
+    cut.push_back({std::move(stage), std::move(facts)});
   }
-  return at->second;
+  return cut;
 }
 
 const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const Schedule& chain) {
-  std::vector<int64_t> window = stage.facts.body.window;
-  for (size_t d = 0; d < window.size(); ++d)
+  window_ = stage.facts.body.window;
+  for (size_t d = 0; d < window_.size(); ++d)
     if (stage.stage.along[d] >= 0)
-      window[d] = block_points(facts_->body, chain, stage.stage.along[d]);
-  if (const auto known = stage.prices.find(window); known != stage.prices.end())
+      window_[d] = block_points(facts_->body, chain, stage.stage.along[d]);
+  if (const auto known = stage.prices.find(window_); known != stage.prices.end())
     return known->second;
   ++kept_;
-  const KernelPrice price(stage.facts, target_, prices_, 1, window);
-  return stage.prices.try_emplace(std::move(window), price).first->second;
+  const KernelPrice price(stage.facts, target_, prices_, 1, window_);
+  return stage.prices.try_emplace(window_, price).first->second;
 }
 
 }  // namespace hone

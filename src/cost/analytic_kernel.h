@@ -52,6 +52,8 @@ class AnalyticKernel : public PricedKernel {
   const KernelPrice whole_;  // of nests and gemms
   std::map<CutKey, Cut> cuts_;
   size_t kept_ = 0;  // prices in them
+  CutKey key_;       // of the last chain, and the window of its last stage: their memory is reused
+  std::vector<int64_t> window_;
 };
 
 }  // namespace hone

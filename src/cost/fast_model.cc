@@ -8,51 +8,51 @@
 namespace hone {
 namespace {
 
-constexpr size_t kRows = 4, kColumns = 8;  // of a tile of sums
+constexpr size_t kRows = 8, kWidest = 16;  // of a tile of sums, in vectors of any width
 
-// sums[rows][width] = biases + x[rows][inputs] weights[inputs][width]. Whoever calls decides which
-// instructions it becomes.
-[[gnu::always_inline]] inline void multiply(const float* x, size_t x_stride, size_t rows,
-                                            const float* weights, size_t weights_stride,
-                                            const float* biases, size_t inputs, size_t width,
-                                            float* sums, size_t sums_stride) {
-  for (size_t r = 0; r < rows; r += kRows)
-    for (size_t c = 0; c < width; c += kColumns) {
-      float tile[kRows][kColumns];
-      for (size_t i = 0; i < kRows; ++i)
-        for (size_t j = 0; j < kColumns; ++j) tile[i][j] = biases[c + j];
-      for (size_t k = 0; k < inputs; ++k)
-        for (size_t i = 0; i < kRows; ++i)
-          for (size_t j = 0; j < kColumns; ++j)
-            tile[i][j] += x[(r + i) * x_stride + k] * weights[k * weights_stride + c + j];
+// What multiply() is asked for: sums[rows][width] = max(biases + x[rows][inputs] weights[inputs]
+// [width], 0), of kRows rows; strides are those of rows.
+struct Product {
+  const float* x;
+  size_t x_stride;
+  const float* weights;
+  size_t weights_stride;
+  const float* biases;
+  size_t inputs, width;
+  float* sums;
+  size_t sums_stride;
+};
+
+// Whoever calls decides which instructions it becomes. Each sum is taken in the same order, so all
+// of them give the same bits.
+template <size_t kColumns>
+[[gnu::always_inline]] inline void multiply(const Product& of) {
+  for (size_t c = 0; c < of.width; c += kColumns) {
+    float tile[kRows][kColumns];
+    for (size_t i = 0; i < kRows; ++i)
+      for (size_t j = 0; j < kColumns; ++j) tile[i][j] = of.biases[c + j];
+    for (size_t k = 0; k < of.inputs; ++k)
       for (size_t i = 0; i < kRows; ++i)
         for (size_t j = 0; j < kColumns; ++j)
-          sums[(r + i) * sums_stride + c + j] = std::max(tile[i][j], 0.0F);
-    }
+          tile[i][j] += of.x[i * of.x_stride + k] * of.weights[k * of.weights_stride + c + j];
+    for (size_t i = 0; i < kRows; ++i)
+      for (size_t j = 0; j < kColumns; ++j)
+        of.sums[i * of.sums_stride + c + j] = std::max(tile[i][j], 0.0F);
+  }
 }
 
-using Multiply = void (*)(const float*, size_t, size_t, const float*, size_t, const float*, size_t,
-                          size_t, float*, size_t);
-
-void multiply_anywhere(const float* x, size_t x_stride, size_t rows, const float* weights,
-                       size_t weights_stride, const float* biases, size_t inputs, size_t width,
-                       float* sums, size_t sums_stride) {
-  multiply(x, x_stride, rows, weights, weights_stride, biases, inputs, width, sums, sums_stride);
-}
-
-[[gnu::target("avx2,fma")]] void multiply_avx2(const float* x, size_t x_stride, size_t rows,
-                                               const float* weights, size_t weights_stride,
-                                               const float* biases, size_t inputs, size_t width,
-                                               float* sums, size_t sums_stride) {
-  multiply(x, x_stride, rows, weights, weights_stride, biases, inputs, width, sums, sums_stride);
-}
+using Multiply = void (*)(const Product&);
+void multiply_anywhere(const Product& of) { multiply<4>(of); }
+[[gnu::target("avx2")]] void multiply_avx2(const Product& of) { multiply<8>(of); }
+[[gnu::target("avx512f")]] void multiply_avx512(const Product& of) { multiply<16>(of); }
 
 Multiply fastest() {
   const Result<Instructions> here = host_instructions();
-  return here.ok() && here->isa >= Isa::avx2 ? multiply_avx2 : multiply_anywhere;
+  if (!here.ok() || here->isa < Isa::avx2) return multiply_anywhere;
+  return here->isa == Isa::avx2 ? multiply_avx2 : multiply_avx512;
 }
 
-size_t padded(size_t width) { return (width + kColumns - 1) / kColumns * kColumns; }
+size_t padded(size_t width) { return (width + kWidest - 1) / kWidest * kWidest; }
 
 }  // namespace
 
@@ -100,17 +100,20 @@ void FastModel::run(std::span<const Features> of, std::span<Said> said) const {
 
 void FastModel::run_some(const Features* of, size_t count, Said* said) const {
   static const Multiply multiply = fastest();
+  static_assert(kAtOnce == kRows);
   const size_t all1 = members_ * width1_;
   float x[kAtOnce][kFeatures] = {};
   for (size_t i = 0; i < count; ++i)
     for (size_t f = 0; f < kFeatures; ++f) x[i][f] = std::clamp(of[i].all()[f], low_[f], high_[f]);
-  std::vector<float> hidden1(kAtOnce * all1), hidden2(kAtOnce * width2_);
-  multiply(x[0], kFeatures, count, input_.data(), all1, bias1_.data(), kFeatures, all1,
-           hidden1.data(), all1);
+  thread_local std::vector<float> hidden1, hidden2;
+  hidden1.resize(kAtOnce * all1);
+  hidden2.resize(kAtOnce * width2_);
+  multiply(
+      {x[0], kFeatures, input_.data(), all1, bias1_.data(), kFeatures, all1, hidden1.data(), all1});
   float sums[kAtOnce] = {}, squares[kAtOnce] = {};
   for (size_t m = 0; m < members_; ++m) {
-    multiply(&hidden1[m * width1_], all1, count, &middle_[m * width1_ * width2_], width2_,
-             &bias2_[m * width2_], width1_, width2_, hidden2.data(), width2_);
+    multiply({&hidden1[m * width1_], all1, &middle_[m * width1_ * width2_], width2_,
+              &bias2_[m * width2_], width1_, width2_, hidden2.data(), width2_});
     for (size_t i = 0; i < count; ++i) {
       float y = bias3_[m];
       for (size_t j = 0; j < width2_; ++j) y += hidden2[i * width2_ + j] * output_[m * width2_ + j];

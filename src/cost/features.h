@@ -2,8 +2,8 @@
 
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +43,7 @@ std::string feature_version();
 // Nearly log2(1 + x), exact at powers of two less 1: straight lines between them, since a price is
 // asked for many of these. Negative numbers and NaN count as 0.
 inline float log_feature(double x) {
-  const float one = 1 + static_cast<float>(x > 0 ? std::fmin(x, 1e30) : 0.0);
+  const float one = 1 + static_cast<float>(!(x > 0) ? 0.0 : x < 1e30 ? x : 1e30);
   const auto bits = std::bit_cast<uint32_t>(one);
   const auto exponent = static_cast<float>(static_cast<int>(bits >> 23) - 127);
   const float mantissa = std::bit_cast<float>((bits & 0x7fffff) | 0x3f800000);

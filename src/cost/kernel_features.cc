@@ -147,7 +147,7 @@ void KernelPrice::describe_tiles(const Schedule& schedule, const Nest& nest, Fea
     const double extent = std::max(loops_[static_cast<size_t>(nest.lanes)].extent, 1.0);
     const double groups = std::ceil(extent / nest.lane_count);
     to.lane_fill = share(extent, groups * std::ceil(nest.lane_count / vector_) * vector_);
-    to.lane_tail = as_switch(std::fmod(extent, nest.lane_count) != 0);
+    to.lane_tail = as_switch(!divides(nest.lane_count, extent));
     to.lane_innermost = as_switch(!schedule.order.empty() && schedule.order.back() == nest.lanes);
     to.lane_last = as_switch(nest.lanes == parallel_ - 1);
     to.lane_reduced = as_switch(!loops_[static_cast<size_t>(nest.lanes)].is_result);
@@ -240,14 +240,16 @@ void KernelPrice::describe_gemm(const Schedule& schedule, const Nest& nest, Feat
     if (access.side == 0 || access.side == 1)
       sides[static_cast<size_t>(access.side)] |= access.loops;
   std::array<double, 2> tile = {1, 1}, block = {4, 4}, read = {4, 4};
-  double depth = 1;
+  double depth = 1, passes = 1, results = 1;
   for (size_t l = 0; l < loops_.size(); ++l) {
     const double extent = std::max(loops_[l].extent, 1.0);
     const bool is_blocked = tile_of(own.block, static_cast<int>(l)) > 1;
     if (is_blocked) ++to.block_dims;
-    if (std::fmod(extent, nest.block[l]) != 0) ++to.block_tails;
+    if (!divides(nest.block[l], extent)) ++to.block_tails;
+    if (loops_[l].is_result) results *= extent;
     if (!loops_[l].is_result) {
       depth *= nest.block[l];
+      passes *= std::ceil(extent / nest.block[l]);
       if (nest.block[l] != extent) to.depth_blocked = 1;
     }
     for (size_t side = 0; side < 2; ++side) {
@@ -260,6 +262,8 @@ void KernelPrice::describe_gemm(const Schedule& schedule, const Nest& nest, Feat
   to.lhs_tile = log_feature(tile[0]);
   to.rhs_tile = log_feature(tile[1]);
   to.block_depth = log_feature(depth);
+  to.passes = log_feature(passes - 1);
+  to.passed = log_feature(16 * (passes - 1) * results / std::max(work_slots_, 1.0));
   to.lhs_block = log_feature(block[0] / kKilo);
   to.rhs_block = log_feature(block[1] / kKilo);
   to.lhs_tile_bytes = log_feature(read[0] / kKilo);

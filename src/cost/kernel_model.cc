@@ -54,6 +54,7 @@ class Writer {
     metadata["prices"] = print(model.prices, model.target);
     metadata["reach"] = fmt::format("{}", model.reach);
     metadata["lead"] = fmt::format("{}", model.lead);
+    metadata["caution"] = fmt::format("{}", model.caution);
     metadata["programs"] = join(model.programs, "\n");
     std::vector<std::string> lines;
     for (const auto& [what, count] : model.seen) lines.push_back(fmt::format("{} {}", count, what));
@@ -108,6 +109,7 @@ class Reader {
     model_.threads = HONE_TRY(parse_int(HONE_TRY(text("threads"))));
     model_.reach = HONE_TRY(number("reach"));
     model_.lead = HONE_TRY(number("lead"));
+    model_.caution = HONE_TRY(number("caution"));
     const std::string programs = HONE_TRY(text("programs"));
     for (std::string_view program : split(programs, '\n')) model_.programs.emplace_back(program);
     HONE_TRY(seen());

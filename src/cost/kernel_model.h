@@ -67,6 +67,9 @@ struct KernelModel {
   // By how much another schedule has to be cheaper than the planner's to be faster: a share, by
   // which hardly any kernel was slower that the networks had not seen.
   double lead = 0;
+  // How many deviations of the networks a price lies above their mean: who takes the least of many
+  // prices finds what networks are wrong about.
+  double caution = 1;
 
   bool operator==(const KernelModel&) const = default;
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "cost/kernel_price.h"
 
 // What pricing finds out about a schedule: for the parts of KernelPrice.
@@ -8,6 +10,12 @@ namespace hone {
 
 inline constexpr double kLine = 64;    // bytes
 inline constexpr double kPage = 4096;  // bytes
+
+// Of counts: whole numbers.
+inline bool divides(double part, double whole) {
+  const double times = whole / part;
+  return times == std::floor(times);
+}
 
 // The loops of a schedule, from outside in.
 struct KernelPrice::Nest {

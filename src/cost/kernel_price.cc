@@ -368,8 +368,7 @@ double KernelPrice::repeats(const Nest& nest, const Access& access) const {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     if (static_cast<int>(l) == nest.lanes) continue;
     const double tile = nest.tile[l], shared = access.repeat[l];
-    if (std::fmod(std::max(tile, shared), std::min(tile, shared)) == 0)
-      repeats *= std::min(tile, shared);
+    if (divides(std::min(tile, shared), std::max(tile, shared))) repeats *= std::min(tile, shared);
   }
   return repeats;
 }

@@ -124,9 +124,9 @@ class KernelPrice {
   double starts(const Nest& nest, const Access& access) const;
   // Of an array.
   struct Footprint {
-    double bytes = 0;  // in whole cache lines
-    double apart = 1;  // lines that lie whole pages apart
-  };
+    double bytes;  // in whole cache lines
+    double apart;  // lines that lie whole pages apart
+  };  // without initializers: pricing has many of them, most of which nobody reads
   Footprint footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                       Packing packing) const;
   double memory(const Nest& nest, double threads, Counted& counted) const;

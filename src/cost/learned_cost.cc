@@ -29,22 +29,20 @@ class LearnedCost::Kernel : public PricedKernel {
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
              std::span<double> seconds) override {
-    std::array<Features, kAtOnce> features;
-    std::array<FastModel::Said, kAtOnce> said;
     for (size_t at = 0; at < schedules.size(); at += kAtOnce) {
       const size_t count = std::min(kAtOnce, schedules.size() - at);
       for (size_t i = 0; i < count; ++i) {
         AnalyticKernel& seen = seen_ == nullptr ? *analytic_ : *seen_;
-        seconds[at + i] = seen.describe(schedules[at + i], features[i]);
+        seconds[at + i] = seen.describe(schedules[at + i], features_[i]);
         if (seen_ != nullptr) seconds[at + i] = analytic_->seconds(schedules[at + i]);
       }
-      fast_->run(std::span(features).first(count), said);
+      fast_->run(std::span(features_).first(count), said_);
       for (size_t i = 0; i < count; ++i) {
-        const double learned =
-            seconds[at + i] *
-            std::exp(static_cast<double>(std::clamp(said[i].mean, -kMost, kMost)));
+        const double said_now = static_cast<double>(said_[i].mean) +
+                                model_->caution * static_cast<double>(said_[i].deviation);
+        const double learned = seconds[at + i] * std::exp(std::clamp(said_now, -kMost, kMost));
         const bool is_known =
-            has_seen_[schedules[at + i].own.index()] && fast_->is_inside(features[i]);
+            has_seen_[schedules[at + i].own.index()] && fast_->is_inside(features_[i]);
         seconds[at + i] = is_known ? learned : std::max(learned, seconds[at + i]);
       }
     }
@@ -57,7 +55,7 @@ class LearnedCost::Kernel : public PricedKernel {
 
  private:
   static constexpr size_t kAtOnce = 16;
-  static constexpr float kMost = 4;  // what is further from the analytic price is a mistake
+  static constexpr double kMost = 4;  // what is further from the analytic price is a mistake
   static constexpr double kTolerated = 0.02;  // of a regret: what measuring hardly tells
 
   const std::unique_ptr<AnalyticKernel> analytic_, seen_;
@@ -65,6 +63,8 @@ class LearnedCost::Kernel : public PricedKernel {
   const std::shared_ptr<const FastModel> fast_;
   std::array<bool, std::size(kAlgorithms)> has_seen_ = {};
   std::optional<int64_t> worth_measuring_;
+  std::array<Features, kAtOnce> features_;
+  std::array<FastModel::Said, kAtOnce> said_;
 };
 
 LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,

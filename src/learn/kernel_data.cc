@@ -6,9 +6,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "kernel/kernel_kind.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
-#include "learn/kernel_kind.h"
 #include "log/hash_text.h"
 #include "measure/samples.h"
 

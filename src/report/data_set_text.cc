@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
-#include "learn/kernel_kind.h"
+#include "kernel/kernel_kind.h"
 #include "learn/ranking.h"
 #include "log/hash_text.h"
 #include "target/fingerprint.h"

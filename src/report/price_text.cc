@@ -27,8 +27,8 @@ constexpr Figure kFigures[] = {{"tau", &MeanVerdict::tau, false},
                                {"error", &MeanVerdict::error}};
 
 // Over the trials that have such kernels.
-Interval figure(std::span<const PriceTrial> trials, Verdicts verdicts, std::string_view kind,
-                double MeanVerdict::* member) {
+MeanInterval figure(std::span<const PriceTrial> trials, Verdicts verdicts, std::string_view kind,
+                    double MeanVerdict::* member) {
   std::vector<double> values;
   for (const PriceTrial& trial : trials) {
     const MeanVerdict mean = mean_of(trial.*verdicts, kind);
@@ -43,7 +43,7 @@ size_t kernels_of(std::span<const PriceTrial> trials, std::string_view kind) {
   return kernels;
 }
 
-std::string text_of(const Interval& interval, bool is_share, bool has_half) {
+std::string text_of(const MeanInterval& interval, bool is_share, bool has_half) {
   const double scale = is_share ? 100 : 1;
   std::string text = is_share ? fmt::format("{:.1f}", scale * interval.mean)
                               : fmt::format("{:.3f}", interval.mean);
@@ -52,7 +52,7 @@ std::string text_of(const Interval& interval, bool is_share, bool has_half) {
                           : fmt::format(" ±{:.3f}", interval.half));
 }
 
-Interval over(std::span<const PriceTrial> trials, double PriceTrial::* member) {
+MeanInterval over(std::span<const PriceTrial> trials, double PriceTrial::* member) {
   std::vector<double> values;
   for (const PriceTrial& trial : trials) values.push_back(trial.*member);
   return interval_of(values);
@@ -76,7 +76,7 @@ std::string price_trials_text(std::span<const PriceTrial> trials) {
       std::vector<std::string> row = {is_first ? std::string(is_all ? "all" : kind) : "",
                                       is_first ? std::to_string(kernels) : "", std::string(name)};
       for (const Figure& each : kFigures) {
-        const Interval interval = figure(trials, verdicts, kind, each.member);
+        const MeanInterval interval = figure(trials, verdicts, kind, each.member);
         row.push_back(text_of(interval, each.is_share, is_all));
         if (each.member == &MeanVerdict::tau)
           row.push_back(fmt::format("{:.2f}", interval.mean / std::max(ceiling, 1e-9)));
@@ -108,7 +108,7 @@ std::string price_trials_json(std::span<const PriceTrial> trials) {
     of_kind["ceiling"] = figure(trials, &PriceTrial::learned, kind, &MeanVerdict::ceiling).mean;
     for (const auto& [name, verdicts] : kPrices)
       for (const Figure& each : kFigures) {
-        const Interval interval = figure(trials, verdicts, kind, each.member);
+        const MeanInterval interval = figure(trials, verdicts, kind, each.member);
         Json& to = of_kind[std::string(name)][std::string(each.name)];
         to["mean"] = interval.mean;
         to["half"] = std::isfinite(interval.half) ? Json(interval.half) : Json(nullptr);

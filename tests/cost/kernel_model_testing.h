@@ -37,6 +37,7 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
   model.bounds = {{"", {0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0}},
                   {"dot", {0.4, 0.3, 0.2, 0.1, 0.05, 0.04, 0.02, 0}}};
   model.lead = 0.05;
+  model.caution = 0.5;
   return model;
 }
 

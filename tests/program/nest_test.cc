@@ -58,7 +58,7 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
 
 TEST(Nests, FusedGroupsOfRandomGraphsComputeWhatTheReferenceDoes) {
   Seen seen;
-  check_random(0, 2600, seen);
+  check_random(0, 4000, seen);
   for (int i = 0; i < kOpcodeCount; ++i) {
     const auto opcode = static_cast<Opcode>(i);
     if (is_fusible(opcode)) EXPECT_TRUE(seen.fused.contains(opcode)) << name(opcode);

@@ -133,10 +133,10 @@ double worst_program(std::span<const KernelVerdict> verdicts, std::span<const Ke
   return worst;
 }
 
-Interval interval_of(std::span<const double> values) {
+MeanInterval interval_of(std::span<const double> values) {
   // Student's t for 97.5 %, by degrees of freedom.
   constexpr double kStudent[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
-  Interval interval;
+  MeanInterval interval;
   const auto count = static_cast<double>(values.size());
   for (double each : values) interval.mean += each / count;
   double squares = 0;

@@ -53,9 +53,9 @@ double worst_program(std::span<const KernelVerdict> verdicts, std::span<const Ke
 
 // A mean over trials, and half of the width of its 95 % interval by Student's t; of one trial the
 // interval is infinite.
-struct Interval {
+struct MeanInterval {
   double mean = 0, half = 0;
 };
-Interval interval_of(std::span<const double> values);
+MeanInterval interval_of(std::span<const double> values);
 
 }  // namespace hone

@@ -35,6 +35,7 @@ class Training {
     model_.target = target.name;
     model_.fingerprint = fingerprint(target);
     model_.threads = threads;
+    model_.caution = options.caution;
     model_.width1 = static_cast<size_t>(options.network.width1);
     model_.width2 = static_cast<size_t>(options.network.width2);
   }
@@ -45,7 +46,7 @@ class Training {
     std::set<std::string> programs;
     for (const KernelSample& kernel : kernels_)
       programs.insert(kernel.programs.begin(), kernel.programs.end());
-    if (programs.size() < 2 || kernels_.size() < 8)
+    if (programs.size() < 2 || kernels_.size() < 4)
       return bad_input("{} kernels of {} programs are too few to learn from", kernels_.size(),
                        programs.size())
           .with_hint("'hone dataset build' measures more");
@@ -149,9 +150,10 @@ class Training {
     training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
     if (!options_.folder.empty())
       training.folder = options_.folder / fmt::format("member{}", member);
+    const Target here = HONE_TRY(host_target());  // prices may be for another machine
     Trainer trainer = HONE_TRY(
         Trainer::make([this](Network& net) { return kernel_objective(net, options_.network); },
-                      slates, target_, training));
+                      slates, here, training));
     if (!options_.folder.empty()) HONE_TRY(trainer.resume());
     const TrainingResult result = HONE_TRY(trainer.train());
     model_.members.push_back(member_of(trainer.weights(), scale_));

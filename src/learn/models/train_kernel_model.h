@@ -25,6 +25,7 @@ struct ModelTraining {
   int64_t epochs = 20;
   double rate = 0.003;
   int64_t slate = 32, slates = 16;  // schedules of a kernel, kernels in a batch
+  double caution = 1;               // KernelModel::caution
   uint64_t seed = 0;
   bool fits_prices = true;  // else the analytic price has its default coefficients
   // Checkpoints of the networks: training that was broken off goes on. Empty: there are none.

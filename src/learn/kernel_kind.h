@@ -1,3 +1,0 @@
-#pragma once
-
-#include "kernel/kernel_kind.h"
