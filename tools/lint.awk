@@ -43,6 +43,30 @@ function check_facts(code) {
     complain("a switch over opcodes; ask the op table for the fact: class_of, op_def(...).traits")
 }
 
+# Two types of one name are one type to the linker, which takes the destructor of either for both.
+function check_names(code, name, where) {
+  if (code ~ /^namespace .*\{$/ || code ~ /^namespace \{$/) {
+    sub(/^namespace */, "", code)
+    sub(/ *\{$/, "", code)
+    inside[++depth] = code == "" ? "nobody" : code  # else's: of this file alone
+    return
+  }
+  if (code ~ /^\}$/ && $0 ~ /^\}  \/\/ namespace/) {
+    depth--
+    return
+  }
+  if (code !~ /^(struct|class) [A-Z][A-Za-z0-9]* (final |: |\{)/) return
+  split(code, words, " ")
+  name = words[2]
+  for (i = depth; i > 0; i--) {
+    if (inside[i] == "nobody") return
+    name = inside[i] "::" name
+  }
+  where = FILENAME ":" FNR
+  if (name in defined) complain(name " is a type of " defined[name] ", too; give one another name")
+  else defined[name] = where
+}
+
 FILENAME == ARGV[1] {
   sub("#.*", "")
   if ($1 == "only") for (i = 3; i <= NF; i++) home[$i] = $2
@@ -53,6 +77,7 @@ FILENAME == ARGV[1] {
 
 FNR == 1 {
   folder = ""
+  depth = 0
   if (FILENAME ~ /^src\/[^\/]+\//) {
     folder = FILENAME
     sub("^src/", "", folder)
@@ -76,6 +101,8 @@ folder == "" { next }
 {
   code = $0
   sub("//.*", "", code)
+  sub(/ +$/, "", code)
+  check_names(code)
   check_facts(code)
   if (!(folder in face)) check_manners(code)
 }

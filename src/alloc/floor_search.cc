@@ -39,7 +39,7 @@ class FloorSearch {
     describe_blocks();
   }
 
-  SearchResult run() {
+  FoundPlacement run() {
     Order all;
     if (!state_.start(all)) return {Found::none, {}};
     const auto start = state_.mark();
@@ -388,9 +388,9 @@ bool is_for_floors(const BlockPacking& packing) {
   });
 }
 
-SearchResult search_floors(const BlockPacking& packing, int64_t capacity,
-                           const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
-                           MemoryCounts& counts) {
+FoundPlacement search_floors(const BlockPacking& packing, int64_t capacity,
+                             const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
+                             MemoryCounts& counts) {
   const int64_t unit = unit_of(packing);
   const int64_t units = capacity / unit;
   const bool is_small =

@@ -14,8 +14,8 @@ bool is_for_floors(const BlockPacking& packing);
 // floor. A step takes an open block of which none that it overlaps has a lower floor. Either it
 // lies on its floor: what overlaps it comes above it, as there is no room below. Or it lies higher;
 // then, in the placement in which no block can be moved down, it lies on another open block.
-SearchResult search_floors(const BlockPacking& packing, int64_t capacity,
-                           const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
-                           MemoryCounts& counts);
+FoundPlacement search_floors(const BlockPacking& packing, int64_t capacity,
+                             const MemoryTechniques& techniques, const Guide& guide, Limits& limits,
+                             MemoryCounts& counts);
 
 }  // namespace hone

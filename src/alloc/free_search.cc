@@ -30,7 +30,7 @@ class FreeSearch {
           members_[static_cast<size_t>(s)].push_back({i, slab.low, slab.high});
   }
 
-  SearchResult run() {
+  FoundPlacement run() {
     if (!find_contacts()) return {Found::limit, {}};
     for (uint32_t i = 0; i < blocks_.size(); ++i)
       if (blocks_[i].offset) {
@@ -204,9 +204,9 @@ class FreeSearch {
 
 }  // namespace
 
-SearchResult search_freely(const BlockPacking& packing, int64_t capacity,
-                           const MemoryTechniques& techniques, Limits& limits,
-                           MemoryCounts& counts) {
+FoundPlacement search_freely(const BlockPacking& packing, int64_t capacity,
+                             const MemoryTechniques& techniques, Limits& limits,
+                             MemoryCounts& counts) {
   return FreeSearch(packing, capacity, techniques, limits, counts).run();
 }
 

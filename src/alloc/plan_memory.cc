@@ -89,7 +89,7 @@ class SpacePlanner {
   }
 
   Found try_height(int64_t height, Limits& limits) {
-    SearchResult result = search(packing_, height, options_.techniques, limits, counts_);
+    FoundPlacement result = search(packing_, height, options_.techniques, limits, counts_);
     if (result.found == Found::placement) {
       Placement placement{std::move(result.offsets), 0};
       for (size_t i = 0; i < packing_.blocks.size(); ++i)

@@ -8,8 +8,8 @@
 
 namespace hone {
 
-SearchResult search(const BlockPacking& packing, int64_t capacity,
-                    const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts) {
+FoundPlacement search(const BlockPacking& packing, int64_t capacity,
+                      const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts) {
   HONE_CHECK(packing.blocks.size() <= kMaxSearchedBlocks, "{} blocks", packing.blocks.size());
   if (std::ranges::any_of(loads(packing), [&](int64_t load) { return load > capacity; }))
     return {Found::none, {}};

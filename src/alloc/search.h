@@ -10,14 +10,14 @@ constexpr size_t kMaxSearchedBlocks = 4096;  // what they overlap is kept pair b
 
 enum class Found : uint8_t { placement, none, limit };
 
-struct SearchResult {
+struct FoundPlacement {
   Found found = Found::limit;
   std::vector<int64_t> offsets = {};  // per block, of a placement
 };
 
 // Is there a placement below the capacity? Complete: it answers, or the limits are over. At most
 // kMaxSearchedBlocks blocks.
-SearchResult search(const BlockPacking& packing, int64_t capacity,
-                    const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts);
+FoundPlacement search(const BlockPacking& packing, int64_t capacity,
+                      const MemoryTechniques& techniques, Limits& limits, MemoryCounts& counts);
 
 }  // namespace hone

@@ -52,7 +52,7 @@ double entries(const auto& scope, std::span<const uint32_t> domains) {
 // The one with the smallest table goes first. What makes tables too large stays as it is.
 class Order {
  public:
-  Order(Factors& factors, double most, Rng& rng)
+  Order(FactoredSpace& factors, double most, Rng& rng)
       : domains_(factors.domains()), near_(domains_.size()), is_kept_(domains_.size()) {
     for (const std::vector<uint32_t>& scope : factors.scopes()) {
       const std::vector<uint32_t> open = small(scope, std::min(most, kMostLocal), rng);
@@ -132,7 +132,7 @@ class Order {
 
 class Elimination {
  public:
-  Elimination(SearchRun& run, Factors& factors)
+  Elimination(SearchRun& run, FactoredSpace& factors)
       : run_(run),
         factors_(factors),
         domains_(factors.domains()),
@@ -239,7 +239,7 @@ class Elimination {
   }
 
   SearchRun& run_;
-  Factors& factors_;
+  FactoredSpace& factors_;
   const std::span<const uint32_t> domains_;
   std::vector<std::map<Values, double>> known_;  // local prices, by factor
   std::vector<Table> tables_;                    // of a round; empty: a sum has taken its place
@@ -249,7 +249,7 @@ class Elimination {
 
 class Dynamic : public Search {
   Status look(SearchRun& run) const override {
-    Factors* const factors = run.space().factors();
+    FactoredSpace* const factors = run.space().factors();
     if (factors == nullptr)
       return unsupported("the prices of this space are no sums of local prices")
           .with_hint("the search 'dynamic' is for layouts; any other one can look through it");

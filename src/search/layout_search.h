@@ -21,7 +21,7 @@ struct LayoutSearchOptions {
 //   PricedLayouts prices(space);
 //   const SearchResult found = HONE_TRY(search.run(space, prices));
 //   HONE_TRY(space.move_to(found.best));  // the editor has these layouts
-class LayoutSearch : public SearchSpace, public Factors {
+class LayoutSearch : public SearchSpace, public FactoredSpace {
  public:
   using Values = std::vector<uint32_t>;
 
@@ -45,7 +45,7 @@ class LayoutSearch : public SearchSpace, public Factors {
   Status each(const PointVisit& visit) override;
   double size() override;
   std::string text(Point point) override;
-  Factors* factors() override { return this; }
+  FactoredSpace* factors() override { return this; }
 
   std::span<const uint32_t> domains() const override { return domains_; }
   std::span<const std::vector<uint32_t>> scopes() const override { return scopes_; }
@@ -75,7 +75,7 @@ class LayoutSearch : public SearchSpace, public Factors {
 };
 
 // The price of the whole plan with the layouts of a point.
-class PricedLayouts : public Objective {
+class PricedLayouts : public Pricer {
  public:
   explicit PricedLayouts(LayoutSearch& space) : space_(space) {}
   Status price(std::span<const Point> points, double limit, std::span<double> seconds) override;

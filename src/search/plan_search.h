@@ -80,7 +80,7 @@ class PlanSearch : public SearchSpace {
 };
 
 // The price of the whole plan. Both outlive it.
-class PricedPlans : public Objective {
+class PricedPlans : public Pricer {
  public:
   PricedPlans(PlanSearch& space, PlanCost& price) : space_(space), price_(price) {}
   Status price(std::span<const Point> points, double limit, std::span<double> seconds) override;

@@ -43,7 +43,7 @@ class ScheduleSearch : public SearchSpace {
 };
 
 // The price of schedules by a Cost. Both outlive it.
-class PricedSchedules : public Objective {
+class PricedSchedules : public Pricer {
  public:
   PricedSchedules(const ScheduleSearch& space, PricedKernel& kernel)
       : space_(space), kernel_(kernel) {}

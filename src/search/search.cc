@@ -55,12 +55,12 @@ std::string_view name(SearchEnd end) {
   return "";
 }
 
-SearchRun::SearchRun(SearchSpace& space, Objective& objective, const SearchOptions& options)
+SearchRun::SearchRun(SearchSpace& space, Pricer& pricer, const SearchOptions& options)
     : space_(space),
-      objective_(objective),
+      pricer_(pricer),
       options_(options),
-      batch_(std::max<size_t>(objective.batch(), 1)),
-      compiled_before_(objective.compiles()),
+      batch_(std::max<size_t>(pricer.batch(), 1)),
+      compiled_before_(pricer.compiles()),
       began_(now()),
       rng_(options.seed) {}
 
@@ -77,7 +77,7 @@ bool SearchRun::may_go_on() {
   const SearchBudget& budget = options_.budget;
   if (options_.cancel != nullptr && options_.cancel->cancelled()) return end(SearchEnd::cancelled);
   if (result_.trials >= std::min(budget.trials, kMostTrials)) return end(SearchEnd::trials);
-  if (objective_.compiles() - compiled_before_ >= budget.compiles) return end(SearchEnd::compiles);
+  if (pricer_.compiles() - compiled_before_ >= budget.compiles) return end(SearchEnd::compiles);
   if (elapsed() >= budget.seconds) return end(SearchEnd::seconds);
   return true;
 }
@@ -105,7 +105,7 @@ bool SearchRun::price(std::span<const Point> points, double limit) {
   while (!left.empty()) {
     if (!may_go_on()) return false;
     const int64_t compiles_left =
-        options_.budget.compiles - (objective_.compiles() - compiled_before_);
+        options_.budget.compiles - (pricer_.compiles() - compiled_before_);
     const int64_t may_price = std::min(
         {options_.budget.trials - result_.trials, kMostTrials - result_.trials, compiles_left});
     const size_t count =
@@ -118,7 +118,7 @@ bool SearchRun::price(std::span<const Point> points, double limit) {
 
 bool SearchRun::price_batch(std::span<const Point> points, double limit) {
   std::vector<double> seconds(points.size(), std::numeric_limits<double>::infinity());
-  Status priced = objective_.price(points, limit, seconds);
+  Status priced = pricer_.price(points, limit, seconds);
   if (!priced.ok()) {
     if (priced.error().code() == ErrorCode::interrupted) return end(SearchEnd::cancelled);
     status_ = std::move(priced);
@@ -150,10 +150,10 @@ Result<SearchResult> SearchRun::finish() {
   return std::move(result_);
 }
 
-Result<SearchResult> Search::run(SearchSpace& space, Objective& objective,
+Result<SearchResult> Search::run(SearchSpace& space, Pricer& pricer,
                                  const SearchOptions& options) const {
   HONE_TRY(check(options.budget));
-  SearchRun run(space, objective, options);
+  SearchRun run(space, pricer, options);
   const Point start = space.start();
   run.result_.best = start;
   run.result_.cost = run.result_.start_cost = std::numeric_limits<double>::infinity();

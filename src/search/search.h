@@ -12,9 +12,9 @@ namespace hone {
 // What a search asks for the price of points, in seconds; infinity: the point cannot be carried
 // out. Many at once, as candidates may share a compile unit. A price at or above the limit may be
 // any number that is not below it. An error ends the search.
-class Objective {
+class Pricer {
  public:
-  virtual ~Objective() = default;
+  virtual ~Pricer() = default;
   virtual Status price(std::span<const Point> points, double limit, std::span<double> seconds) = 0;
   // How many points it likes to price at once. It is never asked for more.
   virtual size_t batch() const { return 1; }
@@ -64,9 +64,9 @@ class Search {
  public:
   virtual ~Search() = default;
   // Never worse than the start, which is priced first. Cancelled or out of budget: the best so far.
-  // Errors: a budget that is not positive, what the objective reports, a space that the search
+  // Errors: a budget that is not positive, what the pricer reports, a space that the search
   // cannot look through.
-  Result<SearchResult> run(SearchSpace& space, Objective& objective,
+  Result<SearchResult> run(SearchSpace& space, Pricer& pricer,
                            const SearchOptions& options = {}) const;
 
  protected:
@@ -80,7 +80,7 @@ class SearchRun {
   // A search of more trials would fill the memory.
   static constexpr int64_t kMostTrials = int64_t{1} << 22;
 
-  SearchRun(SearchSpace& space, Objective& objective, const SearchOptions& options);
+  SearchRun(SearchSpace& space, Pricer& pricer, const SearchOptions& options);
 
   SearchSpace& space() { return space_; }
   Rng& rng() { return rng_; }
@@ -122,7 +122,7 @@ class SearchRun {
   Result<SearchResult> finish();
 
   SearchSpace& space_;
-  Objective& objective_;
+  Pricer& pricer_;
   const SearchOptions options_;
   const size_t batch_;
   const int64_t compiled_before_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "search/factors.h"
+#include "search/factored_space.h"
 
 namespace hone {
 
@@ -46,7 +46,7 @@ class SearchSpace {
   // How many points there are, at most; infinity: not known.
   virtual double size() { return std::numeric_limits<double>::infinity(); }
   // What its prices are sums of. Null: that is not known.
-  virtual Factors* factors() { return nullptr; }
+  virtual FactoredSpace* factors() { return nullptr; }
 };
 
 }  // namespace hone

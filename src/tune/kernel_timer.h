@@ -57,7 +57,7 @@ class KernelTimer {
 };
 
 // For searches. Trials are measured in batches, so that many are raced at once.
-class TimedSchedules : public Objective {
+class TimedSchedules : public Pricer {
  public:
   TimedSchedules(const ScheduleSearch& space, KernelTimer& timer) : space_(space), timer_(timer) {}
   Status price(std::span<const Point> points, double limit, std::span<double> seconds) override;

@@ -25,7 +25,7 @@ double seconds_of(const Measured& measured) {
 
 // Prices schedules by measuring the most promising of each batch, by the Cost. The others count as
 // refused: they have no time that compares with those that were measured.
-class MeasuredSchedules : public Objective {
+class MeasuredSchedules : public Pricer {
  public:
   MeasuredSchedules(ScheduleSearch& space, PricedKernel& price,
                     std::shared_ptr<const KernelBody> body, KernelMeter& meter,

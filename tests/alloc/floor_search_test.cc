@@ -71,7 +71,7 @@ Outcome outcome(const MemoryProblem& problem, int64_t capacity, const Guide& gui
   EXPECT_TRUE(is_for_floors(packing));
   Limits limits;
   Outcome outcome;
-  const SearchResult result =
+  const FoundPlacement result =
       search_floors(packing, capacity, techniques, guide, limits, outcome.counts);
   EXPECT_NE(result.found, Found::limit);
   outcome.is_placed = result.found == Found::placement;

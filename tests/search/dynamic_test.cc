@@ -7,7 +7,7 @@ namespace hone {
 namespace {
 
 // Sums of random local prices, each counted. A share of them is refused.
-class Sums : public SearchSpace, public Factors {
+class Sums : public SearchSpace, public FactoredSpace {
  public:
   Sums(std::vector<uint32_t> domains, std::vector<std::vector<uint32_t>> scopes, uint64_t seed,
        double refused = 0)
@@ -38,7 +38,7 @@ class Sums : public SearchSpace, public Factors {
       if (i == values.size()) return {};
     }
   }
-  Factors* factors() override { return this; }
+  FactoredSpace* factors() override { return this; }
   std::span<const uint32_t> domains() const override { return domains_; }
   std::span<const std::vector<uint32_t>> scopes() const override { return scopes_; }
   Result<double> local(size_t factor, std::span<const uint32_t> values) override {

@@ -177,7 +177,7 @@ TEST(Search, KeepsTheStartWhereAllIsRefused) {
 }
 
 TEST(Search, ReportsWhatTheObjectiveReports) {
-  class Broken : public Objective {
+  class Broken : public Pricer {
     Status price(std::span<const Point>, double, std::span<double>) override {
       return bad_input("no price today");
     }

@@ -76,7 +76,7 @@ class Grid : public SearchSpace {
 
 // Prices by a function of the point, and counts what it is asked.
 template <class F>
-class PriceBy : public Objective {
+class PriceBy : public Pricer {
  public:
   explicit PriceBy(F f, size_t batch = 1) : f_(std::move(f)), batch_(batch) {}
   Status price(std::span<const Point> points, double limit, std::span<double> seconds) override {

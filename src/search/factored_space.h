@@ -11,9 +11,9 @@ namespace hone {
 // A space whose points are assignments of values to variables, and whose prices, up to a constant,
 // are sums of local prices over few variables each: of layouts, the price of a kernel depends on
 // the layouts of its operands and results alone. Dynamic programming stands on it.
-class Factors {
+class FactoredSpace {
  public:
-  virtual ~Factors() = default;
+  virtual ~FactoredSpace() = default;
   // By variable: how many values it may have, at least 1. Values are numbers from 0.
   virtual std::span<const uint32_t> domains() const = 0;
   // By factor: the variables that its price depends on, each once.
