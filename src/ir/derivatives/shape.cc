@@ -55,6 +55,13 @@ std::vector<Value> slice_back(const TransposeCall& call) {
   for (int i = 0; i < ct.rank(); ++i) {
     const size_t at = static_cast<size_t>(i);
     gaps.push_back(entry_or(stride, i, 1) - 1);
+    if (gaps[at] > 0 && !ct.dim(i).is(0) && !provably_le(1, ct.dim(i))) {
+      call.builder.fail(unsupported("the way back through strides puts zeros between the elements "
+                                    "of dim {}, of which there may be none: its size is {}",
+                                    i, ct.dim(i).to_string())
+                            .with_hint("give the symbols sizes first (--dim NAME=SIZE)"));
+      return {zeros_of(call.builder, call.type(0))};
+    }
     high.push_back(call.type(0).dim(i) - start[at] - spread(ct.dim(i), gaps[at]));
   }
   return {padded(ct, call.builder.scalar(ct.dtype(), 0), start, high, gaps)};
