@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <limits>
 
 #include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
+#include "ir/ops/index_value.h"
 #include "ir/ops/indexed_dims.h"
 #include "ir/ops/iter_names.h"
 #include "ir/reference/combine.h"
@@ -18,19 +18,6 @@ namespace hone {
 namespace {
 
 constexpr OpTraits kMoves = {.moves_data = true};
-
-// The number that an index element stands for; u64 beyond int64 saturates, which is out of range
-// anyway.
-template <class Int>
-int64_t index_value(DType type, const Int& image) {
-  int64_t value = plain(image);
-  if (type == DType::u64 && value < 0) return std::numeric_limits<int64_t>::max();
-  return value;
-}
-
-int64_t clamped_start(int64_t start, int64_t size, int64_t window) {
-  return std::clamp<int64_t>(start, 0, size - window);
-}
 
 // ---- dynamic_slice, dynamic_update --------------------------------------------------------------
 

@@ -96,17 +96,8 @@ void reduce_block(const C& combine, const StridedLoop& reduced, const T* in, int
 }
 
 struct EvalReduce {
-  template <class D>
-  static Status run(EvalCall<D>& call) {
-    return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
-                             [&](const auto& combine) { reduce<T>(call, combine); });
-    });
-  }
-
- private:
   template <class T, class D, class C>
-  static void reduce(EvalCall<D>& call, const C& combine) {
+  static void run(EvalCall<D>& call, const C& combine) {
     const T* in = call.operand(0).template as<T>().data();
     T* out = call.result().template as<T>().data();
     ReduceLoops loops = reduce_loops(call.operand(0).dims(), call.op.ints("axes"));
@@ -127,7 +118,7 @@ struct EvalReduce {
   }
 };
 
-constexpr EvalTable kEvalReduce = local_eval<EvalReduce>();
+constexpr EvalTable kEvalReduce = local_eval<EvalKind<EvalReduce>>();
 
 // ---- arg_reduce ---------------------------------------------------------------------------------
 
@@ -270,17 +261,8 @@ AccessRelation access_cumulative(const Application& app, std::span<const Type> r
 }
 
 struct EvalCumulative {
-  template <class D>
-  static Status run(EvalCall<D>& call) {
-    return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
-                             [&](const auto& combine) { accumulate<T>(call, combine); });
-    });
-  }
-
- private:
   template <class T, class D, class C>
-  static void accumulate(EvalCall<D>& call, const C& combine) {
+  static void run(EvalCall<D>& call, const C& combine) {
     const bool exclusive = call.op.flag("exclusive");
     const Lanes lanes(call.result().dims(), call.op.integer("axis"));
     const int64_t step = call.op.flag("reverse") ? -lanes.step : lanes.step;
@@ -302,7 +284,7 @@ struct EvalCumulative {
   }
 };
 
-constexpr EvalTable kEvalCumulative = local_eval<EvalCumulative>();
+constexpr EvalTable kEvalCumulative = local_eval<EvalKind<EvalCumulative>>();
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <limits>
 
 #include "ir/derivatives/rules.h"
 #include "ir/op_def.h"
 #include "ir/ops/checks.h"
+#include "ir/ops/index_value.h"
 #include "ir/ops/iter_names.h"
 #include "ir/reference/combine.h"
 #include "ir/reference/eval.h"
@@ -60,17 +60,8 @@ AccessRelation access_segment_reduce(const Application& a, std::span<const Type>
 }
 
 struct EvalSegmentReduce {
-  template <class D>
-  static Status run(EvalCall<D>& call) {
-    return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
-                             [&](const auto& combine) { reduce<T>(call, combine); });
-    });
-  }
-
- private:
   template <class T, class D, class C>
-  static void reduce(EvalCall<D>& call, const C& combine) {
+  static void run(EvalCall<D>& call, const C& combine) {
     const T* rows = call.operand(0).template as<T>().data();
     T* out = call.result().template as<T>().data();
     const int64_t segments = call.result().dims()[0], count = call.operand(0).dims()[0];
@@ -93,17 +84,17 @@ struct EvalSegmentReduce {
     });
   }
 
-  // Where segment `s` begins. A u64 beyond int64 is far behind all rows.
+ private:
+  // Where segment `s` begins.
   template <class D>
   static int64_t offset(const EvalCall<D>& call, int64_t s, int64_t rows) {
-    const auto& offsets = call.operand(1);
-    const int64_t value = plain(offsets.ints()[static_cast<size_t>(s)]);
-    if (offsets.dtype() == DType::u64 && value < 0) return rows;
-    return std::clamp<int64_t>(value, 0, rows);
+    const Buffer<D>& offsets = call.operand(1);
+    return clamped_start(index_value(offsets.dtype(), offsets.ints()[static_cast<size_t>(s)]), rows,
+                         0);
   }
 };
 
-constexpr EvalTable kEvalSegmentReduce = local_eval<EvalSegmentReduce>();
+constexpr EvalTable kEvalSegmentReduce = local_eval<EvalKind<EvalSegmentReduce>>();
 
 }  // namespace
 

@@ -143,17 +143,8 @@ class WindowRows {
 };
 
 struct EvalWindowReduce {
-  template <class D>
-  static Status run(EvalCall<D>& call) {
-    return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
-      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
-                             [&](const auto& combine) { reduce<T>(call, combine); });
-    });
-  }
-
- private:
   template <class T, class D, class C>
-  static void reduce(EvalCall<D>& call, const C& combine) {
+  static void run(EvalCall<D>& call, const C& combine) {
     if (call.result().size() == 0) return;
     const T* in = call.operand(0).template as<T>().data();
     T* out = call.result().template as<T>().data();
@@ -164,7 +155,7 @@ struct EvalWindowReduce {
   }
 };
 
-constexpr EvalTable kEvalWindowReduce = local_eval<EvalWindowReduce>();
+constexpr EvalTable kEvalWindowReduce = local_eval<EvalKind<EvalWindowReduce>>();
 
 }  // namespace
 

@@ -124,4 +124,18 @@ Status with_combine(Op op, Opcode combine, DType dtype, const Fn& fn) {
   }
 }
 
+// The evaluation of an op whose `kind` says how elements of its first operand are combined. F has
+// `template <class T, class D, class C> static void run(EvalCall<D>&, const C& combine)`:
+//   const EvalTable kEvalReduce = local_eval<EvalKind<EvalReduce>>();
+template <class F>
+struct EvalKind {
+  template <class D>
+  static Status run(EvalCall<D>& call) {
+    return with_elements(call.operand(0), [&]<class T>(std::type_identity<T>) {
+      return with_combine<T>(call.op, combine_of(call.op.word("kind")), call.result().dtype(),
+                             [&](const auto& combine) { F::template run<T>(call, combine); });
+    });
+  }
+};
+
 }  // namespace hone

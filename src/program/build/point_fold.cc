@@ -166,12 +166,13 @@ tile::Scalar PointBuilder::segment_reduce(Point& point) {
   const IterDim& row = point.relation.dims.back();
   tile::Span span = {start(point, 1, offsets.at(0), 0, row.extent + 1),
                      start(point, 1, offsets.at(1), 0, row.extent + 1)};
-  const Scalar folded =
-      tiles_.carry(row.name, row.extent, std::move(span), identity(combine, wide), combine,
-                   [&](IndexExpr r, Scalar so_far) {
-                     point.iters.back() = std::move(r);
-                     return tiles_.compute(combine, {so_far, tiles_.cast(operand(point, 0), wide)});
-                   });
+  const Scalar folded = tiles_.carry(
+      Exec::loop, row.name, row.extent, identity(combine, wide), combine,
+      [&](IndexExpr r, Scalar so_far) {
+        point.iters.back() = std::move(r);
+        return tiles_.compute(combine, {so_far, tiles_.cast(operand(point, 0), wide)});
+      },
+      std::move(span));
   return tiles_.cast(folded, point.type.dtype());
 }
 

@@ -67,14 +67,19 @@ void TileBuilder::loop(Exec exec, std::string_view name, Dim extent,
 }
 
 Scalar TileBuilder::carry(Exec exec, std::string_view name, Dim extent, Scalar initial,
-                          std::optional<Opcode> combine, const Step& step) {
+                          std::optional<Opcode> combine, const Step& step,
+                          std::optional<Span> span) {
   const Carry carry = {.initial = initial,
                        .inside = scalar(dtype(initial)),
                        .next = 0,
                        .result = scalar(dtype(initial)),
                        .combine = combine};
   add_loop(
-      {.index = index(name, 0, extent, depth() + 1), .exec = exec, .carried = {carry}, .body = {}},
+      {.index = index(name, 0, extent, depth() + 1),
+       .exec = exec,
+       .span = std::move(span),
+       .carried = {carry},
+       .body = {}},
       [&](Loop& loop, IndexExpr i) { loop.carried[0].next = step(std::move(i), carry.inside); });
   return carry.result;
 }
@@ -93,23 +98,6 @@ std::vector<Scalar> TileBuilder::carry(std::string_view name, Dim extent,
     for (size_t c = 0; c < next.size(); ++c) open.carried[c].next = next[c];
   });
   return results;
-}
-
-Scalar TileBuilder::carry(std::string_view name, Dim extent, Span span, Scalar initial,
-                          Opcode combine, const Step& step) {
-  const Carry carry = {.initial = initial,
-                       .inside = scalar(dtype(initial)),
-                       .next = 0,
-                       .result = scalar(dtype(initial)),
-                       .combine = combine};
-  add_loop(
-      {.index = index(name, 0, extent, depth() + 1),
-       .exec = Exec::loop,
-       .span = std::move(span),
-       .carried = {carry},
-       .body = {}},
-      [&](Loop& loop, IndexExpr i) { loop.carried[0].next = step(std::move(i), carry.inside); });
-  return carry.result;
 }
 
 Scalar TileBuilder::real(DType dtype, double value) {

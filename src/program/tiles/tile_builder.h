@@ -41,18 +41,15 @@ class TileBuilder {
 
   void loop(Exec exec, std::string_view name, Dim extent,
             const std::function<void(IndexExpr)>& body);
-  // A loop that carries a value: `step` makes the next one.
+  // A loop that carries a value: `step` makes the next one. With a span, over a part of the trips.
   using Step = std::function<Scalar(IndexExpr, Scalar)>;
   Scalar carry(Exec exec, std::string_view name, Dim extent, Scalar initial,
-               std::optional<Opcode> combine, const Step& step);
+               std::optional<Opcode> combine, const Step& step,
+               std::optional<tile::Span> span = {});
   // Several values, in order.
   using Steps = std::function<std::vector<Scalar>(IndexExpr, const std::vector<Scalar>&)>;
   std::vector<Scalar> carry(std::string_view name, Dim extent, const std::vector<Scalar>& initial,
                             const Steps& steps);
-
-  // One after another, over a part of the trips.
-  Scalar carry(std::string_view name, Dim extent, tile::Span span, Scalar initial, Opcode combine,
-               const Step& step);
 
   Scalar real(DType dtype, double value);
   Scalar integer(DType dtype, int64_t value);  // of bool and integer types
