@@ -10,7 +10,7 @@ fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured
 "$HONE" help train >out
 contains "hone train cost"
 
-"$HONE" dataset build zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 15 --schedules 8 \
+"$HONE" dataset build zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 9 --schedules 6 \
   --threads 1 -o set >out 2>err
 train() { "$HONE" train cost set --members 2 --epochs 3 "$@"; }
 train -o my.model >out 2>err
@@ -21,7 +21,7 @@ train -o other.model >out 2>err
 cmp my.model other.model # the same again
 "$HONE" eval set --model my.model >out 2>err && exit 1
 grep -q "has learned from all programs" err
-"$HONE" eval set --splits 2 --members 2 --epochs 2 --json eval.json >out 2>err
+"$HONE" eval set --splits 1 --members 2 --epochs 1 --json eval.json >out 2>err
 contains "^all .*analytic"
 contains "holds for"
 grep -q '"learned"' eval.json

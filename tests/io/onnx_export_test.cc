@@ -239,7 +239,8 @@ std::string refused_op(const Error& error) {
   return open == std::string::npos ? text : text.substr(open + 2, close - open - 2);
 }
 
-void check_random(uint64_t first, uint64_t count, bool symbolic) {
+// At least so many of the graphs have nothing that ONNX lacks.
+void check_random(uint64_t first, uint64_t count, bool symbolic, int least) {
   std::map<std::string, int> refused;
   int exported = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -275,14 +276,13 @@ void check_random(uint64_t first, uint64_t count, bool symbolic) {
   for (const auto& [op, times] : refused) text += fmt::format(" {} {}", times, op);
   std::printf("%d of %llu graphs; refused:%s\n", exported, static_cast<unsigned long long>(count),
               text.c_str());
-  // ONNX has no reduction of segments and no sizes in a permute: fewer graphs with symbols export.
-  EXPECT_GE(exported, static_cast<int>(count / (symbolic ? 6 : 4)));
+  EXPECT_GE(exported, least);
   std::filesystem::remove_all(file_for_test().parent_path());
 }
 
-TEST(OnnxExport, RandomGraphs) { check_random(0, 600, false); }
-TEST(OnnxExport, RandomGraphsWithSymbols) { check_random(0, 200, true); }
-TEST(OnnxExport, DISABLED_SweepRandomGraphs) { check_random(10'000, 20'000, false); }
+TEST(OnnxExport, RandomGraphs) { check_random(0, 600, false, 150); }
+TEST(OnnxExport, RandomGraphsWithSymbols) { check_random(0, 300, true, 50); }
+TEST(OnnxExport, DISABLED_SweepRandomGraphs) { check_random(10'000, 20'000, false, 5'000); }
 
 // ---- Forms of single ops ------------------------------------------------------------------------
 
