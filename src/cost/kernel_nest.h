@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "cost/kernel_price.h"
 

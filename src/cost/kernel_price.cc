@@ -124,7 +124,11 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
     if (access.stride[l] == 1) access.contiguous |= 1U << l;
     if (access.span[l] <= prices_.near_vectors * vector_) access.near |= 1U << l;
     access.places[l] = places_in_pages(access.stride[l] * access.element);
+    if ((access.loops >> l & 1) != 0 && std::abs(access.stride[l]) > 0)  // not a NaN
+      access.ascending[access.ascending_count++] = static_cast<uint8_t>(l);
   }
+  std::ranges::sort(std::span(access.ascending).first(access.ascending_count), {},
+                    [&](uint8_t l) { return std::abs(access.stride[l]); });
   return access;
 }
 
@@ -256,49 +260,6 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   }
 }
 
-// Slots of copying what a block needs from an operand.
-double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, int side) const {
-  double slots = 0;
-  for (const Access& access : accesses_) {
-    if (access.side != side) continue;
-    double elements = 1;
-    if (nest.packings[static_cast<size_t>(side)] == Packing::window) {
-      double row = 1;  // neighbours in memory
-      for (const std::vector<std::pair<int, double>>& dim : access.steps) {
-        double extent = 1;
-        bool is_row = false;
-        for (const auto& [loop, step] : dim) {
-          extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
-          is_row = is_row || (access.contiguous >> loop & 1) != 0;
-        }
-        elements *= extent;
-        if (is_row) row = extent;
-      }
-      const double vectors = std::ceil(row / (schedule.lanes.empty() ? 1 : vector_));
-      slots +=
-          elements / row * (vectors * (prices_.panel_copy + prices_.mask) + prices_.window_row);
-    } else {
-      for (size_t l = 0; l < loops_.size(); ++l)
-        if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
-      const bool is_vector = nest.lanes >= 0 &&
-                             access.stride[static_cast<size_t>(nest.lanes)] == 1 &&
-                             nest.lane_count <= access.run;
-      double each = is_vector ? prices_.panel_copy / vector_ : prices_.panel_copy;
-      if (!is_vector && nest.lanes >= 0) {
-        const auto l = static_cast<size_t>(nest.lanes);
-        each += displaced(access, l, nest.block[l]);
-      }
-      slots += elements * each;
-    }
-    // It is written and read where there is room for it beside all else.
-    const double bytes = elements * access.element;
-    for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
-      if (4 * bytes > static_cast<double>(target_.caches[c].bytes))
-        slots += 2 * bytes / target_.caches[c + 1].bytes_per_second / slot_;
-  }
-  return slots;
-}
-
 // ---- Instructions ------------------------------------------------------------------------------
 
 // How often something is computed that depends on these loops, in instructions: in the outermost
@@ -330,6 +291,7 @@ double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l
   const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
     return 2 * std::ceil(access.span[l] / vector_);
+  if (const double slots = slots_transposed(nest, access, l); slots > 0) return slots;
   const double lanes = nest.tile[l] / nest.instructions[l];
   return lanes * (prices_.apart + displaced(access, l, nest.tile[l]));
 }
@@ -399,6 +361,19 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
+// Bytes that are fetched for an element, where points of several loops make one row of neighbours.
+double KernelPrice::each_in_row(const Access& access, const std::array<double, kMaxLoops>& inside) {
+  double run = 1, elements = 1;
+  for (uint8_t l : std::span(access.ascending).first(access.ascending_count)) {
+    const double stride = std::abs(access.stride[l]);
+    if (stride > run) break;
+    run += stride * (inside[l] - 1);
+    elements *= inside[l];
+  }
+  return std::max(std::min(run, access.run) * access.element, kLine) /
+         std::min(elements, access.run);
+}
+
 // What `inside` points of each loop touch.
 KernelPrice::Footprint KernelPrice::footprint(const Access& access,
                                               const std::array<double, kMaxLoops>& inside,
@@ -414,6 +389,7 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
     }
     if (access.places[l] == 1) apart *= inside[l];
   }
+  each = std::min(each, each_in_row(access, inside));
   if (packing == Packing::panels) {
     each = std::max(access.element, kLine / elements);
     apart = 1;
@@ -537,23 +513,33 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   for (int t = 0; t < schedule.threads; ++t)
     nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
   Counted counted;
-  double slots = 0, loaded = 0, latency = 0, trips = 1, code = 0;
+  // What reductions do in each trip, and what is done around them: code that stands apart is read
+  // apart.
+  struct Place {
+    double slots = 0, loaded = 0, code = 0;
+  };
+  std::array<Place, 2> places;
+  const auto place_of = [&](Loops loops) -> Place& {
+    return places[(loops >> parallel_) != 0 ? 1 : 0];
+  };
+  double latency = 0, trips = 1;
   double shared = 1;  // registers of what sums side by side have in common
   for (const Access& access : accesses_)
     if (access.side >= 0 && nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0)
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
     const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
+    Place& place = place_of(work.loops);
     if (work.is_sum && nest.split) {
-      slots += count * work.slots * *nest.split;
+      place.slots += count * work.slots * *nest.split;
       continue;
     }
     const double room = registers_ - (work.is_sum ? shared : 3);
     const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
     counted.spilled = std::max(counted.spilled, spilled);
     counted.sums = std::max(counted.sums, wide);
-    slots += count * (work.slots + prices_.spill * spilled);
-    code += wide * work.slots;
+    place.slots += count * (work.slots + prices_.spill * spilled);
+    place.code += wide * work.slots;
     if (!work.is_sum) continue;
     latency += count / wide * prices_.sum_latency;
     trips += count / wide;
@@ -561,22 +547,28 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
     if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
+    Place& place = place_of(access.loops);
     const double each = slots_of(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
-    loaded += counted.by_access[a];
+    place.loaded += counted.by_access[a];
     const double instructions =
         target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;
-    code += instructions * side_by_side(nest, access.loops);
+    place.code += instructions * side_by_side(nest, access.loops);
   }
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
-  for (const Access& access : accesses_)
-    counted.starts += results * starts(nest, access) * prices_.start;
-  loaded += counted.starts;
-  const double slower = 1 + std::max(code - prices_.code, 0.0) / prices_.code / 4;
-  slots *= slower;
-  loaded *= slower;
+  for (const Access& access : accesses_) {
+    const double start = results * starts(nest, access) * prices_.start;
+    counted.starts += start;
+    place_of(access.loops).loaded += start;
+  }
+  double slots = 0, loaded = 0;
+  for (const Place& place : places) {
+    const double slower = 1 + std::max(place.code - prices_.code, 0.0) / prices_.code / 4;
+    slots += slower * place.slots;
+    loaded += slower * place.loaded;
+  }
 
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double shares = is_divided ? std::ceil(nest.divided / threads_) : nest.divided;
@@ -592,7 +584,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   counted.arithmetic = slots;
   counted.access = loaded;
   counted.trips = trips + results;
-  counted.code = code;
+  counted.code = std::max(places[0].code, places[1].code);
   counted.threads = threads;
   counted.balance = is_divided ? threads / threads_ : 1 / threads_;
   describe_terms(terms, nest, counted, *features);

@@ -84,6 +84,9 @@ class KernelPrice {
     // Of neighbours a page or more apart: the number of places in a page that they take. 1: they
     // compete for the same places of a cache.
     std::array<double, kMaxLoops> places{};
+    // The loops with a stride, the nearest neighbours first.
+    std::array<uint8_t, kMaxLoops> ascending{};
+    size_t ascending_count = 0;
     // Per dim of an operand of the anchor: how far each loop goes along it.
     std::vector<std::vector<std::pair<int, double>>> steps = {};
   };
@@ -115,6 +118,11 @@ class KernelPrice {
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;
   double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
+  double panel_slots(const Nest& nest, const Access& access) const;
+  double transposing() const;
+  double run_of(const Nest& nest, const Access& access, size_t loop) const;
+  double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;
+  static double each_in_row(const Access& access, const std::array<double, kMaxLoops>& inside);
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;

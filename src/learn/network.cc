@@ -26,12 +26,26 @@ Initializer Initializer::glorot(int64_t inputs, int64_t outputs) {
 
 Tensor initial_tensor(const Initializer& initializer, Type type, std::string_view name,
                       uint64_t seed) {
-  Rng rng(hash_string(name, seed));
+  using Kind = Initializer::Kind;
+  const uint64_t own_seed = hash_string(name, seed);
+  if (type.dtype() == DType::f32 && initializer.kind != Kind::constant) {
+    Tensor tensor = Tensor::zeros(type);
+    const std::span<std::byte> bytes = tensor.mutable_bytes();
+    const std::span<float> numbers(reinterpret_cast<float*>(bytes.data()),
+                                   bytes.size() / sizeof(float));
+    const auto scale = static_cast<float>(initializer.scale);
+    if (initializer.kind == Kind::normal)
+      fill_normal(numbers, own_seed, scale);
+    else
+      fill_uniform(numbers, own_seed, -scale, scale);
+    return tensor;
+  }
+  Rng rng(own_seed);
   std::vector<double> values(static_cast<size_t>(type.static_elements()), initializer.scale);
   for (double& value : values) {
-    if (initializer.kind == Initializer::Kind::uniform)
+    if (initializer.kind == Kind::uniform)
       value = rng.uniform(-initializer.scale, initializer.scale);
-    if (initializer.kind == Initializer::Kind::normal) value = initializer.scale * rng.normal();
+    if (initializer.kind == Kind::normal) value = initializer.scale * rng.normal();
   }
   return Tensor::from_reals(type, values);
 }

@@ -1,6 +1,7 @@
 #include "planner/schedules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -16,6 +17,7 @@ namespace hone {
 namespace {
 
 constexpr size_t kMaxLaneDims = 3;
+constexpr int64_t kLeastRun = 4, kMostRun = 16;  // neighbours in a block that is transposed
 // Of two that cost the same, a gemm is faster than a nest by so much: its loops read neighbours.
 constexpr double kGemmAhead = 1.1;
 
@@ -103,6 +105,54 @@ class Chooser {
     }
   }
 
+  // Neighbours of an array side by side in registers, lanes across them: so blocks are transposed
+  // in registers where an array lies across another one.
+  void try_transposed() {
+    if (!on_.transposed_blocks || !best_) return;
+    std::vector<std::vector<Tile>> seen;
+    for (const KernelFacts::Array& array : facts_.arrays) {
+      const std::vector<Tile> run = run_of(array);
+      if (run.empty() || std::ranges::find(seen, run) != seen.end()) continue;
+      seen.push_back(run);
+      const Schedule start = *best_;
+      for (int dim = 0; dim < space_.parallel; ++dim) {
+        if (extent(dim) < kLeastRun || std::ranges::count(run, dim, &Tile::dim) > 0) continue;
+        for (int64_t count : usual_lanes(site_, dim)) {
+          Schedule next = start;
+          next.lanes = {{dim, count}};
+          next.unroll = run;
+          consider(whole_blocks(next));
+        }
+      }
+    }
+  }
+
+  // The dims of the results along which the array's neighbours lie, each going on where those
+  // before end; empty: there are few.
+  std::vector<Tile> run_of(const KernelFacts::Array& array) const {
+    std::vector<Tile> run;
+    if (array.element != 4 || array.guards != 0) return run;
+    int64_t points = 1;
+    for (int dim = 0; dim < space_.parallel;) {
+      const bool is_next =
+          extent(dim) > 1 && std::ranges::count(run, dim, &Tile::dim) == 0 &&
+          std::abs(array.stride[static_cast<size_t>(dim)]) == static_cast<double>(points) &&
+          points < kMostRun;
+      if (!is_next) {
+        ++dim;
+        continue;
+      }
+      const int64_t count = std::min(extent(dim), kMostRun / points);
+      run.push_back({dim, count});
+      points *= count;
+      if (count < extent(dim)) break;
+      dim = 0;
+    }
+    if (points < kLeastRun) run.clear();
+    std::ranges::sort(run, {}, &Tile::dim);
+    return run;
+  }
+
   void try_threads() {
     if (threads_ < 2) return;
     const Schedule start = *best_;
@@ -130,6 +180,7 @@ class Chooser {
         if (row == 0 || row >= next.threads) consider(next);
       }
       try_unroll(all);
+      try_transposed();
       try_threads();
     }
   }
@@ -212,6 +263,7 @@ class Chooser {
       if (on_.reversed_order) consider(reversed);
       try_threads();
       try_unroll(results);
+      try_transposed();
     }
   }
 

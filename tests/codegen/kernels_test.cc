@@ -102,6 +102,70 @@ TEST(NativeKernels, LanesBeyondAWindowAreNotRead) {
   }
 }
 
+Schedule schedule_of(std::string_view text) {
+  TextParser parser(text, {});
+  return parse_schedule(parser).value();
+}
+
+// Checks the kernel of a whole graph on all levels.
+void check_schedules(std::string_view text, const std::vector<std::string>& schedules) {
+  const Graph graph = parse_graph(text).value();
+  const KernelBody body = body_of_all(graph);
+  Rng rng(1);
+  const std::vector<Tensor> inputs = random_inputs(graph, rng);
+  for (const std::string& schedule : schedules)
+    for (const Target& target : host_targets())
+      check_native(body, schedule_of(schedule), inputs, target);
+}
+
+// Lanes apart, next to points in registers that are neighbours: where numbers are read, where they
+// are written, whole blocks and parts of them, forward and back.
+TEST(NativeKernels, BlocksAreTransposedInRegisters) {
+  std::vector<std::string> schedules;
+  for (int lanes : {4, 8, 16, 32})
+    for (int unroll : {3, 4, 7, 9, 16, 20})
+      for (int dim : {0, 1})
+        schedules.push_back(
+            fmt::format("{{algorithm = nest, order = [0, 1], lanes = [{}:{}], unroll = [{}:{}]}}",
+                        dim, lanes, 1 - dim, unroll));
+  check_schedules(R"(graph @g(%x: f32[72, 50]) -> f32[50, 72] {
+    %y = transpose %x {permutation = [1, 0]}
+    return %y
+  })",
+                  schedules);
+  check_schedules(R"(graph @g(%x: f32[72, 50], %z: i32[72, 50]) -> (f32[50, 72], i32[50, 72]) {
+    %0 = transpose %x {permutation = [1, 0]}
+    %1 = reverse %0 {axes = [1, 0]}
+    %2 = transpose %z {permutation = [1, 0]}
+    return %1, %2
+  })",
+                  schedules);
+  // Two dims make one run.
+  check_schedules(R"(graph @g(%x: f32[40, 3, 3]) -> f32[3, 3, 40] {
+    %y = transpose %x {permutation = [1, 2, 0]}
+    return %y
+  })",
+                  {"{algorithm = nest, order = [0, 1, 2], lanes = [2:16], unroll = [0:3, 1:3]}",
+                   "{algorithm = nest, order = [2, 0, 1], lanes = [2:8], unroll = [0:3, 1:2]}"});
+}
+
+TEST(NativeKernels, TransposedBlocksTakeNoLaneAlone) {
+  const KernelBody body = body_of_all(parse_graph(R"(graph @g(%x: f32[64, 64]) -> f32[64, 64] {
+    %y = transpose %x {permutation = [1, 0]}
+    return %y
+  })")
+                                          .value());
+  for (int dim : {0, 1}) {
+    const Schedule schedule = schedule_of(fmt::format(
+        "{{algorithm = nest, order = [0, 1], lanes = [{}:16], unroll = [{}:16]}}", dim, 1 - dim));
+    const TileProgram program = build_kernel(body, schedule, "k").value();
+    const std::string text =
+        compile_tiles(program, host_target().value(), "k", CodeForm::mlir).value();
+    EXPECT_THAT(text, testing::HasSubstr("shufflevector"));
+    EXPECT_THAT(text, testing::Not(testing::ContainsRegex("gather|scatter")));
+  }
+}
+
 // What is taken from the cache must be what would be made.
 TEST(NativeKernels, KeysNameAllThatTheCodeDependsOn) {
   const auto kernel = [](std::string_view name, std::string_view op) {

@@ -99,6 +99,24 @@ TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
   EXPECT_LT(efficiency(nest({0, 1})), 0.05);
 }
 
+// The loop of a sum is as short with a long epilogue behind it as without: what is read more slowly
+// is the epilogue alone.
+TEST(KernelPrice, CodeBehindASumDoesNotSlowTheSum) {
+  std::string text =
+      "graph @g(%x: f32[1008, 1024], %w: f32[1024, 1024]) -> f32[1008, 1024] {\n"
+      "%0 = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}\n";
+  for (int i = 0; i < 16; ++i) text += fmt::format("%{} = exp %{}\n", i + 1, i);
+  const KernelBody with_epilogue = body(text + "return %16 }"), plain = product(1008, 1024, 1024);
+  const double exps = price_of(body(kExp)).terms(nest({0, 1}, {{1, 16}})).arithmetic * 16 *
+                      (1008 * 1024.0) / (1024 * 4096.0);
+  for (const Schedule& schedule : {gemm(14, 32), gemm(6, 16)}) {
+    const double sum = price_of(plain).terms(schedule).arithmetic;
+    const double both = price_of(with_epilogue).terms(schedule).arithmetic;
+    EXPECT_GT(both, sum + 0.9 * exps);
+    EXPECT_LT(both, sum + 8 * exps);  // code of 28 x 16 exps is read slowly
+  }
+}
+
 TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
   // With peaks so many times as high as the sample's, or as those of f32 where it has none.
   const auto terms = [](DType type, DType changed, double times) {

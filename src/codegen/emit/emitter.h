@@ -114,6 +114,8 @@ class Emitter {
   Value load_near(const Place& place, const Trips& trips, llvm::ArrayRef<int64_t> distances);
   void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
+  // Vectors that are read for lanes that lie apart: more take longer than a gather.
+  static constexpr int64_t kNearVectors = 4;
   void store_vector(const Place& place, Value first, Value value);
   void store_each_lane(const Place& place, const Trips& trips, Value value);
   struct PlaceInByte {
@@ -128,6 +130,28 @@ class Emitter {
   void where(Value condition, const std::function<void()>& make);
   bool is_packed(tile::BufferId buffer) const;  // elements are smaller than a byte
   DType dtype(tile::BufferId buffer) const { return program_.buffers[buffer].type.dtype(); }
+
+  // ---- Lanes apart, neighbours in registers (transposed.cc) ------------------------------------
+  // Trips of the unroll loops whose elements are neighbours, as many as a block has rows at most.
+  // Lanes are `stride` elements apart.
+  struct Run {
+    IndexExpr first = 0;  // the offset of the grid's first element, in lane 0
+    int64_t stride = 0;
+    int64_t distance = 0;            // of the run's first element from that
+    std::vector<size_t> trips = {};  // by place in the grid
+  };
+  // None: lanes are neighbours, or too few trips are, or where they lie is not known.
+  std::optional<std::vector<Run>> runs_apart(tile::BufferId buffer,
+                                             const std::vector<IndexExpr>& index,
+                                             const std::vector<Guard>& guards, LoopSet loops);
+  int64_t block_of_lanes() const;
+  llvm::SmallVector<Value> transposed(llvm::SmallVector<Value> rows);
+  IndexExpr place_of_lane(const Run& run, int64_t lane) const;
+  Value load_run(tile::BufferId buffer, Value offset, int64_t count, int64_t block);
+  Value front(int64_t count, int64_t block);  // a mask
+  // Nothing, or false: elements have to be reached one by one.
+  std::optional<Grid> load_transposed(const tile::Load& s, LoopSet loops);
+  bool store_transposed(const tile::Store& s, LoopSet loops);
 
   const TileProgram& program_;
   const Isa isa_;

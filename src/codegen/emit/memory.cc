@@ -11,9 +11,6 @@ using namespace tile;
 
 namespace {
 
-// Vectors that are read for lanes that lie apart: more take longer than a gather.
-constexpr int64_t kNearVectors = 4;
-
 mlir::Type pointer_type(mlir::OpBuilder& builder) {
   return mlir::LLVM::LLVMPointerType::get(builder.getContext());
 }
@@ -173,6 +170,9 @@ void Emitter::store_element(BufferId buffer, Value offset, Value number) {
 void Emitter::emit(const Load& s) {
   const LoopSet loops = variance_.scalars[s.result];
   const bool is_vector = (loops & open_.lanes_loop()) != 0;
+  if (is_vector)
+    if (std::optional<Grid> transposed = load_transposed(s, loops))
+      return define(s.result, *std::move(transposed));
   define(s.result, grid(loops, [&](const Trips& trips) {
            const Place at_place = place(s.buffer, s.index, s.guards, trips);
            const Value otherwise = s.otherwise ? at(*s.otherwise, trips, loops) : Value();
@@ -361,6 +361,7 @@ Value Emitter::load_each_lane(const Place& place, const Trips& trips, Value othe
 void Emitter::emit(const Store& s) {
   const LoopSet loops = variance_.of(s.index, s.guards) | variance_.scalars[s.value];
   const bool is_vector = (loops & open_.lanes_loop()) != 0;
+  if (is_vector && store_transposed(s, loops)) return;
   open_.each(loops, [&](const Trips& trips) {
     const Place at_place = place(s.buffer, s.index, s.guards, trips);
     const Value value = at(s.value, trips, loops);

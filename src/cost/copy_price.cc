@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cost/kernel_nest.h"
+
+// What it takes to move numbers from where they lie to where lanes want them: into panels and
+// windows, and by transposing them in registers.
+
+namespace hone {
+namespace {
+
+constexpr double kLeastRun = 4;  // neighbours that are worth a vector
+
+}  // namespace
+
+// Slots of copying what a block needs from an operand.
+double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, int side) const {
+  double slots = 0;
+  for (const Access& access : accesses_) {
+    if (access.side != side) continue;
+    double elements = 1;
+    if (nest.packings[static_cast<size_t>(side)] == Packing::window) {
+      double row = 1;  // neighbours in memory
+      for (const std::vector<std::pair<int, double>>& dim : access.steps) {
+        double extent = 1;
+        bool is_row = false;
+        for (const auto& [loop, step] : dim) {
+          extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
+          is_row = is_row || (access.contiguous >> loop & 1) != 0;
+        }
+        elements *= extent;
+        if (is_row) row = extent;
+      }
+      const double vectors = std::ceil(row / (schedule.lanes.empty() ? 1 : vector_));
+      slots +=
+          elements / row * (vectors * (prices_.panel_copy + prices_.mask) + prices_.window_row);
+    } else {
+      for (size_t l = 0; l < loops_.size(); ++l)
+        if ((access.loops >> l & 1) != 0) elements *= nest.block[l];
+      slots += elements * panel_slots(nest, access);
+    }
+    // It is written and read where there is room for it beside all else.
+    const double bytes = elements * access.element;
+    for (size_t c = 0; c + 1 < target_.caches.size(); ++c)
+      if (4 * bytes > static_cast<double>(target_.caches[c].bytes))
+        slots += 2 * bytes / target_.caches[c + 1].bytes_per_second / slot_;
+  }
+  return slots;
+}
+
+// Of copying a number of an operand into a panel.
+double KernelPrice::panel_slots(const Nest& nest, const Access& access) const {
+  if (nest.lanes < 0) return prices_.panel_copy;
+  const auto l = static_cast<size_t>(nest.lanes);
+  if (access.stride[l] == 1 && nest.lane_count <= access.run) return prices_.panel_copy / vector_;
+  return prices_.panel_copy + displaced(access, l, nest.block[l]);
+}
+
+// Steps of a vector, of as many as it has lanes.
+double KernelPrice::transposing() const { return prices_.transpose * std::log2(vector_); }
+
+// How many points side by side in registers are neighbours in memory, where lanes are not.
+double KernelPrice::run_of(const Nest& nest, const Access& access, size_t lanes) const {
+  if (access.element != 4 || access.guards != 0) return 1;
+  double run = 1;
+  for (uint8_t l : std::span(access.ascending).first(access.ascending_count)) {
+    if (l == lanes || nest.tile[l] == 1) continue;
+    if (std::abs(access.stride[l]) != run) break;
+    run *= nest.tile[l];
+  }
+  return run;
+}
+
+// Of a vector whose lanes lie apart, where points in registers are neighbours; 0: they are not.
+double KernelPrice::slots_transposed(const Nest& nest, const Access& access, size_t l) const {
+  if (static_cast<int>(l) != nest.lanes || !(std::abs(access.stride[l]) > prices_.near_vectors))
+    return 0;
+  const double run = run_of(nest, access, l);
+  if (run < kLeastRun) return 0;
+  const double access_slots = access.is_store ? prices_.store : prices_.load;
+  const double lanes = nest.tile[l] / nest.instructions[l];
+  const double together = std::min(run, vector_);
+  return lanes * (1 + transposing() / access_slots + displaced(access, l, nest.tile[l])) / together;
+}
+
+}  // namespace hone
