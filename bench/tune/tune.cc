@@ -27,6 +27,7 @@
 #include "bench/onnx_runtime.h"
 #include "bench/real_models.h"
 #include "bench/tune/rows.h"
+#include "cache/compile_cache.h"
 #include "target/fingerprint.h"
 #include "tune/tuner.h"
 #include "zoo/zoo.h"
@@ -130,9 +131,21 @@ Row row_of(const Tuned& tuned) {
   return row;
 }
 
+// Code that was compiled before is at hand, as it is for hone's users.
+CompileCache& cache() {
+  static const std::unique_ptr<CompileCache> opened = [] {
+    Result<std::unique_ptr<CompileCache>> cache =
+        CompileCache::open(root() / "build" / "bench" / "tune" / "cache");
+    HONE_CHECK(cache.ok(), "the cache of the benchmark cannot be opened");
+    return *std::move(cache);
+  }();
+  return *opened;
+}
+
 Result<Tuned> tune_for(const Graph& graph, const Subject& subject, double seconds,
                        TuneOptions options) {
   options.seconds = seconds;
+  options.cache = &cache();
   options.threads = subject.setting->threads;
   options.version = HONE_VERSION;
   return tune(graph, subject.target, options);

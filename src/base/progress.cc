@@ -61,6 +61,7 @@ std::string json_line(std::string_view event, const ProgressState& state,
                                    {"per_second", state.rate()}};
   if (state.total > 0) object["total"] = state.total;
   if (state.eta() >= 0) object["eta_s"] = state.eta();
+  if (!state.now.empty()) object["now"] = state.now;
   if (!remark.empty()) object["remark"] = remark;
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -87,6 +88,7 @@ class Reporter final : public Progress {
     std::lock_guard lock(mutex_);
     active_ = true;
     label_ = label;
+    now_.clear();
     total_ = total;
     started_ = clock_();
     done_.store(0, std::memory_order_relaxed);
@@ -144,6 +146,12 @@ class Reporter final : public Progress {
     }
   }
 
+  void now(std::string_view what) override {
+    std::lock_guard lock(mutex_);
+    now_ = what;
+    if (style_ == Style::bar && active_) write_(bar());
+  }
+
  private:
   static constexpr std::string_view erase_line = "\r\x1b[K";
 
@@ -166,7 +174,7 @@ class Reporter final : public Progress {
   }
 
   ProgressState state() const {
-    return {label_, done_.load(std::memory_order_relaxed), total_, clock_() - started_};
+    return {label_, done_.load(std::memory_order_relaxed), total_, clock_() - started_, now_};
   }
   std::string bar() const { return std::string(erase_line) + progress_bar(state()); }
 
@@ -180,7 +188,7 @@ class Reporter final : public Progress {
 
   std::mutex mutex_;  // Guards what follows, and the order of writes.
   bool active_ = false;
-  std::string label_;
+  std::string label_, now_;
   int64_t total_ = 0;
   double started_ = 0;
   bool stops_ = false;
@@ -230,6 +238,7 @@ double ProgressState::eta() const {
 
 std::string progress_bar(const ProgressState& state) {
   constexpr int64_t width = 20;
+  constexpr size_t kColumns = 79;  // of a terminal: a bar that wraps is not replaced
   if (state.total <= 0) {
     return fmt::format("{} {}  {}/s", state.done, state.label, format_count(state.rate()));
   }
@@ -241,7 +250,8 @@ std::string progress_bar(const ProgressState& state) {
     text += fmt::format("  eta {}", format_seconds(state.eta()));
   else if (state.elapsed >= 1)
     text += fmt::format("  {:.0f} s", state.elapsed);
-  return text;
+  if (state.now.empty()) return text;
+  return (text + "  " + state.now).substr(0, kColumns);
 }
 
 std::string progress_line(const ProgressState& state) {
@@ -249,6 +259,7 @@ std::string progress_line(const ProgressState& state) {
   if (state.total > 0) text += fmt::format("/{}", state.total);
   text += fmt::format(" {}, {}/s", state.label, format_count(state.rate()));
   if (state.eta() >= 0) text += fmt::format(", eta {}", format_seconds(state.eta()));
+  if (!state.now.empty()) text += ": " + state.now;
   return text;
 }
 

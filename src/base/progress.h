@@ -27,6 +27,8 @@ class Progress {
   void finish() { finish(""); }
   // A line of text that does not disturb the bar.
   virtual void note(std::string_view line) = 0;
+  // What is under way, shown beside the count until something else is.
+  virtual void now(std::string_view) {}
 };
 
 // Reports nothing: the default of library functions.
@@ -59,12 +61,14 @@ struct ProgressState {
   int64_t done = 0;
   int64_t total = 0;   // 0: not known.
   double elapsed = 0;  // Seconds.
+  std::string now = {};  // What is under way.
 
   double rate() const { return elapsed > 0 ? static_cast<double>(done) / elapsed : 0; }
   double eta() const;  // Seconds; negative if not known.
 };
-std::string progress_bar(const ProgressState& state);   // "[#####.....] 214/400 trials  eta 4m10s"
-std::string progress_line(const ProgressState& state);  // "214/400 trials, 12.3/s, eta 15s"
+std::string progress_bar(const ProgressState& state);  // "[#####.....] 214/400 trials  now"
+// "214/400 trials, 12.3/s, eta 15s: now"
+std::string progress_line(const ProgressState& state);
 
 // Set once, by another thread or a signal handler; polled by long work.
 class CancelToken {

@@ -131,6 +131,11 @@ class Tuner {
     if (options_.told) options_.told(fmt::format(text, std::forward<Args>(args)...));
     tick();
   }
+  // What is tried, next to the time and the best so far.
+  void show(std::string_view what) const {
+    progress_.now(fmt::format("{:.2f}x; {}", best_gain_, what));
+    tick();
+  }
   void tick() const {
     const auto now = static_cast<int64_t>(std::min(elapsed(), options_.seconds));
     progress_.advance(now - std::exchange(ticked_, now));
@@ -163,6 +168,7 @@ class Tuner {
   }
 
   Status begin() {
+    show("the default plan");
     Plan open;
     open.threads = options_.threads;
     default_ = contender(graph_, open, options_.heuristics, nullptr, default_cost());
@@ -187,6 +193,7 @@ class Tuner {
   // The default plan with the schedules that such a price chooses.
   Status schedules_by_price() {
     if (!cost_->baseline() || left_for_shapes() < compile_seconds_ + least_duel()) return {};
+    show("schedules by learned prices");
     Contender other = contender(prepared_, best_->threads, best_->heuristics, options_.cancel);
     if (HONE_TRY(other.code->plan())->schedule == best_->plan().schedule) return {};
     const Result<const Image*> image = other.code->image();
@@ -198,6 +205,7 @@ class Tuner {
     const auto known = best_plan(*options_.log, prepared_, target_, options_.threads);
     if (!known) return {};
     if (known->plan == result_.before) return {};
+    show("the log's plan");
     Contender other = contender(prepared_, known->plan, options_.heuristics, nullptr);
     if (!other.code->image().ok()) {
       tell("the log's plan does not fit any more");
@@ -273,6 +281,7 @@ class Tuner {
     for (int64_t round = 0; round < kEditRounds; ++round) {
       const double seconds = std::min(left() - for_confirming() - for_duel(), for_edits_of_one());
       if (seconds <= 0) return {};
+      show(fmt::format("edits of {}", of.name));
       const std::optional<Plan> plan = HONE_TRY(search_edits(
           prepared_, best_->plan(), target_, times_, kinds, best_->heuristics,
           {.budget = {.seconds = seconds}, .seed = options_.seed, .cancel = options_.cancel}));
@@ -323,6 +332,7 @@ class Tuner {
       Heuristics without = best_->heuristics;
       if (!(without.*flag)) continue;
       without.*flag = false;
+      show(fmt::format("without {}", name_of(flag)));
       const double began = elapsed();
       Contender other = contender(prepared_, best_->threads, without, options_.cancel);
       const Plan* plan = HONE_TRY(other.code->plan());
@@ -340,6 +350,7 @@ class Tuner {
   Status threads() {
     for (int64_t fewer = options_.threads / 2; fewer >= 1; fewer /= 2) {
       if (left_for_shapes() < compile_seconds_ + least_duel()) return {};
+      show(fmt::format("{} threads", fewer));
       Contender other = contender(prepared_, fewer, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
       HONE_TRY(challenge(std::move(other), kTuneThreads, fmt::format("{} threads", fewer)));
@@ -394,6 +405,11 @@ class Tuner {
     return meter;
   }
 
+  // Candidates a second, with so many of the kernel at hand.
+  double rate(int64_t more = 0) const {
+    return static_cast<double>(result_.measured + more) / (elapsed() - schedules_began_);
+  }
+
   Status tune_one(const KernelUse& use, double seconds, std::string_view what,
                   std::vector<Found>& tuned) {
     TuneKernelOptions options;
@@ -403,7 +419,10 @@ class Tuner {
                       .seed = options_.seed ^ use.hash,
                       .cancel = options_.cancel};
     tell("{}: {}", what, use.name);
-    options.stepped = [&](int64_t) { tick(); };
+    show(what);
+    options.stepped = [&](int64_t measured) {
+      show(fmt::format("{}, {}/s", what, format_count(rate(measured))));
+    };
     Result<TunedKernel> kernel =
         tune_kernel(use.facts, use.schedule, target_, *cost_, known_, options);
     if (!kernel.ok()) {
@@ -414,9 +433,8 @@ class Tuner {
     result_.trials += kernel->trials;
     result_.measured += kernel->measured;
     result_.compiles += kernel->compiles;
-    const double rate = static_cast<double>(result_.measured) / (elapsed() - schedules_began_);
     tell("{}: {:.3f}x ({} measured, {}/s); best so far {:.3f}x", what,
-         kernel->before / kernel->seconds, kernel->measured, format_count(rate), best_gain_);
+         kernel->before / kernel->seconds, kernel->measured, format_count(rate()), best_gain_);
     times_.set(use.hash, use.schedule, kernel->before);
     if (!kernel->is_changed()) return {};
     times_.set(use.hash, kernel->schedule, kernel->seconds);
@@ -447,6 +465,7 @@ class Tuner {
   Status confirm() {
     result_.plan = result_.before;
     if (best_->code == default_->code) return {};
+    show("confirming");
     // Who has cancelled waits for a short one alone.
     DuelOptions last_duel = {.seconds = std::min(for_confirming(), kLongDuel),
                              .most_seconds = std::max(left(), kShortDuel)};

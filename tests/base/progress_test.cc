@@ -113,6 +113,35 @@ TEST(Progress, TheBarIsRedrawnAndReplacedAtTheEnd) {
   EXPECT_EQ(desk.take(), "\r\x1b[K4 kernels in 1.00 s\n");
 }
 
+TEST(Progress, WhatIsUnderWayIsBesideTheCount) {
+  Desk bar(ProgressMode::automatic, true);
+  bar.progress->start(4, "seconds");
+  bar.take();
+  bar.now += 1;
+  bar.progress->now("best 1.02x, kernel 1 of 3");
+  EXPECT_EQ(bar.take(),
+            "\r\x1b[K[....................] 0/4 seconds  1 s  best 1.02x, kernel 1 of 3");
+  Desk plain(ProgressMode::plain);
+  plain.progress->start(4, "seconds");
+  plain.progress->now("the default plan");
+  plain.progress->now("kernel 1 of 3");
+  EXPECT_EQ(plain.take(), "");
+  plain.now += 6;
+  plain.progress->advance(2);
+  EXPECT_EQ(plain.take(), "2/4 seconds, 0.3/s, eta 6.00 s: kernel 1 of 3\n");
+  plain.progress->start(4, "kernels");
+  plain.now += 6;
+  plain.progress->advance(2);
+  EXPECT_EQ(plain.take(),
+            "stopped at 2/4 seconds after 6.00 s\n2/4 kernels, 0.3/s, eta 6.00 s\n");
+  Desk json(ProgressMode::json);
+  json.progress->start(4, "seconds");
+  json.progress->now("kernel 1 of 3");
+  json.take();
+  json.progress->finish();
+  EXPECT_THAT(json.take(), testing::HasSubstr(R"("now":"kernel 1 of 3")"));
+}
+
 TEST(Progress, AutomaticWithoutATerminalIsPlain) {
   Desk desk(ProgressMode::automatic, false);
   desk.progress->start(4, "kernels");
