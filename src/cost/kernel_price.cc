@@ -361,19 +361,6 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
-// Bytes that are fetched for an element, where points of several loops make one row of neighbours.
-double KernelPrice::each_in_row(const Access& access, const std::array<double, kMaxLoops>& inside) {
-  double run = 1, elements = 1;
-  for (uint8_t l : std::span(access.ascending).first(access.ascending_count)) {
-    const double stride = std::abs(access.stride[l]);
-    if (stride > run) break;
-    run += stride * (inside[l] - 1);
-    elements *= inside[l];
-  }
-  return std::max(std::min(run, access.run) * access.element, kLine) /
-         std::min(elements, access.run);
-}
-
 // What `inside` points of each loop touch.
 KernelPrice::Footprint KernelPrice::footprint(const Access& access,
                                               const std::array<double, kMaxLoops>& inside,
@@ -389,7 +376,6 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
     }
     if (access.places[l] == 1) apart *= inside[l];
   }
-  each = std::min(each, each_in_row(access, inside));
   if (packing == Packing::panels) {
     each = std::max(access.element, kLine / elements);
     apart = 1;

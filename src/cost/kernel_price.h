@@ -122,7 +122,6 @@ class KernelPrice {
   double transposing() const;
   double run_of(const Nest& nest, const Access& access, size_t loop) const;
   double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;
-  static double each_in_row(const Access& access, const std::array<double, kMaxLoops>& inside);
   double runs(const Nest& nest, Loops loops) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
