@@ -1,6 +1,7 @@
 #include "tune/plan_duel.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <sstream>
 
@@ -31,7 +32,7 @@ std::string difference(std::span<const Tensor> actual, std::span<const Tensor> e
 
 // The messages: "1": the first runs; "w why": the outputs of the second are wrong, or it does not
 // load; "t x": a run of both takes x seconds; "late": there is no time for more; "a x", "b x":
-// samples of the first and the second, in turns.
+// samples of the first and the second, in turns; "A x name", "B x name": a kernel's mean.
 void run_both(const Image& first, const Image& second, std::span<const Tensor> inputs,
               const DuelOptions& options, const Tell& tell) {
   const std::shared_ptr<Team> team =
@@ -59,9 +60,10 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   if (std::string how = difference(*actual, expected); !how.empty()) return tell("w " + how);
 
   int64_t repeats = 1;  // of short runs, for one sample
-  const auto seconds = [&](const Executable& executable) {
+  const auto seconds = [&](const Executable& executable, Profile* profile = nullptr) {
     const double all = measure_once([&]() -> Status {
-                         for (int64_t i = 0; i < repeats; ++i) HONE_TRY(executable.run(inputs));
+                         for (int64_t i = 0; i < repeats; ++i)
+                           HONE_TRY(executable.run(inputs, {.profile = profile}));
                          return {};
                        }).value();
     return all / static_cast<double>(repeats);
@@ -77,7 +79,16 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   const auto samples =
       std::max<int64_t>(1, static_cast<int64_t>(wanted / (one * static_cast<double>(rounds))));
   const auto block = [&](const Executable& executable, char name) {
-    for (int64_t i = 0; i < samples; ++i) tell(fmt::format("{} {:.9g}", name, seconds(executable)));
+    Profile profile;
+    Profile* const asked = options.by_kernel ? &profile : nullptr;
+    for (int64_t i = 0; i < samples; ++i)
+      tell(fmt::format("{} {:.9g}", name, seconds(executable, asked)));
+    std::map<std::string, double> kernels;
+    for (const CommandTime& command : profile)
+      if (!command.kernel.empty()) kernels[command.kernel] += command.seconds;
+    for (const auto& [kernel, all] : kernels)
+      tell(fmt::format("{} {:.9g} {}", name == 'a' ? 'A' : 'B',
+                       all / static_cast<double>(samples * repeats), kernel));
   };
   for (int64_t round = 0; round < rounds; ++round) {
     if (round >= DuelOptions::kLeastRounds && left() < 0) break;
@@ -88,10 +99,13 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   }
 }
 
+// Of each round.
+using Samples = std::vector<std::vector<double>>;
+
 // The samples of all rounds, as measure_in_turns() takes them.
-Result<Duel> evaluate(std::vector<std::vector<double>> a, std::vector<std::vector<double>> b) {
+Result<Duel> evaluate(Samples a, Samples b) {
   size_t next_a = 0, next_b = 0;
-  const auto from = [](std::vector<std::vector<double>>& rounds, size_t& next) {
+  const auto from = [](Samples& rounds, size_t& next) {
     return [&]() -> Result<std::vector<double>> { return rounds[next++]; };
   };
   const CancelToken never;
@@ -104,7 +118,8 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
                       const DuelOptions& options) {
   PlanDuel result;
   bool first_runs = false;
-  std::vector<std::vector<double>> a, b;
+  Samples a, b;
+  std::map<std::string, std::array<Samples, 2>> kernels;
   const ForkedWork work = [&](const Tell& tell) { run_both(first, second, inputs, options, tell); };
   const auto told = [&](size_t, std::string_view message) {
     first_runs = first_runs || message == "1";
@@ -120,9 +135,12 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
       result.detail = message.substr(2);
     } else if (message.substr(1, 1) == " ") {
       double seconds = 0;
-      std::istringstream(std::string(message.substr(2))) >> seconds;
+      std::string kernel;
+      std::istringstream(std::string(message.substr(2))) >> seconds >> kernel;
       if (message[0] == 't')
         result.run_seconds = seconds;
+      else if (message[0] == 'A' || message[0] == 'B')
+        kernels[kernel][message[0] == 'B'].push_back({seconds});
       else
         (message[0] == 'a' ? a : b).back().push_back(seconds);
     }
@@ -139,6 +157,9 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
     result.detail = ends[0].signal != 0 ? signal_name(ends[0].signal) : "";
     return result;
   }
+  for (auto& [kernel, rounds] : kernels)
+    if (rounds[0].size() == a.size() && rounds[1].size() == b.size())
+      result.kernels[kernel] = HONE_TRY(evaluate(std::move(rounds[0]), std::move(rounds[1])));
   result.times = HONE_TRY(evaluate(std::move(a), std::move(b)));
   result.outcome = Outcome::measured;
   return result;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@ struct DuelOptions {
   double most_seconds = INFINITY;           // who cannot do those in this time does none
   int64_t memory_bytes = int64_t{8} << 30;  // for both
   double run_seconds = 60;                  // for one run
+  bool by_kernel = false;                   // also what each kernel takes among the others
   const CancelToken* cancel = nullptr;
   static constexpr int64_t kLeastRounds = 6;  // for an interval
   static constexpr int64_t kMostRounds = 40;
@@ -35,6 +37,8 @@ struct PlanDuel {
   // The time was too short: it is timed out, without a fault of its own.
   bool lacks_time = false;
   double run_seconds = 0;  // about, of a run of each, one after the other; 0: it did not come to it
+  // By name, of kernels that both have: all launches of a run. Empty unless it was asked for.
+  std::map<std::string, Duel> kernels = {};
   // How much faster the second is, and whether that is sure.
   double gain() const { return outcome == Outcome::measured ? 1 / times.ratio : 0; }
   bool is_faster() const {

@@ -233,11 +233,14 @@ Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
   std::vector<KernelCandidate> racers = finalists;
   racers.push_back(std::move(champion));
   known.keep(options.meter.conditions.text(), racers, results);
-  for (size_t i = 0; i < finalists.size(); ++i) {
-    const double seconds = seconds_of(results[i]);
-    if (seconds >= tuned.seconds || seconds > kSurely * tuned.before) continue;
-    tuned.seconds = seconds;
-    tuned.schedule = finalists[i].schedule;
+  std::multimap<double, Schedule> faster;
+  for (size_t i = 0; i < finalists.size(); ++i)
+    if (const double seconds = seconds_of(results[i]); seconds < tuned.before)
+      faster.emplace(seconds, finalists[i].schedule);
+  for (const auto& [seconds, schedule] : faster) tuned.faster.push_back(schedule);
+  if (!faster.empty() && faster.begin()->first <= kSurely * tuned.before) {
+    tuned.seconds = faster.begin()->first;
+    tuned.schedule = tuned.faster.front();
   }
   tuned.compiles = meter.compiles();
   return tuned;

@@ -67,6 +67,8 @@ struct TunedKernel {
   int64_t measured = 0;  // candidates of different code that have a time, or have none to have
   int64_t compiles = 0;
   bool is_changed() const { return seconds < before; }
+  // Of the last race, those that were faster than the first one, the fastest first.
+  std::vector<Schedule> faster = {};
 };
 
 // Searches the space of a kernel from the schedule that it has. A candidate is priced, built,

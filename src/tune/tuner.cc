@@ -21,12 +21,13 @@ namespace {
 
 // Parts of the time: shapes and threads have this at most if there are schedules to search,
 // confirming this at least, and schedules what is left.
-constexpr double kForShapes = 0.35, kForConfirming = 0.08, kForDuel = 0.02;
+constexpr double kForShapes = 0.35, kForConfirming = 0.08, kForDuel = 0.02, kForSchedules = 0.08;
 constexpr double kForEdits = 0.05;                  // of each sort
 constexpr double kMostForEdits = 0.5;               // of what schedules would have without them
 constexpr double kShortDuel = 0.5, kLongDuel = 15;  // seconds
 constexpr double kShortConfirming = 2;              // or a quarter of the time
 constexpr double kSpare = 1.2;                      // runs may take so much longer than before
+constexpr size_t kTurns = 3;                        // schedules of a kernel, in the model
 constexpr int64_t kEditRounds = 3;                  // of searching and measuring
 constexpr double kWorthwhile = 1.01;                // a gain that a plan is changed for
 constexpr int64_t kTrials = 400;                    // of one kernel
@@ -56,11 +57,12 @@ Plan shape_of(Plan plan) {
   return plan;
 }
 
-// A better schedule of a kernel.
+// Schedules of a kernel that are faster alone.
 struct Found {
-  double won = 0;  // seconds of a run, by price
+  double won = 0;  // seconds of a run by the fastest, by price
   uint64_t kernel = 0;
-  Schedule schedule;
+  std::string name;
+  std::vector<Schedule> schedules;  // the fastest first
 };
 
 class Tuner {
@@ -111,12 +113,19 @@ class Tuner {
   double least_duel() const {
     return kSpare * static_cast<double>(DuelOptions::kLeastRuns) * run_seconds_;
   }
-  double for_duel() const {
-    return std::max(std::clamp(kForDuel * options_.seconds, kShortDuel, kLongDuel), least_duel());
+  double for_duel(double share = kForDuel) const {
+    return std::max(std::clamp(share * options_.seconds, kShortDuel, kLongDuel), least_duel());
   }
   double for_confirming() const {
     const double shortest = std::min(kShortConfirming, options_.seconds / 4);
     return std::max({kForConfirming * options_.seconds, shortest, least_duel()});
+  }
+  // Each turn in the model has half as long as the duel that decides. Where that would leave no
+  // time for anything else, that one alone counts.
+  double for_turn() const { return for_duel(kForSchedules / 2); }
+  double for_duels_of_schedules() const {
+    const double all = kTurns * for_turn() + for_duel(kForSchedules);
+    return all < left() / 2 ? all : for_duel(kForSchedules);
   }
   // Of one sort. Without schedules to search there is nothing else to do.
   double for_edits_of_one() const {
@@ -234,13 +243,16 @@ class Tuner {
   }
 
   // The challenger is the best if it wins. Confirming has its time in any case.
-  Status challenge(Contender challenger, const TuneKind& kind, std::string_view what) {
+  Status challenge(Contender challenger, const TuneKind& kind, std::string_view what,
+                   double share = kForDuel) {
     const double most = left() - for_confirming();
     PlanDuel fight = {.lacks_time = true};
     if (most > least_duel())
       fight =
           HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
-                        {.seconds = for_duel(), .most_seconds = most, .cancel = options_.cancel}));
+                        {.seconds = std::min(most, for_duel(share)),
+                         .most_seconds = most,
+                         .cancel = options_.cancel}));
     if (fight.run_seconds > 0) run_seconds_ = fight.run_seconds;
     if (fight.lacks_time) {
       ++result_.untried;
@@ -381,7 +393,7 @@ class Tuner {
     double rest = weight;
     for (size_t i = 0; i < all.size() && status.ok(); ++i) {
       const KernelUse& use = all[i];
-      double time = left() - for_confirming() - for_duel();
+      double time = left() - for_confirming() - for_duels_of_schedules();
       if (has_edits() && for_edits() < kMostForEdits * time) time -= for_edits();
       if (time < kLeastOfKernel || use.weight < kNegligible * weight) break;
       ++result_.kernels;
@@ -391,6 +403,7 @@ class Tuner {
     }
     if (!status.ok())
       HONE_TRY(unless_cancelled(status.error()).ok() ? std::move(status) : Status());
+    if (status.ok()) HONE_TRY(choose_in_model(tuned));
     HONE_TRY(take_schedules(std::move(tuned), status.ok() ? options_.cancel : nullptr));
     return status;
   }
@@ -439,8 +452,47 @@ class Tuner {
     if (!kernel->is_changed()) return {};
     times_.set(use.hash, kernel->schedule, kernel->seconds);
     ++result_.improved;
-    tuned.push_back(
-        {use.weight * (1 - kernel->seconds / kernel->before), use.hash, kernel->schedule});
+    tuned.push_back({use.weight * (1 - kernel->seconds / kernel->before), use.hash, use.name,
+                     std::move(kernel->faster)});
+    return {};
+  }
+
+  // Alone a kernel finds other data in the caches than among others, so what it takes in the model
+  // decides: of the fastest of each, then the second ones, and so on. Those that win nothing go.
+  Status choose_in_model(std::vector<Found>& tuned) {
+    std::map<uint64_t, std::pair<double, Schedule>> chosen;
+    size_t turn = 0;
+    for (; turn < kTurns; ++turn) {
+      const double most = left() - for_confirming() - for_duel(kForSchedules);
+      Plan plan = best_->plan();
+      for (const Found& found : tuned)
+        if (turn < found.schedules.size()) plan.schedule[found.kernel] = found.schedules[turn];
+      if (plan.schedule == best_->plan().schedule || most < least_duel()) break;
+      show(fmt::format("schedules in the model, {} of {}", turn + 1, kTurns));
+      const Contender other = contender(prepared_, plan, best_->heuristics, options_.cancel);
+      HONE_TRY(other.code->image());
+      const PlanDuel fight = HONE_TRY(duel(best_->image(), other.image(), inputs_,
+                                           {.seconds = for_turn(),
+                                            .most_seconds = most,
+                                            .by_kernel = true,
+                                            .cancel = options_.cancel}));
+      if (fight.outcome != Outcome::measured) break;
+      for (const Found& found : tuned) {
+        const auto kernel = fight.kernels.find(found.name);
+        if (turn >= found.schedules.size() || kernel == fight.kernels.end()) continue;
+        auto& [ratio, schedule] = chosen.try_emplace(found.kernel, 1, Schedule()).first->second;
+        if (kernel->second.ratio >= ratio) continue;
+        ratio = kernel->second.ratio;
+        schedule = found.schedules[turn];
+      }
+    }
+    if (turn == 0) return {};
+    std::erase_if(tuned, [&](Found& found) {
+      const auto& [ratio, schedule] = chosen.try_emplace(found.kernel, 1, Schedule()).first->second;
+      found.schedules = {schedule};
+      return !(ratio < 1);
+    });
+    tell("schedules: {} are faster in the model, too", tuned.size());
     return {};
   }
 
@@ -451,10 +503,12 @@ class Tuner {
     for (size_t count = tuned.size(); count > 0; count /= 2) {
       const size_t shares = result_.shares.size();
       Plan plan = best_->plan();
-      for (size_t i = 0; i < count; ++i) plan.schedule[tuned[i].kernel] = tuned[i].schedule;
+      for (size_t i = 0; i < count; ++i)
+        plan.schedule[tuned[i].kernel] = tuned[i].schedules.front();
       Contender other = contender(prepared_, std::move(plan), best_->heuristics, cancel);
       HONE_TRY(other.code->image());
-      HONE_TRY(challenge(std::move(other), kTuneSchedules, fmt::format("{} schedules", count)));
+      HONE_TRY(challenge(std::move(other), kTuneSchedules, fmt::format("{} schedules", count),
+                         kForSchedules));
       if (result_.shares.size() > shares) return {};
     }
     return {};

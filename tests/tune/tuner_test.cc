@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/file.h"
 #include "ir/text.h"
 #include "target/fingerprint.h"
@@ -61,6 +63,28 @@ TEST(PlanDuel, ShortTimeIsNoDuel) {
   const PlanDuel whole = duel(image, image, inputs, {.seconds = 0.1, .most_seconds = 60}).value();
   EXPECT_FALSE(whole.lacks_time);
   EXPECT_GT(whole.run_seconds, 0);
+}
+
+// What each kernel takes among the others, in rounds as the whole.
+TEST(PlanDuel, TimesKernelsInTheModel) {
+  const Graph graph = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
+  Compilation compilation(graph, target());
+  const Image& image = **compilation.image();
+  const std::vector<Tensor> inputs = random_inputs(graph, 1).value();
+  EXPECT_THAT(duel(image, image, inputs, {.seconds = 0.1})->kernels, testing::IsEmpty());
+  const PlanDuel fight = duel(image, image, inputs, {.seconds = 0.2, .by_kernel = true}).value();
+  ASSERT_EQ(fight.outcome, Outcome::measured) << fight.detail;
+  std::set<std::string> names;
+  for (const image::Kernel& kernel : image.kernels) names.insert(kernel.name);
+  EXPECT_EQ(fight.kernels.size(), names.size());
+  double all = 0;
+  for (const auto& [name, times] : fight.kernels) {
+    EXPECT_TRUE(names.contains(name)) << name;
+    EXPECT_GT(times.ratio, 0) << name;
+    EXPECT_TRUE(times.interval) << name;
+    all += times.a.min();
+  }
+  EXPECT_LE(all, fight.times.a.quantile(1));
 }
 
 // ---- Models -------------------------------------------------------------------------------------
