@@ -3,6 +3,7 @@
 #include "cli/arguments.h"
 #include "cli/bench_subject.h"
 #include "cli/commands.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
@@ -181,6 +182,37 @@ Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profil
   return request.json.empty() ? Status() : write_file_atomic(request.json, json());
 }
 
+Status bench_compiled(const Request& request, const Arguments& arguments, Console& console) {
+  double load = 0;
+  BenchReport report;
+  report.model = arguments.text("MODEL");
+  if (getloadavg(&load, 1) == 1) report.load = load;
+  std::optional<CompiledModel> model;
+  std::vector<Tensor> outputs;
+  const auto run = [&]() -> Status {
+    outputs =
+        HONE_TRY(model->executable->run(model->inputs.tensors, {.cancel = &console.cancel()}));
+    return {};
+  };
+  report.first = HONE_TRY(measure_once([&]() -> Status {
+    model = HONE_TRY(given_compiled(arguments, console));
+    return run();
+  }));
+  const HonecFile::Program& program = model->file.programs()[model->program];
+  report.threads = model->executable->threads();
+  report.target = default_name(HONE_TRY(host_target()));
+  report.isa = name(program.needs.isa);
+  for (const image::Port& input : model->file.inputs())
+    report.inputs.emplace_back(input.name, input.type.to_string());
+  if (request.json != "-") console.write(bench_title(report));
+  report.warmup = request.measure.warmup;
+  PeakMemory::start();
+  report.timing = HONE_TRY(measure(request.measure, console.cancel(), run));
+  report.peak_bytes = PeakMemory::bytes();
+  console.note("loaded and run once in {}", format_seconds(report.first));
+  return tell(report, {}, request, console);
+}
+
 // What flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
   if (of.options.flush_denormals) {
@@ -200,6 +232,7 @@ Status note_denormals(const BenchModel& of, Console& console) {
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
+  if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   options.flush_denormals = arguments.given("flush-denormals");
   HONE_TRY(check_runs_here(options.target, Console::labels()));

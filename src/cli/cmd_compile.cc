@@ -3,6 +3,7 @@
 #include "base/thread_pool.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
@@ -24,6 +25,7 @@ struct Request {
   std::string output;
   std::optional<CompileStage> last;  // of the summary; empty: as far as the sizes allow
   bool wants_times = false;
+  bool is_file = false;  // a compiled model, .honec
 };
 
 // The stage that makes a form of --emit.
@@ -44,10 +46,15 @@ Result<Request> request_of(const Arguments& arguments) {
       return usage_error("--emit {} is made in the stage {}, after --stop-after {}", request.form,
                          name(stage_of(request.form)), name(*request.last));
   }
-  if (request.form.empty() && request.output != "-")
+  request.is_file = request.form.empty() && is_honec_path(request.output);
+  if (request.is_file && request.last)
+    return usage_error("-o {} needs all stages; it does not go with --stop-after", request.output);
+  if (request.form.empty() && !request.is_file && request.output != "-")
     return usage_error("-o {}: what is to be written there?", request.output)
         .with_hint(
-            "--emit plan, program, tiles, mlir, llvm or asm says it; --emit object fills a folder");
+            "a name that ends in .honec is a compiled model; --emit plan, program, tiles, mlir, "
+            "llvm or asm is text; --emit object fills a folder");
+  if (request.is_file) HONE_TRY(check_writable(request.output));
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");
   return request;
@@ -135,10 +142,19 @@ Result<CompileStage> last_stage(const Graph& graph, const Request& request, Cons
   return CompileStage::kernels;
 }
 
-// The text that is asked for; empty if it is objects, which go to the folder.
-Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
-                                const PlacedPlan* plan, const Request& request,
-                                const fs::path& folder, Console& console) {
+Status write_file(const Graph& graph, Compilation& compilation, const Model& model,
+                  const Request& request, Console& console) {
+  if (!graph.is_static())
+    return unsupported("a compiled model is for sizes that are numbers; {} is open",
+                       graph.symbols()[0].name())
+        .with_hint(open_sizes_hint(graph));
+  return write_compiled(compilation, model, request.output, console);
+}
+
+// The text that is asked for; empty if it is objects, which go to the folder, or a file.
+Result<std::string> compile_one(const Graph& graph, const Model& model,
+                                const NativeOptions& options, const PlacedPlan* plan,
+                                const Request& request, const fs::path& folder, Console& console) {
   std::vector<StageTime> times;
   const Face face = console.face();
   CompileOptions compile = compile_options(options, plan, face);
@@ -151,7 +167,9 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
   Compilation compilation(graph, options.target, compile);
 
   std::string text;
-  if (request.form == "object")
+  if (request.is_file)
+    HONE_TRY(write_file(graph, compilation, model, request, console));
+  else if (request.form == "object")
     HONE_TRY(write_objects(compilation, folder, console));
   else if (request.form.empty())
     text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
@@ -174,7 +192,7 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
     const Graph& graph = *given.graphs[i];
     text += given.heading(i);
     const Result<std::string> one =
-        compile_one(graph, options, given.plans[i], request,
+        compile_one(graph, given.model, options, given.plans[i], request,
                     fs::path(request.output) / fmt::format("segment{}", i + 1), console);
     if (one.ok())
       text += *one;
@@ -198,14 +216,15 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   if (single_graph(source.model) != nullptr) {
     const Graph& graph = *given.graphs[0];
     Result<std::string> one =
-        compile_one(graph, options, given.plans[0], request, request.output, console);
+        compile_one(graph, source.model, options, given.plans[0], request, request.output, console);
     if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
   } else {
+    if (request.is_file) return no_single_graph(source.model, "a compiled model");
     text = HONE_TRY(compile_segments(given, options, request, console));
   }
-  if (request.form == "object") return {};
+  if (request.form == "object" || request.is_file) return {};
   if (request.output != "-") return write_file_atomic(request.output, text);
   console.write(text);
   return {};

@@ -3,6 +3,7 @@
 #include "base/text_table.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/source.h"
@@ -27,6 +28,8 @@ void tell_denormals(const Model& model, bool json, Console& console) {
 }  // namespace
 
 Status cmd_inspect(const Arguments& arguments, Console& console) {
+  if (names_compiled(arguments)) return inspect_compiled(arguments, console);
+  HONE_TRY(refuse_verify(arguments));
   const std::string drawing = arguments.text("dot");
   if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
   const Source source =

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
@@ -26,9 +27,48 @@ Status take_checks(const OnnxChecks& checks, std::vector<Tensor>& outputs, Conso
   return {};
 }
 
+// What becomes of the outputs.
+struct Wishes {
+  std::vector<std::string> names;
+  std::vector<Expected> expected;
+};
+
+// All that can be wrong with the command line is found before the work.
+Result<Wishes> wishes_of(std::vector<std::string> names, const Arguments& arguments) {
+  if (arguments.given("output"))
+    HONE_TRY(check_output_path(names.size(), arguments.text("output")));
+  HONE_TRY(check_tolerance_options(arguments));
+  Wishes wishes = {.names = std::move(names), .expected = {}};
+  if (arguments.given("expect"))
+    wishes.expected = HONE_TRY(read_expected(wishes.names, arguments.text("expect")));
+  return wishes;
+}
+
+Status hand_out(const Wishes& wishes, const std::vector<Tensor>& outputs,
+                const Arguments& arguments, Console& console) {
+  if (arguments.given("output"))
+    HONE_TRY(write_outputs(wishes.names, outputs, arguments.text("output"), console));
+  if (wishes.expected.empty()) return {};
+  return compare_outputs(wishes.names, outputs, wishes.expected, tolerance_of(arguments), console);
+}
+
+Status run_compiled(const Arguments& arguments, Console& console) {
+  const auto start = std::chrono::steady_clock::now();
+  const CompiledModel model = HONE_TRY(given_compiled(arguments, console));
+  const Wishes wishes = HONE_TRY(wishes_of(output_names(model.file), arguments));
+  const std::vector<Tensor> outputs =
+      HONE_TRY(model.executable->run(model.inputs.tensors, {.cancel = &console.cancel()}));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  console.write(outputs_table(wishes.names, outputs));
+  console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
+  return hand_out(wishes, outputs, arguments, console);
+}
+
 }  // namespace
 
 Status cmd_run(const Arguments& arguments, Console& console) {
+  if (names_compiled(arguments)) return run_compiled(arguments, console);
+  HONE_TRY(refuse_verify(arguments));
   // Numerics are the reference's.
   const bool is_native = arguments.text("backend") == "native" && !arguments.given("numerics");
   if (arguments.given("backend") && is_native != (arguments.text("backend") == "native"))
@@ -48,14 +88,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   std::vector<std::string> names = output_names(source.model);
   if (checks && checks->made > 0) names.pop_back();
 
-  // All that can be wrong with the command line is found before the work.
-  if (arguments.given("output"))
-    HONE_TRY(check_output_path(names.size(), arguments.text("output")));
-  HONE_TRY(check_tolerance_options(arguments));
-  std::vector<Expected> expected;
-  if (arguments.given("expect")) {
-    expected = HONE_TRY(read_expected(names, arguments.text("expect")));
-  }
+  const Wishes wishes = HONE_TRY(wishes_of(names, arguments));
   const Engine engine = is_native ? Engine::native : Engine::reference;
   const RunInputs inputs =
       HONE_TRY(given_inputs(signature_of(source.model), source.open, arguments, engine, console));
@@ -79,10 +112,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
       is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
   console.note("{} {}", how, format_seconds(elapsed.count()));
   if (flushes) console.note("{}", HONE_TRY(flush_error(*compiled, inputs.tensors, flushed, names)));
-  if (arguments.given("output"))
-    HONE_TRY(write_outputs(names, outputs, arguments.text("output"), console));
-  if (expected.empty()) return {};
-  return compare_outputs(names, outputs, expected, tolerance_of(arguments), console);
+  return hand_out(wishes, outputs, arguments, console);
 }
 
 }  // namespace hone::cli

@@ -273,10 +273,13 @@ constexpr Command kCommands[] = {
      .run = &cmd_run},
     {.name = "compile",
      .summary = "Make native code of a model, and show any stage of it",
-     .text = "A model is prepared (primitive ops, constants folded), planned (every decision), "
-             "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
-             "docs/program.md describe what is printed. Open sizes may stay open, up to the "
-             "kernels; what a model of several segments becomes is shown segment by segment.",
+     .text =
+         "A model is prepared (primitive ops, constants folded), planned (every decision), "
+         "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
+         "docs/program.md describe what is printed. Open sizes may stay open, up to the "
+         "kernels; what a model of several segments becomes is shown segment by segment. With "
+         "-o FILE.honec a graph whose sizes are numbers becomes a compiled model, one file that "
+         "the runtime loads without a compiler (docs/formats/honec.md).",
      .positionals = kModel,
      .options = kCompile,
      .examples = kCompileExamples,

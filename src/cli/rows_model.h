@@ -59,7 +59,8 @@ inline constexpr std::string_view kModelText =
     "inputs "
     "decides, too: which branch of an If is taken. Options of a zoo model follow its name: "
     "zoo:bert_base,size=tiny,length=16 "
-    "('hone help zoo export' lists them).";
+    "('hone help zoo export' lists them). 'hone run', 'bench' and 'inspect' take compiled models, "
+    "FILE.honec, too; options that say how to compile do not go with these.";
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
@@ -156,6 +157,10 @@ inline constexpr Option kNative[] = {kLogOption,      kNoLogOption,   kTargetOpt
                                      kThreadsOption,  kPlanOption,    kPlanLenientOption,
                                      kPlanSeedOption, kWithoutOption, kNativeCacheOption};
 
+inline constexpr Option kVerify[] = {
+    {.name = "verify",
+     .doc = "of a compiled model, read all weights and check them, too, before anything else"}};
+
 // ---- inspect -----------------------------------------------------------------------------------
 
 inline constexpr Option kInspectOwn[] = {
@@ -167,7 +172,7 @@ inline constexpr Option kInspectOwn[] = {
      .words = "text|json"},
     {.name = "dot", .take = Take::file, .value = "FILE", .doc = "also write a Graphviz drawing"},
 };
-inline constexpr auto kInspect = joined(kInspectOwn, kSizesOfInputs);
+inline constexpr auto kInspect = joined(kInspectOwn, kSizesOfInputs, kVerify);
 inline constexpr Example kInspectExamples[] = {
     {"hone inspect model.hone", "inputs, outputs, ops, parameters, work, largest tensors"},
     {"hone inspect model.onnx --dim batch=4", "an ONNX file, one of its open sizes chosen"},
@@ -222,9 +227,10 @@ inline constexpr Option kChecked[] = {
      .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
             "out of range, and name the node"}};
 inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
-                                    kFlushDenormals, kChecked, kRunOutput, kExpectations);
+                                    kFlushDenormals, kChecked, kVerify, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
+    {"hone run model.honec --verify", "what 'hone compile' wrote, its weights checked"},
     {"hone run mlp.hone --input x=@x.npy -o y.npy", "files in, files out"},
     {"hone run model.onnx --input x=@input_0.pb --expect output_0.pb", "an ONNX test case"},
     {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
@@ -253,11 +259,13 @@ inline constexpr Option kCompileOwn[] = {
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes",
      .doc = "say what each stage and each pass that prepares the graph took"},
-    output_option("where the text goes, or the folder of objects; -: the standard output", "-",
-                  "PATH")};
+    output_option("the compiled model, FILE.honec; with --emit where the text goes, or the folder "
+                  "of objects; -: the standard output",
+                  "-", "PATH")};
 inline constexpr auto kCompile = joined(kSizesOfInputs, kNative, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
+    {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
     {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
 

@@ -65,6 +65,7 @@ class Executable {
 
   std::span<const image::Port> inputs() const { return inputs_; }
   std::span<const image::Port> outputs() const { return outputs_; }
+  int64_t threads() const { return threads_; }  // that work on a kernel
   // By output: its donor, the input in whose memory it may lie.
   std::span<const std::optional<uint32_t>> donors() const { return script_.donors; }
 

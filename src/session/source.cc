@@ -7,6 +7,7 @@
 #include "io/graph_file.h"
 #include "ir/model_text.h"
 #include "ir/summary.h"
+#include "session/compiled.h"
 #include "zoo/spec.h"
 
 namespace hone {
@@ -42,6 +43,7 @@ Status check_none(const SourceOptions& options, std::string_view name) {
 }
 
 Result<Source> load_unverified(const std::string& name, Given given, const SourceOptions& options) {
+  if (is_honec_path(name)) return is_compiled(name);
   std::string_view spec = name;
   if (consume_prefix(spec, "zoo:")) {
     HONE_TRY(check_none(options, name));
@@ -81,6 +83,7 @@ Result<Source> load_source(const std::string& name, Given given, const SourceOpt
 
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
                             const SourceOptions& options) {
+  if (begins_like_honec(bytes)) return is_compiled(where);
   if (!begins_like_onnx(bytes)) {
     HONE_TRY(check_none(options, where));
     Model model = HONE_TRY(parse_model(bytes, {.file = std::string(where)}));

@@ -1,0 +1,294 @@
+#include "compile/honec.h"
+
+#include <map>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/file.h"
+#include "runtime/honec_layout.h"
+
+namespace hone {
+
+namespace {
+
+using honec::Kind;
+using image::Place;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The values of a section, as honec::Cursor reads them.
+class Values {
+ public:
+  void number(int64_t value) {
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    text_.append(bytes, sizeof bytes);
+  }
+  void count(size_t value) { number(static_cast<int64_t>(value)); }
+  void text(std::string_view value) {
+    count(value.size());
+    text_.append(value);
+  }
+  void type(Type type) {
+    text(name(type.dtype()));
+    number(type.rank());
+    for (int64_t dim : type.static_dims()) number(dim);
+  }
+  void ports(std::span<const image::Port> ports) {
+    count(ports.size());
+    for (const image::Port& port : ports) {
+      text(port.name);
+      type(port.type);
+    }
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+// Objects or weights, each once, in the order in which they are met.
+struct Pieces {
+  std::vector<std::string_view> all;
+
+  void write(Values& out) const {
+    out.count(all.size());
+    for (std::string_view piece : all) {
+      out.count(piece.size());
+      out.number(static_cast<int64_t>(hash_string(piece)));
+    }
+  }
+};
+
+class Writer {
+ public:
+  Result<HonecBytes> write(std::span<const HonecProgram> programs, std::string_view version) {
+    HONE_CHECK(!programs.empty() && programs.size() + 3 <= honec::kMaxSections, "{} programs",
+               programs.size());
+    std::vector<std::string> texts;
+    for (const HonecProgram& program : programs) texts.push_back(HONE_TRY(text_of(program)));
+    const Image& first = *programs[0].image;
+    Values metadata;
+    metadata.text(first.name);
+    metadata.text(version);
+    metadata.ports(first.inputs);
+    metadata.ports(first.outputs);
+    objects_.write(metadata);
+    weights_.write(metadata);
+    sections_.push_back({Kind::metadata, {keep(metadata.take())}});
+    for (std::string& text : texts) sections_.push_back({Kind::program, {keep(std::move(text))}});
+    sections_.push_back({Kind::code, padded(objects_)});
+    sections_.push_back({Kind::weights, padded(weights_)});
+    HONE_TRY(lay_out());
+    return std::move(out_);
+  }
+
+ private:
+  struct Part {
+    Kind kind;
+    std::vector<std::string_view> pieces;
+  };
+
+  std::string_view keep(std::string text) { return out_.made.emplace_back(std::move(text)); }
+  std::string_view zeros(int64_t from, int64_t to) {
+    return keep(std::string(static_cast<size_t>(to - from), '\0'));
+  }
+
+  std::vector<std::string_view> padded(const Pieces& pieces) {
+    std::vector<std::string_view> all;
+    int64_t end = 0;
+    for (std::string_view piece : pieces.all) {
+      const int64_t offset = round_up(end, honec::kAlignment);
+      if (offset > end) all.push_back(zeros(end, offset));
+      all.push_back(piece);
+      end = offset + static_cast<int64_t>(piece.size());
+    }
+    return all;
+  }
+
+  Status lay_out() {
+    const size_t table_bytes = sections_.size() * sizeof(honec::Section);
+    std::string& head = out_.made.emplace_back(sizeof(honec::Header) + table_bytes, '\0');
+    out_.pieces.emplace_back();  // the head, when it is whole
+    auto end = static_cast<int64_t>(head.size());
+    std::vector<honec::Section> table;
+    for (const auto& [kind, pieces] : sections_) {
+      const int64_t offset = round_up(end, honec::alignment(kind));
+      if (offset > end) out_.pieces.push_back(zeros(end, offset));
+      int64_t bytes = 0;
+      for (std::string_view piece : pieces) {
+        bytes += static_cast<int64_t>(piece.size());
+        out_.pieces.push_back(piece);
+      }
+      if (kind != Kind::weights && bytes > honec::kMaxSectionBytes)
+        return over_limit("a compiled model has at most {} bytes of code, and of commands",
+                          honec::kMaxSectionBytes);
+      table.push_back({.kind = static_cast<uint32_t>(kind),
+                       .offset = static_cast<uint64_t>(offset),
+                       .bytes = static_cast<uint64_t>(bytes),
+                       .checksum = kind == Kind::weights ? 0 : checksum(pieces)});
+      end = offset + bytes;
+    }
+    honec::Header header = {.version = honec::kVersion,
+                            .sections = static_cast<uint32_t>(table.size()),
+                            .file_bytes = static_cast<uint64_t>(end)};
+    std::memcpy(header.magic, honec::kMagic, sizeof header.magic);
+    header.checksum = honec::header_checksum(header, std::as_bytes(std::span(table)));
+    std::memcpy(head.data(), &header, sizeof header);
+    std::memcpy(head.data() + sizeof header, table.data(), table_bytes);
+    out_.pieces.front() = head;
+    return {};
+  }
+
+  static uint64_t checksum(std::span<const std::string_view> pieces) {
+    if (pieces.size() == 1) return hash_string(pieces[0]);
+    std::string whole;
+    for (std::string_view piece : pieces) whole += piece;
+    return hash_string(whole);
+  }
+
+  // ---- Programs --------------------------------------------------------------------------------
+
+  Result<std::string> text_of(const HonecProgram& program) {
+    const Image& image = *program.image;
+    Values out;
+    Instructions needs;
+    for (const image::Kernel& kernel : image.kernels) {
+      needs.isa = std::max(needs.isa, kernel.needs.isa);
+      for (Extension extension : kExtensions)
+        if (kernel.needs.extensions.contains(extension)) needs.extensions.insert(extension);
+    }
+    out.text(name(needs.isa));
+    std::vector<std::string_view> extensions;
+    for (Extension extension : kExtensions)
+      if (needs.extensions.contains(extension)) extensions.push_back(name(extension));
+    out.count(extensions.size());
+    for (std::string_view extension : extensions) out.text(extension);
+    out.number(image.threads);
+    out.number(image.arena_bytes);
+    out.text(program.plan);
+    out.count(image.donations.size());
+    for (const auto& [input, output] : image.donations) {
+      out.number(input);
+      out.number(output);
+    }
+    out.count(image.constants.size());
+    for (const Tensor& constant : image.constants) {
+      out.number(weight(constant));
+      out.type(constant.type());
+    }
+    out.count(image.kernels.size());
+    for (const image::Kernel& kernel : image.kernels) write(out, kernel);
+    out.number(image.loops);
+    HONE_TRY(write(out, image.commands, 0));
+    return out.take();
+  }
+
+  void write(Values& out, const image::Kernel& kernel) {
+    out.text(kernel.name);
+    const auto [known, is_new] = object_of_.try_emplace(kernel.object.get(), objects_.all.size());
+    if (is_new) objects_.all.emplace_back(*kernel.object);
+    out.count(known->second);
+    out.number(kernel.scratch_bytes);
+    out.count(kernel.phases.size());
+    for (const image::Phase& phase : kernel.phases) {
+      out.text(phase.symbol);
+      out.number(phase.trips);
+      out.number(phase.is_parallel ? 1 : 0);
+    }
+  }
+
+  // Programs for other instructions may have the same weights.
+  int64_t weight(const Tensor& constant) {
+    std::vector<std::pair<Tensor, size_t>>& known = weights_of_[constant.content_hash()];
+    for (const auto& [tensor, index] : known)
+      if (tensor.same_bytes(constant)) return static_cast<int64_t>(index);
+    known.emplace_back(constant, weights_.all.size());
+    weights_.all.push_back(hone::text_of(constant.bytes()));
+    return static_cast<int64_t>(weights_.all.size() - 1);
+  }
+
+  static void write(Values& out, const Place& place) {
+    out.number(static_cast<int64_t>(place.region));
+    out.number(place.index);
+    out.number(place.offset);
+    out.number(place.bytes);
+    out.count(place.steps.size());
+    for (const auto& [loop, stride] : place.steps) {
+      out.number(loop);
+      out.number(stride);
+    }
+  }
+
+  Status write(Values& out, const image::Block& block, int depth) {
+    if (depth == honec::kMaxDepth)
+      return unsupported("a compiled model has branches and loops at most {} deep",
+                         honec::kMaxDepth);
+    out.count(block.size());
+    for (const image::Command& command : block) {
+      out.text(command.name);
+      out.count(command.kind.index());
+      HONE_TRY(
+          std::visit([&](const auto& kind) { return write(out, kind, depth + 1); }, command.kind));
+    }
+    return {};
+  }
+  Status write(Values& out, const image::Launch& launch, int) {
+    out.number(launch.kernel);
+    out.count(launch.buffers.size());
+    for (const Place& place : launch.buffers) write(out, place);
+    out.count(launch.symbols.size());
+    for (int64_t symbol : launch.symbols) out.number(symbol);
+    return {};
+  }
+  Status write(Values& out, const image::Copy& copy, int) {
+    write(out, copy.from);
+    write(out, copy.to);
+    return {};
+  }
+  Status write(Values& out, const image::Branch& branch, int depth) {
+    write(out, branch.condition);
+    HONE_TRY(write(out, branch.on_true, depth));
+    return write(out, branch.on_false, depth);
+  }
+  Status write(Values& out, const image::While& loop, int depth) {
+    HONE_TRY(write(out, loop.test, depth));
+    write(out, loop.condition);
+    return write(out, loop.body, depth);
+  }
+  Status write(Values& out, const image::Repeat& repeat, int depth) {
+    out.number(repeat.loop);
+    out.number(repeat.trips);
+    out.number(repeat.reverse ? 1 : 0);
+    return write(out, repeat.body, depth);
+  }
+
+  HonecBytes out_;
+  std::vector<Part> sections_;
+  Pieces objects_;
+  Pieces weights_;
+  std::map<const std::string*, size_t> object_of_;
+  std::map<uint64_t, std::vector<std::pair<Tensor, size_t>>> weights_of_;  // by hash of content
+};
+
+}  // namespace
+
+std::string HonecBytes::joined() const {
+  std::string all;
+  for (std::string_view piece : pieces) all += piece;
+  return all;
+}
+
+Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version) {
+  return Writer().write(programs, version);
+}
+
+Status write_honec(const std::filesystem::path& path, std::span<const HonecProgram> programs,
+                   std::string_view version) {
+  const HonecBytes bytes = HONE_TRY(honec_bytes(programs, version));
+  return write_file_atomic(path, bytes.pieces);
+}
+
+}  // namespace hone

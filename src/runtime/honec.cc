@@ -1,0 +1,256 @@
+#include "runtime/honec.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "runtime/honec_cursor.h"
+#include "runtime/honec_layout.h"
+#include "runtime/honec_program.h"
+
+namespace hone {
+
+using honec::Cursor;
+using honec::Kind;
+using honec::Section;
+
+namespace {
+
+constexpr int64_t kHeaderBytes = sizeof(honec::Header);
+
+std::string_view kind_name(Kind kind) {
+  constexpr std::string_view kNames[] = {"metadata", "program", "code", "weights"};
+  return kNames[static_cast<size_t>(kind) - 1];
+}
+
+// By the number of the section.
+Kind kind_of(uint32_t i, uint32_t sections) {
+  if (i == 0) return Kind::metadata;
+  if (i + 2 < sections) return Kind::program;
+  return i + 2 == sections ? Kind::code : Kind::weights;
+}
+
+bool are_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+Result<std::vector<image::Port>> read_ports(Cursor& in, std::string_view what) {
+  std::vector<image::Port> ports;
+  const int64_t count = HONE_TRY(in.count(what, 3 * Cursor::kNumber));
+  for (int64_t i = 0; i < count; ++i) {
+    std::string port = HONE_TRY(in.text("a name"));
+    ports.push_back({std::move(port), HONE_TRY(honec::read_type(in))});
+  }
+  return ports;
+}
+
+}  // namespace
+
+bool is_honec_path(const std::filesystem::path& path) { return path.extension() == ".honec"; }
+
+bool begins_like_honec(std::string_view bytes) {
+  return bytes.starts_with(std::string_view(honec::kMagic, sizeof honec::kMagic));
+}
+
+// ---- Opening -----------------------------------------------------------------------------------
+
+Result<HonecFile> HonecFile::open(const std::filesystem::path& path) {
+  auto mapped = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));
+  HonecFile file;
+  file.path_ = path.string();
+  file.bytes_ = mapped->bytes();
+  file.owner_ = std::move(mapped);
+  Status good = file.read();
+  if (!good.ok()) return file.placed(std::move(good).error());
+  return file;
+}
+
+Result<HonecFile> HonecFile::parse(std::shared_ptr<const void> owner,
+                                   std::span<const std::byte> bytes) {
+  HonecFile file;
+  file.bytes_ = bytes;
+  file.owner_ = std::move(owner);
+  HONE_TRY(file.read());
+  return file;
+}
+
+Error HonecFile::placed(Error error) const {
+  return path_.empty() ? error : std::move(error).within(path_);
+}
+
+Status HonecFile::read() {
+  Status good = read_sections();
+  if (good.ok() || !good.error().hint().empty()) return good;
+  return std::move(good).error().with_hint(
+      "it is damaged or was not copied as a whole; 'hone compile MODEL -o FILE.honec' makes it");
+}
+
+// Where sections begin follows from their sizes, and bytes between them are 0: each byte of the
+// file is checked, or a weight's.
+Status HonecFile::read_sections() {
+  honec::Header header = {};
+  if (bytes_.size() < sizeof header) return bad_input("no compiled model: {} bytes", bytes_.size());
+  std::memcpy(&header, bytes_.data(), sizeof header);
+  if (std::memcmp(header.magic, honec::kMagic, sizeof header.magic) != 0)
+    return bad_input("no compiled model: it does not begin as one");
+  if (header.version != honec::kVersion)
+    return unsupported("compiled model of version {}, this hone reads version {}", header.version,
+                       honec::kVersion)
+        .with_hint("compile the model again with this hone");
+  if (header.file_bytes != bytes_.size())
+    return bad_input("the file has {} bytes, its header says {}", bytes_.size(), header.file_bytes);
+  const int64_t table_bytes = int64_t{header.sections} * int64_t{sizeof(Section)};
+  if (header.sections < 4 || header.sections > honec::kMaxSections ||
+      kHeaderBytes + table_bytes > bytes())
+    return bad_input("a table of {} sections", header.sections);
+  const auto table = bytes_.subspan(kHeaderBytes, static_cast<size_t>(table_bytes));
+  if (honec::header_checksum(header, table) != header.checksum)
+    return bad_input("the checksum of the header is wrong");
+
+  int64_t end = kHeaderBytes + table_bytes;
+  for (uint32_t i = 0; i < header.sections; ++i) {
+    Section section = {};
+    std::memcpy(&section, table.data() + i * sizeof section, sizeof section);
+    Status good = read_section(section, kind_of(i, header.sections), end);
+    if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
+  }
+  if (end != bytes()) return bad_input("{} bytes behind the last section", bytes() - end);
+  HONE_TRY(check_end(objects_, code_, "code"));
+  return check_end(tensors_, weights_, "weights");
+}
+
+// Moves `end`, of what stands before, to the section's.
+Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) {
+  if (section.kind != static_cast<uint32_t>(kind) || section.zero != 0)
+    return bad_input("its kind is {}, {} is expected", section.kind, kind_name(kind));
+  const int64_t offset = round_up(end, honec::alignment(kind));
+  const int64_t most = kind == Kind::weights ? bytes() : honec::kMaxSectionBytes;
+  if (section.offset != static_cast<uint64_t>(offset) || offset > bytes() ||
+      section.bytes > static_cast<uint64_t>(std::min(most, bytes() - offset)))
+    return bad_input("{}: {} bytes at {} of {}", kind_name(kind), section.bytes, section.offset,
+                     bytes());
+  if (!are_zero(bytes_.subspan(static_cast<size_t>(end), static_cast<size_t>(offset - end))))
+    return bad_input("bytes before it are not 0");
+  const auto content = bytes_.subspan(section.offset, section.bytes);
+  if (section.checksum != (kind == Kind::weights ? 0 : hash_bytes(content)))
+    return bad_input("the checksum of {} is wrong", kind_name(kind));
+  end = offset + static_cast<int64_t>(section.bytes);
+  switch (kind) {
+    case Kind::metadata: return read_metadata(content);
+    case Kind::program: return read_head(content);
+    case Kind::code: code_ = content; return {};
+    case Kind::weights: weights_ = content; return {};
+  }
+  return {};
+}
+
+Status HonecFile::check_end(std::span<const Piece> pieces, std::span<const std::byte> section,
+                            std::string_view what) {
+  const int64_t end = pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes;
+  if (end == static_cast<int64_t>(section.size())) return {};
+  return bad_input("there are {} bytes of {}, the metadata says {}", section.size(), what, end);
+}
+
+// Each begins at the first multiple of the alignment behind the one before.
+Result<std::vector<HonecFile::Piece>> HonecFile::read_pieces(Cursor& in, std::string_view what) {
+  std::vector<Piece> pieces;
+  const int64_t count = HONE_TRY(in.count(what, 2 * Cursor::kNumber));
+  int64_t end = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    Piece piece = {.offset = round_up(end, honec::kAlignment)};
+    piece.bytes = HONE_TRY(in.number("a size", 0, bytes() - piece.offset));
+    piece.checksum = static_cast<uint64_t>(HONE_TRY(in.number()));
+    end = piece.offset + piece.bytes;
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+Status HonecFile::read_metadata(std::span<const std::byte> bytes) {
+  Cursor in(bytes, "metadata");
+  name_ = HONE_TRY(in.text("the name"));
+  hone_ = HONE_TRY(in.text("the version"));
+  inputs_ = HONE_TRY(read_ports(in, "inputs"));
+  outputs_ = HONE_TRY(read_ports(in, "outputs"));
+  objects_ = HONE_TRY(read_pieces(in, "objects"));
+  tensors_ = HONE_TRY(read_pieces(in, "weights"));
+  return in.end();
+}
+
+Status HonecFile::read_head(std::span<const std::byte> bytes) {
+  Cursor in(bytes, "program");
+  const honec::Head head = HONE_TRY(honec::read_head(in));
+  programs_.push_back({head.needs, head.threads, head.arena_bytes, head.plan});
+  program_bytes_.push_back(bytes);
+  return {};
+}
+
+// ---- What is in it -----------------------------------------------------------------------------
+
+Result<size_t> HonecFile::choose(const Instructions& machine) const {
+  Status has;
+  for (size_t i = 0; i < programs_.size(); ++i) {
+    has = check_has(machine, programs_[i].needs, "the compiled code");
+    if (has.ok()) return i;
+  }
+  return placed(std::move(has).error().with_hint(fmt::format(
+      "'hone compile MODEL --isa {} -o FILE.honec' makes code for it", hone::name(machine.isa))));
+}
+
+Result<Image> HonecFile::image(size_t program) const {
+  HONE_CHECK(program < programs_.size(), "program {} of {}", program, programs_.size());
+  Image image = {.name = name_, .inputs = inputs_, .outputs = outputs_};
+  std::vector<std::shared_ptr<const std::string>> objects;
+  for (const Piece& piece : objects_)
+    objects.push_back(std::make_shared<const std::string>(
+        reinterpret_cast<const char*>(code_.data()) + piece.offset,
+        static_cast<size_t>(piece.bytes)));
+  const auto weight = [&](uint32_t i, Type type) -> Result<Tensor> {
+    if (i >= tensors_.size()) return bad_input("weight {} of {}", i, tensors_.size());
+    return Tensor::shared(type, owner_,
+                          weights_.subspan(static_cast<size_t>(tensors_[i].offset),
+                                           static_cast<size_t>(tensors_[i].bytes)));
+  };
+  Cursor in(program_bytes_[program], "program");
+  Status good = honec::read_program(in, objects, weight, image);
+  if (!good.ok()) return placed(std::move(good).error());
+  return image;
+}
+
+Status HonecFile::verify() const {
+  int64_t end = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Piece& piece = tensors_[i];
+    const auto content =
+        weights_.subspan(static_cast<size_t>(piece.offset), static_cast<size_t>(piece.bytes));
+    const auto gap =
+        weights_.subspan(static_cast<size_t>(end), static_cast<size_t>(piece.offset - end));
+    if (hash_bytes(content) != piece.checksum || !are_zero(gap))
+      return placed(
+          bad_input("weight {} of {}, {} bytes, is damaged", i, tensors_.size(), piece.bytes)
+              .with_hint("compile the model again, or copy the file again"));
+    end = piece.offset + piece.bytes;
+  }
+  return {};
+}
+
+// ---- Loading -----------------------------------------------------------------------------------
+
+Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
+                                                     const HonecOptions& options) {
+  const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
+  const size_t program = HONE_TRY(file.choose(machine));
+  Image image = HONE_TRY(file.image(program));
+  const int64_t most =
+      options.threads.value_or(std::max<int64_t>(1, std::thread::hardware_concurrency()));
+  image.threads = std::clamp<int64_t>(image.threads, 1, std::max<int64_t>(1, most));
+  Result<std::shared_ptr<const Executable>> loaded =
+      Executable::load(image, {.machine = machine, .memory_limit = options.memory_limit});
+  if (loaded.ok() || file.path().empty()) return loaded;
+  return std::move(loaded).error().within(file.path());
+}
+
+}  // namespace hone

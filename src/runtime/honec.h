@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/instructions.h"
+#include "runtime/executable.h"
+#include "runtime/image.h"
+
+// A compiled model as one file, model.honec (docs/formats/honec.md). compile/honec.h writes it.
+
+namespace hone {
+
+namespace honec {
+class Cursor;
+enum class Kind : uint32_t;
+struct Section;
+}  // namespace honec
+
+bool is_honec_path(const std::filesystem::path& path);  // ends in .honec
+// Whether bytes begin as those of a compiled model do.
+bool begins_like_honec(std::string_view bytes);
+
+// The file, mapped. Opening it checks the format, and by checksums all but the weights, which are
+// read when a run needs them. Safe for any bytes; to run its code needs trust in who made it.
+class HonecFile {
+ public:
+  // Code for one level of instructions.
+  struct Program {
+    Instructions needs;
+    int64_t threads = 1;  // that it was planned for
+    int64_t arena_bytes = 0;
+    std::string plan;  // text (docs/plan.md)
+  };
+
+  // Errors: ErrorCode::bad_input, and unsupported for another version of the format. They name the
+  // path.
+  static Result<HonecFile> open(const std::filesystem::path& path);
+  // Bytes that live as long as their owner. They begin on a page, or weights are copied when they
+  // are used.
+  static Result<HonecFile> parse(std::shared_ptr<const void> owner,
+                                 std::span<const std::byte> bytes);
+
+  const std::string& path() const { return path_; }  // "" of bytes
+  const std::string& name() const { return name_; }  // of the model
+  const std::string& hone() const { return hone_; }  // the version that compiled it
+  std::span<const image::Port> inputs() const { return inputs_; }
+  std::span<const image::Port> outputs() const { return outputs_; }
+  std::span<const Program> programs() const { return programs_; }  // the best first
+  int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
+  int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
+  int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
+
+  // The first program that the machine has all instructions for; unsupported if there is none.
+  Result<size_t> choose(const Instructions& machine) const;
+  // To be loaded as it is, or looked at. Its constants are the file's bytes.
+  Result<Image> image(size_t program) const;
+  // Reads all weights: an error names one that is damaged.
+  Status verify() const;
+
+ private:
+  // A piece of the code or of the weights.
+  struct Piece {
+    int64_t offset = 0;  // in its section
+    int64_t bytes = 0;
+    uint64_t checksum = 0;
+  };
+
+  HonecFile() = default;
+  Status read();
+  Status read_sections();
+  Status read_section(const honec::Section& section, honec::Kind kind, int64_t& end);
+  static Status check_end(std::span<const Piece> pieces, std::span<const std::byte> section,
+                          std::string_view what);
+  Result<std::vector<Piece>> read_pieces(honec::Cursor& in, std::string_view what);
+  Status read_metadata(std::span<const std::byte> bytes);
+  Status read_head(std::span<const std::byte> bytes);
+  Error placed(Error error) const;
+
+  std::shared_ptr<const void> owner_;
+  std::span<const std::byte> bytes_;
+  std::string path_;
+  std::string name_;
+  std::string hone_;
+  std::vector<image::Port> inputs_;
+  std::vector<image::Port> outputs_;
+  std::vector<Program> programs_;
+  std::vector<std::span<const std::byte>> program_bytes_;
+  std::span<const std::byte> code_;
+  std::span<const std::byte> weights_;
+  std::vector<Piece> objects_;
+  std::vector<Piece> tensors_;
+};
+
+struct HonecOptions {
+  // That work on a kernel: at most those that it was planned for, and by default at most the
+  // processors of this machine.
+  std::optional<int64_t> threads = std::nullopt;
+  int64_t memory_limit = INT64_MAX;                    // LoadOptions
+  std::optional<Instructions> machine = std::nullopt;  // LoadOptions
+};
+
+// The best program that this machine can run, ready to. The executable keeps the file.
+Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
+                                                     const HonecOptions& options = {});
+
+}  // namespace hone

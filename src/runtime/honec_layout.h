@@ -1,0 +1,59 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/hash.h"
+
+// How the bytes of a compiled model lie in its file: docs/formats/honec.md. Whoever reads and
+// whoever writes such files shares this.
+
+namespace hone::honec {
+
+inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
+// Of the format and of what its code is called by (kernel_abi.h).
+inline constexpr uint32_t kVersion = 1;
+
+// In this order; of `program` there is one for each level of instructions, the best first, of all
+// others just one.
+enum class Kind : uint32_t { metadata = 1, program, code, weights };
+
+struct Header {
+  char magic[8] = {};
+  uint32_t version = 0;
+  uint32_t sections = 0;
+  uint64_t file_bytes = 0;
+  uint64_t checksum = 0;  // header_checksum()
+};
+
+struct Section {
+  uint32_t kind = 0;
+  uint32_t zero = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;  // of the bytes; of weights 0: each has its own in the metadata
+};
+static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(Header) == 32 && sizeof(Section) == 32);
+
+inline constexpr uint32_t kMaxSections = 64;
+inline constexpr int64_t kMaxSectionBytes = int64_t{1} << 30;  // of all but weights
+inline constexpr int kMaxDepth = 64;                           // of commands in commands
+
+// Objects and weights begin at multiples of this in their sections, and sections in the file;
+// weights on a page.
+inline constexpr int64_t kAlignment = 64;
+inline constexpr int64_t kPage = 4096;
+constexpr int64_t alignment(Kind kind) { return kind == Kind::weights ? kPage : kAlignment; }
+
+// Of the header, but for this number, and of the table of sections behind it.
+inline uint64_t header_checksum(Header header, std::span<const std::byte> table) {
+  header.checksum = 0;
+  const uint64_t first = hash_bytes(std::as_bytes(std::span(&header, 1)));
+  return hash_bytes(table, first);
+}
+
+}  // namespace hone::honec
