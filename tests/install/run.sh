@@ -10,4 +10,6 @@ cmake --build consumer
 printf 'graph @negated(%%x: f32[8]) {\n  %%y = neg %%x\n  return %%y\n}\n' >negated.hone
 ./prefix/bin/hone compile negated.hone --cache none --emit object -o negated
 ./consumer/runner negated/kernel0.o
+./prefix/bin/hone compile negated.hone --cache none -o negated.honec
+./consumer/run_model negated.honec | grep -q '^output y f32 8: -0 '
 ./prefix/bin/hone --version

@@ -1,0 +1,136 @@
+/* hone: compiled models, model.honec, from C.
+ *
+ *   hone_model* model = NULL;
+ *   hone_error* error = NULL;
+ *   if (hone_load("model.honec", NULL, &model, &error) != HONE_OK) return failed(error);
+ *   hone_run(model, inputs, 1, outputs, 1, &error);
+ *   hone_free(model);
+ *
+ * The interface is stable: functions and codes stay as they are, structs grow at their end alone,
+ * and whoever gives one says its size. To run a file needs trust in who made it
+ * (docs/formats/honec.md).
+ */
+#ifndef HONE_H
+#define HONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of this header: it grows when something is added. */
+#define HONE_API_VERSION 1
+
+/* What a function returns. The numbers are the exit codes of the command line. */
+typedef int32_t hone_code;
+enum {
+  HONE_OK = 0,
+  HONE_USAGE = 2,       /* the call itself is wrong: a null pointer, a wrong number of buffers */
+  HONE_BAD_INPUT = 3,   /* the file is damaged, cut or absent; buffers overlap or are not aligned */
+  HONE_UNSUPPORTED = 4, /* a file of another version, or for instructions this machine lacks */
+  HONE_LIMIT = 5,       /* memory or threads ran out, or a limit was reached */
+  HONE_INTERNAL = 6     /* a fault of hone */
+};
+
+/* Element types. */
+typedef int32_t hone_type;
+enum {
+  HONE_F64 = 1,
+  HONE_F32 = 2,
+  HONE_F16 = 3,
+  HONE_BF16 = 4,
+  HONE_F8E4M3FN = 5,
+  HONE_F8E4M3FNUZ = 6,
+  HONE_F8E5M2 = 7,
+  HONE_F8E5M2FNUZ = 8,
+  HONE_F8E8M0 = 9,
+  HONE_F4E2M1 = 10, /* types of fewer than 8 bits share bytes, the first element lowest */
+  HONE_I64 = 11,
+  HONE_I32 = 12,
+  HONE_I16 = 13,
+  HONE_I8 = 14,
+  HONE_I4 = 15,
+  HONE_I2 = 16,
+  HONE_U64 = 17,
+  HONE_U32 = 18,
+  HONE_U16 = 19,
+  HONE_U8 = 20,
+  HONE_U4 = 21,
+  HONE_U2 = 22,
+  HONE_BOOL = 23 /* a byte, 0 or 1 */
+};
+
+typedef struct hone_model hone_model; /* a loaded model */
+typedef struct hone_error hone_error; /* why a function failed */
+
+/* An input or output of a model. It lives as long as the model. */
+typedef struct hone_port {
+  const char* name;
+  const char* type_name; /* "f32" */
+  hone_type type;
+  int32_t rank;
+  const int64_t* dims; /* `rank` sizes, the last one contiguous */
+  size_t bytes;        /* of a buffer that holds it */
+} hone_port;
+
+typedef struct hone_load_options {
+  size_t struct_size;   /* sizeof(hone_load_options) */
+  int64_t threads;      /* that work on a kernel; 0: as compiled, at most one per processor */
+  int64_t memory_limit; /* bytes of memory of all runs at once, without inputs, outputs and
+                           weights; 0: none */
+  int32_t verify;       /* not 0: reads all weights, and checks them */
+} hone_load_options;
+
+/* The HONE_API_VERSION of the library, which may be newer than that of the header. */
+int32_t hone_api_version(void);
+
+/* Loads the file; `options` may be null. On success `*model` is to be freed by hone_free.
+ * Returns HONE_OK; HONE_USAGE: a null path or model, options of no size that is known, negative
+ * numbers in them; HONE_BAD_INPUT: no such file, or it is damaged; HONE_UNSUPPORTED: another
+ * version, or instructions that this machine lacks; HONE_LIMIT: too little memory, or threads;
+ * HONE_INTERNAL. */
+hone_code hone_load(const char* path, const hone_load_options* options, hone_model** model,
+                    hone_error** error);
+
+/* Frees the model, which nobody may be running; null does nothing. */
+void hone_free(hone_model* model);
+
+/* The name of the model. Never null. */
+const char* hone_model_name(const hone_model* model);
+
+/* How many inputs, or outputs, the model has. */
+size_t hone_input_count(const hone_model* model);
+size_t hone_output_count(const hone_model* model);
+
+/* The input, or output, of this index; null if there is none. */
+const hone_port* hone_input(const hone_model* model, size_t index);
+const hone_port* hone_output(const hone_model* model, size_t index);
+
+/* The index of the first input, or output, of this name; -1 if there is none. */
+int64_t hone_find_input(const hone_model* model, const char* name);
+int64_t hone_find_output(const hone_model* model, const char* name);
+
+/* Computes the outputs, in buffers of the caller: each has hone_port's bytes and is aligned to its
+ * elements; outputs overlap nothing. Any number of threads may run a model at once; each run at a
+ * time has memory of its own, which is kept for later runs. A forked child must not run it.
+ * Returns HONE_OK; HONE_USAGE: a null pointer, or not as many buffers as ports; HONE_BAD_INPUT: a
+ * buffer that is null, not aligned, or overlaps an output; HONE_LIMIT: too little memory;
+ * HONE_INTERNAL. Unless it is HONE_OK the contents of outputs are undefined. */
+hone_code hone_run(const hone_model* model, const void* const* inputs, size_t input_count,
+                   void* const* outputs, size_t output_count, hone_error** error);
+
+/* A function that fails sets `*error`, which is to be freed, unless its `error` is null; one that
+ * succeeds sets it to null. Code and text are never HONE_OK and never null; the hint says what to
+ * do, and is "" if there is nothing to say. Of a null error: HONE_OK, "" and "". */
+hone_code hone_error_code(const hone_error* error);
+const char* hone_error_text(const hone_error* error);
+const char* hone_error_hint(const hone_error* error);
+void hone_error_free(hone_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,155 @@
+#include "runtime/hone.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.h"
+#include "compile/compilation.h"
+#include "compile/honec.h"
+#include "tests/codegen/native.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+namespace hone {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What a call has said, freed with it.
+struct Said {
+  hone_error* error = nullptr;
+  ~Said() { hone_error_free(error); }
+  std::string text() const { return hone_error_text(error); }
+};
+
+class CInterface : public ::testing::Test {
+ protected:
+  CInterface() {
+    const Graph graph = build_zoo_model("mlp", {.size = ZooSize::tiny}).value();
+    Compilation compilation(graph, host_target().value());
+    const HonecProgram program = {compilation.image().value(), "plan"};
+    HONE_CHECK(write_honec(path_, {&program, 1}, "1").ok(), "{}", path_);
+    input_ = random_inputs(graph, 1).value()[0];
+    expected_ = compilation.executable().value()->run({&input_, 1}).value()[0];
+  }
+  ~CInterface() override { hone_free(model_); }
+
+  hone_code load(const hone_load_options* options = nullptr) {
+    return hone_load(path_.c_str(), options, &model_, &said_.error);
+  }
+  hone_code run(void* output, hone_error** error = nullptr) const {
+    const void* const inputs[] = {input_.bytes().data()};
+    return hone_run(model_, inputs, 1, &output, 1, error);
+  }
+
+  const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::string path_ = (folder_.path() / "mlp.honec").string();
+  Tensor input_, expected_;
+  hone_model* model_ = nullptr;
+  Said said_;
+};
+
+TEST_F(CInterface, LoadsTellsAndRuns) {
+  EXPECT_GE(hone_api_version(), HONE_API_VERSION);
+  ASSERT_EQ(load(), HONE_OK) << said_.text();
+  EXPECT_EQ(said_.error, nullptr);
+  EXPECT_STREQ(hone_model_name(model_), "mlp");
+  ASSERT_EQ(hone_input_count(model_), 1);
+  ASSERT_EQ(hone_output_count(model_), 1);
+  const hone_port* x = hone_input(model_, 0);
+  EXPECT_STREQ(x->name, "x");
+  EXPECT_STREQ(x->type_name, "f32");
+  EXPECT_EQ(x->type, HONE_F32);
+  ASSERT_EQ(x->rank, 2);
+  EXPECT_EQ(x->dims[0], 2);
+  EXPECT_EQ(x->dims[1], 16);
+  EXPECT_EQ(x->bytes, 128);
+  EXPECT_EQ(hone_input(model_, 1), nullptr);
+  EXPECT_EQ(hone_output(model_, 1), nullptr);
+  EXPECT_EQ(hone_find_input(model_, "x"), 0);
+  EXPECT_EQ(hone_find_output(model_, hone_output(model_, 0)->name), 0);
+  EXPECT_EQ(hone_find_input(model_, "nothing"), -1);
+  EXPECT_EQ(hone_find_output(model_, nullptr), -1);
+  std::vector<float> output(hone_output(model_, 0)->bytes / sizeof(float));
+  ASSERT_EQ(run(output.data()), HONE_OK);
+  EXPECT_TRUE(Tensor::of<float>(expected_.type(), output).same_bytes(expected_));
+}
+
+TEST_F(CInterface, ThreadsMayRunAtOnce) {
+  ASSERT_EQ(load(), HONE_OK);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      std::vector<float> output(hone_output(model_, 0)->bytes / sizeof(float));
+      for (int time = 0; time < 50; ++time) {
+        std::ranges::fill(output, -1.0f);
+        const bool right = run(output.data()) == HONE_OK &&
+                           Tensor::of<float>(expected_.type(), output).same_bytes(expected_);
+        wrong += right ? 0 : 1;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(CInterface, OptionsAreChecked) {
+  hone_load_options options = {
+      .struct_size = sizeof options, .threads = 1, .memory_limit = 1 << 30, .verify = 1};
+  ASSERT_EQ(load(&options), HONE_OK) << said_.text();
+  hone_free(std::exchange(model_, nullptr));
+  // What a later header adds is beyond what this library knows.
+  options.struct_size += 100;
+  ASSERT_EQ(load(&options), HONE_OK);
+  hone_free(std::exchange(model_, nullptr));
+  for (hone_load_options bad :
+       {hone_load_options{.struct_size = 4, .threads = 0, .memory_limit = 0, .verify = 0},
+        hone_load_options{
+            .struct_size = sizeof options, .threads = -1, .memory_limit = 0, .verify = 0},
+        hone_load_options{
+            .struct_size = sizeof options, .threads = 0, .memory_limit = -1, .verify = 0}}) {
+    Said said;
+    EXPECT_EQ(hone_load(path_.c_str(), &bad, &model_, &said.error), HONE_USAGE);
+    EXPECT_EQ(model_, nullptr);
+  }
+}
+
+TEST_F(CInterface, ErrorsHaveCodeTextAndHint) {
+  Said none, damaged, null, wrong, overlap;
+  EXPECT_EQ(hone_load("none.honec", nullptr, &model_, &none.error), HONE_BAD_INPUT);
+  EXPECT_EQ(hone_error_code(none.error), HONE_BAD_INPUT);
+  EXPECT_THAT(none.text(), HasSubstr("none.honec"));
+  EXPECT_EQ(hone_load(nullptr, nullptr, &model_, &null.error), HONE_USAGE);
+  EXPECT_EQ(hone_load(path_.c_str(), nullptr, nullptr, nullptr), HONE_USAGE);
+  const std::string cut = (folder_.path() / "cut.honec").string();
+  ASSERT_TRUE(write_file_atomic(cut, read_file(path_, 1 << 20).value().substr(0, 999)).ok());
+  EXPECT_EQ(hone_load(cut.c_str(), nullptr, &model_, &damaged.error), HONE_BAD_INPUT);
+  EXPECT_THAT(damaged.text(), HasSubstr("999 bytes"));
+  EXPECT_STRNE(hone_error_hint(damaged.error), "");
+
+  ASSERT_EQ(load(), HONE_OK);
+  std::vector<float> output(1000);
+  void* outputs[] = {output.data()};
+  const void* inputs[] = {input_.bytes().data()};
+  EXPECT_EQ(hone_run(model_, inputs, 1, outputs, 0, &wrong.error), HONE_USAGE);
+  EXPECT_THAT(wrong.text(), HasSubstr("1 inputs and 0 outputs are given, 1 and 1 needed"));
+  EXPECT_EQ(hone_run(nullptr, inputs, 1, outputs, 1, nullptr), HONE_USAGE);
+  EXPECT_EQ(hone_run(model_, nullptr, 1, outputs, 1, nullptr), HONE_USAGE);
+  EXPECT_EQ(run(nullptr), HONE_BAD_INPUT);
+  EXPECT_EQ(run(reinterpret_cast<char*>(output.data()) + 1), HONE_BAD_INPUT);
+  inputs[0] = output.data();
+  EXPECT_EQ(hone_run(model_, inputs, 1, outputs, 1, &overlap.error), HONE_BAD_INPUT);
+  EXPECT_THAT(overlap.text(), HasSubstr("overlaps"));
+
+  EXPECT_EQ(hone_error_code(nullptr), HONE_OK);
+  EXPECT_STREQ(hone_error_text(nullptr), "");
+  EXPECT_STREQ(hone_error_hint(nullptr), "");
+  hone_free(nullptr);
+}
+
+}  // namespace
+}  // namespace hone
