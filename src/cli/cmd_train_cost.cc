@@ -4,10 +4,12 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/graphs.h"
 #include "cli/native.h"
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/learned_cost.h"
+#include "learn/configured_graph.h"
 #include "report/price_text.h"
 #include "session/native.h"
 
@@ -80,6 +82,8 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
 Status cmd_eval(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
   HONE_TRY(check_writable(json));
+  if (arguments.text("task") == "layout" || are_graphs(arguments.text("DATA")))
+    return eval_graphs(arguments, console);
   const KernelData data = HONE_TRY(data_of(arguments, console));
   std::vector<PriceTrial> trials;
   if (arguments.given("model")) {

@@ -455,6 +455,17 @@ constexpr Command kCommands[] = {
      .options = kTrainCost,
      .examples = kTrainCostExamples,
      .run = &cmd_train_cost},
+    {.name = "train layout",
+     .summary = "Make a model that orders layouts of whole programs",
+     .text =
+         "A network on the graph of a program learns which of two assignments of layouts is the "
+         "faster one; equal assignments count once, with their mean time. -o names the model, and "
+         "'hone eval DATA --model' judges it by programs that it has not learned from. No plan is "
+         "made with it (docs/learned-prices.md).",
+     .positionals = kTrainLayoutData,
+     .options = kTrainLayout,
+     .examples = kTrainLayoutExamples,
+     .run = &cmd_train_layout},
     {.name = "eval",
      .summary = "Tell how good prices are for kernels that were measured",
      .text =
@@ -464,8 +475,11 @@ constexpr Command kCommands[] = {
          "are from times; by the analytic price as it is, with fitted coefficients, and learned. "
          "With --model these are the kernels of programs that the model has not learned from; "
          "without, a model is trained for each of several splits of the programs, and means have "
-         "intervals of 95 % over the splits.",
-     .positionals = kTrainCostData,
+         "intervals of 95 % over the splits. Of graphs with configurations, networks on graphs are "
+         "judged: of kernels each is left out in turn, of several programs some are, of one "
+         "program "
+         "a third of its different configurations.",
+     .positionals = kEvalData,
      .options = kEval,
      .examples = kEvalExamples,
      .run = &cmd_eval},

@@ -47,6 +47,7 @@ Status cmd_space(const Arguments& arguments, Console& console);
 Status cmd_grad(const Arguments& arguments, Console& console);
 Status cmd_train(const Arguments& arguments, Console& console);
 Status cmd_train_cost(const Arguments& arguments, Console& console);
+Status cmd_train_layout(const Arguments& arguments, Console& console);
 Status cmd_eval(const Arguments& arguments, Console& console);
 Status cmd_convert(const Arguments& arguments, Console& console);
 Status cmd_conformance(const Arguments& arguments, Console& console);

@@ -427,7 +427,70 @@ inline constexpr auto kTrainCost = joined(kTrainCostOwn, kTrainCostNetworks, kTr
 inline constexpr Example kTrainCostExamples[] = {
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"}};
+inline constexpr Option kGraphNetwork[] = {
+    {.name = "passing",
+     .take = Take::word,
+     .value = "LAYER",
+     .doc = "of graphs: how nodes hear of their neighbours (default: sage)",
+     .words = "sage|gat|gin"},
+    {.name = "reduction",
+     .take = Take::word,
+     .value = "HOW",
+     .doc = "of graphs: what makes one score of all nodes: mean, largest and sum of their columns, "
+            "or a number of each, added up (default: columns for kernels, additive for layouts)",
+     .words = "columns|additive"},
+    {.name = "loss",
+     .take = Take::word,
+     .value = "LOSS",
+     .doc = "of graphs: what training makes small (default: logistic for kernels, weighted for "
+            "layouts)",
+     .words = "logistic|weighted|hinge|list_mle|log_squared"},
+    {.name = "hops",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of graphs: keep what is so many edges from a configurable node, and condense the "
+            "rest; -1: keep all (default: 1 for layouts)",
+     .low = -1,
+     .high = 1000}};
+inline constexpr Positional kTrainLayoutData[] = {
+    {.name = "DATA",
+     .take = Take::file,
+     .doc = "a data set with layouts, a folder of .npz files of the schema of TpuGraphs, one such "
+            "file, or raw measurements (.pb)"}};
+inline constexpr Option kTrainLayoutOwn[] = {
+    output_option("the model"),
+    {.name = "split",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "learn from the programs of its part train alone (docs/datasets.md)"},
+    {.name = "epochs",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "how often it sees all graphs",
+     .fallback = "30",
+     .low = 1,
+     .high = 10'000},
+    {.name = "seed",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of first weights and orders",
+     .fallback = "0",
+     .low = 0}};
+inline constexpr auto kTrainLayout = joined(kTrainLayoutOwn, kGraphNetwork, kTrainCostNative);
+inline constexpr Example kTrainLayoutExamples[] = {
+    {"hone train layout set -o layouts.model", "from what 'hone dataset build --task layout' made"},
+    {"hone train layout set --split my.split -o layouts.model", "from some of its programs"}};
+inline constexpr Positional kEvalData[] = {
+    {.name = "DATA",
+     .take = Take::file,
+     .doc = "the folder of a data set (docs/datasets.md), or graphs as for 'hone train layout'"}};
 inline constexpr Option kEvalOwn[] = {
+    {.name = "task",
+     .take = Take::word,
+     .value = "TASK",
+     .doc = "of a data set: kernels by schedules, or programs by layouts",
+     .fallback = "tile",
+     .words = "tile|layout"},
     {.name = "model",
      .take = Take::file,
      .value = "FILE",
@@ -440,9 +503,10 @@ inline constexpr Option kEvalOwn[] = {
      .low = 1,
      .high = 100},
     json_option("write what was found as data; - is the standard output, without the table")};
-inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kTrainCostNative);
+inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kEvalExamples[] = {
     {"hone eval set --model my.model", "how good a model is for other programs"},
-    {"hone eval set --splits 5", "how good models of such data are"}};
+    {"hone eval set --splits 5", "how good models of such data are"},
+    {"hone eval op_tuning_data.pb", "of kernels of TpuGraphs, each left out of training in turn"}};
 
 }  // namespace hone::cli::rows

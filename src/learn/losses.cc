@@ -90,12 +90,28 @@ Value pairwise_logistic(Value scores, Value targets) {
   return mean_of_pairs(each, targets);
 }
 
-Value noisy_pairwise_logistic(Value scores, Value targets, Value noise) {
-  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+namespace {
+
+// Of each pair: by how much farther than both noises the first one's target is above the other's.
+Value beyond_noise(Value targets, Value noise) {
   const Value variance = noise * noise;
   const Value least = sqrt(first_of_pair(variance) + second_of_pair(variance));
-  const Value difference = first_of_pair(targets) - second_of_pair(targets);
-  return mean_where(each, compare("gt", difference, least));
+  return first_of_pair(targets) - second_of_pair(targets) - least;
+}
+
+}  // namespace
+
+Value noisy_pairwise_logistic(Value scores, Value targets, Value noise) {
+  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+  return mean_where(each, compare("gt", beyond_noise(targets, noise), 0));
+}
+
+Value weighted_pairwise_logistic(Value scores, Value targets, Value noise) {
+  const Value each = scores.builder().op(Opcode::softplus, {-score_differences(scores)});
+  const Value weight = relu(beyond_noise(targets, noise));
+  Ints axes(static_cast<size_t>(each.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  return reduce_sum(each * weight, axes) / maximum(reduce_sum(weight, axes), 1e-30);
 }
 
 Value lambda_rank(Value scores, Value targets) {

@@ -27,8 +27,10 @@ Value pairwise_hinge(Value scores, Value targets, double margin = 1);
 Value pairwise_logistic(Value scores, Value targets);
 // Only of pairs whose targets differ by more than both their noises, as deviations are added up.
 Value noisy_pairwise_logistic(Value scores, Value targets, Value noise);
-// The same, each pair by how much DCG / ideal DCG changes if the two swap places. The gain of a
-// target t is 2^t - 1. Burges et al. 2006.
+// The same, each pair by how much farther than that they are apart.
+Value weighted_pairwise_logistic(Value scores, Value targets, Value noise);
+// As pairwise_logistic(), each pair by how much DCG / ideal DCG changes if the two swap places. The
+// gain of a target t is 2^t - 1. Burges et al. 2006.
 Value lambda_rank(Value scores, Value targets);
 // The mean over lists of -log(probability of the order by targets), in the model of Plackett and
 // Luce. Of equal targets, the first item comes first. Xia et al. 2008.

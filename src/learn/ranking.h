@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 // How well prices order what was measured.
 
@@ -17,5 +18,12 @@ double regret(std::span<const double> prices, std::span<const double> seconds, s
 
 // The mean of |price - time| / time.
 double mean_error(std::span<const double> prices, std::span<const double> seconds);
+
+// How well prices tell slow from fast: of all pairs of a slow and a fast one, the share in which
+// the slow one is dearer; equal prices count half. 0.5 if there are no such pairs.
+double area_under_curve(std::span<const double> prices, const std::vector<bool>& is_slow);
+// Two clusters, divided where the logarithms of sorted times are farthest apart: which are slow. Of
+// equal times none is.
+std::vector<bool> slow_cluster(std::span<const double> seconds);
 
 }  // namespace hone

@@ -238,6 +238,20 @@ Result<StepResult> Trainer::evaluate(const Dataset& data) {
   return mean;
 }
 
+Status Trainer::begin_with(std::span<const NamedTensor> weights) {
+  for (const NamedTensor& weight : weights) {
+    size_t at = 0;
+    while (at < state_.size() && state_[at].name != weight.name) at += stride();
+    if (at >= state_.size() || state_[at].tensor.type() != weight.tensor.type())
+      return bad_input("the network has no weight '{}' of {}", weight.name,
+                       weight.tensor.type().to_string());
+    const auto copy = [&] { return Tensor::copy_of(weight.tensor.type(), weight.tensor.bytes()); };
+    state_[at].tensor = copy();
+    if (options_.update.average > 0) state_[at + stride() - 1].tensor = copy();
+  }
+  return {};
+}
+
 std::vector<NamedTensor> Trainer::weights() const {
   std::vector<NamedTensor> all;
   const size_t from = options_.update.average > 0 ? stride() - 1 : 0;

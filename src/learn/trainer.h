@@ -84,6 +84,8 @@ class Trainer {
   // Means over all samples, with the running mean of the weights if there is one.
   Result<StepResult> evaluate(const Dataset& data);
 
+  // Weights of these names have these numbers from now on; all of them are weights of the network.
+  Status begin_with(std::span<const NamedTensor> weights);
   // The trained weights by name: the running mean if there is one.
   std::vector<NamedTensor> weights() const;
   // A graph of the trained network for batches of these types; weights are constants.

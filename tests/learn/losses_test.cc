@@ -33,6 +33,9 @@ double value_of(const Loss& loss, std::vector<double> y, std::vector<double> tar
 Value noisy(Value y, Value target) {
   return noisy_pairwise_logistic(y, target, y.builder().full(DType::f64, y.dims(), 0.3));
 }
+Value weighted(Value y, Value target) {
+  return weighted_pairwise_logistic(y, target, y.builder().full(DType::f64, y.dims(), 0.3));
+}
 Value hinge(Value y, Value target) { return pairwise_hinge(y, target); }
 
 TEST(Losses, AreTheirFormulas) {
@@ -45,6 +48,11 @@ TEST(Losses, AreTheirFormulas) {
   // Of the differences 0.4, 0.1 and 0.5, two are more than 0.3 * sqrt(2).
   EXPECT_NEAR(value_of(noisy, {2, 0, 1}, {0, 0.4, 0.5}), std::log1p(std::exp(1)), 1e-12);
   EXPECT_EQ(value_of(noisy, {2, 0}, {0.1, 0.5}), 0);
+  const double one = 1 - 0.3 * std::sqrt(2), two = one + 1;  // of differences, beyond the noise
+  const double sum = one * std::log1p(std::exp(2)) + two * std::log1p(std::exp(1)) +
+                     one * std::log1p(std::exp(-1));
+  EXPECT_NEAR(value_of(weighted, {2, 0, 1}, {0, 1, 2}), sum / (2 * one + two), 1e-12);
+  EXPECT_EQ(value_of(weighted, {2, 0}, {0.1, 0.5}), 0);
 }
 
 TEST(Losses, ListMleIsTheProbabilityOfTheOrder) {
@@ -103,6 +111,7 @@ TEST(Losses, HaveTheDerivativesOfDifferences) {
   check(hinge, reals, false);
   check(pairwise_logistic, reals, false);
   check(noisy, reals, false);
+  check(weighted, reals, false);
   check(lambda_rank, reals, false);
   check(list_mle, reals, false);
 }

@@ -29,5 +29,14 @@ TEST(Ranking, ErrorIsRelativeToTheTime) {
   EXPECT_NEAR(mean_error(std::array{2.0, 1.0, 3.0, 6.0}, kSeconds), (1 + 0.5 + 0 + 0.5) / 4, 1e-12);
 }
 
+TEST(Ranking, TellsSlowFromFast) {
+  constexpr std::array kTimes = {1.0, 1.02, 1.5, 1.01};
+  const std::vector<bool> slow = slow_cluster(kTimes);
+  EXPECT_EQ(slow, (std::vector<bool>{false, false, true, false}));
+  EXPECT_EQ(area_under_curve(std::array{1.0, 5.0, 3.0, 2.0}, slow), 2.0 / 3);
+  EXPECT_EQ(area_under_curve(std::array{1.0, 3.0, 3.0, 2.0}, slow), 2.5 / 3);
+  EXPECT_EQ(area_under_curve(std::array{1.0, 1.0}, slow_cluster(std::array{2.0, 2.0})), 0.5);
+}
+
 }  // namespace
 }  // namespace hone

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/graphs.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "learn/kernel_data.h"
+#include "report/graph_text.h"
+#include "session/native.h"
+
+namespace hone::cli {
+namespace {
+
+template <class Choice>
+void choose(const Arguments& arguments, std::string_view option, int count, Choice& choice) {
+  if (!arguments.given(option)) return;
+  for (int i = 0; i < count; ++i)
+    if (name(static_cast<Choice>(i)) == arguments.text(option)) choice = static_cast<Choice>(i);
+}
+
+// The native options outlive it.
+GraphTraining training(const ConfiguredGraph& graph, const Arguments& arguments,
+                       const NativeOptions& native, Console& console) {
+  GraphTraining options = training_for(graph);
+  choose(arguments, "passing", 3, options.network.passing);
+  choose(arguments, "reduction", 2, options.network.reduction);
+  choose(arguments, "loss", 5, options.network.loss);
+  if (arguments.given("hops")) options.hops = arguments.integer("hops");
+  if (arguments.given("epochs")) options.epochs = arguments.integer("epochs");
+  options.seed = static_cast<uint64_t>(arguments.integer("seed"));
+  options.compile = compile_options(native, nullptr);
+  options.compile.cancel = &console.cancel();
+  options.told = [&console](std::string_view line) { console.say(line); };
+  return options;
+}
+
+Result<std::vector<ConfiguredGraph>> graphs_of(const Arguments& arguments, Console& console) {
+  std::vector<ConfiguredGraph> graphs = HONE_TRY(load_graphs(arguments.text("DATA")));
+  size_t configs = 0;
+  for (const ConfiguredGraph& each : graphs) configs += each.times.size();
+  console.say(fmt::format("{} configurations of {} graphs of {} programs", configs, graphs.size(),
+                          programs_of(graphs).size()));
+  return graphs;
+}
+
+// By the graphs of programs that the model has not learned from.
+Result<std::vector<GraphVerdict>> judged_by(const GraphModel& model,
+                                            std::span<const ConfiguredGraph> graphs,
+                                            const CompileOptions& compile) {
+  std::vector<GraphVerdict> verdicts;
+  for (const ConfiguredGraph& each : graphs) {
+    if (std::ranges::binary_search(model.programs, each.program)) continue;
+    verdicts.push_back(HONE_TRY(judged(model, each, compile)));
+  }
+  if (verdicts.empty())
+    return bad_input("the model has learned from all programs of the data")
+        .with_hint("without --model, models are trained on parts of the data");
+  return verdicts;
+}
+
+Result<std::vector<GraphVerdict>> trained_and_judged(std::span<const ConfiguredGraph> graphs,
+                                                     int64_t splits, const GraphTraining& options) {
+  if (graphs[0].config_nodes.empty()) return leave_one_out(graphs, options);
+  if (graphs.size() == 1) return judged_by_configs(graphs[0], splits, options);
+  return judged_by_programs(graphs, splits, options);
+}
+
+}  // namespace
+
+Status cmd_train_layout(const Arguments& arguments, Console& console) {
+  if (!arguments.given("output")) return usage_error("-o names the file of the model");
+  const std::string output = arguments.text("output");
+  HONE_TRY(check_writable(output));
+  std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_of(arguments, console));
+  if (graphs[0].config_nodes.empty())
+    return bad_input("{} has tiles of kernels, and no layouts", arguments.text("DATA"))
+        .with_hint("'hone eval' trains models of such kernels and judges them");
+  if (arguments.given("split")) {
+    const std::string& file = arguments.text("split");
+    Result<std::vector<ConfiguredGraph>> some = part(graphs,
+                                                     HONE_TRY(read_split(file)), Part::train);
+    if (!some.ok()) return Error(some.error()).within(file);
+    if (some->empty()) return bad_input("the split has no program to train on").within(file);
+    graphs = *std::move(some);
+  }
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  const GraphModel model =
+      HONE_TRY(train_graph_model(graphs, training(graphs[0], arguments, native, console)));
+  HONE_TRY(write_graph_model(output, model));
+  console.write(graph_model_text(model));
+  console.note("wrote {}", output);
+  return {};
+}
+
+Status eval_graphs(const Arguments& arguments, Console& console) {
+  const std::string json = arguments.text("json");
+  const std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_of(arguments, console));
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  const GraphTraining options = training(graphs[0], arguments, native, console);
+  std::vector<GraphVerdict> verdicts;
+  if (arguments.given("model")) {
+    const std::string& file = arguments.text("model");
+    Result<std::vector<GraphVerdict>> found =
+        judged_by(HONE_TRY(read_graph_model(file)), graphs, options.compile);
+    if (!found.ok()) return Error(found.error()).within(file);
+    verdicts = *std::move(found);
+  } else {
+    verdicts = HONE_TRY(trained_and_judged(graphs, arguments.integer("splits"), options));
+  }
+  if (json == "-") {
+    console.write(graph_verdicts_json(verdicts));
+    return {};
+  }
+  if (!json.empty()) HONE_TRY(write_text(json, graph_verdicts_json(verdicts), console));
+  console.write(graph_verdicts_text(verdicts, !graphs[0].config_nodes.empty()));
+  return {};
+}
+
+}  // namespace hone::cli

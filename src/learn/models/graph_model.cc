@@ -1,0 +1,182 @@
+#include "learn/models/graph_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "learn/trainer.h"
+
+namespace hone {
+namespace {
+
+constexpr int64_t kChunk = 32;  // configurations that are scored at once
+
+}  // namespace
+
+GraphTraining training_for(const ConfiguredGraph& graph) {
+  GraphTraining training;
+  if (graph.config_nodes.empty()) return training;
+  training.network.reduction = GraphReduction::additive;
+  training.network.loss = GraphLoss::weighted;
+  training.network.width = 32;
+  training.network.embedding = 16;
+  training.hops = 1;
+  training.slates = 2;
+  return training;
+}
+
+Result<std::vector<ConfiguredGraph>> graphs_to_learn_from(std::span<const ConfiguredGraph> graphs,
+                                                          int64_t hops,
+                                                          std::vector<double>* noise) {
+  std::vector<ConfiguredGraph> all;
+  for (const ConfiguredGraph& graph : graphs) {
+    MergedConfigs once = merged(hops < 0 ? graph : compressed(graph, hops));
+    if (once.graph.times.size() < 2) continue;
+    all.push_back(std::move(once.graph));
+    if (noise != nullptr) noise->push_back(once.noise);
+  }
+  if (all.empty()) return bad_input("no graph has two different configurations to learn from");
+  return all;
+}
+
+Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
+                             std::span<const ConfiguredGraph> learned,
+                             const GraphTraining& options) {
+  GraphModel model = {.network = options.network,
+                      .hops = options.hops,
+                      .by_node = !learned[0].config_nodes.empty(),
+                      .programs = {},
+                      .node_columns = learned[0].graph.nodes.names,
+                      .config_columns = learned[0].configs.names,
+                      .scale = scale_of(learned),
+                      .weights = {}};
+  std::set<std::string> programs;
+  for (const ConfiguredGraph& each : given) programs.insert(each.program);
+  model.programs.assign(programs.begin(), programs.end());
+  if (model.scale.configs.empty())
+    return bad_input("all configurations have the same features: there is nothing to learn");
+  return model;
+}
+
+Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
+                                     const GraphTraining& options) {
+  std::vector<double> noise;
+  const std::vector<ConfiguredGraph> graphs =
+      HONE_TRY(graphs_to_learn_from(given, options.hops, &noise));
+  GraphModel model = HONE_TRY(model_for(given, graphs, options));
+  std::vector<ScaledGraph> all;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    all.push_back(scaled(graphs[i], model.scale, noise[i]));
+  const GraphSlates slates(all, model.scale, options.slate, options.draws, options.seed);
+  TrainingOptions training;
+  training.loader.batch_size = std::min(options.slates, slates.size());
+  training.epochs = options.epochs;
+  training.seed = options.seed;
+  training.update.clip_norm = 1;
+  training.update.optimizer = HONE_TRY(find_optimizer("adamw"));
+  training.compile = options.compile;
+  const int64_t steps = options.epochs * (slates.size() / training.loader.batch_size);
+  training.rate = cosine_rate(options.rate, steps / 20 + 1, steps);
+  const Target here = HONE_TRY(host_target());  // graphs may be of another machine
+  Trainer trainer = HONE_TRY(Trainer::make(
+      [&](Network& net) { return graph_objective(net, options.network); }, slates, here, training));
+  const TrainingResult result = HONE_TRY(trainer.train());
+  for (const NamedTensor& each : trainer.weights())
+    model.weights.push_back({each.name, Tensor::copy_of(each.tensor.type(), each.tensor.bytes())});
+  if (options.told && !result.epochs.empty())
+    options.told(fmt::format("{} graphs, {} steps, loss {:.4f}", all.size(), trainer.steps(),
+                             result.epochs.back().loss));
+  return model;
+}
+
+Status check_fits(const GraphModel& model, const ConfiguredGraph& graph) {
+  if (model.by_node == graph.config_nodes.empty())
+    return bad_input("the model is of {}, the data of {}",
+                     model.by_node ? "layouts of programs" : "tiles of kernels",
+                     model.by_node ? "tiles of kernels" : "layouts of programs");
+  HONE_TRY(check_columns({.names = model.node_columns, .values = {}}, graph.graph.nodes, "nodes"));
+  return check_columns({.names = model.config_columns, .values = {}}, graph.configs,
+                       "configurations");
+}
+
+namespace {
+
+// Scores the configurations of graphs that a room holds, some at once.
+class Scorer {
+ public:
+  Scorer(const GraphModel& model, GraphRoom room, int64_t chunk, const CompileOptions& compile)
+      : model_(model), room_(room), chunk_(chunk), compile_(compile) {
+    compile_.progress = nullptr;
+  }
+
+  Result<std::vector<double>> run(const ScaledGraph& graph) {
+    const auto count = std::ssize(graph.graph->times);
+    std::vector<double> scores;
+    for (int64_t first = 0; first < count; first += chunk_) {
+      Slate slate = {.graph = &graph, .configs = {}};
+      for (int64_t i = first; i < first + chunk_; ++i)  // the last one fills what is left
+        slate.configs.push_back(static_cast<size_t>(std::min(i, count - 1)));
+      const Batch batch = HONE_TRY(graph_batch({&slate, 1}, model_.scale, room_));
+      if (executable_ == nullptr) HONE_TRY(compile(types_of(batch)));
+      std::vector<Tensor> inputs;
+      for (const Network::Port& port : ports_) inputs.push_back(batch.find(port.name)->second);
+      const std::vector<Tensor> results = HONE_TRY(executable_->run(inputs));
+      for (int64_t i = 0; i < chunk_ && first + i < count; ++i) {
+        scores.push_back(results[0].real_at(i));
+        if (!std::isfinite(scores.back()))
+          return bad_input("the score of configuration {} of '{}' is no number", first + i,
+                           graph.graph->program);
+      }
+    }
+    return scores;
+  }
+
+ private:
+  Status compile(const BatchTypes& types) {
+    Builder b("scores");
+    Network net(b, Network::Mode::evaluation, types, &model_.weights);
+    const Value scores = graph_scores(net, model_.network, 1);
+    const Graph graph = HONE_TRY(b.finish(std::vector{scores}));
+    ports_ = net.ports();
+    executable_ = HONE_TRY(Compilation(graph, HONE_TRY(host_target()), compile_).executable());
+    return {};
+  }
+
+  const GraphModel& model_;
+  const GraphRoom room_;
+  const int64_t chunk_;
+  CompileOptions compile_;
+  std::vector<Network::Port> ports_;
+  std::shared_ptr<const Executable> executable_;
+};
+
+}  // namespace
+
+Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
+                                                       std::span<const ConfiguredGraph> given,
+                                                       const CompileOptions& compile) {
+  std::vector<ConfiguredGraph> graphs;
+  std::vector<ScaledGraph> all;
+  GraphRoom room;
+  size_t most = 1;
+  for (const ConfiguredGraph& graph : given) {
+    HONE_TRY(check_fits(model, graph));
+    if (model.hops >= 0) graphs.push_back(compressed(graph, model.hops));
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    all.push_back(scaled(model.hops < 0 ? given[i] : graphs[i], model.scale));
+    room.hold(all.back());
+    most = std::max(most, given[i].times.size());
+  }
+  Scorer scorer(model, room, std::min(kChunk, static_cast<int64_t>(most)), compile);
+  std::vector<std::vector<double>> scores;
+  for (const ScaledGraph& graph : all) scores.push_back(HONE_TRY(scorer.run(graph)));
+  return scores;
+}
+
+Result<std::vector<double>> scores_of(const GraphModel& model, const ConfiguredGraph& graph,
+                                      const CompileOptions& compile) {
+  return HONE_TRY(scores_of_all(model, {&graph, 1}, compile))[0];
+}
+
+}  // namespace hone

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "io/npz.h"
+#include "learn/models/graph_network.h"
+
+// Models of graphs that order configurations: trained, kept in a file, asked for scores.
+//
+//   const auto graphs = HONE_TRY(load_graphs("set"));
+//   const GraphModel model = HONE_TRY(train_graph_model(graphs, {}));
+//   const std::vector<double> scores = HONE_TRY(scores_of(model, other));  // lower is faster
+
+namespace hone {
+
+struct GraphModel {
+  GraphNetworkOptions network;
+  int64_t hops = -1;                                      // of compressed(); -1: graphs as they are
+  bool by_node = false;                                   // configurations are of nodes
+  std::vector<std::string> programs;                      // that it has learned from, sorted
+  std::vector<std::string> node_columns, config_columns;  // that features have
+  GraphScale scale;
+  std::vector<NamedTensor> weights;
+};
+
+struct GraphTraining {
+  GraphNetworkOptions network = {};
+  int64_t hops = -1;
+  int64_t epochs = 30;
+  double rate = 0.003;
+  int64_t slate = 16, slates = 8;  // configurations of a graph, graphs in a batch
+  int64_t draws = 8;               // slates of a graph in an epoch
+  uint64_t seed = 0;
+  CompileOptions compile = {};
+  std::function<void(std::string_view)> told = {};  // a line for each network
+};
+// What is good for graphs like these: sums of scores of nodes where those are configurable.
+GraphTraining training_for(const ConfiguredGraph& graph);
+
+// Equal configurations count once, with their mean time. Errors: nothing differs, or less than two
+// configurations.
+Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> graphs,
+                                     const GraphTraining& options);
+
+// Graphs as networks see them: compressed, equal configurations once. Those with one alone are left
+// out; none is an error. What is known of each time's noise, by graph, goes to `noise`.
+Result<std::vector<ConfiguredGraph>> graphs_to_learn_from(std::span<const ConfiguredGraph> graphs,
+                                                          int64_t hops,
+                                                          std::vector<double>* noise = nullptr);
+// All of a model but its weights. An error if configurations do not differ.
+Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
+                             std::span<const ConfiguredGraph> learned,
+                             const GraphTraining& options);
+
+// By configuration: a number that is lower where the configuration is faster. Errors: a graph with
+// other columns than the model knows, or with configurations of another sort.
+Result<std::vector<double>> scores_of(const GraphModel& model, const ConfiguredGraph& graph,
+                                      const CompileOptions& compile = {});
+// Of several graphs, all of which one compiled network takes: padded to the largest one.
+Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
+                                                       std::span<const ConfiguredGraph> graphs,
+                                                       const CompileOptions& compile = {});
+Status check_fits(const GraphModel& model, const ConfiguredGraph& graph);
+
+inline constexpr std::string_view kGraphModelFormat = "hone graph model 1";
+// A safetensors file, all of which a checksum covers. Refused by name: damage, another kind of
+// model, features of another version.
+Status write_graph_model(const std::filesystem::path& path, const GraphModel& model);
+Result<GraphModel> read_graph_model(const std::filesystem::path& path);
+
+}  // namespace hone

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "learn/models/judge_graphs.h"
+
+namespace hone {
+
+// A row for each verdict, then means: of all, and of those with kManyRuns and more. `has_area`
+// tells how well slow and fast configurations are told apart, with its interval over the rows.
+std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has_area);
+std::string graph_verdicts_json(std::span<const GraphVerdict> verdicts);
+
+// What a model is: "sage, 2 layers of 32, ...".
+std::string graph_model_text(const GraphModel& model);
+
+}  // namespace hone

@@ -1,0 +1,109 @@
+#include "learn/configured_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/file.h"
+#include "learn/models/graph_network.h"
+#include "tests/io/tpu_testing.h"
+#include "tests/learn/graph_testing.h"
+
+namespace hone {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// 0 <- 1 <- ... <- 6, where 3 is configurable.
+ConfiguredGraph chain() {
+  ConfiguredGraph graph = {
+      .program = "chain",
+      .graph = {.nodes = {.names = {"size"}, .values = {}}, .opcodes = {}, .edges = {}},
+      .config_nodes = {3},
+      .configs = {.names = {"order"}, .values = {0, 1, 0, 2}},
+      .times = {100, 200, 121, 300}};
+  for (int32_t i = 0; i < 7; ++i) {
+    graph.graph.opcodes.push_back(i + 1);
+    graph.graph.nodes.values.push_back(static_cast<float>(10 * i));
+    if (i > 0) graph.graph.edges.push_back({i, i - 1});
+  }
+  return graph;
+}
+
+TEST(ConfiguredGraph, KeepsConfigurableNodesAndTheirNeighbours) {
+  const ConfiguredGraph small = compressed(chain(), 1);
+  EXPECT_THAT(small.graph.opcodes, ElementsAre(0, 3, 4, 5, 0));
+  EXPECT_THAT(small.graph.nodes.values, ElementsAre(5, 20, 30, 40, 55));
+  EXPECT_THAT(small.config_nodes, ElementsAre(2));
+  using Edge = std::array<int32_t, 2>;
+  EXPECT_THAT(small.graph.edges, ElementsAre(Edge{1, 0}, Edge{2, 1}, Edge{3, 2}, Edge{4, 3}));
+  EXPECT_EQ(small.times, chain().times);
+  EXPECT_THAT(compressed(chain(), 0).graph.opcodes, ElementsAre(0, 4, 0));
+  EXPECT_EQ(compressed(chain(), 9), chain());
+  const ConfiguredGraph kernel = random_tiles(3, 1);
+  EXPECT_EQ(compressed(kernel, 0), kernel);
+}
+
+TEST(ConfiguredGraph, MergesEqualConfigurations) {
+  EXPECT_THAT(first_equals(chain()), ElementsAre(0, 1, 0, 3));
+  const MergedConfigs once = merged(chain());
+  EXPECT_THAT(once.graph.configs.values, ElementsAre(0, 1, 2));
+  EXPECT_NEAR(once.graph.times[0], 110, 1e-9);
+  EXPECT_NEAR(once.graph.times[1], 200, 1e-9);
+  EXPECT_NEAR(once.noise, std::sqrt(2.0) * std::log(1.1), 1e-9);
+  EXPECT_EQ(merged(once.graph).noise, 0);
+}
+
+TEST(ConfiguredGraph, ScalesByWhatItIsGivenAlone) {
+  const ConfiguredGraph graph = random_layouts(30, 20, 3);
+  const GraphScale scale = scale_of({&graph, 1});
+  ASSERT_EQ(scale.nodes.size(), 2U);  // "same" is constant
+  EXPECT_EQ(scale.nodes[1].column, 2);
+  double sum = 0, squares = 0;
+  const ScaledGraph its = scaled(graph, scale);
+  for (size_t i = 0; i < its.nodes.size(); i += 2) {
+    sum += static_cast<double>(its.nodes[i]);
+    squares += static_cast<double>(its.nodes[i] * its.nodes[i]);
+  }
+  EXPECT_NEAR(sum, 0, 1e-3);
+  EXPECT_NEAR(squares, 30, 1e-2);
+  // A number, and whether it is 0, 1, 2 or 3.
+  ASSERT_EQ(scale.configs.size(), 5U);
+  EXPECT_EQ(scale.configs[3].of(2), 1);
+  EXPECT_EQ(scale.configs[3].of(1), 0);
+  EXPECT_EQ(its.sources.size(), 2 * graph.graph.edges.size());
+}
+
+TEST(ConfiguredGraph, ReadsMeasurementsOfTpus) {
+  const auto tiles = tpu::measured_file("op_tuning_data.pb");
+  HONE_NEED_MEASURED(tiles);
+  const std::vector<ConfiguredGraph> kernels = load_graphs(tiles).value();
+  EXPECT_EQ(kernels.size(), 15U);
+  const std::vector<ConfiguredGraph> modules =
+      load_graphs(tpu::measured_file("module_tuning_data_layout.pb")).value();
+  ASSERT_EQ(modules.size(), 1U);
+  EXPECT_EQ(modules[0].times.size(), 112U);
+  EXPECT_EQ(merged(modules[0]).graph.times.size(), 91U);
+  EXPECT_LT(merged(modules[0]).noise, 1e-4);
+  EXPECT_LT(compressed(modules[0], 1).graph.opcodes.size(), 500U);
+}
+
+TEST(ConfiguredGraph, RefusesWhatIsMixedOrMissing) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  EXPECT_THAT(load_graphs(folder.path()).error().to_string(), HasSubstr("there are no .npz files"));
+  EXPECT_FALSE(are_graphs(folder.path() / "none"));
+  tpu::LayoutGraph layout;
+  EXPECT_THAT(configured(layout, "a").error().to_string(), HasSubstr("no configurable nodes"));
+  layout.config_nodes = {4, 2, 4};
+  EXPECT_THAT(configured(layout, "a").error().to_string(), HasSubstr("has the node 4 twice"));
+  EXPECT_THAT(check_columns({.names = {"a", "b"}, .values = {}},
+                            {.names = {"a", "c"}, .values = {}}, "nodes")
+                  .error()
+                  .to_string(),
+              HasSubstr("column 1 of the nodes is 'c', not 'b'"));
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,184 @@
+#include "learn/models/graph_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "io/safetensors.h"
+#include "learn/models/judge_graphs.h"
+#include "learn/models/local_scores.h"
+#include "tests/learn/graph_testing.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+ConfiguredGraph layouts(uint64_t seed) { return random_layouts(24, 24, seed); }
+ConfiguredGraph tiles(uint64_t seed) { return random_tiles(16, seed); }
+
+GraphTraining small(const ConfiguredGraph& graph) {
+  GraphTraining training = training_for(graph);
+  training.network.width = 16;
+  training.network.embedding = 8;
+  training.hops = -1;
+  training.epochs = 10;
+  training.rate = 0.01;
+  training.slate = 12;
+  training.slates = 4;
+  training.draws = 4;
+  return training;
+}
+
+const std::vector<ConfiguredGraph>& known() {
+  static const std::vector<ConfiguredGraph> graphs = many(layouts, 8, 1);
+  return graphs;
+}
+
+const GraphModel& trained() {
+  static const GraphModel model = train_graph_model(known(), small(known()[0])).value();
+  return model;
+}
+
+double tau_of(const GraphModel& model, const ConfiguredGraph& graph) {
+  const Result<GraphVerdict> verdict = judged(model, graph, {});
+  EXPECT_TRUE(verdict.ok()) << verdict.error().to_string();
+  return verdict->tau;
+}
+
+TEST(GraphModel, OrdersLayoutsOfUnseenGraphs) {
+  EXPECT_GT(tau_of(trained(), layouts(100)), 0.7);
+  EXPECT_GT(tau_of(trained(), random_layouts(40, 30, 101)), 0.7);  // larger ones, too
+}
+
+TEST(GraphModel, IsTheSameAgain) {
+  const GraphModel again = train_graph_model(known(), small(known()[0])).value();
+  EXPECT_EQ(scores_of(again, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
+}
+
+TEST(GraphModel, OrdersTilesByOtherLayersAndLosses) {
+  const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
+  const std::pair<MessagePassing, GraphLoss> kinds[] = {
+      {MessagePassing::gat, GraphLoss::list_mle},
+      {MessagePassing::gin, GraphLoss::hinge},
+      {MessagePassing::sage, GraphLoss::log_squared}};
+  for (const auto& [passing, loss] : kinds) {
+    GraphTraining training = small(kernels[0]);
+    training.network.passing = passing;
+    training.network.loss = loss;
+    training.epochs = 30;
+    const Result<GraphModel> model = train_graph_model(kernels, training);
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    double tau = 0;
+    for (uint64_t seed : {100, 101, 102, 103}) tau += tau_of(*model, tiles(seed)) / 4;
+    EXPECT_GT(tau, 0.5) << name(passing) << " " << name(loss);
+  }
+}
+
+TEST(GraphModel, LeavesPaddingOut) {
+  const std::vector<ConfiguredGraph> graphs = {layouts(100), random_layouts(40, 30, 101)};
+  const auto together = scores_of_all(trained(), graphs).value();
+  for (size_t g = 0; g < graphs.size(); ++g) {
+    const std::vector<double> alone = scores_of(trained(), graphs[g]).value();
+    for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[g][i], alone[i], 1e-4);
+  }
+}
+
+TEST(GraphModel, IsKeptInAFile) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const auto path = folder.path() / "model";
+  ASSERT_TRUE(write_graph_model(path, trained()).ok());
+  const GraphModel read = read_graph_model(path).value();
+  EXPECT_EQ(read.programs, trained().programs);
+  EXPECT_EQ(read.scale, trained().scale);
+  EXPECT_EQ(scores_of(read, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
+
+  const auto said = [&](const std::function<void(Safetensors&)>& change) {
+    Safetensors content = read_safetensors(path).value();
+    change(content);
+    const auto other = folder.path() / "other";
+    EXPECT_TRUE(write_safetensors(other, content).ok());
+    return read_graph_model(other).error().to_string();
+  };
+  EXPECT_THAT(said([](Safetensors& c) { c.metadata["format"] = "hone kernel model 1"; }),
+              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 1'"));
+  EXPECT_THAT(said([](Safetensors& c) { c.metadata["width"] = "17"; }), HasSubstr("damaged"));
+  EXPECT_THAT(said([](Safetensors& c) { c.tensors.pop_back(); }), HasSubstr("damaged"));
+  EXPECT_THAT(said([](Safetensors& c) { c.metadata.erase("format"); }),
+              HasSubstr("'format' is missing"));
+}
+
+TEST(GraphModel, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(scores_of(trained(), tiles(1)).error().to_string(),
+              HasSubstr("the model is of layouts of programs, the data of tiles of kernels"));
+  ConfiguredGraph other = layouts(1);
+  other.configs.names[1] = "new";
+  EXPECT_THAT(scores_of(trained(), other).error().to_string(),
+              HasSubstr("column 1 of the configurations is 'new', not 'same'"));
+  ConfiguredGraph equal = layouts(1);
+  std::ranges::fill(equal.configs.values, 1.0F);
+  EXPECT_THAT(train_graph_model({&equal, 1}, small(equal)).error().to_string(),
+              HasSubstr("two different configurations"));
+  GraphTraining additive = small(tiles(1));
+  additive.network.reduction = GraphReduction::additive;
+  const ConfiguredGraph kernel = tiles(1);
+  EXPECT_THAT(train_graph_model({&kernel, 1}, additive).error().to_string(),
+              HasSubstr("has no nodes whose scores add up"));
+}
+
+TEST(LocalScores, AreThoseOfTheNetworkAndOfAFullPass) {
+  const ConfiguredGraph graph = random_layouts(60, 5, 200);
+  const std::vector<double> scores = scores_of(trained(), graph).value();
+  LocalScores local = LocalScores::make(trained(), graph, 0).value();
+  EXPECT_NEAR(local.score(), scores[0], 1e-4);
+  const size_t columns = graph.configs.names.size();
+  for (size_t c = 1; c < scores.size(); ++c) {  // node by node to the next configuration
+    for (size_t k = 0; k < graph.config_nodes.size(); ++k) {
+      local.change(k, graph.config(c).subspan(k * columns, columns));
+      ASSERT_NEAR(local.score(), local.full_pass(), 1e-5);
+    }
+    EXPECT_NEAR(local.score(), scores[c], 1e-4);
+  }
+  GraphModel columns_model = trained();
+  columns_model.network.reduction = GraphReduction::columns;
+  EXPECT_THAT(LocalScores::make(columns_model, graph, 0).error().to_string(),
+              HasSubstr("only sums of scores by sage are local"));
+  GraphModel without = trained();
+  without.weights.clear();
+  EXPECT_THAT(LocalScores::make(without, graph, 0).error().to_string(),
+              HasSubstr("no weight 'opcode/weight'"));
+  EXPECT_THAT(LocalScores::make(trained(), graph, 5).error().to_string(),
+              HasSubstr("5 configurations, no number 5"));
+}
+
+TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
+  GraphTraining training = small(known()[0]);
+  training.epochs = 2;
+  const auto two = std::span(known()).first(2);
+  const std::vector<GraphVerdict> left = leave_one_out(two, training).value();
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[1].program, "p2");
+  EXPECT_GE(left[0].random, left[0].top5);
+  EXPECT_THAT(leave_one_out(two.first(1), training).error().to_string(),
+              HasSubstr("nothing is left to learn from"));
+  EXPECT_EQ(mean_of(left, true).graphs, 2U);
+
+  // A third of the different ones, and all that are equal to these.
+  ConfiguredGraph doubled = known()[0];
+  std::vector<size_t> which;
+  for (size_t i = 0; i < 48; ++i) which.push_back(i % 24);
+  doubled = with_configs(doubled, which);
+  for (size_t i = 0; i < 48; ++i)
+    if (i % 24 < 8) doubled.times[i] *= 2;
+  const std::vector<GraphVerdict> parts = judged_by_configs(doubled, 1, training).value();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].runs, 2U * (16 / 3 + 8 / 3));
+
+  ProgramSplit split;
+  split.of(Part::train) = {"p1", "p9"};
+  EXPECT_THAT(part(two, split, Part::train).error().to_string(),
+              HasSubstr("the data has no program 'p9'"));
+}
+
+}  // namespace
+}  // namespace hone
