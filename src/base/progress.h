@@ -59,8 +59,8 @@ std::function<void(std::string_view)> write_to(std::FILE* file);
 struct ProgressState {
   std::string label;
   int64_t done = 0;
-  int64_t total = 0;   // 0: not known.
-  double elapsed = 0;  // Seconds.
+  int64_t total = 0;     // 0: not known.
+  double elapsed = 0;    // Seconds.
   std::string now = {};  // What is under way.
 
   double rate() const { return elapsed > 0 ? static_cast<double>(done) / elapsed : 0; }

@@ -248,11 +248,10 @@ class Tuner {
     const double most = left() - for_confirming();
     PlanDuel fight = {.lacks_time = true};
     if (most > least_duel())
-      fight =
-          HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
-                        {.seconds = std::min(most, for_duel(share)),
-                         .most_seconds = most,
-                         .cancel = options_.cancel}));
+      fight = HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
+                            {.seconds = std::min(most, for_duel(share)),
+                             .most_seconds = most,
+                             .cancel = options_.cancel}));
     if (fight.run_seconds > 0) run_seconds_ = fight.run_seconds;
     if (fight.lacks_time) {
       ++result_.untried;

@@ -132,8 +132,7 @@ TEST(Progress, WhatIsUnderWayIsBesideTheCount) {
   plain.progress->start(4, "kernels");
   plain.now += 6;
   plain.progress->advance(2);
-  EXPECT_EQ(plain.take(),
-            "stopped at 2/4 seconds after 6.00 s\n2/4 kernels, 0.3/s, eta 6.00 s\n");
+  EXPECT_EQ(plain.take(), "stopped at 2/4 seconds after 6.00 s\n2/4 kernels, 0.3/s, eta 6.00 s\n");
   Desk json(ProgressMode::json);
   json.progress->start(4, "seconds");
   json.progress->now("kernel 1 of 3");

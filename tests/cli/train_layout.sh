@@ -7,7 +7,8 @@ fails 3 "missing" train layout missing -o m
 fails 2 "unknown" train layout set -o m --passing unknown
 
 for model in mlp,size=tiny squeezenet,size=tiny; do
-  "$HONE" dataset build "zoo:$model" --task layout --plans 24 --whole 0 --budget 10s -o set >out 2>err
+  "$HONE" dataset build "zoo:$model" --task layout --plans 24 --whole 0 --budget 10s -o set \
+    >out 2>err
 done
 train() { "$HONE" train layout set --epochs 2 --threads 1 "$@"; }
 train -o one.model >out 2>err

@@ -10,7 +10,9 @@ tail -n 1 said
 for ((i = 0; i < 200; i++)); do
   "$program" parts >>said-in-parts &
   pid=$!
-  sleep "0.$((RANDOM % 7 + 2))"
+  # Longer each time, so that it gets through on a machine that is busy, too.
+  tenths=$((RANDOM % 7 + 2 + i))
+  sleep "$((tenths / 10)).$((tenths % 10))"
   kill -9 "$pid" 2>/dev/null || true
   if wait "$pid" 2>/dev/null; then break; fi
 done
