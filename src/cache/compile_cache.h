@@ -14,11 +14,10 @@
 namespace hone {
 
 // What compiling made, in a folder, so that it is made once on a machine: objects of kernels,
-// complete plans. An entry is a file, named by a 128-bit hash of its key and holding key and bytes
-// with a checksum. It is written
-// beside its place and renamed, so that it is there as a whole or not at all, and checked when it
-// is read: one that is damaged, cut, of another version or of another key counts as absent and is
-// removed.
+// complete plans, whole programs. An entry is a file, named by a 128-bit hash of its key and
+// holding key and bytes with a checksum. It is written beside its place and renamed, so that it is
+// there as a whole or not at all, and checked when it is read: one that is damaged, cut, of another
+// version or of another key counts as absent and is removed.
 //
 // Any number of threads and processes may use a folder at once, and be killed while they do. A
 // checksum is no signature: who may write to the folder decides what code runs.

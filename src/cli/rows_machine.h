@@ -59,7 +59,7 @@ inline constexpr std::string_view kCacheText =
     "machine. They may be removed at any time. Without --cache it is the folder hone in "
     "$XDG_CACHE_HOME, which is ~/.cache by default.";
 inline constexpr Option kCache = {
-    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of kernels and plans"};
+    .name = "cache", .take = Take::file, .value = "DIR", .doc = "the folder of what is compiled"};
 inline constexpr Option kCacheOptions[] = {kCache};
 inline constexpr Option kCacheGc[] = {{.name = "limit",
                                        .take = Take::integer,

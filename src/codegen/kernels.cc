@@ -34,14 +34,17 @@ std::string from_cache(size_t found, size_t kernels) {
 
 }  // namespace
 
+std::string code_version() {
+  return fmt::format("compiler {} llvm {}", HONE_CODEGEN_VERSION, LLVM_VERSION_STRING);
+}
+
 std::string kernel_key(const program::Kernel& kernel, const Target& target) {
   TileProgram nameless = kernel.tiles;
   nameless.name = kSymbol;
   std::string key = fmt::format("kernel {:016x} {}", kernel.hash, name(target.isa));
   for (Extension extension : kExtensions)
     if (target.extensions.contains(extension)) key += fmt::format(" {}", name(extension));
-  key += fmt::format("\ncompiler {} llvm {}\n", HONE_CODEGEN_VERSION, LLVM_VERSION_STRING);
-  return key + print(nameless);
+  return key + "\n" + code_version() + "\n" + print(nameless);
 }
 
 Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel> kernels,

@@ -23,6 +23,9 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
                                                 const Target& target, ThreadPool& pool,
                                                 const KernelOptions& options = {});
 
+// The compiler of kernels and its LLVM: others make other code.
+std::string code_version();
+
 // The key of a kernel's object in the cache: everything that the object depends on, including the
 // compiler and its LLVM, except the names of kernels.
 std::string kernel_key(const program::Kernel& kernel, const Target& target);

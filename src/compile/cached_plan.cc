@@ -6,8 +6,8 @@
 namespace hone {
 
 std::string plan_key(const Graph& graph, const Plan& partial, const Target& target,
-                     const Cost& cost, const Heuristics& heuristics) {
-  std::string key = "plan ";
+                     const Cost& cost, const Heuristics& heuristics, std::string_view what) {
+  std::string key = fmt::format("{} ", what);
   append_label(key, '@', graph.name());
   // The text has the names; what is left out of it is in the other hash.
   const uint64_t text = hash_string(print(graph, {.elide = true}));

@@ -13,8 +13,9 @@ namespace hone {
 Result<Plan> cached_plan(const Graph& graph, const Plan& partial, const Target& target,
                          const Cost& cost, CompileCache* cache, const PlannerOptions& options = {});
 
-// The key in the cache: all that complete() looks at.
+// The key in the cache: all that complete() looks at. `what` is made of that.
 std::string plan_key(const Graph& graph, const Plan& partial, const Target& target,
-                     const Cost& cost, const Heuristics& heuristics = {});
+                     const Cost& cost, const Heuristics& heuristics = {},
+                     std::string_view what = "plan");
 
 }  // namespace hone

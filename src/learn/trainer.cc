@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compile/cached_executable.h"
 #include "learn/first_bad.h"
 
 namespace hone {
@@ -104,7 +105,7 @@ Result<Trainer::Compiled> Trainer::compile(Network::Mode mode, BatchTypes types)
             .graph;
   }
   const Graph& graph = trains ? made.step.graph : made.forward.graph;
-  made.executable = HONE_TRY(Compilation(graph, target_, options).executable());
+  made.executable = HONE_TRY(cached_executable(graph, target_, options));
   return made;
 }
 
