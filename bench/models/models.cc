@@ -1,7 +1,8 @@
 // Native code against ONNX Runtime on whole models: the zoo at full size, as hone exports it, and
 // the models beside the repository. Both run on as many threads, in turns: blocks of half a second,
 // each of ONNX Runtime's in a process of its own, whose threads end with it, and with a pause
-// before it in which hone's go to sleep. --benchmark_filter='resnet.*threads:1|mean' measures some.
+// before it in which hone's go to sleep. --benchmark_filter='resnet.*threads:1|mean' measures some;
+// --page=FILE writes docs/performance.md of what was measured.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -17,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/flags.h"
+#include "bench/models/page.h"
 #include "bench/onnx_runtime.h"
 #include "bench/real_models.h"
 #include "compile/compilation.h"
@@ -125,9 +128,10 @@ Result<double> difference(const Case& c, const std::vector<Tensor>& outputs) {
   return worst;
 }
 
-// Of rows that count, by number of threads.
-std::map<int64_t, std::vector<double>>& ratios() {
-  static std::map<int64_t, std::vector<double>> all;
+const Flag page("page", "");
+
+std::vector<ModelRow>& rows() {
+  static std::vector<ModelRow> all;
   return all;
 }
 
@@ -136,7 +140,7 @@ Status measure(benchmark::State& state, const std::string& name, int64_t threads
   CompileOptions options;
   options.plan.threads = threads;
   Samples native, rival;
-  double load = 0;
+  double load = 0, worst = 0;
   for (auto _ : state) {
     getloadavg(&load, 1);
     const Clock::time_point start = Clock::now();
@@ -150,27 +154,28 @@ Status measure(benchmark::State& state, const std::string& name, int64_t threads
           run_onnx_runtime(c.model, c.folder, {.threads = threads, .seconds = kBlockSeconds})));
     }
     state.SetIterationTime(native.best());
-    state.counters["difference"] = HONE_TRY(difference(c, HONE_TRY(executable->run(c.inputs))));
+    worst = HONE_TRY(difference(c, HONE_TRY(executable->run(c.inputs))));
   }
-  const double ratio = rival.best() / native.best();
-  if (rival.best() >= kShortest) ratios()[threads].push_back(ratio);
+  rows().push_back({name, threads, native.best(), rival.best(), worst});
+  state.counters["difference"] = worst;
   state.counters["hone_ms"] = 1e3 * native.best();
   state.counters["hone_median_ms"] = 1e3 * native.median();
   state.counters["ort_ms"] = 1e3 * rival.best();
   state.counters["ort_median_ms"] = 1e3 * rival.median();
-  state.counters["ratio"] = ratio;
+  state.counters["ratio"] = rows().back().ratio();
   state.counters["load"] = load;
   return {};
 }
 
 void add_mean(benchmark::State& state, int64_t threads) {
-  const std::vector<double>& all = ratios()[threads];
-  double sum = 0;
-  for (double ratio : all) sum += std::log(ratio);
   for (auto _ : state) state.SetIterationTime(0);
-  if (all.empty()) return;
-  state.counters["ratio"] = std::exp(sum / static_cast<double>(all.size()));
-  state.counters["models"] = static_cast<double>(all.size());
+  state.counters["ratio"] = mean_ratio(rows(), threads, kShortest);
+  if (page.text().empty() || rows().empty()) return;
+  // The last mean has all rows.
+  const Result<Target> target = host_target();
+  const Status written =
+      target.ok() ? write_page(page.text(), rows(), *target, kShortest) : target.error();
+  if (!written.ok()) state.SkipWithError(written.error().to_string().c_str());
 }
 
 // ---- All of them -------------------------------------------------------------------------------

@@ -1,0 +1,82 @@
+#include "bench/models/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/file.h"
+
+namespace hone::bench {
+namespace {
+
+// What is known of a model, by number of threads.
+using ByThreads = std::map<int64_t, ModelRow>;
+
+std::string milliseconds(double seconds) {
+  return seconds < 0.01 ? fmt::format("{:.3f}", 1e3 * seconds)
+                        : fmt::format("{:.1f}", 1e3 * seconds);
+}
+
+std::string line_of(const std::string& name, const ByThreads& rows) {
+  std::string line = "| " + name;
+  for (int64_t threads : {1, 2}) {
+    const auto at = rows.find(threads);
+    line += at == rows.end() ? " | | |"
+                             : fmt::format(" | {} | {} | {:.2f}", milliseconds(at->second.hone),
+                                           milliseconds(at->second.rival), at->second.ratio());
+  }
+  const bool both = rows.contains(1) && rows.contains(2);
+  line += both ? fmt::format(" | {:.2f}", rows.at(1).hone / rows.at(2).hone) : " |";
+  double difference = 0;
+  for (const auto& [threads, row] : rows) difference = std::max(difference, row.difference);
+  return line + fmt::format(" | {:.0e} |\n", difference);
+}
+
+std::string introduction(const Target& target, double shortest) {
+  return fmt::format(R"(# Performance
+
+How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns: fp32, batch 1, the default plan of hone
+without tuning, {} ({}). A ratio above 1 says that hone is faster. What a tenth of all runs does not exceed counts, since what else
+the machine does only slows runs down. Models below {:.0f} ms are not part of the means: the call of the rival costs some 0.1 ms.
+
+`./dev bench models --page=docs/performance.md` measures all models and writes this page.
+
+)",
+                     target.cpu.empty() ? "a processor without a name" : target.cpu,
+                     name(target.isa), 1e3 * shortest);
+}
+
+}  // namespace
+
+double mean_ratio(const std::vector<ModelRow>& rows, int64_t threads, double shortest) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const ModelRow& row : rows)
+    if (row.threads == threads && row.rival >= shortest) sum += std::log(row.ratio()), ++count;
+  return count == 0 ? 0 : std::exp(sum / static_cast<double>(count));
+}
+
+Status write_page(const std::filesystem::path& path, const std::vector<ModelRow>& rows,
+                  const Target& target, double shortest) {
+  std::map<std::string, ByThreads> models;
+  for (const ModelRow& row : rows) models[row.name][row.threads] = row;
+  std::vector<std::pair<std::string, ByThreads>> sorted(models.begin(), models.end());
+  std::ranges::sort(sorted, std::greater<>(),
+                    [](const auto& model) { return model.second.begin()->second.ratio(); });
+  std::string page = introduction(target, shortest);
+  page +=
+      fmt::format("Geometric mean of the ratios: **{:.2f}** on one thread, **{:.2f}** on two.\n\n",
+                  mean_ratio(rows, 1, shortest), mean_ratio(rows, 2, shortest));
+  page +=
+      "| model | hone, ms | rival, ms | ratio | 2 threads: hone | rival | ratio | 1 to 2 threads | "
+      "difference |\n|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& [name, by_threads] : sorted) page += line_of(name, by_threads);
+  page +=
+      "\n*1 to 2 threads* is the time of hone on one thread over that on two; *difference* the "
+      "largest one of an output\nbetween both, in parts of the output's largest number.\n";
+  return write_file_atomic(path, page);
+}
+
+}  // namespace hone::bench
