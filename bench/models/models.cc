@@ -3,6 +3,7 @@
 // each of ONNX Runtime's in a process of its own, whose threads end with it, and with a pause
 // before it in which hone's go to sleep. --benchmark_filter='resnet.*threads:1|mean' measures some;
 // --page=FILE writes docs/performance.md of what was measured.
+// Rows are kept in build/bench/models.rows.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -22,6 +23,7 @@
 #include "bench/models/page.h"
 #include "bench/onnx_runtime.h"
 #include "bench/real_models.h"
+#include "bench/rows.h"
 #include "compile/compilation.h"
 #include "io/npy.h"
 #include "io/onnx/onnx.h"
@@ -135,35 +137,49 @@ std::vector<ModelRow>& rows() {
   return all;
 }
 
-Status measure(benchmark::State& state, const std::string& name, int64_t threads) {
+// A model on so many threads; times in seconds.
+Result<Row> measure(const std::string& name, int64_t threads, const Target& target) {
   const Case& c = *HONE_TRY(load_case(name));
   CompileOptions options;
   options.plan.threads = threads;
+  Row row;
+  getloadavg(&row["load"], 1);
+  const Clock::time_point start = Clock::now();
+  Compilation compilation(c.graph, target, options);
+  const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
+  row["compile"] = seconds_since(start);
   Samples native, rival;
-  double load = 0, worst = 0;
-  for (auto _ : state) {
-    getloadavg(&load, 1);
-    const Clock::time_point start = Clock::now();
-    Compilation compilation(c.graph, HONE_TRY(host_target()), options);
-    const std::shared_ptr<const Executable> executable = HONE_TRY(compilation.executable());
-    state.counters["compile_s"] = seconds_since(start);
-    for (int block = 0; block < kBlocks; ++block) {
-      native.add(HONE_TRY(run_block(*executable, c.inputs)));
-      std::this_thread::sleep_for(kPause);
-      rival.add(HONE_TRY(
-          run_onnx_runtime(c.model, c.folder, {.threads = threads, .seconds = kBlockSeconds})));
-    }
-    state.SetIterationTime(native.best());
-    worst = HONE_TRY(difference(c, HONE_TRY(executable->run(c.inputs))));
+  for (int block = 0; block < kBlocks; ++block) {
+    native.add(HONE_TRY(run_block(*executable, c.inputs)));
+    std::this_thread::sleep_for(kPause);
+    rival.add(HONE_TRY(
+        run_onnx_runtime(c.model, c.folder, {.threads = threads, .seconds = kBlockSeconds})));
   }
-  rows().push_back({name, threads, native.best(), rival.best(), worst});
-  state.counters["difference"] = worst;
-  state.counters["hone_ms"] = 1e3 * native.best();
-  state.counters["hone_median_ms"] = 1e3 * native.median();
-  state.counters["ort_ms"] = 1e3 * rival.best();
-  state.counters["ort_median_ms"] = 1e3 * rival.median();
+  row["hone"] = native.best();
+  row["hone_median"] = native.median();
+  row["rival"] = rival.best();
+  row["rival_median"] = rival.median();
+  row["difference"] = HONE_TRY(difference(c, HONE_TRY(executable->run(c.inputs))));
+  return row;
+}
+
+Status report(benchmark::State& state, const std::string& name, int64_t threads) {
+  const Target target = HONE_TRY(host_target());
+  Row row;
+  for (auto _ : state) {
+    row = HONE_TRY(kept_row(
+        {"models", fmt::format("{}/{}", name, threads), target, HONE_COMPILER_VERSION},
+        [&] { return measure(name, threads, target); }));
+    state.SetIterationTime(row["hone"]);
+  }
+  rows().push_back({name, threads, row["hone"], row["rival"], row["difference"]});
+  for (std::string time : {"hone", "hone_median", "rival", "rival_median"})
+    state.counters[time + "_ms"] = 1e3 * row[time];
+  state.counters["compile_s"] = row["compile"];
+  state.counters["difference"] = row["difference"];
+  state.counters["load"] = row["load"];
   state.counters["ratio"] = rows().back().ratio();
-  state.counters["load"] = load;
+  state.SetLabel(target.cpu);
   return {};
 }
 
@@ -200,7 +216,7 @@ const int registered = [] {
   for (const std::string& name : models())
     for (int64_t threads : kThreads)
       add(fmt::format("{}/threads:{}", name, threads), [=](benchmark::State& state) {
-        const Status status = measure(state, name, threads);
+        const Status status = report(state, name, threads);
         if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
       });
   for (int64_t threads : kThreads)

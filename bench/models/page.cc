@@ -35,17 +35,21 @@ std::string line_of(const std::string& name, const ByThreads& rows) {
 }
 
 std::string introduction(const Target& target, double shortest) {
-  return fmt::format(R"(# Performance
-
-How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns: fp32, batch 1, the default plan of hone
-without tuning, {} ({}). A ratio above 1 says that hone is faster. What a tenth of all runs does not exceed counts, since what else
-the machine does only slows runs down. Models below {:.0f} ms are not part of the means: the call of the rival costs some 0.1 ms.
-
-`./dev bench models --page=docs/performance.md` measures all models and writes this page.
-
-)",
-                     target.cpu.empty() ? "a processor without a name" : target.cpu,
-                     name(target.isa), 1e3 * shortest);
+  return fmt::format(
+      "# Performance\n\n"
+      "How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns: "
+      "fp32, "
+      "batch 1, the default plan of\n"
+      "hone without tuning, {} ({}). A ratio above 1 says that hone is faster. What a tenth of all "
+      "runs does not exceed counts,\n"
+      "since what else the machine does only slows runs down. Models below {:.0f} ms are not part "
+      "of "
+      "the means: the call of the\n"
+      "rival costs some 0.1 ms.\n\n"
+      "`./dev bench models --page=docs/performance.md` measures all models and writes this "
+      "page.\n\n",
+      target.cpu.empty() ? "a processor without a name" : target.cpu, name(target.isa),
+      1e3 * shortest);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 #include "bench/flags.h"
 #include "bench/onnx_runtime.h"
 #include "bench/real_models.h"
-#include "bench/tune/rows.h"
+#include "bench/rows.h"
 #include "cache/compile_cache.h"
 #include "target/fingerprint.h"
 #include "tune/tuner.h"
@@ -234,8 +234,8 @@ Status measure(benchmark::State& state, const std::string& model, const Setting&
   const std::string name = fmt::format("{}{} {}", subject.name(), what, kSeconds.text());
   Row row;
   for (auto _ : state) {
-    row = HONE_TRY(
-        kept_row(name, subject.target, HONE_TUNER_VERSION, [&] { return measure(subject); }));
+    row = HONE_TRY(kept_row(
+        {"tune", name, subject.target, HONE_TUNER_VERSION}, [&] { return measure(subject); }));
     state.SetIterationTime(row["seconds"]);
   }
   for (const auto& [counter, value] : row) state.counters[counter] = value;

@@ -13,10 +13,15 @@ namespace hone::bench {
 
 using Row = std::map<std::string, double>;
 
-// The row of this name from build/bench/tune.rows, or else a new one, which is added there: a line
+// The row of this name from build/bench/FILE.rows, or else a new one, which is added there: a line
 // of JSON with key, processor and row. Lines of other processors and versions stay as they are and
 // are not looked at; delete the file to begin anew.
-Result<Row> kept_row(std::string_view name, const Target& target, std::string_view version,
-                     const std::function<Result<Row>()>& measure);
+struct RowKey {
+  std::string_view file;
+  std::string_view name;
+  const Target& target;
+  std::string_view version;
+};
+Result<Row> kept_row(const RowKey& key, const std::function<Result<Row>()>& measure);
 
 }  // namespace hone::bench
