@@ -7,6 +7,7 @@
 #include "cli/rows_machine.h"
 #include "cli/rows_memory.h"
 #include "cli/rows_model.h"
+#include "cli/rows_rules.h"
 #include "cli/rows_tests.h"
 #include "cli/rows_tune.h"
 #include "ir/op.h"
@@ -526,6 +527,38 @@ constexpr Command kCommands[] = {
      .options = kOpt,
      .examples = kOptExamples,
      .run = &cmd_opt},
+    {.name = "rules list",
+     .summary = "List rewrite rules",
+     .text = kRulesText,
+     .positionals = kRuleFiles,
+     .examples = kRulesListExamples,
+     .run = &cmd_rules_list},
+    {.name = "rules show",
+     .summary = "Print a rewrite rule",
+     .text = kRulesText,
+     .positionals = kRuleOfFile,
+     .examples = kRulesShowExamples,
+     .run = &cmd_rules_show},
+    {.name = "rules generate",
+     .summary = "Find rewrite rules by trying all small terms",
+     .text =
+         "Makes all terms over the ops of a family, from small to large, and evaluates them in a "
+         "prime field. Two terms that compute the same are a candidate. Those that say nothing "
+         "new are pruned, the others verified as by 'hone rules verify' (docs/rules.md).",
+     .positionals = kRuleFamily,
+     .options = kRulesGenerate,
+     .examples = kRulesGenerateExamples,
+     .run = &cmd_rules_generate},
+    {.name = "rules verify",
+     .summary = "Show that rewrite rules are true, or refute them",
+     .text = "Each rule is tested on random numbers of a prime field, on polynomials at small "
+             "sizes, and proved for all sizes where that goes; then the floats of both sides are "
+             "compared. Fails if a rule is refuted, cannot be tested, or claims more than was "
+             "shown (docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesVerify,
+     .examples = kRulesVerifyExamples,
+     .run = &cmd_rules_verify},
     {.name = "alloc",
      .summary = "Place buffers in memory",
      .text = "Reads a table of buffers, each with a size and the time that it is in use, and gives "

@@ -14,16 +14,36 @@ Result<Graph> TextParser::graph() {
   HONE_TRY(expect("graph"));
   Nesting nesting(*this);
   Label name = HONE_TRY(label(TokenKind::global, "the name of the graph, like @main"));
-  Scope scope(name.name);
-  std::vector<Parameter> parameters = HONE_TRY(signature());
-  size_t arrow = peek().offset;
-  bool has_results = eat("->");
-  std::vector<TypeText> stated;
-  if (has_results) stated = HONE_TRY(result_types());
+  const Head parsed = HONE_TRY(head());
+  return graph_of(name.name, parsed);
+}
+
+Result<std::vector<Graph>> TextParser::alternatives(std::string_view name) {
+  Nesting nesting(*this);
+  const Head parsed = HONE_TRY(head());
+  std::vector<Graph> graphs;
+  do {
+    if (!graphs.empty()) HONE_TRY(expect(">"));
+    graphs.push_back(HONE_TRY(graph_of(name, parsed)));
+  } while (eat("="));
+  return graphs;
+}
+
+Result<TextParser::Head> TextParser::head() {
+  Head head;
+  head.parameters = HONE_TRY(signature());
+  head.arrow = peek().offset;
+  head.has_results = eat("->");
+  if (head.has_results) head.results = HONE_TRY(result_types());
   HONE_TRY(where());
-  for (const Parameter& parameter : parameters) HONE_TRY(add_parameter(scope, parameter));
+  return head;
+}
+
+Result<Graph> TextParser::graph_of(std::string_view name, const Head& head) {
+  Scope scope(name);
+  for (const Parameter& parameter : head.parameters) HONE_TRY(add_parameter(scope, parameter));
   HONE_TRY(body(scope));
-  if (has_results) HONE_TRY(check_outputs(scope, stated, arrow));
+  if (head.has_results) HONE_TRY(check_outputs(scope, head.results, head.arrow));
   return std::move(scope.graph);
 }
 

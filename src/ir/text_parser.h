@@ -75,6 +75,9 @@ class TextParser {
   // The op of this opcode with the attributes that follow, if any do; `word` is its name.
   Result<Op> op(const Token& word, Opcode opcode);
   Result<Graph> graph();  // from the word `graph` on
+  // "(%x: f32[N]) -> f32[N] where N in 1..64 {...} => {...}": a graph of this name for each body,
+  // all with the same head.
+  Result<std::vector<Graph>> alternatives(std::string_view name);
 
   // An error if too many Nestings are alive; `what` is nested.
   Status check_depth(std::string_view what) const;
@@ -113,6 +116,16 @@ class TextParser {
   Result<Type> uncached_type(const TypeText& text);
   Status declare(const Token& name, int64_t min, int64_t max, int64_t step);
   void forget_symbols();
+
+  // What stands before a body.
+  struct Head {
+    std::vector<Parameter> parameters;
+    bool has_results = false;
+    size_t arrow = 0;
+    std::vector<TypeText> results;
+  };
+  Result<Head> head();
+  Result<Graph> graph_of(std::string_view name, const Head& head);  // the body at hand
 
   Result<std::vector<Parameter>> signature();
   Status donations(Parameter& parameter);

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/source.h"
+#include "rules/generate.h"
+#include "rules/verify.h"
+#include "session/echo.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int64_t kMaxRuleText = int64_t{64} << 20;
+
+Result<std::vector<Rule>> load_rules(const std::string& path) {
+  const std::string text = HONE_TRY(read_file(path, kMaxRuleText));
+  return parse_rules(text, {.file = path});
+}
+
+Result<std::vector<Rule>> given_rules(const Arguments& arguments) {
+  std::vector<Rule> all;
+  for (const std::string& path : arguments.list("FILE")) {
+    std::vector<Rule> rules = HONE_TRY(load_rules(path));
+    std::ranges::move(rules, std::back_inserter(all));
+  }
+  return all;
+}
+
+size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs().size(); }
+
+// "2^-118"; of rules about order: "no bound".
+std::string error_text(const IdentityTest& test) {
+  return test.log2_error ? fmt::format("2^{:.0f}", *test.log2_error) : "no bound";
+}
+
+std::string result_text(const Result<RuleVerdict>& verdict) {
+  if (!verdict.ok()) return "not tested";
+  return verdict->refuted() ? "refuted" : std::string(name(verdict->rung));
+}
+
+// What is said about a rule besides its row.
+std::string remark(const Result<RuleVerdict>& verdict) {
+  if (!verdict.ok()) return verdict.error().to_string();
+  if (verdict->refuted()) return verdict->identity.counterexample->to_string();
+  if (!verdict->float_fault.empty() && !verdict->stopped.empty())
+    return fmt::format("{}; {}", verdict->float_fault, verdict->stopped);
+  return verdict->float_fault.empty() ? verdict->stopped : verdict->float_fault;
+}
+
+nlohmann::ordered_json json_of(const Rule& rule, const Result<RuleVerdict>& verdict) {
+  nlohmann::ordered_json row = {{"rule", rule.name}, {"result", result_text(verdict)}};
+  if (verdict.ok() && !verdict->refuted()) {
+    row["floats"] = name(verdict->floats);
+    if (verdict->identity.log2_error) row["log2_error"] = *verdict->identity.log2_error;
+    row["small_sizes"] = verdict->small_sizes;
+    row["boxes"] = verdict->boxes;
+  }
+  if (const std::string more = remark(verdict); !more.empty()) row["remark"] = more;
+  return row;
+}
+
+struct Counts {
+  size_t rules = 0, refuted = 0, untested = 0, all_sizes = 0, claimed = 0;
+
+  std::string to_string() const {
+    return fmt::format("{} rules: {} proved for all sizes, {} refuted, {} not tested", rules,
+                       all_sizes, refuted, untested);
+  }
+};
+
+}  // namespace
+
+Status cmd_rules_list(const Arguments& arguments, Console& console) {
+  TextTable table("lrrlll", {"rule", "left", "right", "shown", "floats", "guard"});
+  for (const Rule& rule : HONE_TRY(given_rules(arguments))) {
+    std::vector<std::string> guard;
+    for (const Condition& condition : rule.guard) guard.push_back(condition.to_string());
+    table.add_row({rule.name, fmt::format("{}", nodes_of(rule.left)),
+                   fmt::format("{}", nodes_of(rule.right)), std::string(name(rule.rung)),
+                   std::string(name(rule.floats)), join(guard, ", ")});
+  }
+  console.write(table.to_string());
+  return {};
+}
+
+Status cmd_rules_show(const Arguments& arguments, Console& console) {
+  const std::string wanted = arguments.text("NAME");
+  std::vector<std::string> names;
+  for (const Rule& rule : HONE_TRY(load_rules(arguments.text("FILE")))) {
+    if (rule.name == wanted) {
+      console.write(print(rule));
+      return {};
+    }
+    names.push_back(rule.name);
+  }
+  return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
+      .with_hint(did_you_mean(wanted, names));
+}
+
+Status cmd_rules_generate(const Arguments& arguments, Console& console) {
+  if (arguments.given("list")) {
+    TextTable table("ll", {"family", "terms of"});
+    for (const Family& family : families())
+      table.add_row({std::string(family.name), std::string(family.doc)});
+    console.write(table.to_string());
+    return {};
+  }
+  if (!arguments.given("FAMILY"))
+    return usage_error("'hone rules generate' needs a FAMILY")
+        .with_hint("'hone rules generate --list' lists them");
+  const Family family = HONE_TRY(family_named(arguments.text("FAMILY")));
+  const std::string output = arguments.text("output");
+  HONE_TRY(check_writable(output));
+  const std::unique_ptr<Progress> progress = console.progress();
+  GenerateOptions options = {
+      .limits = {.max_ops = static_cast<int>(arguments.integer("ops")),
+                 .max_terms = static_cast<size_t>(arguments.integer("max-terms"))},
+      .seed = static_cast<uint64_t>(arguments.integer("seed")),
+      .threads = arguments.given("jobs") ? static_cast<int>(arguments.integer("jobs"))
+                                         : static_cast<int>(std::thread::hardware_concurrency()),
+      .prefix = std::string(family.name),
+      .progress = progress.get(),
+      .cancel = &console.cancel()};
+  const Generated generated = HONE_TRY(generate_rules(HONE_TRY(term_ops(family)), options));
+  std::string text;
+  for (const Rule& rule : generated.rules) text += (text.empty() ? "" : "\n") + print(rule);
+  HONE_TRY(write_text(output, text, console));
+  const GenerateCounts& counts = generated.counts;
+  TextTable table("lr");
+  const auto row = [&](std::string_view what, uint64_t count) {
+    table.add_row({std::string(what), fmt::format("{}", count)});
+  };
+  row("terms made", counts.made);
+  row("different terms", counts.distinct);
+  row("candidates", counts.candidates);
+  row("  the same by other names", counts.renamed);
+  row("  true of any common part", counts.common);
+  row("  implied by smaller rules", counts.implied);
+  row("  not told by the left side", counts.unbound);
+  row("  rejected", counts.rejected);
+  row("rules", counts.accepted);
+  row("  proved for all sizes", counts.proved);
+  console.say(trim(table.to_string()));
+  return {};
+}
+
+Status cmd_rules_verify(const Arguments& arguments, Console& console) {
+  const std::string output = arguments.text("output"), json = arguments.text("json");
+  HONE_TRY(check_writable(output));
+  HONE_TRY(check_writable(json));
+  const std::vector<Rule> rules = HONE_TRY(given_rules(arguments));
+  const VerifyOptions options = {.seed = static_cast<uint64_t>(arguments.integer("seed"))};
+  TextTable table("lllrrr", {"rule", "shown", "floats", "error", "small sizes", "boxes"});
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Counts counts;
+  std::string kept;
+  const std::unique_ptr<Progress> progress = console.progress();
+  progress->start(static_cast<int64_t>(rules.size()), "rules");
+  for (const Rule& rule : rules) {
+    const Result<RuleVerdict> verdict = verify(rule, options);
+    progress->advance();
+    ++counts.rules;
+    rows.push_back(json_of(rule, verdict));
+    const std::string more = remark(verdict);
+    const bool is_bad = !verdict.ok() || verdict->refuted();
+    if (!verdict.ok()) ++counts.untested;
+    if (verdict.ok() && verdict->refuted()) ++counts.refuted;
+    if (is_bad || arguments.given("verbose"))
+      if (!more.empty()) progress->note(fmt::format("{}: {}", rule.name, more));
+    if (is_bad) {
+      table.add_row({rule.name, result_text(verdict), "", "", "", ""});
+      continue;
+    }
+    if (verdict->rung == Rung::all_sizes) ++counts.all_sizes;
+    if (verdict->rung < rule.rung) {
+      ++counts.claimed;
+      progress->note(fmt::format("{}: the file says {}, what is shown is {}", rule.name,
+                                 name(rule.rung), name(verdict->rung)));
+    }
+    table.add_row({rule.name, std::string(name(verdict->rung)), std::string(name(verdict->floats)),
+                   error_text(verdict->identity), fmt::format("{}", verdict->small_sizes),
+                   fmt::format("{}", verdict->boxes)});
+    Rule shown = rule;
+    shown.rung = verdict->rung;
+    shown.floats = verdict->floats;
+    kept += (kept.empty() ? "" : "\n") + print(shown);
+  }
+  progress->finish();
+  if (json != "-") console.write(table.to_string());
+  if (!json.empty()) HONE_TRY(write_text(json, rows.dump(2) + "\n", console));
+  if (!output.empty()) HONE_TRY(write_text(output, kept, console));
+  console.note("{}", counts.to_string());
+  if (counts.refuted > 0)
+    return check_failed("{} of {} rules are not true", counts.refuted, counts.rules);
+  if (counts.untested > 0)
+    return unsupported("{} of {} rules could not be tested", counts.untested, counts.rules);
+  if (counts.claimed > 0)
+    return check_failed("{} of {} rules claim more than was shown", counts.claimed, counts.rules);
+  return {};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "cli/rows_shared.h"
+
+// Rows of the table of commands (commands.cc), which alone includes this: rewrite rules.
+
+namespace hone::cli::rows {
+
+inline constexpr std::string_view kRulesText =
+    "A file of rules holds graphs that compute the same, under a guard, and what was shown about "
+    "them. docs/rules.md describes it.";
+
+inline constexpr Positional kRuleFiles[] = {
+    {.name = "FILE", .take = Take::file, .doc = "a file of rules", .repeats = true}};
+inline constexpr Positional kRuleOfFile[] = {
+    {.name = "FILE", .take = Take::file, .doc = "a file of rules"},
+    {.name = "NAME", .take = Take::text, .doc = "a rule of it"}};
+
+inline constexpr Option kRulesVerify[] = {
+    output_option("write the rules that are true here, with what was shown"),
+    seed_option("of the random numbers"),
+    {.name = "verbose", .doc = "say of each rule why it climbs no further"},
+    json_option("write a row for each rule; - is the standard output, without the table")};
+inline constexpr Example kRulesVerifyExamples[] = {
+    {"hone rules verify rules/dot.rules", "how far each rule is shown to be true"},
+    {"hone rules verify new.rules -o rules/new.rules", "keep those that are"}};
+inline constexpr Positional kRuleFamily[] = {
+    {.name = "FAMILY", .take = Take::text, .doc = "what terms are made of", .optional = true}};
+inline constexpr Option kRulesGenerate[] = {
+    {.name = "list", .doc = "list the families"},
+    {.name = "ops",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "how many ops a term has at most",
+     .fallback = "3",
+     .low = 1,
+     .high = 6},
+    {.name = "max-terms",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "stop with an error at more different terms; each takes 40 bytes",
+     .fallback = "50000000",
+     .low = 1,
+     .high = int64_t{1} << 31},
+    {.name = "jobs",
+     .letter = 'j',
+     .take = Take::integer,
+     .value = "N",
+     .doc = "threads (default: one per core)",
+     .low = 1,
+     .high = 1024},
+    output_option("where the rules go; - is the standard output", "-"),
+    seed_option("of the random numbers")};
+inline constexpr Example kRulesGenerateExamples[] = {
+    {"hone rules generate dot -o dot.rules", "rules about products of matrices, up to 3 ops"},
+    {"hone rules generate --list", "the families"}};
+inline constexpr Example kRulesListExamples[] = {
+    {"hone rules list rules/dot.rules", "a line for each rule"}};
+inline constexpr Example kRulesShowExamples[] = {
+    {"hone rules show rules/dot.rules dot_associates", "the rule as text"}};
+
+}  // namespace hone::cli::rows

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+#include "rules/reads.h"
+
+// Evaluates graphs over numbers that do not round, element by element from the access relations:
+// another way than the reference evaluator's, and one for any kind of numbers.
+//
+// Numbers are a class with
+//   using Number;
+//   Number number(double);
+//   Number add(Number, Number); Number negate(Number); Number multiply(Number, Number);
+//   Number divide(Number, Number);
+//   Number largest(std::span<const Number>);  // of none: the lowest
+//   Number compare(std::string_view direction, Number, Number);
+//   Number select(Number predicate, Number, Number);
+//   Number function(uint64_t key, std::span<const Number>);  // nothing is known of it but its key
+
+namespace hone {
+
+// The ops whose results depend on the order of numbers, beside what reductions do.
+bool is_about_order(const Graph& graph);
+
+enum class Fold : uint8_t { sum, product, largest, smallest };
+// How a reduction or window combines; nullopt: in another way.
+std::optional<Fold> fold_of(Op op);
+
+template <class Numbers>
+class ExactEvaluator {
+ public:
+  using Number = typename Numbers::Number;
+  using Elements = std::vector<Number>;
+
+  ExactEvaluator(Numbers& numbers, ReadTables& tables) : numbers_(numbers), tables_(tables) {}
+
+  // The elements of the outputs. The graph is static, of primitive ops.
+  Result<std::vector<Elements>> run(const Graph& graph, std::span<const Elements> inputs) {
+    std::vector<Elements> values(graph.value_count());
+    for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs()[i].index] = inputs[i];
+    for (NodeId n : graph.nodes()) {
+      if (graph.opcode(n) == Opcode::parameter) continue;
+      const ValueId result = graph.result(n);
+      if (graph.opcode(n) == Opcode::constant) {
+        values[result.index] = constant(graph.constant(n));
+        continue;
+      }
+      std::vector<const Elements*> operands;
+      for (ValueId v : graph.operands(n)) {
+        if (v.is_none() || graph.results(n).size() != 1)
+          return unsupported("{} has no exact evaluation", graph.describe(n));
+        operands.push_back(&values[v.index]);
+      }
+      Result<Elements> elements =
+          apply(graph.op(n), operands, graph.operand_types(n), graph.type(result));
+      if (!elements.ok()) return std::move(elements).error().within(graph.describe(n));
+      values[result.index] = std::move(*elements);
+    }
+    std::vector<Elements> outputs;
+    for (ValueId v : graph.outputs()) outputs.push_back(values[v.index]);
+    return outputs;
+  }
+
+  // One op with one result.
+  Result<Elements> apply(Op op, std::span<const Elements* const> operands,
+                         std::span<const Type> types, Type result) {
+    const OpClass op_class = class_of(op.opcode());
+    if (op_class == OpClass::elementwise) return pointwise(op, operands, result);
+    const bool sums = op_class == OpClass::contraction;
+    const bool folds = op_class == OpClass::reduction || op_class == OpClass::window;
+    const std::optional<Fold> fold = folds ? fold_of(op) : std::nullopt;
+    if (op_class != OpClass::movement && !sums && !fold)
+      return unsupported("'{}' has no exact evaluation", op.name());
+    const Reads& reads = *HONE_TRY(tables_.of(op, types, result));
+    Elements elements;
+    elements.reserve(reads.begin.size() - 1);
+    for (size_t e = 0; e + 1 < reads.begin.size(); ++e) {
+      const Rows rows = {reads, reads.begin[e], reads.begin[e + 1]};
+      elements.push_back(sums   ? sum_of_products(rows, operands)
+                         : fold ? folded(*fold, rows, *operands[0])
+                                : moved(rows, operands));
+    }
+    return elements;
+  }
+
+ private:
+  struct Rows {
+    const Reads& reads;
+    size_t begin, end;
+  };
+
+  Elements constant(const Tensor& tensor) {
+    Elements elements;
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      elements.push_back(numbers_.number(tensor.real_at(i)));
+    return elements;
+  }
+
+  Number moved(const Rows& rows, std::span<const Elements* const> operands) {
+    for (size_t o = 0; o < operands.size() && rows.begin < rows.end; ++o) {
+      const int32_t at = rows.reads.at(rows.begin, o);
+      if (at != Reads::kNothing) return (*operands[o])[static_cast<size_t>(at)];
+    }
+    return numbers_.number(0);
+  }
+
+  Number sum_of_products(const Rows& rows, std::span<const Elements* const> operands) {
+    Number sum = numbers_.number(0);
+    for (size_t r = rows.begin; r < rows.end; ++r) {
+      const size_t a = static_cast<size_t>(rows.reads.at(r, 0));
+      const size_t b = static_cast<size_t>(rows.reads.at(r, 1));
+      sum = numbers_.add(sum, numbers_.multiply((*operands[0])[a], (*operands[1])[b]));
+    }
+    return sum;
+  }
+
+  Number folded(Fold fold, const Rows& rows, const Elements& x) {
+    scratch_.clear();
+    for (size_t r = rows.begin; r < rows.end; ++r)
+      scratch_.push_back(x[static_cast<size_t>(rows.reads.at(r, 0))]);
+    if (fold == Fold::largest) return numbers_.largest(scratch_);
+    if (fold == Fold::smallest) return smallest(scratch_);
+    Number all = numbers_.number(fold == Fold::sum ? 0 : 1);
+    for (const Number& one : scratch_)
+      all = fold == Fold::sum ? numbers_.add(all, one) : numbers_.multiply(all, one);
+    return all;
+  }
+
+  Number smallest(std::span<const Number> list) {
+    std::vector<Number> negated;
+    for (const Number& one : list) negated.push_back(numbers_.negate(one));
+    return numbers_.negate(numbers_.largest(negated));
+  }
+
+  Elements pointwise(Op op, std::span<const Elements* const> operands, Type result) {
+    Elements elements;
+    const size_t count = static_cast<size_t>(result.static_elements());
+    elements.reserve(count);
+    std::vector<Number> row(operands.size());
+    for (size_t e = 0; e < count; ++e) {
+      for (size_t o = 0; o < operands.size(); ++o) row[o] = (*operands[o])[e];
+      elements.push_back(at_point(op, row));
+    }
+    return elements;
+  }
+
+  Number at_point(Op op, std::span<const Number> x) {
+    const Opcode opcode = op.opcode();
+    if (opcode == Opcode::add) return numbers_.add(x[0], x[1]);
+    if (opcode == Opcode::sub) return numbers_.add(x[0], numbers_.negate(x[1]));
+    if (opcode == Opcode::neg) return numbers_.negate(x[0]);
+    if (opcode == Opcode::mul) return numbers_.multiply(x[0], x[1]);
+    if (opcode == Opcode::div) return numbers_.divide(x[0], x[1]);
+    if (opcode == Opcode::max) return numbers_.largest(x);
+    if (opcode == Opcode::min) return smallest(x);
+    if (opcode == Opcode::select) return numbers_.select(x[0], x[1], x[2]);
+    if (opcode == Opcode::compare) return numbers_.compare(op.word("direction"), x[0], x[1]);
+    if (opcode == Opcode::abs) {
+      const Number both[] = {x[0], numbers_.negate(x[0])};
+      return numbers_.largest(both);
+    }
+    return numbers_.function(op.hash(), x);
+  }
+
+  Numbers& numbers_;
+  ReadTables& tables_;
+  std::vector<Number> scratch_;
+};
+
+}  // namespace hone

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rules/term_table.h"
+#include "rules/verify.h"
+
+// Rules that are found: two terms with one fingerprint, pruned, then verified.
+
+namespace hone {
+
+struct GenerateOptions {
+  TermTable::Limits limits;
+  uint64_t seed = 1;
+  int threads = 1;
+  // Names of rules begin so.
+  std::string prefix;
+  Progress* progress = nullptr;
+  const CancelToken* cancel = nullptr;
+};
+
+struct GenerateCounts {
+  uint64_t made = 0, distinct = 0;  // terms
+  uint64_t candidates = 0;          // pairs with one fingerprint
+  uint64_t renamed = 0;             // of these: another one with other names
+  uint64_t common = 0;              // true of any value in the place of a part that both sides have
+  uint64_t implied = 0;             // what smaller rules say
+  uint64_t unbound = 0;             // the left side does not tell all of the right one
+  uint64_t rejected = 0;            // refuted, or not testable
+  uint64_t accepted = 0;
+  uint64_t proved = 0;  // of the accepted ones: for all sizes
+};
+
+struct Generated {
+  std::vector<Rule> rules;
+  GenerateCounts counts;
+};
+
+// All terms of the family, and the rules that make equal ones equal. The same options give the same
+// rules.
+Result<Generated> generate_rules(const TermOps& ops, const GenerateOptions& options);
+
+}  // namespace hone

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/op_def.h"
+
+namespace hone {
+
+// Which operand elements make each element of an op's result, spelled out of its access relation
+// for one list of operand types.
+struct Reads {
+  static constexpr int32_t kNothing = -1;
+
+  size_t operands = 0;
+  // Row r belongs to element e for begin[e] <= r < begin[e + 1], and holds what it reads of each
+  // operand: an element, or nothing. Rows that read nothing at all are left out.
+  std::vector<uint32_t> begin;
+  std::vector<int32_t> rows;
+
+  int32_t at(size_t row, size_t operand) const { return rows[row * operands + operand]; }
+};
+
+// Remembers the reads of what it was asked before.
+class ReadTables {
+ public:
+  // Unsupported: ops without a relation of one result, or that data decides, and too many points.
+  Result<const Reads*> of(Op op, std::span<const Type> operands, Type result);
+
+ private:
+  struct Key {
+    Op op;
+    std::vector<Type> operands;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, Reads, Hash> tables_;
+};
+
+}  // namespace hone

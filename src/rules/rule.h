@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/text.h"
+
+// A rewrite rule as data: two graphs over the same inputs that compute the same, under a guard, and
+// what has been shown about them. docs/rules.md describes the text.
+
+namespace hone {
+
+// How far a rule has been shown to be true; each rung holds for more than the one before.
+enum class Rung : uint8_t {
+  none,       // not at all
+  sampled,    // all elements agree on random numbers of a prime field, at some sizes
+  small,      // all elements are the same polynomials, at all small sizes
+  all_sizes,  // proved for every size that the guard admits
+};
+std::string_view name(Rung rung);
+
+// What a rule that is true of real numbers does to floats.
+enum class FloatEffect : uint8_t {
+  unknown,       // not measured
+  exact,         // the same bits
+  reassociates,  // errors of the same size
+  finite_only,   // the same, but NaN of inputs reaches other elements
+  real_only,     // overflows or loses accuracy: not used by default
+};
+std::string_view name(FloatEffect effect);
+
+enum class Relation : uint8_t { equal, unequal, less, at_most };
+std::string_view name(Relation relation);
+
+// A condition on sizes.
+struct Condition {
+  Dim left;
+  Relation relation;
+  Dim right;
+
+  // Of sizes that are numbers, once they are bound; symbolic ones must provably fit.
+  bool holds(const Bindings& sizes) const;
+  std::string to_string() const;
+  bool operator==(const Condition&) const = default;
+};
+
+struct Rule {
+  std::string name;
+  Graph left, right;  // the same inputs; outputs of the same types, in the same order
+  std::vector<Condition> guard;
+  Rung rung = Rung::none;
+  FloatEffect floats = FloatEffect::unknown;
+
+  bool admits(const Bindings& sizes) const;
+  std::vector<Symbol> symbols() const;
+};
+
+// What the left side must be for a match to say everything about the right one: it has a node
+// behind each output, uses all inputs, and the types of its inputs and the attributes of its ops
+// tell all symbols. Reals and bools, no regions, no effects.
+Status check(const Rule& rule);
+
+// `rule @name(%x: f32[N]) -> f32[N] where N in 1..64 { left } => { right } when N < 5 by small`.
+// Errors have their place as "file:line:column". Names are unique; each rule passes check().
+Result<std::vector<Rule>> parse_rules(std::string_view text, const ParseOptions& options = {});
+std::string print(const Rule& rule);
+
+}  // namespace hone

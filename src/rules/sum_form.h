@@ -1,0 +1,102 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/op_def.h"
+#include "rules/index_form.h"
+
+// An element of a value as a sum of products over symbolic positions:
+//   factor * sum over bound variables, where guards >= 0, of a product of
+//     input elements at positions, functions of other such sums, and the largest of sets of them.
+
+namespace hone {
+
+struct SumFactor;
+
+struct SumTerm {
+  Dim factor = 1;
+  std::vector<int> bound = {};
+  std::vector<IndexForm> guards = {};
+  std::vector<std::shared_ptr<const SumFactor>> factors = {};
+};
+using SumForm = std::vector<SumTerm>;
+
+// One of a set whose largest is taken: the values of a form for all values of its variables.
+struct SetMember {
+  std::vector<int> bound = {};
+  std::vector<IndexForm> guards = {};
+  SumForm value;
+};
+
+struct SumFactor {
+  enum Kind : uint8_t { element, function, largest };
+  Kind kind;
+  std::string key = {};                // what an element is of; the function
+  std::vector<IndexForm> index = {};   // of an element
+  std::vector<SumForm> operands = {};  // of a function
+  std::vector<SetMember> set = {};     // of a largest
+};
+
+// The one text of all forms that differ by the names and the order of their bound variables, by the
+// order of terms and factors, and by terms that cancel. names[v]: of the variables that are not
+// bound.
+std::string canonical_text(const SumForm& form, const LoopVariables& variables,
+                           std::vector<std::string> names);
+
+// Makes the forms of the elements of one graph of primitive ops.
+class FormMaker {
+ public:
+  // unrolls: sums over at most 16 positions are spelled out.
+  FormMaker(const Graph& graph, LoopVariables& variables, bool unrolls)
+      : graph_(graph), variables_(variables), unrolls_(unrolls) {}
+
+  // The element of `v` at a position. If `wanted` is set afterwards the form means nothing: it is
+  // to be made anew, with that variable refined.
+  SumForm element(ValueId v, const std::vector<IndexForm>& index);
+
+  std::optional<Refinement> wanted;
+  std::string fault;  // why there is no form; "" if there is one
+
+ private:
+  struct Loop {
+    std::vector<IndexForm> iters;
+    std::vector<int> variables;
+  };
+  template <class List>
+  List over(Loop loop, const std::function<List(const std::vector<IndexForm>&)>& body);
+  template <class List>
+  List unrolled(const Loop& loop, std::span<const Dim> extents,
+                const std::function<List(const std::vector<IndexForm>&)>& body);
+
+  SumForm constant(const Tensor& tensor, const std::vector<IndexForm>& index);
+  SumForm pointwise(NodeId n, const std::vector<IndexForm>& index);
+  SumForm moved(NodeId n, const AccessRelation& relation, const std::vector<IndexForm>& index);
+  SumForm reduced(NodeId n, const AccessRelation& relation, const std::vector<IndexForm>& index);
+  SumForm read(ValueId operand, const Access& access, const std::vector<IndexForm>& iters);
+  // The guards that are not known to hold; false: one is known not to.
+  bool guards_of(const Access& access, const std::vector<IndexForm>& iters,
+                 std::vector<IndexForm>& open);
+  IndexForm index_of(const IndexExpr& expr, const std::vector<IndexForm>& iters);
+
+  SumForm product(const SumForm& a, const SumForm& b);
+  SumForm scaled(SumForm a, Dim factor);
+  SumForm inverse(const SumForm& a);
+  SumForm function(std::string key, std::vector<SumForm> operands);
+  SumForm largest_of(std::vector<SetMember> members);
+  void simplify(SumTerm& term);
+  bool counts() const { return !wanted && fault.empty(); }
+  void fail(std::string why) {
+    if (fault.empty()) fault = std::move(why);
+  }
+
+  const Graph& graph_;
+  LoopVariables& variables_;
+  bool unrolls_;
+  int steps_ = 0;
+};
+
+}  // namespace hone

@@ -1,0 +1,55 @@
+# Rules are listed, shown and verified; what is wrong is refused with its place.
+cat >good.rules <<'END'
+rule @twice(%x: f32[M, N]) -> f32[M, N] where M in 1..64, N in 1..64 {
+  %t = transpose %x {permutation = [1, 0]}
+  %y = transpose %t {permutation = [1, 0]}
+  return %y
+} => {
+  return %x
+} when M != N by sampled
+END
+"$HONE" rules list good.rules | grep -Eq "^twice +2 +0 +sampled +unknown +M != N$"
+"$HONE" rules show good.rules twice | grep -q "^} when M != N by sampled$"
+"$HONE" rules verify good.rules -o shown.rules --json out.json >out 2>err
+grep -Eq "^twice +all_sizes +exact" out
+grep -q "1 rules: 1 proved for all sizes, 0 refuted" err
+grep -q "by all_sizes, exact" shown.rules
+grep -q '"result": "all_sizes"' out.json
+"$HONE" rules verify shown.rules >/dev/null 2>&1
+
+sed 's/\[1, 0\]}$/[0, 1]}/;s/f32\[M, N\] where/f32[M, N] where/' good.rules >square.rules
+sed -i '0,/\[0, 1\]/s//[1, 0]/' square.rules
+status=0
+"$HONE" rules verify square.rules 2>err >/dev/null || status=$?
+[[ $status == 3 ]]  # the results have different types
+grep -q "square.rules:1:" err
+
+cat >wrong.rules <<'END'
+rule @wrong(%x: f32[N], %y: f32[N]) where N in 1..64 {
+  %d = sub %x, %y
+  return %d
+} => {
+  %d = sub %y, %x
+  return %d
+} by all_sizes
+END
+status=0
+"$HONE" rules verify wrong.rules 2>err >out || status=$?
+[[ $status == 1 ]]
+grep -q "^wrong .*refuted" out
+grep -q "wrong: at N = .* element \[0\] of result 0 differs" err
+
+status=0
+"$HONE" rules show good.rules twcie 2>err || status=$?
+[[ $status == 2 ]]
+grep -q "twice" err
+
+"$HONE" rules generate --list | grep -q "^dot "
+"$HONE" rules generate elementwise --ops 2 -o found.rules --progress none 2>counts
+grep -Eq "^rules +[1-9]" counts
+grep -Eq "^ +rejected +0$" counts
+"$HONE" rules verify found.rules >/dev/null 2>&1
+status=0
+"$HONE" rules generate dto 2>err || status=$?
+[[ $status == 2 ]]
+grep -q "'dot'" err

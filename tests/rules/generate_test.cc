@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include "rules/generate.h"
+
+namespace hone {
+namespace {
+
+Generated generated(std::string_view inputs, std::string_view ops, int max_ops, int threads = 2) {
+  const Family family = {.name = "test", .doc = "", .inputs = inputs, .ops = ops};
+  return generate_rules(term_ops(family).value(),
+                        {.limits = {.max_ops = max_ops}, .threads = threads, .prefix = "r"})
+      .value();
+}
+
+// Whether some rule is this one but for its name and what is known of it.
+bool has(const Generated& found, std::string_view sides) {
+  Rule wanted = std::move(parse_rules(fmt::format("rule @r{}", sides)).value()[0]);
+  for (const Rule& rule : found.rules)
+    if (structural_hash(rule.left) == structural_hash(wanted.left) &&
+        structural_hash(rule.right) == structural_hash(wanted.right))
+      return true;
+  return false;
+}
+
+TEST(Generate, FindsTheLawsOfARing) {
+  const Generated found =
+      generated("(%x: f32[N], %y: f32[N], %z: f32[N]) where N in 1..1024", "add; mul; neg", 3);
+  EXPECT_TRUE(has(found,
+                  "(%x: f32[N]) where N in 1..1024 { %a = neg %x %b = neg %a return %b } => "
+                  "{ return %x }"));
+  EXPECT_TRUE(has(found,
+                  "(%x: f32[N], %y: f32[N], %z: f32[N]) where N in 1..1024 { %a = mul %x, %y "
+                  "%b = mul %x, %z %c = add %a, %b return %c } => { %a = add %y, %z "
+                  "%b = mul %x, %a return %b }") ||
+              has(found,
+                  "(%x: f32[N], %y: f32[N], %z: f32[N]) where N in 1..1024 { %a = mul %x, %y "
+                  "%b = mul %z, %y %c = add %a, %b return %c } => { %a = add %x, %z "
+                  "%b = mul %a, %y return %b }"));
+  EXPECT_EQ(found.counts.accepted, found.rules.size());
+  EXPECT_EQ(found.counts.rejected, 0u);
+  EXPECT_EQ(found.counts.proved, found.counts.accepted);
+  for (const Rule& rule : found.rules) EXPECT_TRUE(check(rule).ok());
+}
+
+TEST(Generate, FindsAMergeOfProducts) {
+  const Generated found = generated(
+      "(%x: f32[M, K], %a: f32[K, A], %b: f32[K, B]) where M in 1..64, K in 1..64, A in 1..64, B "
+      "in "
+      "1..64",
+      "dot {lhs_contract = [1], rhs_contract = [0]}; concat {axis = 1}; "
+      "slice {start = [0, A], limit = [M, A + B]}",
+      3);
+  EXPECT_TRUE(has(found,
+                  "(%x: f32[M, K], %a: f32[K, A], %b: f32[K, B]) where M in 1..64, K in 1..64, "
+                  "A in 1..64, B in 1..64 { %c = concat %a, %b {axis = 1} "
+                  "%y = dot %x, %c {lhs_contract = [1], rhs_contract = [0]} "
+                  "%s = slice %y {start = [0, A], limit = [M, A + B]} return %s } => "
+                  "{ %y = dot %x, %b {lhs_contract = [1], rhs_contract = [0]} return %y }"));
+  EXPECT_EQ(found.counts.rejected, 0u);
+}
+
+TEST(Generate, IsTheSameOnOneThread) {
+  const auto text = [](int threads) {
+    std::string all;
+    for (const Rule& rule :
+         generated("(%a: f32[M, K], %b: f32[K, N]) where M in 1..64, K in 1..64, "
+                   "N in 1..64",
+                   "dot {lhs_contract = [1], rhs_contract = [0]}; transpose "
+                   "{permutation = [1, 0]}; reduce {kind = sum, axes = [0]}",
+                   3, threads)
+             .rules)
+      all += print(rule);
+    return all;
+  };
+  EXPECT_EQ(text(1), text(2));
+}
+
+TEST(Generate, CountsSharedPartsOnce) {
+  // (x + x) * (x + x) has two ops.
+  const Generated one = generated("(%x: f32[N]) where N in 1..64", "add; mul", 2);
+  const Generated two = generated("(%x: f32[N]) where N in 1..64", "add; mul", 1);
+  EXPECT_EQ(two.counts.distinct, 3u);  // x, x + x, x * x
+  EXPECT_GT(one.counts.distinct, 7u);
+}
+
+TEST(Generate, StopsAtItsLimit) {
+  const Family family = {.name = "test",
+                         .doc = "",
+                         .inputs = "(%x: f32[N], %y: f32[N]) where N in 1..64",
+                         .ops = "add; mul"};
+  const Result<Generated> found = generate_rules(
+      term_ops(family).value(), {.limits = {.max_ops = 4, .max_terms = 20}, .prefix = "r"});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code(), ErrorCode::limit);
+}
+
+TEST(Families, CanBeRead) {
+  for (const Family& family : families()) {
+    const Result<TermOps> ops = term_ops(family);
+    ASSERT_TRUE(ops.ok()) << family.name << ops.error().to_string();
+    EXPECT_TRUE(TermTable::make(*ops, 1).ok()) << family.name;
+  }
+  EXPECT_FALSE(family_named("dto").ok());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include "rules/rule.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kTwice =
+    R"(rule @twice(%x: f32[M, N]) -> f32[M, N] where M in 1..64, N in 1..64 {
+  %t = transpose %x {permutation = [1, 0]} : f32[N, M]
+  %y = transpose %t {permutation = [1, 0]} : f32[M, N]
+  return %y
+} => {
+  return %x
+} when M != N, M + 1 <= 2*N by all_sizes, exact
+)";
+
+std::string error_of(std::string_view text) {
+  const Result<std::vector<Rule>> rules = parse_rules(text, {.file = "r"});
+  return rules.ok() ? "none" : rules.error().to_string();
+}
+
+TEST(RuleText, IsReadAndPrinted) {
+  const std::vector<Rule> rules = parse_rules(kTwice).value();
+  ASSERT_EQ(rules.size(), 1u);
+  EXPECT_EQ(rules[0].name, "twice");
+  EXPECT_EQ(rules[0].rung, Rung::all_sizes);
+  EXPECT_EQ(rules[0].floats, FloatEffect::exact);
+  EXPECT_EQ(rules[0].guard.size(), 2u);
+  EXPECT_EQ(print(rules[0]), kTwice);
+}
+
+TEST(RuleText, SaysWhereItIsWrong) {
+  const auto has = [](std::string_view text, std::string_view part) {
+    EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
+  };
+  has("rule @r(%x: f32[2]) { return %x }", "has 1 sides");
+  has("rule @r(%x: f32[2]) {\n return %z } => { return %x }", "r:2:9");
+  has("rule @r(%x: f32[2]) { return %x } => { return %x }", "which every value matches");
+  has("rule @r(%x: f32[2], %z: f32[2]) { %y = exp %x return %y } => { return %x }",
+      "is no part of its results");
+  has("rule @r(%x: f32[N]) where N in 1..4 { %y = exp %x return %y } => { return %x }\n"
+      "  when N < M by small",
+      "r:2:12");
+  has("rule @r(%x: f32[2]) { %y = exp %x return %y } => { return %x } by magic", "r:1:67");
+  has("rule @r(%x: f32[2]) { %y = exp %x return %y } => { return %x, %x }", "returns 1 values");
+  has("rule @r(%x: f32[2, 3]) { %y = transpose %x {permutation = [1, 0]} return %y } => "
+      "{ return %x }",
+      "f32[3, 2] on the left side");
+  has("rule @r(%x: f32[2]) { %y = exp %x return %y } => { return %x }\n"
+      "rule @r(%x: f32[2]) { %y = exp %x return %y } => { return %x }",
+      "r:2:6");
+  has("rule @r(%x: i32[2]) { %y = neg %x return %y } => { return %x }", "reals and bools");
+}
+
+TEST(RuleText, SurvivesEveryCut) {
+  for (size_t n = 0; n < kTwice.size(); ++n)
+    if (const auto rules = parse_rules(kTwice.substr(0, n)); rules.ok()) {
+      for (const Rule& rule : *rules) EXPECT_TRUE(check(rule).ok());
+    }
+}
+
+TEST(Condition, HoldsOfSizes) {
+  const Symbol n = Symbol::get("N", 1, 64);
+  const Condition less = {Dim(n), Relation::less, 5};
+  EXPECT_TRUE(less.holds({{"N", 4}}));
+  EXPECT_FALSE(less.holds({{"N", 5}}));
+  EXPECT_FALSE(less.holds({}));  // not provable
+  EXPECT_EQ(less.to_string(), "N < 5");
+}
+
+}  // namespace
+}  // namespace hone
