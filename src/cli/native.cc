@@ -9,7 +9,7 @@
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
-#include "tune/best_plan.h"
+#include "session/known_plans.h"
 #include "tune/measured_cost.h"
 
 namespace hone::cli {
@@ -146,17 +146,9 @@ void take_log(NativeOptions& options, const Arguments& arguments, Console& conso
   Result<std::unique_ptr<Log>> found = find_log(arguments);
   if (!found.ok()) console.note("plans of the log are not used: {}", found.error().what());
   if (!found.ok() || *found == nullptr) return;
-  const std::shared_ptr<Log> log = *std::move(found);
-  options.best_plan = [log, &console](const Graph& graph, const Target& target, int64_t threads) {
-    const std::optional<KnownPlan> best = best_plan(*log, graph, target, threads);
-    if (!best) return std::optional<Plan>();
-    if (!check_complete(best->plan, graph, target).ok()) {
-      console.note("the log's plan does not fit this version of hone; 'hone tune' looks for one");
-      return std::optional<Plan>();
-    }
-    console.note("the log's plan, {:.2f}x as fast as the default (--no-log: without)", best->gain);
-    return std::optional(best->plan);
-  };
+  options.best_plan = known_plans(
+      *std::move(found), [&console](std::string_view line) { console.note("{}", line); },
+      "--no-log");
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace hone {
 NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
     : target_(std::move(target)), options_(std::move(options)), room_(room) {}
 
-Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
-                                              std::span<const Tensor> inputs) {
+Result<NativeEngine::Sized*> NativeEngine::find(const GraphRef& graph,
+                                                std::span<const Tensor> inputs) {
   if (options_.team == nullptr) {
     // Whether a plan's number fits is for those to say who check it.
     const int64_t threads = options_.plan.threads.value_or(target_.cores);
@@ -25,7 +25,17 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
     sized_.push_front(HONE_TRY(make(graph, std::move(types))));
     if (sized_.size() > room_.executables) sized_.pop_back();
   }
-  Sized& sized = sized_.front();
+  return &sized_.front();
+}
+
+Result<std::shared_ptr<const Executable>> NativeEngine::executable(const GraphRef& graph,
+                                                                   std::span<const Tensor> inputs) {
+  return HONE_TRY(find(graph, inputs))->executable;
+}
+
+Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
+                                              std::span<const Tensor> inputs) {
+  Sized& sized = *HONE_TRY(find(graph, inputs));
   RunOptions run = {.cancel = options_.cancel, .flush_denormals = flushes_denormals_};
   if (is_profiled_) {
     run.profile = &sized.profile;

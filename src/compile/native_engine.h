@@ -33,6 +33,10 @@ class NativeEngine : public GraphEngine {
   // others.
   void set_plan(const Graph* graph, PlacedPlan plan) { plans_[graph] = std::move(plan); }
   Result<std::vector<Tensor>> run(const GraphRef& graph, std::span<const Tensor> inputs) override;
+  // What run() would run for inputs of these types; made, if it is not there. Several threads may
+  // run it while others ask for more.
+  Result<std::shared_ptr<const Executable>> executable(const GraphRef& graph,
+                                                       std::span<const Tensor> inputs);
   // From then on, what is made is kept with what it was made from, for profiles().
   void keep_code() { keeps_code_ = true; }
   // From then on, runs are timed command by command.
@@ -69,6 +73,8 @@ class NativeEngine : public GraphEngine {
     bool is_refused = false;
   };
 
+  // At the front of the list.
+  Result<Sized*> find(const GraphRef& graph, std::span<const Tensor> inputs);
   Result<Sized> make(const GraphRef& graph, std::vector<Type> types);
   CompileOptions options_of(const Graph* graph) const;
   // The code for all sizes; null if there is none.

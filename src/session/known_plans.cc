@@ -1,0 +1,25 @@
+#include "session/known_plans.h"
+
+#include "plan/plan.h"
+#include "tune/best_plan.h"
+
+namespace hone {
+
+decltype(NativeOptions::best_plan) known_plans(std::shared_ptr<const Log> log,
+                                               std::function<void(std::string_view)> notice,
+                                               std::string without) {
+  return [log = std::move(log), notice = std::move(notice), without = std::move(without)](
+             const Graph& graph, const Target& target, int64_t threads) -> std::optional<Plan> {
+    const std::optional<KnownPlan> best = best_plan(*log, graph, target, threads);
+    if (!best) return std::nullopt;
+    if (!check_complete(best->plan, graph, target).ok()) {
+      notice("the log's plan does not fit this version of hone; 'hone tune' looks for one");
+      return std::nullopt;
+    }
+    notice(fmt::format("the log's plan, {:.2f}x as fast as the default ({}: without)", best->gain,
+                       without));
+    return best->plan;
+  };
+}
+
+}  // namespace hone

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "log/log.h"
+#include "session/native.h"
+
+namespace hone {
+
+// What the log knows to be better than the planner's plans, for NativeOptions::best_plan. The face
+// is told of each plan that is taken; `without` says how to do without: "--no-log".
+decltype(NativeOptions::best_plan) known_plans(std::shared_ptr<const Log> log,
+                                               std::function<void(std::string_view)> notice,
+                                               std::string without);
+
+}  // namespace hone

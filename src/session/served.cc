@@ -1,0 +1,81 @@
+#include "session/served.h"
+
+#include "base/text.h"
+#include "compile/honec.h"
+#include "session/sizes.h"
+
+namespace hone {
+
+Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOptions options,
+                                                       const Face& face) {
+  HONE_TRY(check_runs_here(options.target, face.labels));
+  const Bindings sizes =
+      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), face));
+  Model bound = HONE_TRY(with_sizes(source.model, sizes));
+  std::unique_ptr<ServedModel> served(new ServedModel(std::move(bound), std::move(options)));
+  const Graph* graph = single_graph(served->model_);
+  if (graph != nullptr && graph->is_static())
+    HONE_TRY(served->compile(*graph, source.model, sizes, face));
+  else
+    HONE_TRY(served->set_up_engine(source.model, sizes, face));
+  return served;
+}
+
+Status ServedModel::compile(const Graph& graph, const Model& given, const Bindings& sizes,
+                            const Face& face) {
+  CompileOptions options = HONE_TRY(compile_options(graph, given, sizes, options_, face));
+  options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face.labels));
+  compilation_ = std::make_unique<Compilation>(graph, options_.target, std::move(options));
+  executable_ = HONE_TRY(compilation_->executable());
+  return {};
+}
+
+Status ServedModel::set_up_engine(const Model& given, const Bindings& sizes, const Face& face) {
+  const std::vector<const Graph*> graphs = graphs_of(model_);
+  const std::vector<const PlacedPlan*> plans =
+      HONE_TRY(plans_of(graphs, given, sizes, options_, face.labels));
+  CompileOptions options = compile_options(options_, nullptr);
+  options.memory_limit = machine_memory();
+  engine_ = std::make_shared<NativeEngine>(options_.target, std::move(options));
+  for (size_t i = 0; i < graphs.size(); ++i)
+    if (plans[i] != nullptr) engine_->set_plan(graphs[i], *plans[i]);
+  if (single_graph(model_) == nullptr) runner_ = std::make_unique<ModelRunner>(model_, engine_);
+  return {};
+}
+
+Result<std::vector<Tensor>> ServedModel::run(std::span<const Tensor> inputs) {
+  std::shared_ptr<const Executable> executable = executable_;
+  if (executable == nullptr) {
+    const std::scoped_lock lock(mutex_);
+    if (runner_ != nullptr) return runner_->run(inputs);
+    const GraphRef& graph = std::get<GraphSegment>(model_.segments[0].kind).graph;
+    executable = HONE_TRY(engine_->executable(graph, inputs));
+  }
+  return executable->run(inputs);
+}
+
+Error ServedModel::is_open(std::string_view what) const {
+  if (single_graph(model_) == nullptr)
+    return unsupported("'{}' is a tree of segments; {} is of a single graph", excerpt(model_.name),
+                       what);
+  return unsupported("{} is for sizes that are numbers; those of '{}' are open", what,
+                     excerpt(model_.name));
+}
+
+Result<std::string> ServedModel::plan_text() {
+  if (compilation_ == nullptr) return is_open("a plan");
+  const std::scoped_lock lock(mutex_);
+  return print(*HONE_TRY(compilation_->plan()));
+}
+
+Status ServedModel::save(const std::filesystem::path& path, std::string_view version) {
+  if (compilation_ == nullptr) return is_open("a compiled model");
+  const std::scoped_lock lock(mutex_);
+  Image image = *HONE_TRY(compilation_->image());
+  for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model_.inputs[i].name;
+  for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model_.outputs[i].name;
+  const HonecProgram program = {&image, print(*HONE_TRY(compilation_->plan()))};
+  return write_honec(path, {&program, 1}, version);
+}
+
+}  // namespace hone

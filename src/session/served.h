@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "session/native.h"
+#include "session/source.h"
+
+// Models that stay loaded and that several threads run at once, as faces that live long have them.
+
+namespace hone {
+
+class ServedModel {
+ public:
+  // Binds the sizes that the source says. One graph whose sizes are numbers then is compiled at
+  // once, others when they are first run, without the face: its progress and token may end before.
+  static Result<std::unique_ptr<ServedModel>> make(Source source, NativeOptions options,
+                                                   const Face& face = {});
+
+  const std::string& name() const { return model_.name; }
+  std::span<const ModelValue> inputs() const { return model_.inputs; }
+  std::span<const ModelValue> outputs() const { return model_.outputs; }
+  // What runs it if it was compiled at once; else null.
+  std::shared_ptr<const Executable> executable() const { return executable_; }
+
+  // From any thread. Code is made by one thread at a time. Runs of one graph go side by side, those
+  // of several segments one after another.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+
+  // Of a model that was compiled at once: as text, and as a file .honec of this version of hone.
+  Result<std::string> plan_text();
+  Status save(const std::filesystem::path& path, std::string_view version);
+
+ private:
+  ServedModel(Model model, NativeOptions options)
+      : model_(std::move(model)), options_(std::move(options)) {}
+  Status compile(const Graph& graph, const Model& given, const Bindings& sizes, const Face& face);
+  Status set_up_engine(const Model& given, const Bindings& sizes, const Face& face);
+  Error is_open(std::string_view what) const;
+
+  const Model model_;
+  const NativeOptions options_;
+  std::unique_ptr<Compilation> compilation_;
+  std::shared_ptr<const Executable> executable_;
+
+  std::mutex mutex_;  // guards what follows
+  std::shared_ptr<NativeEngine> engine_;
+  std::unique_ptr<ModelRunner> runner_;  // of several segments
+};
+
+}  // namespace hone
