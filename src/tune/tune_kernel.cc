@@ -211,7 +211,8 @@ Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
                                 const Schedule& start, const Target& target, const Cost& cost,
                                 MeasuredKernels& known, const TuneKernelOptions& options) {
   const auto body = std::make_shared<const KernelBody>(facts->body);
-  const Search& search = *HONE_TRY(find_search(options.by));
+  const Search& search =
+      options.own_search != nullptr ? *options.own_search : *HONE_TRY(find_search(options.by));
   KernelCandidate champion = HONE_TRY(candidate_of(body, start, target));
   KernelMeter meter = HONE_TRY(KernelMeter::make(champion, target, options.meter));
   ScheduleSearch space(facts, target, start);

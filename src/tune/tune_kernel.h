@@ -53,6 +53,7 @@ struct TuneKernelOptions {
   MeterOptions meter = {};
   SearchOptions search = {};             // trials are candidates that the search asks about
   std::string_view by = "evolutionary";  // a row of searches.def
+  const Search* own_search = nullptr;    // in its place
   // Of the candidates that the search asks about, so many are measured: the cheapest by price.
   double measured_share = 0.25;
   // Hears how many candidates have a time or have none to have, after each race.

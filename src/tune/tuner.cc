@@ -426,6 +426,7 @@ class Tuner {
                   std::vector<Found>& tuned) {
     TuneKernelOptions options;
     options.by = options_.search;
+    options.own_search = options_.own_search.get();
     options.meter = meter_of(use);
     options.search = {.budget = {.seconds = seconds, .trials = kTrials},
                       .seed = options_.seed ^ use.hash,
@@ -600,7 +601,7 @@ Result<Tuned> tune(const Graph& graph, const Target& target, const TuneOptions& 
   if (options.threads < 1 || options.threads > target.cores)
     return usage_error("{} threads are outside of 1..{}, the target's cores", options.threads,
                        target.cores);
-  HONE_TRY(find_search(options.search));
+  if (options.own_search == nullptr) HONE_TRY(find_search(options.search));
   if (!graph.symbols().empty())
     return bad_input("sizes are open, and how long it takes depends on them");
   return Tuner(graph, target, options).run();

@@ -19,7 +19,8 @@ struct TuneOptions {
   double seconds = 180;  // for all
   int64_t threads = 1;
   uint64_t seed = 0;
-  std::string search = "evolutionary";  // of schedules: a row of searches.def
+  std::string search = "evolutionary";            // of schedules: a row of searches.def
+  std::shared_ptr<const Search> own_search = {};  // in its place: one that is no row
   PrepareOptions prepare = {};
   Heuristics heuristics = {};
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
