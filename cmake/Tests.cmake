@@ -74,7 +74,7 @@ add_dependencies(tests hone_binary)
 # lacks what it needs says so and exits with 77: ctest tells that it was skipped.
 set(script_environment HONE=$<TARGET_FILE:hone_binary> ROOT=${PROJECT_SOURCE_DIR}
   BUILD=${PROJECT_BINARY_DIR} HONE_LOG=${PROJECT_BINARY_DIR}/no.log
-  HONE_PRICES=${PROJECT_BINARY_DIR}/no.prices CXX=${CMAKE_CXX_COMPILER}
+  HONE_PRICES=${PROJECT_BINARY_DIR}/no.prices CXX=${CMAKE_CXX_COMPILER} PYTHON=${HONE_PYTHON}
   LLVM_INCLUDE=${Llvm_INCLUDE_DIR})
 function(hone_script_test name label script)
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_script.sh ${script})
@@ -92,6 +92,15 @@ foreach(script IN LISTS onnx_scripts)
   cmake_path(GET script STEM name)
   hone_script_test(onnx.${name} slow ${script})
 endforeach()
+hone_glob(python_scripts tests/python/*.py)
+foreach(script IN LISTS python_scripts)
+  cmake_path(GET script STEM name)
+  hone_script_test(python.${name} fast ${script})
+endforeach()
+hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
+if(TARGET python)
+  add_dependencies(tests python)
+endif()
 hone_script_test(log.kill fast ${PROJECT_SOURCE_DIR}/tests/log/kill.sh)
 hone_script_test(learn.kill fast ${PROJECT_SOURCE_DIR}/tests/learn/kill.sh)
 hone_script_test(learn.train_gnn fast ${PROJECT_SOURCE_DIR}/tests/learn/train_gnn.sh)
@@ -102,6 +111,7 @@ hone_script_test(install slow ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
 # The longest start first, so that no core idles at the end; in seconds.
 set_tests_properties(onnx.standard_native onnx.standard_random PROPERTIES COST 200)
 set_tests_properties(onnx.standard headers PROPERTIES COST 100)
+set_tests_properties(python.graph PROPERTIES COST 20)
 
 # `planted` has the sources with faults of base/planted.def compiled once more, with the faults.
 # What it defines itself it does not take from the library. Only who asks for it builds it.

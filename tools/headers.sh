@@ -12,6 +12,8 @@ files() {
   done
 }
 
+python_include=$("${PYTHON:-/usr/bin/python3}" -c \
+  'import sysconfig; print(sysconfig.get_path("include"))')
 files "$@" | xargs -r -P"$(nproc)" -n1 "${CXX:-clang++-19}" -std=c++20 -fsyntax-only -Isrc \
-  -isystem "${LLVM_INCLUDE:-/usr/lib/llvm-19/include}" \
+  -isystem "${LLVM_INCLUDE:-/usr/lib/llvm-19/include}" -isystem "$python_include" \
   -Wno-pragma-once-outside-header -DHONE_VERSION='""' -xc++

@@ -1,0 +1,50 @@
+"""hone: compiles models for this machine, and runs them.
+
+    model = hone.load("model.onnx")      # or .hone, .honec, "zoo:NAME"
+    y = model(x)                         # arrays of numpy, or what speaks DLPack
+
+docs/python.md is the manual. Importing it loads the runtime alone; the compiler is loaded when
+something is first compiled.
+"""
+
+from ._compile import compile, default_cache, default_log, load
+from ._errors import (
+    BadInput,
+    Error,
+    InternalError,
+    Interrupted,
+    LimitError,
+    Mismatch,
+    Unsupported,
+    UsageError,
+)
+from ._model import Model, Port
+from ._progress import Progress
+from ._runtime import __version__
+from ._tune import Cost, Search, Tuned, tune
+from ._session import (
+    ExecutionMode,
+    GraphOptimizationLevel,
+    InferenceSession,
+    NodeArg,
+    RunOptions,
+    SessionOptions,
+    get_available_providers,
+    get_device,
+)
+
+__all__ = [
+    "BadInput", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession",
+    "InternalError", "Interrupted", "LimitError", "Mismatch", "Model", "NodeArg", "Port",
+    "Progress", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported", "UsageError",
+    "__version__", "compile", "default_cache", "default_log", "get_available_providers",
+    "get_device", "graph", "load", "tune",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:  # hone.graph is loaded with the compiler
+    if name != "graph":
+        raise AttributeError(f"module 'hone' has no attribute '{name}'")
+    import importlib
+
+    return importlib.import_module("hone.graph")

@@ -1,0 +1,126 @@
+"""From models to what runs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Union
+
+from ._errors import UsageError
+from ._model import Model, load_compiled
+from ._progress import Progress, hearing
+
+if TYPE_CHECKING:
+    from ._compiler import Graph
+    from ._tune import Cost
+
+Source = Union[str, "os.PathLike[str]", bytes, "Graph"]
+
+
+def _folder(variable: str, below_home: str) -> Optional[str]:
+    """As the XDG base directory specification says: a path that is not absolute does not count."""
+    named = os.environ.get(variable, "")
+    if named.startswith("/"):
+        return os.path.join(named, "hone")
+    home = os.environ.get("HOME", "")
+    return os.path.join(home, below_home, "hone") if home.startswith("/") else None
+
+
+def default_cache() -> Optional[str]:
+    """The folder that keeps what was compiled, as the command line has it."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def default_log() -> Optional[str]:
+    """The file that keeps what was measured, as the command line has it."""
+    named = os.environ.get("HONE_LOG")
+    if named:
+        return named
+    folder = _folder("XDG_DATA_HOME", ".local/share")
+    return os.path.join(folder, "log.db") if folder else None
+
+
+def request(
+    source: Source,
+    sizes: Optional[Mapping[str, int]],
+    shapes: Optional[Mapping[str, Sequence[int]]],
+    threads: Optional[int],
+    isa: Optional[str],
+    cache: Any,
+    log: Any,
+) -> Dict[str, Any]:
+    """What _compiler takes of the options that all have."""
+    from . import _compiler
+
+    return {
+        "source": source if isinstance(source, (bytes, _compiler.Graph)) else os.fspath(source),
+        "sizes": None if sizes is None else dict(sizes),
+        "shapes": None if shapes is None else {name: list(dims) for name, dims in shapes.items()},
+        "threads": threads,
+        "isa": isa,
+        "cache": default_cache() if cache is True else os.fspath(cache) if cache else None,
+        "log": default_log() if log is True else os.fspath(log) if log else None,
+    }
+
+
+def compile(
+    source: Source,
+    *,
+    sizes: Optional[Mapping[str, int]] = None,
+    shapes: Optional[Mapping[str, Sequence[int]]] = None,
+    threads: Optional[int] = None,
+    plan: Optional[str] = None,
+    cost: Optional[Cost] = None,
+    isa: Optional[str] = None,
+    cache: Any = True,
+    log: Any = True,
+    output: Union[str, os.PathLike[str], None] = None,
+    progress: Union[Callable[[Progress], None], bool, None] = None,
+) -> Model:
+    """Compiles a model: a path (.onnx, .hone), "zoo:NAME", the bytes of such a file, or a Graph.
+
+    sizes    numbers for open sizes: {"N": 4}
+    shapes   the same by input: {"x": (4, 3, 224, 224)}
+    threads  that work on a kernel; by default all cores
+    plan     how, as text: what it leaves open the planner decides
+    cost     a Cost, by which the planner chooses; None: the analytic price
+    isa      of at most this level: "sse4", "avx2", "avx512"
+    cache    a folder that keeps what was compiled; True: the user's own, None: none
+    log      measurements whose best plans count; True: the user's own, None: none
+    output   a file .honec to write, too
+    progress gets a Progress now and then; None: a bar if it takes long, False: nothing
+
+    Sizes that stay open are those of the inputs of each run; then code is made when they are met.
+    """
+    from . import _compiler
+
+    given = request(source, sizes, shapes, threads, isa, cache, log)
+    given.update(plan=plan, cost=cost)
+    if given["log"] is not None and not os.path.exists(given["log"]):
+        given["log"] = None
+    with hearing(progress) as hears:
+        compiled = _compiler.compile(given, hears)
+    if output is not None:
+        compiled.save(os.fspath(output))
+    return Model(compiled.name, compiled.core, compiled)
+
+
+def load(
+    source: Source, *, threads: Optional[int] = None, verify: bool = False, **options: Any
+) -> Model:
+    """Loads a model, ready to run: a compiled one (.honec), or any that compile() takes.
+
+    verify   reads all weights of a compiled model, and checks them
+    The other options are those of compile(); a compiled model takes none of them.
+    """
+    from . import _runtime
+
+    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    if isinstance(source, bytes) and _runtime.is_compiled(source):
+        held: Union[str, bytes] = source
+    elif path is not None and path.endswith(".honec"):
+        held = path
+    else:
+        return compile(source, threads=threads, **options)
+    if options:
+        raise UsageError(f"{', '.join(options)}: for models that are not compiled yet")
+    return load_compiled(held, threads, verify)

@@ -1,0 +1,102 @@
+"""Models that are ready to run."""
+
+from __future__ import annotations
+
+import os
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from . import _runtime
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy
+
+    from . import _compiler
+
+    Array = numpy.ndarray[Any, Any]
+
+
+class Port(NamedTuple):
+    """An input or output of a model."""
+
+    name: str
+    type: str  # hone's: "f32"
+    dtype: str  # numpy's: "float32"; of a type that numpy lacks, that of its bits
+    shape: Tuple[Union[int, str], ...]  # a text is a size that is open: "N"
+
+
+class Model:
+    """A model that is ready to run. Any number of threads may run it at once.
+
+    model(x, y) and model(x=x, y=y) give the output, or a tuple of all outputs. Inputs are arrays of
+    numpy, or of anything that speaks the buffer protocol or DLPack; they are read where they lie.
+    """
+
+    def __init__(self, name: str, core: Any, compiled: Optional[_compiler.Compiled] = None) -> None:
+        self.name = name
+        self._core = core
+        self._compiled = compiled
+        self._run = core.run
+        self.inputs: List[Port] = [Port(*one) for one in core.inputs]
+        self.outputs: List[Port] = [Port(*one) for one in core.outputs]
+
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Runs the model. `out` is an array to write to, or all of them in order or by name."""
+        if named and arrays:
+            names = [port.name for port in self.inputs]
+            if len(arrays) > len(names):
+                raise UsageError(f"the model has {len(names)} inputs, {len(arrays)} are given")
+            for name, array in zip(names, arrays):
+                if name in named:
+                    raise UsageError(f"input '{name}' is given twice")
+                named[name] = array
+        if out is not None and not isinstance(out, (dict, list, tuple)):
+            out = (out,)
+        results = self._run(named if named else arrays, out)
+        return results[0] if len(results) == 1 else results
+
+    def run(
+        self, inputs: Union[Mapping[str, Any], Sequence[Any]], out: Any = None
+    ) -> Dict[str, Array]:
+        """The outputs by name. For inputs whose names are no words of Python."""
+        given = inputs if isinstance(inputs, (dict, list, tuple)) else dict(inputs)
+        results = self._run(given, out)
+        return {port.name: array for port, array in zip(self.outputs, results)}
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes a compiled model, .honec, which loads in milliseconds and needs no compiler."""
+        self._need_compiled().save(os.fspath(path))
+
+    @property
+    def plan(self) -> str:
+        """How it was compiled, as text (docs/plan.md)."""
+        return self._need_compiled().plan()
+
+    def _need_compiled(self) -> _compiler.Compiled:
+        if self._compiled is None:
+            raise UsageError("the model was loaded from a compiled file, which has no plan to give")
+        return self._compiled
+
+    def __repr__(self) -> str:
+        def side(ports: List[Port]) -> str:
+            return ", ".join(f"{p.name}: {p.type}[{', '.join(map(str, p.shape))}]" for p in ports)
+
+        return f"<hone.Model {self.name}({side(self.inputs)}) -> ({side(self.outputs)})>"
+
+
+def load_compiled(
+    source: Union[str, bytes], threads: Optional[int] = None, verify: bool = False
+) -> Model:
+    load: Any = _runtime.parse if isinstance(source, bytes) else _runtime.load
+    return Model(*load(source, threads, verify))

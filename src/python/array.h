@@ -1,0 +1,87 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tensor/tensor.h"
+
+// Arrays of Python and the memory that hone reads and writes. Nothing is copied where an array lies
+// as kernels read it: row by row without gaps, aligned to its elements.
+
+namespace hone::python {
+
+// An input or output of a model. numpy lacks some element types: an array holds their bits, uint16
+// for bf16, uint8 for f8, and for types of fewer than 8 bits, packed, a row of uint8.
+struct Port {
+  std::string name;
+  Type type;  // its sizes may be open
+
+  bool is_packed() const { return bits(type.dtype()) < 8; }
+};
+
+// What an array's elements are for Python: "float32"; the bits, if numpy lacks the type.
+std::string numpy_name(DType dtype);
+// "float32 (N, 3)".
+std::string text(const Port& port);
+
+struct DlManaged;  // array.cc
+
+// An array that somebody gave, by the buffer protocol or by DLPack, held as long as this lives. It
+// is made, moved and destroyed with the GIL.
+class GivenArray {
+ public:
+  enum class Use : uint8_t { read, write };
+
+  // Raises if it is no array in memory, or is to be written and is read-only. `label` names it:
+  // "input 'x'".
+  GivenArray(pybind11::handle array, const std::string& label, Use use);
+  GivenArray(GivenArray&& other) noexcept;
+  GivenArray& operator=(GivenArray&&) = delete;
+  ~GivenArray();
+
+  // As it is; raises if hone lacks the element type.
+  Type type(const std::string& label) const;
+  // The type of the port that it fits; raises if it fits not.
+  Type fit(const Port& port, const std::string& label) const;
+  // Its elements as kernels read them: where they are, or, if they do not lie so, copied.
+  const std::byte* elements(Type type);
+  // Where they are to be written; raises if they do not lie as kernels write them.
+  std::byte* place(Type type, const std::string& label) const;
+
+ private:
+  GivenArray() = default;
+  void take_buffer(pybind11::handle array, const std::string& label, Use use);
+  void take_dlpack(pybind11::handle array, const std::string& label);
+  void set_rank(int rank, const std::string& label);
+  bool lies_well(Type type) const;
+  std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
+  std::string text() const;  // "float64 [2, 3]"
+
+  Py_buffer buffer_ = {};
+  DlManaged* managed_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::optional<DType> dtype_;  // none: an element type that hone lacks
+  std::string format_;          // for people
+  int rank_ = 0;
+  int64_t dims_[kMaxRank] = {};
+  int64_t strides_[kMaxRank] = {};  // bytes
+  std::unique_ptr<std::byte[]> copy_;
+};
+
+// A tuple: numbers, or texts where sizes are open.
+pybind11::tuple shape_of(Type type);
+
+// An array of numpy: new, of these sizes; or the tensor's own memory, if nobody else has it.
+pybind11::array new_array(Type type);
+pybind11::array array_of(Tensor tensor);
+
+// A tensor in the array's memory, which it keeps. To be destroyed by any thread.
+Tensor tensor_of(GivenArray given, Type type);
+
+}  // namespace hone::python

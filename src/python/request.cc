@@ -1,0 +1,101 @@
+#include "python/request.h"
+
+#include <pybind11/stl.h>
+
+#include <optional>
+
+#include "cache/compile_cache.h"
+#include "log/log.h"
+#include "python/cost.h"
+#include "python/graph.h"
+#include "session/known_plans.h"
+
+namespace hone::python {
+
+namespace py = pybind11;
+
+namespace {
+
+template <class T>
+std::optional<T> find(const py::dict& given, const char* name) {
+  if (!given.contains(name)) return std::nullopt;
+  return given[name].cast<std::optional<T>>();
+}
+
+struct Words {
+  std::string source;
+  bool is_bytes = false;
+  GraphRef graph;  // null: the source is a path or bytes
+  Held cost;       // null: none
+  Given open;
+  std::optional<int64_t> threads;
+  std::optional<std::string> plan, isa, cache, log;
+};
+
+// A cache or log that cannot be used costs time, nothing else: the face is told.
+void take_kept(const Words& words, NativeOptions& options, const Face& face) {
+  if (words.cache) {
+    Result<std::unique_ptr<CompileCache>> cache = CompileCache::open(*words.cache);
+    if (cache.ok())
+      options.cache = *std::move(cache);
+    else
+      face.note(fmt::format("what is compiled is not kept: {}", cache.error().what()));
+  }
+  if (!words.log || words.plan || words.cost) return;
+  Result<std::unique_ptr<Log>> log = Log::open(*words.log, Log::Mode::read);
+  if (log.ok())
+    options.best_plan = known_plans(*std::move(log), [](std::string_view) {}, "log=None");
+  else
+    face.note(fmt::format("plans of the log are not used: {}", log.error().what()));
+}
+
+Result<NativeOptions> native_options(const Words& words, const Face& face) {
+  NativeOptions options;
+  options.target = HONE_TRY(host_target());
+  if (words.isa) {
+    const std::optional<Isa> isa = isa_from_name(*words.isa);
+    if (!isa) return usage_error("isa: there is no '{}'", *words.isa);
+    options.target = restricted(std::move(options.target), *isa);
+  }
+  if (words.plan) options.plans = HONE_TRY(parse_plans(*words.plan, "<plan>"));
+  if (words.threads) HONE_TRY(set_threads(options, *words.threads, face.labels));
+  if (words.cost) options.cost = cost_of(words.cost, options.target);
+  take_kept(words, options, face);
+  return options;
+}
+
+Result<Source> source_of(const Words& words, const SourceOptions& how) {
+  if (words.graph != nullptr) return Source{.model = model_of(*words.graph), .open = words.open};
+  return words.is_bytes ? parse_source(words.source, "<bytes>", words.open, how)
+                        : load_source(words.source, words.open, how);
+}
+
+}  // namespace
+
+std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
+  Words words;
+  const py::object source = given["source"];
+  words.is_bytes = py::isinstance<py::bytes>(source);
+  if (py::isinstance<PyGraph>(source))
+    words.graph = source.cast<const PyGraph&>().graph;
+  else
+    words.source = source.cast<std::string>();
+  if (given.contains("cost") && !given["cost"].is_none()) words.cost = hold(given["cost"]);
+  if (auto sizes = find<std::map<std::string, int64_t>>(given, "sizes"))
+    words.open.sizes.dims.insert(sizes->begin(), sizes->end());
+  if (auto shapes = find<std::map<std::string, Ints>>(given, "shapes"))
+    words.open.sizes.shapes.insert(shapes->begin(), shapes->end());
+  words.threads = find<int64_t>(given, "threads");
+  words.plan = find<std::string>(given, "plan");
+  words.isa = find<std::string>(given, "isa");
+  words.cache = find<std::string>(given, "cache");
+  words.log = find<std::string>(given, "log");
+  return [words = std::move(words)](const Face& face) -> Result<Request> {
+    NativeOptions options = HONE_TRY(native_options(words, face));
+    const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};
+    Source source = HONE_TRY(source_of(words, how));
+    return Request{std::move(source), std::move(options)};
+  };
+}
+
+}  // namespace hone::python

@@ -1,0 +1,77 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+
+#include "python/core.h"
+#include "python/error.h"
+#include "runtime/honec.h"
+
+// hone._runtime: loads and runs compiled models. It has no compiler, so that `import hone` is
+// quick.
+
+namespace hone::python {
+namespace {
+
+namespace py = pybind11;
+
+std::vector<Port> ports_of(std::span<const image::Port> ports) {
+  std::vector<Port> all;
+  for (const image::Port& port : ports) all.push_back({port.name, port.type});
+  return all;
+}
+
+struct Loaded {
+  HonecFile file;
+  std::shared_ptr<const Executable> executable;
+};
+
+// Without the GIL.
+Result<Loaded> ready(HonecFile file, std::optional<int64_t> threads, bool verify) {
+  if (verify) HONE_TRY(file.verify());
+  std::shared_ptr<const Executable> executable = HONE_TRY(load_honec(file, {.threads = threads}));
+  return Loaded{std::move(file), std::move(executable)};
+}
+
+template <class Open>
+py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify) {
+  Result<Loaded> result = [&]() -> Result<Loaded> {
+    const py::gil_scoped_release free;
+    return ready(HONE_TRY(open()), threads, verify);
+  }();
+  const Loaded loaded = take(std::move(result));
+  const HonecFile& file = loaded.file;
+  auto core =
+      std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()), loaded.executable);
+  return py::make_tuple(text_of(file.name()), std::move(core));
+}
+
+py::tuple load(const std::string& path, std::optional<int64_t> threads, bool verify) {
+  return load_by([&] { return HonecFile::open(path); }, threads, verify);
+}
+
+py::tuple parse(const py::bytes& bytes, std::optional<int64_t> threads, bool verify) {
+  const std::string_view view = bytes;
+  const std::shared_ptr<const void> owner(new py::bytes(bytes), [](py::bytes* it) {
+    const py::gil_scoped_acquire gil;
+    delete it;
+  });
+  const std::span<const std::byte> all = std::as_bytes(std::span(view.data(), view.size()));
+  return load_by([&] { return HonecFile::parse(owner, all); }, threads, verify);
+}
+
+}  // namespace
+}  // namespace hone::python
+
+PYBIND11_MODULE(_runtime, module) {
+  using namespace hone::python;
+  module.doc() = "Compiled models of hone: loading and running them.";
+  module.attr("__version__") = HONE_VERSION;
+  translate_faults();
+  define_core(module);
+  module.def("load", &load);
+  module.def("parse", &parse);
+  module.def("is_compiled", [](const pybind11::bytes& bytes) {
+    return hone::begins_like_honec(std::string_view(bytes));
+  });
+}
