@@ -5,6 +5,7 @@
 [[ $BUILD == "$ROOT/build/release" ]] || { echo "pip takes build/release"; exit 77; }
 "$PYTHON" -m venv --system-site-packages venv || { echo "there is no python3-venv"; exit 77; }
 venv/bin/pip install --no-index --quiet "$ROOT"
+unset PYTHONPATH
 cd venv # Not where a folder `hone` lies.
 bin/python - <<'END'
 import hone, numpy
