@@ -29,23 +29,52 @@ class PlainSubject : public BenchSubject {
   NativeModel native_;
 };
 
+// Inputs that are given up where outputs may lie in them, which are the next run's inputs.
+class DonatedInputs {
+ public:
+  explicit DonatedInputs(std::vector<Tensor> inputs) : inputs_(std::move(inputs)) {}
+
+  Status prepare(const Executable& executable) {
+    is_given_up_.resize(inputs_.size());
+    for (const std::optional<uint32_t>& donor : executable.donors())
+      if (donor) is_given_up_[*donor] = true;
+    if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
+      return usage_error("--donate: the model changes no input in place")
+          .with_hint(
+              "a graph says 'donate' behind inputs that updates or elementwise ops may change");
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
+    return {};
+  }
+
+  Status run(const Executable& executable, const RunOptions& options) {
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
+    std::vector<Tensor> outputs = HONE_TRY(executable.run_donating(std::move(given), options));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (const std::optional<uint32_t> donor = executable.donors()[i])
+        inputs_[*donor] = std::move(outputs[i]);
+    return {};
+  }
+
+ private:
+  std::vector<Tensor> inputs_;
+  std::vector<bool> is_given_up_;  // by input
+};
+
 class DonatingSubject : public BenchSubject {
  public:
   DonatingSubject(const BenchModel& model, std::unique_ptr<Compilation> compilation)
       : model_(model), compilation_(std::move(compilation)), inputs_(model.inputs.tensors) {}
 
   Status run() override {
-    if (executable_ == nullptr) HONE_TRY(prepare());
-    std::vector<Tensor> given;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      given.push_back(is_given_up_[i] ? std::move(inputs_[i]) : inputs_[i]);
-    const RunOptions options = {.cancel = model_.face.cancel,
-                                .profile = is_profiled_ ? &times_ : nullptr};
-    std::vector<Tensor> outputs = HONE_TRY(executable_->run_donating(std::move(given), options));
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (const std::optional<uint32_t> donor = executable_->donors()[i])
-        inputs_[*donor] = std::move(outputs[i]);
-    return {};
+    if (executable_ == nullptr) {
+      executable_ = HONE_TRY(compilation_->executable());
+      HONE_TRY(inputs_.prepare(*executable_));
+    }
+    return inputs_.run(*executable_,
+                       {.cancel = model_.face.cancel, .profile = is_profiled_ ? &times_ : nullptr});
   }
 
   void start_profile() override { is_profiled_ = true; }
@@ -57,26 +86,40 @@ class DonatingSubject : public BenchSubject {
   }
 
  private:
-  // Inputs are given up where outputs may lie in them.
-  Status prepare() {
-    executable_ = HONE_TRY(compilation_->executable());
-    is_given_up_.resize(inputs_.size());
-    for (const std::optional<uint32_t>& donor : executable_->donors())
-      if (donor) is_given_up_[*donor] = true;
-    if (std::ranges::find(is_given_up_, true) == is_given_up_.end())
-      return usage_error("--donate: the model changes no input in place")
-          .with_hint(
-              "a graph says 'donate' behind inputs that updates or elementwise ops may change");
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (is_given_up_[i]) inputs_[i] = Tensor::copy_of(inputs_[i].type(), inputs_[i].bytes());
-    return {};
-  }
-
   const BenchModel model_;
   const std::unique_ptr<Compilation> compilation_;
   std::shared_ptr<const Executable> executable_;
-  std::vector<Tensor> inputs_;
-  std::vector<bool> is_given_up_;  // by input
+  DonatedInputs inputs_;
+  Profile times_;
+  bool is_profiled_ = false;
+};
+
+class CompiledSubject : public BenchSubject {
+ public:
+  CompiledSubject(const CompiledModel& model, const CompiledRuns& how)
+      : model_(model), how_(how), inputs_(model.inputs.tensors) {}
+
+  Status prepare() { return how_.donates ? inputs_.prepare(*model_.executable) : Status(); }
+
+  Status run() override {
+    const RunOptions options = {.cancel = how_.cancel,
+                                .profile = is_profiled_ ? &times_ : nullptr,
+                                .flush_denormals = how_.flushes_denormals};
+    if (how_.donates) return inputs_.run(*model_.executable, options);
+    HONE_TRY(model_.executable->run(model_.inputs.tensors, options));
+    return {};
+  }
+
+  void start_profile() override { is_profiled_ = true; }
+
+  Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
+    return std::vector{profile_of(times_, runs, model_.file.name())};
+  }
+
+ private:
+  const CompiledModel& model_;
+  const CompiledRuns how_;
+  DonatedInputs inputs_;
   Profile times_;
   bool is_profiled_ = false;
 };
@@ -87,6 +130,13 @@ Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model) {
   NativeModel native =
       HONE_TRY(NativeModel::make(model.source.model, model.inputs, model.options, model.face));
   return std::unique_ptr<BenchSubject>(new PlainSubject(model, std::move(native)));
+}
+
+Result<std::unique_ptr<BenchSubject>> compiled_subject(const CompiledModel& model,
+                                                       const CompiledRuns& how) {
+  auto subject = std::make_unique<CompiledSubject>(model, how);
+  HONE_TRY(subject->prepare());
+  return std::unique_ptr<BenchSubject>(std::move(subject));
 }
 
 Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model) {

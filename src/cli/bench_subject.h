@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "report/profile.h"
+#include "session/compiled.h"
 #include "session/native.h"
 #include "session/source.h"
 
@@ -31,6 +32,14 @@ class BenchSubject {
 };
 
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model);
+// Of a compiled model, which outlives the subject.
+struct CompiledRuns {
+  bool donates = false;
+  bool flushes_denormals = false;
+  const CancelToken* cancel = nullptr;
+};
+Result<std::unique_ptr<BenchSubject>> compiled_subject(const CompiledModel& model,
+                                                       const CompiledRuns& how);
 // Of one graph, whose caller gives up the inputs that outputs may lie in; these outputs are the
 // next run's inputs. An error if there are none.
 Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model);

@@ -182,35 +182,64 @@ Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profil
   return request.json.empty() ? Status() : write_file_atomic(request.json, json());
 }
 
+// The other file runs on the same inputs, whose names and types it has.
+Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& request,
+                                     const Arguments& arguments, Console& console) {
+  if (!is_honec_path(request.rival))
+    return usage_error("--vs {}: a compiled model is measured beside another one, FILE.honec",
+                       excerpt(request.rival))
+        .with_hint("for ONNX Runtime, or a plan: hone bench MODEL, which the file was made of");
+  CompiledModel rival = HONE_TRY(given_compiled(request.rival, arguments, console));
+  const auto types = [](const CompiledModel& one) {
+    std::vector<Type> all;
+    for (const Tensor& input : one.inputs.tensors) all.push_back(input.type());
+    return all;
+  };
+  if (types(rival) != types(model))
+    return bad_input("{} takes other inputs than {}", excerpt(request.rival),
+                     excerpt(arguments.text("MODEL")));
+  rival.inputs.tensors = model.inputs.tensors;
+  return rival;
+}
+
 Status bench_compiled(const Request& request, const Arguments& arguments, Console& console) {
   double load = 0;
   BenchReport report;
   report.model = arguments.text("MODEL");
   if (getloadavg(&load, 1) == 1) report.load = load;
-  std::optional<CompiledModel> model;
-  std::vector<Tensor> outputs;
-  const auto run = [&]() -> Status {
-    outputs =
-        HONE_TRY(model->executable->run(model->inputs.tensors, {.cancel = &console.cancel()}));
-    return {};
-  };
+  const CompiledRuns how = {.donates = request.donates,
+                            .flushes_denormals = arguments.given("flush-denormals"),
+                            .cancel = &console.cancel()};
+  std::optional<CompiledModel> model, rival;
+  std::unique_ptr<BenchSubject> subject, other;
   report.first = HONE_TRY(measure_once([&]() -> Status {
-    model = HONE_TRY(given_compiled(arguments, console));
-    return run();
+    model = HONE_TRY(given_compiled(report.model, arguments, console));
+    subject = HONE_TRY(compiled_subject(*model, how));
+    return subject->run();
   }));
-  const HonecFile::Program& program = model->file.programs()[model->program];
+  if (!request.rival.empty()) {
+    rival = HONE_TRY(compiled_rival(*model, request, arguments, console));
+    other = HONE_TRY(compiled_subject(*rival, how));
+  }
+  const HonecFile::Program& program = model->chosen();
   report.threads = model->executable->threads();
   report.target = default_name(HONE_TRY(host_target()));
   report.isa = name(program.needs.isa);
-  for (const image::Port& input : model->file.inputs())
+  for (const image::Port& input : program.inputs)
     report.inputs.emplace_back(input.name, input.type.to_string());
   if (request.json != "-") console.write(bench_title(report));
   report.warmup = request.measure.warmup;
   PeakMemory::start();
-  report.timing = HONE_TRY(measure(request.measure, console.cancel(), run));
+  if (other != nullptr)
+    HONE_TRY(measure_plans(*subject, *other, request, report, console));
+  else
+    report.timing =
+        HONE_TRY(measure(request.measure, console.cancel(), [&] { return subject->run(); }));
   report.peak_bytes = PeakMemory::bytes();
   console.note("loaded and run once in {}", format_seconds(report.first));
-  return tell(report, {}, request, console);
+  std::vector<SegmentProfile> profile;
+  if (request.is_profiled) profile = HONE_TRY(profile_again(*subject, request, console));
+  return tell(report, profile, request, console);
 }
 
 // What flushing changed, or that it may make the model faster.
@@ -233,6 +262,7 @@ Status note_denormals(const BenchModel& of, Console& console) {
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
+  HONE_TRY(refuse_verify(arguments));
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   options.flush_denormals = arguments.given("flush-denormals");
   HONE_TRY(check_runs_here(options.target, Console::labels()));

@@ -2,6 +2,7 @@
 #include "base/text_table.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/native.h"
@@ -58,33 +59,26 @@ Status compare_all(std::span<const std::string> names, std::span<const Evaluated
 
 // To find out where the fault is.
 std::string next_steps(const Arguments& arguments) {
+  if (names_compiled(arguments))
+    return fmt::format("to see whether a compilation of today is: hone check {}",
+                       escape(arguments.text("model")));
   return fmt::format(
       "to see whether it is of some instructions or of the plan: --isa x86-64-v2, --threads 1, "
       "--plan-seed 1; for a small case of it: hone reduce {}",
       escape(arguments.text("MODEL")));
 }
 
-}  // namespace
-
-Status cmd_check(const Arguments& arguments, Console& console) {
-  const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  HONE_TRY(check_runs_here(options.target, Console::labels()));
-  const Source source =
-      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
+// What is checked, and how it is run.
+Status check_one(const Source& source, const RunInputs& inputs, decltype(Contest::native) run,
+                 const Arguments& arguments, Console& console) {
   const std::vector<std::string> names = output_names(source.model);
-  HONE_TRY(check_tolerance_options(arguments));
   std::vector<Expected> expected;
   if (arguments.given("expect")) {
     expected = HONE_TRY(read_expected(names, arguments.text("expect")));
   }
-  const RunInputs inputs = HONE_TRY(
-      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
-
-  NativeModel native = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
-  const auto run = [&](const std::vector<Tensor>& tensors) { return native.run(tensors); };
   const Face face = console.face();
   const ContestResult result =
-      HONE_TRY(judge(contest_of(source.model, inputs, run, face), inputs.tensors));
+      HONE_TRY(judge(contest_of(source.model, inputs, std::move(run), face), inputs.tensors));
   console.write(marked(accuracy_table(names, result, true), console));
   if (result.runs > 1)
     console.note("judged by {} runs, as one may be one in which plain fp32 is lucky", result.runs);
@@ -94,6 +88,36 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   return check_failed("native code is less accurate than allowed in {} of {} outputs",
                       result.failed(), names.size())
       .with_hint(next_steps(arguments));
+}
+
+Status check_compiled(const Arguments& arguments, Console& console) {
+  HONE_TRY(check_tolerance_options(arguments));
+  const CompiledOrigin origin = HONE_TRY(given_origin(arguments, console));
+  const auto run = [&](const std::vector<Tensor>& tensors) {
+    return origin.compiled.executable->run(tensors, {.cancel = &console.cancel()});
+  };
+  return check_one(origin.source, origin.compiled.inputs, run, arguments, console);
+}
+
+}  // namespace
+
+Status cmd_check(const Arguments& arguments, Console& console) {
+  if (names_compiled(arguments)) return check_compiled(arguments, console);
+  HONE_TRY(refuse_verify(arguments));
+  if (arguments.given("model"))
+    return usage_error("--model is for compiled models; {} is none",
+                       excerpt(arguments.text("MODEL")));
+  HONE_TRY(check_tolerance_options(arguments));
+  const NativeOptions options = HONE_TRY(native_options(arguments, console));
+  HONE_TRY(check_runs_here(options.target, Console::labels()));
+  const Source source =
+      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
+  const RunInputs inputs = HONE_TRY(
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
+
+  NativeModel native = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
+  const auto run = [&](const std::vector<Tensor>& tensors) { return native.run(tensors); };
+  return check_one(source, inputs, run, arguments, console);
 }
 
 }  // namespace hone::cli

@@ -3,12 +3,14 @@
 #include "base/thread_pool.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/compiled.h"
 #include "cli/console.h"
+#include "cli/deploy.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
+#include "runtime/honec.h"
+#include "session/build_library.h"
 #include "session/stages.h"
 
 #include <filesystem>
@@ -25,7 +27,7 @@ struct Request {
   std::string output;
   std::optional<CompileStage> last;  // of the summary; empty: as far as the sizes allow
   bool wants_times = false;
-  bool is_file = false;  // a compiled model, .honec
+  bool is_deployed = false;  // a compiled model, .honec, or a library
 };
 
 // The stage that makes a form of --emit.
@@ -46,15 +48,23 @@ Result<Request> request_of(const Arguments& arguments) {
       return usage_error("--emit {} is made in the stage {}, after --stop-after {}", request.form,
                          name(stage_of(request.form)), name(*request.last));
   }
-  request.is_file = request.form.empty() && is_honec_path(request.output);
-  if (request.is_file && request.last)
+  const bool is_library = request.form == kLibraryForm;
+  request.is_deployed = is_library || (request.form.empty() && is_honec_path(request.output));
+  if (request.is_deployed && request.last)
     return usage_error("-o {} needs all stages; it does not go with --stop-after", request.output);
-  if (request.form.empty() && !request.is_file && request.output != "-")
+  if (arguments.given("sizes") && (is_library || !request.is_deployed))
+    return usage_error("--sizes is for compiled models: -o FILE.honec");
+  if (is_library && !is_library_path(request.output))
+    return usage_error("--emit library writes libNAME.so or libNAME.a, and NAME.h: -o PATH");
+  if (is_library && arguments.given("threads") && arguments.integer("threads") > 1)
+    return usage_error("a library computes on the thread that calls it; --threads {} does not fit",
+                       arguments.integer("threads"));
+  if (request.form.empty() && !request.is_deployed && request.output != "-")
     return usage_error("-o {}: what is to be written there?", request.output)
         .with_hint(
             "a name that ends in .honec is a compiled model; --emit plan, program, tiles, mlir, "
-            "llvm or asm is text; --emit object fills a folder");
-  if (request.is_file) HONE_TRY(check_writable(request.output));
+            "llvm or asm is text; --emit object fills a folder, --emit library makes one of C");
+  if (request.is_deployed) HONE_TRY(check_writable(request.output));
   if (request.form == "object" && request.output == "-")
     return usage_error("--emit object needs a folder: -o DIR");
   return request;
@@ -142,19 +152,10 @@ Result<CompileStage> last_stage(const Graph& graph, const Request& request, Cons
   return CompileStage::kernels;
 }
 
-Status write_file(const Graph& graph, Compilation& compilation, const Model& model,
-                  const Request& request, Console& console) {
-  if (!graph.is_static())
-    return unsupported("a compiled model is for sizes that are numbers; {} is open",
-                       graph.symbols()[0].name())
-        .with_hint(open_sizes_hint(graph));
-  return write_compiled(compilation, model, request.output, console);
-}
-
-// The text that is asked for; empty if it is objects, which go to the folder, or a file.
-Result<std::string> compile_one(const Graph& graph, const Model& model,
-                                const NativeOptions& options, const PlacedPlan* plan,
-                                const Request& request, const fs::path& folder, Console& console) {
+// The text that is asked for; empty if it is objects, which go to the folder.
+Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
+                                const PlacedPlan* plan, const Request& request,
+                                const fs::path& folder, Console& console) {
   std::vector<StageTime> times;
   const Face face = console.face();
   CompileOptions compile = compile_options(options, plan, face);
@@ -167,9 +168,7 @@ Result<std::string> compile_one(const Graph& graph, const Model& model,
   Compilation compilation(graph, options.target, compile);
 
   std::string text;
-  if (request.is_file)
-    HONE_TRY(write_file(graph, compilation, model, request, console));
-  else if (request.form == "object")
+  if (request.form == "object")
     HONE_TRY(write_objects(compilation, folder, console));
   else if (request.form.empty())
     text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
@@ -192,7 +191,7 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
     const Graph& graph = *given.graphs[i];
     text += given.heading(i);
     const Result<std::string> one =
-        compile_one(graph, given.model, options, given.plans[i], request,
+        compile_one(graph, options, given.plans[i], request,
                     fs::path(request.output) / fmt::format("segment{}", i + 1), console);
     if (one.ok())
       text += *one;
@@ -208,6 +207,7 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
+  if (request.is_deployed) return deploy(arguments, request.output, console);
   const NativeOptions options = HONE_TRY(native_options(arguments, console));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const GivenGraphs given = HONE_TRY(given_graphs(source, options, console));
@@ -216,15 +216,14 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   if (single_graph(source.model) != nullptr) {
     const Graph& graph = *given.graphs[0];
     Result<std::string> one =
-        compile_one(graph, source.model, options, given.plans[0], request, request.output, console);
+        compile_one(graph, options, given.plans[0], request, request.output, console);
     if (!one.ok() && one.error().code() == ErrorCode::unsupported && !graph.is_static())
       return std::move(one).error().with_hint("for one size: " + open_sizes_hint(graph));
     text = HONE_TRY(std::move(one));
   } else {
-    if (request.is_file) return no_single_graph(source.model, "a compiled model");
     text = HONE_TRY(compile_segments(given, options, request, console));
   }
-  if (request.form == "object" || request.is_file) return {};
+  if (request.form == "object") return {};
   if (request.output != "-") return write_file_atomic(request.output, text);
   console.write(text);
   return {};

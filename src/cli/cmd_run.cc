@@ -54,13 +54,21 @@ Status hand_out(const Wishes& wishes, const std::vector<Tensor>& outputs,
 
 Status run_compiled(const Arguments& arguments, Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  const CompiledModel model = HONE_TRY(given_compiled(arguments, console));
+  const CompiledModel model = HONE_TRY(given_compiled(arguments.text("MODEL"), arguments, console));
   const Wishes wishes = HONE_TRY(wishes_of(output_names(model.file), arguments));
-  const std::vector<Tensor> outputs =
-      HONE_TRY(model.executable->run(model.inputs.tensors, {.cancel = &console.cancel()}));
+  const bool flushes = arguments.given("flush-denormals");
+  const auto run = [&](bool flush_denormals) {
+    return model.executable->run(model.inputs.tensors,
+                                 {.cancel = &console.cancel(), .flush_denormals = flush_denormals});
+  };
+  const std::vector<Tensor> outputs = HONE_TRY(run(flushes));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
+  if (flushes) {
+    const std::vector<Tensor> exact = HONE_TRY(run(false));
+    console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));
+  }
   return hand_out(wishes, outputs, arguments, console);
 }
 

@@ -16,9 +16,8 @@ using Json = nlohmann::ordered_json;
 
 // What a compiled model has no part in.
 constexpr std::string_view kOfModels[] = {
-    "log",          "no-log",    "target",  "isa",    "prices",  "cost",           "plan",
-    "plan-lenient", "plan-seed", "without", "cache",  "backend", "numerics",       "dim",
-    "dot",          "vs",        "profile", "donate", "checked", "flush-denormals"};
+    "log",     "no-log", "target",  "prices",   "cost", "plan", "plan-lenient", "plan-seed",
+    "without", "cache",  "backend", "numerics", "dim",  "dot",  "checked"};
 
 Status refuse_options_of_models(const Arguments& arguments) {
   for (std::string_view option : kOfModels)
@@ -52,7 +51,9 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
     std::vector<std::string_view> extensions;
     for (Extension extension : kExtensions)
       if (program.needs.extensions.contains(extension)) extensions.push_back(name(extension));
-    json["programs"].push_back({{"isa", name(program.needs.isa)},
+    json["programs"].push_back({{"inputs", ports_json(program.inputs)},
+                                {"outputs", ports_json(program.outputs)},
+                                {"isa", name(program.needs.isa)},
                                 {"extensions", extensions},
                                 {"threads", program.threads},
                                 {"arena_bytes", program.arena_bytes},
@@ -74,6 +75,7 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
        {std::pair("input", file.inputs()), std::pair("output", file.outputs())})
     for (const image::Port& port : ports)
       table.add_row({what, fmt::format("{} {}", excerpt(port.name), port.type.to_string())});
+  if (file.sizes().size() > 1) table.add_row({"sizes", choices_text(file)});
   for (size_t i = 0; i < file.programs().size(); ++i) {
     const HonecFile::Program& program = file.programs()[i];
     const Image image = HONE_TRY(file.image(i));
@@ -99,25 +101,47 @@ Status refuse_verify(const Arguments& arguments) {
                      excerpt(arguments.text("MODEL")));
 }
 
-Result<CompiledModel> given_compiled(const Arguments& arguments, Console& console) {
-  HONE_TRY(refuse_options_of_models(arguments));
+namespace {
+
+CompiledOptions options_of(const Arguments& arguments) {
   CompiledOptions options;
   options.verifies = arguments.given("verify");
   if (arguments.given("threads")) options.threads = arguments.integer("threads");
-  return load_compiled(arguments.text("MODEL"), HONE_TRY(given_values(arguments, console)),
-                       arguments.integer("seed"), options, console.face());
+  if (arguments.given("isa")) options.isa = isa_from_name(arguments.text("isa"));
+  return options;
 }
 
-Status write_compiled(Compilation& compilation, const Model& model, const std::string& path,
+}  // namespace
+
+Result<CompiledModel> given_compiled(const std::string& path, const Arguments& arguments,
+                                     Console& console) {
+  HONE_TRY(refuse_options_of_models(arguments));
+  return load_compiled(path, HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
+                       options_of(arguments), console.face());
+}
+
+Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console) {
+  HONE_TRY(refuse_options_of_models(arguments));
+  if (!arguments.given("model"))
+    return usage_error("a compiled model has no graph to be held against")
+        .with_hint("name the model that it was made of: --model MODEL");
+  return load_origin(arguments.text("MODEL"), arguments.text("model"),
+                     HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
+                     options_of(arguments), console.face());
+}
+
+Status write_compiled(std::span<const HonecProgram> programs, const std::string& path,
                       Console& console) {
-  Image image = *HONE_TRY(compilation.image());
-  for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model.inputs[i].name;
-  for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model.outputs[i].name;
-  const HonecProgram program = {&image, print(*HONE_TRY(compilation.plan()))};
-  HONE_TRY(write_honec(path, {&program, 1}, HONE_VERSION));
+  HONE_TRY(write_honec(path, programs, HONE_VERSION));
   const HonecFile file = HONE_TRY(HonecFile::open(path));
-  console.note("wrote {}: {} of code, {} of weights, for {}", path, format_bytes(file.code_bytes()),
-               format_bytes(file.weight_bytes()), instructions_text(file.programs()[0].needs));
+  std::vector<std::string> levels;
+  for (const HonecFile::Program& program : file.programs())
+    if (program.sizes == 0) levels.push_back(instructions_text(program.needs));
+  const size_t choices = file.sizes().size();
+  console.note("wrote {}: {} of code, {} of weights, for {}{}", path,
+               format_bytes(file.code_bytes()), format_bytes(file.weight_bytes()),
+               join(levels, "; "),
+               choices > 1 ? fmt::format(", {} choices of sizes", choices) : "");
   return {};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/arguments.h"
-#include "compile/compilation.h"
+#include "compile/honec.h"
 #include "session/compiled.h"
 
 // Compiled models, .honec, named on the command line.
@@ -15,12 +15,15 @@ bool names_compiled(const Arguments& arguments);
 // For models that are none: an error if --verify is given.
 Status refuse_verify(const Arguments& arguments);
 
-// MODEL with --input, --inputs, --seed, --threads and --verify, ready to run. Options that say how
-// to compile, or that need a graph, are refused.
-Result<CompiledModel> given_compiled(const Arguments& arguments, Console& console);
+// A file with --input, --inputs, --seed, --threads, --isa and --verify, ready to run. Options that
+// say how to compile, or that need a graph, are refused.
+Result<CompiledModel> given_compiled(const std::string& path, const Arguments& arguments,
+                                     Console& console);
+// MODEL, and --model, which it was made of.
+Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console);
 
-// `hone compile MODEL -o FILE.honec`, of a compilation whose sizes are numbers.
-Status write_compiled(Compilation& compilation, const Model& model, const std::string& path,
+// `hone compile MODEL -o FILE.honec`.
+Status write_compiled(std::span<const HonecProgram> programs, const std::string& path,
                       Console& console);
 
 // `hone inspect FILE.honec`.

@@ -10,6 +10,7 @@
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "session/known_plans.h"
+#include "target/levels.h"
 #include "tune/measured_cost.h"
 
 namespace hone::cli {
@@ -160,18 +161,22 @@ Status take_plans(NativeOptions& options, const std::string& file, std::string_v
   return set_threads(options, arguments.integer("threads"), console.labels());
 }
 
-Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
-                                     DefaultCache cache, LogPlans plans) {
+namespace {
+
+bool wants_all_levels(const Arguments& arguments) {
+  return arguments.given("isa") && arguments.text("isa") == "all";
+}
+
+Result<Target> given_target(const Arguments& arguments, Console& console) {
+  if (!arguments.given("target")) return host_target();
+  const std::string& file = arguments.text("target");
+  return parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file);
+}
+
+Result<NativeOptions> options_for(Target target, const Arguments& arguments, Console& console,
+                                  DefaultCache cache, LogPlans plans) {
   NativeOptions options;
-  if (arguments.given("target")) {
-    const std::string& file = arguments.text("target");
-    options.target =
-        HONE_TRY(parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file));
-  } else {
-    options.target = HONE_TRY(host_target());
-  }
-  if (arguments.given("isa"))
-    options.target = restricted(std::move(options.target), *isa_from_name(arguments.text("isa")));
+  options.target = std::move(target);
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
   options.drops_unfit = arguments.given("plan-lenient");
@@ -194,6 +199,33 @@ Result<NativeOptions> native_options(const Arguments& arguments, Console& consol
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   if (plans == LogPlans::taken) take_log(options, arguments, console);
   return options;
+}
+
+}  // namespace
+
+Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
+                                     DefaultCache cache, LogPlans plans) {
+  Target target = HONE_TRY(given_target(arguments, console));
+  if (wants_all_levels(arguments))
+    return usage_error("--isa all is for what several machines run: -o FILE.honec");
+  if (arguments.given("isa"))
+    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
+  return options_for(std::move(target), arguments, console, cache, plans);
+}
+
+Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console) {
+  std::vector<NativeOptions> levels;
+  if (!wants_all_levels(arguments)) {
+    levels.push_back(HONE_TRY(native_options(arguments, console)));
+    return levels;
+  }
+  for (std::string_view option : {"plan", "prices", "cost"})
+    if (arguments.given(option))
+      return usage_error("--isa all plans for each level by itself; --{} is for one", option);
+  for (Target& level : levels_of(HONE_TRY(given_target(arguments, console))))
+    levels.push_back(HONE_TRY(
+        options_for(std::move(level), arguments, console, DefaultCache::user, LogPlans::taken)));
+  return levels;
 }
 
 std::string GivenGraphs::heading(size_t i) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "cli/arguments.h"
 #include "session/native.h"
 #include "session/source.h"
@@ -18,6 +20,9 @@ enum class LogPlans : uint8_t { taken, left };
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache = DefaultCache::user,
                                      LogPlans plans = LogPlans::taken);
+// The same for each level of instructions that code is wanted for, the best first: several with
+// --isa all.
+Result<std::vector<NativeOptions>> native_levels(const Arguments& arguments, Console& console);
 // The plans of a file, in place of those of --plan; for as many threads as --threads says.
 Status take_plans(NativeOptions& options, const std::string& file, std::string_view option,
                   const Arguments& arguments, Console& console);

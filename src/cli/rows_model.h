@@ -59,8 +59,8 @@ inline constexpr std::string_view kModelText =
     "inputs "
     "decides, too: which branch of an If is taken. Options of a zoo model follow its name: "
     "zoo:bert_base,size=tiny,length=16 "
-    "('hone help zoo export' lists them). 'hone run', 'bench' and 'inspect' take compiled models, "
-    "FILE.honec, too; options that say how to compile do not go with these.";
+    "('hone help zoo export' lists them). 'hone run', 'bench', 'inspect' and 'check' take compiled "
+    "models, FILE.honec, too; options that say how to compile do not go with these.";
 
 // ---- ONNX files that are written ---------------------------------------------------------------
 
@@ -246,12 +246,30 @@ inline constexpr Example kDemoExamples[] = {
 
 // ---- compile -----------------------------------------------------------------------------------
 
+inline constexpr Option kIsaOfFiles = {
+    .name = "isa",
+    .take = Take::word,
+    .value = "LEVEL",
+    .doc =
+        "use no more of the machine than this; all: a compiled model gets code for the target, for "
+        "the target without extensions, and for each level below",
+    .words = "x86-64-v2|avx2|avx512|all"};
+inline constexpr Option kNativeOfFiles[] = {kLogOption,      kNoLogOption,   kTargetOption,
+                                            kIsaOfFiles,     kPricesOption,  kCostOption,
+                                            kThreadsOption,  kPlanOption,    kPlanLenientOption,
+                                            kPlanSeedOption, kWithoutOption, kNativeCacheOption};
 inline constexpr Option kCompileOwn[] = {
+    {.name = "sizes",
+     .take = Take::text,
+     .value = "NAME=N[,NAME=N]",
+     .doc = "of a compiled model: have code for these sizes; given several times, for each of them",
+     .repeats = true},
     {.name = "emit",
      .take = Take::word,
      .value = "FORM",
-     .doc = "print this instead of a summary; objects go to a folder, one per kernel",
-     .words = "graph|plan|program|tiles|mlir|llvm|asm|object"},
+     .doc = "print this instead of a summary; objects go to a folder, one per kernel; library: "
+            "libNAME.so or libNAME.a for C, and NAME.h (docs/library.md)",
+     .words = "graph|plan|program|tiles|mlir|llvm|asm|object|library"},
     {.name = "stop-after",
      .take = Take::word,
      .value = "STAGE",
@@ -259,13 +277,16 @@ inline constexpr Option kCompileOwn[] = {
      .words = "graph|plan|program|kernels|image"},
     {.name = "time-passes",
      .doc = "say what each stage and each pass that prepares the graph took"},
-    output_option("the compiled model, FILE.honec; with --emit where the text goes, or the folder "
-                  "of objects; -: the standard output",
+    output_option("the compiled model, FILE.honec; with --emit where the text goes, the folder of "
+                  "objects, or the library; -: the standard output",
                   "-", "PATH")};
-inline constexpr auto kCompile = joined(kSizesOfInputs, kNative, kCompileOwn);
+inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
+    {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
+    {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
+    {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
     {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
 
@@ -300,30 +321,41 @@ inline constexpr Option kBenchOwn[] = {
     {.name = "vs",
      .take = Take::file,
      .value = "PLAN",
-     .doc = "measure the model under this plan, too, in turns, and say how much longer it takes; "
-            "'onnxruntime': ONNX Runtime, if node or Python has it"},
+     .doc =
+         "measure the model under this plan, too, in turns, and say how much longer it takes; "
+         "'onnxruntime': ONNX Runtime, if node or Python has it; of a compiled model, another one, "
+         "FILE.honec"},
     json_option("write the figures as data; - is the standard output, without the report"),
     {.name = "donate",
      .doc = "give up the inputs that the model may change in place, as a decoder does with its "
             "caches, an optimizer with its states: an output in their memory is the next run's "
             "input"},
     {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
-inline constexpr auto kBench = joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn);
+inline constexpr auto kBench =
+    joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
     {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
     {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
     {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},
-    {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"}};
+    {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"},
+    {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
 
 // ---- check, convert and conformance ------------------------------------------------------------
 
-inline constexpr auto kCheck = joined(kInputOptions, kSizes, kExpectations, kNative);
+inline constexpr Option kOrigin[] = {
+    {.name = "model",
+     .take = Take::model,
+     .value = "MODEL",
+     .doc = "of a compiled model: the model that it was made of, whose outputs are right"}};
+inline constexpr auto kCheck =
+    joined(kInputOptions, kSizes, kExpectations, kNative, kOrigin, kVerify);
 inline constexpr Example kCheckExamples[] = {
     {"hone check model.onnx", "random inputs; how far native code and the reference are apart"},
     {"hone check mlp.hone --inputs x.npz --expect y.npy --rtol 1e-3",
-     "exit code 1 if one of them is not within the tolerance"}};
+     "exit code 1 if one of them is not within the tolerance"},
+    {"hone check model.honec --model model.onnx", "whether a file computes what the model says"}};
 
 inline constexpr Positional kConvertModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc}};

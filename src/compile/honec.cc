@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/cpu_needs.h"
 #include "base/file.h"
+#include "compile/weight_pool.h"
 #include "runtime/honec_layout.h"
 
 namespace hone {
@@ -36,12 +38,13 @@ class Values {
     number(type.rank());
     for (int64_t dim : type.static_dims()) number(dim);
   }
-  void ports(std::span<const image::Port> ports) {
+  void names(std::span<const image::Port> ports) {
     count(ports.size());
-    for (const image::Port& port : ports) {
-      text(port.name);
-      type(port.type);
-    }
+    for (const image::Port& port : ports) text(port.name);
+  }
+  void types(std::span<const image::Port> ports) {
+    count(ports.size());
+    for (const image::Port& port : ports) type(port.type);
   }
   std::string take() { return std::move(text_); }
 
@@ -73,8 +76,8 @@ class Writer {
     Values metadata;
     metadata.text(first.name);
     metadata.text(version);
-    metadata.ports(first.inputs);
-    metadata.ports(first.outputs);
+    metadata.names(first.inputs);
+    metadata.names(first.outputs);
     objects_.write(metadata);
     weights_.write(metadata);
     sections_.push_back({Kind::metadata, {keep(metadata.take())}});
@@ -154,12 +157,7 @@ class Writer {
   Result<std::string> text_of(const HonecProgram& program) {
     const Image& image = *program.image;
     Values out;
-    Instructions needs;
-    for (const image::Kernel& kernel : image.kernels) {
-      needs.isa = std::max(needs.isa, kernel.needs.isa);
-      for (Extension extension : kExtensions)
-        if (kernel.needs.extensions.contains(extension)) needs.extensions.insert(extension);
-    }
+    const Instructions needs = needs_of(image);
     out.text(name(needs.isa));
     std::vector<std::string_view> extensions;
     for (Extension extension : kExtensions)
@@ -169,6 +167,8 @@ class Writer {
     out.number(image.threads);
     out.number(image.arena_bytes);
     out.text(program.plan);
+    out.types(image.inputs);
+    out.types(image.outputs);
     out.count(image.donations.size());
     for (const auto& [input, output] : image.donations) {
       out.number(input);
@@ -176,7 +176,7 @@ class Writer {
     }
     out.count(image.constants.size());
     for (const Tensor& constant : image.constants) {
-      out.number(weight(constant));
+      out.count(weight(constant));
       out.type(constant.type());
     }
     out.count(image.kernels.size());
@@ -188,9 +188,7 @@ class Writer {
 
   void write(Values& out, const image::Kernel& kernel) {
     out.text(kernel.name);
-    const auto [known, is_new] = object_of_.try_emplace(kernel.object.get(), objects_.all.size());
-    if (is_new) objects_.all.emplace_back(*kernel.object);
-    out.count(known->second);
+    out.count(object(*kernel.object));
     out.number(kernel.scratch_bytes);
     out.count(kernel.phases.size());
     for (const image::Phase& phase : kernel.phases) {
@@ -200,14 +198,17 @@ class Writer {
     }
   }
 
-  // Programs for other instructions may have the same weights.
-  int64_t weight(const Tensor& constant) {
-    std::vector<std::pair<Tensor, size_t>>& known = weights_of_[constant.content_hash()];
-    for (const auto& [tensor, index] : known)
-      if (tensor.same_bytes(constant)) return static_cast<int64_t>(index);
-    known.emplace_back(constant, weights_.all.size());
-    weights_.all.push_back(hone::text_of(constant.bytes()));
-    return static_cast<int64_t>(weights_.all.size() - 1);
+  // Kernels may share code, also those of programs for other instructions.
+  size_t object(std::string_view code) {
+    const auto [known, is_new] = object_of_.try_emplace(code, objects_.all.size());
+    if (is_new) objects_.all.push_back(code);
+    return known->second;
+  }
+
+  size_t weight(const Tensor& constant) {
+    const size_t index = pool_.add(constant);
+    if (index == weights_.all.size()) weights_.all.push_back(hone::text_of(constant.bytes()));
+    return index;
   }
 
   static void write(Values& out, const Place& place) {
@@ -269,11 +270,17 @@ class Writer {
   std::vector<Part> sections_;
   Pieces objects_;
   Pieces weights_;
-  std::map<const std::string*, size_t> object_of_;
-  std::map<uint64_t, std::vector<std::pair<Tensor, size_t>>> weights_of_;  // by hash of content
+  std::map<std::string_view, size_t> object_of_;
+  WeightPool pool_;
 };
 
 }  // namespace
+
+Instructions needs_of(const Image& image) {
+  Instructions needs;
+  for (const image::Kernel& kernel : image.kernels) needs = both(needs, kernel.needs);
+  return needs;
+}
 
 std::string HonecBytes::joined() const {
   std::string all;

@@ -75,6 +75,13 @@ std::string StepTime::label() const {
   return kernel_label(layers, kernel);
 }
 
+SegmentProfile profile_of(std::span<const CommandTime> times, int64_t runs, std::string name) {
+  SegmentProfile profile = {.name = std::move(name), .sizes = {}, .runs = 1, .steps = {}};
+  profile.steps = measured_steps(times, static_cast<double>(std::max<int64_t>(runs, 1)));
+  for (const StepTime& step : profile.steps) profile.seconds += step.seconds;
+  return profile;
+}
+
 Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   const Cost& cost, const LayerNames& layers,
@@ -82,11 +89,9 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
   const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
   const int64_t threads = plan.threads.value_or(1);
   const double peak = target.peak(DType::f32) * static_cast<double>(threads);
-  SegmentProfile profile = {
-      .name = graph.name(), .sizes = sizes_text(sizes), .runs = 1, .steps = {}};
-  profile.steps = measured_steps(times, static_cast<double>(std::max<int64_t>(runs, 1)));
+  SegmentProfile profile = profile_of(times, runs, graph.name());
+  profile.sizes = sizes_text(sizes);
   for (StepTime& step : profile.steps) {
-    profile.seconds += step.seconds;
     const auto found = kernels.find(step.command);
     if (step.kernel.empty() || found == kernels.end()) continue;
     const PlannedKernel& kernel = found->second;

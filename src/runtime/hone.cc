@@ -116,10 +116,23 @@ Result<HonecOptions> options_of(const hone_load_options* given) {
 }  // namespace hone
 
 struct hone_model {
+  // For one choice of sizes.
+  struct Sized {
+    Sized(const hone::HonecFile::Program& program, std::shared_ptr<const hone::Executable> loaded)
+        : executable(std::move(loaded)), inputs(program.inputs), outputs(program.outputs) {}
+
+    std::shared_ptr<const hone::Executable> executable;
+    hone::Ports inputs;
+    hone::Ports outputs;
+  };
+
+  const Sized* at(size_t index) const {
+    return index < sizes.size() ? sizes[index].get() : nullptr;
+  }
+  const Sized& first() const { return *sizes[0]; }
+
   std::string name;
-  std::shared_ptr<const hone::Executable> executable;
-  hone::Ports inputs;
-  hone::Ports outputs;
+  std::vector<std::unique_ptr<const Sized>> sizes;
 };
 
 int32_t hone_api_version(void) { return HONE_API_VERSION; }
@@ -132,9 +145,13 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
     const hone::HonecOptions wanted = HONE_TRY(hone::options_of(options));
     const hone::HonecFile file = HONE_TRY(hone::HonecFile::open(path));
     if (options != nullptr && options->verify != 0) HONE_TRY(file.verify());
-    auto executable = HONE_TRY(hone::load_honec(file, wanted));
-    *model = new hone_model{file.name(), std::move(executable), hone::Ports(file.inputs()),
-                            hone::Ports(file.outputs())};
+    auto loaded = std::make_unique<hone_model>();
+    loaded->name = file.name();
+    auto executables = HONE_TRY(hone::load_all_sizes(file, wanted));
+    for (size_t i = 0; i < executables.size(); ++i)
+      loaded->sizes.push_back(std::make_unique<const hone_model::Sized>(
+          file.programs()[file.sizes()[i]], std::move(executables[i])));
+    *model = loaded.release();
     return {};
   });
 }
@@ -143,33 +160,52 @@ void hone_free(hone_model* model) { delete model; }
 
 const char* hone_model_name(const hone_model* model) { return model->name.c_str(); }
 
-size_t hone_input_count(const hone_model* model) { return model->inputs.count(); }
-size_t hone_output_count(const hone_model* model) { return model->outputs.count(); }
+size_t hone_input_count(const hone_model* model) { return model->first().inputs.count(); }
+size_t hone_output_count(const hone_model* model) { return model->first().outputs.count(); }
 
 const hone_port* hone_input(const hone_model* model, size_t index) {
-  return model->inputs.at(index);
+  return model->first().inputs.at(index);
 }
 const hone_port* hone_output(const hone_model* model, size_t index) {
-  return model->outputs.at(index);
+  return model->first().outputs.at(index);
 }
 
 int64_t hone_find_input(const hone_model* model, const char* name) {
-  return model->inputs.find(name);
+  return model->first().inputs.find(name);
 }
 int64_t hone_find_output(const hone_model* model, const char* name) {
-  return model->outputs.find(name);
+  return model->first().outputs.find(name);
 }
 
 hone_code hone_run(const hone_model* model, const void* const* inputs, size_t input_count,
                    void* const* outputs, size_t output_count, hone_error** error) {
+  return hone_run_sized(model, 0, inputs, input_count, outputs, output_count, error);
+}
+
+size_t hone_size_count(const hone_model* model) { return model->sizes.size(); }
+
+const hone_port* hone_sized_input(const hone_model* model, size_t sizes, size_t index) {
+  const hone_model::Sized* const sized = model->at(sizes);
+  return sized == nullptr ? nullptr : sized->inputs.at(index);
+}
+const hone_port* hone_sized_output(const hone_model* model, size_t sizes, size_t index) {
+  const hone_model::Sized* const sized = model->at(sizes);
+  return sized == nullptr ? nullptr : sized->outputs.at(index);
+}
+
+hone_code hone_run_sized(const hone_model* model, size_t sizes, const void* const* inputs,
+                         size_t input_count, void* const* outputs, size_t output_count,
+                         hone_error** error) {
   return hone::guarded(error, [&]() -> hone::Status {
     if (model == nullptr || (inputs == nullptr && input_count > 0) ||
         (outputs == nullptr && output_count > 0))
       return hone::usage_error("a null model, or null inputs or outputs");
-    if (input_count != model->inputs.count() || output_count != model->outputs.count())
+    const hone_model::Sized* const sized = model->at(sizes);
+    if (sized == nullptr) return hone::usage_error("sizes {} of {}", sizes, model->sizes.size());
+    if (input_count != sized->inputs.count() || output_count != sized->outputs.count())
       return hone::usage_error("{} inputs and {} outputs are given, {} and {} needed", input_count,
-                               output_count, model->inputs.count(), model->outputs.count());
-    return model->executable->run({inputs, input_count}, {outputs, output_count});
+                               output_count, sized->inputs.count(), sized->outputs.count());
+    return sized->executable->run({inputs, input_count}, {outputs, output_count});
   });
 }
 

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 1
+#define HONE_API_VERSION 2
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -78,8 +78,8 @@ typedef struct hone_port {
 typedef struct hone_load_options {
   size_t struct_size;   /* sizeof(hone_load_options) */
   int64_t threads;      /* that work on a kernel; 0: as compiled, at most one per processor */
-  int64_t memory_limit; /* bytes of memory of all runs at once, without inputs, outputs and
-                           weights; 0: none */
+  int64_t memory_limit; /* bytes of memory of all runs at once for the same sizes, without inputs,
+                           outputs and weights; 0: none */
   int32_t verify;       /* not 0: reads all weights, and checks them */
 } hone_load_options;
 
@@ -120,6 +120,21 @@ int64_t hone_find_output(const hone_model* model, const char* name);
  * HONE_INTERNAL. Unless it is HONE_OK the contents of outputs are undefined. */
 hone_code hone_run(const hone_model* model, const void* const* inputs, size_t input_count,
                    void* const* outputs, size_t output_count, hone_error** error);
+
+/* A model that was compiled for several sizes (hone compile --sizes). The functions above are about
+ * the first of them. Since version 2. */
+
+/* For how many choices of sizes the model was compiled, 1 or more. */
+size_t hone_size_count(const hone_model* model);
+
+/* The input, or output, of this index, with the dims of these sizes; null if there is none. */
+const hone_port* hone_sized_input(const hone_model* model, size_t sizes, size_t index);
+const hone_port* hone_sized_output(const hone_model* model, size_t sizes, size_t index);
+
+/* hone_run for these sizes. HONE_USAGE if there are no such sizes. */
+hone_code hone_run_sized(const hone_model* model, size_t sizes, const void* const* inputs,
+                         size_t input_count, void* const* outputs, size_t output_count,
+                         hone_error** error);
 
 /* A function that fails sets `*error`, which is to be freed, unless its `error` is null; one that
  * succeeds sets it to null. Code and text are never HONE_OK and never null; the hint says what to

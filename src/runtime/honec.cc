@@ -37,14 +37,21 @@ bool are_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-Result<std::vector<image::Port>> read_ports(Cursor& in, std::string_view what) {
-  std::vector<image::Port> ports;
-  const int64_t count = HONE_TRY(in.count(what, 3 * Cursor::kNumber));
-  for (int64_t i = 0; i < count; ++i) {
-    std::string port = HONE_TRY(in.text("a name"));
-    ports.push_back({std::move(port), HONE_TRY(honec::read_type(in))});
-  }
-  return ports;
+Result<std::vector<std::string>> read_names(Cursor& in, std::string_view what) {
+  std::vector<std::string> names;
+  const int64_t count = HONE_TRY(in.count(what, Cursor::kNumber));
+  for (int64_t i = 0; i < count; ++i) names.push_back(HONE_TRY(in.text("a name")));
+  return names;
+}
+
+// That work on a kernel.
+int64_t threads_of(int64_t planned, std::optional<int64_t> wanted) {
+  const int64_t most = wanted.value_or(std::max<int64_t>(1, std::thread::hardware_concurrency()));
+  return std::clamp<int64_t>(planned, 1, std::max<int64_t>(1, most));
+}
+
+bool have_equal_types(std::span<const image::Port> a, std::span<const image::Port> b) {
+  return std::ranges::equal(a, b, {}, &image::Port::type, &image::Port::type);
 }
 
 }  // namespace
@@ -173,8 +180,8 @@ Status HonecFile::read_metadata(std::span<const std::byte> bytes) {
   Cursor in(bytes, "metadata");
   name_ = HONE_TRY(in.text("the name"));
   hone_ = HONE_TRY(in.text("the version"));
-  inputs_ = HONE_TRY(read_ports(in, "inputs"));
-  outputs_ = HONE_TRY(read_ports(in, "outputs"));
+  inputs_ = HONE_TRY(read_names(in, "inputs"));
+  outputs_ = HONE_TRY(read_names(in, "outputs"));
   objects_ = HONE_TRY(read_pieces(in, "objects"));
   tensors_ = HONE_TRY(read_pieces(in, "weights"));
   return in.end();
@@ -183,16 +190,48 @@ Status HonecFile::read_metadata(std::span<const std::byte> bytes) {
 Status HonecFile::read_head(std::span<const std::byte> bytes) {
   Cursor in(bytes, "program");
   const honec::Head head = HONE_TRY(honec::read_head(in));
-  programs_.push_back({head.needs, head.threads, head.arena_bytes, head.plan});
+  Program program = {.needs = head.needs,
+                     .threads = head.threads,
+                     .arena_bytes = head.arena_bytes,
+                     .plan = head.plan,
+                     .inputs = HONE_TRY(ports(inputs_, head.inputs, "input")),
+                     .outputs = HONE_TRY(ports(outputs_, head.outputs, "output"))};
+  const auto known = std::ranges::find_if(sizes_, [&](size_t first) {
+    return have_equal_types(programs_[first].inputs, program.inputs);
+  });
+  program.sizes = static_cast<size_t>(known - sizes_.begin());
+  if (known == sizes_.end())
+    sizes_.push_back(programs_.size());
+  else if (!have_equal_types(programs_[*known].outputs, program.outputs))
+    return in.at("its outputs have other types than those of a program of equal inputs");
+  programs_.push_back(std::move(program));
   program_bytes_.push_back(bytes);
   return {};
 }
 
+Result<std::vector<image::Port>> HonecFile::ports(std::span<const std::string> names,
+                                                  std::span<const Type> types,
+                                                  std::string_view what) const {
+  if (types.size() != names.size())
+    return bad_input("a program has {} {}s, the metadata {}", types.size(), what, names.size());
+  std::vector<image::Port> ports;
+  for (size_t i = 0; i < names.size(); ++i) ports.push_back({names[i], types[i]});
+  if (programs_.empty()) return ports;
+  const std::vector<image::Port>& first =
+      what == "input" ? programs_[0].inputs : programs_[0].outputs;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (types[i].dtype() != first[i].type.dtype() || types[i].rank() != first[i].type.rank())
+      return bad_input("{} {} has another element type or rank than in the first program", what, i);
+  return ports;
+}
+
 // ---- What is in it -----------------------------------------------------------------------------
 
-Result<size_t> HonecFile::choose(const Instructions& machine) const {
+Result<size_t> HonecFile::choose(const Instructions& machine, size_t sizes) const {
+  HONE_CHECK(sizes < sizes_.size(), "sizes {} of {}", sizes, sizes_.size());
   Status has;
   for (size_t i = 0; i < programs_.size(); ++i) {
+    if (programs_[i].sizes != sizes) continue;
     has = check_has(machine, programs_[i].needs, "the compiled code");
     if (has.ok()) return i;
   }
@@ -202,7 +241,8 @@ Result<size_t> HonecFile::choose(const Instructions& machine) const {
 
 Result<Image> HonecFile::image(size_t program) const {
   HONE_CHECK(program < programs_.size(), "program {} of {}", program, programs_.size());
-  Image image = {.name = name_, .inputs = inputs_, .outputs = outputs_};
+  Image image = {
+      .name = name_, .inputs = programs_[program].inputs, .outputs = programs_[program].outputs};
   std::vector<std::shared_ptr<const std::string>> objects;
   for (const Piece& piece : objects_)
     objects.push_back(std::make_shared<const std::string>(
@@ -239,16 +279,28 @@ Status HonecFile::verify() const {
 
 // ---- Loading -----------------------------------------------------------------------------------
 
+Result<std::vector<std::shared_ptr<const Executable>>> load_all_sizes(const HonecFile& file,
+                                                                      HonecOptions options) {
+  int64_t threads = 1;
+  for (const HonecFile::Program& program : file.programs())
+    threads = std::max(threads, threads_of(program.threads, options.threads));
+  if (!options.team && file.sizes().size() > 1) {
+    options.team = HONE_TRY(Team::create({.threads = threads}));
+  }
+  std::vector<std::shared_ptr<const Executable>> loaded;
+  for (options.sizes = 0; options.sizes < file.sizes().size(); ++options.sizes)
+    loaded.push_back(HONE_TRY(load_honec(file, options)));
+  return loaded;
+}
+
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
                                                      const HonecOptions& options) {
   const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
-  const size_t program = HONE_TRY(file.choose(machine));
+  const size_t program = HONE_TRY(file.choose(machine, options.sizes));
   Image image = HONE_TRY(file.image(program));
-  const int64_t most =
-      options.threads.value_or(std::max<int64_t>(1, std::thread::hardware_concurrency()));
-  image.threads = std::clamp<int64_t>(image.threads, 1, std::max<int64_t>(1, most));
-  Result<std::shared_ptr<const Executable>> loaded =
-      Executable::load(image, {.machine = machine, .memory_limit = options.memory_limit});
+  image.threads = threads_of(image.threads, options.threads);
+  Result<std::shared_ptr<const Executable>> loaded = Executable::load(
+      image, {.team = options.team, .machine = machine, .memory_limit = options.memory_limit});
   if (loaded.ok() || file.path().empty()) return loaded;
   return std::move(loaded).error().within(file.path());
 }

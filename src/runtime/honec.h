@@ -31,12 +31,15 @@ bool begins_like_honec(std::string_view bytes);
 // read when a run needs them. Safe for any bytes; to run its code needs trust in who made it.
 class HonecFile {
  public:
-  // Code for one level of instructions.
+  // Code for one choice of sizes and one level of instructions.
   struct Program {
     Instructions needs;
     int64_t threads = 1;  // that it was planned for
     int64_t arena_bytes = 0;
     std::string plan;  // text (docs/plan.md)
+    std::vector<image::Port> inputs;
+    std::vector<image::Port> outputs;
+    size_t sizes = 0;  // an index of sizes(): programs of equal inputs have the same
   };
 
   // Errors: ErrorCode::bad_input, and unsupported for another version of the format. They name the
@@ -50,15 +53,20 @@ class HonecFile {
   const std::string& path() const { return path_; }  // "" of bytes
   const std::string& name() const { return name_; }  // of the model
   const std::string& hone() const { return hone_; }  // the version that compiled it
-  std::span<const image::Port> inputs() const { return inputs_; }
-  std::span<const image::Port> outputs() const { return outputs_; }
-  std::span<const Program> programs() const { return programs_; }  // the best first
+  // Of the first sizes; those of others have the same names and element types.
+  std::span<const image::Port> inputs() const { return programs_[0].inputs; }
+  std::span<const image::Port> outputs() const { return programs_[0].outputs; }
+  // By sizes, and of each the best first.
+  std::span<const Program> programs() const { return programs_; }
+  // The first program of each choice of sizes.
+  std::span<const size_t> sizes() const { return sizes_; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
   int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
 
-  // The first program that the machine has all instructions for; unsupported if there is none.
-  Result<size_t> choose(const Instructions& machine) const;
+  // The first program of these sizes that the machine has all instructions for; unsupported if
+  // there is none.
+  Result<size_t> choose(const Instructions& machine, size_t sizes = 0) const;
   // To be loaded as it is, or looked at. Its constants are the file's bytes.
   Result<Image> image(size_t program) const;
   // Reads all weights: an error names one that is damaged.
@@ -81,6 +89,8 @@ class HonecFile {
   Result<std::vector<Piece>> read_pieces(honec::Cursor& in, std::string_view what);
   Status read_metadata(std::span<const std::byte> bytes);
   Status read_head(std::span<const std::byte> bytes);
+  Result<std::vector<image::Port>> ports(std::span<const std::string> names,
+                                         std::span<const Type> types, std::string_view what) const;
   Error placed(Error error) const;
 
   std::shared_ptr<const void> owner_;
@@ -88,9 +98,10 @@ class HonecFile {
   std::string path_;
   std::string name_;
   std::string hone_;
-  std::vector<image::Port> inputs_;
-  std::vector<image::Port> outputs_;
+  std::vector<std::string> inputs_;  // names
+  std::vector<std::string> outputs_;
   std::vector<Program> programs_;
+  std::vector<size_t> sizes_;
   std::vector<std::span<const std::byte>> program_bytes_;
   std::span<const std::byte> code_;
   std::span<const std::byte> weights_;
@@ -104,10 +115,15 @@ struct HonecOptions {
   std::optional<int64_t> threads = std::nullopt;
   int64_t memory_limit = INT64_MAX;                    // LoadOptions
   std::optional<Instructions> machine = std::nullopt;  // LoadOptions
+  size_t sizes = 0;                                    // of HonecFile::sizes()
+  std::shared_ptr<Team> team = nullptr;                // LoadOptions
 };
 
 // The best program that this machine can run, ready to. The executable keeps the file.
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
                                                      const HonecOptions& options = {});
+// One for each of HonecFile::sizes(), whatever the options say of them. They share threads.
+Result<std::vector<std::shared_ptr<const Executable>>> load_all_sizes(const HonecFile& file,
+                                                                      HonecOptions options = {});
 
 }  // namespace hone

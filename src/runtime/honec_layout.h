@@ -15,10 +15,10 @@ namespace hone::honec {
 
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // Of the format and of what its code is called by (kernel_abi.h).
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
-// In this order; of `program` there is one for each level of instructions, the best first, of all
-// others just one.
+// In this order; of `program` there is one for each choice of sizes and level of instructions, the
+// best level first; of all others just one.
 enum class Kind : uint32_t { metadata = 1, program, code, weights };
 
 struct Header {

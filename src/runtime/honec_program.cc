@@ -147,6 +147,10 @@ Result<Head> read_head(Cursor& in) {
   head.threads = HONE_TRY(in.number("the threads", 1, Team::kMaxThreads));
   head.arena_bytes = HONE_TRY(in.number("the arena", 0, INT64_MAX));
   head.plan = HONE_TRY(in.text("the plan"));
+  for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
+    const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));
+    for (int64_t i = 0; i < count; ++i) types->push_back(HONE_TRY(read_type(in)));
+  }
   return head;
 }
 

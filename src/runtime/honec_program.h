@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/instructions.h"
@@ -21,13 +22,16 @@ struct Head {
   int64_t threads = 1;
   int64_t arena_bytes = 0;
   std::string plan;
+  std::vector<Type> inputs;
+  std::vector<Type> outputs;
 };
 Result<Head> read_head(Cursor& in);
 
 // Element type and dims.
 Result<Type> read_type(Cursor& in);
 
-// All of it, into an image that has the ports. Weights are asked for by their index.
+// All of it, into an image that has the ports, of the head's types. Weights are asked for by their
+// index.
 Status read_program(Cursor& in, std::span<const std::shared_ptr<const std::string>> objects,
                     const std::function<Result<Tensor>(uint32_t, Type)>& weight, Image& image);
 

@@ -6,34 +6,137 @@ namespace hone {
 namespace {
 
 // A graph with the model's inputs.
-Graph signature_of(const HonecFile& file) {
+Graph signature_of(const HonecFile& file, const HonecFile::Program& program) {
   Graph signature(file.name());
-  for (const image::Port& input : file.inputs()) signature.add_parameter(input.type, input.name);
+  for (const image::Port& input : program.inputs) signature.add_parameter(input.type, input.name);
   return signature;
 }
 
+std::string dims_text(Type type) {
+  const Ints dims = type.static_dims();
+  return dims.empty() ? "scalar" : fmt::format("{}", fmt::join(dims, "x"));
+}
+
+// The first sizes that what is given does not contradict; of a file for one choice, that one, and
+// whoever resolves inputs says what is wrong.
+Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
+  if (file.sizes().size() == 1) return 0;
+  const Sizes wanted = all_sizes(given);
+  const auto fits = [&](const image::Port& input) {
+    const auto shape = wanted.shapes.find(input.name);
+    return shape == wanted.shapes.end() || shape->second == input.type.static_dims();
+  };
+  for (size_t i = 0; i < file.sizes().size(); ++i)
+    if (std::ranges::all_of(file.programs()[file.sizes()[i]].inputs, fits)) return i;
+  return usage_error("the model was not compiled for these sizes")
+      .with_hint(fmt::format("it has code for {}", choices_text(file)));
+}
+
 // What is left of it for arenas.
-Result<int64_t> less_outputs(int64_t memory, const HonecFile& file, const Labels& labels) {
+Result<int64_t> less_outputs(int64_t memory, const HonecFile& file,
+                             const HonecFile::Program& program, const Labels& labels) {
   auto held = static_cast<double>(file.bytes());
-  for (const image::Port& output : file.outputs())
+  for (const image::Port& output : program.outputs)
     held += static_cast<double>(output.type.static_bytes());
   if (held > static_cast<double>(memory)) return too_large(held, memory, labels);
   return memory - static_cast<int64_t>(held);
+}
+
+Instructions machine_of(const CompiledOptions& options, const Instructions& host) {
+  return options.isa && *options.isa < host.isa ? Instructions{*options.isa, {}} : host;
+}
+
+// With the program that is to run.
+Result<CompiledModel> opened(const std::string& path, const Given& given,
+                             const CompiledOptions& options) {
+  CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .executable = {}};
+  model.machine = machine_of(options, HONE_TRY(host_instructions()));
+  model.sizes = HONE_TRY(choose_sizes(model.file, given));
+  model.program = HONE_TRY(model.file.choose(model.machine, model.sizes));
+  if (options.verifies) HONE_TRY(model.file.verify());
+  return model;
+}
+
+Status load(CompiledModel& model, const CompiledOptions& options, const Labels& labels) {
+  const int64_t left =
+      HONE_TRY(less_outputs(model.inputs.memory_left, model.file, model.chosen(), labels));
+  model.executable = HONE_TRY(load_honec(model.file, {.threads = options.threads,
+                                                      .memory_limit = left,
+                                                      .machine = model.machine,
+                                                      .sizes = model.sizes}));
+  return {};
+}
+
+// The model with the sizes that are given for it; inputs and outputs keep their names.
+Result<Model> with_sizes_of(const Source& source, const Face& face) {
+  const Bindings sizes =
+      HONE_TRY(size_bindings(signature_of(source.model), all_sizes(source.open), face));
+  Model bound = HONE_TRY(with_sizes(source.model, sizes));
+  for (size_t i = 0; i < bound.inputs.size(); ++i)
+    bound.inputs[i].name = source.model.inputs[i].name;
+  for (size_t i = 0; i < bound.outputs.size(); ++i)
+    bound.outputs[i].name = source.model.outputs[i].name;
+  return bound;
+}
+
+Status check_same(std::string_view sort, std::span<const image::Port> ports,
+                  std::span<const ModelValue> values, const std::string& path) {
+  const auto differ = [&](std::string what) {
+    return bad_input("{}; '{}' was made of another model", what, excerpt(path));
+  };
+  if (ports.size() != values.size())
+    return differ(
+        fmt::format("the model has {} {}s, the file {}", values.size(), sort, ports.size()));
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name != values[i].name || ports[i].type != values[i].type)
+      return differ(fmt::format("{} {} of the model is '{}' {}, of the file '{}' {}", sort, i,
+                                excerpt(values[i].name), values[i].type.to_string(),
+                                excerpt(ports[i].name), ports[i].type.to_string()));
+  return {};
 }
 
 }  // namespace
 
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options, const Face& face) {
-  CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .executable = {}};
-  model.program = HONE_TRY(model.file.choose(HONE_TRY(host_instructions())));
-  if (options.verifies) HONE_TRY(model.file.verify());
-  model.inputs = HONE_TRY(
-      resolve_inputs(signature_of(model.file), std::move(given), seed, Engine::native, face));
-  const int64_t left = HONE_TRY(less_outputs(model.inputs.memory_left, model.file, face.labels));
-  model.executable =
-      HONE_TRY(load_honec(model.file, {.threads = options.threads, .memory_limit = left}));
+  CompiledModel model = HONE_TRY(opened(path, given, options));
+  model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, model.chosen()), std::move(given),
+                                         seed, Engine::native, face));
+  HONE_TRY(load(model, options, face.labels));
   return model;
+}
+
+Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
+                                   int64_t seed, const CompiledOptions& options, const Face& face) {
+  CompiledModel compiled = HONE_TRY(opened(path, given, options));
+  const HonecFile::Program& program = compiled.chosen();
+  for (const image::Port& input : program.inputs)
+    given.sizes.shapes.try_emplace(input.name, input.type.static_dims());
+  Source source =
+      HONE_TRY(load_source(model, std::move(given), {.runs_inputs = true, .notice = face.notice}));
+  Result<Model> bound = with_sizes_of(source, face);
+  if (!bound.ok())
+    return std::move(bound).error().with_hint(fmt::format(
+        "the sizes are those of {}, which may be made of another model", excerpt(path)));
+  source.model = *std::move(bound);
+  HONE_TRY(check_same("input", program.inputs, source.model.inputs, path));
+  HONE_TRY(check_same("output", program.outputs, source.model.outputs, path));
+  Given open = {.sizes = {}, .inputs = std::move(source.open.inputs)};
+  compiled.inputs = HONE_TRY(
+      resolve_inputs(signature_of(source.model), std::move(open), seed, Engine::reference, face));
+  HONE_TRY(load(compiled, options, face.labels));
+  return CompiledOrigin{std::move(compiled), std::move(source)};
+}
+
+std::string choices_text(const HonecFile& file) {
+  std::vector<std::string> choices;
+  for (size_t program : file.sizes()) {
+    std::vector<std::string> inputs;
+    for (const image::Port& input : file.programs()[program].inputs)
+      inputs.push_back(fmt::format("{} {}", excerpt(input.name), dims_text(input.type)));
+    choices.push_back(join(inputs, ", "));
+  }
+  return join(choices, "; ");
 }
 
 std::vector<std::string> output_names(const HonecFile& file) {
@@ -53,8 +156,8 @@ std::string instructions_text(const Instructions& instructions) {
 Error is_compiled(std::string_view name) {
   return unsupported("'{}' is a compiled model: it has code, and no graph", excerpt(name))
       .with_hint(
-          "'hone run', 'bench' and 'inspect' take it; other commands take the model that it was "
-          "made of");
+          "'hone run', 'bench', 'inspect' and 'check' take it; other commands take the model that "
+          "it was made of");
 }
 
 }  // namespace hone

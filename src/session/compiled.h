@@ -8,6 +8,7 @@
 
 #include "runtime/honec.h"
 #include "session/inputs.h"
+#include "session/source.h"
 
 // Compiled models, .honec, as a user names them.
 
@@ -18,19 +19,39 @@ struct CompiledModel {
   HonecFile file;
   RunInputs inputs;
   std::shared_ptr<const Executable> executable;
-  size_t program = 0;  // of the file: what runs
+  Instructions machine = {};  // that it may use
+  size_t sizes = 0;           // of the file: what it was asked for
+  size_t program = 0;         // of the file: what runs
+
+  const HonecFile::Program& chosen() const { return file.programs()[program]; }
 };
 
 struct CompiledOptions {
   std::optional<int64_t> threads = {};  // HonecOptions
+  std::optional<Isa> isa = {};          // use no more of the machine than this
   bool verifies = false;                // reads all weights before
 };
 
-// Loaded and ready to run. What is not given is random, of this seed.
+// A file beside the model that it was made of.
+struct CompiledOrigin {
+  CompiledModel compiled;
+  Source source;
+};
+
+// Loaded and ready to run, for the sizes that what is given has, otherwise the first of the file.
+// What is not given is random, of this seed.
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options = {}, const Face& face = {});
 
+// The same with the model, whose open sizes are those of the file. Inputs are for the reference,
+// too. An error if inputs or outputs of the two differ.
+Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
+                                   int64_t seed, const CompiledOptions& options = {},
+                                   const Face& face = {});
+
 std::vector<std::string> output_names(const HonecFile& file);
+// The sizes of the inputs, of each choice that the file has code for: "x 1x16; x 8x16".
+std::string choices_text(const HonecFile& file);
 // "avx512 with avx512_vnni, avx512_bf16".
 std::string instructions_text(const Instructions& instructions);
 

@@ -14,8 +14,11 @@ namespace hone {
 // "447,000 of 1,234,567 weights are denormal numbers, ..."; "" if none are.
 std::string denormals_note(const DenormalCount& count, std::string_view option);
 
-// How far outputs computed with denormals taken for 0 are from the others, over one run. The names
+// How far outputs computed with denormals taken for 0 are from the others, of one run. The names
 // are those of the outputs.
+Result<std::string> flush_error(std::span<const Tensor> flushed, std::span<const Tensor> exact,
+                                std::span<const std::string> names);
+// The same; runs the model once more.
 Result<std::string> flush_error(NativeModel& model, std::span<const Tensor> inputs,
                                 std::span<const Tensor> flushed,
                                 std::span<const std::string> names);

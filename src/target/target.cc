@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "target/estimate.h"
+#include "target/levels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,11 +112,13 @@ void estimate_rates(Target& target) {
   target.measured = false;
 }
 
-Target restricted(Target target, Isa isa) {
-  if (isa >= target.isa) return target;
+namespace {
+
+// The target with these instructions, which are some of its own.
+Target with_only(Target target, Isa isa, ExtensionSet extensions) {
   const Target before = target;
   target.isa = isa;
-  target.extensions = {};
+  target.extensions = extensions;
   target.name = before.name == default_name(before)
                     ? default_name(target)
                     : fmt::format("{}-{}", before.name, name(isa)).substr(0, kMaxTargetName);
@@ -136,6 +139,20 @@ Target restricted(Target target, Isa isa) {
   target.memory_one_core = std::min(target.memory_one_core, most);
   target.measured = false;
   return target;
+}
+
+}  // namespace
+
+Target restricted(Target target, Isa isa) {
+  return isa >= target.isa ? target : with_only(std::move(target), isa, {});
+}
+
+std::vector<Target> levels_of(const Target& target) {
+  std::vector<Target> levels = {target};
+  if (!target.extensions.empty()) levels.push_back(with_only(target, target.isa, {}));
+  for (auto isa = kIsas.rbegin(); isa != kIsas.rend(); ++isa)
+    if (*isa < target.isa) levels.push_back(restricted(target, *isa));
+  return levels;
 }
 
 Status check(const Target& target) {

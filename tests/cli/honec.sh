@@ -19,7 +19,7 @@ fails 2 "no input" run mlp.honec --input nothing=2x16xf32=0
 fails 2 "size 3 is not 2" run mlp.honec --input x=3x16xf32=0
 
 hone inspect mlp.honec >out
-contains '^compiled +mlp, by hone [0-9.]+, version 1 of the format$'
+contains '^compiled +mlp, by hone [0-9.]+, version 2 of the format$'
 contains '^input +x f32\[2, 16\]$'
 contains '^output +logits f32\[2, 10\]$'
 contains '^program +.*, threads [0-9]+, [0-9]+ kernels, [0-9]+ commands, an arena of '
@@ -41,18 +41,19 @@ says "for x86-64-v2" compile "$model" --isa x86-64-v2 --cache none -o old.honec
 says "" run old.honec
 
 # What does not go together.
-for option in "--isa avx2" "--plan p" "--cache none" "--no-log" "--flush-denormals"; do
+for option in "--plan p" "--cache none" "--no-log"; do
   # shellcheck disable=SC2086  # words
   fails 2 "is for models that are not compiled yet" run mlp.honec $option
 done
-for option in "--profile" "--donate" "--vs onnxruntime"; do
-  # shellcheck disable=SC2086  # words
-  fails 2 "is for models that are not compiled yet" bench mlp.honec $option
-done
+fails 2 "beside another one, FILE.honec" bench mlp.honec --vs onnxruntime
+fails 2 "changes no input in place" bench mlp.honec --donate --runs 3
+fails 3 "none.honec" bench mlp.honec --vs none.honec
+fails 2 "name the model that it was made of: --model MODEL" check mlp.honec
+fails 2 "--model is for compiled models" check "$model" --model "$model"
 fails 2 "has no open sizes" inspect mlp.honec --shape x=2x16
 fails 2 "--verify is for compiled models" run "$model" --verify
 fails 2 "--verify is for compiled models" inspect "$model" --verify
-for command in check compile explain space; do
+for command in compile explain space; do
   fails 4 "it has code, and no graph" $command mlp.honec
 done
 fails 4 "it has code, and no graph" inspect - <mlp.honec
@@ -75,6 +76,63 @@ fails 3 "checksum" bench changed.honec
 says "" run weight.honec
 fails 3 "is damaged (weight.honec)" run weight.honec --verify
 fails 3 "is damaged (weight.honec)" inspect weight.honec --verify
-{ head -c 8 mlp.honec; printf '\x02'; tail -c +10 mlp.honec; } >later.honec
-fails 4 "version 2, this hone reads version 1" run later.honec
+{ head -c 8 mlp.honec; printf '\x03'; tail -c +10 mlp.honec; } >later.honec
+fails 4 "version 3, this hone reads version 2" run later.honec
 [[ $(find . -name '*.tmp-*') == "" ]]
+
+# Code for several levels of instructions: the best is taken, or what --isa says.
+says "; avx2; x86-64-v2" compile zoo:mlp,size=tiny --isa all --cache none -o all.honec
+hone inspect all.honec >out
+[[ $(grep -c '^program ' out) -ge 3 ]]
+for level in x86-64-v2 avx2 avx512; do
+  says "compiled before" run all.honec --isa $level --seed 3 --expect direct.npy
+done
+says "" bench all.honec --runs 3 --isa x86-64-v2 --json -
+contains '"isa": "x86-64-v2"'
+fails 4 "this machine has x86-64-v2" run mlp.honec --isa x86-64-v2
+fails 2 "--isa all is for what several machines run" compile zoo:mlp --isa all
+fails 2 "is for one" compile zoo:mlp --isa all --plan p -o x.honec
+
+# What commands say of models they say of compiled ones.
+says "" check mlp.honec --model zoo:mlp,size=tiny --verify
+contains '^logits +f32\[2, 10\] +native .* ok$'
+says "" check all.honec --model zoo:mlp,size=tiny --isa avx2
+says "" check x.honec --model zoo:mlp,size=tiny,symbolic-batch  # its sizes are the file's
+fails 2 "size 2 is not 3" check mlp.honec --model zoo:mlp,size=tiny,batch=3
+has_said "the sizes are those of mlp.honec" check
+printf 'graph @mlp(%%x: f32[2, 16]) {\n  %%logits = neg %%x\n  return %%logits\n}\n' >other.hone
+fails 3 "was made of another model" check mlp.honec --model other.hone
+says "" bench mlp.honec --runs 3 --profile
+contains ' k[0-9]+ '
+says "" bench all.honec --vs mlp.honec --seconds 0.1
+contains 'mlp.honec'
+fails 3 "takes other inputs" bench mlp.honec --vs x.honec
+says "which changes no output" run mlp.honec --flush-denormals
+cat >append.hone <<'END'
+graph @append(%cache: f32[8, 4] donate 0, %row: f32[1, 4], %at: i64[]) -> f32[8, 4] {
+  %next = dynamic_update %cache, %row, %at, 0
+  return %next
+}
+END
+says "" compile append.hone --cache none -o append.honec
+says "" bench append.honec --donate --runs 3
+
+# Code for several sizes: what is given chooses.
+open=zoo:mlp,size=tiny,symbolic-batch
+says ", 2 choices of sizes" compile "$open" --sizes N=2 --sizes N=5 --cache none -o sizes.honec
+hone inspect sizes.honec >out
+contains '^sizes +x 2x16; x 5x16$'
+says "" run sizes.honec --seed 3 --expect direct.npy  # the first choice
+for size in 2 5; do
+  "$HONE" run "$open" --dim N=$size --cache none --seed 4 -o y.npy >table 2>err
+  says "compiled before" run sizes.honec --shape x=${size}x16 --seed 4 --expect y.npy
+  says "" check sizes.honec --model "$open" --shape x=${size}x16
+done
+says "" run sizes.honec --input x=5x16xf32=1
+contains '^logits +f32\[5, 10\] '
+fails 2 "was not compiled for these sizes" run sizes.honec --shape x=3x16
+has_said "it has code for x 2x16; x 5x16" run
+fails 2 "--sizes is for compiled models" compile "$open" --sizes N=2
+fails 2 "has a size by --dim" compile "$open" --dim N=2 --sizes N=2 -o y.honec
+fails 2 "not an integer" compile "$open" --sizes N=two -o y.honec
+fails 4 "N is open" compile "$open" -o y.honec

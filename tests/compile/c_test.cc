@@ -97,6 +97,38 @@ TEST_F(CInterface, ThreadsMayRunAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(CInterface, SizesAreChosenByIndex) {
+  const Graph open =
+      build_zoo_model("mlp", {.size = ZooSize::tiny, .symbolic_batch = true}).value();
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  std::vector<HonecProgram> programs;
+  for (int64_t size : {2, 7}) {
+    const Graph graph = specialize(open, {{"N", Dim(size)}}).value();
+    compilations.push_back(std::make_unique<Compilation>(graph, host_target().value()));
+    programs.push_back({compilations.back()->image().value(), ""});
+  }
+  ASSERT_TRUE(write_honec(path_, programs, "1").ok());
+  ASSERT_EQ(load(), HONE_OK) << said_.text();
+  ASSERT_EQ(hone_size_count(model_), 2);
+  EXPECT_EQ(hone_input(model_, 0)->dims[0], 2);
+  EXPECT_EQ(hone_sized_input(model_, 1, 0)->dims[0], 7);
+  EXPECT_EQ(hone_sized_output(model_, 1, 0)->dims[0], 7);
+  EXPECT_EQ(hone_sized_input(model_, 2, 0), nullptr);
+  EXPECT_EQ(hone_sized_output(model_, 1, 1), nullptr);
+  for (size_t i = 0; i < 2; ++i) {
+    const Tensor x = random_inputs(*compilations[i]->graph().value(), 1).value()[0];
+    const Tensor expected = compilations[i]->executable().value()->run({&x, 1}).value()[0];
+    std::vector<float> y(hone_sized_output(model_, i, 0)->bytes / sizeof(float));
+    const void* inputs[] = {x.bytes().data()};
+    void* outputs[] = {y.data()};
+    ASSERT_EQ(hone_run_sized(model_, i, inputs, 1, outputs, 1, nullptr), HONE_OK);
+    EXPECT_TRUE(Tensor::of<float>(expected.type(), y).same_bytes(expected));
+  }
+  Said said;
+  EXPECT_EQ(hone_run_sized(model_, 2, nullptr, 0, nullptr, 0, &said.error), HONE_USAGE);
+  EXPECT_THAT(said.text(), HasSubstr("sizes 2 of 2"));
+}
+
 TEST_F(CInterface, OptionsAreChecked) {
   hone_load_options options = {
       .struct_size = sizeof options, .threads = 1, .memory_limit = 1 << 30, .verify = 1};

@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "runtime/honec.h"
 #include "runtime/honec_layout.h"
+#include "target/levels.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
@@ -194,6 +195,56 @@ TEST(Honec, TheBestProgramForTheMachineIsTaken) {
   }
 }
 
+// A weight that lies in memory alike for all levels is in the file once, and so is equal code.
+TEST(Honec, LevelsShareWeights) {
+  const std::vector<Target> targets = levels_of(host_target().value());
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  std::vector<HonecProgram> programs;
+  for (const Target& target : targets) {
+    compilations.push_back(std::make_unique<Compilation>(small_graph(), target));
+    programs.push_back({compilations.back()->image().value(), ""});
+    programs.push_back(programs.back());
+  }
+  const HonecFile file = parse(honec_bytes(programs, "1").value().joined()).value();
+  EXPECT_EQ(file.programs().size(), 2 * targets.size());
+  EXPECT_EQ(file.weight_bytes(), 40 * 8 * 4);
+  int64_t code = 0;
+  for (const auto& compilation : compilations)
+    for (const KernelCode& kernel : compilation->kernels().value())
+      code += round_up(static_cast<int64_t>(kernel.object->size()), honec::kAlignment);
+  EXPECT_LE(file.code_bytes(), code);
+}
+
+TEST(Honec, SizesHaveProgramsOfTheirOwnAndShareWeights) {
+  const Graph open =
+      build_zoo_model("mlp", {.size = ZooSize::tiny, .symbolic_batch = true}).value();
+  const std::vector<Target> levels = levels_of(host_target().value());
+  std::vector<std::unique_ptr<Compilation>> compilations;
+  std::vector<HonecProgram> programs;
+  int64_t apart = 0;  // weights of files for one program
+  for (int64_t size : {3, 40})
+    for (const Target& target : levels) {
+      const Graph graph = specialize(open, {{"N", Dim(size)}}).value();
+      compilations.push_back(std::make_unique<Compilation>(graph, target));
+      programs.push_back({compilations.back()->image().value(), ""});
+      apart += parse(bytes_of(*compilations.back())).value().weight_bytes();
+    }
+  const HonecFile file = parse(honec_bytes(programs, "1").value().joined()).value();
+  ASSERT_EQ(file.sizes().size(), 2);
+  EXPECT_EQ(file.sizes()[1], levels.size());
+  EXPECT_LT(file.weight_bytes(), apart);
+  const auto loaded = load_all_sizes(file).value();
+  ASSERT_EQ(loaded.size(), 2);
+  for (size_t i = 0; i < 2; ++i) {
+    Compilation& compilation = *compilations[i * levels.size()];
+    EXPECT_EQ(file.choose(host_instructions().value(), i).value(), file.sizes()[i]);
+    const std::vector<Tensor> inputs = random_inputs(*compilation.graph().value(), 1).value();
+    EXPECT_EQ(file.programs()[file.sizes()[i]].inputs[0].type, inputs[0].type());
+    const Tensor expected = compilation.executable().value()->run(inputs).value()[0];
+    EXPECT_TRUE(loaded[i]->run(inputs).value()[0].same_bytes(expected));
+  }
+}
+
 TEST(Honec, CodeThatTheMachineCannotRunIsRefused) {
   const Target host = host_target().value();
   if (host.isa == Isa::v2) GTEST_SKIP() << "no machine has less";
@@ -230,7 +281,7 @@ TEST(Honec, OtherFilesAreRefused) {
   const Result<HonecFile> file = parse(later);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 1"));
+  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 2"));
   EXPECT_THAT(error_of(sample.bytes + "x"), HasSubstr("bytes, its header says"));
 }
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "target/cgroup.h"
 #include "target/fingerprint.h"
+#include "target/levels.h"
 #include "target/probe.h"
 #include "tests/target/target_testing.h"
 
@@ -82,6 +83,20 @@ TEST(Target, RestrictionOfANamelessMachineNamesItAnew) {
   target.name = default_name(target);
   EXPECT_EQ(target.name, "avx512-8c");
   EXPECT_EQ(restricted(target, Isa::avx2).name, "avx2-8c");
+}
+
+TEST(Target, LevelsGoFromAllInstructionsToTheFewest) {
+  const std::vector<Target> levels = levels_of(sample());
+  ASSERT_EQ(levels.size(), 4);
+  EXPECT_EQ(levels[0], sample());
+  EXPECT_EQ(levels[1].instructions(), (Instructions{Isa::avx512, {}}));
+  EXPECT_EQ(levels[1].name, "big one-avx512");
+  EXPECT_EQ(levels[1].peak(DType::f32), sample().peak(DType::f32));
+  EXPECT_EQ(levels[1].peak(DType::bf16), 0);  // an extension's
+  EXPECT_EQ(levels[2], restricted(sample(), Isa::avx2));
+  EXPECT_EQ(levels[3], restricted(sample(), Isa::v2));
+  for (const Target& level : levels) EXPECT_EQ(error_of(level), "");
+  EXPECT_EQ(levels_of(levels[3]), std::vector{levels[3]});
 }
 
 // ---- The host ----------------------------------------------------------------------------------

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/instructions.h"
+
+// Which instructions code needs, for those who put code together.
+
+namespace hone {
+
+// What code needs of which one part needs `a`, the other `b`.
+Instructions both(const Instructions& a, const Instructions& b);
+
+// A bit of CPUID: register 0 is eax, 1 ebx, 2 ecx, 3 edx.
+struct CpuBit {
+  uint32_t leaf = 0;
+  uint32_t subleaf = 0;
+  int where = 0;
+  int bit = 0;
+};
+// What host_instructions() asks a processor and its operating system, for code that has to ask by
+// itself.
+struct CpuNeeds {
+  std::vector<CpuBit> bits;
+  uint64_t saved_registers = 0;  // bits of XCR0
+  bool tiles = false;            // Linux is asked for them
+};
+CpuNeeds cpu_needs(const Instructions& instructions);
+
+}  // namespace hone

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hone {
+
+// An object (runtime/object_code.h) whose functions for others have names that begin with `prefix`:
+// objects that had the same names can be linked together. The library that they are linked into
+// keeps these names to itself. The object has passed ObjectCode::load().
+std::string with_prefix(std::string object, std::string_view prefix);
+
+}  // namespace hone
