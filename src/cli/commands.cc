@@ -166,6 +166,14 @@ constexpr Command kCommands[] = {
      .options = kZooExport,
      .examples = kZooExportExamples,
      .run = &cmd_zoo_export},
+    {.name = "doctor",
+     .summary = "Say what this machine has, what hone would use, and what is missing",
+     .text = "Looks at the processor, the memory, the folders where hone keeps what it made and "
+             "measured, and the programs that some commands call. What could be better is listed "
+             "at the end, each with what to do. It changes nothing.",
+     .options = kDoctor,
+     .examples = kDoctorExamples,
+     .run = &cmd_doctor},
     {.name = "target show",
      .summary = "Print a machine as text",
      .text = kTargetText,

@@ -12,6 +12,7 @@ class Console;
 // Runs the hidden commands in processes of their own.
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
+Status cmd_doctor(const Arguments& arguments, Console& console);
 Status cmd_demo(const Arguments& arguments, Console& console);
 Status cmd_zoo_list(const Arguments& arguments, Console& console);
 Status cmd_zoo_export(const Arguments& arguments, Console& console);

@@ -8,6 +8,12 @@
 
 namespace hone::cli::rows {
 
+// ---- doctor ------------------------------------------------------------------------------------
+
+inline constexpr Option kDoctor[] = {{.name = "json", .doc = "print it as data"}};
+inline constexpr Example kDoctorExamples[] = {
+    {"hone doctor", "where something is missing or slow, and what to do about it"}};
+
 // ---- target ------------------------------------------------------------------------------------
 
 inline constexpr std::string_view kTargetText =

@@ -1,0 +1,339 @@
+#include "cli/doctor.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cache/compile_cache.h"
+#include "cli/arguments.h"
+#include "cli/cache.h"
+#include "cli/console.h"
+#include "cli/log.h"
+#include "cli/prices.h"
+#include "session/compiled.h"
+#include "session/onnx_runtime.h"
+#include "target/levels.h"
+
+#include <nlohmann/json.hpp>
+
+namespace hone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using State = Finding::State;
+
+constexpr double kPatience = 20;  // seconds that a program may take to say its version
+
+// A small file of the kernel, without blanks at its ends; "": it is not there.
+std::string kernel_says(const char* path) {
+  const Result<std::string> text = read_file(path, 1 << 16);
+  return text.ok() ? std::string(trim(*text)) : "";
+}
+
+// ---- The machine --------------------------------------------------------------------------------
+
+Finding cores(const Target& target) {
+  const auto processors = static_cast<int64_t>(std::thread::hardware_concurrency());
+  std::string text = fmt::format("{}, {} logical processors", target.cores, processors);
+  return {.name = "cores", .text = std::move(text)};
+}
+
+Finding caches(const Target& target) {
+  std::vector<std::string> sizes;
+  for (const CacheLevel& cache : target.caches)
+    sizes.push_back(cache.cores == 1
+                        ? format_bytes(cache.bytes)
+                        : fmt::format("{} for {} cores", format_bytes(cache.bytes), cache.cores));
+  return {.name = "caches", .text = join(sizes, ", ")};
+}
+
+Finding memory(const Target& target) {
+  std::string text = format_bytes(target.memory_bytes);
+  for (std::string_view line : split_lines(kernel_says("/proc/meminfo"))) {
+    if (!consume_prefix(line, "MemAvailable:")) continue;
+    const std::vector<std::string_view> words = split_words(line);
+    const Result<int64_t> kib = words.empty() ? Result<int64_t>(0) : parse_int(words[0]);
+    if (!kib.ok()) continue;
+    text += fmt::format(", {} of it free", format_bytes(std::min(*kib << 10, target.memory_bytes)));
+  }
+  return {.name = "memory", .text = std::move(text)};
+}
+
+Finding huge_pages() {
+  const std::string text = kernel_says("/sys/kernel/mm/transparent_hugepage/enabled");
+  Finding finding = {.name = "huge pages", .text = "this system does not say", .way_out = ""};
+  const size_t from = text.find('['), to = text.find(']');
+  if (from == std::string::npos || to == std::string::npos || to < from) return finding;
+  const std::string chosen = text.substr(from + 1, to - from - 1);
+  finding.text = "transparent: " + chosen;
+  if (chosen == "always") return finding;
+  finding.state = State::note;
+  finding.way_out =
+      "large models run a little faster after "
+      "'echo always > /sys/kernel/mm/transparent_hugepage/enabled', as root";
+  return finding;
+}
+
+Finding clock() {
+  const std::string governor = kernel_says("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  if (governor.empty()) return {.name = "clock", .text = "of the system's choosing"};
+  Finding finding = {.name = "clock", .text = "governor " + excerpt(governor), .way_out = ""};
+  if (governor == "performance") return finding;
+  finding.state = State::note;
+  finding.way_out = "measurements vary less after 'cpupower frequency-set -g performance', as root";
+  return finding;
+}
+
+Finding load(const Target& target) {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return {.name = "load", .text = "not known"};
+  Finding finding = {.name = "load", .text = fmt::format("{:.1f} in the last minute", load)};
+  if (load < 0.5 * static_cast<double>(target.cores)) return finding;
+  finding.state = State::note;
+  finding.way_out = "other programs work on these cores: measure when they are done";
+  return finding;
+}
+
+FindingGroup machine(const Target& target) {
+  Finding instructions = {.name = "instructions", .text = instructions_text(target.instructions())};
+  if (target.isa < Isa::avx2) {
+    instructions.state = State::note;
+    instructions.way_out = "code for processors with AVX2 takes a quarter of the time";
+  }
+  return {"machine",
+          {{.name = "processor", .text = target.cpu.empty() ? "x86-64" : excerpt(target.cpu)},
+           std::move(instructions),
+           cores(target),
+           caches(target),
+           memory(target),
+           huge_pages(),
+           clock(),
+           load(target)}};
+}
+
+// ---- hone ---------------------------------------------------------------------------------------
+
+Finding from_error(std::string name, const Error& error, std::string_view otherwise) {
+  const std::string where = error.where().empty() ? "" : fmt::format(" ({})", error.where());
+  return {.name = std::move(name),
+          .text = fmt::format("{}: {}{}", otherwise, error.what(), where),
+          .state = State::missing,
+          .way_out = error.hint()};
+}
+
+// The folder nearest to the path that is there.
+fs::path existing(fs::path path) {
+  std::error_code failed;
+  while (!fs::exists(path, failed) && path.has_parent_path() && path != path.parent_path())
+    path = path.parent_path();
+  return path;
+}
+
+bool may_write(const fs::path& path) { return access(existing(path).c_str(), W_OK) == 0; }
+
+Finding cache(const Arguments& arguments) {
+  const Result<std::unique_ptr<CompileCache>> opened = open_cache(arguments);
+  if (!opened.ok()) return from_error("cache", opened.error(), "what is compiled is not kept");
+  int64_t bytes = 0, entries = 0;
+  for (const CompileCache::Entry& entry : (*opened)->list()) {
+    bytes += entry.bytes;
+    ++entries;
+  }
+  const std::string folder = (*opened)->folder().native();
+  if (!may_write(folder))
+    return {
+        .name = "cache",
+        .text = fmt::format("what is compiled is not kept: {} cannot be written to", folder),
+        .state = State::missing,
+        .way_out = fmt::format("'chmod u+w {}', or XDG_CACHE_HOME or --cache name another folder",
+                               existing(folder).native())};
+  return {.name = "cache",
+          .text = fmt::format("{} entries, {} in {}", entries, format_bytes(bytes), folder)};
+}
+
+Finding log(const Arguments& arguments) {
+  const Result<std::string> path = log_path(arguments);
+  if (!path.ok()) return from_error("log", path.error(), "what is measured is not kept");
+  const Result<std::unique_ptr<Log>> found = find_log(arguments);
+  if (!found.ok()) return from_error("log", found.error(), "it cannot be read");
+  if (!may_write(*path))
+    return {.name = "log",
+            .text = fmt::format("what is measured is not kept: {} cannot be written to", *path),
+            .state = State::missing,
+            .way_out = "HONE_LOG or --log name another file"};
+  if (*found == nullptr)
+    return {.name = "log",
+            .text = fmt::format("none yet; {}", *path),
+            .state = State::note,
+            .way_out = "'hone tune MODEL' looks for a faster plan, and remembers it there"};
+  const Result<LogCounts> counts = (*found)->counts();
+  if (!counts.ok()) return from_error("log", counts.error(), "it cannot be read");
+  return {.name = "log",
+          .text = fmt::format("{} records, {} plans in {}", counts->records, counts->plans, *path)};
+}
+
+Finding prices(const Target& target) {
+  const Result<std::optional<ModelFile>> model = kept_kernel_model(target);
+  if (model.ok() && *model) return {.name = "prices", .text = "learned, " + (*model)->file};
+  if (!model.ok() && model.error().code() != ErrorCode::usage)
+    return from_error("prices", model.error(), "the learned ones are not used");
+  const Result<std::optional<FittedFile>> fitted = fitted_prices(target);
+  if (fitted.ok() && *fitted) return {.name = "prices", .text = "fitted, " + (*fitted)->file};
+  if (!fitted.ok() && fitted.error().code() != ErrorCode::usage)
+    return from_error("prices", fitted.error(), "the fitted ones are not used");
+  return {.name = "prices",
+          .text = "the default ones",
+          .state = State::note,
+          .way_out = "'hone calibrate' fits them to this machine, in minutes"};
+}
+
+FindingGroup use(const Target& target, const Arguments& arguments) {
+  std::vector<std::string> levels;
+  for (const Target& level : levels_of(target))
+    levels.push_back(instructions_text(level.instructions()));
+  return {"hone",
+          {{.name = "version", .text = HONE_VERSION},
+           {.name = "levels", .text = join(levels, "; ")},
+           {.name = "threads", .text = fmt::format("{}, one per core", target.cores)},
+           cache(arguments),
+           log(arguments),
+           prices(target)}};
+}
+
+// ---- Programs -----------------------------------------------------------------------------------
+
+// The first line of what a program prints; none: it is not there, or fails.
+std::optional<std::string> first_line(const std::vector<std::string>& words, Console& console) {
+  const Result<ProcessResult> result =
+      run_process("/usr/bin/env", words, {.wall_seconds = kPatience}, &console.cancel());
+  if (!result.ok() || result->signal != 0 || result->exit_code != 0) return std::nullopt;
+  const std::string_view text = trim(result->out.empty() ? result->err : result->out);
+  return excerpt(split(text, '\n')[0]);
+}
+
+struct Tool {
+  std::string_view name;
+  std::vector<std::string> words;
+  std::string_view what_for;
+  std::string_view way_out;
+};
+
+Finding ask(const Tool& tool, Console& console) {
+  if (std::optional<std::string> line = first_line(tool.words, console))
+    return {.name = std::string(tool.name), .text = *std::move(line)};
+  return {.name = std::string(tool.name),
+          .text = fmt::format("not found; {}", tool.what_for),
+          .state = State::missing,
+          .way_out = std::string(tool.way_out)};
+}
+
+std::vector<std::string> version_in_python(std::string_view module) {
+  return {"python3", "-c",
+          fmt::format("import importlib.metadata as m; print(m.version('{}'))", module)};
+}
+
+Finding onnx_runtime(Console& console) {
+  Finding finding = {.name = "ONNX Runtime", .text = ""};
+  const Result<OnnxRuntime> found = find_onnx_runtime("", &console.cancel());
+  if (found.ok()) {
+    finding.text = found->name();
+    return finding;
+  }
+  finding.text = fmt::format("not found; 'hone bench --vs onnxruntime' compares with it");
+  finding.state = State::missing;
+  finding.way_out = found.error().hint();
+  return finding;
+}
+
+Finding perf(Console& console) {
+  Finding finding = ask({"perf",
+                         {"perf", "--version"},
+                         "'perf record hone bench ...' shows instructions of kernels",
+                         "apt-get install linux-perf"},
+                        console);
+  const std::string paranoid = kernel_says("/proc/sys/kernel/perf_event_paranoid");
+  const Result<int64_t> level = parse_int(paranoid);
+  if (finding.state != State::good || !level.ok() || *level < 2 || geteuid() == 0) return finding;
+  finding.state = State::note;
+  finding.text += fmt::format(", kernel.perf_event_paranoid {}", *level);
+  finding.way_out = "'sysctl kernel.perf_event_paranoid=1' lets users count events, as root";
+  return finding;
+}
+
+FindingGroup programs(Console& console) {
+  const char* const named = std::getenv("CC");
+  const std::string compiler = named != nullptr && *named != '\0' ? named : "cc";
+  std::vector<std::string> words;
+  for (std::string_view word : split_words(compiler)) words.emplace_back(word);
+  words.emplace_back("--version");
+  FindingGroup group = {"programs", {onnx_runtime(console)}};
+  const Tool tools[] = {
+      {"PyTorch", version_in_python("torch"), "models are exported with it: torch.onnx.export",
+       "pip install torch"},
+      {"C compiler", words, "'hone compile --emit library' makes libraries with it",
+       "apt-get install gcc; the environment variable CC names another one"},
+      {"Graphviz",
+       {"dot", "-V"},
+       "it draws what 'hone inspect --dot' writes",
+       "apt-get install graphviz"}};
+  for (const Tool& tool : tools) group.findings.push_back(ask(tool, console));
+  group.findings.push_back(perf(console));
+  return group;
+}
+
+std::string_view word(State state) {
+  switch (state) {
+    case State::good: return "";
+    case State::note: return "note";
+    case State::missing: return "missing";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Diagnosis> diagnose(const Arguments& arguments, Console& console) {
+  const Target target = HONE_TRY(host_target());
+  Diagnosis diagnosis = {machine(target), use(target, arguments), programs(console)};
+  HONE_TRY(console.cancel().check());
+  return diagnosis;
+}
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const Console& console) {
+  std::string text;
+  for (const FindingGroup& group : diagnosis) {
+    TextTable table("ll");
+    for (const Finding& finding : group.findings) table.add_row({finding.name, finding.text});
+    if (!text.empty()) text += "\n";
+    text += console.styled(Style::bold, group.name) + "\n" + table.to_string("  ");
+  }
+  TextTable ways("lll");
+  for (const FindingGroup& group : diagnosis)
+    for (const Finding& finding : group.findings)
+      if (finding.state != State::good && !finding.way_out.empty())
+        ways.add_row({std::string(word(finding.state)), finding.name, finding.way_out});
+  if (!ways.empty())
+    text += "\n" + console.styled(Style::bold, "to do") + "\n" + ways.to_string("  ");
+  return text;
+}
+
+std::string diagnosis_json(const Diagnosis& diagnosis) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  for (const FindingGroup& group : diagnosis)
+    for (const Finding& finding : group.findings)
+      json[group.name].push_back(
+          {{"name", finding.name},
+           {"text", finding.text},
+           {"state", finding.state == State::good ? "good" : std::string(word(finding.state))},
+           {"way_out", finding.way_out}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hone::cli

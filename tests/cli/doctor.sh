@@ -1,0 +1,45 @@
+# hone doctor tells what this machine has, what hone would use, what is missing, and ways out.
+source "$ROOT/tests/cli/expect.bash"
+export XDG_CACHE_HOME=$PWD/caches HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices
+hone doctor >out 2>err
+contains '^machine$'
+contains '^  instructions +(x86-64-v2|avx2|avx512)'
+contains '^  cores +[0-9]+, [0-9]+ logical processors$'
+contains '^  caches +[0-9.]+ KiB'
+contains '^  version +[0-9.]+$'
+contains '^  levels +.*x86-64-v2$'
+contains "^  cache +0 entries, 0 B in $PWD/caches/hone$"
+contains "^  log +none yet; $PWD/log.db$"
+contains '^  note +log +.hone tune MODEL. looks for a faster plan'
+contains '^  note +prices +.hone calibrate. fits them'
+[[ ! -e caches && ! -e log.db && ! -e prices ]]  # it changes nothing
+
+# What is missing has a way out.
+mkdir none
+ln -s "$(command -v env)" none/env
+PATH=$PWD/none hone doctor >out 2>err
+contains '^  ONNX Runtime +not found; '
+contains '^  missing +ONNX Runtime +.npm install onnxruntime-node'
+contains '^  missing +PyTorch +pip install torch$'
+contains '^  missing +C compiler +apt-get install gcc'
+contains '^  missing +perf +apt-get install linux-perf$'
+
+# What is kept is told, and what is wrong with the places for it.
+"$HONE" compile zoo:mlp,size=tiny -o m.honec 2>err
+hone doctor >out 2>err
+contains "^  cache +[1-9][0-9]* entries, .* in $PWD/caches/hone$"
+chmod g+w caches/hone
+hone doctor >out 2>err
+contains '^  cache +what is compiled is not kept: .*caches/hone'
+contains '^  missing +cache '
+chmod g-w caches/hone
+echo "this is no log" >log.db
+hone doctor >out 2>err
+contains '^  log +it cannot be read: .*is no log'
+XDG_CACHE_HOME='' HOME='' hone doctor >out 2>err
+contains '^  cache +what is compiled is not kept: there is no folder'
+
+hone doctor --json >out 2>err
+contains '"name": "processor"'
+contains '"state": "missing"'
+fails 2 "doctor" doctor zoo:mlp
