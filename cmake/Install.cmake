@@ -17,3 +17,23 @@ install(EXPORT hone_targets NAMESPACE hone:: DESTINATION ${config_folder})
 write_basic_package_version_file(honeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/honeConfig.cmake ${PROJECT_BINARY_DIR}/honeConfigVersion.cmake
   DESTINATION ${config_folder})
+
+# The manual page and completions are what the binary itself prints.
+install(CODE [[
+  foreach(page
+      "man|share/man/man1/hone.1"
+      "completions bash|share/bash-completion/completions/hone"
+      "completions zsh|share/zsh/vendor-completions/_hone"
+      "completions fish|share/fish/vendor_completions.d/hone.fish")
+    string(REPLACE "|" ";" parts "${page}")
+    list(GET parts 0 words)
+    list(GET parts 1 path)
+    separate_arguments(words)
+    set(file "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${path}")
+    cmake_path(GET file PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${folder}")
+    message(STATUS "Installing: ${file}")
+    execute_process(COMMAND "$<TARGET_FILE:hone_binary>" ${words}
+      OUTPUT_FILE "${file}" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+]])

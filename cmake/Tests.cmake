@@ -108,6 +108,7 @@ add_dependencies(tests examples)
 hone_script_test(lint fast ${PROJECT_SOURCE_DIR}/tools/lint.sh)
 hone_script_test(headers slow ${PROJECT_SOURCE_DIR}/tools/headers.sh)
 hone_script_test(install slow ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
+hone_script_test(package slow ${PROJECT_SOURCE_DIR}/tests/install/package.sh)
 # The longest start first, so that no core idles at the end; in seconds.
 set_tests_properties(onnx.standard_native onnx.standard_random PROPERTIES COST 200)
 set_tests_properties(onnx.standard headers PROPERTIES COST 100)
