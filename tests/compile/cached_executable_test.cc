@@ -14,6 +14,12 @@ namespace {
 namespace fs = std::filesystem;
 using testing::StartsWith;
 
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) { return x.same_bytes(y); });
+}
+
 class CachedExecutable : public testing::Test {
  protected:
   std::vector<Tensor> run(const Graph& graph, const CompileOptions& options) const {
@@ -42,7 +48,7 @@ class CachedExecutable : public testing::Test {
 TEST_F(CachedExecutable, IsMadeOnceAndThenLoaded) {
   const std::vector<Tensor> expected = run(graph_, {});
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(run(graph_, {.cache = cache_.get()}), expected);
+    EXPECT_TRUE(same_bits(run(graph_, {.cache = cache_.get()}), expected));
     EXPECT_THAT(images(), testing::ElementsAre(StartsWith("image @g ")));
   }
   // Nothing is done for one that is there.
@@ -68,12 +74,12 @@ TEST_F(CachedExecutable, DependsOnAllThatDecides) {
 TEST_F(CachedExecutable, IsMadeAnewWhereTheEntryIsDamaged) {
   const std::vector<Tensor> expected = run(graph_, {.cache = cache_.get()});
   for (const fs::directory_entry& entry : fs::directory_iterator(parent_.path() / "cache")) {
-    std::string bytes = read_file(entry.path()).value();
+    std::string bytes = read_file(entry.path(), kMostBytes).value();
     if (bytes.size() < 200) continue;
     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] + 1);
     ASSERT_TRUE(write_file_atomic(entry.path(), bytes).ok());
   }
-  EXPECT_EQ(run(graph_, {.cache = cache_.get()}), expected);
+  EXPECT_TRUE(same_bits(run(graph_, {.cache = cache_.get()}), expected));
 }
 
 // Large weights stay where they are; somebody may know a better plan; drawn plans are for tests.

@@ -348,6 +348,10 @@ bool skips_matter(const T* kernel, int64_t kernel_size) {
   return is_tracked<T>;
 }
 
+// Plain float arithmetic multiplies padding in any case, as compiled code does.
+template <class T>
+inline constexpr bool multiplies_padding = std::is_same_v<T, float>;
+
 }  // namespace detail
 
 // Calls store(offset, sum) for every element of the output, from several threads.
@@ -357,7 +361,8 @@ void convolve(ThreadPool& pool, const ConvProblem& problem, const T* input, cons
   const detail::ConvRows rows(problem);
   if (rows.positions() == 0 || problem.out_features == 0) return;
   const bool depthwise = problem.out_features == 1;
-  if (depthwise || detail::skips_matter(kernel, kernel_size)) {
+  const bool skips = detail::skips_matter(kernel, kernel_size);
+  if (detail::multiplies_padding<T> ? depthwise && !skips : depthwise || skips) {
     detail::DirectConvolution<T>(problem, rows, input, kernel).run(pool, store);
   } else {
     detail::convolve_by_product(pool, problem, rows, input, kernel, store);
