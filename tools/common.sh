@@ -20,18 +20,28 @@ step() {
   say "== $title: $((SECONDS - start)) s"
 }
 
-packages() { awk '!/^(#|$)/ { print $1 }' "$root/dependencies.txt"; }
+# packages [all]: what dependencies.txt lists; with `all`, what tests alone need, too.
+packages() {
+  awk -v all="${1:-}" '!/^(#|$)/ && (all || !/ tests alone:/) { print $1 }' \
+    "$root/dependencies.txt"
+}
 
 missing_packages() {
   # shellcheck disable=SC2046  # a list of words
-  LC_ALL=C comm -23 <(packages | sort) <(
-    dpkg-query -W -f='${db:Status-Status} ${Package}\n' $(packages) 2>/dev/null |
+  LC_ALL=C comm -23 <(packages "$@" | sort) <(
+    dpkg-query -W -f='${db:Status-Status} ${Package}\n' $(packages "$@") 2>/dev/null |
       awk '$1 == "installed" { print $2 }' | sort
   ) | tr '\n' ' '
 }
 
+# Installs what tests alone need. They are skipped without it, so that it may fail.
+install_test_dependencies() {
+  [[ ${HONE_SKIP_SETUP:-} ]] && return
+  (install_dependencies all) || say "warning: tests that need the missing packages are skipped"
+}
+
 # Installs what dependencies.txt lists and this machine lacks. Silent if there is nothing to do.
-install_dependencies() {
+install_dependencies() { # install_dependencies [all]
   [[ ${HONE_SKIP_SETUP:-} ]] && return
   if ! command -v dpkg-query apt-get >/dev/null; then
     say "error: this is not a Debian system, so hone cannot install what it needs."
@@ -39,7 +49,7 @@ install_dependencies() {
     die "then run again with HONE_SKIP_SETUP=1"
   fi
   local missing as_root=()
-  missing=$(missing_packages)
+  missing=$(missing_packages "$@")
   [[ $missing ]] || return 0
   if ((EUID != 0)); then
     command -v sudo >/dev/null ||

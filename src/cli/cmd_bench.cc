@@ -11,21 +11,15 @@
 #include "report/bench_text.h"
 #include "report/profile.h"
 #include "session/denormals.h"
-#include "session/onnx_runtime.h"
+#include "session/duels.h"
 
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 
 namespace hone::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr size_t kRows = 20;         // of a profile's tables
-constexpr int64_t kMostRounds = 30;  // of a comparison,
-constexpr int64_t kLeastRounds = 6;  // and so many for an interval
-constexpr int64_t kRivalRounds = 6;  // of ONNX Runtime, which loads the model in each
+constexpr size_t kRows = 20;  // of a profile's tables
 constexpr std::string_view kOnnxRuntime = "onnxruntime";
 
 // What the command line says.
@@ -81,56 +75,21 @@ void add_rival(BenchReport& report, std::string name, const Duel& duel) {
   report.rival = {std::move(name), duel.b, duel.ratio, duel.interval};
 }
 
-// Single runs, or blocks of runs that are short, in turns.
-Status measure_plans(BenchSubject& subject, BenchSubject& rival, const Request& request,
+Status measure_rival(BenchSubject& subject, BenchSubject& rival, const Request& request,
                      BenchReport& report, Console& console) {
-  for (int64_t i = 0; i < request.measure.warmup; ++i) {
-    HONE_TRY(subject.run());
-    HONE_TRY(rival.run());
-  }
-  int64_t rounds = request.measure.runs;
-  double block = 0;
-  if (rounds == 0) {
-    const double one = HONE_TRY(measure_once([&] { return subject.run(); }));
-    block = request.measure.seconds / static_cast<double>(kMostRounds);
-    const double fit = request.measure.seconds / std::max(one, 1e-9);
-    rounds = fit >= static_cast<double>(kMostRounds)
-                 ? kMostRounds
-                 : std::max(kLeastRounds, static_cast<int64_t>(fit));
-  }
-  const Duel duel = HONE_TRY(measure_in_turns(rounds, console.cancel(),
-                                              block_of(
-                                                  block, [&] { return subject.run(); }),
-                                              block_of(block, [&] { return rival.run(); })));
+  const Duel duel = HONE_TRY(duel_of_runs(
+      request.measure, console.cancel(), [&] { return subject.run(); },
+      [&] { return rival.run(); }));
   add_rival(report, request.rival, duel);
   return {};
 }
 
 Status measure_onnx_runtime(BenchSubject& subject, const BenchModel& of, const Request& request,
                             BenchReport& report, Console& console) {
-  const OnnxRuntime runtime = HONE_TRY(find_onnx_runtime("", &console.cancel()));
-  const TempDir folder = HONE_TRY(TempDir::create(fs::temp_directory_path()));
-  // The file as it is, which may have other sizes open; what is no file is exported.
-  fs::path model = report.model;
-  if (!is_onnx_path(model)) {
-    model = folder.path() / "model.onnx";
-    HONE_TRY(save_source(HONE_TRY(with_sizes(of.source.model, of.inputs.bindings)), model));
-  }
-  HONE_TRY(write_onnx_runtime_inputs(folder.path(), of.inputs.tensors));
-  const OnnxRuntimeBlock block = {
-      .threads = report.threads,
-      .seconds = request.measure.seconds / static_cast<double>(kRivalRounds)};
-  const auto run_rival = [&] {
-    return run_onnx_runtime(runtime, model, folder.path(), block, &console.cancel());
-  };
-  const RunBlock run_warm = block_of(block.seconds, [&] { return subject.run(); });
-  const auto run_subject = [&]() -> Result<std::vector<double>> {
-    for (int64_t i = 0; i < request.measure.warmup; ++i) HONE_TRY(subject.run());
-    return run_warm();
-  };
-  const Duel duel =
-      HONE_TRY(measure_in_turns(kRivalRounds, console.cancel(), run_subject, run_rival));
-  add_rival(report, runtime.name(), duel);
+  RuntimeDuel duel = HONE_TRY(duel_with_onnx_runtime(
+      {report.model, of.source.model, of.inputs.bindings, of.inputs.tensors, report.threads},
+      request.measure, console.cancel(), [&] { return subject.run(); }));
+  add_rival(report, std::move(duel.name), duel.times);
   return {};
 }
 
@@ -144,7 +103,7 @@ Status measure_sides(Sides& sides, const BenchModel& model, const Request& reque
   report.warmup = request.measure.warmup;
   PeakMemory::start();
   if (sides.rival != nullptr)
-    HONE_TRY(measure_plans(*sides.subject, *sides.rival, request, report, console));
+    HONE_TRY(measure_rival(*sides.subject, *sides.rival, request, report, console));
   else if (request.rival == kOnnxRuntime)
     HONE_TRY(measure_onnx_runtime(*sides.subject, model, request, report, console));
   else
@@ -231,7 +190,7 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   report.warmup = request.measure.warmup;
   PeakMemory::start();
   if (other != nullptr)
-    HONE_TRY(measure_plans(*subject, *other, request, report, console));
+    HONE_TRY(measure_rival(*subject, *other, request, report, console));
   else
     report.timing =
         HONE_TRY(measure(request.measure, console.cancel(), [&] { return subject->run(); }));

@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/error_classes.h"
 #include "cli/help.h"
 
 namespace hone::cli {
@@ -9,7 +10,9 @@ namespace hone::cli {
 Status cmd_help(const Arguments& arguments, Console& console) {
   const TitleStyle title = [&](std::string_view text) { return console.styled(Style::bold, text); };
   const std::string topic = join(arguments.list("COMMAND"), " ");
-  if (arguments.given("markdown")) {
+  if (arguments.given("errors")) {
+    console.write(arguments.given("markdown") ? errors_markdown() : errors_text());
+  } else if (arguments.given("markdown")) {
     console.write(markdown_help());
   } else if (topic.empty()) {
     console.write(general_help(title));

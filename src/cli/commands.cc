@@ -138,11 +138,18 @@ constexpr Positional kTopic[] = {{.name = "COMMAND",
                                   .doc = "show the help of this command",
                                   .optional = true,
                                   .repeats = true}};
-constexpr Option kHelp[] = {{.name = "markdown", .doc = "print docs/cli.md"}};
+constexpr Option kHelp[] = {
+    {.name = "errors", .doc = "tell each class of error: its cause, and what to do"},
+    {.name = "markdown", .doc = "print docs/cli.md, or with --errors docs/errors.md"}};
+constexpr Example kHelpExamples[] = {{"hone help run", "the same as 'hone run --help'"},
+                                     {"hone help --errors", "what went wrong, and the way out"}};
+constexpr Example kVersionExamples[] = {{"hone version", ""}};
+constexpr Example kHoneExamples[] = {{"hone", "a network, the whole way"}};
 
 constexpr Command kCommands[] = {
     {.name = "",
      .summary = "Take a small model the whole way: compile, check, measure",
+     .examples = kHoneExamples,
      .run = &cmd_demo},
     {.name = "demo",
      .summary = "Take a model the whole way: compile, check, measure",
@@ -409,6 +416,18 @@ constexpr Command kCommands[] = {
      .options = kExplain,
      .examples = kExplainExamples,
      .run = &cmd_explain},
+    {.name = "report",
+     .summary = "Write a page for a browser that shows a model's speed, and what decides it",
+     .text = "Compiles, runs and measures the model, and writes one HTML file: speed against the "
+             "planner's plan and ONNX Runtime, a roofline of the kernels, time by kernel and by "
+             "layer, memory over time, predicted and measured times with the progress of tuning, "
+             "the graph of the plan, the machine, and the commands that make it again. The file "
+             "loads nothing. If something fails, the page says so and shows the rest, and the "
+             "exit code is that of the failure (docs/report.md).",
+     .positionals = kModel,
+     .options = kReport,
+     .examples = kReportExamples,
+     .run = &cmd_report},
     {.name = "check",
      .summary = "Hold a model's native code against the reference, and against what is expected",
      .text = "Evaluates the model with the reference in three modes, wide (double, the oracle), "
@@ -589,11 +608,15 @@ constexpr Command kCommands[] = {
      .examples = kCompletionsExamples,
      .run = &cmd_completions},
     {.name = "man", .summary = "Print the manual page", .examples = kManExamples, .run = &cmd_man},
-    {.name = "version", .summary = "Print the version", .run = &cmd_version},
+    {.name = "version",
+     .summary = "Print the version",
+     .examples = kVersionExamples,
+     .run = &cmd_version},
     {.name = "help",
      .summary = "Print help, also about one command",
      .positionals = kTopic,
      .options = kHelp,
+     .examples = kHelpExamples,
      .run = &cmd_help},
 };
 

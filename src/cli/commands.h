@@ -35,6 +35,7 @@ Status cmd_run(const Arguments& arguments, Console& console);
 Status cmd_check(const Arguments& arguments, Console& console);
 Status cmd_bench(const Arguments& arguments, Console& console);
 Status cmd_explain(const Arguments& arguments, Console& console);
+Status cmd_report(const Arguments& arguments, Console& console);
 Status cmd_compare(const Arguments& arguments, Console& console);
 Status cmd_tune(const Arguments& arguments, Console& console);
 Status cmd_calibrate(const Arguments& arguments, Console& console);

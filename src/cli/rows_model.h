@@ -342,6 +342,23 @@ inline constexpr Example kBenchExamples[] = {
     {"hone bench model.onnx --threads 1 --isa avx2", "less of the machine"},
     {"hone bench new.honec --vs old.honec", "two compiled models in turns"}};
 
+// ---- report ------------------------------------------------------------------------------------
+
+inline constexpr Option kReportOwn[] = {
+    output_option("where the page goes; - is the standard output", "report.html"),
+    {.name = "seconds",
+     .take = Take::real,
+     .value = "S",
+     .doc = "how long to measure, for each of the comparisons; at least three runs",
+     .fallback = "2"},
+    {.name = "alone", .doc = "leave ONNX Runtime out"},
+    json_option("also write what the page shows as data; - is the standard output")};
+inline constexpr auto kReport = joined(kReportOwn, kInputOptions, kSizes, kNative);
+inline constexpr Example kReportExamples[] = {
+    {"hone report model.onnx -o report.html", "one file for a browser, which needs nothing else"},
+    {"hone report zoo:mlp --threads 1 --seconds 0.5 --alone", "a quick one of a built-in model"},
+    {"hone report model.onnx --plan model.plan", "this plan, and how much faster it is"}};
+
 // ---- check, convert and conformance ------------------------------------------------------------
 
 inline constexpr Option kOrigin[] = {

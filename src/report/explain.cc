@@ -29,7 +29,7 @@ class Explainer {
     const double peak = target_.peak(DType::f32) * static_cast<double>(threads_);
     if (peak > 0) kernel.arithmetic_roof = work_of(planned.body).inherent / peak;
     const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
-    if (rate > 0) kernel.memory_roof = bytes_of(planned.body.graph) / rate;
+    if (rate > 0) kernel.memory_roof = operand_bytes(planned.body.graph) / rate;
     if (options_.planned == nullptr) return kernel;
     const auto before = options_.planned->schedule.find(planned.hash);
     if (before != options_.planned->schedule.end() && before->second != *planned.schedule)
@@ -55,13 +55,6 @@ class Explainer {
   }
 
  private:
-  static double bytes_of(const Graph& graph) {
-    int64_t bytes = 0;
-    for (ValueId input : graph.inputs()) bytes += graph.type(input).static_bytes();
-    for (ValueId output : graph.outputs()) bytes += graph.type(output).static_bytes();
-    return static_cast<double>(bytes);
-  }
-
   Result<ScheduleFigures> figures(const KernelFacts& facts, PricedKernel& price,
                                   const Schedule& schedule) const {
     ScheduleFigures figures = {.schedule = schedule,

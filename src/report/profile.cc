@@ -65,6 +65,13 @@ std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames
   return found;
 }
 
+double operand_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (ValueId input : graph.inputs()) bytes += graph.type(input).static_bytes();
+  for (ValueId output : graph.outputs()) bytes += graph.type(output).static_bytes();
+  return static_cast<double>(bytes);
+}
+
 std::string kernel_label(std::span<const std::string> layers, const std::string& kernel) {
   if (layers.empty()) return kernel;
   return layers.size() == 1 ? layers[0] : fmt::format("{} +{}", layers[0], layers.size() - 1);
@@ -103,8 +110,10 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
     step.algorithm = name(kernel.schedule->algorithm());
     step.schedule = fmt::format("0x{:016x}", kernel.hash);
     step.priced = cost.launch(body, *kernel.schedule, threads) * step.launches;
+    step.operations = work_of(body).inherent * step.launches;
+    if (body.graph.is_static()) step.bytes = operand_bytes(body.graph) * step.launches;
     if (step.seconds <= 0) continue;
-    step.rate = work_of(body).inherent * step.launches / step.seconds;
+    step.rate = step.operations / step.seconds;
     if (peak > 0) step.part_of_peak = step.rate / peak;
   }
   return profile;

@@ -20,6 +20,8 @@ using LayerNames = std::map<std::string, std::string, std::less<>>;
 
 // Of a kernel, each once, that of its contraction first. Empty: the model has no names there.
 std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers);
+// Of the graph's inputs and outputs; its sizes are numbers.
+double operand_bytes(const Graph& graph);
 // "conv1 +2", or what the kernel has in place of a layer.
 std::string kernel_label(std::span<const std::string> layers, const std::string& kernel);
 
@@ -35,6 +37,8 @@ struct StepTime {
   double launches = 0;      // in loops more than one
   double seconds = 0;       // the fastest run of the command counts
   double priced = -1;       // by the Cost; negative: not a kernel of the plan
+  double operations = 0;    // of its ops, each element computed once
+  double bytes = 0;         // of all operands, each read or written once
   double rate = 0;          // operations per second
   double part_of_peak = 0;  // of the f32 peak that the target states for the plan's threads
 

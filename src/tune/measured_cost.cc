@@ -82,14 +82,14 @@ class MeasuredCost : public Cost {
   const std::shared_ptr<const Cost> otherwise_;
 };
 
+}  // namespace
+
 Result<Schedule> schedule_of(const std::string& choice) {
   TextParser text(choice, {.file = "schedule"});
   Schedule schedule = HONE_TRY(parse_schedule(text));
   if (text.peek().kind != TokenKind::end) return text.expected("the end of the schedule");
   return schedule;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& target,
                                                   int64_t threads,

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "cost/cost.h"
 #include "log/log.h"
 #include "target/target.h"
 
 namespace hone {
+
+// The schedule that a record of a kernel is of (Record::choice).
+Result<Schedule> schedule_of(const std::string& choice);
 
 // What launches took, as the log says: the last measurement of a schedule of a kernel on this
 // target by so many threads. What was not measured has the price of another Cost; of a kernel that

@@ -133,6 +133,7 @@ TEST(Commands, RowsAreComplete) {
 
 TEST(Commands, ExamplesParse) {
   for (const Command& command : commands()) {
+    EXPECT_FALSE(command.examples.empty()) << command.name;
     for (const Example& example : command.examples) {
       std::vector<std::string> words;
       std::string word;

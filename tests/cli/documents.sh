@@ -3,6 +3,7 @@
 "$HONE" ops --markdown | diff "$ROOT/docs/ops.md" -
 "$HONE" ops --onnx --markdown | diff "$ROOT/docs/onnx-ops.md" -
 "$HONE" help --markdown | diff "$ROOT/docs/cli.md" -
+"$HONE" help --errors --markdown | diff "$ROOT/docs/errors.md" -
 "$ROOT/tools/heuristics_table.sh" | diff <(grep '^| `' "$ROOT/docs/planner.md") -
 
 # The other pages show what hone prints. Each page is checked in a folder of its own:

@@ -1,0 +1,180 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/compiled.h"
+#include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/log.h"
+#include "cli/native.h"
+#include "cli/source.h"
+#include "report/model_report.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+namespace hone::cli {
+namespace {
+
+// A word as a shell takes it.
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  }
+  return quoted + "'";
+}
+
+// The command line, rebuilt: options as their rows name them.
+std::string command_line(const Arguments& arguments) {
+  std::string line = fmt::format("hone report {}", shell_word(arguments.text("MODEL")));
+  for (const Option& option : arguments.command().options) {
+    if (!arguments.given(option.name)) continue;
+    if (option.take == Take::nothing) {
+      line += fmt::format(" --{}", option.name);
+      continue;
+    }
+    const std::vector<std::string> values =
+        option.repeats ? arguments.list(option.name)
+                       : std::vector<std::string>{arguments.text(option.name)};
+    for (const std::string& value : values)
+      line += fmt::format(" --{} {}", option.name, shell_word(value));
+  }
+  return line;
+}
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
+}
+
+ModelReport start_report(const Arguments& arguments, const NativeOptions& options) {
+  ModelReport report;
+  report.model = arguments.text("MODEL");
+  report.version = HONE_VERSION;
+  report.time = time_text();
+  const std::string model = shell_word(report.model);
+  report.commands = {command_line(arguments), fmt::format("hone bench {} --profile", model),
+                     fmt::format("hone explain {}", model), fmt::format("hone check {}", model),
+                     fmt::format("hone tune {}", model)};
+  report.target = options.target;
+  const bool is_planned = options.plans.size() == 1 && options.plans[0].plan.threads;
+  report.threads = options.threads ? *options.threads
+                   : is_planned    ? *options.plans[0].plan.threads
+                                   : options.target.cores;
+  if (double load = 0; getloadavg(&load, 1) == 1) report.load = load;
+  return report;
+}
+
+// Whose own plan it would be without the log and the options that say how to plan.
+Result<NativeOptions> plain_options(const Arguments& arguments, Console& console) {
+  NativeOptions plain =
+      HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
+  plain.plans.clear();
+  plain.plan_seed.reset();
+  return plain;
+}
+
+// Notes that the log's plan was taken.
+std::shared_ptr<bool> watch_log(NativeOptions& options) {
+  auto taken = std::make_shared<bool>(false);
+  if (!options.best_plan) return taken;
+  options.best_plan = [ask = options.best_plan, taken](const Graph& graph, const Target& target,
+                                                       int64_t threads) {
+    std::optional<Plan> plan = ask(graph, target, threads);
+    *taken = *taken || plan.has_value();
+    return plan;
+  };
+  return taken;
+}
+
+// None: there is none, or it cannot be read, which costs the part that shows it.
+std::unique_ptr<Log> log_of(const Arguments& arguments, ModelReport& report) {
+  if (arguments.given("no-log")) return nullptr;
+  Result<std::unique_ptr<Log>> found = find_log(arguments);
+  if (found.ok()) return *std::move(found);
+  report.notes.push_back(fmt::format("The log is not used: {}", found.error().what()));
+  return nullptr;
+}
+
+// Does not read the model: what is wrong with its name is a fault of the command line.
+Status check_is_there(const std::string& model) {
+  if (model == "-" || model.starts_with("zoo:") || std::filesystem::exists(model)) return {};
+  return bad_input("cannot read '{}': there is no such file", excerpt(model));
+}
+
+// The model is read, run and measured, as far as it goes.
+Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& options,
+            Console& console) {
+  const Face face = console.face();
+  const auto failed = [&](std::string what, Error error) -> Status {
+    const ErrorCode code = error.code();
+    if (code == ErrorCode::usage || code == ErrorCode::interrupted) return error;
+    report.failures.push_back({std::move(what), std::move(error)});
+    return {};
+  };
+  Result<Source> source = given_source(report.model, arguments, console, {.runs_inputs = true});
+  if (!source.ok()) return failed("read the model", std::move(source).error());
+  const std::unique_ptr<Log> log = log_of(arguments, report);
+  const Graph signature = signature_of(source->model);
+  Result<RunInputs> inputs =
+      given_inputs(signature, source->open, arguments, Engine::native, console);
+  if (!inputs.ok()) {
+    HONE_TRY(summarize_into(report, source->model));
+    return failed("make inputs", std::move(inputs).error());
+  }
+  HONE_TRY(check_all_chosen(*inputs));
+  const Model model = HONE_TRY(with_sizes(source->model, inputs->bindings));
+  HONE_TRY(summarize_into(report, model));
+  if (Status runs = check_runs_here(options.target, Console::labels()); !runs.ok()) {
+    HONE_TRY(failed("run the model", std::move(runs).error()));
+    return plan_into(report, model, options, source->layers, log.get(), face);
+  }
+  std::optional<NativeOptions> plain;
+  const bool is_planned = !options.plans.empty() || options.plan_seed.has_value();
+  if (is_planned || options.best_plan) plain = HONE_TRY(plain_options(arguments, console));
+  const std::shared_ptr<bool> is_of_log = watch_log(options);
+  options.team = HONE_TRY(Team::create({.threads = options.target.cores}));
+  if (plain) plain->team = options.team;
+  return measure_into(report, {.source = *source,
+                               .inputs = *inputs,
+                               .options = options,
+                               .plain = plain ? &*plain : nullptr,
+                               .has_other_plan = [&] { return is_planned || *is_of_log; },
+                               .log = log.get(),
+                               .seconds = arguments.real("seconds"),
+                               .runs_rival = !arguments.given("alone"),
+                               .face = face});
+}
+
+}  // namespace
+
+Status cmd_report(const Arguments& arguments, Console& console) {
+  const std::string page = arguments.text("output"), json = arguments.text("json");
+  HONE_TRY(check_writable(page));
+  HONE_TRY(check_writable(json));
+  if (page == "-" && json == "-")
+    return usage_error("--output and --json cannot both be the standard output");
+  HONE_TRY(check_is_there(arguments.text("MODEL")));
+  if (names_compiled(arguments)) return is_compiled(arguments.text("MODEL"));
+  NativeOptions options = HONE_TRY(native_options(arguments, console));
+  ModelReport report = start_report(arguments, options);
+  HONE_TRY(fill(report, arguments, options, console));
+  if (!json.empty()) HONE_TRY(write_text(json, report_json(report) + "\n", console));
+  HONE_TRY(write_text(page, report_page(report), console));
+  if (report.failures.empty()) return {};
+  return Error(report.failures[0].error).about("cannot " + report.failures[0].what);
+}
+
+}  // namespace hone::cli

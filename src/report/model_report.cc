@@ -1,0 +1,285 @@
+#include "report/model_report.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "session/duels.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kMostGraphs = 12;  // with pictures, the slowest
+constexpr size_t kMostProfiles = 100;
+
+bool is_cancelled(const Error& error) { return error.code() == ErrorCode::interrupted; }
+
+std::string one_line(const Error& error) {
+  return error.hint().empty() ? error.what() : fmt::format("{}; {}", error.what(), error.hint());
+}
+
+std::string sizes_text(const Bindings& sizes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, size] : sizes)
+    texts.push_back(fmt::format("{} = {}", name, size.to_string()));
+  return join(texts, ", ");
+}
+
+// Fills a report, step by step; a step that fails is noted, unless the user has ended it.
+class Reporter {
+ public:
+  explicit Reporter(ModelReport& report) : report_(report) {}
+
+  // Whether the step is done.
+  template <class Step>
+  Result<bool> attempt(std::string_view what, const Step& step) {
+    Status done = step();
+    if (done.ok()) return true;
+    if (is_cancelled(done.error())) return std::move(done).error();
+    report_.failures.push_back({std::string(what), std::move(done).error()});
+    return false;
+  }
+
+ private:
+  ModelReport& report_;
+};
+
+// What is drawn of a graph and its plan, each part on its own.
+Status draw(ReportedGraph& drawn, Compilation& code, const Bindings& sizes, const Target& target,
+            const LayerNames& layers, const Log* log, ModelReport& report) {
+  Reporter reporter(report);
+  Graph graph;
+  if (!HONE_TRY(reporter.attempt(
+          "prepare the graph",
+          [&]() -> Status {
+            graph = *HONE_TRY(code.graph());
+            if (!sizes.empty()) graph = HONE_TRY(specialize(graph, sizes));
+            return {};
+          })))
+    return {};
+  const Plan none;
+  const Plan* plan = &none;
+  const bool is_planned = HONE_TRY(reporter.attempt(
+      "plan the graph",
+      [&]() -> Status {
+        plan = HONE_TRY(code.plan());
+        return {};
+      }));
+  HONE_TRY(reporter.attempt(
+      "draw the graph",
+      [&]() -> Status {
+        // A plan for all sizes names the graph with its sizes open.
+        drawn.graph = HONE_TRY(picture_of(*HONE_TRY(code.graph()), *plan, layers));
+        return {};
+      }));
+  // With open sizes, the places of values are found when the sizes are known.
+  if (!is_planned || !HONE_TRY(code.graph())->is_static()) return {};
+  HONE_TRY(reporter.attempt(
+      "draw the memory",
+      [&]() -> Status {
+        drawn.memory = HONE_TRY(memory_picture(graph, *plan));
+        return {};
+      }));
+  if (log == nullptr) return {};
+  HONE_TRY(reporter.attempt(
+      "read the log",
+      [&]() -> Status {
+        TuningPicture tuning = HONE_TRY(tuning_picture(graph, *plan, target, code.cost(), *log));
+        if (!tuning.kernels.empty() || tuning.best) drawn.tuning = std::move(tuning);
+        return {};
+      }));
+  return {};
+}
+
+ReportedSide side_of(std::string name, const Duel& duel) {
+  return {std::move(name), duel.b, duel.ratio, duel.interval};
+}
+
+class Measurement {
+ public:
+  Measurement(ModelReport& report, const ReportSubject& subject)
+      : report_(report), subject_(subject), reporter_(report) {}
+
+  Status measure_all() {
+    const bool runs =
+        HONE_TRY(reporter_.attempt("compile and run the model", [&] { return start(); }));
+    if (!runs)
+      return plan_into(report_,
+                       HONE_TRY(with_sizes(subject_.source.model, subject_.inputs.bindings)),
+                       subject_.options, subject_.source.layers, subject_.log, subject_.face);
+    HONE_TRY(reporter_.attempt("measure the model", [&] { return measure_sides(); }));
+    if (subject_.runs_rival) HONE_TRY(measure_rival());
+    HONE_TRY(reporter_.attempt("measure each kernel", [&] { return profile(); }));
+    return {};
+  }
+
+ private:
+  const CancelToken& cancel() const {
+    static const CancelToken never;
+    return subject_.face.cancel == nullptr ? never : *subject_.face.cancel;
+  }
+  MeasureOptions options() const { return {.seconds = subject_.seconds}; }
+
+  Status run() {
+    HONE_TRY(native_->run(subject_.inputs.tensors));
+    return {};
+  }
+
+  Status start() {
+    const auto compile = [&]() -> Status {
+      native_ = HONE_TRY(NativeModel::make(subject_.source.model, subject_.inputs, subject_.options,
+                                           subject_.face, noting(report_.stages)));
+      native_->engine().keep_code();
+      return run();
+    };
+    report_.first = HONE_TRY(measure_once(compile));
+    return {};
+  }
+
+  // The model; and, if it has another plan than the planner's, that one in turns.
+  Status measure_sides() {
+    PeakMemory::start();
+    if (subject_.plain == nullptr || !subject_.has_other_plan()) {
+      report_.sides.push_back({"hone", HONE_TRY(hone::measure(
+                                           options(), cancel(), [&] { return run(); }))});
+      report_.peak_bytes = PeakMemory::bytes();
+      report_.notes.push_back(
+          "The plan is the planner's own, so there is no other to compare with.");
+      return {};
+    }
+    NativeModel plain = HONE_TRY(
+        NativeModel::make(subject_.source.model, subject_.inputs, *subject_.plain, subject_.face));
+    HONE_TRY(plain.run(subject_.inputs.tensors));
+    const Duel duel = HONE_TRY(duel_of_runs(
+        options(), cancel(), [&] { return run(); },
+        [&]() -> Status {
+          HONE_TRY(plain.run(subject_.inputs.tensors));
+          return {};
+        }));
+    report_.sides.push_back({"hone", duel.a});
+    report_.sides.push_back(side_of("the planner's plan", duel));
+    report_.peak_bytes = PeakMemory::bytes();
+    return {};
+  }
+
+  // That ONNX Runtime is not there, or does not take the model, is no fault of the model.
+  Status measure_rival() {
+    Result<RuntimeDuel> duel =
+        duel_with_onnx_runtime({report_.model, subject_.source.model, subject_.inputs.bindings,
+                                subject_.inputs.tensors, report_.threads},
+                               options(), cancel(), [&] { return run(); });
+    if (duel.ok())
+      report_.sides.push_back(side_of(duel->name, duel->times));
+    else if (is_cancelled(duel.error()))
+      return std::move(duel).error();
+    else
+      report_.notes.push_back("Not compared with ONNX Runtime: " + one_line(duel.error()));
+    return {};
+  }
+
+  Status profile() {
+    NativeEngine& engine = native_->engine();
+    engine.start_profile();
+    MeasureOptions again = options();
+    again.warmup = 0;
+    const Timing timing = HONE_TRY(hone::measure(again, cancel(), [&] { return run(); }));
+    const auto runs = static_cast<int64_t>(timing.seconds.size());
+    struct One {
+      NativeEngine::GraphProfile from;
+      SegmentProfile profile;
+    };
+    std::vector<One> all;
+    for (NativeEngine::GraphProfile& from : engine.profiles()) {
+      SegmentProfile profile = HONE_TRY(profile_of(
+          from.times, runs, *HONE_TRY(from.code->graph()), *HONE_TRY(from.code->plan()),
+          subject_.options.target, from.code->cost(), subject_.source.layers, from.sizes));
+      profile.runs = static_cast<double>(from.runs) / static_cast<double>(runs);
+      all.push_back({std::move(from), std::move(profile)});
+    }
+    std::ranges::sort(all, std::greater<>(), [](const One& one) { return one.profile.seconds; });
+    for (One& one : all) {
+      if (report_.graphs.size() == kMostProfiles) {
+        ++report_.left_out_graphs;
+        continue;
+      }
+      ReportedGraph& graph = report_.graphs.emplace_back();
+      graph.name = one.from.name;
+      graph.sizes = sizes_text(one.from.sizes);
+      graph.profile = std::move(one.profile);
+      if (report_.graphs.size() <= kMostGraphs)
+        HONE_TRY(draw(graph, *one.from.code, one.from.sizes, subject_.options.target,
+                      subject_.source.layers, subject_.log, report_));
+    }
+    return {};
+  }
+
+  ModelReport& report_;
+  const ReportSubject& subject_;
+  Reporter reporter_;
+  std::optional<NativeModel> native_;
+};
+
+}  // namespace
+
+Status summarize_into(ModelReport& report, const Model& model) {
+  Reporter reporter(report);
+  HONE_TRY(reporter.attempt(
+      "describe the model",
+      [&]() -> Status {
+        GraphSummary all = HONE_TRY(summarize(signature_of(model)));
+        all.name = model.name;
+        const bool is_single = single_graph(model) != nullptr;
+        for (const Graph* graph : graphs_of(model)) {
+          const GraphSummary one = HONE_TRY(summarize(*graph));
+          ++report.graph_count;
+          if (is_single) {
+            all = one;
+            continue;
+          }
+          all.nodes += one.nodes;
+          for (const auto& [op, count] : one.op_counts) all.op_counts[op] += count;
+          for (const auto& [op, count] : one.composite_counts) all.composite_counts[op] += count;
+          all.constants += one.constants;
+          all.parameters += one.parameters;
+          all.constant_bytes += one.constant_bytes;
+          all.flops += one.flops;
+          all.macs += one.macs;
+        }
+        all.outputs.clear();
+        for (const ModelValue& output : model.outputs)
+          all.outputs.push_back({output.name, output.type});
+        report.summary = std::move(all);
+        return {};
+      }));
+  return {};
+}
+
+Status measure_into(ModelReport& report, const ReportSubject& subject) {
+  return Measurement(report, subject).measure_all();
+}
+
+Status plan_into(ModelReport& report, const Model& model, const NativeOptions& options,
+                 const LayerNames& layers, const Log* log, const Face& face) {
+  Reporter reporter(report);
+  const std::vector<const Graph*> graphs = graphs_of(model);
+  std::vector<const PlacedPlan*> plans;
+  if (!HONE_TRY(reporter.attempt(
+          "find the graphs' plans",
+          [&]() -> Status {
+            plans = HONE_TRY(plans_of(graphs, model, {}, options, face.labels));
+            return {};
+          })))
+    plans.assign(graphs.size(), nullptr);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    if (report.graphs.size() == kMostGraphs) {
+      report.left_out_graphs += graphs.size() - i;
+      break;
+    }
+    ReportedGraph& drawn = report.graphs.emplace_back();
+    drawn.name = graphs[i]->name();
+    Compilation code(*graphs[i], options.target, compile_options(options, plans[i], face));
+    HONE_TRY(draw(drawn, code, {}, options.target, layers, log, report));
+  }
+  return {};
+}
+
+}  // namespace hone
