@@ -37,16 +37,12 @@ std::string line_of(const std::string& name, const ByThreads& rows) {
 std::string introduction(const Target& target, double shortest) {
   return fmt::format(
       "# Performance\n\n"
-      "How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns: "
-      "fp32, "
-      "batch 1, the default plan of\n"
-      "hone without tuning, {} ({}). A ratio above 1 says that hone is faster. What a tenth of all "
-      "runs does not exceed counts,\n"
-      "since what else the machine does only slows runs down. Models below {:.0f} ms are not part "
-      "of "
-      "the means: the call of the\n"
-      "rival costs some 0.1 ms.\n\n"
-      "`./dev bench models --page=docs/performance.md` measures all models and writes this "
+      "How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns:\n"
+      "fp32, batch 1, the default plan of hone without tuning, {} ({}).\n"
+      "A ratio above 1 says that hone is faster. What a tenth of all runs does not exceed counts,\n"
+      "since what else the machine does only slows runs down. Models below {:.0f} ms are not\n"
+      "part of the means: the call of the rival costs some 0.1 ms.\n\n"
+      "`./dev bench models --page=docs/performance.md` measures all models and writes this\n"
       "page.\n\n",
       target.cpu.empty() ? "a processor without a name" : target.cpu, name(target.isa),
       1e3 * shortest);
@@ -70,9 +66,10 @@ Status write_page(const std::filesystem::path& path, const std::vector<ModelRow>
   std::ranges::sort(sorted, std::greater<>(),
                     [](const auto& model) { return model.second.begin()->second.ratio(); });
   std::string page = introduction(target, shortest);
-  page +=
-      fmt::format("Geometric mean of the ratios: **{:.2f}** on one thread, **{:.2f}** on two.\n\n",
-                  mean_ratio(rows, 1, shortest), mean_ratio(rows, 2, shortest));
+  for (const int64_t threads : {1, 2})
+    if (const double mean = mean_ratio(rows, threads, shortest); mean > 0)
+      page +=
+          fmt::format("Geometric mean of the ratios, threads {}: **{:.2f}**\n\n", threads, mean);
   page +=
       "| model | hone, ms | rival, ms | ratio | 2 threads: hone | rival | ratio | 1 to 2 threads | "
       "difference |\n|---|---|---|---|---|---|---|---|---|\n";

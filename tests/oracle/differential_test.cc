@@ -73,6 +73,29 @@ TEST(Differential, SaysWhatIsWrongWithACase) {
   EXPECT_NE(error("return %0\n}\n", ""), "none");
 }
 
+// Compiled code multiplies padding as zeros, and the reference skips it: nothing can be said.
+TEST(Differential, NaNThatMeetsPaddingIsUnstable) {
+  const auto verdict = [](std::string_view kernel) {
+    const std::string text = fmt::format(R"(case x86-64-v2 rounded
+graph @main(%x: f32[1, 1, 4], %w: f32[1, 1, 3]) -> f32[1, 1, 6] {{
+  %y = conv %x, %w {{pad_low = [2], pad_high = [2]}} : f32[1, 1, 6]
+  return %y
+}}
+---- inputs
+graph @inputs() -> (f32[1, 1, 4], f32[1, 1, 3]) {{
+  %0 = constant [1, 2, 3, 4] : f32[1, 1, 4]
+  %1 = constant {} : f32[1, 1, 3]
+  return %0, %1
+}}
+)",
+                                         kernel);
+    const DifferentialOutcome outcome = run_case(parse_case(text).value(), host(), team());
+    return outcome.verdict;
+  };
+  EXPECT_EQ(verdict("[1, 2, nan]"), Verdict::unstable);
+  EXPECT_EQ(verdict("[1, 2, 3]"), Verdict::passed);
+}
+
 TEST(Differential, RefusesAPlanThatDoesNotFit) {
   std::string text(kText);
   text.replace(text.find("fuse @k0 = {%y}"), 15, "fuse @k0 = {%z}");

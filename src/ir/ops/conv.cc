@@ -181,8 +181,8 @@ const OpDef op_def_conv = {
     .summary = "Sums products of a kernel with windows of the input; the kernel is not flipped.",
     .semantics =
         "Padding may be negative, which crops. Windows skip padding and the holes that "
-        "input_dilation makes: a kernel element that is infinite or NaN has no effect there, "
-        "but may make NaN of it in compiled code, which multiplies zeros. "
+        "input_dilation makes: a kernel element that is infinite or NaN has no effect there. "
+        "Compiled code may multiply zeros instead, which makes NaN of such elements. "
         "Windows that do not fit are an error; a window that is longer than the padded input by at "
         "most the stride gives no windows. Result feature f belongs to group f / (features / "
         "groups). The operands have one element type, or two integer types if 'accumulate' is "
