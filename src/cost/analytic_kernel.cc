@@ -7,36 +7,43 @@
 namespace hone {
 namespace {
 
-struct Blocks {
-  double count = 1;
-  double divided = 1;  // those that threads take
-};
+using BlockPhase = AnalyticKernel::BlockPhase;
 
-Blocks blocks_of(const KernelBody& body, const Schedule& chain) {
+// Blocks at the end of a dim may be smaller.
+std::vector<BlockPhase> phases_of(const KernelBody& body, const Schedule& chain) {
   const Type results = body.graph.type(body.graph.outputs()[0]);
-  Blocks blocks;
+  std::vector<BlockPhase> phases(1);
+  for (int d = 0; d < results.rank(); ++d) phases[0].points.push_back(results.dim(d).value());
   for (size_t i = 0; i < chain.order.size(); ++i) {
-    const int dim = chain.order[i];
-    const double points = static_cast<double>(block_points(body, chain, dim));
-    const double trips = static_cast<double>(results.dim(dim).value()) / points;
-    blocks.count *= trips;
-    if (i < static_cast<size_t>(chain.threads)) blocks.divided *= std::ceil(trips);
+    const auto dim = static_cast<size_t>(chain.order[i]);
+    const int64_t points = block_points(body, chain, chain.order[i]);
+    const int64_t whole = phases[0].points[dim] / points, rest = phases[0].points[dim] % points;
+    std::vector<BlockPhase> finer;
+    for (const BlockPhase& phase : phases)
+      for (const auto& [size, count] : {std::pair(points, whole), {rest, int64_t{1}}}) {
+        if (size == 0) continue;
+        BlockPhase& part = finer.emplace_back(phase);
+        part.points[dim] = size;
+        part.blocks *= static_cast<double>(count);
+        if (i < static_cast<size_t>(chain.threads)) part.divided *= static_cast<double>(count);
+      }
+    phases = std::move(finer);
   }
-  return blocks;
+  return phases;
 }
 
-// All blocks, if one of them takes so long on one thread.
-double seconds_of(const Blocks& blocks, double block, double threads) {
-  return block * blocks.count * std::ceil(blocks.divided / threads) / blocks.divided;
+// If a block takes so long on one thread.
+double seconds_of(const BlockPhase& phase, double block, double threads) {
+  return block * phase.blocks * std::ceil(phase.divided / threads) / phase.divided;
 }
 
 // What a stage leaves for others, in a block, as if numbers had four bytes.
-double bytes_kept(const Stage& stage, const KernelFacts& facts, const KernelBody& body,
-                  const Schedule& chain) {
+double bytes_kept(const Stage& stage, const KernelFacts& facts, const BlockPhase& phase) {
   double bytes = 4;
   for (size_t d = 0; d < std::min(stage.along.size(), facts.loops.size()); ++d)
-    bytes *= stage.along[d] < 0 ? facts.loops[d].extent
-                                : static_cast<double>(block_points(body, chain, stage.along[d]));
+    bytes *= stage.along[d] < 0
+                 ? facts.loops[d].extent
+                 : static_cast<double>(phase.points[static_cast<size_t>(stage.along[d])]);
   return bytes;
 }
 
@@ -62,16 +69,23 @@ std::vector<PriceTerm> AnalyticKernel::terms(const Schedule& schedule) {
   return whole_.terms(schedule).named();
 }
 
-// A chain costs what its stages do, each as often as there are blocks. Stages come one after
-// another, so none hides what others take.
+// Stages come one after another, so none hides what others take.
+double AnalyticKernel::block_seconds(Cut& cut, const Schedule& chain, const BlockPhase& phase) {
+  double seconds = 0;
+  for (size_t s = 0; s < cut.size(); ++s)
+    seconds += stage_price(cut[s], phase).seconds(chain.get<ChainFields>().stages[s]);
+  return seconds;
+}
+
+// A chain costs what its stages do, each as often as there are blocks.
 double AnalyticKernel::chain_seconds(const Schedule& chain) {
   Cut& cut = cut_of(chain);
-  double block = 0;
-  for (size_t s = 0; s < cut.size(); ++s)
-    block += stage_price(cut[s], chain).seconds(chain.get<ChainFields>().stages[s]);
   const auto threads = static_cast<double>(threads_);
-  const double seconds = seconds_of(blocks_of(facts_->body, chain), block, threads);
-  return seconds + (threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0);
+  const double forks = threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
+  double seconds = 0;
+  for (const BlockPhase& phase : phases_of(facts_->body, chain))
+    seconds += seconds_of(phase, block_seconds(cut, chain, phase), threads) + forks;
+  return seconds;
 }
 
 double AnalyticKernel::describe(const Schedule& schedule, Features& features) {
@@ -79,38 +93,41 @@ double AnalyticKernel::describe(const Schedule& schedule, Features& features) {
   return whole_.describe(schedule, features).total();
 }
 
+// The features are those of a whole block.
 double AnalyticKernel::describe_chain(const Schedule& chain, Features& features) {
   features = of_kernel();
   Cut& cut = cut_of(chain);
+  const std::vector<BlockPhase> phases = phases_of(facts_->body, chain);
   double all = 0, kept = 0;
   std::array<double, kFeatures> sums = {};
   for (size_t s = 0; s < cut.size(); ++s) {
     Features stage;
     const double seconds =
-        stage_price(cut[s], chain).describe(chain.get<ChainFields>().stages[s], stage).total();
+        stage_price(cut[s], phases[0]).describe(chain.get<ChainFields>().stages[s], stage).total();
     all += seconds;
     for (size_t f = kKernelFeatures; f < kFeatures; ++f)
       sums[f] += seconds * static_cast<double>(stage.all()[f]);
-    if (s + 1 < cut.size()) kept += bytes_kept(cut[s].stage, cut[s].facts, facts_->body, chain);
+    if (s + 1 < cut.size()) kept += bytes_kept(cut[s].stage, cut[s].facts, phases[0]);
   }
   for (size_t f = kKernelFeatures; f < kFeatures; ++f)
     features.all()[f] = static_cast<float>(sums[f] / std::max(all, 1e-30));
-  const Blocks blocks = blocks_of(facts_->body, chain);
-  const auto threads = static_cast<double>(threads_);
-  const double with_work = blocks.divided / std::ceil(blocks.divided / threads);
-  double seconds = seconds_of(blocks, all, threads);
-  seconds += threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
-  double points = 1;
-  for (int dim : chain.order) points *= static_cast<double>(block_points(facts_->body, chain, dim));
+  const double seconds = chain_seconds(chain);
+  double on_one_thread = 0, blocks = 0, points = 1;
+  for (const BlockPhase& phase : phases) {
+    on_one_thread += block_seconds(cut, chain, phase) * phase.blocks;
+    blocks += phase.blocks;
+  }
+  for (int dim : chain.order) points *= static_cast<double>(phases[0].points[static_cast<size_t>(dim)]);
   features.is_chain = 1;
   features.stages = log_feature(static_cast<double>(cut.size()));
-  features.blocks = log_feature(blocks.count);
+  features.blocks = log_feature(blocks);
   features.chain_points = log_feature(points);
   const size_t second = std::min<size_t>(1, target_.caches.size() - 1);
   features.chain_kept = log_feature(kept / static_cast<double>(target_.caches[second].bytes));
   features.seconds = log_feature(seconds * 1e9);
+  const double with_work = on_one_thread / std::max(seconds, 1e-30);
   features.threads = log_feature(with_work);
-  features.balance = static_cast<float>(with_work / threads);
+  features.balance = static_cast<float>(with_work / static_cast<double>(threads_));
   features.divided_loops = static_cast<float>(chain.threads);
   return seconds;
 }
@@ -133,11 +150,11 @@ AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
   return cut;
 }
 
-const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const Schedule& chain) {
+const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const BlockPhase& phase) {
   window_ = stage.facts.body.window;
   for (size_t d = 0; d < window_.size(); ++d)
     if (stage.stage.along[d] >= 0)
-      window_[d] = block_points(facts_->body, chain, stage.stage.along[d]);
+      window_[d] = phase.points[static_cast<size_t>(stage.stage.along[d])];
   if (const auto known = stage.prices.find(window_); known != stage.prices.end())
     return known->second;
   ++kept_;

@@ -28,6 +28,14 @@ class AnalyticKernel : public PricedKernel {
   double describe(const Schedule& schedule, Features& features);
   const Features& of_kernel() const { return whole_.of_kernel(); }
 
+  // Blocks of one size of a chain. Threads share them, and wait for each other before the blocks of
+  // another size begin.
+  struct BlockPhase {
+    std::vector<int64_t> points;  // of a block, by dim of the results
+    double blocks = 1;
+    double divided = 1;  // those that threads take
+  };
+
  private:
   // Stages are the same, apart from their windows, for chains that keep the same values and take
   // the same dims in blocks. Each window of a stage has a price of its own.
@@ -43,7 +51,8 @@ class AnalyticKernel : public PricedKernel {
   double chain_seconds(const Schedule& chain);
   double describe_chain(const Schedule& chain, Features& features);
   Cut& cut_of(const Schedule& chain);
-  const KernelPrice& stage_price(CutStage& stage, const Schedule& chain);
+  double block_seconds(Cut& cut, const Schedule& chain, const BlockPhase& phase);
+  const KernelPrice& stage_price(CutStage& stage, const BlockPhase& phase);
 
   const std::shared_ptr<const KernelFacts> facts_;
   const Target target_;

@@ -32,7 +32,6 @@ struct KernelPrice::Nest {
   std::array<uint8_t, kMaxLoops> known;  // the number of steps outside of which its index is open
   int lanes = -1;                        // the loop; -1: none
   double lane_count = 1;
-  double divided = 1;                   // trips that threads take
   double copies = 0;                    // slots of packing
   std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
   std::array<Packing, 2> packings = {};

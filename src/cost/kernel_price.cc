@@ -494,10 +494,36 @@ KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limi
   HONE_CHECK(false, "a chain is priced as one nest");
 }
 
+// On average. A loop whose tiles do not divide its extent ends with a smaller one, which is a phase
+// of its own: threads wait for each other before it.
+double KernelPrice::threads_at_work(const Nest& nest, int divided) const {
+  struct Phase {
+    double trips = 1;  // that threads share
+    double work = 1;   // in trips of a whole tile
+  };
+  std::array<Phase, 1 << kMaxDivided> phases;
+  size_t count = 1;
+  for (int t = 0; t < divided; ++t) {
+    const double trips = nest.steps[static_cast<size_t>(t)].trips;
+    const double whole = std::floor(trips), rest = trips - whole;
+    const bool has_both = whole > 0 && rest > 0 && 2 * count <= phases.size();
+    for (size_t p = 0; p < count; ++p) {
+      if (has_both) phases[count + p] = {phases[p].trips, phases[p].work * rest};
+      phases[p].trips *= has_both ? whole : std::ceil(trips);
+      phases[p].work *= has_both ? whole : trips;
+    }
+    if (has_both) count *= 2;
+  }
+  double all = 0, alone = 0;
+  for (size_t p = 0; p < count; ++p) {
+    all += phases[p].work;
+    alone += phases[p].work * std::ceil(phases[p].trips / threads_) / phases[p].trips;
+  }
+  return all / alone;
+}
+
 KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, double limit,
                                      Features* features) const {
-  for (int t = 0; t < schedule.threads; ++t)
-    nest.divided *= nest.steps[static_cast<size_t>(t)].trips;
   Counted counted;
   // What reductions do in each trip, and what is done around them: code that stands apart is read
   // apart.
@@ -557,8 +583,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   }
 
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
-  const double shares = is_divided ? std::ceil(nest.divided / threads_) : nest.divided;
-  const double threads = nest.divided / shares;
+  const double threads = is_divided ? threads_at_work(nest, schedule.threads) : 1;
   KernelTerms terms = {.not_hidden = prices_.not_hidden};
   terms.arithmetic = slots * slot_ / threads;
   terms.access = loaded * slot_ / threads;

@@ -112,6 +112,8 @@ class KernelPrice {
   };
   WinogradWork winograd_work(const WinogradShape& shape) const;
   double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
+  static constexpr int kMaxDivided = 4;  // loops whose ends are phases of their own
+  double threads_at_work(const Nest& nest, int divided) const;
   KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit,
                           Features* features) const;
   Nest nest_of(const Schedule& schedule) const;

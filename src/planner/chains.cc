@@ -12,6 +12,8 @@ namespace {
 
 // One that costs the same, like a single block, saves nothing and ties more down.
 constexpr double kLess = 0.999;
+// Points of a block, where threads have equal shares: more of them leave the caches.
+constexpr int64_t kMostShared = 256;
 
 // The dims, taken in blocks, along which blocks of several points share what one of them needs:
 // the rows of a product, but not what its both sides have.
@@ -62,7 +64,12 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
   for (Tile& block : start.get<ChainFields>().block) {
     if (!chooser.heuristics().chain_blocks || !rows[static_cast<size_t>(block.dim)]) continue;
     const int64_t extent = body.graph.type(body.graph.outputs()[0]).dim(block.dim).value();
-    for (int64_t points : {8, 32, 128}) {
+    std::vector<int64_t> sizes = {8, 32, 128};
+    // As many blocks as threads, or twice as many.
+    for (int64_t shares : {chooser.threads(), 2 * chooser.threads()})
+      if (chooser.threads() > 1 && extent / shares > 8 && extent / shares <= kMostShared)
+        sizes.push_back(extent / shares);
+    for (int64_t points : sizes) {
       block.count = std::min(points, extent);
       HONE_TRY(consider(start));
     }

@@ -86,6 +86,20 @@ TEST(KernelPrice, ThreadsPayForLargeKernelsOnly) {
   EXPECT_LT(gain("graph @g(%x: f32[8, 16]) -> f32[8, 16] { %y = exp %x return %y }"), 1);
 }
 
+// A tile of 128 rows and one of 69 are two phases, which no two threads work on at once.
+TEST(KernelPrice, ThreadsWaitBeforeTheSmallerTilesAtTheEnd) {
+  const auto arithmetic = [&](int64_t rows, int64_t tile, int64_t threads) {
+    Schedule schedule = gemm(1, 16);
+    schedule.get<GemmFields>().block = {{0, tile}};
+    schedule.threads = threads > 1 ? 1 : 0;
+    return price_of(product(rows, 1024, 1024), threads).terms(schedule).arithmetic;
+  };
+  EXPECT_DOUBLE_EQ(arithmetic(197, 128, 2), arithmetic(197, 128, 1));
+  EXPECT_DOUBLE_EQ(arithmetic(256, 128, 2), arithmetic(256, 128, 1) / 2);
+  // Six tiles of 32 are three after another, and five rows come after them.
+  EXPECT_DOUBLE_EQ(arithmetic(197, 32, 2), arithmetic(197, 32, 1) * (3 * 32 + 5) / 197);
+}
+
 TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
   const KernelPrice price = price_of(product(1008, 1024, 1024));
   const double flops = 2.0 * 1008 * 1024 * 1024;
