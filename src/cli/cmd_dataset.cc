@@ -95,6 +95,7 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   const std::string folder = HONE_TRY(given_folder(arguments));
   BuildOptions options;
   if (arguments.given("budget")) options.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  options.kernel_seconds = HONE_TRY(parse_budget(arguments.text("each")));
   if (arguments.given("kernels"))
     options.kernels = static_cast<size_t>(arguments.integer("kernels"));
   const std::string task = arguments.text("task");

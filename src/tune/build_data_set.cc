@@ -283,6 +283,7 @@ class SetBuilder {
     return Hasher(kernel.kernel)
         .add(options_.schedules)
         .add(options_.seed)
+        .add(options_.kernel_seconds)
         .add(set_.info().conditions)
         .value();
   }
@@ -306,13 +307,14 @@ class SetBuilder {
 
   Status collect(const DefaultKernel& kernel, const ProgramKernel& row, KernelTimer& timer,
                  bool repeats) {
+    const double seconds = std::min(options_.seconds - elapsed(), options_.kernel_seconds);
     const bool is_whole = HONE_TRY(collect_schedules(kernel, target_,
                                                      {.schedules = options_.schedules,
                                                       .seed = static_cast<uint64_t>(options_.seed),
-                                                      .seconds = options_.seconds - elapsed(),
+                                                      .seconds = seconds,
                                                       .cancel = options_.cancel},
                                                      timer));
-    if (!is_whole) return {};
+    if (!is_whole && is_over()) return {};
     if (repeats) HONE_TRY(timer.repeat());
     if (known_.unwritten()) return Error(*known_.unwritten());
     HONE_TRY(set_.log().know(kCollected, key_of(row),

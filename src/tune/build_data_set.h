@@ -30,6 +30,7 @@ enum class DataTask : uint8_t {
 struct BuildOptions {
   DataTask task = DataTask::tile;
   double seconds = std::numeric_limits<double>::infinity();  // for measuring
+  double kernel_seconds = 20;  // of tiles, for a kernel: what is not measured then is left out
   size_t kernels = SIZE_MAX;                                 // so many at most, of all programs
   int64_t schedules = 64;                                    // that are asked for, of a kernel
   size_t plans = 400;  // of a program: with other groups, or with other layouts
