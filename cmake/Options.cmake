@@ -83,3 +83,25 @@ function(hone_embed result name folder)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set(${result} ${source} PARENT_SCOPE)
 endfunction()
+
+# The same of files that are no text. The linker finds them between two symbols.
+function(hone_embed_binary result name folder)
+  hone_glob(all ${PROJECT_SOURCE_DIR}/${folder}/*)
+  set(files)
+  set(rows)
+  set(count 0)
+  foreach(file IN LISTS all)
+    cmake_path(GET file FILENAME file_name)
+    set(symbol hone_${name}_${count})
+    string(APPEND files
+      "asm(\".pushsection .rodata\\n.balign 16\\n${symbol}:\\n.incbin \\\"${file}\\\"\\n\"\n"
+      "    \"${symbol}_end:\\n.popsection\");\n"
+      "extern const std::byte ${symbol}[] asm(\"${symbol}\"), ${symbol}_end[] asm(\"${symbol}_end\");\n")
+    string(APPEND rows "      {\"${file_name}\", std::span(${symbol}, ${symbol}_end)},\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  set(source ${PROJECT_BINARY_DIR}/${name}.cc)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.cc.in ${source} @ONLY)
+  set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS "${all}")
+  set(${result} ${source} PARENT_SCOPE)
+endfunction()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from ._errors import UsageError
 from ._model import Model, load_compiled
@@ -39,6 +39,15 @@ def default_log() -> Optional[str]:
     return os.path.join(folder, "log.db") if folder else None
 
 
+def default_prices() -> Tuple[Optional[str], bool]:
+    """The folder of fitted and learned prices, and whether those that hone ships count, too."""
+    named = os.environ.get("HONE_PRICES")
+    if named:
+        return named, False
+    folder = _folder("XDG_DATA_HOME", ".local/share")
+    return os.path.join(folder, "prices") if folder else None, True
+
+
 def request(
     source: Source,
     sizes: Optional[Mapping[str, int]],
@@ -51,6 +60,7 @@ def request(
     """What _compiler takes of the options that all have."""
     from . import _compiler
 
+    prices, takes_shipped = default_prices()
     return {
         "source": source if isinstance(source, (bytes, _compiler.Graph)) else os.fspath(source),
         "sizes": None if sizes is None else dict(sizes),
@@ -59,6 +69,8 @@ def request(
         "isa": isa,
         "cache": default_cache() if cache is True else os.fspath(cache) if cache else None,
         "log": default_log() if log is True else os.fspath(log) if log else None,
+        "prices": prices,
+        "takes_shipped": takes_shipped,
     }
 
 
@@ -69,7 +81,7 @@ def compile(
     shapes: Optional[Mapping[str, Sequence[int]]] = None,
     threads: Optional[int] = None,
     plan: Optional[str] = None,
-    cost: Optional[Cost] = None,
+    cost: Union[Cost, str, None] = None,
     isa: Optional[str] = None,
     cache: Any = True,
     log: Any = True,
@@ -82,7 +94,9 @@ def compile(
     shapes   the same by input: {"x": (4, 3, 224, 224)}
     threads  that work on a kernel; by default all cores
     plan     how, as text: what it leaves open the planner decides
-    cost     a Cost, by which the planner chooses; None: the analytic price
+    cost     by which the planner chooses: a Cost; None: the prices that were learned or fitted
+             on this machine, or come with hone; "analytic": without those that were learned;
+             "default": without any of them; "learned", or the file of a model
     isa      of at most this level: "sse4", "avx2", "avx512"
     cache    a folder that keeps what was compiled; True: the user's own, None: none
     log      measurements whose best plans count; True: the user's own, None: none

@@ -61,7 +61,7 @@ def tune(
     *,
     seconds: float = 180,
     search: Union[str, Search] = "evolutionary",
-    cost: Optional[Cost] = None,
+    cost: Union[Cost, str, None] = None,
     only: Optional[str] = None,
     seed: int = 0,
     sizes: Optional[Mapping[str, int]] = None,
@@ -75,7 +75,7 @@ def tune(
 
     seconds  that it may take
     search   of schedules: a name that 'hone tune --search' takes, or a Search
-    cost     by which it chooses what to measure: a Cost; None: the analytic price
+    cost     by which it chooses what to measure, as in compile()
     only     sorts of decisions: "schedules", "layouts,groups"
     log      a file that keeps what is measured; True: the user's own, None: none
 

@@ -18,11 +18,11 @@ Status keep(const Calibration& calibration, const Target& target, const std::str
   if (!output.empty()) return write_text(output, print(calibration.prices, target.name), console);
   if (calibration.is_default()) {
     console.say("nothing is better than the default prices: they stay");
-    return drop_fitted_prices(target);
+    return user_prices().drop_fitted(target);
   }
-  HONE_TRY(keep_fitted_prices(target, calibration.prices));
+  HONE_TRY(user_prices().keep(target, calibration.prices));
   console.note("wrote {}; commands that plan for this target use it from now on",
-               HONE_TRY(fitted_prices_file(target)));
+               HONE_TRY(user_prices().fitted_file(target)));
   return {};
 }
 
@@ -42,7 +42,7 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   HONE_TRY(check_runs_here(target, Console::labels()));
 
   const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
-  if (output.empty()) HONE_TRY(check_keeps_prices(target));
+  if (output.empty()) HONE_TRY(user_prices().check_keeps(target));
   options.log = log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();

@@ -99,7 +99,11 @@ Result<std::string> text_of_kernels(const Program& program, const Target& target
 Result<std::string> emitted(Compilation& compilation, const Target& target, std::string_view form,
                             Console& console) {
   if (form == "graph") return print(*HONE_TRY(compilation.graph()));
-  if (form == "plan") return print(*HONE_TRY(compilation.plan()));
+  if (form == "plan") {
+    const Plan& plan = *HONE_TRY(compilation.plan());
+    return fmt::format("# what is not given is chosen by the price: {}\n{}",
+                       compilation.cost().version(), print(plan));
+  }
   const Program& program = *HONE_TRY(compilation.program());
   if (form == "program") return print(program);
   if (form == "tiles") {

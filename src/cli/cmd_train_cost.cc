@@ -62,8 +62,9 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const KernelData data = HONE_TRY(data_of(arguments, console));
   const std::string output = arguments.text("output");
   HONE_TRY(check_writable(output));
-  if (output.empty()) HONE_TRY(check_keeps_prices(data.target));
-  const std::string file = output.empty() ? HONE_TRY(kernel_model_file(data.target)) : output;
+  if (output.empty()) HONE_TRY(user_prices().check_keeps(data.target));
+  const std::string file =
+      output.empty() ? HONE_TRY(user_prices().model_file(data.target)) : output;
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";

@@ -179,13 +179,13 @@ Finding log(const Arguments& arguments) {
 }
 
 Finding prices(const Target& target) {
-  const Result<std::optional<ModelFile>> model = kept_kernel_model(target);
-  if (model.ok() && *model) return {.name = "prices", .text = "learned, " + (*model)->file};
-  if (!model.ok() && model.error().code() != ErrorCode::usage)
-    return from_error("prices", model.error(), "the learned ones are not used");
-  const Result<std::optional<FittedFile>> fitted = fitted_prices(target);
+  const KnownPrices known = user_prices();
+  const Result<std::optional<KnownModel>> model = known.model(target);
+  if (model.ok() && *model) return {.name = "prices", .text = "learned, " + (*model)->place};
+  if (!model.ok()) return from_error("prices", model.error(), "the learned ones are not used");
+  const Result<std::optional<FittedFile>> fitted = known.fitted(target);
   if (fitted.ok() && *fitted) return {.name = "prices", .text = "fitted, " + (*fitted)->file};
-  if (!fitted.ok() && fitted.error().code() != ErrorCode::usage)
+  if (!fitted.ok())
     return from_error("prices", fitted.error(), "the fitted ones are not used");
   return {.name = "prices",
           .text = "the default ones",

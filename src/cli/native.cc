@@ -8,7 +8,6 @@
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
-#include "cost/learned_cost.h"
 #include "session/known_plans.h"
 #include "target/levels.h"
 #include "tune/measured_cost.h"
@@ -70,72 +69,61 @@ Status read_plans(NativeOptions& options, const std::string& file, std::string_v
   return {};
 }
 
-// Those of --prices, or those that were fitted to this target. Fitted ones that cannot be used cost
-// speed, nothing else.
-Status take_prices(NativeOptions& options, const Arguments& arguments, Console& console) {
-  const std::string given = arguments.given("prices") ? arguments.text("prices") : "";
-  if (given == "default") return {};
-  if (!given.empty()) {
-    const std::string text = HONE_TRY(read_kept(given, "prices", kMaxPricesText, console));
-    options.cost = std::make_shared<AnalyticCost>(options.target,
-                                                  HONE_TRY(parse_prices(text, options.target.name,
-                                                                        given)));
-    return {};
-  }
-  const Result<std::optional<FittedFile>> fitted = fitted_prices(options.target);
-  if (!fitted.ok() && fitted.error().code() == ErrorCode::usage) return {};  // there is no place
-  if (!fitted.ok()) console.note("fitted prices are not used: {}", fitted.error().to_string());
-  if (!fitted.ok() || !*fitted) return {};
-  console.note("prices fitted to this target, {} (--prices default: without)", (*fitted)->file);
-  console.keep_for_report("given.prices", print((*fitted)->prices, options.target.name));
-  options.cost = std::make_shared<AnalyticCost>(options.target, (*fitted)->prices);
+// Those of a file of coefficients.
+Status take_prices(NativeOptions& options, const std::string& file, Console& console) {
+  const std::string text = HONE_TRY(read_kept(file, "prices", kMaxPricesText, console));
+  options.cost = std::make_shared<AnalyticCost>(
+      options.target, HONE_TRY(parse_prices(text, options.target.name, file)));
   return {};
 }
 
-// The learned price of --cost, or of a model that was made for this target. One that cannot be used
-// costs speed, nothing else, unless somebody has asked for it.
+// A model that the user has asked for: that of the target, or the one in a file.
 Status take_model(NativeOptions& options, const std::string& word, Console& console) {
-  std::optional<ModelFile> model;
-  if (word.empty() || word == "learned") {
-    Result<std::optional<ModelFile>> kept = kept_kernel_model(options.target);
-    if (!kept.ok() && word.empty()) {
-      if (kept.error().code() != ErrorCode::usage)  // there is no place
-        console.note("learned prices are not used: {}", kept.error().to_string());
-      return {};
-    }
-    model = HONE_TRY(std::move(kept));
-    if (!model && word.empty()) return {};
-    if (!model)
-      return bad_input("--cost learned: there is no model of the target '{}'", options.target.name)
-          .with_hint("'hone train cost' makes one, and --cost FILE names one");
-    console.note("prices learned on this target, {} (--cost analytic: without)", model->file);
-  } else {
-    model = HONE_TRY(kernel_model_in(word, options.target));
-  }
-  std::shared_ptr<const Cost> baseline = options.cost;
-  if (baseline == nullptr) baseline = std::make_shared<AnalyticCost>(options.target);
-  options.cost = std::make_shared<LearnedCost>(options.target, model->model, std::move(baseline));
+  std::optional<KnownModel> model;
+  if (word != "learned") model = HONE_TRY(kernel_model_in(word, options.target));
+  if (!model) model = HONE_TRY(user_prices().model(options.target));
+  if (!model)
+    return bad_input("--cost learned: there is no model of the target '{}'", options.target.name)
+        .with_hint("'hone train cost' makes one, and --cost FILE names one");
+  if (word == "learned") console.note("learned prices, {}", model->place);
+  options.cost = learned_cost(options.target, *model, std::move(options.cost));
   return {};
+}
+
+// What the log knows of kernels, in place of the price of the options.
+Status take_measured(NativeOptions& options, const Arguments& arguments) {
+  const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
+  if (log == nullptr)
+    return bad_input("--cost measured: there is no log of measurements")
+        .with_hint("'hone tune' and 'hone calibrate' measure");
+  std::shared_ptr<const Cost> otherwise = options.cost;
+  if (otherwise == nullptr) otherwise = std::make_shared<AnalyticCost>(options.target);
+  options.cost =
+      HONE_TRY(measured_cost(*log, options.target, options.threads.value_or(options.target.cores),
+                             std::move(otherwise)));
+  return {};
+}
+
+void keep_fitted_for_report(const KnownPrices& known, const Target& target, Console& console) {
+  const Result<std::optional<FittedFile>> fitted = known.fitted(target);
+  if (fitted.ok() && *fitted)
+    console.keep_for_report("given.prices", print((*fitted)->prices, target.name));
 }
 
 // By --cost. Coefficients are of the analytic price, so whoever gives some means that.
 Status take_cost(NativeOptions& options, const Arguments& arguments, Console& console) {
   const std::string word = arguments.given("cost") ? arguments.text("cost") : "";
-  HONE_TRY(take_prices(options, arguments, console));
-  if (word == "analytic" || (word.empty() && arguments.given("prices"))) return {};
-  if (word == "measured") {
-    HONE_TRY(take_model(options, "", console));
-    const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
-    if (log == nullptr)
-      return bad_input("--cost measured: there is no log of measurements")
-          .with_hint("'hone tune' and 'hone calibrate' measure");
-    std::shared_ptr<const Cost> otherwise = options.cost;
-    if (otherwise == nullptr) otherwise = std::make_shared<AnalyticCost>(options.target);
-    options.cost =
-        HONE_TRY(measured_cost(*log, options.target, options.threads.value_or(options.target.cores),
-                               std::move(otherwise)));
-    return {};
+  const std::string prices = arguments.given("prices") ? arguments.text("prices") : "";
+  const auto note = [&](std::string_view line) { console.note("{}", line); };
+  const KnownPrices known = user_prices();
+  if (!prices.empty() && prices != "default") HONE_TRY(take_prices(options, prices, console));
+  if (prices.empty()) {
+    keep_fitted_for_report(known, options.target, console);
+    options.cost = (word.empty() || word == "measured") ? known.cost(options.target, note)
+                                                        : known.analytic(options.target, note);
   }
+  if (word == "measured") return take_measured(options, arguments);
+  if (word.empty() || word == "analytic") return {};
   return take_model(options, word, console);
 }
 

@@ -108,7 +108,7 @@ inline constexpr Option kCostOption = {
     .doc =
         "what the planner prices kernels by: analytic; learned, by the model of this target; "
         "measured, what the log has, else one of the others; or the file of a model (default: "
-        "learned if 'hone train cost' has made a model of this target, else analytic)"};
+        "learned if there is a model of this target, else analytic)"};
 inline constexpr Option kThreadsOption = {.name = "threads",
                                           .take = Take::integer,
                                           .value = "N",

@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kFormat = "hone kernel model 1";
+constexpr std::string_view kFormat = "hone kernel model 2";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
 constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures;
@@ -50,6 +50,7 @@ class Writer {
     metadata["features"] = feature_version();
     metadata["target"] = model.target;
     metadata["fingerprint"] = hex(model.fingerprint);
+    metadata["core"] = hex(model.core);
     metadata["threads"] = std::to_string(model.threads);
     metadata["prices"] = print(model.prices, model.target);
     metadata["reach"] = fmt::format("{}", model.reach);
@@ -105,7 +106,8 @@ class Reader {
           .with_hint("'hone train cost' makes a model for this hone");
     model_.target = HONE_TRY(text("target"));
     model_.prices = HONE_TRY(parse_prices(HONE_TRY(text("prices")), model_.target, "prices"));
-    model_.fingerprint = HONE_TRY(fingerprint());
+    model_.fingerprint = HONE_TRY(fingerprint("fingerprint"));
+    model_.core = HONE_TRY(fingerprint("core"));
     model_.threads = HONE_TRY(parse_int(HONE_TRY(text("threads"))));
     model_.reach = HONE_TRY(number("reach"));
     model_.lead = HONE_TRY(number("lead"));
@@ -136,13 +138,13 @@ class Reader {
     return number;
   }
 
-  Result<uint64_t> fingerprint() const {
-    const std::string digits = HONE_TRY(text("fingerprint"));
+  Result<uint64_t> fingerprint(std::string_view key) const {
+    const std::string digits = HONE_TRY(text(key));
     uint64_t number = 0;
     for (char c : digits) {
       const size_t digit = std::string_view("0123456789abcdef").find(c);
       if (digit == std::string_view::npos || digits.size() != 16)
-        return bad_input("the fingerprint '{}' is none", excerpt(digits));
+        return bad_input("the {} '{}' is none", key, excerpt(digits));
       number = number << 4 | digit;
     }
     return number;

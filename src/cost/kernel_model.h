@@ -48,6 +48,7 @@ struct KernelModel {
   // What it was trained for, and on.
   std::string target;  // its name
   uint64_t fingerprint = 0;
+  uint64_t core = 0;  // core_fingerprint()
   int64_t threads = 1;
   std::vector<std::string> programs;  // whose kernels it has learned from, sorted
   Prices prices;                      // of the analytic price that it corrects

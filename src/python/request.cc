@@ -9,6 +9,7 @@
 #include "python/cost.h"
 #include "python/graph.h"
 #include "session/known_plans.h"
+#include "session/known_prices.h"
 
 namespace hone::python {
 
@@ -27,6 +28,9 @@ struct Words {
   bool is_bytes = false;
   GraphRef graph;  // null: the source is a path or bytes
   Held cost;       // null: none
+  std::optional<std::string> cost_word;  // "default", "analytic", "learned", or a model's file
+  std::optional<std::string> prices;     // the folder that keeps them
+  bool takes_shipped = true;
   Given open;
   std::optional<int64_t> threads;
   std::optional<std::string> plan, isa, cache, log;
@@ -41,12 +45,32 @@ void take_kept(const Words& words, NativeOptions& options, const Face& face) {
     else
       face.note(fmt::format("what is compiled is not kept: {}", cache.error().what()));
   }
-  if (!words.log || words.plan || words.cost) return;
+  if (!words.log || words.plan || words.cost || words.cost_word) return;
   Result<std::unique_ptr<Log>> log = Log::open(*words.log, Log::Mode::read);
   if (log.ok())
     options.best_plan = known_plans(*std::move(log), [](std::string_view) {}, "log=None");
   else
     face.note(fmt::format("plans of the log are not used: {}", log.error().what()));
+}
+
+// As the command line chooses it.
+Result<std::shared_ptr<const Cost>> known_cost(const Words& words, const Target& target,
+                                               const Face& face) {
+  const KnownPrices known(words.prices, words.takes_shipped);
+  const auto note = [&](std::string_view line) { face.note(line); };
+  const PriceLabels labels = {.without_fitted = "cost='default'",
+                              .without_learned = "cost='analytic'"};
+  if (words.cost_word == "default") return std::shared_ptr<const Cost>();
+  if (!words.cost_word) return known.cost(target, note, labels);
+  std::shared_ptr<const Cost> analytic = known.analytic(target, note, labels);
+  if (*words.cost_word == "analytic") return analytic;
+  std::optional<KnownModel> model;
+  if (*words.cost_word != "learned") model = HONE_TRY(kernel_model_in(*words.cost_word, target));
+  if (!model) model = HONE_TRY(known.model(target));
+  if (!model)
+    return bad_input("cost='learned': there is no model of the target '{}'", target.name)
+        .with_hint("'hone train cost' makes one");
+  return learned_cost(target, *model, std::move(analytic));
 }
 
 Result<NativeOptions> native_options(const Words& words, const Face& face) {
@@ -59,7 +83,8 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   }
   if (words.plan) options.plans = HONE_TRY(parse_plans(*words.plan, "<plan>"));
   if (words.threads) HONE_TRY(set_threads(options, *words.threads, face.labels));
-  if (words.cost) options.cost = cost_of(words.cost, options.target);
+  options.cost = words.cost ? cost_of(words.cost, options.target)
+                            : HONE_TRY(known_cost(words, options.target, face));
   take_kept(words, options, face);
   return options;
 }
@@ -80,7 +105,10 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
     words.graph = source.cast<const PyGraph&>().graph;
   else
     words.source = source.cast<std::string>();
-  if (given.contains("cost") && !given["cost"].is_none()) words.cost = hold(given["cost"]);
+  if (given.contains("cost") && py::isinstance<py::str>(given["cost"]))
+    words.cost_word = given["cost"].cast<std::string>();
+  else if (given.contains("cost") && !given["cost"].is_none())
+    words.cost = hold(given["cost"]);
   if (auto sizes = find<std::map<std::string, int64_t>>(given, "sizes"))
     words.open.sizes.dims.insert(sizes->begin(), sizes->end());
   if (auto shapes = find<std::map<std::string, Ints>>(given, "shapes"))
@@ -90,6 +118,8 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
   words.isa = find<std::string>(given, "isa");
   words.cache = find<std::string>(given, "cache");
   words.log = find<std::string>(given, "log");
+  words.prices = find<std::string>(given, "prices");
+  words.takes_shipped = given["takes_shipped"].cast<bool>();
   return [words = std::move(words)](const Face& face) -> Result<Request> {
     NativeOptions options = HONE_TRY(native_options(words, face));
     const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};

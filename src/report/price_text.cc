@@ -24,7 +24,8 @@ struct Figure {
 constexpr Figure kFigures[] = {{"tau", &MeanVerdict::tau, false},
                                {"top1", &MeanVerdict::top1},
                                {"top5", &MeanVerdict::top5},
-                               {"error", &MeanVerdict::error}};
+                               {"error", &MeanVerdict::error},
+                               {"planned", &MeanVerdict::planned}};
 
 // Over the trials that have such kernels.
 MeanInterval figure(std::span<const PriceTrial> trials, Verdicts verdicts, std::string_view kind,
@@ -61,8 +62,8 @@ MeanInterval over(std::span<const PriceTrial> trials, double PriceTrial::* membe
 }  // namespace
 
 std::string price_trials_text(std::span<const PriceTrial> trials) {
-  TextTable table("lrlrrrrr",
-                  {"kind", "kernels", "price", "tau", "of ceiling", "top1 %", "top5 %", "error %"});
+  TextTable table("lrlrrrrrr", {"kind", "kernels", "price", "tau", "of ceiling", "top1 %", "top5 %",
+                                "error %", "planned %"});
   std::vector<std::string_view> kinds(std::begin(kKernelKinds), std::end(kKernelKinds));
   kinds.push_back("");
   for (std::string_view kind : kinds) {

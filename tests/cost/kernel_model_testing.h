@@ -17,6 +17,7 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
   KernelModel model;
   model.target = target.name;
   model.fingerprint = fingerprint(target);
+  model.core = core_fingerprint(target);
   model.programs = {"zoo:mlp", "zoo:resnet50"};
   model.width1 = 12;
   model.width2 = 7;

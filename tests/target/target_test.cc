@@ -223,6 +223,28 @@ TEST(Fingerprint, IsOfWhatDecidesCodeAndSpeed) {
   EXPECT_EQ(known, 0x5e12948c07c98e42u);
 }
 
+TEST(Fingerprint, OfACoreIsThatOfMachinesWithMoreOrFewer) {
+  Target target;
+  target.cpu = "A Processor";
+  target.isa = Isa::avx2;
+  target.cores = 4;
+  target.caches = {{.bytes = 1 << 15, .cores = 1}, {.bytes = 1 << 25, .cores = 4}};
+  const uint64_t known = core_fingerprint(target);
+  const auto after = [&](const auto& change) {
+    Target changed = target;
+    change(changed);
+    return core_fingerprint(changed);
+  };
+  EXPECT_NE(after([](Target& t) { t.cpu = "Another"; }), known);
+  EXPECT_NE(after([](Target& t) { t.isa = Isa::avx512; }), known);
+  EXPECT_NE(after([](Target& t) { t.extensions.insert(Extension::avx512_vnni); }), known);
+  EXPECT_NE(after([](Target& t) { t.caches[0].bytes *= 2; }), known);
+  EXPECT_EQ(after([](Target& t) { t.cores = 2; }), known);
+  EXPECT_EQ(after([](Target& t) { t.caches[1].bytes *= 2; }), known);
+  // Shipped models have it.
+  EXPECT_EQ(known, 0x5419a5f315a49cbeu);
+}
+
 // ---- Probing -----------------------------------------------------------------------------------
 
 TEST(Probe, MeasuresEachLevelThatTheHostHas) {

@@ -45,7 +45,8 @@ std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, c
                         .ceiling = ceiling_of(kernel),
                         .top1 = regret(prices, seconds, 1) - 1,
                         .top5 = regret(prices, seconds, 5) - 1,
-                        .error = mean_error(prices, seconds)});
+                        .error = mean_error(prices, seconds),
+                        .planned = std::abs(prices[0] / seconds[0] - 1)});
   }
   return verdicts;
 }
@@ -60,9 +61,11 @@ MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view ki
     mean.top1 += each.top1;
     mean.top5 += each.top5;
     mean.error += each.error;
+    mean.planned += each.planned;
   }
   const double count = std::max<double>(static_cast<double>(mean.kernels), 1);
-  for (double* each : {&mean.tau, &mean.ceiling, &mean.top1, &mean.top5, &mean.error})
+  for (double* each :
+       {&mean.tau, &mean.ceiling, &mean.top1, &mean.top5, &mean.error, &mean.planned})
     *each /= count;
   return mean;
 }

@@ -20,6 +20,7 @@ struct KernelVerdict {
   double ceiling = 0;         // of the order of the times by another measurement with their noise
   double top1 = 0, top5 = 0;  // regrets: 0.03 is 3 %
   double error = 0;           // mean of |price - time| / time
+  double planned = 0;         // the same of the planner's schedule alone
 };
 std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
                                         int64_t threads);
@@ -27,7 +28,7 @@ std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, c
 // Means over the verdicts of a kind, or of all (`kind` empty).
 struct MeanVerdict {
   size_t kernels = 0;
-  double tau = 0, ceiling = 0, top1 = 0, top5 = 0, error = 0;
+  double tau = 0, ceiling = 0, top1 = 0, top5 = 0, error = 0, planned = 0;
 };
 MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view kind = "");
 

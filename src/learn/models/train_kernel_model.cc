@@ -34,6 +34,7 @@ class Training {
       : kernels_(kernels), target_(target), threads_(threads), options_(options) {
     model_.target = target.name;
     model_.fingerprint = fingerprint(target);
+    model_.core = core_fingerprint(target);
     model_.threads = threads;
     model_.caution = options.caution;
     model_.width1 = static_cast<size_t>(options.network.width1);

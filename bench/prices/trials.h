@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "learn/models/judge_prices.h"
+
+namespace hone::bench {
+
+// Models that were trained on parts of the data of --data, and judged by the others.
+struct Trials {
+  KernelData data;
+  std::vector<ProgramSplit> splits;
+  std::vector<PriceTrial> unseen;                         // by split
+  std::vector<std::vector<KernelVerdict>> free, trees;    // of these
+  std::vector<std::pair<std::string, PriceTrial>> dissimilar;
+};
+// They are made when they are first asked for.
+const Result<Trials>& trials();
+
+}  // namespace hone::bench

@@ -1,0 +1,99 @@
+// What a model's plans are worth that were made without any measurement of the program: in turns
+// with those of the analytic price. A model of the zoo is planned for by the network of a split
+// that has its program among those to test.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "bench/flags.h"
+#include "bench/prices/trials.h"
+#include "compile/compilation.h"
+#include "cost/analytic.h"
+#include "cost/learned_cost.h"
+#include "tune/plan_duel.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+namespace hone::bench {
+namespace {
+
+const Flag kZeroShot("zero_shot",
+                     "mobilenet_v2,efficientnet_b0,resnet50,inception_v3,shufflenet_v2,unet,"
+                     "vit_b16,mixer,bert_base,gpt2,lstm,squeezenet,densenet121,resnext50"),
+    kSeconds("seconds", "6");
+
+std::vector<double>& gains() {
+  static std::vector<double> gains;
+  return gains;
+}
+
+// Null: all models have seen the program.
+const KernelModel* model_without(const Trials& trials, const std::string& program) {
+  for (size_t s = 0; s < trials.splits.size(); ++s)
+    if (std::ranges::binary_search(trials.splits[s].of(Part::test), program))
+      return &trials.unseen[s].model;
+  return nullptr;
+}
+
+Result<PlanDuel> zero_shot(const Graph& graph, const KernelModel& model, const KernelData& data) {
+  const auto analytic = std::make_shared<const AnalyticCost>(data.target);
+  const auto learned = std::make_shared<const LearnedCost>(
+      data.target, std::make_shared<const KernelModel>(model), analytic);
+  const auto options_by = [&](std::shared_ptr<const Cost> cost) {
+    CompileOptions options;
+    options.cost = std::move(cost);
+    options.plan.threads = data.threads;
+    return options;
+  };
+  Compilation before(graph, data.target, options_by(analytic));
+  Compilation after(graph, data.target, options_by(learned));
+  const Image& first = *HONE_TRY(before.image());
+  const Image& second = *HONE_TRY(after.image());
+  const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 1));
+  return duel(first, second, inputs, {.seconds = kSeconds.number()});
+}
+
+Status measure(benchmark::State& state, const std::string& name) {
+  if (!trials().ok()) return trials().error();
+  const Trials& all = *trials();
+  const KernelModel* model = model_without(all, "zoo:" + name);
+  if (model == nullptr) return unsupported("no split tests {}", name);
+  const Graph graph = HONE_TRY(build_zoo_model(name));
+  const PlanDuel fight = HONE_TRY(zero_shot(graph, *model, all.data));
+  for (auto _ : state) state.SetIterationTime(0);
+  if (fight.outcome != Outcome::measured) return bad_input("{}: {}", name, fight.detail);
+  state.counters["gain"] = fight.gain();
+  if (fight.times.interval) {
+    state.counters["low"] = 1 / fight.times.interval->high;
+    state.counters["high"] = 1 / fight.times.interval->low;
+  }
+  gains().push_back(fight.gain());
+  return {};
+}
+
+void add_mean(benchmark::State& state) {
+  double sum = 0;
+  for (double gain : gains()) sum += std::log(gain);
+  for (auto _ : state) state.SetIterationTime(0);
+  if (gains().empty()) return;
+  state.counters["gain"] = std::exp(sum / static_cast<double>(gains().size()));
+  state.counters["least"] = *std::ranges::min_element(gains());
+}
+
+const Rows kRows([] {
+  const auto add = [](const std::string& name, const auto& run) {
+    benchmark::RegisterBenchmark(name.c_str(), run)->Iterations(1)->UseManualTime();
+  };
+  for (std::string_view model : split(kZeroShot.text(), ','))
+    add(fmt::format("zero_shot/{}", model), [model = std::string(model)](benchmark::State& state) {
+      const Status status = measure(state, model);
+      if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
+    });
+  add("zero_shot/geometric_mean", add_mean);
+});
+
+}  // namespace
+}  // namespace hone::bench

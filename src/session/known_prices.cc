@@ -1,0 +1,114 @@
+#include "session/known_prices.h"
+
+#include "base/file.h"
+#include "cost/analytic.h"
+#include "cost/learned_cost.h"
+#include "cost/shipped_models.h"
+#include "target/fingerprint.h"
+
+namespace hone {
+namespace fs = std::filesystem;
+
+Result<std::string> KnownPrices::file_of(const Target& target, std::string_view ending) const {
+  if (folder_) return (*folder_ / fmt::format("{:016x}.{}", fingerprint(target), ending)).native();
+  return usage_error(
+             "there is no place for prices: none of HONE_PRICES, XDG_DATA_HOME, HOME is set")
+      .with_hint("name a file with -o, and give it to commands as --prices or --cost");
+}
+
+Result<std::string> KnownPrices::fitted_file(const Target& target) const {
+  return file_of(target, "prices");
+}
+
+Result<std::string> KnownPrices::model_file(const Target& target) const {
+  return file_of(target, "model");
+}
+
+Result<std::optional<FittedFile>> KnownPrices::fitted(const Target& target) const {
+  std::error_code failed;
+  if (!folder_) return std::optional<FittedFile>();
+  const std::string file = HONE_TRY(fitted_file(target));
+  if (!fs::exists(file, failed)) return std::optional<FittedFile>();
+  const std::string text = HONE_TRY(read_file(file, kMaxPricesText));
+  Result<Prices> prices = parse_prices(text, target.name, file);
+  if (!prices.ok())
+    return std::move(prices).error().with_hint("'hone calibrate' writes the file again");
+  return std::optional(FittedFile{file, *prices});
+}
+
+Result<std::optional<KnownModel>> KnownPrices::model(const Target& target) const {
+  std::error_code failed;
+  if (folder_)
+    if (const std::string file = HONE_TRY(model_file(target)); fs::exists(file, failed))
+      return std::optional(HONE_TRY(kernel_model_in(file, target)));
+  if (!takes_shipped_) return std::optional<KnownModel>();
+  std::optional<KernelModel> shipped = HONE_TRY(shipped_model_of(target));
+  if (!shipped) return std::optional<KnownModel>();
+  return std::optional(
+      KnownModel{.place = "shipped with hone",
+                 .is_shipped = true,
+                 .model = std::make_shared<const KernelModel>(*std::move(shipped))});
+}
+
+std::shared_ptr<const Cost> KnownPrices::analytic(const Target& target,
+                                                  const std::function<void(std::string_view)>& note,
+                                                  const PriceLabels& labels) const {
+  const Result<std::optional<FittedFile>> found = fitted(target);
+  if (!found.ok()) note(fmt::format("fitted prices are not used: {}", found.error().to_string()));
+  if (!found.ok() || !*found) return nullptr;
+  note(fmt::format("prices fitted to this target, {} ({}: without)", (*found)->file,
+                   labels.without_fitted));
+  return std::make_shared<AnalyticCost>(target, (*found)->prices);
+}
+
+std::shared_ptr<const Cost> KnownPrices::cost(const Target& target,
+                                              const std::function<void(std::string_view)>& note,
+                                              const PriceLabels& labels) const {
+  std::shared_ptr<const Cost> otherwise = analytic(target, note, labels);
+  const Result<std::optional<KnownModel>> found = model(target);
+  if (!found.ok()) note(fmt::format("learned prices are not used: {}", found.error().to_string()));
+  if (!found.ok() || !*found) return otherwise;
+  if (!(*found)->is_shipped)
+    note(fmt::format("prices learned on this target, {} ({}: without)", (*found)->place,
+                     labels.without_learned));
+  return learned_cost(target, **found, std::move(otherwise));
+}
+
+Status KnownPrices::check_keeps(const Target& target) const {
+  const fs::path file = HONE_TRY(fitted_file(target));
+  std::error_code failed;
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), failed);
+  if (failed)
+    return bad_input("prices cannot be kept: cannot create '{}': {}", file.parent_path().native(),
+                     failed.message())
+        .with_hint("HONE_PRICES names another folder, -o a file");
+  return {};
+}
+
+Status KnownPrices::keep(const Target& target, const Prices& prices) const {
+  HONE_TRY(check_keeps(target));
+  return write_file_atomic(HONE_TRY(fitted_file(target)), print(prices, target.name));
+}
+
+Status KnownPrices::drop_fitted(const Target& target) const {
+  const std::string file = HONE_TRY(fitted_file(target));
+  std::error_code failed;
+  fs::remove(file, failed);
+  if (failed) return bad_input("cannot remove '{}': {}", file, failed.message());
+  return {};
+}
+
+Result<KnownModel> kernel_model_in(const std::string& file, const Target& target) {
+  auto model = std::make_shared<const KernelModel>(HONE_TRY(read_kernel_model(file)));
+  Status fits = check_is_for(*model, target);
+  if (!fits.ok()) return std::move(fits).error().within(file);
+  return KnownModel{.place = file, .model = std::move(model)};
+}
+
+std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,
+                                         std::shared_ptr<const Cost> baseline) {
+  if (baseline == nullptr) baseline = std::make_shared<AnalyticCost>(target);
+  return std::make_shared<LearnedCost>(target, model.model, std::move(baseline));
+}
+
+}  // namespace hone

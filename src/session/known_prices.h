@@ -1,0 +1,82 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cost/cost.h"
+#include "cost/kernel_model.h"
+#include "cost/prices.h"
+#include "target/target.h"
+
+// The prices that hone has of a target: what 'hone calibrate' has fitted and 'hone train cost' has
+// learned, a file of each per target in a folder, and the models that hone ships.
+
+namespace hone {
+
+struct FittedFile {
+  std::string file;
+  Prices prices;
+};
+struct KnownModel {
+  std::string place;  // the file, or "shipped with hone"
+  bool is_shipped = false;
+  std::shared_ptr<const KernelModel> model;
+};
+
+// How a face says to do without.
+struct PriceLabels {
+  std::string_view without_fitted = "--prices default";
+  std::string_view without_learned = "--cost analytic";
+};
+
+class KnownPrices {
+ public:
+  // No folder: nothing is kept. A folder that the user has named holds all that counts, so that no
+  // shipped model does.
+  KnownPrices(std::optional<std::filesystem::path> folder, bool takes_shipped)
+      : folder_(std::move(folder)), takes_shipped_(takes_shipped) {}
+
+  // None: there is no such file. Errors: it is damaged, or of another target.
+  Result<std::optional<FittedFile>> fitted(const Target& target) const;
+  // The file's model, else the one that hone ships for this kind of processor. Errors: the file is
+  // damaged, of another target or other features.
+  Result<std::optional<KnownModel>> model(const Target& target) const;
+  // What the planner chooses by if nobody says how: the model, beside the fitted prices or the
+  // default ones. Null: the analytic price with default coefficients. What cannot be used costs
+  // speed, nothing else: the note says so, as it says which files count.
+  std::shared_ptr<const Cost> cost(const Target& target,
+                                   const std::function<void(std::string_view)>& note,
+                                   const PriceLabels& labels = {}) const;
+  // The same without a model.
+  std::shared_ptr<const Cost> analytic(const Target& target,
+                                       const std::function<void(std::string_view)>& note,
+                                       const PriceLabels& labels = {}) const;
+
+  Result<std::string> fitted_file(const Target& target) const;
+  Result<std::string> model_file(const Target& target) const;
+  // Makes the folder: what is wrong is found before the work.
+  Status check_keeps(const Target& target) const;
+  Status keep(const Target& target, const Prices& prices) const;
+  // The defaults count from now on.
+  Status drop_fitted(const Target& target) const;
+
+ private:
+  Result<std::string> file_of(const Target& target, std::string_view ending) const;
+
+  const std::optional<std::filesystem::path> folder_;
+  const bool takes_shipped_;
+};
+
+// The model in a file that somebody has named.
+Result<KnownModel> kernel_model_in(const std::string& file, const Target& target);
+
+// A price that a model decides about schedules by; null: the default analytic one decides the rest.
+std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,
+                                         std::shared_ptr<const Cost> baseline);
+
+}  // namespace hone

@@ -1,0 +1,39 @@
+#include "cost/shipped_models.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cost/fast_model.h"
+
+namespace hone {
+namespace {
+
+// Features that were changed need models that are trained anew: docs/learned-prices.md.
+TEST(ShippedModels, FitThisBuild) {
+  size_t bytes = 0;
+  std::set<uint64_t> cores;
+  for (const ShippedModel& shipped : shipped_models()) {
+    const Result<KernelModel> model = parse_kernel_model(shipped.file, shipped.name);
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    EXPECT_TRUE(cores.insert(model->core).second) << shipped.name << " is of a core that another has";
+    EXPECT_FALSE(model->programs.empty());
+    EXPECT_GT(model->reach, 0);
+    std::vector<FastModel::Said> said(1);
+    FastModel(*model).run(std::vector<Features>(1), said);
+    EXPECT_TRUE(std::isfinite(said[0].mean));
+    bytes += shipped.file.size();
+  }
+  EXPECT_LE(bytes, size_t{2} << 20);
+}
+
+TEST(ShippedModels, OfAnUnknownCoreThereIsNone) {
+  Target target;
+  target.cpu = "a processor that nobody has built";
+  const Result<std::optional<KernelModel>> model = shipped_model_of(target);
+  ASSERT_TRUE(model.ok());
+  EXPECT_FALSE(model->has_value());
+}
+
+}  // namespace
+}  // namespace hone

@@ -1,0 +1,90 @@
+#include "session/known_prices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "cost/analytic.h"
+#include "cost/learned_cost.h"
+#include "tests/cost/kernel_model_testing.h"
+#include "tests/target/target_testing.h"
+
+namespace hone {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+class KnownPricesTest : public testing::Test {
+ protected:
+  KnownPricesTest() { fs::remove_all(folder_); }
+  ~KnownPricesTest() override { fs::remove_all(folder_); }
+
+  std::shared_ptr<const Cost> cost() {
+    lines_.clear();
+    return KnownPrices(folder_, false).cost(target(), [&](std::string_view line) {
+      lines_.emplace_back(line);
+    });
+  }
+  void keep_model(const Target& of) {
+    const std::string file = KnownPrices(folder_, false).model_file(target()).value();
+    ASSERT_TRUE(write_kernel_model(file, random_model(of, 1)).ok());
+  }
+
+  const fs::path folder_ = fs::path(testing::TempDir()) / "hone_known_prices_test";
+  std::vector<std::string> lines_;
+};
+
+TEST_F(KnownPricesTest, AnEmptyFolderSaysNothing) {
+  EXPECT_EQ(cost(), nullptr);
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(KnownPricesTest, NoFolderKeepsNothing) {
+  const KnownPrices none(std::nullopt, false);
+  EXPECT_EQ(none.cost(target(), [](std::string_view) {}), nullptr);
+  EXPECT_EQ(none.check_keeps(target()).error().code(), ErrorCode::usage);
+  EXPECT_EQ(none.model_file(target()).error().code(), ErrorCode::usage);
+}
+
+TEST_F(KnownPricesTest, FittedPricesCountUntilTheyAreDropped) {
+  const KnownPrices known(folder_, false);
+  Prices prices;
+  prices.trip = 5;
+  ASSERT_TRUE(known.keep(target(), prices).ok());
+  ASSERT_NE(cost(), nullptr);
+  EXPECT_EQ(cost()->version(), AnalyticCost(target(), prices).version());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted to this target, ")));
+  ASSERT_TRUE(known.drop_fitted(target()).ok());
+  EXPECT_EQ(cost(), nullptr);
+}
+
+TEST_F(KnownPricesTest, AModelCountsBesideFittedPrices) {
+  const KnownPrices known(folder_, false);
+  Prices prices;
+  prices.trip = 5;
+  ASSERT_TRUE(known.keep(target(), prices).ok());
+  keep_model(target());
+  const std::shared_ptr<const Cost> both = cost();
+  ASSERT_NE(dynamic_cast<const LearnedCost*>(both.get()), nullptr);
+  EXPECT_EQ(both->baseline()->cost.version(), AnalyticCost(target(), prices).version());
+  EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted"), StartsWith("prices learned")));
+}
+
+TEST_F(KnownPricesTest, WhatCannotBeUsedIsToldAndLeftOut) {
+  ASSERT_TRUE(KnownPrices(folder_, false).check_keeps(target()).ok());
+  Target other = target();
+  other.cpu = "another one";
+  keep_model(other);
+  EXPECT_EQ(cost(), nullptr);
+  EXPECT_THAT(lines_, ElementsAre(HasSubstr("learned prices are not used: ")));
+  EXPECT_FALSE(KnownPrices(folder_, true).model(target()).ok());
+}
+
+}  // namespace
+}  // namespace hone
