@@ -247,11 +247,13 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     Loops needed = 0;
     for (const Access& access : accesses_)
       if (access.side == side) needed |= access.loops;
-    // Once per block of the dims outside of the last one that it depends on.
+    // Once per block of the dims outside of the last one that it depends on, and in each trip that
+    // some thread takes: threads have nothing in common.
     double times = 1, outside = 1;
     for (size_t i = 0; i < blocks; ++i) {
       outside *= nest.steps[i].trips;
-      if ((needed >> nest.steps[i].loop & 1) == 0 && !blocks_reduction) continue;
+      const bool is_shared = (needed >> nest.steps[i].loop & 1) == 0 && !blocks_reduction;
+      if (is_shared && i >= static_cast<size_t>(schedule.threads)) continue;
       times *= outside;
       outside = 1;
     }

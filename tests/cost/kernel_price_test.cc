@@ -100,6 +100,17 @@ TEST(KernelPrice, ThreadsWaitBeforeTheSmallerTilesAtTheEnd) {
   EXPECT_DOUBLE_EQ(arithmetic(197, 32, 2), arithmetic(197, 32, 1) * (3 * 32 + 5) / 197);
 }
 
+// Rows are packed once for all columns, but by each trip anew if threads share the columns, too.
+TEST(KernelPrice, ThreadsHaveNoPackedOperandInCommon) {
+  const auto overhead = [&](int divided) {
+    Schedule schedule = gemm(14, 32);
+    schedule.get<GemmFields>().pack_rhs = Packing::no;
+    schedule.threads = divided;
+    return price_of(product(1008, 4096, 64), 2).terms(schedule).overhead;
+  };
+  EXPECT_GT(overhead(2), 3 * overhead(1));
+}
+
 TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
   const KernelPrice price = price_of(product(1008, 1024, 1024));
   const double flops = 2.0 * 1008 * 1024 * 1024;
