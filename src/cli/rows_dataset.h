@@ -35,8 +35,8 @@ inline constexpr Option kBuildOwn[] = {
     {.name = "kernels",
      .take = Take::integer,
      .value = "N",
-     .doc = "measure so many kernels of all programs, one of each in turn, the dearest first "
-            "(default: all)",
+     .doc = "measure so many kernels of all programs, one of each in turn, the dearest first, "
+            "but those of more than 2 ms last (default: all)",
      .low = 1,
      .high = 1'000'000},
     {.name = "schedules",

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -24,6 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 // Of every so many kernels one is measured twice, so that the noise is known.
 constexpr size_t kRepeatEach = 8;
+// A slower kernel takes the time that ten others have their schedules in, so it comes after them.
+constexpr double kSlowSeconds = 2e-3;
 constexpr double kWholeSeconds = 0.5;  // for a whole program against the default, in turns
 // A text of the log with this kind says that a kernel has all its schedules.
 constexpr std::string_view kCollected = "collected";
@@ -267,7 +270,7 @@ class SetBuilder {
     }
     for (auto& kernels : programs)
       std::ranges::sort(kernels, {}, [](const ProgramKernel* kernel) {
-        return std::pair(-kernel->price, kernel->kernel);
+        return std::tuple(kernel->price > kSlowSeconds, -kernel->price, kernel->kernel);
       });
     return in_turns(std::move(programs), options_.kernels);
   }

@@ -59,7 +59,7 @@ struct BuiltSet {
 };
 
 // Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
-// one kernel of each program in turn, the dearest first. Of layouts: program by program, each of
+// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. Of layouts: program by program, each of
 // which becomes two files, `layout/NAME-random.npz` and `layout/NAME-default.npz`; one that has
 // them is done. The target is this machine or a restriction of it.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
