@@ -96,7 +96,8 @@ function(hone_embed_binary result name folder)
     string(APPEND files
       "asm(\".pushsection .rodata\\n.balign 16\\n${symbol}:\\n.incbin \\\"${file}\\\"\\n\"\n"
       "    \"${symbol}_end:\\n.popsection\");\n"
-      "extern const std::byte ${symbol}[] asm(\"${symbol}\"), ${symbol}_end[] asm(\"${symbol}_end\");\n")
+      "extern const std::byte ${symbol}[] asm(\"${symbol}\"),\n"
+      "    ${symbol}_end[] asm(\"${symbol}_end\");\n")
     string(APPEND rows "      {\"${file_name}\", std::span(${symbol}, ${symbol}_end)},\n")
     math(EXPR count "${count} + 1")
   endforeach()

@@ -13,7 +13,6 @@
 //   --dissimilar=0    without training on convs to judge by the others, and the reverse
 // "free" is the learned price for all kernels, whether the model knows them or not.
 
-
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -47,9 +46,11 @@ void report(benchmark::State& state, std::string_view kind) {
       error.push_back(mean.error);
       planned.push_back(mean.planned);
     }
-    for (const auto& [what, values] :
-         {std::pair("tau", &tau), {"top1", &top1}, {"top5", &top5}, {"error", &error},
-          {"planned", &planned}}) {
+    for (const auto& [what, values] : {std::pair("tau", &tau),
+                                       {"top1", &top1},
+                                       {"top5", &top5},
+                                       {"error", &error},
+                                       {"planned", &planned}}) {
       const MeanInterval interval = interval_of(*values);
       state.counters[fmt::format("{}_{}", what, name)] = interval.mean;
       if (kind.empty()) state.counters[fmt::format("{}_{}_half", what, name)] = interval.half;

@@ -12,8 +12,8 @@ namespace hone::bench {
 struct Trials {
   KernelData data;
   std::vector<ProgramSplit> splits;
-  std::vector<PriceTrial> unseen;                         // by split
-  std::vector<std::vector<KernelVerdict>> free, trees;    // of these
+  std::vector<PriceTrial> unseen;                       // by split
+  std::vector<std::vector<KernelVerdict>> free, trees;  // of these
   std::vector<std::pair<std::string, PriceTrial>> dissimilar;
 };
 // They are made when they are first asked for.

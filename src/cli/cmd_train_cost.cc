@@ -62,9 +62,11 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const KernelData data = HONE_TRY(data_of(arguments, console));
   const std::string output = arguments.text("output");
   HONE_TRY(check_writable(output));
-  if (output.empty()) HONE_TRY(user_prices().check_keeps(data.target));
-  const std::string file =
-      output.empty() ? HONE_TRY(user_prices().model_file(data.target)) : output;
+  std::string file = output;
+  if (output.empty()) {
+    HONE_TRY(user_prices().check_keeps(data.target));
+    file = HONE_TRY(user_prices().model_file(data.target));
+  }
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";

@@ -185,8 +185,7 @@ Finding prices(const Target& target) {
   if (!model.ok()) return from_error("prices", model.error(), "the learned ones are not used");
   const Result<std::optional<FittedFile>> fitted = known.fitted(target);
   if (fitted.ok() && *fitted) return {.name = "prices", .text = "fitted, " + (*fitted)->file};
-  if (!fitted.ok())
-    return from_error("prices", fitted.error(), "the fitted ones are not used");
+  if (!fitted.ok()) return from_error("prices", fitted.error(), "the fitted ones are not used");
   return {.name = "prices",
           .text = "the default ones",
           .state = State::note,

@@ -72,8 +72,9 @@ Status read_plans(NativeOptions& options, const std::string& file, std::string_v
 // Those of a file of coefficients.
 Status take_prices(NativeOptions& options, const std::string& file, Console& console) {
   const std::string text = HONE_TRY(read_kept(file, "prices", kMaxPricesText, console));
-  options.cost = std::make_shared<AnalyticCost>(
-      options.target, HONE_TRY(parse_prices(text, options.target.name, file)));
+  options.cost =
+      std::make_shared<AnalyticCost>(options.target,
+                                     HONE_TRY(parse_prices(text, options.target.name, file)));
   return {};
 }
 
@@ -98,9 +99,8 @@ Status take_measured(NativeOptions& options, const Arguments& arguments) {
         .with_hint("'hone tune' and 'hone calibrate' measure");
   std::shared_ptr<const Cost> otherwise = options.cost;
   if (otherwise == nullptr) otherwise = std::make_shared<AnalyticCost>(options.target);
-  options.cost =
-      HONE_TRY(measured_cost(*log, options.target, options.threads.value_or(options.target.cores),
-                             std::move(otherwise)));
+  options.cost = HONE_TRY(measured_cost(
+      *log, options.target, options.threads.value_or(options.target.cores), std::move(otherwise)));
   return {};
 }
 

@@ -117,7 +117,8 @@ double AnalyticKernel::describe_chain(const Schedule& chain, Features& features)
     on_one_thread += block_seconds(cut, chain, phase) * phase.blocks;
     blocks += phase.blocks;
   }
-  for (int dim : chain.order) points *= static_cast<double>(phases[0].points[static_cast<size_t>(dim)]);
+  for (int dim : chain.order)
+    points *= static_cast<double>(phases[0].points[static_cast<size_t>(dim)]);
   features.is_chain = 1;
   features.stages = log_feature(static_cast<double>(cut.size()));
   features.blocks = log_feature(blocks);

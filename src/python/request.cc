@@ -26,8 +26,8 @@ std::optional<T> find(const py::dict& given, const char* name) {
 struct Words {
   std::string source;
   bool is_bytes = false;
-  GraphRef graph;  // null: the source is a path or bytes
-  Held cost;       // null: none
+  GraphRef graph;                        // null: the source is a path or bytes
+  Held cost;                             // null: none
   std::optional<std::string> cost_word;  // "default", "analytic", "learned", or a model's file
   std::optional<std::string> prices;     // the folder that keeps them
   bool takes_shipped = true;
@@ -83,8 +83,10 @@ Result<NativeOptions> native_options(const Words& words, const Face& face) {
   }
   if (words.plan) options.plans = HONE_TRY(parse_plans(*words.plan, "<plan>"));
   if (words.threads) HONE_TRY(set_threads(options, *words.threads, face.labels));
-  options.cost = words.cost ? cost_of(words.cost, options.target)
-                            : HONE_TRY(known_cost(words, options.target, face));
+  if (words.cost)
+    options.cost = cost_of(words.cost, options.target);
+  else
+    options.cost = HONE_TRY(known_cost(words, options.target, face));
   take_kept(words, options, face);
   return options;
 }

@@ -31,10 +31,10 @@ struct BuildOptions {
   DataTask task = DataTask::tile;
   double seconds = std::numeric_limits<double>::infinity();  // for measuring
   double kernel_seconds = 20;  // of tiles, for a kernel: what is not measured then is left out
-  size_t kernels = SIZE_MAX;                                 // so many at most, of all programs
-  int64_t schedules = 64;                                    // that are asked for, of a kernel
-  size_t plans = 400;  // of a program: with other groups, or with other layouts
-  size_t whole = 50;   // of a program's plans with other layouts, so many are run whole
+  size_t kernels = SIZE_MAX;   // so many at most, of all programs
+  int64_t schedules = 64;      // that are asked for, of a kernel
+  size_t plans = 400;          // of a program: with other groups, or with other layouts
+  size_t whole = 50;           // of a program's plans with other layouts, so many are run whole
   int64_t threads = 1;
   int64_t seed = 1;
   std::string version = {};    // of hone
@@ -59,9 +59,10 @@ struct BuiltSet {
 };
 
 // Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
-// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. Of layouts: program by program, each of
-// which becomes two files, `layout/NAME-random.npz` and `layout/NAME-default.npz`; one that has
-// them is done. The target is this machine or a restriction of it.
+// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. Of
+// layouts: program by program, each of which becomes two files, `layout/NAME-random.npz` and
+// `layout/NAME-default.npz`; one that has them is done. The target is this machine or a restriction
+// of it.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options);
 

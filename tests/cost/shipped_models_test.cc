@@ -16,7 +16,7 @@ TEST(ShippedModels, FitThisBuild) {
   for (const ShippedModel& shipped : shipped_models()) {
     const Result<KernelModel> model = parse_kernel_model(shipped.file, shipped.name);
     ASSERT_TRUE(model.ok()) << model.error().to_string();
-    EXPECT_TRUE(cores.insert(model->core).second) << shipped.name << " is of a core that another has";
+    EXPECT_TRUE(cores.insert(model->core).second) << shipped.name << ": another has its core";
     EXPECT_FALSE(model->programs.empty());
     EXPECT_GT(model->reach, 0);
     std::vector<FastModel::Said> said(1);
