@@ -153,10 +153,12 @@ class Chooser {
     return run;
   }
 
+  int most_threads() const { return std::min(space_.parallel, 3); }
+
   void try_threads() {
     if (threads_ < 2) return;
     const Schedule start = *best_;
-    for (int count = 0; count <= std::min(space_.parallel, 3); ++count) {
+    for (int count = 0; count <= most_threads(); ++count) {
       Schedule next = start;
       next.threads = count;
       if (auto* own = next.if_is<NestFields>(); own != nullptr && own->row > 0)
@@ -329,9 +331,13 @@ class Chooser {
         consider(next);
       }
     const Schedule tiles = *best_;
+    // A block that is best for one thread, as a whole image, may leave nothing to share.
     for (const std::vector<Tile>& block : usual_winograd_blocks(site_, dims, tiles)) {
       Schedule next = tiles;
       next.get<WinogradFields>().block = block;
+      consider(next);
+      if (threads_ < 2) continue;
+      next.threads = most_threads();
       consider(next);
     }
     try_threads();
