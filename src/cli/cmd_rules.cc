@@ -124,6 +124,7 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
       .seed = static_cast<uint64_t>(arguments.integer("seed")),
       .threads = arguments.given("jobs") ? static_cast<int>(arguments.integer("jobs"))
                                          : static_cast<int>(std::thread::hardware_concurrency()),
+      .max_candidates = static_cast<size_t>(arguments.integer("max-candidates")),
       .prefix = std::string(family.name),
       .progress = progress.get(),
       .cancel = &console.cancel()};
@@ -163,6 +164,7 @@ Status cmd_rules_verify(const Arguments& arguments, Console& console) {
   const std::unique_ptr<Progress> progress = console.progress();
   progress->start(static_cast<int64_t>(rules.size()), "rules");
   for (const Rule& rule : rules) {
+    HONE_TRY(console.cancel().check());
     const Result<RuleVerdict> verdict = verify(rule, options);
     progress->advance();
     ++counts.rules;

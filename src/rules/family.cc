@@ -20,7 +20,9 @@ Result<Family> family_named(std::string_view name) {
     if (family.name == name) return family;
     names.push_back(family.name);
   }
-  return usage_error("there is no family '{}'", excerpt(name)).with_hint(did_you_mean(name, names));
+  std::string hint = did_you_mean(name, names);
+  if (hint.empty()) hint = fmt::format("the families are {}", fmt::join(names, ", "));
+  return usage_error("there is no family '{}'", excerpt(name)).with_hint(std::move(hint));
 }
 
 Result<TermOps> term_ops(const Family& family) {

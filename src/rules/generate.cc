@@ -21,8 +21,8 @@ using Term = TermTable::Term;
 class SideBuilder {
  public:
   // generalized: terms that become inputs.
-  SideBuilder(const TermTable& table, const std::vector<Id>& generalized)
-      : table_(table), generalized_(generalized) {}
+  SideBuilder(const TermTable& table, std::vector<Id> generalized)
+      : table_(table), generalized_(std::move(generalized)) {}
 
   // The inputs in the order in which they appear in the left side: names do not count.
   Result<Rule> rule(const Term& left, Id right) {
@@ -88,7 +88,7 @@ class SideBuilder {
   }
 
   const TermTable& table_;
-  const std::vector<Id>& generalized_;
+  const std::vector<Id> generalized_;
 };
 
 size_t ops_of(const Graph& graph) {
@@ -124,19 +124,20 @@ class Generator {
   }
 
  private:
-  // A candidate that is to be verified.
+  // A candidate that is to be verified; its sides are built when it is its turn.
   struct Waiting {
-    size_t ops;  // of the left side
-    size_t order;
-    Rule rule;
+    Term left;
+    Id right;
+    uint32_t ops;  // of the left side
+    uint32_t order;
   };
+  static_assert(sizeof(Waiting) == 48);
 
   // A term that computes what another one does.
   Status meet(const Term& term, Id same) {
     ++generated_.counts.candidates;
     if (table_.is_leaf(term)) return {};
-    std::vector<Id> generalized;
-    Result<Rule> rule = SideBuilder(table_, generalized).rule(term, same);
+    const Result<Rule> rule = SideBuilder(table_, {}).rule(term, same);
     if (!rule.ok()) {
       ++generated_.counts.unbound;
       return {};
@@ -145,15 +146,18 @@ class Generator {
       ++generated_.counts.renamed;
       return {};
     }
+    if (seen_.size() > options_.max_candidates)
+      return over_limit("there are more than {} different candidates", options_.max_candidates)
+          .with_hint("fewer ops, or a larger --max-candidates");
     for (Id part : common_parts(term, same)) {
-      const std::vector<Id> one = {part};
-      const Result<Rule> general = SideBuilder(table_, one).rule(term, same);
+      const Result<Rule> general = SideBuilder(table_, {part}).rule(term, same);
       if (general.ok() && check(*general).ok() && holds(*general)) {
         ++generated_.counts.common;
         return {};
       }
     }
-    waiting_.push_back({ops_of(rule->left), waiting_.size(), std::move(*rule)});
+    waiting_.push_back({term, same, static_cast<uint32_t>(ops_of(rule->left)),
+                        static_cast<uint32_t>(waiting_.size())});
     return {};
   }
 
@@ -206,12 +210,15 @@ class Generator {
   }
 
   Status verify_block(size_t begin, size_t count) {
+    std::vector<Rule> rules;
+    for (size_t i = begin; i < begin + count; ++i)
+      rules.push_back(HONE_TRY(SideBuilder(table_, {}).rule(waiting_[i].left, waiting_[i].right)));
     std::vector<std::optional<Rule>> verified(count);
     std::vector<char> implied(count);
     pool_.parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         const size_t at = static_cast<size_t>(i);
-        const Rule& rule = waiting_[begin + at].rule;
+        const Rule& rule = rules[at];
         implied[at] = is_implied(rule);
         if (!implied[at]) verified[at] = verified_rule(rule);
       }

@@ -14,6 +14,7 @@ struct GenerateOptions {
   TermTable::Limits limits;
   uint64_t seed = 1;
   int threads = 1;
+  size_t max_candidates = size_t{20} << 20;  // that are different; about 100 bytes each
   // Names of rules begin so.
   std::string prefix;
   Progress* progress = nullptr;

@@ -27,6 +27,11 @@ IndexForm atom_of(const IndexForm::Term& term) {
 
 }  // namespace
 
+bool is_exact(Dim dim) {
+  const Range range = dim.range();
+  return -kDimLimit < range.low && range.high < kDimLimit;
+}
+
 IndexForm IndexForm::variable(int v) {
   IndexForm form(0);
   form.terms_.push_back({.factor = 1, .variable = v});
@@ -81,6 +86,18 @@ bool IndexForm::mentions(int variable) const {
   return std::ranges::any_of(terms_, [&](const Term& term) {
     return term.variable >= 0 ? term.variable == variable : term.inner->mentions(variable);
   });
+}
+
+size_t IndexForm::weight() const {
+  size_t sum = 1;
+  for (const Term& term : terms_) sum += term.variable >= 0 ? 1 : 1 + term.inner->weight();
+  return sum;
+}
+
+bool IndexForm::is_exact() const {
+  return hone::is_exact(constant_) && std::ranges::all_of(terms_, [](const Term& term) {
+           return hone::is_exact(term.factor) && (term.variable >= 0 || term.inner->is_exact());
+         });
 }
 
 std::optional<Dim> IndexForm::lowest(const LoopVariables& variables) const {

@@ -14,6 +14,9 @@ namespace hone {
 
 class IndexForm;
 
+// Whether no number of the dim saturated.
+bool is_exact(Dim dim);
+
 // The variables of a proof: v counts from 0 up to, and without, extent(v).
 class LoopVariables {
  public:
@@ -65,6 +68,10 @@ class IndexForm {
   // With another form in the place of a variable.
   IndexForm with(int variable, const IndexForm& form, const LoopVariables& variables) const;
   bool mentions(int variable) const;
+  // How many terms are written down, those of inner forms included, and whether all numbers are far
+  // from those at which dims saturate: only such forms are equal if their texts are.
+  size_t weight() const;
+  bool is_exact() const;
   // Bounds that hold for all values of the variables; nullopt: none is known.
   std::optional<Dim> lowest(const LoopVariables& variables) const;
   std::optional<Dim> highest(const LoopVariables& variables) const;

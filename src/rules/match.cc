@@ -119,16 +119,33 @@ class RuleMatcher::Search {
     return true;
   }
 
-  // Binds what it can; complete() looks at all dims again when everything is bound.
+  // Binds what it can; complete() looks at all dims again when everything is bound. Symbols of the
+  // graph are other ones than those of the rule, whatever their names are.
   bool unify(Dim pattern, Dim actual) {
     if (pattern.is_static()) return pattern == actual;
-    if (actual.is_static()) return match_dim(pattern, actual.value(), match_.sizes).ok();
     const std::vector<Symbol> symbols = pattern.symbols();
-    if (symbols.size() == 1 && pattern == Dim(symbols[0])) {
-      const auto [at, is_new] = match_.sizes.emplace(symbols[0].name(), actual);
-      return is_new ? check_binding(symbols[0], actual).ok() : at->second == actual;
+    size_t open = 0;
+    bool is_plain = actual.is_static();  // what is known is numbers
+    for (Symbol s : symbols) {
+      const auto at = match_.sizes.find(s.name());
+      if (at == match_.sizes.end())
+        ++open;
+      else
+        is_plain = is_plain && at->second.is_static();
     }
+    if (open == 0) return pattern.bind(match_.sizes) == actual;
+    if (is_plain) return match_dim(pattern, actual.value(), match_.sizes).ok();
+    if (symbols.size() > 1 || pattern != Dim(symbols[0])) return true;
+    if (!is_within(actual, symbols[0])) return false;
+    match_.sizes.emplace(symbols[0].name(), actual);
     return true;
+  }
+
+  // A symbolic size must be one that the rule admits whatever it is.
+  static bool is_within(Dim size, Symbol symbol) {
+    const Range range = size.range();
+    return symbol.min() <= range.low && range.high <= symbol.max() &&
+           check_binding(symbol, size).ok();
   }
 
   bool fits_op(Op pattern, Op actual) {
@@ -151,8 +168,10 @@ class RuleMatcher::Search {
 
   // Everything is bound: are all types and attributes what the rule says at these sizes?
   bool is_exact() const {
-    for (Symbol s : rule_.symbols())
-      if (!match_.sizes.contains(s.name())) return false;
+    for (Symbol s : rule_.symbols()) {
+      const auto at = match_.sizes.find(s.name());
+      if (at == match_.sizes.end() || !is_within(at->second, s)) return false;
+    }
     if (!rule_.admits(match_.sizes)) return false;
     const Graph& left = rule_.left;
     for (NodeId n : left.nodes()) {

@@ -19,6 +19,12 @@ uint64_t mixed(uint64_t seed, uint64_t key) { return hash_combine(hash_mix(seed)
 
 // ---- The field ----------------------------------------------------------------------------------
 
+FieldElement FieldNumbers::number(double value) const {
+  if (std::isfinite(value)) return field_from_real(value);
+  const FieldElement kind(std::isnan(value) ? 0 : value > 0 ? 1 : 2);
+  return function(kConstant, std::span(&kind, 1));
+}
+
 FieldElement FieldNumbers::function(uint64_t key, std::span<const FieldElement> operands) const {
   uint64_t hash = mixed(seed_, key);
   for (FieldElement x : operands) hash = hash_combine(hash, x.residue());
@@ -40,6 +46,94 @@ FieldElement FieldNumbers::compare(std::string_view direction, FieldElement a,
 
 FieldElement FieldNumbers::select(FieldElement predicate, FieldElement a, FieldElement b) const {
   const FieldElement all[] = {predicate, a, b};
+  return function(kSelect, all);
+}
+
+// ---- Other fields -------------------------------------------------------------------------------
+
+namespace {
+
+uint64_t product(uint64_t a, uint64_t b, uint64_t modulus) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b % modulus);
+}
+
+uint64_t power_of(uint64_t base, uint64_t exponent, uint64_t modulus) {
+  uint64_t result = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result = product(result, base, modulus);
+    base = product(base, base, modulus);
+  }
+  return result;
+}
+
+// The test of Miller and Rabin; these bases are enough for all numbers of 64 bits.
+bool is_prime(uint64_t n) {
+  const int twos = std::countr_zero(n - 1);
+  for (uint64_t base : {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37}) {
+    if (n % base == 0) return n == base;
+    uint64_t x = power_of(base, (n - 1) >> twos, n);
+    bool passes = x == 1 || x == n - 1;
+    for (int i = 1; i < twos && !passes; ++i) {
+      x = product(x, x, n);
+      passes = x == n - 1;
+    }
+    if (!passes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PrimeNumbers::PrimeNumbers(Rng& rng) : seed_(rng.next()) {
+  do prime_ = (uint64_t{1} << 61) + (rng.next() >> 3 | 1);
+  while (!is_prime(prime_));
+}
+
+uint64_t PrimeNumbers::power(Number base, uint64_t exponent) const {
+  return power_of(base, exponent, prime_);
+}
+
+// A whole number times a power of two.
+uint64_t PrimeNumbers::number(double value) const {
+  if (!std::isfinite(value)) {
+    const uint64_t kind = std::isnan(value) ? 0 : value > 0 ? 1 : 2;
+    return function(kConstant, std::span(&kind, 1));
+  }
+  int exponent = 0;
+  const int64_t whole = static_cast<int64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+  exponent -= 53;
+  const uint64_t scale = exponent >= 0 ? power(2, static_cast<uint64_t>(exponent))
+                                       : power((prime_ + 1) / 2, static_cast<uint64_t>(-exponent));
+  const uint64_t size = multiply(static_cast<uint64_t>(std::abs(whole)), scale);
+  return whole < 0 ? negate(size) : size;
+}
+
+uint64_t PrimeNumbers::multiply(Number a, Number b) const { return product(a, b, prime_); }
+
+uint64_t PrimeNumbers::divide(Number a, Number b) const {
+  return multiply(a, power(b, prime_ - 2));
+}
+
+uint64_t PrimeNumbers::function(uint64_t key, std::span<const Number> operands) const {
+  uint64_t hash = mixed(seed_, key);
+  for (Number x : operands) hash = hash_combine(hash, x);
+  return hash % prime_;
+}
+
+uint64_t PrimeNumbers::largest(std::span<const Number> list) const {
+  std::vector<Number> sorted(list.begin(), list.end());
+  std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  return sorted.size() == 1 ? sorted[0] : function(kLargest, sorted);
+}
+
+uint64_t PrimeNumbers::compare(std::string_view direction, Number a, Number b) const {
+  const Number both[] = {a, b};
+  return function(key_of(direction), both);
+}
+
+uint64_t PrimeNumbers::select(Number predicate, Number a, Number b) const {
+  const Number all[] = {predicate, a, b};
   return function(kSelect, all);
 }
 
@@ -109,20 +203,23 @@ __int128 OrderedNumbers::function(uint64_t key, std::span<const Number> operands
 namespace {
 
 constexpr size_t kMaxTerms = 4096;
-constexpr size_t kMaxPolynomials = size_t{1} << 20;
+constexpr size_t kMaxStored = size_t{1} << 21;  // polynomials and terms, about 100 bytes each
 
 }  // namespace
 
 Polynomials::Polynomials() { intern({}); }
 
 Polynomials::Number Polynomials::intern(Terms terms) {
-  if (terms.size() > kMaxTerms || polynomials_.size() > kMaxPolynomials) {
+  if (terms.size() > kMaxTerms || polynomials_.size() + stored_ > kMaxStored) {
     exact_ = false;
     return 0;
   }
   const auto [at, is_new] =
       numbers_.emplace(std::move(terms), static_cast<Number>(polynomials_.size()));
-  if (is_new) polynomials_.push_back(at->first);
+  if (is_new) {
+    stored_ += at->first.size();
+    polynomials_.push_back(&at->first);
+  }
   return at->second;
 }
 
@@ -156,13 +253,13 @@ Polynomials::Number Polynomials::number(double value) {
 Polynomials::Number Polynomials::add(Number a, Number b) {
   if (a == 0) return b;
   if (b == 0) return a;
-  Terms sum = polynomials_[a];
-  for (const auto& [monomial, coefficient] : polynomials_[b]) add_term(sum, monomial, coefficient);
+  Terms sum = terms_of(a);
+  for (const auto& [monomial, coefficient] : terms_of(b)) add_term(sum, monomial, coefficient);
   return intern(std::move(sum));
 }
 
 Polynomials::Number Polynomials::negate(Number a) {
-  Terms negated = polynomials_[a];
+  Terms negated = terms_of(a);
   for (auto& [monomial, coefficient] : negated) {
     if (coefficient == INT64_MIN)
       exact_ = false;
@@ -175,12 +272,12 @@ Polynomials::Number Polynomials::negate(Number a) {
 Polynomials::Number Polynomials::multiply(Number a, Number b) {
   if (a == 0 || b == 0) return 0;
   Terms product;
-  if (polynomials_[a].size() * polynomials_[b].size() > kMaxTerms) {
+  if (terms_of(a).size() * terms_of(b).size() > kMaxTerms) {
     exact_ = false;
     return 0;
   }
-  for (const auto& [left, x] : polynomials_[a]) {
-    for (const auto& [right, y] : polynomials_[b]) {
+  for (const auto& [left, x] : terms_of(a)) {
+    for (const auto& [right, y] : terms_of(b)) {
       Monomial both;
       std::ranges::merge(left, right, std::back_inserter(both));
       int64_t coefficient = 0;
@@ -195,7 +292,7 @@ Polynomials::Number Polynomials::multiply(Number a, Number b) {
 
 // Of one monomial: the product of the inverses of its atoms.
 Polynomials::Number Polynomials::inverse(Number a) {
-  const Terms terms = polynomials_[a];
+  const Terms terms = terms_of(a);
   if (terms.size() != 1) return of_atom(atom(kInverse, {a}));
   const auto& [monomial, coefficient] = *terms.begin();
   Number result = number(1);
@@ -213,7 +310,7 @@ Polynomials::Number Polynomials::divide(Number a, Number b) { return multiply(a,
 Polynomials::Number Polynomials::largest(std::span<const Number> list) {
   std::vector<uint32_t> set;
   for (Number a : list) {
-    const Terms& terms = polynomials_[a];
+    const Terms& terms = terms_of(a);
     const bool is_atom =
         terms.size() == 1 && terms.begin()->second == 1 && terms.begin()->first.size() == 1;
     const Atom* inner = is_atom ? &atoms_[terms.begin()->first[0]] : nullptr;

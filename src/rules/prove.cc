@@ -50,7 +50,9 @@ class OutputProof {
       std::vector<std::string> names(variables_.size());
       for (size_t i = 0; i < box.variables.size(); ++i)
         names[static_cast<size_t>(box.variables[i])] = fmt::format("i{}", i);
-      texts[side] = canonical_text(form, variables_, names);
+      const std::optional<std::string> text = canonical_text(form, variables_, names);
+      if (!text) return stop("the factors are too large");
+      texts[side] = *text;
     }
     if (texts[0] != texts[1])
       return stop(fmt::format("the forms differ: {} and {}", excerpt(texts[0]), excerpt(texts[1])));

@@ -7,6 +7,7 @@ namespace hone {
 namespace {
 
 constexpr int64_t kMaxPoints = int64_t{1} << 22;
+constexpr size_t kMaxNumbers = size_t{1} << 26;
 
 bool holds(const Guard& guard, std::span<const int64_t> point) {
   const int64_t value = guard.value.at(point);
@@ -90,6 +91,8 @@ Result<const Reads*> ReadTables::of(Op op, std::span<const Type> operands, Type 
   const auto found = tables_.find(key);
   if (found != tables_.end()) return &found->second;
   Reads reads = HONE_TRY(reads_of(op, operands, result));
+  numbers_ += reads.begin.size() + reads.rows.size();
+  if (numbers_ > kMaxNumbers) return over_limit("the ops read more than {} elements", kMaxNumbers);
   return &tables_.emplace(std::move(key), std::move(reads)).first->second;
 }
 

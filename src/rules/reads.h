@@ -22,7 +22,7 @@ struct Reads {
   int32_t at(size_t row, size_t operand) const { return rows[row * operands + operand]; }
 };
 
-// Remembers the reads of what it was asked before.
+// Remembers the reads of what it was asked before, up to 256 MB.
 class ReadTables {
  public:
   // Unsupported: ops without a relation of one result, or that data decides, and too many points.
@@ -38,6 +38,7 @@ class ReadTables {
     size_t operator()(const Key& key) const;
   };
   std::unordered_map<Key, Reads, Hash> tables_;
+  size_t numbers_ = 0;  // in all of them
 };
 
 }  // namespace hone

@@ -39,9 +39,9 @@ bool fits(const Rule& rule, const Bindings& sizes) {
 std::vector<Bindings> distinct_sizes(const Rule& rule, size_t count, Rng& rng) {
   const std::vector<Symbol> symbols = rule.symbols();
   std::vector<Bindings> found;
-  if (symbols.empty()) return {Bindings()};
   // The last tries take any sizes, for guards that want equal ones.
-  for (int i = 0; i < kTries && found.size() < count; ++i) {
+  const int tries = symbols.empty() ? 1 : kTries;
+  for (int i = 0; i < tries && found.size() < count; ++i) {
     Bindings sizes;
     std::vector<int64_t> taken;
     for (Symbol s : symbols) {

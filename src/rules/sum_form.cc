@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxSteps = 20000;
 constexpr size_t kMaxTerms = 512;
 constexpr int64_t kMaxUnrolled = 16;
+constexpr size_t kMaxWeight = 256;  // of a position
 
 SumForm single(std::shared_ptr<const SumFactor> factor) {
   SumTerm term;
@@ -56,7 +57,8 @@ void drop_equal_members(std::vector<SetMember>& set, const LoopVariables& variab
   std::set<std::string> texts;
   std::erase_if(set, [&](const SetMember& member) {
     if (!member.bound.empty() || !member.guards.empty()) return false;
-    return !texts.insert(canonical_text(member.value, variables, names)).second;
+    const std::optional<std::string> text = canonical_text(member.value, variables, names);
+    return text && !texts.insert(*text).second;
   });
 }
 
@@ -153,7 +155,12 @@ SumForm FormMaker::pointwise(NodeId n, const std::vector<IndexForm>& index) {
 
 IndexForm FormMaker::index_of(const IndexExpr& expr, const std::vector<IndexForm>& iters) {
   IndexAlgebra algebra = {iters, variables_, wanted};
-  return expr.compute(algebra);
+  IndexForm form = expr.compute(algebra);
+  if (form.weight() > kMaxWeight || !form.is_exact()) {
+    fail("the positions are too large");
+    return IndexForm(0);
+  }
+  return form;
 }
 
 bool FormMaker::guards_of(const Access& access, const std::vector<IndexForm>& iters,
@@ -183,6 +190,7 @@ SumForm FormMaker::moved(NodeId n, const AccessRelation& relation,
     for (SumTerm& term : form) {
       term.guards.insert(term.guards.end(), guards.begin(), guards.end());
       term.factor *= factor;
+      check_size(term.factor);
       sum.push_back(std::move(term));
     }
   };
@@ -229,6 +237,7 @@ List FormMaker::unrolled(const Loop& loop, std::span<const Dim> extents,
 template <class List>
 List FormMaker::over(Loop loop, const std::function<List(const std::vector<IndexForm>&)>& body) {
   for (;;) {
+    if (++steps_ > kMaxSteps) fail("the forms are too large");
     List list = body(loop.iters);
     if (!fault.empty()) return {};
     if (!wanted) {
@@ -325,10 +334,13 @@ SumForm FormMaker::reduced(NodeId n, const AccessRelation& relation,
 SumForm FormMaker::scaled(SumForm a, Dim factor) {
   for (SumTerm& term : a) {
     term.factor *= factor;
-    if (term.factor.is_static() && std::abs(term.factor.value()) >= kDimLimit)
-      fail("the factors are too large");
+    check_size(term.factor);
   }
   return a;
+}
+
+void FormMaker::check_size(Dim factor) {
+  if (!is_exact(factor)) fail("the factors are too large");
 }
 
 SumForm FormMaker::product(const SumForm& a, const SumForm& b) {
@@ -341,8 +353,7 @@ SumForm FormMaker::product(const SumForm& a, const SumForm& b) {
     for (const SumTerm& y : b) {
       SumTerm term = x;
       term.factor *= y.factor;
-      if (term.factor.is_static() && std::abs(term.factor.value()) >= kDimLimit)
-        fail("the factors are too large");
+      check_size(term.factor);
       term.bound.insert(term.bound.end(), y.bound.begin(), y.bound.end());
       term.guards.insert(term.guards.end(), y.guards.begin(), y.guards.end());
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
@@ -406,8 +417,7 @@ void FormMaker::simplify(SumTerm& term) {
     term.factor *= variables_.extent(v);
     return true;
   });
-  if (term.factor.is_static() && std::abs(term.factor.value()) >= kDimLimit)
-    fail("the factors are too large");
+  check_size(term.factor);
 }
 
 }  // namespace hone

@@ -43,9 +43,10 @@ struct SumFactor {
 
 // The one text of all forms that differ by the names and the order of their bound variables, by the
 // order of terms and factors, and by terms that cancel. names[v]: of the variables that are not
-// bound.
-std::string canonical_text(const SumForm& form, const LoopVariables& variables,
-                           std::vector<std::string> names);
+// bound. Nothing: numbers are too large to be told apart. Of a form with very many orders not all
+// are tried, so that equal forms may have different texts.
+std::optional<std::string> canonical_text(const SumForm& form, const LoopVariables& variables,
+                                          std::vector<std::string> names);
 
 // Makes the forms of the elements of one graph of primitive ops.
 class FormMaker {
@@ -88,6 +89,7 @@ class FormMaker {
   SumForm function(std::string key, std::vector<SumForm> operands);
   SumForm largest_of(std::vector<SetMember> members);
   void simplify(SumTerm& term);
+  void check_size(Dim factor);
   bool counts() const { return !wanted && fault.empty(); }
   void fail(std::string why) {
     if (fault.empty()) fault = std::move(why);
@@ -98,5 +100,6 @@ class FormMaker {
   bool unrolls_;
   int steps_ = 0;
 };
+
 
 }  // namespace hone

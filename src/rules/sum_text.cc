@@ -9,6 +9,8 @@ namespace hone {
 namespace {
 
 constexpr size_t kMaxPermuted = 5;  // variables of one term; more keep the order they came in
+// Orders that are tried in one form, those inside of each other multiplied; then all keep theirs.
+constexpr size_t kMaxOrders = 20000;
 
 class Canonical {
  public:
@@ -21,13 +23,19 @@ class Canonical {
 
   std::string text(const SumForm& form, size_t depth) {
     std::map<std::string, Dim> terms;
-    for (const SumTerm& term : form) terms[text(term, depth)] += term.factor;
+    for (const SumTerm& term : form) {
+      Dim& factor = terms[text(term, depth)];
+      factor += term.factor;
+      is_exact_ = is_exact_ && is_exact(factor);
+    }
     std::string all;
     for (const auto& [key, factor] : terms)
       if (!factor.is(0))
         all += fmt::format("{}({})*{}", all.empty() ? "" : " + ", factor.to_string(), key);
     return all.empty() ? "0" : all;
   }
+
+  bool is_exact_so_far() const { return is_exact_; }
 
  private:
   // The least text over all orders of the bound variables. `body` writes what they are bound in.
@@ -52,7 +60,8 @@ class Canonical {
       std::string text = body(depth + bound.size());
       if (is_first || text < least) least = std::move(text);
       is_first = false;
-    } while (order.size() <= kMaxPermuted && std::ranges::next_permutation(order).found);
+    } while (order.size() <= kMaxPermuted && ++orders_ < kMaxOrders &&
+             std::ranges::next_permutation(order).found);
     return head.empty() ? least : fmt::format("sum {}: {}", head, least);
   }
 
@@ -96,13 +105,18 @@ class Canonical {
 
   const LoopVariables& variables_;
   std::vector<std::string> names_;
+  size_t orders_ = 0;
+  bool is_exact_ = true;
 };
 
 }  // namespace
 
-std::string canonical_text(const SumForm& form, const LoopVariables& variables,
-                           std::vector<std::string> names) {
-  return Canonical(variables, std::move(names)).text(form, 0);
+std::optional<std::string> canonical_text(const SumForm& form, const LoopVariables& variables,
+                                          std::vector<std::string> names) {
+  Canonical canonical(variables, std::move(names));
+  std::string text = canonical.text(form, 0);
+  if (!canonical.is_exact_so_far()) return std::nullopt;
+  return text;
 }
 
 }  // namespace hone

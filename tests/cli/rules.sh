@@ -53,3 +53,11 @@ status=0
 "$HONE" rules generate dto 2>err || status=$?
 [[ $status == 2 ]]
 grep -q "'dot'" err
+status=0
+"$HONE" rules generate nofamily 2>err || status=$?
+[[ $status == 2 ]]
+grep -q "the families are elementwise, order, dot" err
+status=0
+"$HONE" rules generate dot --max-candidates 3 2>err || status=$?
+[[ $status == 5 ]]
+grep -q "more than 3 different candidates" err

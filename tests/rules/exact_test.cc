@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
@@ -68,6 +70,21 @@ TEST(Polynomials, HaveOneNumberForEqualOnes) {
   EXPECT_EQ(p.largest(left), p.largest(right));
   EXPECT_EQ(p.largest(left), p.largest(xyz));
   EXPECT_TRUE(p.exact());
+}
+
+TEST(PrimeNumbers, AreAField) {
+  Rng rng(5);
+  const PrimeNumbers p(rng), q(rng);
+  EXPECT_NE(p.prime(), q.prime());
+  EXPECT_GT(p.prime(), uint64_t{1} << 61);
+  const uint64_t x = rng.below(p.prime()), y = rng.below(p.prime());
+  EXPECT_EQ(p.multiply(p.divide(x, y), y), x);
+  EXPECT_EQ(p.add(x, p.negate(x)), 0u);
+  EXPECT_EQ(p.divide(x, 0), 0u);
+  EXPECT_EQ(p.multiply(p.number(0.75), p.number(-4)), p.number(-3));
+  EXPECT_EQ(p.number(0x1p61), uint64_t{1} << 61);
+  EXPECT_NE(p.number(INFINITY), p.number(-INFINITY));
+  EXPECT_NE(FieldNumbers(1).number(INFINITY), FieldNumbers(1).number(NAN));
 }
 
 TEST(OrderedNumbers, SayWhenTheyAreTooLarge) {

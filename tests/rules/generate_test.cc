@@ -94,6 +94,17 @@ TEST(Generate, StopsAtItsLimit) {
   EXPECT_EQ(found.error().code(), ErrorCode::limit);
 }
 
+TEST(Generate, StopsAtItsLimitOfCandidates) {
+  const Family family = {.name = "test",
+                         .doc = "",
+                         .inputs = "(%x: f32[N], %y: f32[N]) where N in 1..64",
+                         .ops = "add; mul"};
+  const Result<Generated> found = generate_rules(
+      term_ops(family).value(), {.limits = {.max_ops = 3}, .max_candidates = 2, .prefix = "r"});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code(), ErrorCode::limit);
+}
+
 TEST(Families, CanBeRead) {
   for (const Family& family : families()) {
     const Result<TermOps> ops = term_ops(family);
