@@ -6,12 +6,15 @@
 
 namespace hone {
 
-// A proof for all sizes that the types of the rule admit: the results are divided into boxes, on
-// each of which the elements of both sides have one canonical form (sum_form.h).
+// A proof for all sizes that the rule admits: the results are divided into boxes, on each of which
+// the elements of both sides have one canonical form (sum_form.h). Of a guard counts what guard.h
+// puts in the place of symbols.
 struct Proof {
   bool proved = false;
   size_t boxes = 0;
-  std::string stopped;  // why there is none
+  std::string stopped = "";  // why there is none
+  // What checker/checker.h checks: "certificate @name hash" and the steps of the proof.
+  std::string certificate = "";
 };
 Proof prove(const Rule& rule);
 

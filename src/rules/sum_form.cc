@@ -169,6 +169,7 @@ bool FormMaker::guards_of(const Access& access, const std::vector<IndexForm>& it
     const IndexForm value = index_of(guard.value, iters);
     for (IndexForm side : {value - IndexForm(guard.lower), IndexForm(guard.upper - 1) - value}) {
       const std::optional<bool> holds = is_never_negative(side, variables_, wanted);
+      script_.emplace_back(!holds ? "o" : *holds ? "y" : "n");
       if (holds == false) return false;
       if (!holds) open.push_back(side);
     }
@@ -217,7 +218,7 @@ List FormMaker::unrolled(const Loop& loop, std::span<const Dim> extents,
   if (extents.empty()) return over<List>(loop, body);
   const Dim extent = extents[0];
   List all;
-  if (unrolls_ && extent.is_static() && extent.value() <= kMaxUnrolled) {
+  if (extent.is(1) || (unrolls_ && extent.is_static() && extent.value() <= kMaxUnrolled)) {
     for (int64_t i = 0; i < extent.value(); ++i) {
       Loop one = loop;
       one.iters.push_back(IndexForm(i));
@@ -238,6 +239,8 @@ template <class List>
 List FormMaker::over(Loop loop, const std::function<List(const std::vector<IndexForm>&)>& body) {
   for (;;) {
     if (++steps_ > kMaxSteps) fail("the forms are too large");
+    const size_t mark = script_.size();
+    script_.emplace_back("s");
     List list = body(loop.iters);
     if (!fault.empty()) return {};
     if (!wanted) {
@@ -253,6 +256,9 @@ List FormMaker::over(Loop loop, const std::function<List(const std::vector<Index
       for (IndexForm& iter : into.iters) iter = iter.with(refinement.variable, form, variables_);
     };
     const Dim extent = variables_.extent(refinement.variable);
+    script_.resize(mark);
+    script_.push_back(
+        step_text(refinement, static_cast<size_t>(mine - loop.variables.begin()), extent));
     loop.variables.erase(mine);
     if (refinement.kind == Refinement::digits) {
       const int high = variables_.add(*extent.divided_by(refinement.at));
@@ -327,6 +333,13 @@ SumForm FormMaker::reduced(NodeId n, const AccessRelation& relation,
             .bound = {}, .guards = std::move(open), .value = scaled(std::move(*form), sign)}};
       });
   return scaled(largest_of(std::move(set)), sign);
+}
+
+std::string step_text(const Refinement& refinement, size_t place, Dim extent) {
+  if (refinement.kind == Refinement::cut)
+    return fmt::format("cut {} {}", place, refinement.at.to_string());
+  return fmt::format("digits {} {} by {}", place, refinement.at.to_string(),
+                     extent.divided_by(refinement.at)->to_string());
 }
 
 // ---- Arithmetic ---------------------------------------------------------------------------------

@@ -51,9 +51,11 @@ std::optional<std::string> canonical_text(const SumForm& form, const LoopVariabl
 // Makes the forms of the elements of one graph of primitive ops.
 class FormMaker {
  public:
-  // unrolls: sums over at most 16 positions are spelled out.
-  FormMaker(const Graph& graph, LoopVariables& variables, bool unrolls)
-      : graph_(graph), variables_(variables), unrolls_(unrolls) {}
+  // unrolls: sums over at most 16 positions are spelled out; those over one are anyway.
+  // steps: gets what a certificate says (checker/checker.h), if no refinement is wanted.
+  FormMaker(const Graph& graph, LoopVariables& variables, bool unrolls,
+            std::vector<std::string>& steps)
+      : graph_(graph), variables_(variables), unrolls_(unrolls), script_(steps) {}
 
   // The element of `v` at a position. If `wanted` is set afterwards the form means nothing: it is
   // to be made anew, with that variable refined.
@@ -98,8 +100,11 @@ class FormMaker {
   const Graph& graph_;
   LoopVariables& variables_;
   bool unrolls_;
+  std::vector<std::string>& script_;
   int steps_ = 0;
 };
 
+// The step that divides the variable at this place of a list: "cut 0 A", "digits 1 B by A*C".
+std::string step_text(const Refinement& refinement, size_t place, Dim extent);
 
 }  // namespace hone

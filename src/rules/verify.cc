@@ -231,6 +231,17 @@ Result<IdentityTest> test_identity(const Rule& rule, const VerifyOptions& option
   return test;
 }
 
+Result<std::optional<Counterexample>> test_at(const Rule& rule, const Bindings& sizes,
+                                              uint64_t seed) {
+  constexpr int kQuickTests = 6;
+  Rng rng(seed);
+  const RuleSides sides = HONE_TRY(at_sizes(rule, sizes));
+  if (!is_about_order(sides)) return prime_test(sides, sizes, rng);
+  for (int i = 0; i < kQuickTests; ++i)
+    if (auto found = HONE_TRY(ordered_test(sides, sizes, i, rng))) return found;
+  return std::optional<Counterexample>();
+}
+
 Result<SmallTest> test_small(const Rule& rule, int64_t values, size_t limit) {
   SmallTest test;
   for (const Bindings& sizes : small_sizes(rule, values, limit)) {
@@ -265,8 +276,9 @@ Result<RuleVerdict> verify(const Rule& rule, const VerifyOptions& options) {
     verdict.stopped = "no common form " + small->difference->to_string();
   else if (small->sizes > 0)
     verdict.rung = Rung::small, verdict.small_sizes = small->sizes;
-  const Proof proof = prove(rule);
+  Proof proof = prove(rule);
   verdict.boxes = proof.boxes;
+  verdict.certificate = std::move(proof.certificate);
   if (proof.proved)
     verdict.rung = Rung::all_sizes, verdict.stopped = "";
   else if (verdict.stopped.empty())

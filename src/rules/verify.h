@@ -43,6 +43,7 @@ struct RuleVerdict {
   size_t boxes = 0;         // parts of the results that the proof told apart
   std::string stopped;      // why the next rung was not reached
   std::string float_fault;  // of finite_only and real_only: what differs
+  std::string certificate;  // of the proof for all sizes
 
   bool refuted() const { return identity.counterexample.has_value(); }
 };
@@ -51,6 +52,10 @@ struct RuleVerdict {
 Result<RuleVerdict> verify(const Rule& rule, const VerifyOptions& options = {});
 
 Result<IdentityTest> test_identity(const Rule& rule, const VerifyOptions& options = {});
+
+// One quick test at these sizes, which the rule admits.
+Result<std::optional<Counterexample>> test_at(const Rule& rule, const Bindings& sizes,
+                                              uint64_t seed = 1);
 
 struct SmallTest {
   std::optional<Counterexample> difference;  // of the forms: no proof that the values differ

@@ -1,0 +1,445 @@
+#include "rules/checker/forms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "ir/op_def.h"
+
+namespace hone::checker {
+namespace {
+
+constexpr size_t kMaxWork = 40000;  // elements that are spelled out
+constexpr size_t kMaxTerms = 1024;  // of a product
+constexpr int64_t kMaxUnrolled = 16;
+
+Error refused(std::string_view why) { return check_failed("{}", why); }
+
+Form single(Factor factor) {
+  return {Term{.factors = {std::make_shared<const Factor>(std::move(factor))}}};
+}
+
+Form times(Form form, const Whole& factor) {
+  for (Term& term : form) term.factor = term.factor * factor;
+  return form;
+}
+
+Result<Form> product(const Form& a, const Form& b) {
+  if (a.size() * b.size() > kMaxTerms) return refused("a product is too large");
+  Form all;
+  for (const Term& x : a)
+    for (const Term& y : b) {
+      Term both = x;
+      both.factor = x.factor * y.factor;
+      both.bound.insert(both.bound.end(), y.bound.begin(), y.bound.end());
+      both.guards.insert(both.guards.end(), y.guards.begin(), y.guards.end());
+      both.factors.insert(both.factors.end(), y.factors.begin(), y.factors.end());
+      all.push_back(std::move(both));
+    }
+  return all;
+}
+
+// 1/(+-x*y) is +-(1/x)*(1/y).
+Result<Form> inverse(const Form& a) {
+  const auto of = [](Form form) {
+    return single({.kind = Factor::function, .key = "inverse", .operands = {std::move(form)}});
+  };
+  const bool is_product = a.size() == 1 && a[0].bound.empty() && a[0].guards.empty() &&
+                          a[0].factors.size() > 1 && (a[0].factor.is(1) || a[0].factor.is(-1));
+  if (!is_product) return of(a);
+  Form all = {Term{.factor = a[0].factor}};
+  for (const auto& factor : a[0].factors) {
+    const Form one = of({Term{.factors = {factor}}});
+    all = HONE_TRY(product(all, one));
+  }
+  return all;
+}
+
+// a >= 0 with all factors divided by what they have in common.
+Whole tightened(const Whole& a) {
+  int64_t common = 0;
+  for (const auto& [monomial, coefficient] : a.terms())
+    if (!monomial.empty()) {
+      if (coefficient == INT64_MIN) return a;
+      common = std::gcd(common, coefficient);
+    }
+  if (common <= 1) return a;
+  Whole rest = a - Whole(a.constant());
+  const int64_t constant = a.constant();
+  const int64_t down = constant / common - (constant % common < 0 ? 1 : 0);
+  return *rest.divided_by(common) + Whole(down);
+}
+
+bool mentions(const Form& form, uint32_t loop, const Atoms& atoms);
+
+bool mentions(const std::vector<Whole>& list, uint32_t loop, const Atoms& atoms) {
+  return std::ranges::any_of(list, [&](const Whole& a) { return atoms.mentions(a, loop); });
+}
+
+bool mentions(const Factor& factor, uint32_t loop, const Atoms& atoms) {
+  return mentions(factor.index, loop, atoms) ||
+         std::ranges::any_of(factor.operands,
+                             [&](const Form& form) { return mentions(form, loop, atoms); }) ||
+         std::ranges::any_of(factor.set, [&](const Member& member) {
+           return mentions(member.guards, loop, atoms) || mentions(member.value, loop, atoms);
+         });
+}
+
+bool mentions(const Form& form, uint32_t loop, const Atoms& atoms) {
+  return std::ranges::any_of(form, [&](const Term& term) {
+    return mentions(term.guards, loop, atoms) ||
+           std::ranges::any_of(term.factors,
+                               [&](const auto& factor) { return mentions(*factor, loop, atoms); });
+  });
+}
+
+struct Algebra {
+  const std::vector<Whole>& index;
+  Atoms& atoms;
+  const std::function<Whole(Dim)>& size;
+
+  Whole number(Dim d) { return size(d); }
+  Whole iter(int i) { return index[static_cast<size_t>(i)]; }
+  Whole add(const Whole& a, const Whole& b) { return a + b; }
+  Whole multiply(const Whole& a, Dim d) { return a * size(d); }
+  Whole floordiv(const Whole& a, Dim d) { return atoms.divide(a, size(d)).quotient; }
+  Whole mod(const Whole& a, Dim d) { return atoms.divide(a, size(d)).remainder; }
+};
+
+enum class Fold : uint8_t { sum, largest, smallest, other };
+
+Fold fold_of(Op op) {
+  const OpClass op_class = class_of(op.opcode());
+  if (op_class == OpClass::contraction) return Fold::sum;
+  if (op.opcode() != Opcode::reduce && op.opcode() != Opcode::window_reduce) return Fold::other;
+  const std::string& kind = op.word("kind");
+  return kind == "sum"   ? Fold::sum
+         : kind == "max" ? Fold::largest
+         : kind == "min" ? Fold::smallest
+                         : Fold::other;
+}
+
+}  // namespace
+
+// ---- Places -------------------------------------------------------------------------------------
+
+Result<std::vector<Place>> divided(const Place& place, const Step& step, Atoms& atoms) {
+  if (step.position >= place.loops.size())
+    return refused(fmt::format("there is no loop {} to divide", step.position));
+  const uint32_t loop = place.loops[step.position];
+  const Whole extent = atoms[loop].of;
+  const Whole at = HONE_TRY(atoms.parse(step.at));
+  if (!atoms.is_never_negative(at)) return refused(fmt::format("{} may be negative", step.at));
+  Place without = place;
+  without.loops.erase(without.loops.begin() + static_cast<ptrdiff_t>(step.position));
+  const auto with = [&](const Whole& value, std::initializer_list<uint32_t> loops) {
+    Place part = without;
+    for (Whole& index : part.index) index = atoms.put(index, loop, value);
+    part.loops.insert(part.loops.end(), loops);
+    return part;
+  };
+  if (step.word == "digits") {
+    const Whole quotient = HONE_TRY(atoms.parse(step.quotient));
+    if (!(at * quotient == extent))
+      return refused(fmt::format("{} times {} is not all of the loop", step.at, step.quotient));
+    const uint32_t high = atoms.add_loop(quotient), low = atoms.add_loop(at);
+    return std::vector<Place>{with(Whole::atom(high) * at + Whole::atom(low), {high, low})};
+  }
+  if (!atoms.is_never_negative(extent - at))
+    return refused(fmt::format("{} may be behind the end of the loop", step.at));
+  const uint32_t before = atoms.add_loop(at), behind = atoms.add_loop(extent - at);
+  return std::vector<Place>{with(Whole::atom(before), {before}),
+                            with(Whole::atom(behind) + at, {behind})};
+}
+
+// ---- Elements -----------------------------------------------------------------------------------
+
+Result<Whole> Speller::size(Dim dim) {
+  return dim.is_static() ? Result<Whole>(Whole(dim.value())) : atoms_.parse(dim.to_string());
+}
+
+Result<Whole> Speller::position(const IndexExpr& expr, const std::vector<Whole>& index) {
+  Error fault = refused("");
+  bool is_good = true;
+  const std::function<Whole(Dim)> size_or_bad = [&](Dim dim) {
+    Result<Whole> value = size(dim);
+    if (value.ok()) return *value;
+    if (is_good) fault = std::move(value).error();
+    is_good = false;
+    return Whole::bad();
+  };
+  Algebra algebra = {index, atoms_, size_or_bad};
+  Whole value = expr.compute(algebra);
+  if (!is_good) return fault;
+  if (value.is_bad()) return refused("a position is too large");
+  return value;
+}
+
+// Says with a step for each bound of a guard whether it holds (y), does not (n), or is open (o).
+Result<bool> Speller::may_read(const Access& access, const std::vector<Whole>& index,
+                               std::vector<Whole>& open) {
+  for (const Guard& guard : access.guards) {
+    const Whole value = HONE_TRY(position(guard.value, index));
+    const Whole lower = HONE_TRY(size(guard.lower)), upper = HONE_TRY(size(guard.upper));
+    for (const Whole& bound : {value - lower, upper - 1 - value}) {
+      const Whole side = tightened(bound);
+      const Step* step = steps_.next();
+      if (step == nullptr) return refused("the steps end too early");
+      if (step->word == "o") {
+        open.push_back(side);
+      } else if (step->word == "y") {
+        if (!atoms_.is_never_negative(side)) return refused("a bound is not known to hold");
+      } else if (step->word == "n") {
+        if (!atoms_.is_never_negative(Whole(-1) - side))
+          return refused("a bound is not known to be missed");
+        return false;
+      } else {
+        return refused("there is no step for a bound");
+      }
+    }
+  }
+  return true;
+}
+
+Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
+  if (++work_ > kMaxWork) return refused("the forms are too large");
+  const NodeId n = graph_.producer(v);
+  const Op op = graph_.op(n);
+  if (op.opcode() == Opcode::parameter) {
+    const auto inputs = graph_.inputs();
+    const auto at = std::ranges::find(inputs, v) - inputs.begin();
+    return single({.kind = Factor::element, .key = fmt::format("x{}", at), .index = index});
+  }
+  if (op.opcode() == Opcode::constant) return constant(graph_.constant(n), index);
+  if (graph_.results(n).size() != 1) return refused("an op has several results");
+  const OpClass op_class = class_of(op.opcode());
+  if (op_class == OpClass::elementwise) return pointwise(n, index);
+  const bool folds = fold_of(op) != Fold::other;
+  if (op_class != OpClass::movement && !folds)
+    return refused(fmt::format("'{}' has no form", op.name()));
+  const std::vector<Type> operands = graph_.operand_types(n), results = graph_.result_types(n);
+  const AccessRelation relation = access_of({.op = op, .operands = operands}, results);
+  if (relation.results[0].index != identity_index(results[0].rank()))
+    return refused("an op's places are not those of its result");
+  for (const auto& pieces : relation.operands)
+    for (const Access& piece : pieces)
+      if (std::ranges::find(piece.data_dependent, true) != piece.data_dependent.end())
+        return refused("an op reads where data says");
+  return folds ? reduced(n, relation, index) : moved(n, relation, index);
+}
+
+Result<Form> Speller::constant(const Tensor& tensor, const std::vector<Whole>& index) {
+  if (tensor.elements() > 4096) return refused("a constant is too large");
+  std::set<double> values;
+  std::string all;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    values.insert(tensor.real_at(i));
+    all += fmt::format(" {:a}", tensor.real_at(i));
+  }
+  if (values.empty()) return Form();
+  const double first = *values.begin();
+  if (values.size() > 1 || std::isnan(first))
+    return single({.kind = Factor::element,
+                   .key = fmt::format("constant {}{}", tensor.type().to_string(), all),
+                   .index = index});
+  if (first == 0) return Form();
+  if (std::abs(first) <= 0x1p53 && first == std::floor(first))
+    return Form{Term{.factor = static_cast<int64_t>(first)}};
+  return single({.kind = Factor::function, .key = fmt::format("number {:a}", first)});
+}
+
+Result<Form> Speller::pointwise(NodeId n, const std::vector<Whole>& index) {
+  const Op op = graph_.op(n);
+  std::vector<Form> x;
+  for (ValueId v : graph_.operands(n)) {
+    if (v.is_none()) return refused("an operand is absent");
+    x.push_back(HONE_TRY(element(v, index)));
+  }
+  const auto sum = [](Form a, const Form& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  };
+  const Opcode opcode = op.opcode();
+  if (opcode == Opcode::add) return sum(x[0], x[1]);
+  if (opcode == Opcode::sub) return sum(x[0], times(x[1], -1));
+  if (opcode == Opcode::neg) return times(x[0], -1);
+  if (opcode == Opcode::mul) return product(x[0], x[1]);
+  if (opcode == Opcode::div) return product(x[0], HONE_TRY(inverse(x[1])));
+  if (opcode == Opcode::max) return largest_of({Member{.value = x[0]}, Member{.value = x[1]}});
+  if (opcode == Opcode::min) {
+    const Form lower =
+        HONE_TRY(largest_of({Member{.value = times(x[0], -1)}, Member{.value = times(x[1], -1)}}));
+    return times(lower, -1);
+  }
+  if (opcode == Opcode::abs) {
+    // Its operand is spelled out twice, each time with loops of its own.
+    const Form again = HONE_TRY(element(graph_.operands(n)[0], index));
+    return largest_of({Member{.value = x[0]}, Member{.value = times(again, -1)}});
+  }
+  return single({.kind = Factor::function,
+                 .key = std::string(op.name()) + op.attrs_to_string(),
+                 .operands = std::move(x)});
+}
+
+Result<Form> Speller::read(ValueId v, const Access& access, const std::vector<Whole>& index) {
+  std::vector<Whole> at;
+  for (const IndexExpr& expr : access.index) at.push_back(HONE_TRY(position(expr, index)));
+  return element(v, at);
+}
+
+// The elements of all operands where their guards hold, and of a pad its value elsewhere.
+Result<Form> Speller::moved(NodeId n, const AccessRelation& relation,
+                            const std::vector<Whole>& index) {
+  Form sum;
+  const auto add = [&](Form form, const std::vector<Whole>& guards, const Whole& factor) {
+    for (Term& term : form) {
+      term.guards.insert(term.guards.end(), guards.begin(), guards.end());
+      term.factor = term.factor * factor;
+      sum.push_back(std::move(term));
+    }
+  };
+  const auto operands = graph_.operands(n);
+  const bool is_pad = graph_.opcode(n) == Opcode::pad;
+  for (size_t o = 0; o < (is_pad ? 1 : operands.size()); ++o) {
+    if (is_pad && relation.operands[o].size() != 1) return refused("a pad reads in pieces");
+    for (const Access& access : relation.operands[o]) {
+      std::vector<Whole> open;
+      const bool may = HONE_TRY(may_read(access, index, open));
+      if (may) add(HONE_TRY(read(operands[o], access, index)), open, 1);
+      if (!is_pad) continue;
+      if (!may || !open.empty()) add(HONE_TRY(element(operands[1], {})), {}, 1);
+      if (may && !open.empty()) add(HONE_TRY(element(operands[1], {})), open, -1);
+    }
+  }
+  return sum;
+}
+
+// ---- Reductions ---------------------------------------------------------------------------------
+
+// What the point of a reduction gives; nothing outside of the guards.
+Result<std::vector<Member>> Speller::point(NodeId n, const AccessRelation& relation,
+                                           const Place& place) {
+  Member member = {.value = {Term()}};
+  for (size_t o = 0; o < graph_.operands(n).size(); ++o) {
+    if (relation.operands[o].size() != 1) return refused("a reduction reads in pieces");
+    const Access& access = relation.operands[o][0];
+    if (!HONE_TRY(may_read(access, place.index, member.guards))) return std::vector<Member>();
+    member.value =
+        HONE_TRY(product(member.value, HONE_TRY(read(graph_.operands(n)[o], access, place.index))));
+  }
+  member.bound = place.loops;
+  return std::vector<Member>{std::move(member)};
+}
+
+// Along the steps: s spells out, cut and digits divide a loop.
+Result<std::vector<Member>> Speller::points(NodeId n, const AccessRelation& relation,
+                                            const Place& place) {
+  const Step* step = steps_.next();
+  if (step == nullptr || ++work_ > kMaxWork) return refused("the steps end too early");
+  if (step->word == "s") return point(n, relation, place);
+  if (step->word != "cut" && step->word != "digits") return refused("there is no step for a loop");
+  std::vector<Member> all;
+  for (const Place& part : HONE_TRY(divided(place, *step, atoms_)))
+    std::ranges::move(HONE_TRY(points(n, relation, part)), std::back_inserter(all));
+  return all;
+}
+
+Result<std::vector<Member>> Speller::points(NodeId n, const AccessRelation& relation,
+                                            const Place& place, std::span<const Dim> extents) {
+  if (extents.empty()) return points(n, relation, place);
+  std::vector<Member> all;
+  const auto go_on = [&](const Whole& index, std::optional<uint32_t> loop) -> Status {
+    Place next = place;
+    next.index.push_back(index);
+    if (loop) next.loops.push_back(*loop);
+    std::ranges::move(
+        HONE_TRY(points(n, relation, next, extents.subspan(1))), std::back_inserter(all));
+    return {};
+  };
+  const bool is_short = extents[0].is_static() && extents[0].value() <= kMaxUnrolled;
+  if (extents[0].is(1) || (unrolls_ && is_short)) {
+    for (int64_t i = 0; i < extents[0].value(); ++i) HONE_TRY(go_on(i, std::nullopt));
+  } else {
+    const uint32_t loop = atoms_.add_loop(HONE_TRY(size(extents[0])));
+    HONE_TRY(go_on(Whole::atom(loop), loop));
+  }
+  return all;
+}
+
+Result<Form> Speller::reduced(NodeId n, const AccessRelation& relation,
+                              const std::vector<Whole>& index) {
+  Dims extents;
+  for (size_t i = index.size(); i < relation.dims.size(); ++i) {
+    const IterDim& dim = relation.dims[i];
+    if (dim.kind != IterKind::reduction || dim.divided_by >= 0)
+      return refused("an op reduces in an order");
+    extents.push_back(dim.extent);
+  }
+  std::vector<Member> members =
+      HONE_TRY(points(n, relation, {.index = index, .loops = {}}, extents));
+  const Fold fold = fold_of(graph_.op(n));
+  if (fold != Fold::sum) {
+    const Whole sign = fold == Fold::largest ? 1 : -1;
+    for (Member& member : members) member.value = times(std::move(member.value), sign);
+    return times(HONE_TRY(largest_of(std::move(members))), sign);
+  }
+  Form sum;
+  for (const Member& member : members)
+    for (Term term : member.value) {
+      term.guards.insert(term.guards.end(), member.guards.begin(), member.guards.end());
+      term.bound.insert(term.bound.end(), member.bound.begin(), member.bound.end());
+      // A loop that nothing depends on multiplies.
+      std::erase_if(term.bound, [&](uint32_t loop) {
+        const auto in = [&](const auto& factor) { return mentions(*factor, loop, atoms_); };
+        if (mentions(term.guards, loop, atoms_) || std::ranges::any_of(term.factors, in))
+          return false;
+        term.factor = term.factor * atoms_[loop].of;
+        return true;
+      });
+      sum.push_back(std::move(term));
+    }
+  return sum;
+}
+
+// The largest of a set in a set stands for its members. A loop that a member does not mention, and
+// that is not empty, is left out.
+Result<Form> Speller::largest_of(std::vector<Member> members) {
+  std::vector<Member> set;
+  for (Member& member : members) {
+    std::erase_if(member.bound, [&](uint32_t loop) {
+      return !mentions(member.guards, loop, atoms_) && !mentions(member.value, loop, atoms_) &&
+             atoms_.is_never_negative(atoms_[loop].of - 1);
+    });
+    const Form& value = member.value;
+    const bool is_set = value.size() == 1 && value[0].factor.is(1) && value[0].bound.empty() &&
+                        value[0].guards.empty() && value[0].factors.size() == 1 &&
+                        value[0].factors[0]->kind == Factor::largest;
+    if (!is_set) {
+      set.push_back(std::move(member));
+      continue;
+    }
+    for (Member inner : value[0].factors[0]->set) {
+      inner.bound.insert(inner.bound.end(), member.bound.begin(), member.bound.end());
+      inner.guards.insert(inner.guards.end(), member.guards.begin(), member.guards.end());
+      set.push_back(std::move(inner));
+    }
+  }
+  if (set.size() > kMaxTerms) return refused("a set is too large");
+  // Of equal members one stays.
+  std::set<std::string> texts;
+  std::map<uint32_t, std::string> names;
+  for (uint32_t i = 0; i < atoms_.size(); ++i) names[i] = fmt::format("v{}", i);
+  std::vector<Member> different;
+  for (Member& member : set) {
+    const bool is_plain = member.bound.empty() && member.guards.empty();
+    if (is_plain && !texts.insert(HONE_TRY(text_of(member.value, atoms_, names))).second) continue;
+    different.push_back(std::move(member));
+  }
+  if (different.size() == 1 && different[0].bound.empty() && different[0].guards.empty())
+    return different[0].value;
+  return single({.kind = Factor::largest, .set = std::move(different)});
+}
+
+}  // namespace hone::checker
