@@ -58,6 +58,12 @@ std::vector<Bindings> distinct_sizes(const Rule& rule, size_t count, Rng& rng) {
     }
     if (fits(rule, sizes) && std::ranges::find(found, sizes) == found.end()) found.push_back(sizes);
   }
+  // Guards that few sizes fit: the largest of small ones.
+  if (found.size() < count && !rule.guard.empty()) {
+    std::vector<Bindings> small = small_sizes(rule, 7, 128);
+    for (; found.size() < count && !small.empty(); small.pop_back())
+      if (std::ranges::find(found, small.back()) == found.end()) found.push_back(small.back());
+  }
   return found;
 }
 
