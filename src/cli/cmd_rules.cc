@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -9,7 +10,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "rules/checker/checker.h"
 #include "rules/generate.h"
+#include "rules/guard.h"
 #include "rules/verify.h"
 #include "session/echo.h"
 
@@ -66,11 +69,13 @@ nlohmann::ordered_json json_of(const Rule& rule, const Result<RuleVerdict>& verd
 }
 
 struct Counts {
-  size_t rules = 0, refuted = 0, untested = 0, all_sizes = 0, claimed = 0;
+  size_t rules = 0, refuted = 0, untested = 0, all_sizes = 0, claimed = 0, guarded = 0;
 
   std::string to_string() const {
-    return fmt::format("{} rules: {} proved for all sizes, {} refuted, {} not tested", rules,
-                       all_sizes, refuted, untested);
+    std::string text = fmt::format("{} rules: {} proved for all sizes, {} refuted, {} not tested",
+                                   rules, all_sizes, refuted, untested);
+    if (guarded > 0) text += fmt::format(", {} got a guard", guarded);
+    return text;
   }
 };
 
@@ -103,6 +108,18 @@ Status cmd_rules_show(const Arguments& arguments, Console& console) {
       .with_hint(did_you_mean(wanted, names));
 }
 
+namespace {
+
+// Each with the reason as a comment.
+std::string text_of(const std::vector<Rejected>& rejected) {
+  std::string text;
+  for (const Rejected& one : rejected)
+    text += fmt::format("{}# {}\n{}", text.empty() ? "" : "\n", one.why, print(one.rule));
+  return text;
+}
+
+}  // namespace
+
 Status cmd_rules_generate(const Arguments& arguments, Console& console) {
   if (arguments.given("list")) {
     TextTable table("ll", {"family", "terms of"});
@@ -116,7 +133,8 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
         .with_hint("'hone rules generate --list' lists them");
   const Family family = HONE_TRY(family_named(arguments.text("FAMILY")));
   const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
+  for (std::string_view option : {"output", "proofs", "rejected"})
+    HONE_TRY(check_writable(arguments.text(option)));
   const std::unique_ptr<Progress> progress = console.progress();
   GenerateOptions options = {
       .limits = {.max_ops = static_cast<int>(arguments.integer("ops")),
@@ -125,6 +143,7 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
       .threads = arguments.given("jobs") ? static_cast<int>(arguments.integer("jobs"))
                                          : static_cast<int>(std::thread::hardware_concurrency()),
       .max_candidates = static_cast<size_t>(arguments.integer("max-candidates")),
+      .guards = arguments.given("guards"),
       .prefix = std::string(family.name),
       .progress = progress.get(),
       .cancel = &console.cancel()};
@@ -132,6 +151,10 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
   std::string text;
   for (const Rule& rule : generated.rules) text += (text.empty() ? "" : "\n") + print(rule);
   HONE_TRY(write_text(output, text, console));
+  if (const std::string proofs = arguments.text("proofs"); !proofs.empty())
+    HONE_TRY(write_text(proofs, generated.proofs, console));
+  if (const std::string path = arguments.text("rejected"); !path.empty())
+    HONE_TRY(write_text(path, text_of(generated.rejected), console));
   const GenerateCounts& counts = generated.counts;
   TextTable table("lr");
   const auto row = [&](std::string_view what, uint64_t count) {
@@ -147,56 +170,110 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
   row("  rejected", counts.rejected);
   row("rules", counts.accepted);
   row("  proved for all sizes", counts.proved);
+  row("  with a guard that was found", counts.guarded);
   console.say(trim(table.to_string()));
   return {};
 }
 
-Status cmd_rules_verify(const Arguments& arguments, Console& console) {
-  const std::string output = arguments.text("output"), json = arguments.text("json");
-  HONE_TRY(check_writable(output));
-  HONE_TRY(check_writable(json));
-  const std::vector<Rule> rules = HONE_TRY(given_rules(arguments));
-  const VerifyOptions options = {.seed = static_cast<uint64_t>(arguments.integer("seed"))};
-  TextTable table("lllrrr", {"rule", "shown", "floats", "error", "small sizes", "boxes"});
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  Counts counts;
-  std::string kept;
-  const std::unique_ptr<Progress> progress = console.progress();
-  progress->start(static_cast<int64_t>(rules.size()), "rules");
-  for (const Rule& rule : rules) {
-    HONE_TRY(console.cancel().check());
-    const Result<RuleVerdict> verdict = verify(rule, options);
-    progress->advance();
-    ++counts.rules;
-    rows.push_back(json_of(rule, verdict));
+namespace {
+
+// What is said and kept of rules while they are verified.
+class Verification {
+ public:
+  Verification(const Arguments& arguments, Progress& progress)
+      : arguments_(arguments),
+        progress_(progress),
+        options_({.seed = static_cast<uint64_t>(arguments.integer("seed"))}) {}
+
+  void add(const Rule& rule) {
+    ++counts_.rules;
+    Result<RuleVerdict> verdict = verify(rule, options_);
+    if (verdict.ok() && verdict->refuted() && arguments_.given("guards")) {
+      const Result<GuardSearch> search = infer_guard(rule, {.verify = options_});
+      if (search.ok() && search->rule) return add_guarded(rule, *search);
+      if (search.ok())
+        progress_.note(fmt::format("{}: no guard was found: {}", rule.name, search->why));
+    }
+    add(rule, verdict);
+  }
+
+  const Counts& counts() const { return counts_; }
+  const std::string& kept() const { return kept_; }
+  const std::string& proofs() const { return proofs_; }
+  const nlohmann::ordered_json& rows() const { return rows_; }
+  std::string table() const { return table_.to_string(); }
+
+ private:
+  void add_guarded(const Rule& rule, const GuardSearch& search) {
+    ++counts_.guarded;
+    std::vector<std::string> guard;
+    for (size_t i = rule.guard.size(); i < search.rule->guard.size(); ++i)
+      guard.push_back(search.rule->guard[i].to_string());
+    progress_.note(fmt::format("{}: {}; true when {}", rule.name,
+                               search.counterexample->to_string(), join(guard, ", ")));
+    add(*search.rule, search.verdict);
+    rows_.back()["guard"] = guard;
+  }
+
+  void add(const Rule& rule, const Result<RuleVerdict>& verdict) {
+    rows_.push_back(json_of(rule, verdict));
     const std::string more = remark(verdict);
     const bool is_bad = !verdict.ok() || verdict->refuted();
-    if (!verdict.ok()) ++counts.untested;
-    if (verdict.ok() && verdict->refuted()) ++counts.refuted;
-    if (is_bad || arguments.given("verbose"))
-      if (!more.empty()) progress->note(fmt::format("{}: {}", rule.name, more));
+    if (!verdict.ok()) ++counts_.untested;
+    if (verdict.ok() && verdict->refuted()) ++counts_.refuted;
+    if (is_bad || arguments_.given("verbose"))
+      if (!more.empty()) progress_.note(fmt::format("{}: {}", rule.name, more));
     if (is_bad) {
-      table.add_row({rule.name, result_text(verdict), "", "", "", ""});
-      continue;
+      table_.add_row({rule.name, result_text(verdict), "", "", "", ""});
+      return;
     }
-    if (verdict->rung == Rung::all_sizes) ++counts.all_sizes;
+    if (verdict->rung == Rung::all_sizes) ++counts_.all_sizes;
     if (verdict->rung < rule.rung) {
-      ++counts.claimed;
-      progress->note(fmt::format("{}: the file says {}, what is shown is {}", rule.name,
+      ++counts_.claimed;
+      progress_.note(fmt::format("{}: the file says {}, what is shown is {}", rule.name,
                                  name(rule.rung), name(verdict->rung)));
     }
-    table.add_row({rule.name, std::string(name(verdict->rung)), std::string(name(verdict->floats)),
-                   error_text(verdict->identity), fmt::format("{}", verdict->small_sizes),
-                   fmt::format("{}", verdict->boxes)});
+    table_.add_row({rule.name, std::string(name(verdict->rung)), std::string(name(verdict->floats)),
+                    error_text(verdict->identity), fmt::format("{}", verdict->small_sizes),
+                    fmt::format("{}", verdict->boxes)});
     Rule shown = rule;
     shown.rung = verdict->rung;
     shown.floats = verdict->floats;
-    kept += (kept.empty() ? "" : "\n") + print(shown);
+    kept_ += (kept_.empty() ? "" : "\n") + print(shown);
+    proofs_ += verdict->certificate;
+  }
+
+  const Arguments& arguments_;
+  Progress& progress_;
+  const VerifyOptions options_;
+  TextTable table_ =
+      TextTable("lllrrr", {"rule", "shown", "floats", "error", "small sizes", "boxes"});
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+  Counts counts_;
+  std::string kept_, proofs_;
+};
+
+}  // namespace
+
+Status cmd_rules_verify(const Arguments& arguments, Console& console) {
+  const std::string output = arguments.text("output"), json = arguments.text("json");
+  const std::string proofs = arguments.text("proofs");
+  for (const std::string& path : {output, json, proofs}) HONE_TRY(check_writable(path));
+  const std::vector<Rule> rules = HONE_TRY(given_rules(arguments));
+  const std::unique_ptr<Progress> progress = console.progress();
+  Verification verification(arguments, *progress);
+  progress->start(static_cast<int64_t>(rules.size()), "rules");
+  for (const Rule& rule : rules) {
+    HONE_TRY(console.cancel().check());
+    verification.add(rule);
+    progress->advance();
   }
   progress->finish();
-  if (json != "-") console.write(table.to_string());
-  if (!json.empty()) HONE_TRY(write_text(json, rows.dump(2) + "\n", console));
-  if (!output.empty()) HONE_TRY(write_text(output, kept, console));
+  if (json != "-") console.write(verification.table());
+  if (!json.empty()) HONE_TRY(write_text(json, verification.rows().dump(2) + "\n", console));
+  if (!output.empty()) HONE_TRY(write_text(output, verification.kept(), console));
+  if (!proofs.empty()) HONE_TRY(write_text(proofs, verification.proofs(), console));
+  const Counts& counts = verification.counts();
   console.note("{}", counts.to_string());
   if (counts.refuted > 0)
     return check_failed("{} of {} rules are not true", counts.refuted, counts.rules);
@@ -204,6 +281,34 @@ Status cmd_rules_verify(const Arguments& arguments, Console& console) {
     return unsupported("{} of {} rules could not be tested", counts.untested, counts.rules);
   if (counts.claimed > 0)
     return check_failed("{} of {} rules claim more than was shown", counts.claimed, counts.rules);
+  return {};
+}
+
+Status cmd_rules_check(const Arguments& arguments, Console& console) {
+  const std::vector<Rule> rules = HONE_TRY(load_rules(arguments.text("FILE")));
+  const std::string path = arguments.text("PROOFS");
+  const std::string text = HONE_TRY(read_file(path, kMaxRuleText));
+  std::map<std::string, Certificate> certificates;
+  for (Certificate& one : HONE_TRY(parse_certificates(text, path)))
+    certificates.insert_or_assign(one.rule, std::move(one));
+  size_t good = 0, refused = 0, missing = 0;
+  for (const Rule& rule : rules) {
+    HONE_TRY(console.cancel().check());
+    const auto at = certificates.find(rule.name);
+    if (at == certificates.end()) {
+      if (rule.rung != Rung::all_sizes) continue;  // nothing says that there is a proof
+      ++missing;
+      console.note("{}: there is no certificate", rule.name);
+      continue;
+    }
+    const Status status = check_certificate(rule, at->second);
+    if (!status.ok()) console.note("{}: {}", rule.name, status.error().to_string());
+    ++(status.ok() ? good : refused);
+  }
+  console.note("{} rules: {} certificates are good, {} refused, {} missing", rules.size(), good,
+               refused, missing);
+  if (refused + missing > 0)
+    return check_failed("{} of {} rules are not shown to be true", refused + missing, rules.size());
   return {};
 }
 

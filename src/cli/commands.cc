@@ -586,6 +586,15 @@ constexpr Command kCommands[] = {
      .options = kRulesVerify,
      .examples = kRulesVerifyExamples,
      .run = &cmd_rules_verify},
+    {.name = "rules check",
+     .summary = "Check proofs of rewrite rules",
+     .text = "Follows the steps of certificates that 'hone rules verify --proofs' wrote, and "
+             "compares what both sides of a rule become. Shares no code with what finds proofs. "
+             "Fails if a certificate is refused, or a rule that claims all sizes has none "
+             "(docs/rules.md).",
+     .positionals = kRuleProofs,
+     .examples = kRulesCheckExamples,
+     .run = &cmd_rules_check},
     {.name = "alloc",
      .summary = "Place buffers in memory",
      .text = "Reads a table of buffers, each with a size and the time that it is in use, and gives "

@@ -64,6 +64,7 @@ Status cmd_rules_list(const Arguments& arguments, Console& console);
 Status cmd_rules_show(const Arguments& arguments, Console& console);
 Status cmd_rules_generate(const Arguments& arguments, Console& console);
 Status cmd_rules_verify(const Arguments& arguments, Console& console);
+Status cmd_rules_check(const Arguments& arguments, Console& console);
 Status cmd_alloc(const Arguments& arguments, Console& console);
 Status cmd_ops(const Arguments& arguments, Console& console);
 Status cmd_completions(const Arguments& arguments, Console& console);

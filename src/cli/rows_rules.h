@@ -16,14 +16,28 @@ inline constexpr Positional kRuleOfFile[] = {
     {.name = "FILE", .take = Take::file, .doc = "a file of rules"},
     {.name = "NAME", .take = Take::text, .doc = "a rule of it"}};
 
+inline constexpr Positional kRuleProofs[] = {
+    {.name = "FILE", .take = Take::file, .doc = "a file of rules"},
+    {.name = "PROOFS", .take = Take::file, .doc = "the certificates of their proofs"}};
+inline constexpr Example kRulesCheckExamples[] = {
+    {"hone rules check rules/dot.rules rules/dot.proofs", "check the proofs of a file"}};
+
 inline constexpr Option kRulesVerify[] = {
     output_option("write the rules that are true here, with what was shown"),
+    {.name = "guards", .doc = "give a rule that is refuted the weakest guard that makes it true"},
+    {.name = "proofs",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write certificates of the proofs for all sizes there"},
     seed_option("of the random numbers"),
     {.name = "verbose", .doc = "say of each rule why it climbs no further"},
     json_option("write a row for each rule; - is the standard output, without the table")};
 inline constexpr Example kRulesVerifyExamples[] = {
     {"hone rules verify rules/dot.rules", "how far each rule is shown to be true"},
-    {"hone rules verify new.rules -o rules/new.rules", "keep those that are"}};
+    {"hone rules verify new.rules -o rules/new.rules --proofs rules/new.proofs",
+     "keep those that are, and their proofs"},
+    {"hone rules verify new.rules --guards -o rules/new.rules",
+     "find the sizes at which the others are, too"}};
 inline constexpr Positional kRuleFamily[] = {
     {.name = "FAMILY", .take = Take::text, .doc = "what terms are made of", .optional = true}};
 inline constexpr Option kRulesGenerate[] = {
@@ -56,6 +70,16 @@ inline constexpr Option kRulesGenerate[] = {
      .doc = "threads (default: one per core)",
      .low = 1,
      .high = 1024},
+    {.name = "guards",
+     .doc = "look for rules that are true at some sizes alone, and give them guards"},
+    {.name = "proofs",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write certificates of the proofs for all sizes there"},
+    {.name = "rejected",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write the candidates that are not true there, with where they fail"},
     output_option("where the rules go; - is the standard output", "-"),
     seed_option("of the random numbers")};
 inline constexpr Example kRulesGenerateExamples[] = {

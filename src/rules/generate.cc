@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "ir/graph_copy.h"
+#include "rules/guard.h"
 #include "rules/match.h"
 #include "rules/sizes.h"
 
@@ -20,9 +21,11 @@ using Term = TermTable::Term;
 // Builds both sides of a candidate. Terms that are one become one value of a side.
 class SideBuilder {
  public:
-  // generalized: terms that become inputs.
+  // generalized: terms that become inputs. ops: those of the table, or others in their places.
   SideBuilder(const TermTable& table, std::vector<Id> generalized)
-      : table_(table), generalized_(std::move(generalized)) {}
+      : SideBuilder(table, table.ops(), std::move(generalized)) {}
+  SideBuilder(const TermTable& table, const TermOps& ops, std::vector<Id> generalized)
+      : table_(table), ops_(ops), generalized_(std::move(generalized)) {}
 
   // The inputs in the order in which they appear in the left side: names do not count.
   Result<Rule> rule(const Term& left, Id right) {
@@ -61,10 +64,14 @@ class SideBuilder {
   Status side(Graph& graph, const std::vector<Id>& order, const Root& root) {
     Values values;
     for (size_t i = 0; i < order.size(); ++i)
-      values[order[i]] = graph.add_parameter(table_.type(table_[order[i]]), fmt::format("x{}", i));
+      values[order[i]] = graph.add_parameter(input_type(order[i]), fmt::format("x{}", i));
     const ValueId output = HONE_TRY(root(graph, values));
     graph.set_outputs({output});
     return {};
+  }
+
+  Type input_type(Id id) const {
+    return id < table_.input_count() ? ops_.inputs[id] : table_.type(table_[id]);
   }
 
   Result<ValueId> value_of(Graph& graph, Id id, Values& values) {
@@ -76,18 +83,18 @@ class SideBuilder {
   }
 
   Result<ValueId> append(Graph& graph, const Term& term, Values& values) {
-    const TermOps& ops = table_.ops();
     if (table_.is_leaf(term)) {
-      const size_t constant = term.op - ops.ops.size() - ops.inputs.size();
-      return graph.add_constant(Tensor::scalar(DType::f32, ops.constants[constant]));
+      const size_t constant = term.op - ops_.ops.size() - ops_.inputs.size();
+      return graph.add_constant(Tensor::scalar(DType::f32, ops_.constants[constant]));
     }
     std::vector<ValueId> operands;
     for (Id id : term.operands)
       if (id != TermTable::kNone) operands.push_back(HONE_TRY(value_of(graph, id, values)));
-    return graph.result(HONE_TRY(graph.append(ops.ops[term.op], operands)));
+    return graph.result(HONE_TRY(graph.append(ops_.ops[term.op], operands)));
   }
 
   const TermTable& table_;
+  const TermOps& ops_;
   const std::vector<Id> generalized_;
 };
 
@@ -97,15 +104,54 @@ size_t ops_of(const Graph& graph) {
   return ops;
 }
 
+// What all tables of a family have in common: the rules so far.
+class Found {
+ public:
+  explicit Found(const GenerateOptions& options) : options_(options), pool(options.threads) {}
+
+  void accept(Rule rule, const std::string& certificate, bool is_guarded) {
+    ++generated.counts.accepted;
+    if (rule.rung == Rung::all_sizes) ++generated.counts.proved;
+    if (is_guarded) ++generated.counts.guarded;
+    std::string name = fmt::format("{}_{}", options_.prefix, generated.counts.accepted);
+    if (!certificate.empty())
+      generated.proofs +=
+          fmt::format("certificate @{}{}", name,
+                      certificate.substr(certificate.rfind(' ', certificate.find('\n'))));
+    rule.name = std::move(name);
+    generated.rules.push_back(std::move(rule));
+    kept_.push_back(std::make_unique<Rule>(generated.rules.back()));
+    matchers.emplace_back(*kept_.back());
+  }
+
+  void reject(const Rule& rule, std::string why) {
+    constexpr size_t kKept = 1000;
+    if (++generated.counts.rejected > kKept) return;
+    generated.rejected.push_back({rule, std::move(why)});
+    generated.rejected.back().rule.name = fmt::format("rejected_{}", generated.counts.rejected);
+  }
+
+ private:
+  const GenerateOptions& options_;
+  std::vector<std::unique_ptr<Rule>> kept_;  // what the matchers read
+
+ public:
+  ThreadPool pool;
+  Generated generated;
+  std::vector<RuleMatcher> matchers;
+};
+
 class Generator {
  public:
-  Generator(TermTable& table, const GenerateOptions& options)
-      : table_(table), options_(options), pool_(options.threads) {}
+  // general: the ops of the family, where those of the table are these at some sizes; else the
+  // table's.
+  Generator(TermTable& table, const TermOps& general, const GenerateOptions& options, Found& found)
+      : table_(table), general_(general), options_(options), found_(found) {}
 
-  Result<Generated> run() {
+  Status run() {
     Progress& progress = options_.progress != nullptr ? *options_.progress : no_progress();
     HONE_TRY(table_.enumerate(
-        options_.limits, pool_, progress, options_.cancel,
+        options_.limits, found_.pool, progress, options_.cancel,
         [&](const Term& term, Id same) { return meet(term, same); }));
     progress.start(static_cast<int64_t>(waiting_.size()), "candidates");
     // The small ones first: they imply others.
@@ -117,13 +163,15 @@ class Generator {
       HONE_TRY(verify_block(begin, std::min(kBlock, waiting_.size() - begin)));
       progress.advance(static_cast<int64_t>(std::min(kBlock, waiting_.size() - begin)));
     }
-    generated_.counts.made = table_.counts().made;
-    generated_.counts.distinct = table_.counts().distinct;
-    progress.finish(fmt::format("{} rules", generated_.rules.size()));
-    return std::move(generated_);
+    counts().made += table_.counts().made;
+    counts().distinct += table_.counts().distinct;
+    progress.finish(fmt::format("{} rules", found_.generated.rules.size()));
+    return {};
   }
 
  private:
+  GenerateCounts& counts() { return found_.generated.counts; }
+
   // A candidate that is to be verified; its sides are built when it is its turn.
   struct Waiting {
     Term left;
@@ -135,15 +183,15 @@ class Generator {
 
   // A term that computes what another one does.
   Status meet(const Term& term, Id same) {
-    ++generated_.counts.candidates;
+    ++counts().candidates;
     if (table_.is_leaf(term)) return {};
     const Result<Rule> rule = SideBuilder(table_, {}).rule(term, same);
     if (!rule.ok()) {
-      ++generated_.counts.unbound;
+      ++counts().unbound;
       return {};
     }
     if (!seen_.insert(hash_string(print(*rule))).second) {
-      ++generated_.counts.renamed;
+      ++counts().renamed;
       return {};
     }
     if (seen_.size() > options_.max_candidates)
@@ -152,7 +200,7 @@ class Generator {
     for (Id part : common_parts(term, same)) {
       const Result<Rule> general = SideBuilder(table_, {part}).rule(term, same);
       if (general.ok() && check(*general).ok() && holds(*general)) {
-        ++generated_.counts.common;
+        ++counts().common;
         return {};
       }
     }
@@ -190,7 +238,7 @@ class Generator {
   bool is_implied(const Rule& rule) {
     const uint64_t wanted = structural_hash(rule.right);
     const ValueId root = rule.left.outputs()[0];
-    for (const RuleMatcher& matcher : matchers_) {
+    for (const RuleMatcher& matcher : found_.matchers) {
       const Rule& smaller = matcher.rule();
       const ValueId its_root = smaller.left.outputs()[0];
       if (smaller.left.opcode(smaller.left.producer(its_root)) !=
@@ -213,69 +261,118 @@ class Generator {
     std::vector<Rule> rules;
     for (size_t i = begin; i < begin + count; ++i)
       rules.push_back(HONE_TRY(SideBuilder(table_, {}).rule(waiting_[i].left, waiting_[i].right)));
-    std::vector<std::optional<Rule>> verified(count);
-    std::vector<char> implied(count);
-    pool_.parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t from, int64_t to) {
+    std::vector<Outcome> outcomes(count);
+    found_.pool.parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         const size_t at = static_cast<size_t>(i);
-        const Rule& rule = rules[at];
-        implied[at] = is_implied(rule);
-        if (!implied[at]) verified[at] = verified_rule(rule);
+        outcomes[at].is_implied = is_implied(rules[at]);
+        if (!outcomes[at].is_implied) verify_one(rules[at], waiting_[begin + at], outcomes[at]);
       }
     });
     for (size_t i = 0; i < count; ++i) {
-      if (implied[i]) {
-        ++generated_.counts.implied;
-        continue;
-      }
-      if (!verified[i]) {
-        ++generated_.counts.rejected;
+      Outcome& outcome = outcomes[i];
+      if (!outcome.is_implied && !outcome.rule) {
+        found_.reject(rules[i], std::move(outcome.why));
         continue;
       }
       // Rules of this block may imply it, too.
-      if (is_implied(*verified[i])) {
-        ++generated_.counts.implied;
+      if (outcome.is_implied || is_implied(rules[i])) {
+        ++counts().implied;
         continue;
       }
-      accept(std::move(*verified[i]));
+      found_.accept(std::move(*outcome.rule), outcome.certificate, outcome.is_guarded);
     }
     return {};
   }
 
-  std::optional<Rule> verified_rule(const Rule& rule) const {
-    if (!check(rule).ok()) return std::nullopt;
-    const Result<RuleVerdict> verdict = verify(rule, {.seed = options_.seed + 1});
-    if (!verdict.ok() || verdict->refuted()) return std::nullopt;
-    Rule shown = rule;
-    shown.rung = verdict->rung;
-    shown.floats = verdict->floats;
-    return shown;
+  struct Outcome {
+    bool is_implied = false, is_guarded = false;
+    std::optional<Rule> rule;
+    std::string certificate, why;
+  };
+
+  void verify_one(const Rule& rule, const Waiting& waiting, Outcome& outcome) const {
+    if (const Status good = check(rule); !good.ok()) {
+      outcome.why = good.error().what();
+      return;
+    }
+    const VerifyOptions options = {.seed = options_.seed + 1};
+    const Result<RuleVerdict> verdict = verify(rule, options);
+    if (!verdict.ok()) {
+      outcome.why = verdict.error().what();
+      return;
+    }
+    const bool is_at_sizes = &general_ != &table_.ops();
+    if (is_at_sizes && !verdict->refuted()) {
+      // What is true at these sizes may be well-typed in general.
+      const Result<Rule> general =
+          SideBuilder(table_, general_, {}).rule(waiting.left, waiting.right);
+      if (general.ok() && check(*general).ok() && add_guard(*general, options, outcome)) return;
+    }
+    if (verdict->refuted()) {
+      outcome.why = verdict->identity.counterexample->to_string();
+      if (options_.guards) add_guard(rule, options, outcome);
+      return;
+    }
+    outcome.is_guarded = is_at_sizes;
+    outcome.rule = rule;
+    outcome.rule->rung = verdict->rung;
+    outcome.rule->floats = verdict->floats;
+    outcome.certificate = verdict->certificate;
   }
 
-  void accept(Rule rule) {
-    ++generated_.counts.accepted;
-    if (rule.rung == Rung::all_sizes) ++generated_.counts.proved;
-    rule.name = fmt::format("{}_{}", options_.prefix, generated_.counts.accepted);
-    generated_.rules.push_back(std::move(rule));
-    kept_.push_back(std::make_unique<Rule>(generated_.rules.back()));
-    matchers_.emplace_back(*kept_.back());
+  static bool add_guard(const Rule& rule, const VerifyOptions& options, Outcome& outcome) {
+    Result<GuardSearch> search = infer_guard(rule, {.verify = options});
+    if (!search.ok() || !search->rule) return false;
+    outcome.is_implied = !search->counterexample;  // true in general, as another rule says
+    outcome.is_guarded = true;
+    outcome.rule = std::move(search->rule);
+    outcome.certificate = std::move(search->verdict.certificate);
+    return true;
   }
 
   TermTable& table_;
+  const TermOps& general_;
   const GenerateOptions& options_;
-  ThreadPool pool_;
-  Generated generated_;
+  Found& found_;
   std::unordered_set<uint64_t> seen_;
   std::vector<Waiting> waiting_;
-  std::vector<std::unique_ptr<Rule>> kept_;  // what the matchers read
-  std::vector<RuleMatcher> matchers_;
 };
+
+// The ops of a family where a symbol is 1 or another one.
+Result<TermOps> ops_at(const TermOps& ops, const Bindings& sizes) {
+  TermOps bound = ops;
+  for (Type& type : bound.inputs) type = HONE_TRY(type.bind(sizes));
+  for (Op& op : bound.ops) op = op.bind(sizes).canonical();
+  return bound;
+}
+
+std::vector<Bindings> special_sizes(const TermOps& ops) {
+  Graph head;
+  for (Type type : ops.inputs) head.add_parameter(type);
+  const std::vector<Symbol> symbols = head.symbols();
+  std::vector<Bindings> all;
+  for (Symbol s : symbols)
+    if (check_binding(s, 1).ok()) all.push_back({{s.name(), 1}});
+  for (size_t i = 0; i < symbols.size(); ++i)
+    for (size_t j = i + 1; j < symbols.size(); ++j)
+      if (check_binding(symbols[j], symbols[i]).ok())
+        all.push_back({{symbols[j].name(), symbols[i]}});
+  return all;
+}
 
 }  // namespace
 
 Result<Generated> generate_rules(const TermOps& ops, const GenerateOptions& options) {
+  Found found(options);
   TermTable table = HONE_TRY(TermTable::make(ops, options.seed));
-  return Generator(table, options).run();
+  HONE_TRY(Generator(table, table.ops(), options, found).run());
+  if (options.guards)
+    for (const Bindings& sizes : special_sizes(ops)) {
+      TermTable special = HONE_TRY(TermTable::make(HONE_TRY(ops_at(ops, sizes)), options.seed));
+      HONE_TRY(Generator(special, ops, options, found).run());
+    }
+  return std::move(found.generated);
 }
 
 }  // namespace hone

@@ -15,6 +15,9 @@ struct GenerateOptions {
   uint64_t seed = 1;
   int threads = 1;
   size_t max_candidates = size_t{20} << 20;  // that are different; about 100 bytes each
+  // Begin anew with each symbol of the family at 1, and with each two equal: what is true there
+  // alone gets a guard.
+  bool guards = false;
   // Names of rules begin so.
   std::string prefix;
   Progress* progress = nullptr;
@@ -30,11 +33,20 @@ struct GenerateCounts {
   uint64_t unbound = 0;             // the left side does not tell all of the right one
   uint64_t rejected = 0;            // refuted, or not testable
   uint64_t accepted = 0;
-  uint64_t proved = 0;  // of the accepted ones: for all sizes
+  uint64_t proved = 0;   // of the accepted ones: for all sizes
+  uint64_t guarded = 0;  // of the accepted ones: false in general, with a guard that was found
+};
+
+// A candidate that is not true, and where.
+struct Rejected {
+  Rule rule;
+  std::string why;
 };
 
 struct Generated {
   std::vector<Rule> rules;
+  std::vector<Rejected> rejected;  // the first 1000
+  std::string proofs;              // certificates of the rules that are proved (checker/checker.h)
   GenerateCounts counts;
 };
 

@@ -39,6 +39,48 @@ status=0
 grep -q "^wrong .*refuted" out
 grep -q "wrong: at N = .* element \[0\] of result 0 differs" err
 
+# Proofs are written, checked by themselves, and refused when they are changed or of another rule.
+"$HONE" rules verify good.rules --proofs good.proofs >/dev/null 2>&1
+grep -Eq "^certificate @twice [0-9a-f]{16}$" good.proofs
+"$HONE" rules check good.rules good.proofs 2>err
+grep -q "1 rules: 1 certificates are good, 0 refused, 0 missing" err
+sed 's/box/cut 0 M + N\n  box/' good.proofs >bad.proofs
+status=0
+"$HONE" rules check good.rules bad.proofs 2>err || status=$?
+[[ $status == 1 ]]
+grep -q "twice: .*may be behind the end of the loop (certificate of 'twice', line 3)" err
+sed 's/1..64, N/1..32, N/' good.rules >other.rules
+status=0
+"$HONE" rules check other.rules good.proofs 2>err || status=$?
+[[ $status == 1 ]]
+grep -q "the certificate is of another rule" err
+sed 's/@twice/@thrice/;s/sampled/all_sizes/' good.rules >missing.rules
+status=0
+"$HONE" rules check missing.rules good.proofs 2>err || status=$?
+[[ $status == 1 ]]
+grep -q "thrice: there is no certificate" err
+
+# A rule that is false in general gets a guard.
+cat >row.rules <<'END'
+rule @row(%x: f32[M, N]) -> f32[N] where M in 1..64, N in 1..64 {
+  %s = reduce %x {kind = sum, axes = [0]}
+  return %s
+} => {
+  %s = reduce %x {kind = max, axes = [0]}
+  return %s
+}
+END
+status=0
+"$HONE" rules verify row.rules >/dev/null 2>&1 || status=$?
+[[ $status == 1 ]]
+"$HONE" rules verify row.rules --guards -o guarded.rules --proofs guarded.proofs \
+  --json row.json >out 2>err
+grep -q "row: at M = .*; true when M = 1" err
+grep -q "0 refuted, 0 not tested, 1 got a guard" err
+grep -q "^} when M = 1 by all_sizes, exact$" guarded.rules
+grep -q '"guard"' row.json
+"$HONE" rules check guarded.rules guarded.proofs 2>/dev/null
+
 status=0
 "$HONE" rules show good.rules twcie 2>err || status=$?
 [[ $status == 2 ]]
@@ -49,6 +91,11 @@ grep -q "twice" err
 grep -Eq "^rules +[1-9]" counts
 grep -Eq "^ +rejected +0$" counts
 "$HONE" rules verify found.rules >/dev/null 2>&1
+"$HONE" rules generate reduction --ops 2 --guards -o found.rules --proofs found.proofs \
+  --rejected no.rules --progress none 2>counts
+grep -Eq "^ +with a guard that was found +[1-9]" counts
+"$HONE" rules check found.rules found.proofs 2>/dev/null
+"$HONE" rules list no.rules >/dev/null
 status=0
 "$HONE" rules generate dto 2>err || status=$?
 [[ $status == 2 ]]

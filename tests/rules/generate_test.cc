@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "rules/checker/checker.h"
 #include "rules/generate.h"
 
 namespace hone {
@@ -81,6 +84,40 @@ TEST(Generate, CountsSharedPartsOnce) {
   const Generated two = generated("(%x: f32[N]) where N in 1..64", "add; mul", 1);
   EXPECT_EQ(two.counts.distinct, 3u);  // x, x + x, x * x
   EXPECT_GT(one.counts.distinct, 7u);
+}
+
+TEST(Generate, FindsGuards) {
+  const Family family = {.name = "test",
+                         .doc = "",
+                         .inputs = "(%x: f32[M, N]) where M in 1..64, N in 1..64",
+                         .ops =
+                             "reduce {kind = sum, axes = [0]}; reduce {kind = max, axes = [0]}; "
+                             "reshape {dims = [M*N]}; transpose {permutation = [1, 0]}"};
+  const Generated found = generate_rules(term_ops(family).value(),
+                                         {.limits = {.max_ops = 2}, .guards = true, .prefix = "r"})
+                              .value();
+  std::vector<std::string> guards;
+  for (const Rule& rule : found.rules) {
+    EXPECT_TRUE(check(rule).ok());
+    for (const Condition& condition : rule.guard) guards.push_back(condition.to_string());
+  }
+  // The sum of one row is its maximum, and a transpose of one row or column moves nothing.
+  EXPECT_NE(std::ranges::find(guards, "M = 1"), guards.end());
+  EXPECT_NE(std::ranges::find(guards, "N = 1"), guards.end());
+  EXPECT_GE(found.counts.guarded, 2u);
+  EXPECT_LE(found.counts.guarded, found.counts.accepted);
+  EXPECT_EQ(found.counts.rejected, found.rejected.size());
+  // Each certificate is of the rule that it names.
+  std::map<std::string, Certificate> certificates;
+  std::vector<Certificate> read = parse_certificates(found.proofs, "p").value();
+  for (Certificate& one : read) certificates.emplace(one.rule, one);
+  EXPECT_EQ(certificates.size(), found.counts.proved);
+  for (const Rule& rule : found.rules) {
+    if (rule.rung != Rung::all_sizes) continue;
+    ASSERT_TRUE(certificates.contains(rule.name));
+    const Status good = check_certificate(rule, certificates.at(rule.name));
+    EXPECT_TRUE(good.ok()) << good.error().to_string();
+  }
 }
 
 TEST(Generate, StopsAtItsLimit) {
