@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "rewrite/expand.h"
 #include "rules/guard.h"
+#include "rules/order_form.h"
 #include "rules/statement.h"
 #include "rules/sum_form.h"
 
@@ -53,25 +54,27 @@ class OutputProof {
   bool is_equal_on(Box box) {
     if (proof_.boxes + open_.size() > kMaxBoxes) return stop("there are too many boxes");
     std::string texts[2];
+    SumForm forms[2];
+    std::vector<std::string> names;
     const size_t mark = steps_.size();
     steps_.emplace_back("box");
     for (int side = 0; side < 2; ++side) {
       const Graph& graph = side == 0 ? left_ : right_;
       FormMaker maker(graph, variables_, unrolls_, steps_);
-      const SumForm form = maker.element(graph.outputs()[output_], box.index);
+      forms[side] = maker.element(graph.outputs()[output_], box.index);
       if (!maker.fault.empty()) return stop(maker.fault);
       if (maker.wanted) {
         steps_.resize(mark);
         return refine(std::move(box), *maker.wanted);
       }
-      std::vector<std::string> names(variables_.size());
+      names.assign(variables_.size(), "");
       for (size_t i = 0; i < box.variables.size(); ++i)
         names[static_cast<size_t>(box.variables[i])] = fmt::format("i{}", i);
-      const std::optional<std::string> text = canonical_text(form, variables_, names);
+      const std::optional<std::string> text = canonical_text(forms[side], variables_, names);
       if (!text) return stop("the factors are too large");
       texts[side] = *text;
     }
-    if (texts[0] != texts[1])
+    if (texts[0] != texts[1] && !is_equal_by_order(forms[0], forms[1], variables_, names))
       return stop(fmt::format("the forms differ: {} and {}", excerpt(texts[0]), excerpt(texts[1])));
     ++proof_.boxes;
     return true;

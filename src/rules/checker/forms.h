@@ -98,6 +98,10 @@ class Speller {
   size_t work_ = 0;
 };
 
+// Whether left - right is 0 by the laws of sums and maxima.
+Result<bool> is_zero_by_order(const Form& left, const Form& right, const Atoms& atoms,
+                              const std::map<uint32_t, std::string>& names);
+
 // One text for forms that differ by names of loops, by order, and by terms that cancel.
 // names: of loops that are free.
 Result<std::string> text_of(const Form& form, const Atoms& atoms,
