@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "rules/guard.h"
 
 namespace hone {
@@ -35,6 +36,7 @@ class FormBuilder {
       else
         at_least_zero(now.right - now.left - (now.relation == Relation::less ? 1 : 0));
       if (is_empty_) return std::nullopt;
+      if (is_unclear_) return GuardForm();
     }
     return std::move(form_);
   }
@@ -71,7 +73,7 @@ class FormBuilder {
         if (check_binding(s, value).ok())
           bind(s, value);
         else
-          is_empty_ = true;
+          form_.made.pop_back();  // left out
         return true;
       }
     return false;
@@ -101,7 +103,7 @@ class FormBuilder {
   void narrow(Symbol s, Range range) {
     range = {std::max(range.low, s.min()), std::min(range.high, s.max())};
     const int64_t m = s.multiple_of();
-    is_empty_ = range.high < range.low || range.high / m * m < range.low;
+    is_empty_ = range.high < range.low || floor_div(range.high, m) * m < range.low;
     if (!is_empty_) bind(s, Dim(Symbol::get(s.name(), range.low, range.high, m)));
   }
 
@@ -109,7 +111,7 @@ class FormBuilder {
     const Range range = {std::max(a.min(), b.min()), std::min(a.max(), b.max())};
     const int64_t m = std::max(a.multiple_of(), b.multiple_of());
     if (m % a.multiple_of() != 0 || m % b.multiple_of() != 0) return;  // left out
-    is_empty_ = range.high < range.low || range.high / m * m < range.low;
+    is_empty_ = range.high < range.low || floor_div(range.high, m) * m < range.low;
     if (is_empty_) return;
     const Dim both = Symbol::get(b.name(), range.low, range.high, m);
     bind(a, both);
@@ -138,15 +140,22 @@ class FormBuilder {
     const Bindings one = {{s.name(), value}};
     for (auto& [name, known] : form_.bindings) known = known.bind(one);
     form_.bindings.emplace(s.name(), value);
-    for (Symbol symbol : rule_.symbols())
-      if (const auto at = form_.bindings.find(symbol.name()); at != form_.bindings.end())
-        is_empty_ = is_empty_ || !check_binding(symbol, at->second).ok();
+    for (Symbol symbol : rule_.symbols()) {
+      const auto at = form_.bindings.find(symbol.name());
+      if (at == form_.bindings.end() || check_binding(symbol, at->second).ok()) continue;
+      const Range range = at->second.range();
+      if (range.high < symbol.min() || symbol.max() < range.low)
+        is_empty_ = true;
+      else
+        is_unclear_ = true;
+    }
   }
 
   const Rule& rule_;
   GuardForm form_;
   std::vector<std::string> names_;
   bool is_empty_ = false;
+  bool is_unclear_ = false;  // whether what is bound fits its symbol
 };
 
 }  // namespace

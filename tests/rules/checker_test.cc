@@ -231,6 +231,57 @@ TEST(Certificates, AreReadWithPlaces) {
   EXPECT_EQ(read[0].steps, (std::vector<std::string>{"result", "box"}));
 }
 
+// Whatever stands in a file is refused, not believed and no crash.
+TEST(Certificates, OfRandomTextAreRefused) {
+  Rng rng(9);
+  constexpr std::string_view kPieces[] = {"certificate @r ",
+                                          "0123456789abcdef",
+                                          "\n",
+                                          "result",
+                                          "box",
+                                          "cut ",
+                                          "digits ",
+                                          " by ",
+                                          "s",
+                                          "y",
+                                          "n",
+                                          "o",
+                                          "unrolled",
+                                          "symbol ",
+                                          "bind ",
+                                          " = ",
+                                          " in ",
+                                          "..",
+                                          " step ",
+                                          "M",
+                                          "N",
+                                          "1",
+                                          "0",
+                                          "-1",
+                                          "9999999999999999999",
+                                          "/",
+                                          "*",
+                                          "(",
+                                          ")",
+                                          "%",
+                                          "\"",
+                                          "\xff",
+                                          " "};
+  const Rule rule = rule_of(
+      "rule @r(%x: f32[M, N]) -> f32[N] where M in 1..64, N in 1..64 { %s = reduce %x {kind = sum, "
+      "axes = [0]} return %s } => { %s = reduce %x {kind = max, axes = [0]} return %s } when M < "
+      "N");
+  for (int i = 0; i < 3000; ++i) {
+    std::string text =
+        rng.chance(0.9) ? fmt::format("certificate @r {:016x}\n", statement_hash(rule)) : "";
+    if (rng.chance(0.5)) text += "symbol M in 1..1 step 1 = M\nbind N = M\nresult\n";
+    for (int64_t n = rng.between(0, 30); n > 0; --n) text += rng.pick(kPieces);
+    const Result<std::vector<Certificate>> read = parse_certificates(text, "f");
+    if (!read.ok()) continue;
+    for (const Certificate& one : *read) EXPECT_FALSE(check_certificate(rule, one).ok()) << text;
+  }
+}
+
 // The checker is of use only while it shares nothing with the prover.
 TEST(Checker, IncludesNothingOfTheProver) {
   const std::filesystem::path folder = HONE_TEST_DIR "/../src/rules/checker";

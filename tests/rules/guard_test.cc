@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
 #include "rules/checker/checker.h"
 #include "rules/prove.h"
 
@@ -117,6 +118,69 @@ TEST(GuardForm, PutsConditionsInThePlaceOfSymbols) {
   EXPECT_EQ(form_of("N = 3"), "nothing");
   EXPECT_EQ(form_of("N <= M, M < 3"), "nothing");
   EXPECT_EQ(form_of("N = 2*M, 20 < M"), "nothing");
+}
+
+// A size of random small parts.
+Dim random_dim(const std::vector<Symbol>& symbols, Rng& rng) {
+  Dim dim = rng.between(-2, 4);
+  for (int64_t i = rng.between(0, 2); i > 0; --i) {
+    Dim part = Dim(rng.pick(symbols)) * rng.between(1, 3);
+    if (rng.chance(0.3)) part = floordiv(part, rng.between(2, 4)) * rng.between(1, 4);
+    if (rng.chance(0.2)) part = part * Dim(rng.pick(symbols));
+    dim = rng.chance(0.7) ? dim + part : dim - part;
+  }
+  return dim;
+}
+
+// Each list of sizes that the guard admits is one of the form's.
+TEST(GuardForm, LosesNoSizes) {
+  Rng rng(11);
+  Rule rule = rule_of(
+      "rule @r(%x: f32[M, N, K]) where M in 1..7, N in 2..8 step 2, K in 0..5 { %y = exp %x return "
+      "%y } => { %y = exp %x return %y }");
+  const std::vector<Symbol> symbols = rule.symbols();
+  int forms = 0, lists = 0, certificates = 0, good = 0;
+  for (int i = 0; i < 600; ++i) {
+    rule.guard.clear();
+    for (int64_t c = rng.between(1, 3); c > 0; --c) {
+      const Dim left = rng.chance(0.6) ? Dim(rng.pick(symbols)) : random_dim(symbols, rng);
+      Dim right = random_dim(symbols, rng);
+      const int64_t by = rng.between(2, 3);
+      if (rng.chance(0.2)) right = floordiv(left, by) * by + rng.between(0, by - 1);
+      rule.guard.push_back({left, static_cast<Relation>(rng.between(0, 3)), right});
+    }
+    const std::optional<GuardForm> form = form_of_guard(rule);
+    forms += form.has_value() && !form->bindings.empty();
+    for (int64_t m = 1; m <= 7; ++m)
+      for (int64_t n = 2; n <= 8; n += 2)
+        for (int64_t k = 0; k <= 5; ++k) {
+          const Bindings sizes = {{"M", m}, {"N", n}, {"K", k}};
+          if (!rule.admits(sizes)) continue;
+          ++lists;
+          ASSERT_TRUE(form) << guard_of(rule);
+          Bindings made = sizes;
+          for (const GuardForm::Made& one : form->made) {
+            const Dim value = one.witness.bind(sizes);
+            ASSERT_TRUE(check_binding(one.symbol, value).ok()) << guard_of(rule);
+            made.emplace(one.symbol.name(), value);
+          }
+          for (const auto& [name, dim] : form->bindings) {
+            for (Symbol s : dim.symbols())
+              ASSERT_TRUE(check_binding(s, made.at(s.name())).ok()) << guard_of(rule);
+            EXPECT_EQ(dim.bind(made), sizes.at(name)) << guard_of(rule) << " " << name;
+          }
+        }
+    // What the form says, the checker sees, too.
+    const Proof proof = prove(rule);
+    if (!proof.proved) continue;
+    ++certificates;
+    const Certificate certificate = parse_certificates(proof.certificate, "c").value()[0];
+    good += check_certificate(rule, certificate).ok();
+  }
+  EXPECT_GT(forms, 80);
+  EXPECT_GT(lists, 4000);
+  EXPECT_GT(certificates, 200);
+  EXPECT_GE(good, certificates * 95 / 100) << good << " of " << certificates;
 }
 
 }  // namespace
