@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
@@ -147,6 +148,15 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
       .prefix = std::string(family.name),
       .progress = progress.get(),
       .cancel = &console.cancel()};
+  std::optional<GenerateState> state;
+  if (const std::string path = arguments.text("state"); !path.empty()) {
+    const uint64_t search =
+        hash_string(fmt::format("{} {} {} {} {} {}", family.name, family.inputs, family.ops,
+                                options.limits.max_ops, options.seed, options.guards));
+    state.emplace(HONE_TRY(GenerateState::open(path, search)));
+    if (state->known() > 0) console.note("{} blocks of candidates are known", state->known());
+    options.state = &*state;
+  }
   const Generated generated = HONE_TRY(generate_rules(HONE_TRY(term_ops(family)), options));
   std::string text;
   for (const Rule& rule : generated.rules) text += (text.empty() ? "" : "\n") + print(rule);

@@ -80,6 +80,10 @@ inline constexpr Option kRulesGenerate[] = {
      .take = Take::file,
      .value = "FILE",
      .doc = "write the candidates that are not true there, with where they fail"},
+    {.name = "state",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "keep what has been verified there; a search that was stopped goes on from it"},
     output_option("where the rules go; - is the standard output", "-"),
     seed_option("of the random numbers")};
 inline constexpr Example kRulesGenerateExamples[] = {

@@ -261,16 +261,17 @@ class Generator {
     std::vector<Rule> rules;
     for (size_t i = begin; i < begin + count; ++i)
       rules.push_back(HONE_TRY(SideBuilder(table_, {}).rule(waiting_[i].left, waiting_[i].right)));
-    std::vector<Outcome> outcomes(count);
-    found_.pool.parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) {
-        const size_t at = static_cast<size_t>(i);
-        outcomes[at].is_implied = is_implied(rules[at]);
-        if (!outcomes[at].is_implied) verify_one(rules[at], waiting_[begin + at], outcomes[at]);
-      }
-    });
+    CandidateBlock outcomes(count);
+    std::optional<CandidateBlock> known;
+    if (options_.state != nullptr) known = options_.state->next();
+    if (known) {
+      if (known->size() != count) return bad_input("the state is not of this search");
+      outcomes = std::move(*known);
+    } else {
+      HONE_TRY(verify_all(rules, begin, outcomes));
+    }
     for (size_t i = 0; i < count; ++i) {
-      Outcome& outcome = outcomes[i];
+      CandidateOutcome& outcome = outcomes[i];
       if (!outcome.is_implied && !outcome.rule) {
         found_.reject(rules[i], std::move(outcome.why));
         continue;
@@ -285,13 +286,19 @@ class Generator {
     return {};
   }
 
-  struct Outcome {
-    bool is_implied = false, is_guarded = false;
-    std::optional<Rule> rule;
-    std::string certificate, why;
-  };
+  Status verify_all(const std::vector<Rule>& rules, size_t begin, CandidateBlock& outcomes) {
+    const int64_t count = static_cast<int64_t>(rules.size());
+    found_.pool.parallel_for(0, count, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        const size_t at = static_cast<size_t>(i);
+        outcomes[at].is_implied = is_implied(rules[at]);
+        if (!outcomes[at].is_implied) verify_one(rules[at], waiting_[begin + at], outcomes[at]);
+      }
+    });
+    return options_.state != nullptr ? options_.state->append(outcomes) : Status();
+  }
 
-  void verify_one(const Rule& rule, const Waiting& waiting, Outcome& outcome) const {
+  void verify_one(const Rule& rule, const Waiting& waiting, CandidateOutcome& outcome) const {
     if (const Status good = check(rule); !good.ok()) {
       outcome.why = good.error().what();
       return;
@@ -321,7 +328,7 @@ class Generator {
     outcome.certificate = verdict->certificate;
   }
 
-  static bool add_guard(const Rule& rule, const VerifyOptions& options, Outcome& outcome) {
+  static bool add_guard(const Rule& rule, const VerifyOptions& options, CandidateOutcome& outcome) {
     Result<GuardSearch> search = infer_guard(rule, {.verify = options});
     if (!search.ok() || !search->rule) return false;
     outcome.is_implied = !search->counterexample;  // true in general, as another rule says

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/generate_state.h"
 #include "rules/term_table.h"
 #include "rules/verify.h"
 
@@ -22,6 +23,7 @@ struct GenerateOptions {
   std::string prefix;
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;
+  GenerateState* state = nullptr;  // what is known before, and gets what is verified
 };
 
 struct GenerateCounts {

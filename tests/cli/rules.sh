@@ -96,6 +96,16 @@ grep -Eq "^ +rejected +0$" counts
 grep -Eq "^ +with a guard that was found +[1-9]" counts
 "$HONE" rules check found.rules found.proofs 2>/dev/null
 "$HONE" rules list no.rules >/dev/null
+"$HONE" rules generate reduction --ops 2 --state search.state -o first.rules --progress none \
+  2>/dev/null
+"$HONE" rules generate reduction --ops 2 --state search.state -o again.rules --progress none \
+  2>err
+grep -q "blocks of candidates are known" err
+cmp first.rules again.rules
+status=0
+"$HONE" rules generate reduction --ops 1 --state search.state 2>err || status=$?
+[[ $status == 3 ]]
+grep -q "is not the state of this search" err
 status=0
 "$HONE" rules generate dto 2>err || status=$?
 [[ $status == 2 ]]

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <map>
 
+#include "base/file.h"
 #include "rules/checker/checker.h"
 #include "rules/generate.h"
 
@@ -118,6 +121,53 @@ TEST(Generate, FindsGuards) {
     const Status good = check_certificate(rule, certificates.at(rule.name));
     EXPECT_TRUE(good.ok()) << good.error().to_string();
   }
+}
+
+std::string text_of(const Generated& found) {
+  std::string text = found.proofs;
+  for (const Rule& rule : found.rules) text += print(rule);
+  for (const Rejected& one : found.rejected) text += one.why + print(one.rule);
+  return text + fmt::format("{} {}", found.counts.accepted, found.counts.implied);
+}
+
+TEST(Generate, GoesOnFromAState) {
+  const Family family = {.name = "test",
+                         .doc = "",
+                         .inputs = "(%x: f32[M, N], %y: f32[M, N]) where M in 1..64, N in 1..64",
+                         .ops =
+                             "add; mul; neg; reduce {kind = sum, axes = [0]}; transpose "
+                             "{permutation = [1, 0]}"};
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / fmt::format("hone_state_{}", getpid());
+  const auto run = [&](GenerateState* state) {
+    return generate_rules(term_ops(family).value(),
+                          {.limits = {.max_ops = 2}, .guards = true, .prefix = "r", .state = state})
+        .value();
+  };
+  const std::string wanted = text_of(run(nullptr));
+  GenerateState first = GenerateState::open(path, 7).value();
+  EXPECT_EQ(first.known(), 0u);
+  EXPECT_EQ(text_of(run(&first)), wanted);
+  const std::string all = read_file(path, 1 << 24).value();
+  // Wherever it is cut off, as by a kill.
+  Rng rng(4);
+  for (int i = 0; i < 5; ++i) {
+    const size_t head = all.find('\n') + 1;
+    const std::string part = all.substr(0, head + rng.below(all.size() - head));
+    ASSERT_TRUE(write_file_atomic(path, part).ok());
+    GenerateState again = GenerateState::open(path, 7).value();
+    EXPECT_EQ(text_of(run(&again)), wanted);
+    EXPECT_EQ(read_file(path, 1 << 24).value(), all);
+  }
+  GenerateState whole = GenerateState::open(path, 7).value();
+  EXPECT_GT(whole.known(), 2u);
+  EXPECT_EQ(text_of(run(&whole)), wanted);
+  // Of another search, or not a state at all.
+  EXPECT_FALSE(GenerateState::open(path, 8).ok());
+  ASSERT_TRUE(
+      write_file_atomic(path, all.substr(0, all.find('\n') + 1) + "block\nwhat\nend\n").ok());
+  EXPECT_FALSE(GenerateState::open(path, 7).ok());
+  std::filesystem::remove(path);
 }
 
 TEST(Generate, StopsAtItsLimit) {
