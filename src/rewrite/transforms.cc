@@ -4,6 +4,7 @@
 #include "ir/op_def.h"
 #include "ir/winograd.h"
 #include "rewrite/passes.h"
+#include "rewrite/transforms.h"
 
 namespace hone {
 namespace {
@@ -13,7 +14,7 @@ bool are_all_one(const Ints& numbers) {
 }
 
 // By which the products of the conv may be transformed.
-int64_t points_of(const Graph& graph, NodeId conv) {
+int64_t points_of(const Graph& graph, NodeId conv, const TransformPoints& points) {
   const Op op = graph.op(conv);
   const ValueId weights = graph.operands(conv)[1];
   const NodeId producer = graph.producer(weights);
@@ -21,7 +22,7 @@ int64_t points_of(const Graph& graph, NodeId conv) {
   for (std::string_view name : {"stride", "input_dilation", "kernel_dilation"})
     if (!are_all_one(op.ints(name))) return 0;
   const int rank = graph.type(weights).rank() - 2;
-  return winograd_points(graph.constant(producer), *parse_conv_order(op.word("order"), rank));
+  return points(graph.constant(producer), *parse_conv_order(op.word("order"), rank));
 }
 
 Op with_points(Op conv, int64_t points) {
@@ -34,14 +35,19 @@ Op with_points(Op conv, int64_t points) {
 
 }  // namespace
 
-Result<Graph> permit_transforms(const Graph& graph) {
+Result<Graph> permit_transforms_by(const Graph& graph, const TransformPoints& points) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     Op op = graph.op(n);
-    if (graph.opcode(n) == Opcode::conv) op = with_points(op, points_of(graph, n));
-    HONE_TRY(copy.node(n, op, HONE_TRY(transform_regions(graph, n, permit_transforms))));
+    if (graph.opcode(n) == Opcode::conv) op = with_points(op, points_of(graph, n, points));
+    const auto inside = [&](const Graph& region) { return permit_transforms_by(region, points); };
+    HONE_TRY(copy.node(n, op, HONE_TRY(transform_regions(graph, n, inside))));
   }
   return copy.finish();
+}
+
+Result<Graph> permit_transforms(const Graph& graph) {
+  return permit_transforms_by(graph, winograd_points);
 }
 
 }  // namespace hone
