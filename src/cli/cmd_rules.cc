@@ -14,13 +14,12 @@
 #include "rules/checker/checker.h"
 #include "rules/generate.h"
 #include "rules/guard.h"
+#include "rules/rule_files.h"
 #include "rules/verify.h"
 #include "session/echo.h"
 
 namespace hone::cli {
 namespace {
-
-constexpr int64_t kMaxRuleText = int64_t{64} << 20;
 
 Result<std::vector<Rule>> load_rules(const std::string& path) {
   const std::string text = HONE_TRY(read_file(path, kMaxRuleText));
