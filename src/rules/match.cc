@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "rules/match_search.h"
 
 namespace hone {
 
@@ -40,190 +40,69 @@ RuleMatcher::RuleMatcher(const Rule& rule) : rule_(&rule) {
 
 // ---- The search ---------------------------------------------------------------------------------
 
-class RuleMatcher::Search {
+namespace {
+
+class GraphHost {
  public:
-  Search(const RuleMatcher& matcher, const Graph& graph,
-         const std::function<bool(const RuleMatch&)>& found)
-      : steps_(matcher.steps_), rule_(*matcher.rule_), graph_(graph), users_(graph), found_(found) {
-    match_.values.resize(rule_.left.value_count());
+  explicit GraphHost(const Graph& graph) : graph_(graph), users_(graph) {}
+
+  Opcode opcode(NodeId n) const { return graph_.opcode(n); }
+  Op op(NodeId n) const { return graph_.op(n); }
+  const Tensor& constant(NodeId n) const { return graph_.constant(n); }
+  std::span<const ValueId> operands(NodeId n) const { return graph_.operands(n); }
+  ValueRange results(NodeId n) const { return graph_.results(n); }
+  Type type(ValueId v) const { return graph_.type(v); }
+
+  template <class Use>
+  void makers(ValueId v, size_t result, const Use& use) const {
+    if (graph_.result_index(v) == result) use(graph_.producer(v));
   }
-
-  void run() { step(0); }
-
- private:
-  // All ways to go on from step i. False: no more is wanted.
-  bool step(size_t i) {
-    if (i == steps_.size()) return complete();
-    const Step& step = steps_[i];
-    if (step.from == Step::operand) {
-      const ValueId known = match_.values[step.known.index];
-      const NodeId n = graph_.producer(known);
-      if (graph_.result_index(known) != rule_.left.result_index(step.known)) return true;
-      return try_node(i, n);
+  template <class Use>
+  void readers(ValueId v, const Use& use) const {
+    std::optional<NodeId> last;  // a node that reads twice stands twice
+    for (NodeId n : users_.of(v)) {
+      if (last == n) continue;
+      last = n;
+      if (!use(n)) return;
     }
-    if (step.from == Step::user) {
-      std::optional<NodeId> last;  // a node that reads twice stands twice
-      for (NodeId n : users_.of(match_.values[step.known.index])) {
-        if (last == n) continue;
-        last = n;
-        if (!try_node(i, n)) return false;
-      }
-      return true;
-    }
+  }
+  template <class Use>
+  void nodes(Opcode opcode, const Use& use) const {
     for (NodeId n : graph_.nodes())
-      if (!try_node(i, n)) return false;
-    return true;
+      if (graph_.opcode(n) == opcode && !use(n)) return;
   }
 
-  bool try_node(size_t i, NodeId n) {
-    const NodeId wanted = steps_[i].node;
-    const Graph& left = rule_.left;
-    if (graph_.opcode(n) != left.opcode(wanted)) return true;
-    if (graph_.operands(n).size() != left.operands(wanted).size()) return true;
-    if (graph_.opcode(n) == Opcode::constant) {
-      if (!graph_.constant(n).same_bytes(left.constant(wanted)) ||
-          graph_.constant(n).type() != left.constant(wanted).type())
-        return true;
-      return with_operands(i, n, false);
-    }
-    if (!with_operands(i, n, false)) return false;
-    const bool commutes = left.op(wanted).def().traits.commutative;
-    if (commutes && left.operands(wanted).size() == 2) return with_operands(i, n, true);
-    return true;
-  }
-
-  bool with_operands(size_t i, NodeId n, bool swapped) {
-    const RuleMatch before = match_;
-    const NodeId wanted = steps_[i].node;
-    const Graph& left = rule_.left;
-    bool fits = fits_op(left.op(wanted), graph_.op(n));
-    const auto pattern = left.operands(wanted), actual = graph_.operands(n);
-    for (size_t o = 0; fits && o < pattern.size(); ++o)
-      fits = unify(pattern[o], actual[swapped ? pattern.size() - 1 - o : o]);
-    for (size_t r = 0; fits && r < left.results(wanted).size(); ++r)
-      fits = unify(left.result(wanted, r), graph_.result(n, r));
-    const bool goes_on = !fits || step(i + 1);
-    match_ = before;
-    return goes_on;
-  }
-
-  bool unify(ValueId pattern, ValueId actual) {
-    if (pattern.is_none() || actual.is_none()) return pattern.is_none() && actual.is_none();
-    ValueId& at = match_.values[pattern.index];
-    if (!at.is_none()) return at == actual;
-    const Type wanted = rule_.left.type(pattern), type = graph_.type(actual);
-    if (wanted.dtype() != type.dtype() || wanted.rank() != type.rank()) return false;
-    for (int d = 0; d < type.rank(); ++d)
-      if (!unify(wanted.dim(d), type.dim(d))) return false;
-    at = actual;
-    return true;
-  }
-
-  // Binds what it can; complete() looks at all dims again when everything is bound. Symbols of the
-  // graph are other ones than those of the rule, whatever their names are.
-  bool unify(Dim pattern, Dim actual) {
-    if (pattern.is_static()) return pattern == actual;
-    const std::vector<Symbol> symbols = pattern.symbols();
-    size_t open = 0;
-    bool is_plain = actual.is_static();  // what is known is numbers
-    for (Symbol s : symbols) {
-      const auto at = match_.sizes.find(s.name());
-      if (at == match_.sizes.end())
-        ++open;
-      else
-        is_plain = is_plain && at->second.is_static();
-    }
-    if (open == 0) return pattern.bind(match_.sizes) == actual;
-    if (is_plain) return match_dim(pattern, actual.value(), match_.sizes).ok();
-    if (symbols.size() > 1 || pattern != Dim(symbols[0])) return true;
-    if (!is_within(actual, symbols[0])) return false;
-    match_.sizes.emplace(symbols[0].name(), actual);
-    return true;
-  }
-
-  // A symbolic size must be one that the rule admits whatever it is.
-  static bool is_within(Dim size, Symbol symbol) {
-    const Range range = size.range();
-    return symbol.min() <= range.low && range.high <= symbol.max() &&
-           check_binding(symbol, size).ok();
-  }
-
-  bool fits_op(Op pattern, Op actual) {
-    if (pattern == actual) return true;
-    if (!pattern.has_symbols()) return false;
-    const auto wanted = pattern.attrs(), found = actual.attrs();
-    for (size_t a = 0; a < wanted.size(); ++a) {
-      const Dims* dims = std::get_if<Dims>(&wanted[a]);
-      if (dims == nullptr) {
-        if (!(wanted[a] == found[a])) return false;
-        continue;
-      }
-      const Dims& others = std::get<Dims>(found[a]);
-      if (dims->size() != others.size()) return false;
-      for (size_t d = 0; d < dims->size(); ++d)
-        if (!unify((*dims)[d], others[d])) return false;
-    }
-    return true;
-  }
-
-  // Everything is bound: are all types and attributes what the rule says at these sizes?
-  bool is_exact() const {
-    for (Symbol s : rule_.symbols()) {
-      const auto at = match_.sizes.find(s.name());
-      if (at == match_.sizes.end() || !is_within(at->second, s)) return false;
-    }
-    if (!rule_.admits(match_.sizes)) return false;
-    const Graph& left = rule_.left;
-    for (NodeId n : left.nodes()) {
-      for (ValueId v : left.results(n)) {
-        const Result<Type> type = left.type(v).bind(match_.sizes);
-        if (!type.ok() || *type != graph_.type(match_.values[v.index])) return false;
-      }
-      if (left.opcode(n) == Opcode::parameter || left.opcode(n) == Opcode::constant) continue;
-      const NodeId at = graph_.producer(match_.values[left.result(n).index]);
-      if (left.op(n).bind(match_.sizes).canonical() != graph_.op(at)) return false;
-    }
-    return true;
-  }
-
-  // No input of the match may depend on one of its results: the right side would read itself.
-  bool is_acyclic() const {
+  // No input of the match may depend on one of its results.
+  bool may_replace(const Rule& rule, const RuleMatch& match) const {
     uint32_t first = UINT32_MAX;
     std::vector<bool> reached(graph_.node_count());
-    for (ValueId v : rule_.left.outputs()) {
-      const NodeId n = graph_.producer(match_.values[v.index]);
+    for (ValueId v : rule.left.outputs()) {
+      const NodeId n = graph_.producer(match.values[v.index]);
       reached[n.index] = true;
       first = std::min(first, n.index);
     }
     uint32_t last = 0;
-    for (ValueId v : rule_.left.inputs())
-      last = std::max(last, graph_.producer(match_.values[v.index]).index);
+    for (ValueId v : rule.left.inputs())
+      last = std::max(last, graph_.producer(match.values[v.index]).index);
     for (uint32_t n = first + 1; n <= last; ++n)
       for (ValueId v : graph_.operands({n}))
         if (!v.is_none() && reached[graph_.producer(v).index]) reached[n] = true;
-    return std::ranges::none_of(rule_.left.inputs(), [&](ValueId v) {
-      return reached[graph_.producer(match_.values[v.index]).index];
+    return std::ranges::none_of(rule.left.inputs(), [&](ValueId v) {
+      return reached[graph_.producer(match.values[v.index]).index];
     });
   }
 
-  bool complete() {
-    // Two nodes of the left side that are one in the graph are no fault: what they say is true of
-    // it.
-    if (!is_exact() || !is_acyclic()) return true;
-    return found_(match_);
-  }
-
-  const std::vector<Step>& steps_;
-  const Rule& rule_;
+ private:
   const Graph& graph_;
-  Users users_;
-  const std::function<bool(const RuleMatch&)>& found_;
-  RuleMatch match_;
+  const Users users_;
 };
+
+}  // namespace
 
 void RuleMatcher::find(const Graph& graph,
                        const std::function<bool(const RuleMatch&)>& found) const {
-  Search(*this, graph, found).run();
+  const GraphHost host(graph);
+  MatchSearch<GraphHost>(*rule_, steps_, host, found).run();
 }
 
 std::vector<RuleMatch> RuleMatcher::all(const Graph& graph, size_t limit) const {

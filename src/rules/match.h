@@ -5,9 +5,11 @@
 
 #include "rules/rule.h"
 
-// Finds the places of a graph where a rule applies, and applies it.
+// Finds the places of a graph, or of an e-graph, where a rule applies, and applies it.
 
 namespace hone {
+
+class EGraph;
 
 // Where the left side stands in a graph.
 struct RuleMatch {
@@ -25,16 +27,17 @@ class RuleMatcher {
   // of operands of commutative ops alone both count. Nodes of the left side may have other readers.
   void find(const Graph& graph, const std::function<bool(const RuleMatch&)>& found) const;
   std::vector<RuleMatch> all(const Graph& graph, size_t limit = SIZE_MAX) const;
+  // The same where values are the classes of an e-graph, which stays as it is meanwhile.
+  void find(const EGraph& egraph, const std::function<bool(const RuleMatch&)>& found) const;
 
- private:
   // How each node of the left side is found, after those before it.
   struct Step {
     enum From : uint8_t { anywhere, operand, user } from;
     NodeId node;
     ValueId known;  // operand: its result that is known. user: an operand that is
   };
-  class Search;
 
+ private:
   const Rule* rule_;
   std::vector<Step> steps_;
 };
