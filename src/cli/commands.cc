@@ -554,6 +554,18 @@ constexpr Command kCommands[] = {
      .options = kOpt,
      .examples = kOptExamples,
      .run = &cmd_opt},
+    {.name = "optimize",
+     .summary = "Rewrite a model into one that computes the same and costs less",
+     .text = "Looks for a cheaper graph by rewrite rules that are proved for all sizes: merged "
+             "products and convolutions, folded norms, cancelled movement. An e-graph takes all "
+             "rules at once, and beside it graphs are rewritten rule by rule; what a graph costs "
+             "says the default plan that 'hone compile' would make of it. The result is never "
+             "dearer than the model. Ctrl-C ends the search with the best so far "
+             "(docs/optimize.md).",
+     .positionals = kConvertModel,
+     .options = kOptimize,
+     .examples = kOptimizeExamples,
+     .run = &cmd_optimize},
     {.name = "rules list",
      .summary = "List rewrite rules",
      .text = kRulesText,

@@ -60,6 +60,7 @@ Status cmd_fuzz_cases(const Arguments& arguments, Console& console);  // its chi
 Status cmd_reduce(const Arguments& arguments, Console& console);
 Status cmd_reduce_case(const Arguments& arguments, Console& console);  // its child
 Status cmd_opt(const Arguments& arguments, Console& console);
+Status cmd_optimize(const Arguments& arguments, Console& console);
 Status cmd_rules_list(const Arguments& arguments, Console& console);
 Status cmd_rules_show(const Arguments& arguments, Console& console);
 Status cmd_rules_generate(const Arguments& arguments, Console& console);

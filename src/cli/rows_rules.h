@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/rows_shared.h"
+#include "cli/rows_model.h"
 
 // Rows of the table of commands (commands.cc), which alone includes this: rewrite rules.
 
@@ -93,5 +93,43 @@ inline constexpr Example kRulesListExamples[] = {
     {"hone rules list rules/dot.rules", "a line for each rule"}};
 inline constexpr Example kRulesShowExamples[] = {
     {"hone rules show rules/dot.rules dot_associates", "the rule as text"}};
+
+// ---- optimize ----------------------------------------------------------------------------------
+
+inline constexpr Option kOptimizeOwn[] = {
+    output_option("where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in "
+                  "FILE.npz; - is the standard output, without large constants"),
+    {.name = "budget",
+     .take = Take::text,
+     .value = "TIME",
+     .doc = "how long to search: 30s, 2m, 1h",
+     .fallback = "1m"},
+    {.name = "rules",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "rewrite by the rules of this file in place of hone's; they are verified first, and "
+            "those that are not proved for all sizes, or that floats suffer from, are left out",
+     .repeats = true},
+    {.name = "max-nodes",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of the e-graph; 0: without one",
+     .fallback = "20000",
+     .high = 10'000'000},
+    {.name = "check",
+     .doc = "read what was written, compile it, and hold it on random inputs against the model, as "
+            "'hone check' does"},
+    json_option("write what was found as data; - is the standard output"),
+    kOpset,
+    kPrimitives,
+    kExternalData};
+inline constexpr Option kOptimizeNative[] = {kTargetOption, kIsaOption, kPricesOption, kCostOption,
+                                             kThreadsOption};
+inline constexpr auto kOptimize = joined(kOptimizeOwn, kSizesOfInputs, kOptimizeNative);
+inline constexpr Example kOptimizeExamples[] = {
+    {"hone optimize model.onnx -o faster.onnx", "a minute at most"},
+    {"hone optimize zoo:squeezenet -o squeezenet.hone --budget 20s --check",
+     "and whether both compute the same"},
+    {"hone optimize model.onnx -o faster.onnx --rules my.rules", "by rules of one's own"}};
 
 }  // namespace hone::cli::rows

@@ -118,6 +118,15 @@ Result<std::string> read_stdin() {
   return text;
 }
 
+Status check_model_path(const std::string& path) {
+  if (path == "-") return {};
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension != ".hone" && extension != ".onnx")
+    return usage_error("{}: there is no format '{}' for models", excerpt(path), excerpt(extension))
+        .with_hint("graph files end in .hone, ONNX files in .onnx");
+  return check_writable(path);
+}
+
 Status check_writable(const std::string& path) {
   if (path.empty() || path == "-") return {};
   const fs::path target(path);

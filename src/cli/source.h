@@ -37,6 +37,9 @@ Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& p
 Status write_model(const Model& model, const std::string& path, Console& console,
                    const OnnxExport& onnx = {});
 
+// An error if write_model() could not write there: "-", or a path that ends in .hone or .onnx.
+Status check_model_path(const std::string& path);
+
 // A file with this text, and a note of it; "-" is the standard output.
 Status write_text(const std::string& path, const std::string& text, Console& console);
 

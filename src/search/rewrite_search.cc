@@ -1,0 +1,267 @@
+#include "search/rewrite_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+#include "ir/op_def.h"
+#include "rewrite/passes.h"
+#include "rules/extract.h"
+#include "rules/sizes.h"
+
+namespace hone {
+namespace {
+
+constexpr std::string_view kRewritable[] = {"widen", "expand", "fold", "sink",
+                                            "fold",  "splats", "cse",  "names"};
+constexpr size_t kMostMatches = 256;    // of a rule in a graph
+constexpr double kShareOfEGraph = 0.3;  // of the seconds
+constexpr double kLess = 1 - 1e-6;      // what is cheaper by less is not
+constexpr double kAlike = 0.003;        // prices in one step of this count as equal in the queue
+
+// Two nodes of the left side that are one: true, and of no use.
+bool merges_one_with_itself(const Rule& rule, const RuleMatch& match) {
+  const auto outputs = rule.left.outputs();
+  for (size_t o = 1; o < outputs.size(); ++o)
+    for (size_t p = 0; p < o; ++p)
+      if (match.values[outputs[o].index] == match.values[outputs[p].index]) return true;
+  return false;
+}
+
+class RewriteSearch {
+ public:
+  RewriteSearch(std::span<const Rule> rules, const PriceOfGraph& price, const NodeCost& node,
+                const RewriteOptions& options)
+      : price_(price), node_(node), options_(options) {
+    for (const Rule& rule : rules) matchers_.emplace_back(rule);
+  }
+
+  Result<Rewritten> run(const Graph& given) {
+    Graph graph = HONE_TRY(rewritable(given));
+    result_.before = result_.after = HONE_TRY(price_(graph));
+    ++result_.priced;
+    result_.graph = graph;
+    seen_.insert(structural_hash(graph));
+    queue_.push_back({graph, result_.before, Counts(matchers_.size()), kCoarse});
+    if (!matchers_.empty() && options_.egraph.nodes > 0 && may_go_on()) HONE_TRY(try_egraph(graph));
+    while (!queue_.empty() && may_go_on()) {
+      const auto first = std::ranges::min_element(queue_, {}, [&](const State& state) {
+        const double part = state.price / (kAlike * result_.before);
+        return std::tuple(state.step, std::floor(part), -static_cast<double>(sum(state.counts)));
+      });
+      State state = std::move(*first);
+      queue_.erase(first);
+      if (state.price > options_.relaxation * result_.after) continue;
+      HONE_TRY(expand(state));
+      if (++state.step <= kFine) queue_.push_back(std::move(state));
+    }
+    return finish();
+  }
+
+ private:
+  using Counts = std::vector<size_t>;  // by rule
+  static constexpr int kCoarse = 0;    // all places of a rule at once
+  static constexpr int kMiddle = 1;    // those with the same sizes
+  static constexpr int kFine = 2;      // single ones
+  struct State {
+    Graph graph;
+    double price = 0;
+    Counts counts;
+    int step = kCoarse;  // how it is rewritten next
+  };
+
+  // ---- Budget -----------------------------------------------------------------------------------
+
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+  bool may_go_on() {
+    if (options_.cancel != nullptr && options_.cancel->cancelled())
+      result_.end = RewriteEnd::cancelled;
+    else if (elapsed() >= options_.seconds)
+      result_.end = RewriteEnd::seconds;
+    else
+      return true;
+    return false;
+  }
+  static size_t sum(const Counts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), size_t{0});
+  }
+  void tell(std::string_view line) const {
+    if (options_.told) options_.told(line);
+  }
+
+  Rewritten finish() {
+    for (size_t r = 0; r < matchers_.size(); ++r)
+      if (const size_t times = best_counts_.empty() ? 0 : best_counts_[r]; times > 0)
+        result_.applied.push_back({matchers_[r].rule().name, times});
+    std::ranges::sort(result_.applied, {}, [](const Rewritten::Applied& each) {
+      return std::tuple(-static_cast<int64_t>(each.times), each.rule);
+    });
+    return std::move(result_);
+  }
+
+  // ---- Graphs -----------------------------------------------------------------------------------
+
+  // Whether it is the cheapest so far.
+  Result<bool> enter(const Graph& made, Counts counts) {
+    Graph graph = HONE_TRY(merge_common_subexpressions(HONE_TRY(remove_dead_code(made))));
+    if (!seen_.insert(structural_hash(graph)).second) return false;
+    const Result<double> price = price_(graph);
+    ++result_.priced;
+    if (options_.progress != nullptr) options_.progress->advance();
+    if (!price.ok()) {
+      if (price.error().code() == ErrorCode::interrupted) return false;
+      tell(fmt::format("a graph is left out: {}", price.error().to_string()));
+      return false;
+    }
+    const bool is_best = *price < kLess * result_.after;
+    if (is_best) {
+      result_.after = *price;
+      result_.graph = graph;
+      best_counts_ = counts;
+      if (options_.progress != nullptr)
+        options_.progress->now(fmt::format("{:.4g} of the price", *price / result_.before));
+    }
+    if (*price > options_.relaxation * result_.after) return false;
+    queue_.push_back({std::move(graph), *price, std::move(counts), kCoarse});
+    if (queue_.size() > options_.queue)
+      queue_.erase(std::ranges::max_element(queue_, {}, &State::price));
+    return is_best;
+  }
+
+  Status try_egraph(const Graph& graph) {
+    Result<EGraph> egraph = EGraph::of(graph);
+    if (!egraph.ok()) return egraph.error();
+    SaturateLimits limits = options_.egraph;
+    limits.seconds = std::min(limits.seconds, kShareOfEGraph * (options_.seconds - elapsed()));
+    result_.egraph = HONE_TRY(saturate(*egraph, matchers_, limits, options_.cancel));
+    const ExtractLimits time = {limits.seconds, options_.cancel};
+    const Extracted found = HONE_TRY(extract(*egraph, node_, time));
+    Counts counts(matchers_.size());
+    for (uint32_t origin : found.origins) ++counts[result_.egraph.rule_of[origin]];
+    HONE_TRY(enter(found.graph, std::move(counts)));
+    return {};
+  }
+
+  // ---- Rules ------------------------------------------------------------------------------------
+
+  std::vector<RuleMatch> matches_of(size_t rule, const Graph& graph) const {
+    std::vector<RuleMatch> matches;
+    matchers_[rule].find(graph, [&](const RuleMatch& match) {
+      if (!merges_one_with_itself(matchers_[rule].rule(), match)) matches.push_back(match);
+      return matches.size() < kMostMatches;
+    });
+    return matches;
+  }
+
+  // At one place after another, `sizes` if it is not empty, until there are none or as many as
+  // there were; each may leave or make others.
+  Status rewrite_all(const State& state, size_t rule, const std::string& sizes, bool& is_best) {
+    const Rule& what = matchers_[rule].rule();
+    Graph graph = state.graph;
+    Counts counts = state.counts;
+    size_t left = kMostMatches;
+    while (left > 0) {
+      std::optional<RuleMatch> next;
+      size_t found = 0;
+      matchers_[rule].find(graph, [&](const RuleMatch& match) {
+        if (merges_one_with_itself(what, match)) return true;
+        if (!sizes.empty() && to_string(match.sizes) != sizes) return true;
+        if (!next) next = match;
+        return ++found < left;
+      });
+      if (!next) break;
+      left = std::min(left, found) - 1;
+      graph = HONE_TRY(apply(what, graph, *next));
+      ++counts[rule];
+    }
+    is_best |= HONE_TRY(enter(graph, std::move(counts)));
+    return {};
+  }
+
+  // Once a step pays, what it has led to comes first.
+  Status expand(const State& state) {
+    bool is_best = false;
+    for (size_t r = 0; r < matchers_.size(); ++r) {
+      const std::vector<RuleMatch> matches = matches_of(r, state.graph);
+      if (matches.empty() || (matches.size() == 1 && state.step != kCoarse)) continue;
+      if (state.step == kFine) {
+        HONE_TRY(rewrite_one(state, r, matches, is_best));
+      } else {
+        std::set<std::string> kinds = {""};
+        if (state.step == kMiddle) {
+          kinds.clear();
+          for (const RuleMatch& match : matches) kinds.insert(to_string(match.sizes));
+        }
+        if (state.step == kMiddle && kinds.size() < 2) continue;
+        for (const std::string& sizes : kinds)
+          if (may_go_on() && !is_best) HONE_TRY(rewrite_all(state, r, sizes, is_best));
+      }
+      if (is_best || !may_go_on()) return {};
+    }
+    return {};
+  }
+
+  Status rewrite_one(const State& state, size_t rule, const std::vector<RuleMatch>& matches,
+                     bool& is_best) {
+    for (size_t m = 0; m < std::min(matches.size(), options_.places); ++m) {
+      if (is_best || !may_go_on()) return {};
+      Counts counts = state.counts;
+      ++counts[rule];
+      const Graph made = HONE_TRY(apply(matchers_[rule].rule(), state.graph, matches[m]));
+      is_best = HONE_TRY(enter(made, std::move(counts)));
+    }
+    return {};
+  }
+
+  const PriceOfGraph& price_;
+  const NodeCost& node_;
+  const RewriteOptions& options_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::vector<RuleMatcher> matchers_;
+  std::vector<State> queue_;
+  std::unordered_set<uint64_t> seen_;
+  Counts best_counts_;
+  Rewritten result_;
+};
+
+}  // namespace
+
+std::string_view name(RewriteEnd end) {
+  switch (end) {
+    case RewriteEnd::done: return "nothing left to try";
+    case RewriteEnd::seconds: return "out of time";
+    case RewriteEnd::cancelled: return "cancelled";
+  }
+  return "";
+}
+
+Result<Graph> rewritable(const Graph& graph) {
+  std::vector<Pass> passes;
+  for (std::string_view name : kRewritable)
+    passes.push_back(*std::ranges::find(all_passes(), name, &Pass::name));
+  return run_passes(graph, passes);
+}
+
+Result<Rewritten> search_rewrites(const Graph& graph, std::span<const Rule> rules,
+                                  const PriceOfGraph& price, const NodeCost& node,
+                                  const RewriteOptions& options) {
+  return RewriteSearch(rules, price, node, options).run(graph);
+}
+
+size_t nodes_outside(const Graph& graph, std::span<const Rule> rules) {
+  std::set<Opcode> inside = {Opcode::parameter, Opcode::constant};
+  for (const Rule& rule : rules)
+    for (NodeId n : rule.left.nodes()) inside.insert(rule.left.opcode(n));
+  size_t outside = 0;
+  for (NodeId n : graph.nodes()) outside += inside.contains(graph.opcode(n)) ? 0 : 1;
+  return outside;
+}
+
+}  // namespace hone

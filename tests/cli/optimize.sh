@@ -1,0 +1,77 @@
+# hone optimize rewrites by rules that are proved, is never dearer, and says what it did.
+source "$ROOT/tests/cli/expect.bash"
+hone() { "$HONE" optimize --progress none "$@"; }
+
+cat >f.hone <<'EOF'
+graph @f(%x: f32[512, 256], %w: f32[256, 128]) -> f32[512, 128] {
+  %t = transpose %x {permutation = [1, 0]}
+  %u = transpose %t {permutation = [1, 0]}
+  %y = dot %u, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+}
+EOF
+hone f.hone -o g.onnx --budget 10s --threads 1 --check --json out.json >out 2>err
+contains "^price .* after: .* % less$"
+contains "^transpose_twice +[12]$|^transpose_of_dot"
+contains "^0 of [0-9]+ nodes have ops of no rule$"
+contains "^ *y .* ok$"
+grep -q '"before"' out.json
+"$HONE" inspect g.onnx | grep -q 512
+
+# On the standard output is the graph alone.
+hone f.hone -o - --budget 5s >out 2>err
+grep -q "^graph @f" out
+! grep -q "price" out
+grep -q "^price" err
+"$HONE" run out >/dev/null 2>&1
+
+# What cannot be better stays as it is.
+echo 'graph @h(%x: f32[8]) -> f32[8] { %y = erf %x return %y }' >h.hone
+says "" h.hone -o h2.hone --budget 5s
+contains "nothing is cheaper"
+contains "^1 of 2 nodes have ops of no rule$"
+"$HONE" convert h.hone -o - >h.text
+"$HONE" convert h2.hone -o - | cmp - h.text
+
+# Rules of one's own: verified first.
+cat >good.rules <<'EOF'
+rule @twice(%x: f32[M, N]) -> f32[M, N] where M in 1..4096, N in 1..4096 {
+  %t = transpose %x {permutation = [1, 0]}
+  %y = transpose %t {permutation = [1, 0]}
+  return %y
+} => {
+  return %x
+}
+EOF
+says "" f.hone -o g.hone --budget 5s --rules good.rules
+contains "^twice +1$"
+sed 's/return %x$/%n = neg %x return %n/; s/@twice/@wrong/' good.rules >wrong.rules
+fails 1 "the rule 'wrong' is not true: at M = " f.hone -o g.hone --rules wrong.rules
+cat >weak.rules <<'EOF'
+rule @quotient(%x: f32[N]) -> f32[N] where N in 1..64 {
+  %y = mul %x, %x
+  return %y
+} => {
+  %a = mul %x, %x
+  %b = mul %a, %a
+  %y = div %b, %a
+  return %y
+}
+EOF
+says "the rule 'quotient' is left out" f.hone -o g.hone --budget 5s --rules weak.rules
+contains "nothing is cheaper"
+echo 'rule @bad(%x: f32[N]) {' >bad.rules
+fails 3 "bad.rules:1:" f.hone -o g.hone --rules bad.rules
+fails 3 "none.rules" f.hone -o g.hone --rules none.rules
+
+# Limits, and what is refused.
+says "" f.hone -o g.hone --budget 5s --max-nodes 0
+contains "after"
+fails 2 "--max-nodes" f.hone -o g.hone --max-nodes -1
+fails 2 "not a time" f.hone -o g.hone --budget 0
+fails 2 "needs --output" f.hone
+fails 2 "no format '.txt'" f.hone -o g.txt
+fails 2 "--check reads what was written" f.hone -o - --check
+fails 2 "--dim NAME=N" zoo:mlp,symbolic-batch -o g.hone
+says "" zoo:mlp,size=tiny,symbolic-batch --dim N=2 -o g.hone --budget 2s
+fails 3 "cannot" none.onnx -o g.hone

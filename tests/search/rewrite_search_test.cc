@@ -1,0 +1,222 @@
+#include "search/rewrite_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "cost/analytic.h"
+#include "ir/builder.h"
+#include "ir/reference/evaluate.h"
+#include "ir/text.h"
+#include "rewrite/passes.h"
+#include "rules/rule_files.h"
+#include "search/node_cost.h"
+#include "search/optimize.h"
+#include "tests/target/target_testing.h"
+#include "zoo/inputs.h"
+
+namespace hone {
+namespace {
+
+using testing::HasSubstr;
+
+const Target& target() {
+  static const Target target = parse_target(kSampleTarget, "t").value();
+  return target;
+}
+const Cost& cost() {
+  static const AnalyticCost cost(target());
+  return cost;
+}
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> rules = default_rules().value();
+  return rules;
+}
+
+Graph graph_of(std::string_view text) { return parse_graph(text).value(); }
+
+// Three products of one input, two convs of another, and a norm.
+Graph sample() {
+  return graph_of(R"(graph @sample(%x: f32[4, 8, 32], %i: f32[1, 8, 6, 6], %q: f32[32, 32],
+      %k: f32[32, 32], %v: f32[32, 32], %m: f32[16, 8, 1, 1], %n: f32[24, 8, 1, 1], %s: f32[16])
+      -> (f32[4, 8, 32], f32[4, 8, 32], f32[4, 8, 32], f32[1, 40, 6, 6]) {
+  %a = dot %x, %q {lhs_contract = [2], rhs_contract = [1]}
+  %b = dot %x, %k {lhs_contract = [2], rhs_contract = [1]}
+  %c = dot %x, %v {lhs_contract = [2], rhs_contract = [1]}
+  %d = conv %i, %m
+  %sb = broadcast %s {dims = [1, 16, 6, 6], map = [1]}
+  %e = mul %d, %sb
+  %f = conv %i, %n
+  %g = concat %e, %f {axis = 1}
+  return %a, %b, %c, %g
+})");
+}
+
+size_t count(const Graph& graph, Opcode opcode) {
+  size_t found = 0;
+  for (NodeId n : graph.nodes()) found += graph.opcode(n) == opcode;
+  return found;
+}
+
+void expect_equal(const Graph& a, const Graph& b) {
+  const std::vector<Tensor> inputs = random_inputs(a, 1).value();
+  const EvalOptions wide = {.real_outputs_as_f64 = true};
+  const std::vector<Tensor> was = evaluate(a, inputs, wide).value();
+  const std::vector<Tensor> is = evaluate(b, inputs, wide).value();
+  ASSERT_EQ(was.size(), is.size());
+  for (size_t o = 0; o < was.size(); ++o)
+    for (int64_t i = 0; i < was[o].elements(); ++i)
+      ASSERT_NEAR(was[o].real_at(i), is[o].real_at(i), 1e-6);
+}
+
+Result<double> products(const Graph& graph) {
+  return static_cast<double>(1 + count(graph, Opcode::dot) + count(graph, Opcode::conv));
+}
+
+TEST(RewriteSearch, FindsWhatIsCheapByThePriceThatItIsGiven) {
+  for (size_t nodes : {0, 20'000}) {  // without and with an e-graph
+    const Rewritten found = search_rewrites(sample(), rules(), products, node_cost(target()),
+                                            {.seconds = 20, .egraph = {.nodes = nodes}})
+                                .value();
+    EXPECT_EQ(found.before, 6);
+    EXPECT_EQ(found.after, 3);
+    EXPECT_EQ(count(found.graph, Opcode::dot), 1u);
+    EXPECT_FALSE(found.applied.empty());
+    expect_equal(sample(), found.graph);
+  }
+}
+
+TEST(RewriteSearch, GivesWhatComputesTheSameWhateverThePrice) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const auto price = [&](const Graph& graph) -> Result<double> {
+      return 1 + static_cast<double>(hash_mix(structural_hash(graph) + seed) % 1000) / 1000;
+    };
+    const Rewritten found = search_rewrites(sample(), rules(), price, node_cost(target()),
+                                            {.seconds = 1, .relaxation = 2})
+                                .value();
+    EXPECT_LE(found.after, found.before);
+    ASSERT_TRUE(verify(found.graph).ok());
+    expect_equal(sample(), found.graph);
+  }
+}
+
+TEST(RewriteSearch, GivesTheBestSoFar) {
+  const Rewritten none =
+      search_rewrites(sample(), rules(), products, node_cost(target()), {.seconds = 0}).value();
+  EXPECT_EQ(none.end, RewriteEnd::seconds);
+  EXPECT_EQ(none.after, none.before);
+  CancelToken cancel;
+  size_t priced = 0;
+  const auto price = [&](const Graph& graph) {
+    if (++priced == 3) cancel.cancel();
+    return products(graph);
+  };
+  const Rewritten some = search_rewrites(sample(), rules(), price, node_cost(target()),
+                                         {.egraph = {.nodes = 0}, .cancel = &cancel})
+                             .value();
+  EXPECT_EQ(some.end, RewriteEnd::cancelled);
+  EXPECT_EQ(some.priced, 3u);
+  EXPECT_EQ(search_rewrites(sample(), {}, products, node_cost(target())).value().end,
+            RewriteEnd::done);
+}
+
+TEST(RewriteSearch, LeavesOutWhatHasNoPrice) {
+  size_t priced = 0;
+  const auto price = [&](const Graph& graph) -> Result<double> {
+    if (++priced == 2) return unsupported("no");
+    return products(graph);
+  };
+  std::string told;
+  const Rewritten found =
+      search_rewrites(sample(), rules(), price, node_cost(target()),
+                      {.seconds = 20, .told = [&](std::string_view line) { told += line; }})
+          .value();
+  EXPECT_EQ(found.after, 3);
+  EXPECT_THAT(told, HasSubstr("left out"));
+}
+
+TEST(RewriteSearch, CountsNodesOfNoRule) {
+  const Graph graph = graph_of("graph @g(%x: f32[4]) { %a = erf %x %b = add %a, %x return %b }");
+  EXPECT_EQ(nodes_outside(graph, rules()), 1u);
+}
+
+TEST(GraphPrice, IsThatOfThePreparedGraph) {
+  GraphPrice price(target(), cost());
+  const double exact = price.exact(sample()).value();
+  EXPECT_DOUBLE_EQ(price.quick(rewritable(sample()).value()).value(), exact);
+}
+
+// A conv whose weights are computed, and one that has them.
+TEST(GraphPrice, CountsWeightsThatAreComputedAsConstants) {
+  Builder b("g");
+  const Value x = b.parameter("x", DType::f32, {1, 64, 28, 28});
+  const auto weights = [&](uint64_t seed) {
+    const Type type = Type::get(DType::f32, {64, 64, 3, 3});
+    std::vector<double> numbers(64 * 64 * 9);
+    Rng rng(seed);
+    for (double& each : numbers) each = rng.normal();
+    return b.constant(Tensor::from_reals(type, numbers));
+  };
+  const Value sum = b.op(Opcode::add, {weights(1), weights(2)});
+  const Value y = b.op(Opcode::conv, {x, sum}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+  const Graph graph = b.finish({y}).value();
+  GraphPrice price(target(), cost());
+  const Graph folded = fold_weights(graph).value();
+  EXPECT_DOUBLE_EQ(price.quick(graph).value(), price.exact(folded).value());
+}
+
+TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
+  const Graph graph = graph_of(R"(graph @g(%x: f32[512, 256], %w: f32[512, 512]) {
+  %t = transpose %x {permutation = [1, 0]}
+  %d = dot %t, %w {lhs_contract = [1], rhs_contract = [0]}
+  %u = transpose %d {permutation = [1, 0]}
+  %y = exp %u
+  return %y, %d
+})");
+  const Optimized result =
+      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 5}}).value();
+  ASSERT_TRUE(verify(result.graph).ok());
+  EXPECT_LE(result.found.after, result.found.before);
+  for (size_t o = 0; o < 2; ++o)
+    EXPECT_EQ(result.graph.name(result.graph.outputs()[o]), graph.name(graph.outputs()[o]));
+  expect_equal(graph, result.graph);
+  GraphPrice price(target(), cost());
+  EXPECT_DOUBLE_EQ(price.exact(result.graph).value(), result.found.after);
+}
+
+TEST(Optimize, GivesTheModelIfNothingIsCheaper) {
+  const Graph graph = graph_of("graph @g(%x: f32[64]) { %y = exp %x return %y }");
+  const Optimized result = optimize(graph, rules(), target(), cost()).value();
+  EXPECT_FALSE(result.is_cheaper);
+  EXPECT_TRUE(result.found.applied.empty());
+  EXPECT_EQ(print(result.graph), print(graph));
+}
+
+// Both transposes go, so both outputs are the input.
+TEST(Optimize, KeepsNamesOfOutputsThatBecomeInputs) {
+  const Graph graph = graph_of(R"(graph @g(%x: f32[64, 96]) {
+  %t = transpose %x {permutation = [1, 0]}
+  %y = transpose %t {permutation = [1, 0]}
+  %s = transpose %x {permutation = [1, 0]}
+  %z = transpose %s {permutation = [1, 0]}
+  return %y, %z
+})");
+  const Optimized result =
+      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 5}}).value();
+  ASSERT_TRUE(verify(result.graph).ok());
+  EXPECT_EQ(result.graph.name(result.graph.outputs()[0]), "y");
+  EXPECT_EQ(result.graph.name(result.graph.outputs()[1]), "z");
+  expect_equal(graph, result.graph);
+}
+
+TEST(Optimize, RefusesOpenSizes) {
+  const Graph graph =
+      graph_of("graph @g(%x: f32[N]) -> f32[N] where N in 1..8 { %y = exp %x return %y }");
+  const Result<Optimized> result = optimize(graph, rules(), target(), cost());
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().to_string(), HasSubstr("open size N"));
+}
+
+}  // namespace
+}  // namespace hone
