@@ -41,7 +41,9 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
   const double before = HONE_TRY(price.exact(graph));
   const auto quick = [&](const Graph& candidate) { return price.quick(candidate); };
   Optimized result;
-  result.found = HONE_TRY(search_rewrites(graph, rules, quick, node_cost(target), options.rewrite));
+  // From where elementwise ops are nearly free to where nothing is fused.
+  const NodeCost nodes[] = {node_cost(target, 0.25), node_cost(target, 0.02), node_cost(target, 1)};
+  result.found = HONE_TRY(search_rewrites(graph, rules, quick, nodes, options.rewrite));
   const Graph primitive = HONE_TRY(rewritable(graph));
   result.nodes = primitive.node_count();
   result.outside = nodes_outside(primitive, rules);

@@ -35,9 +35,9 @@ bool merges_one_with_itself(const Rule& rule, const RuleMatch& match) {
 
 class RewriteSearch {
  public:
-  RewriteSearch(std::span<const Rule> rules, const PriceOfGraph& price, const NodeCost& node,
-                const RewriteOptions& options)
-      : price_(price), node_(node), options_(options) {
+  RewriteSearch(std::span<const Rule> rules, const PriceOfGraph& price,
+                std::span<const NodeCost> nodes, const RewriteOptions& options)
+      : price_(price), nodes_(nodes), options_(options) {
     for (const Rule& rule : rules) matchers_.emplace_back(rule);
   }
 
@@ -141,11 +141,14 @@ class RewriteSearch {
     SaturateLimits limits = options_.egraph;
     limits.seconds = std::min(limits.seconds, kShareOfEGraph * (options_.seconds - elapsed()));
     result_.egraph = HONE_TRY(saturate(*egraph, matchers_, limits, options_.cancel));
-    const ExtractLimits time = {limits.seconds, options_.cancel};
-    const Extracted found = HONE_TRY(extract(*egraph, node_, time));
-    Counts counts(matchers_.size());
-    for (uint32_t origin : found.origins) ++counts[result_.egraph.rule_of[origin]];
-    HONE_TRY(enter(found.graph, std::move(counts)));
+    const double each = limits.seconds / static_cast<double>(std::max<size_t>(nodes_.size(), 1));
+    for (const NodeCost& cost : nodes_) {
+      if (!may_go_on()) break;
+      const Extracted found = HONE_TRY(extract(*egraph, cost, {each, options_.cancel}));
+      Counts counts(matchers_.size());
+      for (uint32_t origin : found.origins) ++counts[result_.egraph.rule_of[origin]];
+      HONE_TRY(enter(found.graph, std::move(counts)));
+    }
     return {};
   }
 
@@ -221,7 +224,7 @@ class RewriteSearch {
   }
 
   const PriceOfGraph& price_;
-  const NodeCost& node_;
+  const std::span<const NodeCost> nodes_;
   const RewriteOptions& options_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::vector<RuleMatcher> matchers_;
@@ -250,9 +253,9 @@ Result<Graph> rewritable(const Graph& graph) {
 }
 
 Result<Rewritten> search_rewrites(const Graph& graph, std::span<const Rule> rules,
-                                  const PriceOfGraph& price, const NodeCost& node,
+                                  const PriceOfGraph& price, std::span<const NodeCost> nodes,
                                   const RewriteOptions& options) {
-  return RewriteSearch(rules, price, node, options).run(graph);
+  return RewriteSearch(rules, price, nodes, options).run(graph);
 }
 
 size_t nodes_outside(const Graph& graph, std::span<const Rule> rules) {

@@ -47,12 +47,12 @@ struct Rewritten {
 // Seconds of a rewritable graph. An error: this one cannot be priced, and is left out.
 using PriceOfGraph = std::function<Result<double>(const Graph& graph)>;
 
-// Two ways beside each other. An e-graph takes all rules at once; what is cheap in it by `node`
-// is priced. And graphs are rewritten rule by rule, the cheapest first: at all places of a rule, at
-// all with the same sizes, and at single ones. Never dearer than the given graph; cancelled or out
-// of time: the best so far. Errors are those of pricing the given graph.
+// Two ways beside each other. An e-graph takes all rules at once; what is cheap in it by each of
+// `nodes` is priced. And graphs are rewritten rule by rule, the cheapest first: at all places of a
+// rule, at all with the same sizes, and at single ones. Never dearer than the given graph;
+// cancelled or out of time: the best so far. Errors are those of pricing the given graph.
 Result<Rewritten> search_rewrites(const Graph& graph, std::span<const Rule> rules,
-                                  const PriceOfGraph& price, const NodeCost& node,
+                                  const PriceOfGraph& price, std::span<const NodeCost> nodes,
                                   const RewriteOptions& options = {});
 
 // Nodes that compute something and whose ops no left side of a rule has.
