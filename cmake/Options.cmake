@@ -68,10 +68,10 @@ function(hone_target target)
   target_link_options(${target} PRIVATE ${HONE_SANITIZERS})
 endfunction()
 
-# The files of a folder as texts in a source: cmake/NAME.cc.in, with a row for each of them. A text
+# The files of a pattern as texts in a source: cmake/NAME.cc.in, with a row for each of them. A text
 # is far below the 64 KiB that every compiler takes.
-function(hone_embed result name folder)
-  hone_glob(files ${PROJECT_SOURCE_DIR}/${folder}/*)
+function(hone_embed result name pattern)
+  hone_glob(files ${PROJECT_SOURCE_DIR}/${pattern})
   set(rows)
   foreach(file IN LISTS files)
     cmake_path(GET file FILENAME file_name)
@@ -85,8 +85,8 @@ function(hone_embed result name folder)
 endfunction()
 
 # The same of files that are no text. The linker finds them between two symbols.
-function(hone_embed_binary result name folder)
-  hone_glob(all ${PROJECT_SOURCE_DIR}/${folder}/*)
+function(hone_embed_binary result name pattern)
+  hone_glob(all ${PROJECT_SOURCE_DIR}/${pattern})
   set(files)
   set(rows)
   set(count 0)
