@@ -144,7 +144,11 @@ constexpr Option kHelp[] = {
 constexpr Example kHelpExamples[] = {{"hone help run", "the same as 'hone run --help'"},
                                      {"hone help --errors", "what went wrong, and the way out"}};
 constexpr Example kVersionExamples[] = {{"hone version", ""}};
-constexpr Example kHoneExamples[] = {{"hone", "a network, the whole way"}};
+constexpr Example kHoneExamples[] = {
+    {"hone", "a network, the whole way"},
+    {"hone run model.onnx", "compile a model, and run it for random inputs"},
+    {"hone bench model.onnx", "how fast it is"},
+    {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"}};
 
 constexpr Command kCommands[] = {
     {.name = "",

@@ -106,6 +106,8 @@ std::string general_help(const TitleStyle& title) {
   for (const ExitCode& exit : exit_codes())
     codes.add_row({std::to_string(exit.code), std::string(exit.meaning)});
   text += fmt::format("{}\n{}\n", title("Exit codes"), codes.to_string("  "));
+  text +=
+      fmt::format("{}\n{}\n", title("Examples"), example_lines(find_command("")->examples, "  "));
   text += "'hone help COMMAND' says more. Without a command, hone shows what it can do.\n";
   return text;
 }

@@ -157,7 +157,7 @@ inline constexpr Option kExportOptions[] = {
      .doc = "put the kernels of a data set into the folders train, valid and test"}};
 inline constexpr Example kExportExamples[] = {
     {"hone dataset export zoo.set -o npz --split my.split", "a file for each kernel"},
-    {"hone dataset export zoo.set -o npz --schema tpu", "for programs that know TpuGraphs alone"},
-    {"hone dataset export op_tuning_data.pb -o npz", "of measurements of TpuGraphs"}};
+    {"hone dataset export zoo.set -o tpu --schema tpu", "for programs that know TpuGraphs alone"},
+    {"hone dataset export op_tuning_data.pb -o tiles", "of measurements of TpuGraphs"}};
 
 }  // namespace hone::cli::rows

@@ -1,0 +1,91 @@
+# Every command's help has examples, and each of them does what it shows: it is run in a folder that
+# has the files that examples speak of. Long ones are cut: models are tiny, budgets a second.
+source "$ROOT/tests/cli/expect.bash"
+# shellcheck source=tests/cli/examples.bash
+source "$ROOT/tests/cli/examples.bash"
+root=$PWD
+mkdir given bin
+ln -s "$HONE" bin/hone
+export PATH=$root/bin:$PATH XDG_CACHE_HOME=$root/cache
+export HONE_LOG=$root/given/log.db HONE_PRICES=$root/given/prices
+(cd given; make_models; make_measured; make_learned; make_rest) >made 2>&1 &
+wait $! || { cat made; exit 1; }
+kernel=$(sed -nE 's/.*"kind":"kernel","subject":"(0x[0-9a-f]+).*/\1/p' given/log.jsonl | head -n 1)
+[[ $kernel ]] || { echo "no kernel in the log"; cat made; exit 1; }
+
+# What an example becomes here: the same command with the same options, cut short.
+shortened() { # shortened EXAMPLE
+  sed -E "
+    s/zoo:([a-z0-9_]+)( |,symbolic|\$)/zoo:\1,size=tiny\2/
+    s/build zoo /build zoo:mlp,size=tiny /
+    s/(zoo export [a-z0-9_]+)/\1 --size tiny/
+    s/--budget [0-9]+[smh]/--budget 1s/
+    s/--count [0-9]{2,}/--count 5/
+    s/--at-least [0-9]+/--at-least 0/
+    s/--deadline [0-9]+/--deadline 1/
+    s/--splits [0-9]+/--splits 1/
+    s/--seconds [0-9.]+/--seconds 0.1/
+    s/log show 17/log show 1/
+    s/0x9c2b5e3f00d1a764/$kernel/
+    /^hone (tune|calibrate|dataset build)/ { /--budget/! s/\$/ --budget 1s/ }
+    /^hone (bench|compare|report|target probe)/ { /--seconds/! s/\$/ --seconds 0.1/ }
+    /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
+    /^hone (train cost|eval)/ s/\$/ --members 2 --epochs 1/
+    /^hone train layout/ s/\$/ --epochs 1/
+    /^hone conformance/ { /--filter/! s/\$/ --filter '*relu*'/ }
+    s/--filter '\*conv\*'/--filter '*basic_conv*'/
+  " <<<"$1"
+}
+
+doctor=$("$HONE" doctor 2>/dev/null)
+# Says what an example needs and this machine lacks.
+lacking() { # lacking EXAMPLE
+  case $1 in
+    *op_tuning_data.pb*) [[ -e op_tuning_data.pb ]] || echo "data of TpuGraphs" ;;
+    *"hone conformance"*) [[ -e $standard ]] || echo "the package libonnx-testdata" ;;
+    *"--emit library"*) command -v cc >/dev/null || echo "a C compiler" ;;
+    *"| man"*) man -w man >/dev/null 2>&1 || echo "the program man" ;;
+    *onnxruntime*) [[ $doctor != *"ONNX Runtime  not found"* ]] || echo "ONNX Runtime" ;;
+  esac
+}
+
+run_example() { # run_example EXAMPLE
+  local line missing code=0
+  missing=$(lacking "$1")
+  [[ ! $missing ]] || { echo "skipped, for there is no $missing: $1"; return; }
+  files_for "$1"
+  line=$(shortened "$1")
+  HOME=$PWD HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices \
+    timeout 120 bash -euo pipefail -c "$line" >said 2>&1 </dev/null || code=$?
+  [[ $code == 0 ]] && return
+  printf 'an example ends with %s: %s\nas: %s\n' "$code" "$1" "$line"
+  cat said
+  return 1
+}
+
+# The examples of a command, in order, in a folder of their own.
+check_command() { # check_command NAME
+  local example examples=()
+  # shellcheck disable=SC2086  # a group and its member are two words
+  mapfile -t examples < <("$HONE" $1 --help |
+    sed -n '/^Examples$/,/^$/ { /^  [^#]/ s/^  //p }')
+  [[ ${#examples[@]} -gt 0 ]] || { echo "the help of 'hone $1' has no example"; return 1; }
+  cp -a "$root/given" "$root/run"
+  cd "$root/run"
+  for example in "${examples[@]}"; do
+    run_example "$example" || return 1
+  done
+  cd "$root"
+  rm -rf run
+}
+
+"$HONE" --help | sed -n '/^Commands$/,/^$/ s/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' >commands
+[[ $(wc -l <commands) -gt 40 ]]
+failed=''
+check_command '' || failed=1
+while read -r command; do
+  began=$SECONDS
+  (check_command "$command") || { failed=1; rm -rf run; }
+  ((SECONDS - began < 8)) || echo "$((SECONDS - began)) s: hone $command"
+done <commands
+[[ ! $failed ]]
