@@ -19,6 +19,10 @@ class PlainSubject : public BenchSubject {
   }
 
   void start_profile() override { native_.engine().start_profile(); }
+  void start_trace(RunTrace& runs) override { native_.engine().start_trace(runs); }
+  Status add_runs(Trace& trace, const RunTrace& runs) override {
+    return hone::add_runs(trace, runs, native_.engine(), model_.source.layers);
+  }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
     return profile_of(native_.engine(), runs, model_.options.target, model_.source.layers);
@@ -73,11 +77,24 @@ class DonatingSubject : public BenchSubject {
       executable_ = HONE_TRY(compilation_->executable());
       HONE_TRY(inputs_.prepare(*executable_));
     }
-    return inputs_.run(*executable_,
-                       {.cancel = model_.face.cancel, .profile = is_profiled_ ? &times_ : nullptr});
+    return inputs_.run(*executable_, {.cancel = model_.face.cancel,
+                                      .profile = is_profiled_ ? &times_ : nullptr,
+                                      .trace = runs_});
   }
 
   void start_profile() override { is_profiled_ = true; }
+  void start_trace(RunTrace& runs) override {
+    start_profile();
+    runs_ = &runs;
+  }
+  Status add_runs(Trace& trace, const RunTrace& runs) override {
+    trace.add(
+        runs, 0, times_,
+        HONE_TRY(layers_by_command(*HONE_TRY(compilation_->graph()),
+                                   *HONE_TRY(compilation_->plan()), model_.source.layers)));
+    trace.add_lost(runs.lost);
+    return {};
+  }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
     return std::vector{HONE_TRY(profile_of(times_, runs, *HONE_TRY(compilation_->graph()),
@@ -91,6 +108,7 @@ class DonatingSubject : public BenchSubject {
   std::shared_ptr<const Executable> executable_;
   DonatedInputs inputs_;
   Profile times_;
+  RunTrace* runs_ = nullptr;
   bool is_profiled_ = false;
 };
 
@@ -104,6 +122,7 @@ class CompiledSubject : public BenchSubject {
   Status run() override {
     const RunOptions options = {.cancel = how_.cancel,
                                 .profile = is_profiled_ ? &times_ : nullptr,
+                                .trace = runs_,
                                 .flush_denormals = how_.flushes_denormals};
     if (how_.donates) return inputs_.run(*model_.executable, options);
     HONE_TRY(model_.executable->run(model_.inputs.tensors, options));
@@ -111,6 +130,15 @@ class CompiledSubject : public BenchSubject {
   }
 
   void start_profile() override { is_profiled_ = true; }
+  void start_trace(RunTrace& runs) override {
+    start_profile();
+    runs_ = &runs;
+  }
+  Status add_runs(Trace& trace, const RunTrace& runs) override {
+    trace.add(runs, 0, times_);
+    trace.add_lost(runs.lost);
+    return {};
+  }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
     return std::vector{profile_of(times_, runs, model_.file.name())};
@@ -121,6 +149,7 @@ class CompiledSubject : public BenchSubject {
   const CompiledRuns how_;
   DonatedInputs inputs_;
   Profile times_;
+  RunTrace* runs_ = nullptr;
   bool is_profiled_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "report/profile.h"
+#include "report/trace.h"
 #include "session/compiled.h"
 #include "session/native.h"
 #include "session/source.h"
@@ -18,7 +19,7 @@ struct BenchModel {
   const RunInputs& inputs;
   const NativeOptions& options;
   Face face;
-  bool is_profiled = false;  // keeps what profile() needs
+  bool is_profiled = false;  // keeps what profile() and add_runs() need
 };
 
 class BenchSubject {
@@ -28,6 +29,9 @@ class BenchSubject {
   virtual Status run() = 0;
   // From then on, runs are timed command by command.
   virtual void start_profile() = 0;
+  // The same, and when; the trace outlives the subject.
+  virtual void start_trace(RunTrace& runs) = 0;
+  virtual Status add_runs(Trace& trace, const RunTrace& runs) = 0;
   virtual Result<std::vector<SegmentProfile>> profile(int64_t runs) = 0;
 };
 

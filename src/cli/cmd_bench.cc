@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cli/tracer.h"
 #include "report/bench_text.h"
 #include "report/profile.h"
 #include "session/denormals.h"
@@ -20,6 +21,7 @@ namespace hone::cli {
 namespace {
 
 constexpr size_t kRows = 20;  // of a profile's tables
+constexpr int64_t kTracedRuns = 10;
 constexpr std::string_view kOnnxRuntime = "onnxruntime";
 
 // What the command line says.
@@ -122,6 +124,18 @@ Result<std::vector<SegmentProfile>> profile_again(BenchSubject& subject, const R
   return subject.profile(static_cast<int64_t>(timing.seconds.size()));
 }
 
+// So that figures are those of runs that nobody watches.
+Status trace_again(BenchSubject& subject, Tracer& tracer, Console& console) {
+  if (!tracer.is_wanted()) return {};
+  subject.start_trace(tracer.runs());
+  for (int64_t run = 1; run <= kTracedRuns; ++run) {
+    HONE_TRY(console.cancel().check());
+    HONE_TRY(tracer.timed(fmt::format("run {}", run), [&] { return subject.run(); }));
+  }
+  HONE_TRY(subject.add_runs(tracer.trace(), tracer.runs()));
+  return tracer.write(console);
+}
+
 // ---- The command --------------------------------------------------------------------------------
 
 Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profile,
@@ -163,6 +177,7 @@ Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& 
 
 Status bench_compiled(const Request& request, const Arguments& arguments, Console& console) {
   double load = 0;
+  Tracer tracer(arguments);
   BenchReport report;
   report.model = arguments.text("MODEL");
   if (getloadavg(&load, 1) == 1) report.load = load;
@@ -172,7 +187,8 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   std::optional<CompiledModel> model, rival;
   std::unique_ptr<BenchSubject> subject, other;
   report.first = HONE_TRY(measure_once([&]() -> Status {
-    model = HONE_TRY(given_compiled(report.model, arguments, console));
+    model = HONE_TRY(
+        tracer.timed("load", [&] { return given_compiled(report.model, arguments, console); }));
     subject = HONE_TRY(compiled_subject(*model, how));
     return subject->run();
   }));
@@ -198,6 +214,7 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   console.note("loaded and run once in {}", format_seconds(report.first));
   std::vector<SegmentProfile> profile;
   if (request.is_profiled) profile = HONE_TRY(profile_again(*subject, request, console));
+  HONE_TRY(trace_again(*subject, tracer, console));
   return tell(report, profile, request, console);
 }
 
@@ -220,9 +237,12 @@ Status note_denormals(const BenchModel& of, Console& console) {
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
+  HONE_TRY(Tracer::check(arguments));
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));
+  Tracer tracer(arguments);
   NativeOptions options = HONE_TRY(native_options(arguments, console));
+  tracer.watch(options);
   options.flush_denormals = arguments.given("flush-denormals");
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   std::optional<NativeOptions> rival_options;
@@ -232,8 +252,12 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
     rival_options->flush_denormals = options.flush_denormals;
     HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));
   }
-  const Source source = HONE_TRY(
-      given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = !rival_options}));
+  const Source source = HONE_TRY(tracer.timed(
+      "read",
+      [&] {
+        return given_source(arguments.text("MODEL"), arguments, console,
+                            {.runs_inputs = !rival_options});
+      }));
   if (request.donates && options.flush_denormals)
     return usage_error("--donate does not go with --flush-denormals, which runs the inputs twice");
   if (request.donates && single_graph(source.model) == nullptr)
@@ -246,7 +270,8 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   // Both sides run on the same threads.
   if (rival_options)
     options.team = rival_options->team = HONE_TRY(Team::create({.threads = options.target.cores}));
-  const BenchModel model = {source, inputs, options, console.face(), request.is_profiled};
+  const BenchModel model = {source, inputs, options, console.face(),
+                            request.is_profiled || tracer.is_wanted()};
   Sides sides;
   sides.subject = HONE_TRY(request.donates ? donating_subject(model) : plain_subject(model));
   report.first = HONE_TRY(measure_once([&] { return sides.subject->run(); }));
@@ -260,6 +285,7 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   HONE_TRY(note_denormals(model, console));
   std::vector<SegmentProfile> profile;
   if (request.is_profiled) profile = HONE_TRY(profile_again(*sides.subject, request, console));
+  HONE_TRY(trace_again(*sides.subject, tracer, console));
   return tell(report, profile, request, console);
 }
 

@@ -7,6 +7,7 @@
 #include "cli/deploy.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cli/tracer.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "runtime/honec.h"
@@ -163,7 +164,7 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
   std::vector<StageTime> times;
   const Face face = console.face();
   CompileOptions compile = compile_options(options, plan, face);
-  compile.observer = noting(times);
+  compile.observer = noting(times, options.observer);
   std::vector<PassReport> passes;
   if (request.wants_times)
     compile.prepare.passes.observer = [&](const PassReport& pass, const Graph&) {
@@ -211,9 +212,13 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
   const Request request = HONE_TRY(request_of(arguments));
+  HONE_TRY(Tracer::check(arguments));
   if (request.is_deployed) return deploy(arguments, request.output, console);
-  const NativeOptions options = HONE_TRY(native_options(arguments, console));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  Tracer tracer(arguments);
+  NativeOptions options = HONE_TRY(native_options(arguments, console));
+  tracer.watch(options);
+  const Source source = HONE_TRY(tracer.timed(
+      "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
   const GivenGraphs given = HONE_TRY(given_graphs(source, options, console));
 
   std::string text;
@@ -227,6 +232,7 @@ Status cmd_compile(const Arguments& arguments, Console& console) {
   } else {
     text = HONE_TRY(compile_segments(given, options, request, console));
   }
+  HONE_TRY(tracer.write(console));
   if (request.form == "object") return {};
   if (request.output != "-") return write_file_atomic(request.output, text);
   console.write(text);

@@ -7,6 +7,7 @@
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "cli/tracer.h"
 #include "session/denormals.h"
 #include "session/evaluation.h"
 
@@ -54,27 +55,37 @@ Status hand_out(const Wishes& wishes, const std::vector<Tensor>& outputs,
 
 Status run_compiled(const Arguments& arguments, Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  const CompiledModel model = HONE_TRY(given_compiled(arguments.text("MODEL"), arguments, console));
+  Tracer tracer(arguments);
+  const CompiledModel model = HONE_TRY(tracer.timed(
+      "load", [&] { return given_compiled(arguments.text("MODEL"), arguments, console); }));
   const Wishes wishes = HONE_TRY(wishes_of(output_names(model.file), arguments));
   const bool flushes = arguments.given("flush-denormals");
-  const auto run = [&](bool flush_denormals) {
-    return model.executable->run(model.inputs.tensors,
-                                 {.cancel = &console.cancel(), .flush_denormals = flush_denormals});
-  };
-  const std::vector<Tensor> outputs = HONE_TRY(run(flushes));
+  Profile times;
+  RunOptions options = {.cancel = &console.cancel(), .flush_denormals = flushes};
+  if (tracer.is_wanted()) {
+    options.profile = &times;
+    options.trace = &tracer.runs();
+  }
+  const std::vector<Tensor> outputs = HONE_TRY(
+      tracer.timed("run", [&] { return model.executable->run(model.inputs.tensors, options); }));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
   if (flushes) {
-    const std::vector<Tensor> exact = HONE_TRY(run(false));
+    const std::vector<Tensor> exact =
+        HONE_TRY(model.executable->run(model.inputs.tensors, {.cancel = &console.cancel()}));
     console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));
   }
+  tracer.trace().add(tracer.runs(), 0, times);
+  tracer.trace().add_lost(tracer.runs().lost);
+  HONE_TRY(tracer.write(console));
   return hand_out(wishes, outputs, arguments, console);
 }
 
 }  // namespace
 
 Status cmd_run(const Arguments& arguments, Console& console) {
+  HONE_TRY(Tracer::check(arguments));
   if (names_compiled(arguments)) return run_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   // Numerics are the reference's.
@@ -88,11 +99,15 @@ Status cmd_run(const Arguments& arguments, Console& console) {
     HONE_TRY(refuse_native_options(arguments));
   const bool flushes = arguments.given("flush-denormals");
   if (flushes && !is_native) return usage_error("--flush-denormals is for native code");
+  Tracer tracer(arguments);
+  if (tracer.is_wanted() && !is_native) return usage_error("--trace is for native code");
+  tracer.watch(native);
   native.flush_denormals = flushes;
   std::shared_ptr<OnnxChecks> checks;
   if (arguments.given("checked")) checks = std::make_shared<OnnxChecks>();
-  const Source source =
-      HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {true, checks}));
+  const Source source = HONE_TRY(tracer.timed(
+      "read",
+      [&] { return given_source(arguments.text("MODEL"), arguments, console, {true, checks}); }));
   std::vector<std::string> names = output_names(source.model);
   if (checks && checks->made > 0) names.pop_back();
 
@@ -105,13 +120,20 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const Face face = console.face();
   std::optional<NativeModel> compiled;
   if (is_native) compiled = HONE_TRY(NativeModel::make(source.model, inputs, native, face));
+  if (tracer.is_wanted()) {
+    compiled->engine().keep_code();
+    compiled->engine().start_trace(tracer.runs());
+  }
   std::vector<Tensor> outputs =
       is_native
-          ? HONE_TRY(compiled->run(inputs.tensors))
+          ? HONE_TRY(tracer.timed(
+                "run", [&] { return compiled->run(inputs.tensors); }))
           : HONE_TRY(evaluate_on(source.model, inputs,
                                  {.numerics = numerics_of(arguments.text("numerics"))},
                                  console.face()));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (tracer.is_wanted())
+    HONE_TRY(add_runs(tracer.trace(), tracer.runs(), compiled->engine(), source.layers));
   const std::vector<Tensor> flushed = flushes ? outputs : std::vector<Tensor>();
   if (checks) HONE_TRY(take_checks(*checks, outputs, console));
 
@@ -119,6 +141,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const std::string how =
       is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
   console.note("{} {}", how, format_seconds(elapsed.count()));
+  HONE_TRY(tracer.write(console));
   if (flushes) console.note("{}", HONE_TRY(flush_error(*compiled, inputs.tensors, flushed, names)));
   return hand_out(wishes, outputs, arguments, console);
 }

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cli/tracer.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "session/build_library.h"
@@ -37,7 +38,7 @@ Result<Deployed> compiled_for(const NativeOptions& level, const Source& source,
   CompileOptions options = compile_options(level, given.plans[0], face);
   std::vector<StageTime> times;
   std::vector<PassReport> passes;
-  options.observer = noting(times);
+  options.observer = noting(times, level.observer);
   options.prepare.passes.observer = [&](const PassReport& pass, const Graph&) {
     passes.push_back(pass);
   };
@@ -93,11 +94,14 @@ Result<std::vector<Source>> choices_of(const Source& source, const Arguments& ar
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
   const bool is_library = arguments.text("emit") == kLibraryForm;
+  Tracer tracer(arguments);
   std::vector<NativeOptions> levels = HONE_TRY(native_levels(arguments, console));
+  for (NativeOptions& level : levels) tracer.watch(level);
   // A library starts no threads.
   if (is_library)
     for (NativeOptions& level : levels) HONE_TRY(set_threads(level, 1, Console::labels()));
-  const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
+  const Source source = HONE_TRY(tracer.timed(
+      "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
   if (single_graph(source.model) == nullptr)
     return no_single_graph(source.model, is_library ? "a library" : "a compiled model");
   std::vector<Deployed> made;
@@ -107,8 +111,13 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   std::vector<HonecProgram> programs;
   for (const Deployed& one : made) programs.push_back({&one.image, one.plan});
   HONE_TRY(console.cancel().check());
-  return is_library ? write_library(programs, path, console)
-                    : write_compiled(programs, path, console);
+  HONE_TRY(tracer.timed(
+      "write",
+      [&] {
+        return is_library ? write_library(programs, path, console)
+                          : write_compiled(programs, path, console);
+      }));
+  return tracer.write(console);
 }
 
 }  // namespace hone::cli

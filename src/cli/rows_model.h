@@ -220,14 +220,21 @@ inline constexpr Option kRunNumerics[] = {
             "float",
      .fallback = "wide",
      .words = kNumericsNames}};
+inline constexpr Option kTraceOption[] = {
+    {.name = "trace",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write what was done and when, by thread: stages and kernels compiled, launches by "
+            "kernel and layer; JSON for ui.perfetto.dev"}};
 inline constexpr Option kRunOutput[] = {output_option(
     "write the outputs: to a .npz, to a .npy (of one output), or into a folder", "", "PATH")};
 inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
             "out of range, and name the node"}};
-inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
-                                    kFlushDenormals, kChecked, kVerify, kRunOutput, kExpectations);
+inline constexpr auto kRun =
+    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kFlushDenormals, kChecked,
+           kVerify, kTraceOption, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "what 'hone compile' wrote, its weights checked"},
@@ -235,7 +242,8 @@ inline constexpr Example kRunExamples[] = {
     {"hone run model.onnx --input x=@input_0.pb --expect output_0.pb", "an ONNX test case"},
     {"hone run mlp.hone --input x=@x.npy --expect y.npy --atol 1e-4",
      "exit code 1 if they differ; says which tolerance would pass"},
-    {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"}};
+    {"hone run zoo:mlp,symbolic-batch --dim N=4", "a model with an open batch size"},
+    {"hone run model.onnx --trace trace.json", "compiling and a run, for ui.perfetto.dev"}};
 
 inline constexpr Positional kDemoModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
@@ -280,12 +288,13 @@ inline constexpr Option kCompileOwn[] = {
     output_option("the compiled model, FILE.honec; with --emit where the text goes, the folder of "
                   "objects, or the library; -: the standard output",
                   "-", "PATH")};
-inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kCompileOwn);
+inline constexpr auto kCompile = joined(kSizesOfInputs, kNativeOfFiles, kTraceOption, kCompileOwn);
 inline constexpr Example kCompileExamples[] = {
     {"hone compile zoo:mlp", "kernels, code and memory of a model"},
     {"hone compile model.onnx -o model.honec", "one file to run, without the compiler"},
     {"hone compile model.onnx --isa all -o model.honec", "the same for older processors, too"},
     {"hone compile model.onnx --sizes batch=1 --sizes batch=8 -o model.honec", "for two sizes"},
+    {"hone compile model.onnx --trace trace.json", "what compiling took, for ui.perfetto.dev"},
     {"hone compile model.onnx --emit library -o libmodel.so", "a library for C, and model.h"},
     {"hone compile zoo:mlp --emit plan -o mlp.plan", "every decision, as text to edit"},
     {"hone compile zoo:mlp --plan mlp.plan --emit asm", "what the edited plan becomes"}};
@@ -332,10 +341,11 @@ inline constexpr Option kBenchOwn[] = {
             "input"},
     {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
 inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn, kVerify);
+    joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},
+    {"hone bench zoo:bert_base --trace trace.json", "compiling, and ten runs, for ui.perfetto.dev"},
     {"hone bench zoo:gpt2_decode --donate", "a step that adds to its caches in place"},
     {"hone bench zoo:mlp,symbolic-batch --dim N=16", "sizes that are open have to be chosen"},
     {"hone bench model.onnx --vs onnxruntime", "both in turns, and the ratio with its interval"},

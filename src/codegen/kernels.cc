@@ -57,7 +57,9 @@ Result<std::vector<KernelCode>> compile_kernels(std::span<const program::Kernel>
   std::atomic<size_t> found = 0;
   auto compile = [&](size_t i) -> Status {
     if (options.cancel != nullptr) HONE_TRY(options.cancel->check());
+    const SpanClock clock;
     std::string object = HONE_TRY(object_of(kernels[i], target, options.cache, found));
+    if (options.observer) options.observer(kernels[i].tiles.name, clock.span());
     objects[i] = {std::make_shared<const std::string>(std::move(object)),
                   phase_symbols(kernels[i].tiles, kSymbol), target.instructions()};
     progress.advance();

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/progress.h"
+#include "base/span.h"
 #include "base/thread_pool.h"
 #include "cache/compile_cache.h"
 #include "codegen/codegen.h"
@@ -12,10 +14,14 @@
 
 namespace hone {
 
+using KernelObserver = std::function<void(const std::string& kernel, const Span& span)>;
+
 struct KernelOptions {
   CompileCache* cache = nullptr;  // of objects that were compiled before
   Progress* progress = nullptr;   // counts kernels, and says how many the cache had
   const CancelToken* cancel = nullptr;
+  // Told each kernel that is compiled or found in the cache, on the thread that did it.
+  KernelObserver observer = {};
 };
 
 // One object per kernel, compiled side by side or taken from the cache.

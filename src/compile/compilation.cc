@@ -129,9 +129,11 @@ Result<std::span<const KernelCode>> Compilation::kernels() {
   const std::vector<KernelCode>* kernels = HONE_TRY(at(
       CompileStage::kernels, kernels_,
       [&] {
-        return compile_kernels(
-            program->kernels, target_, default_pool(),
-            {.cache = options_.cache, .progress = options_.progress, .cancel = options_.cancel});
+        return compile_kernels(program->kernels, target_, default_pool(),
+                               {.cache = options_.cache,
+                                .progress = options_.progress,
+                                .cancel = options_.cancel,
+                                .observer = options_.kernel_observer});
       }));
   return std::span<const KernelCode>(*kernels);
 }

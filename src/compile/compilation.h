@@ -51,6 +51,7 @@ struct CompileOptions {
   const CancelToken* cancel = nullptr;  // looked at between stages, and in those that take long
   // Told what each stage took, when it is done.
   std::function<void(CompileStage, double seconds)> observer = {};
+  KernelObserver kernel_observer = {};
 };
 
 // A graph on its way. Each stage is done when it is first asked for, after those before it; whoever

@@ -39,6 +39,8 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
   RunOptions run = {.cancel = options_.cancel, .flush_denormals = flushes_denormals_};
   if (is_profiled_) {
     run.profile = &sized.profile;
+    run.trace = trace_;
+    if (trace_ != nullptr) trace_->program = sized.program;
     ++sized.profiled_runs;
   }
   return sized.executable->run(inputs, run);
@@ -48,7 +50,8 @@ std::vector<NativeEngine::GraphProfile> NativeEngine::profiles() const {
   std::vector<GraphProfile> profiles;
   for (const Sized& one : sized_)
     if (one.profiled_runs > 0)
-      profiles.push_back({one.graph->name(), one.sizes, one.profiled_runs, one.profile, one.code});
+      profiles.push_back(
+          {one.graph->name(), one.sizes, one.profiled_runs, one.profile, one.code, one.program});
   return profiles;
 }
 
@@ -77,6 +80,7 @@ Result<NativeEngine::Sized> NativeEngine::make(const GraphRef& graph, std::vecto
     made.executable = HONE_TRY(code->executable());
   }
   if (keeps_code_) made.code = std::move(code);
+  made.program = programs_++;
   return made;
 }
 

@@ -41,6 +41,11 @@ class NativeEngine : public GraphEngine {
   void keep_code() { keeps_code_ = true; }
   // From then on, runs are timed command by command.
   void start_profile() { is_profiled_ = true; }
+  // The same; runs add to the trace, too, which outlives them. A program is an executable.
+  void start_trace(RunTrace& trace) {
+    is_profiled_ = true;
+    trace_ = &trace;
+  }
   // Whether runs take denormal numbers for 0 (RunOptions).
   void flush_denormals(bool flushes) { flushes_denormals_ = flushes; }
   // What runs of a graph for inputs of some sizes took.
@@ -50,6 +55,7 @@ class NativeEngine : public GraphEngine {
     int64_t runs = 0;
     Profile times;
     std::shared_ptr<Compilation> code;  // for these sizes, or for all
+    uint32_t program = 0;               // in the trace
   };
   // Of all graphs that were run since, as long as their executables are kept.
   std::vector<GraphProfile> profiles() const;
@@ -66,6 +72,7 @@ class NativeEngine : public GraphEngine {
     std::shared_ptr<Compilation> code = nullptr;  // if it is kept
     int64_t profiled_runs = 0;
     Profile profile = {};
+    uint32_t program = 0;  // the number of its making
   };
   struct Open {
     GraphRef graph;
@@ -89,6 +96,8 @@ class NativeEngine : public GraphEngine {
   int64_t compiled_ = 0;
   bool keeps_code_ = false;
   bool is_profiled_ = false;
+  RunTrace* trace_ = nullptr;
+  uint32_t programs_ = 0;  // executables made so far
   bool flushes_denormals_ = false;
 };
 

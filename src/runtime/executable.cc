@@ -234,6 +234,15 @@ void* Executable::address(const Frame& frame, const Script::Pointer& pointer) co
   return base + offset;
 }
 
+// ---- Tracing ------------------------------------------------------------------------------------
+
+void RunTrace::add(uint32_t command, const Span& span) {
+  if (entries.size() < most)
+    entries.push_back({program, command, span});
+  else
+    ++lost;
+}
+
 // ---- Running -----------------------------------------------------------------------------------
 
 Status Executable::check_types(std::span<const Tensor> inputs) const {
@@ -362,12 +371,17 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
     const Instruction& now = script_.instructions[next++];
     const bool is_timed = options.profile != nullptr && now.origin != Script::kNoOrigin;
     const Stopwatch watch(is_timed ? &(*options.profile)[now.origin] : nullptr, clock);
+    const bool is_traced = is_timed && options.trace != nullptr;
+    const int64_t begin = is_traced ? steady_now() : 0;
     if (now.moves) {
       for (uint32_t i = now.pointer; i < now.pointer + now.pointers; ++i)
         if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);
     }
     switch (now.kind) {
-      case Kind::launch: launch(frame, now, options.flush_denormals); break;
+      case Kind::launch:
+        is_traced ? launch_traced(frame, now, options)
+                  : launch(frame, now, options.flush_denormals);
+        break;
       case Kind::copy:
         if (now.count > 0 && pointers[now.pointer + 1] != pointers[now.pointer])
           std::memmove(pointers[now.pointer + 1], pointers[now.pointer],
@@ -386,24 +400,49 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
         }
         break;
     }
+    if (is_traced) options.trace->add(now.origin, {begin, steady_now(), this_thread()});
   }
   return {};
 }
 
-void Executable::launch(const Frame& frame, const Instruction& instruction,
-                        bool flush_denormals) const {
+template <class Around>
+void Executable::run_phases(const Frame& frame, const Instruction& instruction,
+                            bool flush_denormals, const Around& around) const {
   void* const* buffers = frame.pointers.data() + instruction.pointer;
   const int64_t* symbols = script_.symbols.data() + instruction.symbols;
   std::byte* scratch = frame.memory.data() + scratch_offset_;
   for (uint32_t i = instruction.first; i < instruction.last; ++i) {
     const Script::Phase& phase = script_.phases[i];
     const auto part = [&](int64_t begin, int64_t end, int64_t thread) noexcept {
-      const DenormalMode mode(flush_denormals);
-      phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin,
-                     HONE_PLANT(thread_end, end, thread > 0 ? end - 1 : end));
+      around(i - instruction.first, thread, [&]() noexcept {
+        const DenormalMode mode(flush_denormals);
+        phase.function(buffers, symbols, scratch + thread * scratch_stride_, begin,
+                       HONE_PLANT(thread_end, end, thread > 0 ? end - 1 : end));
+      });
     };
     team_->run(phase.trips, phase.is_parallel ? threads_ : 1, part);
   }
+}
+
+void Executable::launch(const Frame& frame, const Instruction& instruction,
+                        bool flush_denormals) const {
+  run_phases(frame, instruction, flush_denormals,
+             [](uint32_t, int64_t, const auto& compute) noexcept { compute(); });
+}
+
+// The caller's parts lie in the entry of the whole launch, which execute() adds.
+void Executable::launch_traced(const Frame& frame, const Instruction& instruction,
+                               const RunOptions& options) const {
+  const auto threads = static_cast<size_t>(threads_);
+  std::vector<Span> parts((instruction.last - instruction.first) * threads);
+  run_phases(frame, instruction, options.flush_denormals,
+             [&](uint32_t phase, int64_t thread, const auto& compute) noexcept {
+               const SpanClock clock;
+               compute();
+               parts[phase * threads + static_cast<size_t>(thread)] = clock.span();
+             });
+  for (const Span& part : parts)
+    if (part.end != 0 && part.thread != this_thread()) options.trace->add(instruction.origin, part);
 }
 
 }  // namespace hone

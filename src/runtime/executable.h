@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/span.h"
 #include "base/team.h"
 #include "runtime/image.h"
 #include "runtime/object_code.h"
@@ -38,11 +39,29 @@ struct CommandTime {
 };
 using Profile = std::vector<CommandTime>;  // in the image's order
 
+// When launches and copies ran, in the order of their ends, as far as there is room.
+struct RunTrace {
+  // What a thread did for a command; of a launch on several threads, one for each that had a part.
+  struct Entry {
+    uint32_t program;  // RunTrace::program at that time
+    uint32_t command;  // an index of the run's profile
+    Span span;
+  };
+  size_t most = 100'000;  // entries
+  uint32_t program = 0;   // of runs to come: whoever traces several executables tells them apart
+  std::vector<Entry> entries = {};
+  int64_t lost = 0;  // entries without room
+
+  void add(uint32_t command, const Span& span);
+};
+
 struct RunOptions {
   // Looked at between commands and between trips of loops; a kernel runs to its end.
   const CancelToken* cancel = nullptr;
   // Runs add to it. It must be empty or come from runs of the same image; one run at a time.
   Profile* profile = nullptr;
+  // Runs that have a profile add to it; one run at a time.
+  RunTrace* trace = nullptr;
   // Kernels read denormal numbers as 0 and write 0 for them: many processors compute with them a
   // hundred times as slowly.
   bool flush_denormals = false;
@@ -103,6 +122,12 @@ class Executable {
   Status execute(Frame& frame, const RunOptions& options) const;
   void launch(const Frame& frame, const Script::Instruction& instruction,
               bool flush_denormals) const;
+  void launch_traced(const Frame& frame, const Script::Instruction& instruction,
+                     const RunOptions& options) const;
+  // `around` is called for each thread's part of each phase, with what computes it.
+  template <class Around>
+  void run_phases(const Frame& frame, const Script::Instruction& instruction, bool flush_denormals,
+                  const Around& around) const;
 
   std::string place_;  // for errors: "image 'mlp'"
   std::vector<image::Port> inputs_;

@@ -53,6 +53,8 @@ CompileOptions compile_options(const NativeOptions& options, const PlacedPlan* p
   compile.cost = options.cost;
   compile.cache = options.cache.get();
   compile.team = options.team;
+  compile.observer = options.observer;
+  compile.kernel_observer = options.kernel_observer;
   compile.progress = face.progress;
   compile.cancel = face.cancel;
   return compile;
@@ -105,7 +107,7 @@ Result<PlannedModel> planned_model(const Model& model, const RunInputs& inputs,
 
 Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& inputs,
                                       const NativeOptions& options, const Face& face,
-                                      std::function<void(CompileStage, double)> observer) {
+                                      decltype(CompileOptions::observer) observer) {
   HONE_TRY(check_runs_here(options.target, face.labels));
   PlannedModel planned = HONE_TRY(planned_model(model, inputs, options, face.labels));
 
@@ -114,7 +116,11 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
   const bool is_single = single_graph(model) != nullptr;
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr, face);
   compile.memory_limit = inputs.memory_left;
-  compile.observer = std::move(observer);
+  if (observer)
+    compile.observer = [first = options.observer, observer](CompileStage stage, double seconds) {
+      if (first) first(stage, seconds);
+      observer(stage, seconds);
+    };
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
   native.engine_->flush_denormals(options.flush_denormals);
   if (is_single) {

@@ -26,8 +26,11 @@ struct NativeOptions {
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
   bool flush_denormals = false;                // of runs (RunOptions)
-  std::unique_ptr<CompileCache> cache;         // null: none
-  std::shared_ptr<Team> team;                  // that runs it; null: one of its own
+  // Of compilations (CompileOptions); what they point to outlives these.
+  decltype(CompileOptions::observer) observer = {};
+  KernelObserver kernel_observer = {};
+  std::unique_ptr<CompileCache> cache;  // null: none
+  std::shared_ptr<Team> team;           // that runs it; null: one of its own
 };
 // At most the target's cores; of all plans too, which must not say another number.
 Status set_threads(NativeOptions& options, int64_t threads, const Labels& labels = {});
@@ -55,10 +58,10 @@ class NativeModel {
  public:
   // Sizes are bound to those of the inputs, unless the plans are for the model with all its sizes
   // open, or all but those that were chosen. The options outlive the model, and so does what the
-  // face and the observer of its compilations point to.
+  // face and the observers point to. `observer` is told, too.
   static Result<NativeModel> make(const Model& model, const RunInputs& inputs,
                                   const NativeOptions& options, const Face& face = {},
-                                  std::function<void(CompileStage, double)> observer = {});
+                                  decltype(CompileOptions::observer) observer = {});
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
   NativeEngine& engine() { return *engine_; }

@@ -8,8 +8,12 @@
 
 namespace hone {
 
-std::function<void(CompileStage, double)> noting(std::vector<StageTime>& times) {
-  return [&times](CompileStage stage, double seconds) { times.push_back({stage, seconds}); };
+std::function<void(CompileStage, double)> noting(std::vector<StageTime>& times,
+                                                 std::function<void(CompileStage, double)> other) {
+  return [&times, other = std::move(other)](CompileStage stage, double seconds) {
+    times.push_back({stage, seconds});
+    if (other) other(stage, seconds);
+  };
 }
 
 namespace {

@@ -14,8 +14,10 @@ struct StageTime {
   double seconds;
 };
 
-// An observer that notes the stages as they are done. The list outlives it.
-std::function<void(CompileStage, double)> noting(std::vector<StageTime>& times);
+// An observer that notes the stages as they are done, and tells another one, which may be empty.
+// The list outlives it.
+std::function<void(CompileStage, double)> noting(
+    std::vector<StageTime>& times, std::function<void(CompileStage, double)> other = {});
 
 // What the stage makes, which is made if it is not there: "3 kernels to run on 2 threads".
 Result<std::string> made_by(CompileStage stage, Compilation& compilation);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -374,6 +375,46 @@ TEST(Executable, ProfilesCountRunsAndTime) {
   const std::shared_ptr<const Executable> other = load(image_of(4, 4));
   EXPECT_THAT(other->run({{filled(4, 1)}}, {.profile = &profile}).error().what(),
               HasSubstr("the profile has 2 commands"));
+}
+
+// Of a launch, one entry of the caller, and one for each part that another thread had.
+TEST(Executable, TracesLaunchesAndCopies) {
+  constexpr int64_t kSize = 1 << 20;
+  Image image = image_of(kSize, kSize);
+  image.arena_bytes = 4 * kSize;
+  image.commands.push_back(launch(image, "square", kSize,
+                                  {input(0, 4 * kSize), arena(0, 4 * kSize), output(0, 4 * kSize)},
+                                  {kSize}));
+  image.kernels[0].phases.push_back({"reverse", kSize, true});
+  image.commands.push_back({"move", image::Copy{input(0, 4), output(0, 4)}});
+  const std::shared_ptr<const Executable> executable = load(image);
+  Profile profile;
+  RunTrace trace = {.program = 7};
+  const std::vector<Tensor> x = {filled(kSize, 2)};
+  constexpr int kRuns = 20;
+  for (int run = 0; run < kRuns; ++run)
+    ASSERT_TRUE(executable->run(x, {.profile = &profile, .trace = &trace}).ok());
+  std::array<int, 2> own = {}, others = {};
+  for (const RunTrace::Entry& entry : trace.entries) {
+    EXPECT_EQ(entry.program, 7u);
+    ASSERT_LT(entry.command, 2u);
+    EXPECT_LE(entry.span.begin, entry.span.end);
+    ++(entry.span.thread == this_thread() ? own : others)[entry.command];
+  }
+  EXPECT_EQ(own, (std::array{kRuns, kRuns}));
+  EXPECT_LE(others[0], 2 * kRuns);
+  EXPECT_EQ(others[1], 0);
+  EXPECT_EQ(trace.lost, 0);
+}
+
+TEST(Executable, TracesAsFarAsThereIsRoom) {
+  const std::shared_ptr<const Executable> executable = load(affine(1, floats({1})));
+  Profile profile;
+  RunTrace trace = {.most = 3};
+  for (int run = 0; run < 10; ++run)
+    ASSERT_TRUE(executable->run({{floats({1})}}, {.profile = &profile, .trace = &trace}).ok());
+  EXPECT_EQ(trace.entries.size(), 3u);
+  EXPECT_EQ(trace.lost, static_cast<int64_t>(10 * profile.size()) - 3);
 }
 
 // ---- What it refuses ---------------------------------------------------------------------------

@@ -1,0 +1,130 @@
+#include "report/trace.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+#include "report/page_text.h"
+
+namespace hone {
+namespace {
+
+constexpr size_t kMostText = 120;  // bytes of a name
+constexpr size_t kMostLayers = 6;
+
+// With its quotes.
+std::string json_text(std::string_view text) {
+  return nlohmann::json(page_text(text, kMostText)).dump();
+}
+
+// What all events with the label have in common.
+std::string label_json(const Trace::Label& label) {
+  std::vector<std::string> facts;
+  for (const auto& [name, fact] : label.facts)
+    facts.push_back(fmt::format("{}:{}", json_text(name), json_text(fact)));
+  return fmt::format(R"("name":{},"cat":{},"args":{{{}}})", json_text(label.name),
+                     json_text(label.category), join(facts, ","));
+}
+
+}  // namespace
+
+uint32_t Trace::label_index(const Label& label) {
+  return labels_.try_emplace(label, static_cast<uint32_t>(labels_.size())).first->second;
+}
+
+void Trace::add(uint32_t label, const Span& span) {
+  if (events_.size() < most_)
+    events_.push_back({label, span});
+  else
+    ++lost_;
+}
+
+void Trace::add(const Label& label, const Span& span) {
+  std::lock_guard lock(mutex_);
+  add(label_index(label), span);
+}
+
+void Trace::add(const RunTrace& runs, uint32_t program, const Profile& commands,
+                const std::map<std::string, std::string>& layers) {
+  std::lock_guard lock(mutex_);
+  std::vector<uint32_t> labels;
+  for (const CommandTime& command : commands) {
+    const bool is_copy = command.kernel.empty();
+    Label label = {is_copy ? "copy" : "launch",
+                   is_copy ? "copy" : command.kernel,
+                   {{"command", command.command}}};
+    if (const auto found = layers.find(command.command); found != layers.end())
+      label.facts.emplace("layers", found->second);
+    labels.push_back(label_index(label));
+  }
+  for (const RunTrace::Entry& entry : runs.entries)
+    if (entry.program == program) add(labels[entry.command], entry.span);
+}
+
+void Trace::add_lost(int64_t events) {
+  std::lock_guard lock(mutex_);
+  lost_ += events;
+}
+
+int64_t Trace::lost() const {
+  std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+std::string Trace::json(std::string_view process) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> labels(labels_.size());
+  for (const auto& [label, index] : labels_) labels[index] = label_json(label);
+  int64_t start = INT64_MAX;
+  std::set<int32_t> threads;
+  for (const Event& event : events_) {
+    start = std::min(start, event.span.begin);
+    threads.insert(event.span.thread);
+  }
+  std::string text = fmt::format(
+      "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"left_out\":{}}},\"traceEvents\":[\n"
+      R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":{}}}}})",
+      lost_, json_text(process));
+  int64_t number = 0;
+  for (int32_t thread : threads)
+    text += fmt::format(
+        ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":"
+        "\"thread {}\"}}}}",
+        thread, ++number);
+  for (const Event& event : events_) {
+    const Span& span = event.span;
+    text += fmt::format(",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},{}}}",
+                        span.thread, 1e-3 * static_cast<double>(span.begin - start),
+                        1e-3 * static_cast<double>(span.end - span.begin), labels[event.label]);
+  }
+  return text + "\n]}\n";
+}
+
+Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph, const Plan& plan,
+                                                             const LayerNames& names) {
+  std::map<std::string, std::string> layers;
+  for (const auto& [command, kernel] : HONE_TRY(planned_kernels(graph, plan))) {
+    std::vector<std::string> of = layers_of(kernel, names);
+    if (of.empty()) continue;
+    if (of.size() > kMostLayers) {
+      const size_t more = of.size() - kMostLayers;
+      of.resize(kMostLayers);
+      of.push_back(fmt::format("{} more", more));
+    }
+    layers[command] = join(of, ", ");
+  }
+  return layers;
+}
+
+Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
+                const LayerNames& names) {
+  for (const NativeEngine::GraphProfile& one : engine.profiles())
+    trace.add(runs, one.program, one.times,
+              HONE_TRY(layers_by_command(*HONE_TRY(one.code->graph()), *HONE_TRY(one.code->plan()),
+                                         names)));
+  trace.add_lost(runs.lost);
+  return {};
+}
+
+}  // namespace hone

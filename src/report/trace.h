@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/span.h"
+#include "compile/native_engine.h"
+#include "report/profile.h"
+#include "runtime/executable.h"
+
+// What a command did and when, for people to look at: the trace events that Perfetto
+// (ui.perfetto.dev) and Chrome read.
+
+namespace hone {
+
+class Trace {
+ public:
+  static constexpr size_t kMost = 100'000;  // events; about 15 MB of JSON
+
+  // What an event is. Texts may be names of a model: they are shortened and spelled out
+  // (page_text).
+  struct Label {
+    std::string category;
+    std::string name;
+    std::map<std::string, std::string> facts = {};
+
+    auto operator<=>(const Label&) const = default;
+  };
+
+  explicit Trace(size_t most = kMost) : most_(most) {}
+
+  // May be called by several threads at once. What has no room is counted.
+  void add(const Label& label, const Span& span);
+  // The launches and copies of the program's runs, by the kernels and the layers of its commands.
+  void add(const RunTrace& runs, uint32_t program, const Profile& commands,
+           const std::map<std::string, std::string>& layers = {});
+  void add_lost(int64_t events);
+
+  int64_t lost() const;
+  // Times begin with the first event.
+  std::string json(std::string_view process) const;
+
+ private:
+  struct Event {
+    uint32_t label;
+    Span span;
+  };
+  uint32_t label_index(const Label& label);
+  void add(uint32_t label, const Span& span);
+
+  const size_t most_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::map<Label, uint32_t> labels_;
+  std::vector<Event> events_;
+  int64_t lost_ = 0;
+};
+
+// The layers of each command of the plan: "k3": "conv1, bn1". Later ones of many are counted.
+Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph, const Plan& plan,
+                                                             const LayerNames& names);
+// Runs of an engine that keeps code, as the trace of its runs has them.
+Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
+                const LayerNames& names);
+
+}  // namespace hone
