@@ -20,6 +20,7 @@ from ._errors import (
 )
 from ._model import Model, Port
 from ._progress import Progress
+from ._report import Report, report
 from ._runtime import __version__
 from ._tune import Cost, Search, Tuned, tune
 from ._session import (
@@ -36,9 +37,9 @@ from ._session import (
 __all__ = [
     "BadInput", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession",
     "InternalError", "Interrupted", "LimitError", "Mismatch", "Model", "NodeArg", "Port",
-    "Progress", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported", "UsageError",
+    "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported", "UsageError",
     "__version__", "compile", "default_cache", "default_log", "get_available_providers",
-    "get_device", "graph", "load", "tune",
+    "get_device", "graph", "load", "report", "tune",
 ]  # fmt: skip
 
 

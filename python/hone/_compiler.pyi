@@ -18,12 +18,14 @@ _Hears = Optional[Callable[[Dict[str, Any], List[str]], None]]
 
 def compile(given: Dict[str, Any], hears: _Hears) -> Compiled: ...
 def tune(given: Dict[str, Any], hears: _Hears) -> Dict[str, Any]: ...
+def report(given: Dict[str, Any], hears: _Hears) -> Dict[str, Any]: ...
 
 Size = Union[int, str]  # a text names an open size: "N", "2*N + 1"
 
 class Value:
     """A value of a graph that is built."""
 
+    __array_ufunc__: None  # arrays of numpy leave operators to it
     @property
     def dtype(self) -> str: ...
     @property

@@ -6,6 +6,7 @@
 #include "python/error.h"
 #include "python/graph.h"
 #include "python/job.h"
+#include "python/report.h"
 #include "python/request.h"
 #include "report/tune_text.h"
 #include "session/served.h"
@@ -151,4 +152,5 @@ PYBIND11_MODULE(_compiler, module) {
   module.def("tune", &tune_model);
   define_graph(module);
   define_cost(module);
+  define_report(module);
 }

@@ -97,9 +97,7 @@ Result<Source> source_of(const Words& words, const SourceOptions& how) {
                         : load_source(words.source, words.open, how);
 }
 
-}  // namespace
-
-std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
+Words words_of(const py::dict& given) {
   Words words;
   const py::object source = given["source"];
   words.is_bytes = py::isinstance<py::bytes>(source);
@@ -122,12 +120,25 @@ std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
   words.log = find<std::string>(given, "log");
   words.prices = find<std::string>(given, "prices");
   words.takes_shipped = given["takes_shipped"].cast<bool>();
-  return [words = std::move(words)](const Face& face) -> Result<Request> {
+  return words;
+}
+
+}  // namespace
+
+std::function<Result<Request>(const Face&)> request_of(const py::dict& given) {
+  return [words = words_of(given)](const Face& face) -> Result<Request> {
     NativeOptions options = HONE_TRY(native_options(words, face));
     const SourceOptions how = {.binds_inputs = options.plans.empty(), .notice = face.notice};
     Source source = HONE_TRY(source_of(words, how));
     return Request{std::move(source), std::move(options)};
   };
+}
+
+std::function<Result<NativeOptions>(const Face&)> plain_options_of(const py::dict& given) {
+  Words words = words_of(given);
+  words.plan.reset();
+  words.log.reset();
+  return [words = std::move(words)](const Face& face) { return native_options(words, face); };
 }
 
 }  // namespace hone::python

@@ -20,5 +20,7 @@ struct Request {
 // plans count), "cost" (an object with a method price). All but the source may be none. Takes what
 // needs the GIL; the function that it returns is called without.
 std::function<Result<Request>(const Face&)> request_of(const pybind11::dict& given);
+// The options alone, without the plan and the log's plans: the planner's own choice.
+std::function<Result<NativeOptions>(const Face&)> plain_options_of(const pybind11::dict& given);
 
 }  // namespace hone::python
