@@ -138,7 +138,9 @@ Result<double> log2_of_missing(const RuleSides& sides) {
 
 // ---- Tests at given sizes -----------------------------------------------------------------------
 
-constexpr int kOrderedTests = 24;
+// Rules about order that differ at few orders of few elements are found by testing many of them.
+constexpr size_t kOrderedElements = 1000;
+constexpr size_t kFewestOrderedTests = 24;
 
 Result<std::optional<Counterexample>> prime_test(const RuleSides& sides, const Bindings& sizes,
                                                  Rng& rng) {
@@ -216,7 +218,8 @@ Result<IdentityTest> test_identity(const Rule& rule, const VerifyOptions& option
     const RuleSides sides = HONE_TRY(at_sizes(rule, sizes));
     ++test.sizes;
     test.elements = std::max(test.elements, elements_of(sides));
-    int tests = kOrderedTests;
+    int tests = static_cast<int>(
+        std::max(kFewestOrderedTests, kOrderedElements / std::max<size_t>(1, elements_of(sides))));
     if (!is_about_order(sides)) {
       const double missing = HONE_TRY(log2_of_missing(sides));
       if (missing >= 0) return over_limit("the degrees are too high for the identity test");

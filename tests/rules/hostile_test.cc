@@ -85,6 +85,17 @@ TEST(HostileNumbers, AreTestedAboutConstants) {
       "=> { %z = mul %x, 2 return %z }"));
 }
 
+TEST(HostileNumbers, DifferAtFewOrders) {
+  // Where 0 < y < x < z, which is one of 48 orders with signs.
+  const Rule rule = rule_of(
+      "rule @r(%x: f32[N], %y: f32[N], %z: f32[N]) where N in 1..64 { %m = max %x, %y %a = add %y, "
+      "%y %b = min %z, %a %r = max %m, %b return %r } => { %m = max %x, %y %a = add %y, %m %b = "
+      "min "
+      "%z, %a %r = max %m, %b return %r }");
+  for (uint64_t seed = 0; seed < 60; ++seed)
+    EXPECT_TRUE(test_identity(rule, {.seed = seed}).value().counterexample) << seed;
+}
+
 // ---- Sizes --------------------------------------------------------------------------------------
 
 TEST(HostileSizes, ThatNothingAdmitsAreNotTested) {
