@@ -37,9 +37,9 @@ from ._session import (
 __all__ = [
     "BadInput", "Cost", "Error", "ExecutionMode", "GraphOptimizationLevel", "InferenceSession",
     "InternalError", "Interrupted", "LimitError", "Mismatch", "Model", "NodeArg", "Port",
-    "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported", "UsageError",
-    "__version__", "compile", "default_cache", "default_log", "get_available_providers",
-    "get_device", "graph", "load", "report", "tune",
+    "Progress", "Report", "RunOptions", "Search", "SessionOptions", "Tuned", "Unsupported",
+    "UsageError", "__version__", "compile", "default_cache", "default_log",
+    "get_available_providers", "get_device", "graph", "load", "report", "tune",
 ]  # fmt: skip
 
 

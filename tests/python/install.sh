@@ -1,16 +1,29 @@
-# pip makes and installs the package from the repository, without a network.
+# pip makes and installs the package from the repository, without a network; and so it does from the
+# wheel that ./dev wheel makes.
 # $ROOT: the repository, $BUILD: its build folder, $PYTHON: the interpreter.
 
 [[ -e $BUILD/python/hone.stamp ]] || { echo "there is no Python package in $BUILD"; exit 77; }
 [[ $BUILD == "$ROOT/build/release" ]] || { echo "pip takes build/release"; exit 77; }
 "$PYTHON" -m venv --system-site-packages venv || { echo "there is no python3-venv"; exit 77; }
-venv/bin/pip install --no-index --quiet "$ROOT"
 unset PYTHONPATH
-cd venv # Not where a folder `hone` lies.
-bin/python - <<'END'
-import hone, numpy
 
-assert "venv" in hone.__file__, hone.__file__
+works() {
+  (cd venv && bin/python -) <<'END' # Not where a folder `hone` lies.
+import hone, numpy, os
+
+folder = os.path.dirname(hone.__file__)
+assert "venv" in folder, folder
+for name in "py.typed", "_compiler.pyi", "_runtime.pyi", "graph.pyi":
+    assert os.path.exists(os.path.join(folder, name)), name
 model = hone.compile("zoo:mlp,size=tiny", cache=None, log=None)
 assert model(numpy.zeros((2, 16), numpy.float32)).shape == (2, 10)
 END
+}
+
+venv/bin/pip install --no-index --quiet "$ROOT"
+works
+venv/bin/pip uninstall --yes --quiet hone
+"$PYTHON" "$ROOT/python/backend.py" wheels >made
+[[ -s $(tail -n 1 made) ]]
+venv/bin/pip install --no-index --quiet wheels/hone-*.whl
+works
