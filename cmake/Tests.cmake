@@ -98,7 +98,7 @@ foreach(script IN LISTS python_scripts)
   hone_script_test(python.${name} fast ${script})
 endforeach()
 # Runs a hundred commands.
-set_tests_properties(cli.examples PROPERTIES LABELS slow COST 100)
+set_tests_properties(cli.examples PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
 if(TARGET python)
   add_dependencies(tests python)

@@ -56,7 +56,7 @@ run_example() { # run_example EXAMPLE
   files_for "$1"
   line=$(shortened "$1")
   HOME=$PWD HONE_LOG=$PWD/log.db HONE_PRICES=$PWD/prices \
-    timeout 120 bash -euo pipefail -c "$line" >said 2>&1 </dev/null || code=$?
+    timeout 300 bash -euo pipefail -c "$line" >said 2>&1 </dev/null || code=$?
   [[ $code == 0 ]] && return
   printf 'an example ends with %s: %s\nas: %s\n' "$code" "$1" "$line"
   cat said
