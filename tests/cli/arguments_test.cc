@@ -153,7 +153,8 @@ TEST(Commands, ExamplesParse) {
       words.erase(words.begin());
       const Result<Arguments> result = parse(words);
       ASSERT_TRUE(result.ok()) << example.line << ": " << result.error().to_string();
-      EXPECT_EQ(result->command().name, command.name);
+      // Those of hone itself are of several commands.
+      if (!command.name.empty()) EXPECT_EQ(result->command().name, command.name);
     }
   }
 }

@@ -57,9 +57,9 @@ refused() { # refused FILE:LINE WORDS HINT
   done
 }
 refused bad.plan:3 "5000 is outside of" ""
-refused hash.plan:7 "no segment 'step' has its hash" "other sizes"
-refused name.plan:7 "the plan '@stpe' is for no segment" "did you mean 'step'?"
-refused twice.plan:15 "segment 'initial' has two plans" "the other is at twice.plan:1"
+refused hash.plan:9 "no segment 'step' has its hash" "other sizes"
+refused name.plan:9 "the plan '@stpe' is for no segment" "did you mean 'step'?"
+refused twice.plan:17 "segment 'initial' has two plans" "the other is at twice.plan:1"
 
 "$HONE" inspect loop.hone >out
 grep -qF 'model loop\x1b' out

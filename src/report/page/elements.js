@@ -138,6 +138,8 @@ function picture(name, label, draw) {
     event.preventDefault();
   });
   const made = element("figure", {}, svg, readout);
+  // When the page has it, seen or not: a page that nobody looks at draws no frames.
+  setTimeout(() => redraw(made.clientWidth));
   // In a frame of its own, since drawing changes the height of what is observed.
   new ResizeObserver(entries => {
     requestAnimationFrame(() => redraw(entries[0].contentRect.width));
