@@ -78,19 +78,6 @@ Status take_prices(NativeOptions& options, const std::string& file, Console& con
   return {};
 }
 
-// A model that the user has asked for: that of the target, or the one in a file.
-Status take_model(NativeOptions& options, const std::string& word, Console& console) {
-  std::optional<KnownModel> model;
-  if (word != "learned") model = HONE_TRY(kernel_model_in(word, options.target));
-  if (!model) model = HONE_TRY(user_prices().model(options.target));
-  if (!model)
-    return bad_input("--cost learned: there is no model of the target '{}'", options.target.name)
-        .with_hint("'hone train cost' makes one, and --cost FILE names one");
-  if (word == "learned") console.note("learned prices, {}", model->place);
-  options.cost = learned_cost(options.target, *model, std::move(options.cost));
-  return {};
-}
-
 // What the log knows of kernels, in place of the price of the options.
 Status take_measured(NativeOptions& options, const Arguments& arguments) {
   const std::unique_ptr<Log> log = HONE_TRY(find_log(arguments));
@@ -124,7 +111,8 @@ Status take_cost(NativeOptions& options, const Arguments& arguments, Console& co
   }
   if (word == "measured") return take_measured(options, arguments);
   if (word.empty() || word == "analytic") return {};
-  return take_model(options, word, console);
+  options.cost = HONE_TRY(known.cost_by(word, options.target, options.cost, note));
+  return {};
 }
 
 // The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,

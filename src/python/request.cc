@@ -62,15 +62,9 @@ Result<std::shared_ptr<const Cost>> known_cost(const Words& words, const Target&
                               .without_learned = "cost='analytic'"};
   if (words.cost_word == "default") return std::shared_ptr<const Cost>();
   if (!words.cost_word) return known.cost(target, note, labels);
-  std::shared_ptr<const Cost> analytic = known.analytic(target, note, labels);
-  if (*words.cost_word == "analytic") return analytic;
-  std::optional<KnownModel> model;
-  if (*words.cost_word != "learned") model = HONE_TRY(kernel_model_in(*words.cost_word, target));
-  if (!model) model = HONE_TRY(known.model(target));
-  if (!model)
-    return bad_input("cost='learned': there is no model of the target '{}'", target.name)
-        .with_hint("'hone train cost' makes one");
-  return learned_cost(target, *model, std::move(analytic));
+  std::shared_ptr<const Cost> formula = known.analytic(target, note, labels);
+  if (*words.cost_word == "analytic") return formula;
+  return known.cost_by(*words.cost_word, target, std::move(formula), note);
 }
 
 Result<NativeOptions> native_options(const Words& words, const Face& face) {

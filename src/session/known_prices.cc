@@ -74,6 +74,19 @@ std::shared_ptr<const Cost> KnownPrices::cost(const Target& target,
   return learned_cost(target, **found, std::move(otherwise));
 }
 
+Result<std::shared_ptr<const Cost>> KnownPrices::cost_by(
+    const std::string& word, const Target& target, std::shared_ptr<const Cost> formula,
+    const std::function<void(std::string_view)>& note) const {
+  std::optional<KnownModel> found;
+  if (word != "learned") found = HONE_TRY(kernel_model_in(word, target));
+  if (!found) found = HONE_TRY(model(target));
+  if (!found)
+    return bad_input("there is no model of the target '{}'", target.name)
+        .with_hint("'hone train cost' makes one, and its file can be named");
+  if (word == "learned") note(fmt::format("learned prices, {}", found->place));
+  return learned_cost(target, *found, std::move(formula));
+}
+
 Status KnownPrices::check_keeps(const Target& target) const {
   const fs::path file = HONE_TRY(fitted_file(target));
   std::error_code failed;

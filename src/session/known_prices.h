@@ -52,6 +52,11 @@ class KnownPrices {
   std::shared_ptr<const Cost> cost(const Target& target,
                                    const std::function<void(std::string_view)>& note,
                                    const PriceLabels& labels = {}) const;
+  // By a model that the user has asked for, "learned" or a file, beside a formula. An error: there
+  // is no such model.
+  Result<std::shared_ptr<const Cost>> cost_by(
+      const std::string& word, const Target& target, std::shared_ptr<const Cost> formula,
+      const std::function<void(std::string_view)>& note) const;
   // The same without a model.
   std::shared_ptr<const Cost> analytic(const Target& target,
                                        const std::function<void(std::string_view)>& note,

@@ -13,6 +13,7 @@ namespace {
 TEST(ShippedModels, FitThisBuild) {
   size_t bytes = 0;
   std::set<uint64_t> cores;
+  EXPECT_FALSE(shipped_models().empty());
   for (const ShippedModel& shipped : shipped_models()) {
     const Result<KernelModel> model = parse_kernel_model(shipped.file, shipped.name);
     ASSERT_TRUE(model.ok()) << model.error().to_string();
