@@ -11,7 +11,6 @@
 #include "report/model_report.h"
 
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 
 namespace hone::cli {
@@ -49,14 +48,6 @@ std::string command_line(const Arguments& arguments) {
       line += fmt::format(" --{} {}", option.name, shell_word(value));
   }
   return line;
-}
-
-std::string time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  gmtime_r(&now, &parts);
-  char text[64];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
 }
 
 ModelReport start_report(const Arguments& arguments, const NativeOptions& options) {

@@ -3,7 +3,6 @@
 #include <pybind11/stl.h>
 
 #include <cstdlib>
-#include <ctime>
 
 #include "log/log.h"
 #include "python/core.h"
@@ -26,14 +25,6 @@ struct Words {
   bool has_plan = false;
   std::optional<std::string> log;
 };
-
-std::string time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  gmtime_r(&now, &parts);
-  char text[64];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
-}
 
 ModelReport start_report(const Words& words, const NativeOptions& options) {
   ModelReport report;

@@ -1,6 +1,7 @@
 #include "report/model_report.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/text.h"
 #include "session/duels.h"
@@ -280,6 +281,14 @@ Status plan_into(ModelReport& report, const Model& model, const NativeOptions& o
     HONE_TRY(draw(drawn, code, {}, options.target, layers, log, report));
   }
   return {};
+}
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  gmtime_r(&now, &parts);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts)};
 }
 
 }  // namespace hone

@@ -87,6 +87,9 @@ Status measure_into(ModelReport& report, const ReportSubject& subject);
 Status plan_into(ModelReport& report, const Model& model, const NativeOptions& options,
                  const LayerNames& layers, const Log* log, const Face& face);
 
+// Now, as ModelReport::time.
+std::string time_text();
+
 // The whole report as JSON, and as one HTML file that needs nothing else.
 std::string report_json(const ModelReport& report);
 std::string report_page(const ModelReport& report);
