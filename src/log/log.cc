@@ -115,14 +115,16 @@ Status check_header(const std::string& path) {
 }
 
 Status prepare_tables(sqlite::Database& database, bool may_write) {
+  // The tables are counted first: a log that another process makes in between has both by then.
   const auto is_log = [&]() -> Result<bool> {
+    const int64_t tables = HONE_TRY(database.integer("SELECT count(*) FROM sqlite_schema"));
     const int64_t application = HONE_TRY(database.integer("PRAGMA application_id"));
     const int64_t format = HONE_TRY(database.integer("PRAGMA user_version"));
     if (application == rows::kApplication && format == rows::kFormat) return true;
     if (application == rows::kApplication)
       return unsupported("the log '{}' has format {}, and this version of hone knows {}",
                          database.path(), format, rows::kFormat);
-    if (HONE_TRY(database.integer("SELECT count(*) FROM sqlite_schema")) != 0)
+    if (tables != 0)
       return bad_input("'{}' is no log of hone, but another program's database", database.path());
     return false;
   };

@@ -10,7 +10,7 @@ export PATH=$root/bin:$PATH XDG_CACHE_HOME=$root/cache
 export HONE_LOG=$root/given/log.db HONE_PRICES=$root/given/prices
 (cd given; make_models; make_measured; make_learned; make_rest) >made 2>&1 &
 wait $! || { cat made; exit 1; }
-kernel=$(sed -nE 's/.*"kind":"kernel","subject":"(0x[0-9a-f]+).*/\1/p' given/log.jsonl | head -n 1)
+kernel=$(sed -nE '/.*"kind":"kernel","subject":"(0x[0-9a-f]+).*/ { s//\1/p; q }' given/log.jsonl)
 [[ $kernel ]] || { echo "no kernel in the log"; cat made; exit 1; }
 
 # What an example becomes here: the same command with the same options, cut short.

@@ -37,7 +37,8 @@ log_with_plan() { # log_with_plan LOG MODEL PLAN
   for budget in 4s 20s 60s; do
     "$HONE" tune "$2" --cache none --threads 1 --budget $budget --only schedules --log "$1" \
       >out 2>err
-    target=$("$HONE" log export --log "$1" | grep -oEm1 '"target":"0x[0-9a-f]+"') || continue
+    "$HONE" log export --log "$1" >out
+    target=$(grep -oEm1 '"target":"0x[0-9a-f]+"' out) || continue
     break
   done
   plan=$(sed -e ':all' -e 'N; $!b all' -e 's/"/\\"/g; s/\n/\\n/g' "$3")

@@ -261,6 +261,15 @@ TEST_F(LogTest, RemovesOldRecordsThoseOfAVersionAndWhatNobodyNeeds) {
 
 // ---- Several at once ----------------------------------------------------------------------------
 
+TEST_F(LogTest, IsMadeBySeveralAtTheSameTime) {
+  for (int round = 0; round < 40; ++round) {
+    const std::string name = "made" + std::to_string(round) + ".db";
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) threads.emplace_back([&] { open(name); });
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
 TEST_F(LogTest, TakesRecordsOfSeveralThreadsAndSeveralOpenLogs) {
   std::vector<std::thread> threads;
   const std::unique_ptr<Log> shared = open("shared.db");
