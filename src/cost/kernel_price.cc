@@ -127,9 +127,22 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
     if ((access.loops >> l & 1) != 0 && std::abs(access.stride[l]) > 0)  // not a NaN
       access.ascending[access.ascending_count++] = static_cast<uint8_t>(l);
   }
+  access.elsewhere = reductions_beside(access.loops);
   std::ranges::sort(std::span(access.ascending).first(access.ascending_count), {},
                     [&](uint8_t l) { return std::abs(access.stride[l]); });
   return access;
+}
+
+// Loops of reductions that run before or after what these loops are around. Without a loop of a
+// reduction it may stand in any.
+KernelPrice::Loops KernelPrice::reductions_beside(Loops loops) const {
+  Loops within = 0, all = 0;
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    if (loops_[l].is_result) continue;
+    all |= 1U << l;
+    if ((loops >> l & 1) != 0) within |= loops_[l].together | loops_[l].around;
+  }
+  return within == 0 ? 0 : all & ~within;
 }
 
 // Where a vector's elements lie.
@@ -264,19 +277,25 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
 
 // ---- Instructions ------------------------------------------------------------------------------
 
-// How often something is computed that depends on these loops, in instructions: in the outermost
-// place where its index is known.
-double KernelPrice::runs(const Nest& nest, Loops loops) const {
-  size_t depth = 0;
-  double count = 1;
+// The results' loops before this step are around what depends on these loops: it stands in the
+// outermost place where its index is known.
+size_t KernelPrice::depth(const Nest& nest, Loops loops) const {
   Loops needed = loops;
-  for (Loops left = loops; left != 0; left &= left - 1) {
-    const auto l = static_cast<size_t>(std::countr_zero(left));
-    count *= nest.instructions[l];
-    needed |= loops_[l].around;  // A reduction's loop stands where its result is known.
-  }
+  for (Loops left = loops; left != 0; left &= left - 1)
+    // A reduction's loop stands where its result is known.
+    needed |= loops_[static_cast<size_t>(std::countr_zero(left))].around;
+  size_t depth = 0;
   for (; needed != 0; needed &= needed - 1)
     depth = std::max<size_t>(depth, nest.known[static_cast<size_t>(std::countr_zero(needed))]);
+  return depth;
+}
+
+// How often something is computed that depends on these loops, in instructions.
+double KernelPrice::runs(const Nest& nest, Loops loops) const {
+  const size_t depth = this->depth(nest, loops);
+  double count = 1;
+  for (Loops left = loops; left != 0; left &= left - 1)
+    count *= nest.instructions[static_cast<size_t>(std::countr_zero(left))];
   for (size_t i = 0; i < nest.count; ++i) {
     const Nest::Step& step = nest.steps[i];
     const bool counts = loops_[step.loop].is_result ? i < depth : (loops >> step.loop & 1) != 0;
@@ -385,12 +404,23 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
   return {std::min(elements * each, std::max(access.bytes, kLine)), apart};
 }
 
+// A step of another reduction, or of a loop of results inside of which only the result of the
+// access's reduction is known.
+bool KernelPrice::is_beside(const Nest& nest, size_t step, const Access& access,
+                            size_t depth) const {
+  const auto loop = nest.steps[step].loop;
+  if (!loops_[loop].is_result) return (access.elsewhere >> loop & 1) != 0;
+  return step >= depth && (access.loops >> parallel_) != 0;
+}
+
 double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) const {
   constexpr size_t kLevels = 3 * kMaxLoops + 1;
   // What the steps from a level on touch, by access and level.
   std::array<std::array<Footprint, kLevels>, kMaxAccesses> touched;
+  std::array<size_t, kMaxAccesses> depths;
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
+    depths[a] = depth(nest, access.loops);
     const Packing packing = nest.packing(access);
     std::array<double, kMaxLoops> inside = nest.tile;
     touched[a][nest.count] = footprint(access, inside, packing);
@@ -428,6 +458,7 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
       double fetched = taken(a, level);
       bool is_kept = true;  // so far, what the inner steps touch is touched again
       for (size_t i = level; i-- > 0;) {
+        if (is_beside(nest, i, accesses_[a], depths[a])) continue;
         is_kept = is_kept && (accesses_[a].loops >> nest.steps[i].loop & 1) == 0;
         if (!is_kept) fetched *= nest.steps[i].trips;
         // One trip after the other finds the rest of the lines that those before have fetched.

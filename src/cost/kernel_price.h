@@ -78,6 +78,7 @@ class KernelPrice {
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
     std::array<double, kMaxLoops> repeat{};  // the neighbouring points that share an element
     double run = 1e300;                      // the most neighbours that lie side by side
+    Loops elsewhere = 0;                     // of other reductions than those that it serves
     Loops guards = 0;                        // that decide whether it meets padding
     Loops contiguous = 0;                    // where the stride is 1
     Loops near = 0;                          // where a vector lies within a few
@@ -100,6 +101,7 @@ class KernelPrice {
   double slots_alone(const Work& work) const;
   void add_accesses(const KernelFacts& facts);
   Access access_of(const KernelFacts::Array& array) const;
+  Loops reductions_beside(Loops loops) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit, Features* features) const;
   // Of each algorithm: price_nest(), ....
@@ -124,7 +126,9 @@ class KernelPrice {
   double transposing() const;
   double run_of(const Nest& nest, const Access& access, size_t loop) const;
   double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;
+  size_t depth(const Nest& nest, Loops loops) const;
   double runs(const Nest& nest, Loops loops) const;
+  bool is_beside(const Nest& nest, size_t step, const Access& access, size_t depth) const;
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
   double displaced(const Access& access, size_t l, double points) const;

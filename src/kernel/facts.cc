@@ -1,6 +1,7 @@
 #include "kernel/facts.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -99,6 +100,9 @@ class FactWalk {
       facts_.loops[loop].around |= outside;
       point.loops |= 1U << loop;
     }
+    const Loops together = point.loops & ~outside;
+    for (Loops left = together; left != 0; left &= left - 1)
+      facts_.loops[static_cast<size_t>(std::countr_zero(left))].together |= together;
     facts_.arithmetic.push_back({n, point.loops, relation.dims.size() > place.index.size()});
     return point;
   }
@@ -150,7 +154,7 @@ class FactWalk {
     const size_t of_space = static_cast<size_t>(facts_.space.parallel) + reduction;
     if (n == anchor_ && of_space < facts_.loops.size()) return of_space;
     if (facts_.loops.size() == KernelFacts::kMaxLoops) return KernelFacts::kMaxLoops - 1;
-    facts_.loops.push_back({extent, false, 0});
+    facts_.loops.push_back({extent, false, 0, 0});
     return facts_.loops.size() - 1;
   }
 

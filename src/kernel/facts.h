@@ -25,6 +25,7 @@ struct KernelFacts {
     double extent = 1;       // the largest that symbols allow
     bool is_result = false;  // a dim of the results; otherwise of a reduction
     Loops around = 0;        // of a reduction: the loops that its result depends on
+    Loops together = 0;      // of a reduction: its loops, this one too
   };
   // Loops that decide which rows a segment has: their points take different trips, so they do not
   // run side by side.

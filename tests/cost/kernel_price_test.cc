@@ -163,24 +163,37 @@ TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
   }
 }
 
+KernelBody softmax(int64_t rows, int64_t columns) {
+  const Graph graph =
+      prepare(parse_graph(fmt::format("graph @g(%x: f32[{0}, {1}]) -> f32[{0}, {1}] {{ "
+                                      "%y = softmax %x {{axis = 1}} return %y }}",
+                                      rows, columns))
+                  .value())
+          .value();
+  std::vector<NodeId> nodes;
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) != Opcode::parameter) nodes.push_back(n);
+  return body_of(graph, nodes, {});
+}
+
 TEST(KernelPrice, SumsOfARowAreTakenOnce) {
-  const KernelBody softmax = [] {
-    const Graph graph = prepare(parse_graph("graph @g(%x: f32[512, 1024]) -> f32[512, 1024] { "
-                                            "%y = softmax %x {axis = 1} return %y }")
-                                    .value())
-                            .value();
-    std::vector<NodeId> nodes;
-    for (NodeId n : graph.nodes())
-      if (graph.opcode(n) != Opcode::parameter) nodes.push_back(n);
-    return body_of(graph, nodes, {});
-  }();
-  const KernelPrice price = price_of(softmax);
+  const KernelPrice price = price_of(softmax(512, 1024));
   Schedule schedule = nest({0, 1}, {{1, 16}});
   const double scalar_sums = price.seconds(schedule);
   schedule.get<NestFields>().row = 1;
   EXPECT_LT(price.seconds(schedule), 0.5 * scalar_sums);
   // exp twice for each of half a million elements, at some 30 slots of 16 lanes.
   EXPECT_LT(price.seconds(schedule), 1e-3);
+}
+
+TEST(KernelPrice, OneReductionReadsAfterAnother) {
+  constexpr int64_t kRows = 64, kColumns = 1 << 20;
+  Schedule schedule = nest({0, 1}, {{1, 16}});
+  schedule.get<NestFields>().row = 1;
+  // For the maximum, for the sum and for the quotient, and the result is written.
+  const double bytes = 4.0 * 4 * kRows * kColumns;
+  EXPECT_LT(price_of(softmax(kRows, kColumns)).terms(schedule).memory,
+            1.5 * bytes / target().memory_one_core);
 }
 
 TEST(KernelPrice, EverySchedulePricesToANumber) {
