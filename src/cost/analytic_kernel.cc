@@ -77,14 +77,17 @@ double AnalyticKernel::block_seconds(Cut& cut, const Schedule& chain, const Bloc
   return seconds;
 }
 
+double AnalyticKernel::fork_seconds(const Schedule& chain) const {
+  return threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
+}
+
 // A chain costs what its stages do, each as often as there are blocks.
 double AnalyticKernel::chain_seconds(const Schedule& chain) {
   Cut& cut = cut_of(chain);
   const auto threads = static_cast<double>(threads_);
-  const double forks = threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
   double seconds = 0;
   for (const BlockPhase& phase : phases_of(facts_->body, chain))
-    seconds += seconds_of(phase, block_seconds(cut, chain, phase), threads) + forks;
+    seconds += seconds_of(phase, block_seconds(cut, chain, phase), threads) + fork_seconds(chain);
   return seconds;
 }
 
@@ -111,10 +114,11 @@ double AnalyticKernel::describe_chain(const Schedule& chain, Features& features)
   }
   for (size_t f = kKernelFeatures; f < kFeatures; ++f)
     features.all()[f] = static_cast<float>(sums[f] / std::max(all, 1e-30));
-  const double seconds = chain_seconds(chain);
-  double on_one_thread = 0, blocks = 0, points = 1;
+  double seconds = 0, on_one_thread = 0, blocks = 0, points = 1;
   for (const BlockPhase& phase : phases) {
-    on_one_thread += block_seconds(cut, chain, phase) * phase.blocks;
+    const double block = &phase == &phases[0] ? all : block_seconds(cut, chain, phase);
+    seconds += seconds_of(phase, block, static_cast<double>(threads_)) + fork_seconds(chain);
+    on_one_thread += block * phase.blocks;
     blocks += phase.blocks;
   }
   for (int dim : chain.order)

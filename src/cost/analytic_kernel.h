@@ -48,6 +48,7 @@ class AnalyticKernel : public PricedKernel {
   using CutKey = std::pair<std::vector<int64_t>, std::vector<int>>;  // kept; the dims, ascending
   static constexpr size_t kMaxKept = 1024;  // prices of stages, 30 KB each at most
 
+  double fork_seconds(const Schedule& chain) const;  // of one phase
   double chain_seconds(const Schedule& chain);
   double describe_chain(const Schedule& chain, Features& features);
   Cut& cut_of(const Schedule& chain);
