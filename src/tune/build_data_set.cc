@@ -68,7 +68,7 @@ class SetBuilder {
   }
 
   Status collect_kernels() {
-    const std::vector<const ProgramKernel*> kernels = wanted();
+    const std::vector<const ProgramKernel*> kernels = HONE_TRY(wanted());
     result_.wanted = static_cast<int64_t>(kernels.size());
     options_.progress->start(result_.wanted, "kernels");
     for (size_t i = 0; i < kernels.size() && !is_over(); ++i) {
@@ -255,8 +255,9 @@ class SetBuilder {
     return {};
   }
 
-  // Each kernel once: that of the first program that has it.
-  std::vector<const ProgramKernel*> wanted() const {
+  // Each kernel once: that of the first program that has it. Those that have nothing yet come first:
+  // another kernel tells more than more schedules of a known one.
+  Result<std::vector<const ProgramKernel*>> wanted() const {
     std::set<uint64_t> seen;
     std::map<std::string, size_t> places;
     std::vector<std::vector<const ProgramKernel*>> programs;
@@ -272,7 +273,15 @@ class SetBuilder {
       std::ranges::sort(kernels, {}, [](const ProgramKernel* kernel) {
         return std::tuple(kernel->price > kSlowSeconds, -kernel->price, kernel->kernel);
       });
-    return in_turns(std::move(programs), options_.kernels);
+    const auto chosen = in_turns(std::move(programs), options_.kernels);
+    std::vector<const ProgramKernel*> ordered, begun;
+    for (const ProgramKernel* kernel : chosen) {
+      const bool is_begun =
+          !HONE_TRY(set_.log().find({.subject = kernel->kernel, .limit = 1})).empty();
+      (is_begun ? begun : ordered).push_back(kernel);
+    }
+    ordered.insert(ordered.end(), begun.begin(), begun.end());
+    return ordered;
   }
 
   int64_t count_kernels() const {

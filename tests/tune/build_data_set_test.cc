@@ -125,6 +125,31 @@ TEST_F(BuildDataSetTest, CancelledItKeepsWhatItHas) {
   EXPECT_EQ(build(programs, options())->collected, 1);
 }
 
+// Cancels when the first kernel is done.
+struct CancelAfterOne : Progress {
+  CancelToken* cancel = nullptr;
+  void start(int64_t, std::string_view) override {}
+  void advance(int64_t) override { cancel->cancel(); }
+  void finish(std::string_view) override {}
+  void note(std::string_view) override {}
+};
+
+TEST_F(BuildDataSetTest, BeginsWithKernelsThatHaveNothing) {
+  ASSERT_TRUE(build(std::vector{program("a", 1000)}, options()).ok());
+  CancelToken cancel;
+  CancelAfterOne progress;
+  progress.cancel = &cancel;
+  BuildOptions more = options();
+  more.schedules = 16;
+  more.cancel = &cancel;
+  more.progress = &progress;
+  ASSERT_TRUE(build(std::vector{program("b", 600)}, more).ok());
+  const KernelData data = load_kernel_data(path()).value();
+  ASSERT_EQ(data.kernels.size(), 2u);
+  for (const KernelSample& kernel : data.kernels)
+    EXPECT_LE(kernel.timed.schedules.size(), kernel.programs[0] == "a" ? 8u : 16u);
+}
+
 TEST_F(BuildDataSetTest, RefusesASetOfAnotherTarget) {
   ASSERT_TRUE(build({}, options()).ok());
   const Target other = restricted(target_, Isa::v2);
