@@ -55,35 +55,34 @@ Result<std::vector<Rule>> given_rules(const Arguments& arguments, Console& conso
 }
 
 std::string text_of(const Optimized& result) {
-  const Rewritten& found = result.found;
   TextTable table("lr", {"rule", "applied"});
-  for (const Rewritten::Applied& each : found.applied)
+  for (const AppliedRule& each : applied_rules(result.plan))
     table.add_row({each.rule, fmt::format("{}", each.times)});
-  std::string text = found.applied.empty() ? "" : table.to_string() + "\n";
+  std::string text = result.is_cheaper ? table.to_string() + "\n" : "";
   if (result.is_cheaper)
-    text += fmt::format("price  {} before, {} after: {:.2f} % less\n", format_seconds(found.before),
-                        format_seconds(found.after), 100 * (1 - found.after / found.before));
+    text +=
+        fmt::format("price  {} before, {} after: {:.2f} % less\n", format_seconds(result.before),
+                    format_seconds(result.after), 100 * (1 - result.after / result.before));
   else
-    text += fmt::format("price  {}; nothing is cheaper\n", format_seconds(found.before));
-  text += fmt::format("{} graphs priced; {}\n", found.priced, name(found.end));
-  text += fmt::format("e-graph: {} rewrites in {} rounds; {}\n", found.egraph.matches,
-                      found.egraph.rounds, name(found.egraph.end));
+    text += fmt::format("price  {}; nothing is cheaper\n", format_seconds(result.before));
+  text += fmt::format("{} graphs priced; {}\n", result.priced, name(result.end));
+  text += fmt::format("e-graph: {} rewrites in {} rounds; {}\n", result.egraph.matches,
+                      result.egraph.rounds, name(result.egraph.end));
   text += fmt::format("{} of {} nodes have ops of no rule\n", result.outside, result.nodes);
   return text;
 }
 
 std::string json_of(const Optimized& result) {
-  const Rewritten& found = result.found;
-  nlohmann::ordered_json json = {{"before", found.before},
-                                 {"after", found.after},
-                                 {"priced", found.priced},
-                                 {"end", name(found.end)},
+  nlohmann::ordered_json json = {{"before", result.before},
+                                 {"after", result.after},
+                                 {"priced", result.priced},
+                                 {"end", name(result.end)},
                                  {"nodes", result.nodes},
                                  {"outside", result.outside},
-                                 {"egraph_rewrites", found.egraph.matches},
-                                 {"egraph_end", name(found.egraph.end)},
+                                 {"egraph_rewrites", result.egraph.matches},
+                                 {"egraph_end", name(result.egraph.end)},
                                  {"applied", nlohmann::ordered_json::array()}};
-  for (const Rewritten::Applied& each : found.applied)
+  for (const AppliedRule& each : applied_rules(result.plan))
     json["applied"].push_back({{"rule", each.rule}, {"times", each.times}});
   return json.dump(2) + "\n";
 }
@@ -116,7 +115,8 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   if (arguments.given("check") && path == "-")
     return usage_error("--check reads what was written: -o FILE");
   const std::string json = arguments.text("json");
-  HONE_TRY(check_writable(json));
+  const std::string rewrites = arguments.text("rewrites");
+  for (const std::string& file : {json, rewrites}) HONE_TRY(check_writable(file));
   OptimizeOptions options;
   options.rewrite.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
   options.rewrite.egraph.nodes = static_cast<size_t>(arguments.integer("max-nodes"));
@@ -148,7 +148,8 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   progress->finish();
   HONE_TRY(write_model(model_of(result.graph), path, console, onnx));
   if (!json.empty()) HONE_TRY(write_text(json, json_of(result), console));
-  if (path == "-" || json == "-")
+  if (!rewrites.empty()) HONE_TRY(write_text(rewrites, print(result.plan), console));
+  if (path == "-" || json == "-" || rewrites == "-")
     console.say(trim(text_of(result)));
   else
     console.write(text_of(result));

@@ -18,6 +18,7 @@ void take(const NativeOptions& native, TuneOptions& options) {
   options.prepare = native.prepare;
   options.heuristics = native.heuristics;
   options.cost = native.cost;
+  options.find_rewrites = native.find_rewrites;
   options.cache = native.cache.get();
   options.version = HONE_VERSION;
 }

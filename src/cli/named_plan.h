@@ -20,7 +20,8 @@ struct NamedPlan {
   std::unique_ptr<Compilation> code;
 };
 
-// "default" is the planner's plan, "log" the best one of the log; all else is a file. The graph is
+// "default" is the planner's plan, "rewritten" that of the graph that -O3 finds, "log" the best one
+// of the log; all else is a file. The graph is
 // the one of the model, whose `sizes` were bound. Errors: the file, with its line; the log knows no
 // plan; the plan does not fit. `option` names the word in a report of a fault.
 Result<NamedPlan> named_plan(const std::string& word, std::string_view option, const Graph& graph,

@@ -2,12 +2,14 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/budget.h"
 #include "cli/cache.h"
 #include "cli/console.h"
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "session/found_rewrites.h"
 #include "session/known_plans.h"
 #include "target/levels.h"
 #include "tune/measured_cost.h"
@@ -174,10 +176,31 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
   HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
   if (plans == LogPlans::taken) take_log(options, arguments, console);
+  HONE_TRY(take_level(options, arguments, console));
   return options;
 }
 
 }  // namespace
+
+Status take_level(NativeOptions& options, const Arguments& arguments, Console& console) {
+  if (!arguments.given("optimize") || arguments.text("optimize") == "2") return {};
+  for (std::string_view other : {"plan", "plan-seed"})
+    if (arguments.given(other))
+      return usage_error("--{} says itself what is rewritten; it does not go with -O3", other);
+  return take_rewrites(options, arguments, console);
+}
+
+Status take_rewrites(NativeOptions& options, const Arguments& arguments, Console& console) {
+  Face face = console.face();
+  face.cancel = &console.cancel();
+  options.find_rewrites =
+      rewrites_by_search({.seconds = HONE_TRY(parse_budget(arguments.text("rewrite-budget"))),
+                          .heuristics = options.heuristics,
+                          .cost = options.cost,
+                          .cache = options.cache.get(),
+                          .face = face});
+  return {};
+}
 
 Result<NativeOptions> native_options(const Arguments& arguments, Console& console,
                                      DefaultCache cache, LogPlans plans) {
@@ -224,7 +247,7 @@ Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& opti
 
 Status refuse_native_options(const Arguments& arguments) {
   for (std::string_view option : {"target", "isa", "prices", "cost", "threads", "plan",
-                                  "plan-lenient", "plan-seed", "without", "cache"})
+                                  "plan-lenient", "plan-seed", "without", "cache", "optimize"})
     if (arguments.given(option))
       return usage_error("--{} is for native code, the reference does not take it", option);
   return {};

@@ -12,6 +12,11 @@ namespace hone::cli {
 
 class Console;
 
+// With -O3: find_rewrites, by the prices and the cache of the options.
+Status take_level(NativeOptions& options, const Arguments& arguments, Console& console);
+// The same at any level.
+Status take_rewrites(NativeOptions& options, const Arguments& arguments, Console& console);
+
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };
 // The log's best plans, where nobody says how to plan; or the command says itself which plan.

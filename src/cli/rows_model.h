@@ -152,10 +152,25 @@ inline constexpr Option kLogOption = log_option(
     "what was measured before: the best plan it knows is taken (default: see 'hone log')");
 inline constexpr Option kNoLogOption = {.name = "no-log",
                                         .doc = "plan anew, whatever was measured before"};
-inline constexpr Option kNative[] = {kLogOption,      kNoLogOption,   kTargetOption,
-                                     kIsaOption,      kPricesOption,  kCostOption,
-                                     kThreadsOption,  kPlanOption,    kPlanLenientOption,
-                                     kPlanSeedOption, kWithoutOption, kNativeCacheOption};
+inline constexpr Option kLevelOption = {
+    .name = "optimize",
+    .letter = 'O',
+    .take = Take::word,
+    .value = "LEVEL",
+    .doc =
+        "2: plan the graph as it is; 3: first look for a cheaper graph that computes the same, by "
+        "rewrite rules (docs/optimize.md)",
+    .fallback = "2",
+    .words = "2|3"};
+inline constexpr Option kRewriteBudgetOption = {.name = "rewrite-budget",
+                                                .take = Take::text,
+                                                .value = "TIME",
+                                                .doc = "how long to look for rewrites",
+                                                .fallback = "30s"};
+inline constexpr Option kNative[] = {
+    kLogOption,     kNoLogOption,       kTargetOption, kIsaOption,          kPricesOption,
+    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption,  kPlanSeedOption,
+    kWithoutOption, kNativeCacheOption, kLevelOption,  kRewriteBudgetOption};
 
 inline constexpr Option kVerify[] = {
     {.name = "verify",
@@ -262,10 +277,10 @@ inline constexpr Option kIsaOfFiles = {
         "use no more of the machine than this; all: a compiled model gets code for the target, for "
         "the target without extensions, and for each level below",
     .words = "x86-64-v2|avx2|avx512|all"};
-inline constexpr Option kNativeOfFiles[] = {kLogOption,      kNoLogOption,   kTargetOption,
-                                            kIsaOfFiles,     kPricesOption,  kCostOption,
-                                            kThreadsOption,  kPlanOption,    kPlanLenientOption,
-                                            kPlanSeedOption, kWithoutOption, kNativeCacheOption};
+inline constexpr Option kNativeOfFiles[] = {
+    kLogOption,     kNoLogOption,       kTargetOption, kIsaOfFiles,         kPricesOption,
+    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption,  kPlanSeedOption,
+    kWithoutOption, kNativeCacheOption, kLevelOption,  kRewriteBudgetOption};
 inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,

@@ -120,6 +120,10 @@ inline constexpr Option kOptimizeOwn[] = {
      .doc = "read what was written, compile it, and hold it on random inputs against the model, as "
             "'hone check' does"},
     json_option("write what was found as data; - is the standard output"),
+    {.name = "rewrites",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write the rewrites as a plan, for --plan of other commands; - is the standard output"},
     kOpset,
     kPrimitives,
     kExternalData};

@@ -25,9 +25,11 @@ inline constexpr Option kTuneOwn[] = {
 inline constexpr Option kTuneLog[] = {
     log_option("of measurements (see 'hone log')"),
     {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
-inline constexpr Option kTuneNative[] = {kIsaOption,     kPricesOption,  kCostOption,
-                                         kThreadsOption, kWithoutOption, kNativeCacheOption};
-inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative);
+inline constexpr Option kTuneNative[] = {kIsaOption,          kPricesOption,  kCostOption,
+                                         kThreadsOption,      kWithoutOption, kNativeCacheOption,
+                                         kRewriteBudgetOption};
+inline constexpr Option kTuneLevel[] = {kLevelOption};
+inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative, kTuneLevel);
 inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},
@@ -60,7 +62,9 @@ inline constexpr Positional kCompareSubjects[] = {
     kModel[0],
     {.name = "PLAN_A",
      .take = Take::file,
-     .doc = "a plan: a file, 'default' for the planner's, 'log' for the best one of the log"},
+     .doc =
+         "a plan: a file, 'default' for the planner's, 'rewritten' for that of the graph that -O3 "
+         "finds, 'log' for the best one of the log"},
     {.name = "PLAN_B", .take = Take::file, .doc = "another one, as PLAN_A"}};
 inline constexpr Option kCompareOwn[] = {
     {.name = "seconds",
@@ -73,6 +77,7 @@ inline constexpr Option kCompareOwn[] = {
 inline constexpr auto kCompare = joined(kCompareOwn, kInputOptions, kSizes, kTuneNative);
 inline constexpr Example kCompareExamples[] = {
     {"hone compare model.onnx default log", "what tuning has bought"},
+    {"hone compare model.onnx default rewritten", "what -O3 buys"},
     {"hone compare model.onnx old.plan new.plan --threads 1", "two files, in turns"}};
 
 // ---- explain -----------------------------------------------------------------------------------
@@ -81,7 +86,7 @@ inline constexpr Positional kExplainSubjects[] = {
     kModel[0],
     {.name = "PLAN",
      .take = Take::file,
-     .doc = "a file, 'default' or 'log' (default: the log's plan if it has one)",
+     .doc = "a file, 'default', 'rewritten' or 'log' (default: the log's plan if it has one)",
      .optional = true}};
 inline constexpr Option kExplainOwn[] = {
     {.name = "diff",

@@ -21,8 +21,8 @@ int64_t constant_bytes(const Graph& graph) {
 
 bool is_kept(const Graph& graph, const Cost& cost, const CompileOptions& options) {
   return options.cache != nullptr && !cost.version().empty() && !options.plan_seed &&
-         !options.best_plan && !options.drops_unfit && graph.is_static() &&
-         constant_bytes(graph) <= kMostConstants;
+         !options.best_plan && !options.find_rewrites && !options.drops_unfit &&
+         graph.is_static() && constant_bytes(graph) <= kMostConstants;
 }
 
 // All that the image depends on.

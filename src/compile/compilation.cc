@@ -7,6 +7,7 @@
 #include "cost/analytic.h"
 #include "plan/drop_unfit.h"
 #include "plan/random_plan.h"
+#include "plan/rewritten.h"
 #include "program/lower/lower.h"
 
 namespace hone {
@@ -50,14 +51,53 @@ Result<const T*> Compilation::at(CompileStage stage, std::optional<T>& slot, con
 }
 
 Result<const Graph*> Compilation::graph() {
-  return at(CompileStage::graph, graph_, [&] { return prepare(given_, options_.prepare); });
+  return at(CompileStage::graph, graph_, [&]() -> Result<Graph> {
+    if (has_rewrites(options_.plan)) return rewritten_as_said();
+    Graph graph = HONE_TRY(prepare(given_, options_.prepare));
+    Plan but_threads = options_.plan;
+    but_threads.threads.reset();
+    if (but_threads != Plan() || options_.plan_seed) return graph;
+    const int64_t threads = options_.plan.threads.value_or(target_.cores);
+    if (options_.best_plan) best_ = options_.best_plan(graph, target_, threads);
+    if (best_) return graph_of_best(std::move(graph));
+    const auto& find = options_.find_rewrites;
+    if (find) rewrites_ = HONE_TRY(find(given_, target_, threads));
+    if (!has_rewrites(rewrites_)) return graph;
+    return prepare(HONE_TRY(rewritten(given_, rewrites_)), options_.prepare);
+  });
+}
+
+Result<Graph> Compilation::rewritten_as_said() {
+  Result<Graph> graph = rewritten(given_, options_.plan);
+  if (graph.ok()) {
+    rewrites_ = only_rewrites(options_.plan);
+  } else {
+    Error why = placed(std::move(graph).error());
+    if (!options_.drops_unfit) return why;
+    if (options_.dropped) options_.dropped(fmt::format("dropped all rewrites: {}", why.what()));
+  }
+  return prepare(has_rewrites(rewrites_) ? *graph : given_, options_.prepare);
+}
+
+// A plan that does not fit counts as unknown.
+Result<Graph> Compilation::graph_of_best(Graph graph) {
+  if (has_rewrites(*best_)) {
+    Result<Graph> made = rewritten(given_, *best_);
+    if (made.ok()) made = prepare(*made, options_.prepare);
+    if (made.ok() && check_complete(*best_, *made, target_).ok()) {
+      rewrites_ = only_rewrites(*best_);
+      return made;
+    }
+    best_.reset();
+  }
+  if (best_ && !check_complete(*best_, graph, target_).ok()) best_.reset();
+  return graph;
 }
 
 // Whatever the reason: a file asks for what cannot be.
 Error Compilation::placed(Error error) const {
   if (options_.placed_plan == nullptr) return error;
-  const std::string place = options_.placed_plan->place_of(error.where());
-  error = std::move(error).within(place);
+  error = options_.placed_plan->placed(std::move(error));
   return error.code() == ErrorCode::unsupported ? std::move(error).as(ErrorCode::bad_input) : error;
 }
 
@@ -72,7 +112,7 @@ Result<Plan> Compilation::completed(const Plan& plan) const {
 }
 
 Result<Plan> Compilation::completed_leniently() const {
-  Plan partial = options_.plan;
+  Plan partial = without_rewrites(options_.plan);  // what is wrong with them is told already
   partial.graph_hash = 0;
   partial.target.clear();
   // What is cheap first; that what is said fits what is decided for it is known in the end.
@@ -94,27 +134,23 @@ Result<Plan> Compilation::completed_leniently() const {
   return *std::move(whole);
 }
 
-std::optional<Plan> Compilation::best_known() const {
-  Plan but_threads = options_.plan;
-  but_threads.threads.reset();
-  if (!options_.best_plan || but_threads != Plan()) return std::nullopt;
-  std::optional<Plan> best =
-      options_.best_plan(*graph_, target_, options_.plan.threads.value_or(target_.cores));
-  return best && check_complete(*best, *graph_, target_).ok() ? best : std::nullopt;
+Result<Plan> Compilation::completed_as_said() const {
+  Status fits = check(options_.plan, *graph_, target_);
+  if (!fits.ok()) return placed(std::move(fits).error());
+  Result<Plan> plan = completed(options_.plan);
+  // Only now is it known whether what was said fits what is decided for it.
+  const bool is_refused = !plan.ok() && plan.error().code() == ErrorCode::bad_input;
+  return is_refused ? placed(std::move(plan).error()) : std::move(plan);
 }
 
 Result<const Plan*> Compilation::plan() {
   const Graph* graph = HONE_TRY(this->graph());
   return at(CompileStage::plan, plan_, [&]() -> Result<Plan> {
     if (options_.plan_seed) return random_plan(*graph, target_, *options_.plan_seed);
-    if (options_.drops_unfit) return completed_leniently();
-    if (std::optional<Plan> best = best_known()) return *std::move(best);
-    Status fits = check(options_.plan, *graph, target_);
-    if (!fits.ok()) return placed(std::move(fits).error());
-    Result<Plan> plan = completed(options_.plan);
-    // Only now is it known whether what was said fits what is decided for it.
-    const bool is_refused = !plan.ok() && plan.error().code() == ErrorCode::bad_input;
-    return is_refused ? placed(std::move(plan).error()) : std::move(plan);
+    if (best_) return *best_;
+    Plan plan = HONE_TRY(options_.drops_unfit ? completed_leniently() : completed_as_said());
+    set_rewrites(plan, rewrites_);
+    return plan;
   });
 }
 

@@ -37,9 +37,15 @@ struct CompileOptions {
   bool drops_unfit = false;
   std::function<void(std::string_view)> dropped = {};
   // What somebody knows to be better than the planner's plan of a prepared graph. Asked where
-  // `plan` says no more than threads, with their number; what does not fit counts as unknown.
+  // `plan` says no more than threads, with their number; what does not fit counts as unknown. It
+  // may have rewrites of the graph.
   std::function<std::optional<Plan>(const Graph& graph, const Target& target, int64_t threads)>
       best_plan = {};
+  // Rewrites that pay: a plan of nothing else. Asked for where `plan` says no more than threads and
+  // no better plan is known, with the graph as it was given; one that has no rewrites means that
+  // none pays.
+  std::function<Result<Plan>(const Graph& given, const Target& target, int64_t threads)>
+      find_rewrites = {};
   Heuristics heuristics = {};  // for what is open
   // The prices that the planner chooses by; null: the analytic ones, with default coefficients.
   std::shared_ptr<const Cost> cost = nullptr;
@@ -60,7 +66,7 @@ class Compilation {
  public:
   Compilation(Graph graph, Target target, CompileOptions options = {});
 
-  Result<const Graph*> graph();  // prepared
+  Result<const Graph*> graph();  // rewritten, if the plan is, and prepared
   Result<const Plan*> plan();    // complete
   Result<const Program*> program();
   Result<std::span<const KernelCode>> kernels();
@@ -73,10 +79,12 @@ class Compilation {
   Result<Image> image_for(const Bindings& sizes);
 
  private:
+  Result<Graph> rewritten_as_said();
+  Result<Graph> graph_of_best(Graph graph);
   Error placed(Error error) const;
   Result<Plan> completed(const Plan& plan) const;
+  Result<Plan> completed_as_said() const;
   Result<Plan> completed_leniently() const;
-  std::optional<Plan> best_known() const;
   // The stage's result, made by `make` if it is not there.
   template <class T, class Make>
   Result<const T*> at(CompileStage stage, std::optional<T>& slot, const Make& make);
@@ -84,6 +92,8 @@ class Compilation {
   const Graph given_;
   const Target target_;
   const CompileOptions options_;
+  Plan rewrites_;             // of the graph below; nothing else
+  std::optional<Plan> best_;  // for it, known to be better than the planner's
   std::optional<Graph> graph_;
   std::optional<Plan> plan_;
   std::optional<Program> program_;

@@ -69,6 +69,8 @@ Values values_of(const std::vector<std::string>& order) {
   return {order.size() < 2 ? "of one" : "of several"};
 }
 
+Values values_of(const std::vector<Rewrite>& all) { return {all.size() == 1 ? "one" : "several"}; }
+
 Values known(std::string_view, bool) { return {"yes", "no"}; }
 Values known(std::string_view, Algorithm) {
   Values names;
@@ -98,6 +100,7 @@ Values known(std::string_view decision, const std::vector<Tile>&) {
 Values known(std::string_view, const std::vector<int64_t>&) { return {"one", "several"}; }
 Values known(std::string_view, const std::vector<Schedule>&) { return {"2", "3 and more"}; }
 Values known(std::string_view, const Layout&) { return {"row-major", "permuted", "blocked"}; }
+Values known(std::string_view, const std::vector<Rewrite>&) { return {}; }  // searches find them
 Values known(std::string_view, int64_t) { return {"0", "above 0"}; }
 Values known(std::string_view, const Plan&) { return {"planned"}; }
 Values known(std::string_view, const std::vector<std::string>&) { return {"of one", "of several"}; }

@@ -3,9 +3,14 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/rewritten.h"
 
 namespace hone {
 namespace {
+
+Result<uint64_t> hash_of(const Graph& graph, const PrepareOptions& prepared) {
+  return hash_without_weights(HONE_TRY(prepare(graph, prepared)));
+}
 
 class Assignment {
  public:
@@ -21,7 +26,7 @@ class Assignment {
     const auto says_hash = [](const PlacedPlan& one) { return one.plan.graph_hash != 0; };
     if (std::ranges::any_of(plans_, says_hash))
       for (size_t i = 0; i < graphs_.size(); ++i)
-        hashes_[i] = hash_without_weights(HONE_TRY(prepare(*graphs_[i], prepared_)));
+        hashes_[i] = HONE_TRY(hash_of(*graphs_[i], prepared_));
     std::vector<bool> is_done(plans_.size());
     // Graphs may share a hash, a name, or both: what fits best is found first.
     for (const Fit fit : {Fit::both, Fit::hash, Fit::name})
@@ -38,7 +43,15 @@ class Assignment {
   bool fits(const Plan& plan, size_t i, Fit fit) const {
     if ((plan.graph_hash == 0) != (fit == Fit::name)) return false;
     return (fit == Fit::hash || plan.graph == graphs_[i]->name()) &&
-           (fit == Fit::name || plan.graph_hash == hashes_[i]);
+           (fit == Fit::name || plan.graph_hash == hash(plan, i));
+  }
+
+  // Of the graph that the plan's rewrites make; 0: they are of another one.
+  uint64_t hash(const Plan& plan, size_t i) const {
+    if (!has_rewrites(plan)) return hashes_[i];
+    const Result<Graph> graph = rewritten(*graphs_[i], plan);
+    const Result<uint64_t> hash = graph.ok() ? hash_of(*graph, prepared_) : graph.error();
+    return hash.ok() ? *hash : 0;
   }
 
   bool give(const PlacedPlan& one, Fit fit) {
@@ -87,8 +100,11 @@ Result<std::vector<const PlacedPlan*>> assign_plans(std::span<const PlacedPlan> 
                                                     std::span<const Graph* const> graphs,
                                                     const PrepareOptions& prepared) {
   if (plans.size() != 1 || graphs.size() != 1) return Assignment(plans, graphs, prepared).run();
-  if (plans[0].plan.graph_hash != 0) {
-    Status good = check_graph(plans[0].plan, HONE_TRY(prepare(*graphs[0], prepared)));
+  const Plan& plan = plans[0].plan;
+  if (plan.graph_hash != 0) {
+    const Result<Graph> graph = rewritten(*graphs[0], plan);
+    if (!graph.ok()) return plans[0].placed(graph.error());
+    Status good = check_graph(plan, HONE_TRY(prepare(*graph, prepared)));
     if (!good.ok()) return std::move(good).error().within(plans[0].place);
   }
   return std::vector<const PlacedPlan*>{&plans[0]};

@@ -18,8 +18,10 @@ bool take_out(std::optional<int64_t>& number, std::string_view) {
   return std::exchange(number, std::nullopt).has_value();
 }
 
-bool take_out(std::vector<std::string>& order, std::string_view) {
-  return !std::exchange(order, {}).empty();
+// Rewrites build on each other, so all go.
+template <class T>
+bool take_out(std::vector<T>& list, std::string_view) {
+  return !std::exchange(list, {}).empty();
 }
 
 bool take_out(std::vector<Group>& groups, std::string_view key) {

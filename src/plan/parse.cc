@@ -102,6 +102,27 @@ class PlanParser {
   }
   Status decision(const Token&, std::vector<Group>&) { return {}; }  // fuse() reads them
 
+  // They stand in their order.
+  Status decision(const Token& word, std::vector<Rewrite>& rewrites) {
+    const auto next = static_cast<int64_t>(rewrites.size()) + 1;
+    if (next > kMaxRewrites)
+      return text_.at(word, over_limit("there are more than {} rewrites", kMaxRewrites));
+    const Token place = text_.peek();
+    const int64_t number = HONE_TRY(text_.integer("the number of the rewrite", 1, kMaxRewrites));
+    if (number != next)
+      return text_.at(place, bad_input("this is rewrite {}, but {} is next", number, next));
+    note(word, fmt::format("{}", number));
+    HONE_TRY(text_.expect("="));
+    rewrites.emplace_back().rule = HONE_TRY(name(TokenKind::global, "a rule, like @fold")).name;
+    HONE_TRY(text_.expect("("));
+    do rewrites.back().results.emplace_back(HONE_TRY(value()).name);
+    while (text_.eat(","));
+    HONE_TRY(text_.expect(")"));
+    if (text_.eat("match"))
+      rewrites.back().match = HONE_TRY(text_.integer("the number of the match", 2, kMaxRewrites));
+    return {};
+  }
+
   Status decision(const Token& word, std::vector<std::string>& order) {
     if (!order.empty()) return twice(word);
     note(word, "");
@@ -276,6 +297,11 @@ std::string PlacedPlan::place_of(std::string_view entry) const {
       return fmt::format("{}:{}", place.substr(0, place.rfind(':')), found->second);
   }
   return place;
+}
+
+Error PlacedPlan::placed(Error error) const {
+  const std::string place = place_of(error.where());
+  return std::move(error).within(place);
 }
 
 Result<Plan> parse_plan(std::string_view text, std::string_view file) {

@@ -11,13 +11,15 @@
 #include "ir/graph.h"
 #include "kernel/layout.h"
 #include "kernel/schedule_text.h"
+#include "rules/rewrites.h"
 #include "target/target.h"
 
 // How a graph is computed: every decision, as plain data that a person can read, edit and feed
 // back.
 //
-// A Plan is for a graph of primitive ops in which every value has a name (prepare.h). Decisions are
-// keyed by names of values, schedules by the hash of the kernel, so that equal kernels share one.
+// A Plan is for a graph of primitive ops in which every value has a name (prepare.h). If it says
+// rewrites, these come first (rewritten.h): it is for the graph that they make. Decisions are keyed
+// by names of values, schedules by the hash of the kernel, so that equal kernels share one.
 // Each kind of decision is a row of decisions.def; docs/plan.md says what they mean together. A
 // plan may be partial; the planner completes it.
 
@@ -39,9 +41,10 @@ struct Copy {
 
 struct Plan {
   std::string graph = "main";  // its name
-  uint64_t graph_hash = 0;     // hash_without_weights(); 0: not said
+  uint64_t graph_hash = 0;     // hash_without_weights(), once it is rewritten; 0: not said
   std::string target;          // its name; "": not said
 
+  std::vector<Rewrite> rewrite;           // of the source graph; all below is about what they make
   std::optional<int64_t> threads;         // that run a kernel
   std::map<std::string, Copy> copy;       // by name; a value like others for all decisions below
   std::vector<Group> fuse;                // nodes in no group and no view have none yet
@@ -69,12 +72,16 @@ struct PlacedPlan {
 
   // Of an entry, as errors name it, or where the plan begins.
   std::string place_of(std::string_view entry) const;
+  // The error with that place.
+  Error placed(Error error) const;
 };
 
 inline constexpr int64_t kMaxPlanText = int64_t{256} << 20;  // bytes
 inline constexpr size_t kMaxPlans = 10'000;                  // in a text
+inline constexpr int64_t kMaxRewrites = 10'000;              // of a graph
 
 std::string print(const Plan& plan);
+std::string print(const Rewrite& rewrite);  // "@rule(%first, %second)"
 // Inverse of print. Errors have their place as "file:line:column".
 Result<Plan> parse_plan(std::string_view text, std::string_view file = "<text>");
 // One plan or several, one behind the other.

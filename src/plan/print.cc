@@ -67,6 +67,10 @@ class Entries {
       list_.push_back({fmt::format("{} {}", what, labelled('@', group.kernel)), text + "}"});
     }
   }
+  void add(std::string_view what, const std::vector<Rewrite>& rewrites) {
+    for (size_t i = 0; i < rewrites.size(); ++i)
+      list_.push_back({fmt::format("{} {}", what, i + 1), hone::print(rewrites[i])});
+  }
   void add(std::string_view what, const std::vector<std::string>& order) {
     if (order.empty()) return;
     std::vector<std::string_view> kernels;
@@ -132,6 +136,14 @@ std::map<std::string, std::string> flat_entries(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string print(const Rewrite& rewrite) {
+  std::string text = labelled('@', rewrite.rule) + "(";
+  for (size_t i = 0; i < rewrite.results.size(); ++i)
+    text += (i > 0 ? ", " : "") + labelled('%', rewrite.results[i]);
+  text += ")";
+  return rewrite.match == 1 ? text : text + fmt::format(" match {}", rewrite.match);
+}
 
 std::string print(const Plan& plan) {
   std::string out = header(plan) + " ";

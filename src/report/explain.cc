@@ -105,6 +105,16 @@ class Explainer {
 
 }  // namespace
 
+namespace {
+
+void add_rewrites(const Plan& plan, const std::string& place, std::vector<std::string>& all) {
+  for (const Rewrite& each : plan.rewrite) all.push_back(place + print(each));
+  for (const auto& [key, inner] : plan.region)
+    add_rewrites(inner, fmt::format("{}region %{}, ", place, key), all);
+}
+
+}  // namespace
+
 double Explanation::priced() const {
   double sum = 0;
   for (const ExplainedKernel& kernel : kernels) sum += kernel.priced();
@@ -115,6 +125,7 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
                             const Cost& cost, const ExplainOptions& options) {
   if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
   Explanation explanation = {.threads = plan.threads.value_or(1), .kernels = {}};
+  add_rewrites(plan, "", explanation.rewrites);
   const Explainer explainer(target, cost, explanation.threads, options);
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));
   std::map<uint64_t, size_t> known;

@@ -41,8 +41,9 @@ struct ExplainedKernel {
 
 struct Explanation {
   int64_t threads = 1;
-  std::vector<ExplainedKernel> kernels;  // different ones, the dearest first
-  double priced() const;                 // all of them
+  std::vector<std::string> rewrites = {};  // of the graph, in their order: "@fold(%a)"
+  std::vector<ExplainedKernel> kernels;    // different ones, the dearest first
+  double priced() const;                   // all of them
 };
 
 struct ExplainOptions {

@@ -105,6 +105,17 @@ Json json_of(const ScheduleFigures& figures) {
   return json;
 }
 
+std::string rewrites_text(std::span<const std::string> rewrites, size_t most) {
+  if (rewrites.empty()) return "";
+  std::string text = fmt::format("\nthe graph is rewritten, {} {}:\n", rewrites.size(),
+                                 rewrites.size() == 1 ? "time" : "times");
+  const size_t shown = std::min(most, rewrites.size());
+  for (size_t i = 0; i < shown; ++i) text += fmt::format("  {:4} {}\n", i + 1, rewrites[i]);
+  if (shown < rewrites.size())
+    text += fmt::format("       and {} more (--top N shows more)\n", rewrites.size() - shown);
+  return text;
+}
+
 // The cells of a kernel under one plan; null: the plan does not have it.
 void add_cells(const ExplainedKernel* kernel, std::vector<std::string>& row) {
   if (kernel == nullptr) return row.insert(row.end(), {"", "", "", ""}), void();
@@ -122,6 +133,7 @@ std::string explanation_text(const Explanation& explanation, size_t most) {
   std::string text =
       fmt::format("{} different kernels, threads {}, priced {} in all\n",
                   explanation.kernels.size(), explanation.threads, format_seconds(all));
+  text += rewrites_text(explanation.rewrites, most);
   const size_t shown = std::min(most, explanation.kernels.size());
   for (size_t i = 0; i < shown; ++i) text += "\n" + kernel_text(explanation.kernels[i], i + 1, all);
   if (shown < explanation.kernels.size())
@@ -133,6 +145,7 @@ std::string explanation_text(const Explanation& explanation, size_t most) {
 std::string explanation_json(const Explanation& explanation) {
   Json json = {{"threads", explanation.threads},
                {"priced", explanation.priced()},
+               {"rewrites", explanation.rewrites},
                {"kernels", Json::array()}};
   for (const ExplainedKernel& kernel : explanation.kernels) {
     Json one = {{"kernel", fmt::format("0x{:016x}", kernel.hash)},

@@ -24,8 +24,10 @@ std::string_view name(SaturateEnd end);
 struct Saturated {
   SaturateEnd end = SaturateEnd::saturated;
   size_t rounds = 0;
-  size_t matches = 0;             // that were applied
-  std::vector<uint32_t> rule_of;  // by application, which is the origin of its nodes
+  size_t matches = 0;  // that were applied
+  // By application, which is the origin of its nodes.
+  std::vector<uint32_t> rule_of;
+  std::vector<std::vector<ValueId>> results_of;  // classes then; they may be others' by now
 };
 
 // Applies all rules at all places, round by round, until nothing new comes or a limit is hit: what

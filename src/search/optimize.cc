@@ -1,35 +1,78 @@
 #include "search/optimize.h"
 
 #include <algorithm>
+#include <chrono>
 
-#include "rewrite/passes.h"
+#include "plan/planned.h"
 #include "search/node_cost.h"
 
 namespace hone {
 namespace {
 
-// Two outputs may have become one value, or one an input; then a reshape to the same dims has the
-// name.
-Result<Graph> with_names_of(Graph graph, const Graph& given) {
-  std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().end());
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    const std::string name(given.name(given.outputs()[o]));
-    if (graph.name(outputs[o]) == name) continue;
-    bool is_taken = graph.opcode(graph.producer(outputs[o])) == Opcode::parameter;
-    for (size_t other = 0; other < outputs.size(); ++other)
-      is_taken |= other != o && outputs[other] == outputs[o];
-    if (is_taken) {
-      const auto dims = graph.type(outputs[o]).dims();
-      const Op same = Op::get(Opcode::reshape, {{"dims", Dims(dims.begin(), dims.end())}});
-      outputs[o] = graph.result(HONE_TRY(graph.append(same, {&outputs[o], 1})));
-    }
-    for (uint32_t v = 0; v < graph.value_count(); ++v)
-      if (graph.name(ValueId{v}) == name) graph.set_name(ValueId{v}, "");
-    graph.set_name(outputs[o], name);
+// A graph and its regions, the outer ones first.
+class Optimizer {
+ public:
+  Optimizer(std::span<const Rule> rules, const Target& target, const Cost& cost,
+            const OptimizeOptions& options)
+      : rules_(rules),
+        target_(target),
+        options_(options),
+        price_(target, cost, {options.threads, options.rewrite.cancel}) {}
+
+  Result<Optimized> run(const Graph& given) {
+    result_.plan.graph = given.name();
+    result_.before = HONE_TRY(price_.exact(given));
+    const Graph primitive = HONE_TRY(rewritable(given));
+    frames_left_ = count(primitive);
+    HONE_TRY(search(primitive, result_.plan));
+    return std::move(result_);
   }
-  graph.set_outputs(std::move(outputs));
-  return graph;
-}
+
+ private:
+  double left() const {
+    const auto now = std::chrono::steady_clock::now();
+    return options_.rewrite.seconds - std::chrono::duration<double>(now - began_).count();
+  }
+
+  // Frames with something to rewrite, and what they are made of.
+  size_t count(const Graph& graph) {
+    result_.nodes += graph.node_count();
+    result_.outside += nodes_outside(graph, rules_);
+    size_t frames = 1;
+    for (const RegionRef& region : regions_of(graph)) frames += count(*region.graph);
+    return frames;
+  }
+
+  // What one frame leaves of its time the others have.
+  Status search(const Graph& graph, Plan& plan) {
+    const auto quick = [&](const Graph& candidate) { return price_.quick(candidate); };
+    // From where elementwise ops are nearly free to where nothing is fused.
+    const NodeCost nodes[] = {node_cost(target_, 0.25), node_cost(target_, 0.02),
+                              node_cost(target_, 1)};
+    RewriteOptions options = options_.rewrite;
+    options.seconds = left() / static_cast<double>(std::max<size_t>(frames_left_, 1));
+    frames_left_ -= frames_left_ > 1 ? 1 : 0;
+    Rewritten found = HONE_TRY(search_rewrites(graph, rules_, quick, nodes, options));
+    result_.priced += found.priced;
+    result_.end = std::max(result_.end, found.end);
+    if (&plan == &result_.plan) result_.egraph = std::move(found.egraph);
+    plan.rewrite = std::move(found.rewrites);
+    for (const RegionRef& region : regions_of(found.graph)) {
+      Plan inner;
+      HONE_TRY(search(*region.graph, inner));
+      if (has_rewrites(inner)) plan.region[region.key] = only_rewrites(inner);
+    }
+    return {};
+  }
+
+  const std::span<const Rule> rules_;
+  const Target& target_;
+  const OptimizeOptions& options_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  GraphPrice price_;
+  size_t frames_left_ = 0;
+  Optimized result_;
+};
 
 }  // namespace
 
@@ -37,29 +80,19 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
                            const Cost& cost, const OptimizeOptions& options) {
   if (!graph.is_static())
     return unsupported("what is cheapest depends on the open size {}", graph.symbols()[0].name());
-  GraphPrice price(target, cost, {options.threads, options.rewrite.cancel});
-  const double before = HONE_TRY(price.exact(graph));
-  const auto quick = [&](const Graph& candidate) { return price.quick(candidate); };
-  Optimized result;
-  // From where elementwise ops are nearly free to where nothing is fused.
-  const NodeCost nodes[] = {node_cost(target, 0.25), node_cost(target, 0.02), node_cost(target, 1)};
-  result.found = HONE_TRY(search_rewrites(graph, rules, quick, nodes, options.rewrite));
-  const Graph primitive = HONE_TRY(rewritable(graph));
-  result.nodes = primitive.node_count();
-  result.outside = nodes_outside(primitive, rules);
-
+  Optimized result = HONE_TRY(Optimizer(rules, target, cost, options).run(graph));
+  result.graph = HONE_TRY(rewritten(graph, result.plan, rules));
   // What is cheap may be so for its stand-ins alone. Who has cancelled waits for it, too: the
   // result is what was found.
   GraphPrice last(target, cost, {options.threads, nullptr});
-  Graph folded =
-      HONE_TRY(with_names_of(HONE_TRY(fold_weights(std::move(result.found.graph))), graph));
-  const double after = HONE_TRY(last.exact(folded));
-  result.is_cheaper = after < before;
-  result.graph = result.is_cheaper ? std::move(folded) : graph;
-  if (!result.is_cheaper) result.found.applied.clear();
-  result.found.graph = Graph();
-  result.found.before = before;
-  result.found.after = std::min(before, after);
+  result.after = has_rewrites(result.plan) ? HONE_TRY(last.exact(result.graph)) : result.before;
+  result.is_cheaper = result.after < result.before;
+  if (!result.is_cheaper) {
+    result.graph = graph;
+    result.after = result.before;
+    result.plan = Plan();
+    result.plan.graph = graph.name();
+  }
   return result;
 }
 

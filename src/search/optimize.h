@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/rewritten.h"
 #include "search/rewrite_search.h"
 
 namespace hone {
@@ -10,16 +11,20 @@ struct OptimizeOptions {
 };
 
 struct Optimized {
-  Graph graph;  // the given one, if nothing is cheaper
+  Graph graph;  // rewritten(given, plan, rules): the given one, if nothing is cheaper
   bool is_cheaper = false;
-  // Its prices are those of graphs as they are prepared, weights folded; its graph has gone above.
-  Rewritten found;
-  size_t nodes = 0;    // of primitive ops, in the given graph
+  Plan plan;                     // the rewrites, those of regions too, and nothing else
+  double before = 0, after = 0;  // prices of graphs as they are prepared, weights folded
+  size_t priced = 0;             // graphs
+  RewriteEnd end = RewriteEnd::done;
+  Saturated egraph;    // of the graph itself
+  size_t nodes = 0;    // of primitive ops, in the given graph and its regions
   size_t outside = 0;  // of those, nodes with ops of no rule
 };
 
 // A graph that computes the same and whose default plan is cheaper, with weights that are computed
-// ahead. Inputs and outputs keep their order and names. Sizes are numbers.
+// ahead. Inputs and outputs keep their order and names. Sizes are numbers. Each region is rewritten
+// as a graph of its own, after the graph around it.
 Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, const Target& target,
                            const Cost& cost, const OptimizeOptions& options = {});
 

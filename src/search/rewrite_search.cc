@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_set>
 
 #include "ir/op_def.h"
-#include "rewrite/passes.h"
 #include "rules/extract.h"
 #include "rules/sizes.h"
 
 namespace hone {
 namespace {
 
-constexpr std::string_view kRewritable[] = {"widen", "expand", "fold", "sink",
-                                            "fold",  "splats", "cse",  "names"};
 constexpr size_t kMostMatches = 256;    // of a rule in a graph
 constexpr double kShareOfEGraph = 0.3;  // of the seconds
 constexpr double kLess = 1 - 1e-6;      // what is cheaper by less is not
@@ -47,12 +43,13 @@ class RewriteSearch {
     ++result_.priced;
     result_.graph = graph;
     seen_.insert(structural_hash(graph));
-    queue_.push_back({graph, result_.before, Counts(matchers_.size()), kCoarse});
+    queue_.push_back({graph, result_.before, {}, kCoarse});
     if (!matchers_.empty() && options_.egraph.nodes > 0 && may_go_on()) HONE_TRY(try_egraph(graph));
     while (!queue_.empty() && may_go_on()) {
       const auto first = std::ranges::min_element(queue_, {}, [&](const State& state) {
         const double part = state.price / (kAlike * result_.before);
-        return std::tuple(state.step, std::floor(part), -static_cast<double>(sum(state.counts)));
+        return std::tuple(state.step, std::floor(part),
+                          -static_cast<double>(state.rewrites.size()));
       });
       State state = std::move(*first);
       queue_.erase(first);
@@ -60,19 +57,18 @@ class RewriteSearch {
       HONE_TRY(expand(state));
       if (++state.step <= kFine) queue_.push_back(std::move(state));
     }
-    return finish();
+    return std::move(result_);
   }
 
  private:
-  using Counts = std::vector<size_t>;  // by rule
-  static constexpr int kCoarse = 0;    // all places of a rule at once
-  static constexpr int kMiddle = 1;    // those with the same sizes
-  static constexpr int kFine = 2;      // single ones
+  static constexpr int kCoarse = 0;  // all places of a rule at once
+  static constexpr int kMiddle = 1;  // those with the same sizes
+  static constexpr int kFine = 2;    // single ones
   struct State {
     Graph graph;
     double price = 0;
-    Counts counts;
-    int step = kCoarse;  // how it is rewritten next
+    std::vector<Rewrite> rewrites;  // that lead to it
+    int step = kCoarse;             // how it is rewritten next
   };
 
   // ---- Budget -----------------------------------------------------------------------------------
@@ -89,28 +85,14 @@ class RewriteSearch {
       return true;
     return false;
   }
-  static size_t sum(const Counts& counts) {
-    return std::accumulate(counts.begin(), counts.end(), size_t{0});
-  }
   void tell(std::string_view line) const {
     if (options_.told) options_.told(line);
-  }
-
-  Rewritten finish() {
-    for (size_t r = 0; r < matchers_.size(); ++r)
-      if (const size_t times = best_counts_.empty() ? 0 : best_counts_[r]; times > 0)
-        result_.applied.push_back({matchers_[r].rule().name, times});
-    std::ranges::sort(result_.applied, {}, [](const Rewritten::Applied& each) {
-      return std::tuple(-static_cast<int64_t>(each.times), each.rule);
-    });
-    return std::move(result_);
   }
 
   // ---- Graphs -----------------------------------------------------------------------------------
 
   // Whether it is the cheapest so far.
-  Result<bool> enter(const Graph& made, Counts counts) {
-    Graph graph = HONE_TRY(merge_common_subexpressions(HONE_TRY(remove_dead_code(made))));
+  Result<bool> enter(Graph graph, std::vector<Rewrite> rewrites) {
     if (!seen_.insert(structural_hash(graph)).second) return false;
     const Result<double> price = price_(graph);
     ++result_.priced;
@@ -124,12 +106,12 @@ class RewriteSearch {
     if (is_best) {
       result_.after = *price;
       result_.graph = graph;
-      best_counts_ = counts;
+      result_.rewrites = rewrites;
       if (options_.progress != nullptr)
         options_.progress->now(fmt::format("{:.4g} of the price", *price / result_.before));
     }
     if (*price > options_.relaxation * result_.after) return false;
-    queue_.push_back({std::move(graph), *price, std::move(counts), kCoarse});
+    queue_.push_back({std::move(graph), *price, std::move(rewrites), kCoarse});
     if (queue_.size() > options_.queue)
       queue_.erase(std::ranges::max_element(queue_, {}, &State::price));
     return is_best;
@@ -145,11 +127,36 @@ class RewriteSearch {
     for (const NodeCost& cost : nodes_) {
       if (!may_go_on()) break;
       const Extracted found = HONE_TRY(extract(*egraph, cost, {each, options_.cancel}));
-      Counts counts(matchers_.size());
-      for (uint32_t origin : found.origins) ++counts[result_.egraph.rule_of[origin]];
-      HONE_TRY(enter(found.graph, std::move(counts)));
+      auto [made, rewrites] = HONE_TRY(one_by_one(graph, *egraph, found.origins));
+      HONE_TRY(enter(std::move(made), std::move(rewrites)));
     }
     return {};
+  }
+
+  // What has made the nodes that were extracted, one after another as far as each matches where its
+  // results are called as in the e-graph: plans say rewrites so.
+  Result<std::pair<Graph, std::vector<Rewrite>>> one_by_one(Graph graph, const EGraph& egraph,
+                                                            std::vector<uint32_t> origins) const {
+    std::vector<Rewrite> rewrites;
+    for (size_t before = SIZE_MAX; before != origins.size();) {
+      before = origins.size();
+      std::vector<uint32_t> later;
+      for (uint32_t origin : origins) {
+        const RuleMatcher& rule = matchers_[result_.egraph.rule_of[origin]];
+        Rewrite wanted = {rule.rule().name, {}};
+        for (ValueId v : result_.egraph.results_of[origin])
+          wanted.results.push_back(egraph.name(egraph.find(v)));
+        const Result<RuleMatch> match = find_rewrite(rule, graph, wanted);
+        if (!match.ok() || merges_one_with_itself(rule.rule(), *match)) {
+          later.push_back(origin);
+          continue;
+        }
+        graph = HONE_TRY(rewrite(rule.rule(), graph, *match));
+        rewrites.push_back(std::move(wanted));
+      }
+      origins = std::move(later);
+    }
+    return std::pair(std::move(graph), std::move(rewrites));
   }
 
   // ---- Rules ------------------------------------------------------------------------------------
@@ -166,25 +173,24 @@ class RewriteSearch {
   // At one place after another, `sizes` if it is not empty, until there are none or as many as
   // there were; each may leave or make others.
   Status rewrite_all(const State& state, size_t rule, const std::string& sizes, bool& is_best) {
-    const Rule& what = matchers_[rule].rule();
+    const RuleMatcher& matcher = matchers_[rule];
     Graph graph = state.graph;
-    Counts counts = state.counts;
-    size_t left = kMostMatches;
-    while (left > 0) {
+    std::vector<Rewrite> rewrites = state.rewrites;
+    for (size_t left = kMostMatches; left > 0;) {
       std::optional<RuleMatch> next;
       size_t found = 0;
-      matchers_[rule].find(graph, [&](const RuleMatch& match) {
-        if (merges_one_with_itself(what, match)) return true;
+      matcher.find(graph, [&](const RuleMatch& match) {
+        if (merges_one_with_itself(matcher.rule(), match)) return true;
         if (!sizes.empty() && to_string(match.sizes) != sizes) return true;
         if (!next) next = match;
         return ++found < left;
       });
       if (!next) break;
       left = std::min(left, found) - 1;
-      graph = HONE_TRY(apply(what, graph, *next));
-      ++counts[rule];
+      rewrites.push_back(rewrite_of(matcher, graph, *next));
+      graph = HONE_TRY(rewrite(matcher.rule(), graph, *next));
     }
-    is_best |= HONE_TRY(enter(graph, std::move(counts)));
+    is_best |= HONE_TRY(enter(std::move(graph), std::move(rewrites)));
     return {};
   }
 
@@ -215,10 +221,10 @@ class RewriteSearch {
                      bool& is_best) {
     for (size_t m = 0; m < std::min(matches.size(), options_.places); ++m) {
       if (is_best || !may_go_on()) return {};
-      Counts counts = state.counts;
-      ++counts[rule];
-      const Graph made = HONE_TRY(apply(matchers_[rule].rule(), state.graph, matches[m]));
-      is_best = HONE_TRY(enter(made, std::move(counts)));
+      std::vector<Rewrite> rewrites = state.rewrites;
+      rewrites.push_back(rewrite_of(matchers_[rule], state.graph, matches[m]));
+      Graph made = HONE_TRY(rewrite(matchers_[rule].rule(), state.graph, matches[m]));
+      is_best = HONE_TRY(enter(std::move(made), std::move(rewrites)));
     }
     return {};
   }
@@ -230,7 +236,6 @@ class RewriteSearch {
   std::vector<RuleMatcher> matchers_;
   std::vector<State> queue_;
   std::unordered_set<uint64_t> seen_;
-  Counts best_counts_;
   Rewritten result_;
 };
 
@@ -243,13 +248,6 @@ std::string_view name(RewriteEnd end) {
     case RewriteEnd::cancelled: return "cancelled";
   }
   return "";
-}
-
-Result<Graph> rewritable(const Graph& graph) {
-  std::vector<Pass> passes;
-  for (std::string_view name : kRewritable)
-    passes.push_back(*std::ranges::find(all_passes(), name, &Pass::name));
-  return run_passes(graph, passes);
 }
 
 Result<Rewritten> search_rewrites(const Graph& graph, std::span<const Rule> rules,

@@ -6,15 +6,13 @@
 
 #include "base/progress.h"
 #include "rules/extract.h"
+#include "rules/rewrites.h"
 #include "rules/saturate.h"
 #include "search/graph_price.h"
 
 // Looks for a cheaper graph that computes the same, by rules, for any price of graphs.
 
 namespace hone {
-
-// The graph that rules are about: of primitive ops, constants folded, nothing twice.
-Result<Graph> rewritable(const Graph& graph);
 
 struct RewriteOptions {
   double seconds = 60;       // of the search; what it has begun it ends
@@ -32,14 +30,10 @@ enum class RewriteEnd : uint8_t { done, seconds, cancelled };
 std::string_view name(RewriteEnd end);
 
 struct Rewritten {
-  Graph graph;                   // of primitive ops; rewritable(), if nothing is cheaper
-  double before = 0, after = 0;  // prices
-  struct Applied {
-    std::string rule;
-    size_t times = 0;
-  };
-  std::vector<Applied> applied;  // that lead to it; the most often applied one first
-  size_t priced = 0;             // graphs
+  Graph graph;                    // of primitive ops; rewritable(), if nothing is cheaper
+  double before = 0, after = 0;   // prices
+  std::vector<Rewrite> rewrites;  // that lead to it
+  size_t priced = 0;              // graphs
   RewriteEnd end = RewriteEnd::done;
   Saturated egraph;
 };

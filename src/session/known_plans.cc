@@ -1,6 +1,6 @@
 #include "session/known_plans.h"
 
-#include "plan/plan.h"
+#include "plan/rewritten.h"
 #include "tune/best_plan.h"
 
 namespace hone {
@@ -12,7 +12,8 @@ decltype(NativeOptions::best_plan) known_plans(std::shared_ptr<const Log> log,
              const Graph& graph, const Target& target, int64_t threads) -> std::optional<Plan> {
     const std::optional<KnownPlan> best = best_plan(*log, graph, target, threads);
     if (!best) return std::nullopt;
-    if (!check_complete(best->plan, graph, target).ok()) {
+    // With rewrites it is for another graph: whether it fits, the compilation finds out.
+    if (!has_rewrites(best->plan) && !check_complete(best->plan, graph, target).ok()) {
       notice("the log's plan does not fit this version of hone; 'hone tune' looks for one");
       return std::nullopt;
     }

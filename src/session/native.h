@@ -21,6 +21,7 @@ struct NativeOptions {
   bool drops_unfit = false;        // what of them does not fit is dropped; the face is told
   std::optional<int64_t> threads;  // set_threads()
   decltype(CompileOptions::best_plan) best_plan = {};
+  decltype(CompileOptions::find_rewrites) find_rewrites = {};
   PrepareOptions prepare = {};
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients

@@ -9,6 +9,7 @@
 #include "cost/program_price.h"
 #include "cost/table_cost.h"
 #include "kernel/schedule_text.h"
+#include "plan/rewritten.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
 #include "tune/kernel_timer.h"
@@ -152,7 +153,8 @@ class Tuner {
 
   // ---- Contenders ------------------------------------------------------------------------------
 
-  // Of the planner, for so many threads.
+  // Of the planner, for so many threads. The graph is the given one, or the prepared one of what is
+  // tuned, which is rewritten already.
   Contender contender(const Graph& graph, int64_t threads, const Heuristics& heuristics,
                       const CancelToken* cancel) const {
     Plan plan;
@@ -172,7 +174,7 @@ class Tuner {
     compile.cache = options_.cache;
     compile.cancel = cancel;
     const int64_t threads = *plan.threads;
-    compile.plan = std::move(plan);
+    compile.plan = &graph == &graph_ ? std::move(plan) : without_rewrites(std::move(plan));
     return {std::make_shared<Compilation>(graph, target_, compile), heuristics, threads};
   }
 
@@ -182,6 +184,7 @@ class Tuner {
     open.threads = options_.threads;
     default_ = contender(graph_, open, options_.heuristics, nullptr, default_cost());
     prepared_ = *HONE_TRY(default_->code->graph());
+    given_hash_ = hash_without_weights(prepared_);
     result_.before = *HONE_TRY(default_->code->plan());
     // Of two runs, by a price that may be twice too high.
     run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
@@ -215,7 +218,7 @@ class Tuner {
     if (!known) return {};
     if (known->plan == result_.before) return {};
     show("the log's plan");
-    Contender other = contender(prepared_, known->plan, options_.heuristics, nullptr);
+    Contender other = contender(graph_, known->plan, options_.heuristics, nullptr);
     if (!other.code->image().ok()) {
       tell("the log's plan does not fit any more");
       return {};
@@ -223,6 +226,7 @@ class Tuner {
     tell("the log knows a plan that was {:.3f}x as fast as the default", known->gain);
     result_.was_known = true;
     best_ = std::move(other);
+    take_graph();
     best_gain_ = known->gain;
     known_plan_ = KnownPlan{best_->plan(), known->gain, known->low, known->high};
     return {};
@@ -276,6 +280,7 @@ class Tuner {
 
   // A plan that the log knew has its shape and threads from such a search.
   Status improve() {
+    if (options_.tries_rewrites && !result_.was_known) HONE_TRY(rewrites());
     if (options_.tries_schedules && !result_.was_known) HONE_TRY(schedules_by_price());
     if (!result_.was_known) HONE_TRY(shapes());
     if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
@@ -283,6 +288,27 @@ class Tuner {
     if (options_.tries_layouts) HONE_TRY(edits(kEditsOfLayout, kTuneLayouts));
     if (options_.tries_groups) HONE_TRY(edits(kEditsOfGroups, kTuneGroups));
     return {};
+  }
+
+  // All that comes later is about the graph that wins.
+  Status rewrites() {
+    if (!options_.find_rewrites) return {};
+    show("rewrites");
+    Plan plan = HONE_TRY(options_.find_rewrites(graph_, target_, options_.threads));
+    if (!has_rewrites(plan)) return {};
+    plan.threads = best_->threads;
+    Contender other =
+        contender(graph_, std::move(plan), best_->heuristics, options_.cancel, default_cost());
+    const Result<const Image*> image = other.code->image();
+    if (!image.ok()) return unless_cancelled(image.error());
+    HONE_TRY(challenge(std::move(other), kTuneRewrites, "rewrites"));
+    take_graph();
+    return {};
+  }
+  // Of the best.
+  void take_graph() {
+    prepared_ = **best_->code->graph();
+    rewrites_ = only_rewrites(best_->plan());
   }
 
   // Edits of the best plan, by the price of the whole: measured where a kernel was, by the Cost
@@ -530,9 +556,10 @@ class Tuner {
     else
       last = HONE_TRY(duel(default_->image(), best_->image(), inputs_, last_duel));
     const bool is_in_doubt = last.lacks_time || last.outcome == Outcome::measured;
-    if (last.is_faster())
+    if (last.is_faster()) {
       result_.plan = best_->plan();
-    else if (is_in_doubt && !last.is_slower())
+      set_rewrites(result_.plan, rewrites_);
+    } else if (is_in_doubt && !last.is_slower())
       result_.stays = known_plan_;
     if (result_.stays) result_.plan = result_.stays->plan;
     result_.is_default = !last.is_faster() && !result_.stays;
@@ -546,7 +573,7 @@ class Tuner {
     if (result_.stays || (result_.is_default && !result_.was_known)) return;
     const Interval ratio =
         result_.is_default ? Interval{1, 1} : *result_.confirmation.times.interval;
-    Status status = options_.log->set_best({.graph = hash_without_weights(prepared_),
+    Status status = options_.log->set_best({.graph = given_hash_,
                                             .target = fingerprint(target_),
                                             .threads = options_.threads,
                                             .plan = print(result_.plan),
@@ -564,7 +591,9 @@ class Tuner {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   TableCost times_;  // of kernels as they were in their last race
   MeasuredKernels known_;
-  Graph prepared_;
+  Graph prepared_;           // of what is tuned
+  uint64_t given_hash_ = 0;  // of the graph as the log knows it, before rewrites
+  Plan rewrites_;            // that have led to it; nothing else
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
   std::optional<KnownPlan> known_plan_;  // of the log

@@ -36,6 +36,9 @@ struct TuneOptions {
   bool tries_layouts = true;  // as switches of the planner say, and edits of the plan
   bool tries_groups = true;   // and chains: the same
   bool tries_threads = true;  // fewer than there may be
+  // Rewrites of the graph, if somebody finds some (CompileOptions): they stay if they are faster.
+  bool tries_rewrites = true;
+  decltype(CompileOptions::find_rewrites) find_rewrites = {};
 };
 
 // A sort of decision, which may be searched alone.
@@ -48,8 +51,10 @@ inline constexpr TuneKind kTuneSchedules = {"schedules", "schedules",
                                             &TuneOptions::tries_schedules},
                           kTuneLayouts = {"layouts", "layouts", &TuneOptions::tries_layouts},
                           kTuneGroups = {"groups", "groups and chains", &TuneOptions::tries_groups},
-                          kTuneThreads = {"threads", "threads", &TuneOptions::tries_threads};
-inline constexpr TuneKind kTuneKinds[] = {kTuneSchedules, kTuneLayouts, kTuneGroups, kTuneThreads};
+                          kTuneThreads = {"threads", "threads", &TuneOptions::tries_threads},
+                          kTuneRewrites = {"rewrites", "rewrites", &TuneOptions::tries_rewrites};
+inline constexpr TuneKind kTuneKinds[] = {kTuneSchedules, kTuneLayouts, kTuneGroups, kTuneThreads,
+                                          kTuneRewrites};
 // These alone: "layouts,groups". An unknown word is refused with the list of what there is.
 Status try_only(TuneOptions& options, std::string_view words);
 

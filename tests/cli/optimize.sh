@@ -18,6 +18,46 @@ contains "^ *y .* ok$"
 grep -q '"before"' out.json
 "$HONE" inspect g.onnx | grep -q 512
 
+# A plan keeps the rewrites: it is for the model as it was.
+"$HONE" optimize f.hone -o g.hone --budget 10s --threads 1 --rewrites f.plan --progress none >out
+grep -q "^  rewrite 1 = @transpose" f.plan
+"$HONE" compile f.hone --plan f.plan --threads 1 --emit plan --cache none >whole.plan
+grep -q "^  rewrite 1 = @transpose" whole.plan
+"$HONE" compile f.hone --plan whole.plan --threads 1 --emit plan --cache none | cmp - whole.plan
+"$HONE" check f.hone --plan whole.plan --cache none >out
+"$HONE" explain f.hone whole.plan --no-log --cache none >out 2>err
+contains "^the graph is rewritten, [12] times?:$"
+contains "^     1 @transpose"
+sed 's/@transpose/@transpoze/' whole.plan >wrong.plan
+fails_of() {
+  code=0
+  "$HONE" "${@:3}" >out 2>&1 || code=$?
+  [[ $code == "$1" ]] && contains "$2"
+}
+fails_of 3 "no rule 'transpoze.*wrong.plan:[0-9]+, rewrite 1" compile f.hone --plan wrong.plan
+sed 's/(%[a-z]*)/(%t)/' whole.plan >wrong.plan
+fails_of 3 "not match at %t .*wrong.plan:[0-9]+, rewrite 1" compile f.hone --plan wrong.plan
+fails_of 0 "dropped all rewrites" compile f.hone --plan wrong.plan --plan-lenient --cache none
+
+# -O3 looks for them itself, once; -O2 and open sizes have none.
+level() { "$HONE" compile "$@" --cache cache --no-log --threads 1 --rewrite-budget 5s >out 2>&1; }
+level f.hone -O3 --emit plan
+contains "^rewriting: .*% less by price$"
+grep -q "rewrite 1" out
+level f.hone -O3 --emit plan
+! grep -q "^rewriting" out
+grep -q "rewrite 1" out
+level f.hone -O2 --emit plan
+! grep -q "rewrite 1" out
+level zoo:mlp,size=tiny,symbolic-batch -O3
+contains "not rewritten: the size N is open"
+"$HONE" run f.hone -O3 --cache cache --no-log >/dev/null 2>&1
+"$HONE" check f.hone -O3 --cache cache --no-log >/dev/null 2>&1
+fails_of 2 "does not go with -O3" compile f.hone -O3 --plan f.plan
+fails_of 2 "is not one of" compile f.hone -O4
+"$HONE" compare f.hone default rewritten --rewrite-budget 5s --cache cache --seconds 0.2 >out 2>&1
+contains "rewritten"
+
 # On the standard output is the graph alone.
 hone f.hone -o - --budget 5s >out 2>err
 grep -q "^graph @f" out

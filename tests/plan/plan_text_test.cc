@@ -11,6 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::string_view kSample = R"(plan @mlp hash 0x5e1f000000000001 on "avx512-2c" {
+  rewrite 1 = @fold(%a)
+  rewrite 2 = @"odd rule"(%b, %"odd name") match 2
   threads = 2
   copy %"a copy" = %"odd name" for [%c]
   copy %h.last = %h for [%c, %a]
@@ -43,22 +45,23 @@ TEST(PlanText, KnowsTheLinesOfItsEntries) {
   ASSERT_EQ(plans.size(), 2u);
   const int64_t lines = std::ranges::count(kSample, '\n');
   for (const auto& [entry, line] :
-       std::map<std::string, int64_t>{{"threads", 2},
-                                      {"copy %a copy", 3},
-                                      {"fuse @k 1", 6},
-                                      {"layout %h", 9},
-                                      {"schedule 0x00000000000000ff", 10},
-                                      {"order", 14},
-                                      {"offset %z", 16},
-                                      {"region %loop.body", 17},
-                                      {"region %loop.body, fuse @k0", 18},
-                                      {"region %loop.body, order", 19},
-                                      {"region %loop.body, region %inner.else", 20}}) {
+       std::map<std::string, int64_t>{{"rewrite 2", 3},
+                                      {"threads", 4},
+                                      {"copy %a copy", 5},
+                                      {"fuse @k 1", 8},
+                                      {"layout %h", 11},
+                                      {"schedule 0x00000000000000ff", 12},
+                                      {"order", 16},
+                                      {"offset %z", 18},
+                                      {"region %loop.body", 19},
+                                      {"region %loop.body, fuse @k0", 20},
+                                      {"region %loop.body, order", 21},
+                                      {"region %loop.body, region %inner.else", 22}}) {
     EXPECT_EQ(plans[0].place_of(entry), fmt::format("p:{}", line + 1)) << entry;
     EXPECT_EQ(plans[1].place_of(entry), fmt::format("p:{}", line + 1 + lines)) << entry;
   }
-  EXPECT_EQ(plans[0].place_of("schedule 0x00000000000000ff, @k0"), "p:11");
-  EXPECT_EQ(plans[0].place_of("region %loop.body, layout %m"), "p:18");
+  EXPECT_EQ(plans[0].place_of("schedule 0x00000000000000ff, @k0"), "p:13");
+  EXPECT_EQ(plans[0].place_of("region %loop.body, layout %m"), "p:20");
   EXPECT_EQ(plans[0].place_of("layout %q"), "p:2");
   EXPECT_EQ(plans[0].place_of(""), "p:2");
 }
@@ -67,6 +70,8 @@ TEST(PlanText, RoundTripsExactly) {
   const Plan plan = sample();
   EXPECT_EQ(print(plan), kSample);
   EXPECT_EQ(plan.threads, 2);
+  EXPECT_EQ(plan.rewrite[0], (Rewrite{"fold", {"a"}}));
+  EXPECT_EQ(plan.rewrite[1], (Rewrite{"odd rule", {"b", "odd name"}, 2}));
   EXPECT_EQ(plan.copy.at("h.last"), (Copy{"h", {"c", "a"}}));
   EXPECT_EQ(plan.fuse[0].nodes, (std::vector<std::string>{"h", "c", "a", "y"}));
   EXPECT_EQ(plan.schedule.at(0xff).algorithm(), Algorithm::generic);
@@ -113,6 +118,14 @@ TEST(PlanText, ErrorsSayWhereAndWhy) {
   EXPECT_THAT(entry("fuse @k0 = {}"), HasSubstr("expected a value, like %h, found '}'"));
   EXPECT_THAT(entry("fuse @k0 = {%3}"), HasSubstr("%3 is a number, plans go by names"));
   EXPECT_THAT(entry("fuse @k = {%x} fuse @k = {%y}"), HasSubstr("@k is decided twice (p:2:23)"));
+  EXPECT_THAT(entry("rewrite = @r(%x)"), HasSubstr("expected the number of the rewrite"));
+  EXPECT_THAT(entry("rewrite 2 = @r(%x)"), HasSubstr("this is rewrite 2, but 1 is next (p:2:11)"));
+  EXPECT_THAT(entry("rewrite 1 = @r(%x) rewrite 1 = @r(%x)"), HasSubstr("but 2 is next"));
+  EXPECT_THAT(entry("rewrite 0 = @r(%x)"), HasSubstr("0 is outside of 1..10000"));
+  EXPECT_THAT(entry("rewrite 1 = r(%x)"), HasSubstr("expected a rule, like @fold, found 'r'"));
+  EXPECT_THAT(entry("rewrite 1 = @r()"), HasSubstr("expected a value, like %h, found ')'"));
+  EXPECT_THAT(entry("rewrite 1 = @r(%x %y)"), HasSubstr("expected ')', found '%y'"));
+  EXPECT_THAT(entry("rewrite 1 = @r(%x) match 1"), HasSubstr("1 is outside of 2..10000"));
   EXPECT_THAT(entry("view %x = maybe"), HasSubstr("expected 'yes' or 'no', found 'maybe'"));
   EXPECT_THAT(entry("view %x = yes view %x = no"), HasSubstr("%x is decided twice"));
   EXPECT_THAT(entry("layout %x = 0"), HasSubstr("expected a layout, like [0, 1]"));

@@ -87,7 +87,9 @@ TEST(RewriteSearch, FindsWhatIsCheapByThePriceThatItIsGiven) {
     EXPECT_EQ(found.before, 6);
     EXPECT_EQ(found.after, 3);
     EXPECT_EQ(count(found.graph, Opcode::dot), 1u);
-    EXPECT_FALSE(found.applied.empty());
+    EXPECT_EQ(print(replay(rewritable(sample()).value(), found.rewrites, rules()).value()),
+              print(found.graph));
+    EXPECT_FALSE(found.rewrites.empty());
     expect_equal(sample(), found.graph);
   }
 }
@@ -181,19 +183,75 @@ TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
   const Optimized result =
       optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 5}}).value();
   ASSERT_TRUE(verify(result.graph).ok());
-  EXPECT_LE(result.found.after, result.found.before);
+  EXPECT_LE(result.after, result.before);
   for (size_t o = 0; o < 2; ++o)
     EXPECT_EQ(result.graph.name(result.graph.outputs()[o]), graph.name(graph.outputs()[o]));
   expect_equal(graph, result.graph);
   GraphPrice price(target(), cost());
-  EXPECT_DOUBLE_EQ(price.exact(result.graph).value(), result.found.after);
+  EXPECT_DOUBLE_EQ(price.exact(result.graph).value(), result.after);
+  EXPECT_EQ(print(rewritten(graph, result.plan).value()), print(result.graph));
+}
+
+// The body of a loop is a graph of its own.
+TEST(Optimize, RewritesRegions) {
+  const Graph graph = graph_of(R"(graph @g(%h: f32[1024, 64], %x: f32[3, 64, 64]) {
+  %loop = scan %h, %x {carried = 1} body (%s: f32[1024, 64], %f: f32[64, 64]) {
+    %t = transpose %s {permutation = [1, 0]}
+    %u = transpose %t {permutation = [1, 0]}
+    %c = dot %u, %f {lhs_contract = [1], rhs_contract = [0]}
+    return %c
+  }
+  return %loop
+})");
+  const Optimized result =
+      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 10}}).value();
+  EXPECT_TRUE(result.is_cheaper);
+  EXPECT_FALSE(result.plan.region.at("loop.body").rewrite.empty());
+  EXPECT_EQ(result.nodes, 8u);
+  expect_equal(graph, result.graph);
+}
+
+// Rules that grow the graph without an end, and a search with little of everything.
+TEST(RewriteSearch, EndsWhereItsLimitsAreAndGivesTheBest) {
+  const std::vector<Rule> grow = parse_rules(R"(
+rule @grow(%x: f32[N], %y: f32[N]) -> f32[N] where N in 1..64 {
+  %a = add %x, %y
+  return %a
+} => {
+  %b = add %y, %x
+  %n = neg %b
+  %a = neg %n
+  return %a
+}
+rule @shrink(%x: f32[N]) -> f32[N] where N in 1..64 {
+  %n = neg %x
+  %a = neg %n
+  return %a
+} => {
+  return %x
+}
+)")
+                                     .value();
+  const Graph graph = graph_of(
+      "graph @g(%x: f32[4], %y: f32[4]) { %a = add %x, %y %n = neg %a %z = neg %n return %z }");
+  const auto price = [](const Graph& one) -> Result<double> {
+    return static_cast<double>(one.node_count());
+  };
+  for (const SaturateLimits& limits :
+       {SaturateLimits{.nodes = 4}, SaturateLimits{.bytes = 2000}, SaturateLimits{.rounds = 1},
+        SaturateLimits{.matches = 1}, SaturateLimits{.seconds = 0}}) {
+    const Rewritten found =
+        search_rewrites(graph, grow, price, nodes(), {.seconds = 1, .egraph = limits}).value();
+    EXPECT_EQ(found.after, 3);
+    expect_equal(graph, found.graph);
+  }
 }
 
 TEST(Optimize, GivesTheModelIfNothingIsCheaper) {
   const Graph graph = graph_of("graph @g(%x: f32[64]) { %y = exp %x return %y }");
   const Optimized result = optimize(graph, rules(), target(), cost()).value();
   EXPECT_FALSE(result.is_cheaper);
-  EXPECT_TRUE(result.found.applied.empty());
+  EXPECT_FALSE(has_rewrites(result.plan));
   EXPECT_EQ(print(result.graph), print(graph));
 }
 

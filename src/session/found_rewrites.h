@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "session/native.h"
+
+namespace hone {
+
+struct FoundRewritesOptions {
+  double seconds = 30;  // of a search
+  Heuristics heuristics = {};
+  std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
+  CompileCache* cache = nullptr;               // of what was found before; null: none
+  Face face = {};                              // told of what is taken
+};
+
+// For NativeOptions::find_rewrites: a search for a cheaper graph by the rules of hone, made once
+// and kept in the cache. It finds none for open sizes. What was cancelled is not kept.
+decltype(NativeOptions::find_rewrites) rewrites_by_search(FoundRewritesOptions options);
+
+}  // namespace hone
