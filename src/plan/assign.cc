@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-Result<uint64_t> hash_of(const Graph& graph, const PrepareOptions& prepared) {
+Result<uint64_t> prepared_hash(const Graph& graph, const PrepareOptions& prepared) {
   return hash_without_weights(HONE_TRY(prepare(graph, prepared)));
 }
 
@@ -26,7 +26,7 @@ class Assignment {
     const auto says_hash = [](const PlacedPlan& one) { return one.plan.graph_hash != 0; };
     if (std::ranges::any_of(plans_, says_hash))
       for (size_t i = 0; i < graphs_.size(); ++i)
-        hashes_[i] = HONE_TRY(hash_of(*graphs_[i], prepared_));
+        hashes_[i] = HONE_TRY(prepared_hash(*graphs_[i], prepared_));
     std::vector<bool> is_done(plans_.size());
     // Graphs may share a hash, a name, or both: what fits best is found first.
     for (const Fit fit : {Fit::both, Fit::hash, Fit::name})
@@ -50,7 +50,7 @@ class Assignment {
   uint64_t hash(const Plan& plan, size_t i) const {
     if (!has_rewrites(plan)) return hashes_[i];
     const Result<Graph> graph = rewritten(*graphs_[i], plan);
-    const Result<uint64_t> hash = graph.ok() ? hash_of(*graph, prepared_) : graph.error();
+    const Result<uint64_t> hash = graph.ok() ? prepared_hash(*graph, prepared_) : graph.error();
     return hash.ok() ? *hash : 0;
   }
 

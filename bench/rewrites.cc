@@ -1,0 +1,143 @@
+// What rewrites gain, measured: each model under the planner's plan of the graph as it is and of
+// the graph that -O3 finds, in turns, on one thread; and both graphs as ONNX in ONNX Runtime, if
+// there is one (bench/models/setup.sh installs it), in turns by blocks.
+//   --models=NAME,NAME   these alone
+//   --search=SECONDS     for each search (60)
+//   --seconds=SECONDS    for each duel (10)
+// "gain" is how many times as fast the rewritten graph is, "low" and "high" its interval of 95 %;
+// "priced" is what the prices promise; "ort" the gain in ONNX Runtime, 0 where it was not run. A
+// model without rewrites that pay by price is what it was: its gain is 1.
+// Rows are kept in build/bench/rewrites.rows.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "bench/flags.h"
+#include "bench/onnx_runtime.h"
+#include "bench/rows.h"
+#include "compile/compilation.h"
+#include "cost/analytic.h"
+#include "io/npy.h"
+#include "io/onnx/onnx.h"
+#include "rules/rule_files.h"
+#include "search/optimize.h"
+#include "session/known_prices.h"
+#include "session/onnx_runtime.h"
+#include "tune/plan_duel.h"
+#include "zoo/inputs.h"
+#include "zoo/zoo.h"
+
+namespace hone::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kModels =
+    "squeezenet,inception_v3,nasnet_a,resnext50,densenet121,mobilenet_v2,shufflenet_v2,bert_base,"
+    "vit_b16,gpt2,nas_rnn,wavenet,unet,yolo_v3,transformer_xl";
+constexpr int kBlocks = 5;
+constexpr double kBlockSeconds = 1;  // of ONNX Runtime
+
+const Flag models("models", std::string(kModels));
+const Flag search_seconds("search", "60"), duel_seconds("seconds", "10");
+
+double median(std::vector<double> all) {
+  std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+  return all[all.size() / 2];
+}
+
+// How many times as fast ONNX Runtime runs the second model.
+Result<double> gain_in_onnx_runtime(const Graph& first, const Graph& second,
+                                    const std::vector<Tensor>& inputs) {
+  const fs::path folder = root() / "build/bench/rewrites";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  HONE_TRY(save_onnx(folder / "first.onnx", model_of(first)));
+  HONE_TRY(save_onnx(folder / "second.onnx", model_of(second)));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    HONE_TRY(write_npy(folder / fmt::format("in{}.npy", i), inputs[i]));
+  std::vector<double> ratios;
+  for (int block = 0; block < kBlocks; ++block) {
+    const auto seconds = [&](std::string_view file) -> Result<double> {
+      return median(HONE_TRY(run_onnx_runtime(folder / file, folder, {.seconds = kBlockSeconds})));
+    };
+    const double before = HONE_TRY(seconds("first.onnx"));
+    ratios.push_back(before / HONE_TRY(seconds("second.onnx")));
+  }
+  fs::remove_all(folder);
+  return median(ratios);
+}
+
+Result<Row> measured(const std::string& name, const Target& target) {
+  const std::vector<Rule> rules = HONE_TRY(default_rules());
+  const KnownPrices prices(std::nullopt, true);
+  std::shared_ptr<const Cost> cost = prices.cost(target, [](std::string_view) {});
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
+  const Graph graph = HONE_TRY(build_zoo_model(name));
+  const Optimized found =
+      HONE_TRY(optimize(graph, rules, target, *cost,
+                        {.rewrite = {.seconds = search_seconds.number()}, .threads = 1}));
+  Row row = {{"gain", 1}, {"low", 1}, {"high", 1}, {"ort", 0}};
+  row["priced"] = found.before / found.after;
+  row["rewrites"] = 0;
+  row["outside"] = static_cast<double>(found.outside) / static_cast<double>(found.nodes);
+  if (!found.is_cheaper) return row;
+  for (const AppliedRule& each : applied_rules(found.plan))
+    row["rewrites"] += static_cast<double>(each.times);
+  CompileOptions options;
+  options.cost = cost;
+  options.plan.threads = 1;
+  Compilation before(graph, target, options);
+  set_rewrites(options.plan, found.plan);
+  Compilation after(graph, target, options);
+  const std::vector<Tensor> inputs = HONE_TRY(random_inputs(graph, 1));
+  const PlanDuel fight = HONE_TRY(duel(*HONE_TRY(before.image()), *HONE_TRY(after.image()), inputs,
+                                       {.seconds = duel_seconds.number()}));
+  if (fight.outcome != Outcome::measured || !fight.times.interval)
+    return bad_input("{}: {} {}", name, hone::name(fight.outcome), fight.detail);
+  row["gain"] = fight.gain();
+  row["low"] = 1 / fight.times.interval->high;
+  row["high"] = 1 / fight.times.interval->low;
+  if (!find_onnx_runtime().ok()) return row;
+  row["ort"] = HONE_TRY(gain_in_onnx_runtime(graph, found.graph, inputs));
+  return row;
+}
+
+void measure(benchmark::State& state, const std::string& name, std::vector<double>& gains) {
+  const Target target = host_target().value();
+  const std::string version = fmt::format("search {} s", search_seconds.number());
+  for (auto _ : state) {
+    const Result<Row> row =
+        kept_row({"rewrites", name, target, version}, [&] { return measured(name, target); });
+    if (!row.ok()) return state.SkipWithError(row.error().to_string());
+    for (const auto& [column, value] : *row) state.counters[column] = value;
+    gains.push_back(row->at("gain"));
+  }
+}
+
+const Rows rows([] {
+  static std::vector<double> gains;
+  for (std::string_view name : split(models.text(), ','))
+    benchmark::RegisterBenchmark(
+        std::string(name), [name = std::string(name)](auto& state) { measure(state, name, gains); })
+        ->Iterations(1)
+        ->Unit(benchmark::kSecond);
+  benchmark::RegisterBenchmark("mean", [](auto& state) {
+    double sum = 0;
+    for (double gain : gains) sum += std::log(gain);
+    for (auto _ : state) {
+    }
+    if (gains.empty()) return state.SkipWithError("nothing was measured");
+    state.counters["gain"] = std::exp(sum / static_cast<double>(gains.size()));
+    state.counters["least"] = *std::ranges::min_element(gains);
+    state.counters["most"] = *std::ranges::max_element(gains);
+  })->Iterations(1);
+});
+
+}  // namespace
+}  // namespace hone::bench
