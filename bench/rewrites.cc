@@ -114,7 +114,7 @@ void measure(benchmark::State& state, const std::string& name, std::vector<doubl
   for (auto _ : state) {
     const Result<Row> row =
         kept_row({"rewrites", name, target, version}, [&] { return measured(name, target); });
-    if (!row.ok()) return state.SkipWithError(row.error().to_string());
+    if (!row.ok()) return state.SkipWithError(row.error().to_string().c_str());
     for (const auto& [column, value] : *row) state.counters[column] = value;
     gains.push_back(row->at("gain"));
   }
@@ -122,11 +122,12 @@ void measure(benchmark::State& state, const std::string& name, std::vector<doubl
 
 const Rows rows([] {
   static std::vector<double> gains;
-  for (std::string_view name : split(models.text(), ','))
-    benchmark::RegisterBenchmark(
-        std::string(name), [name = std::string(name)](auto& state) { measure(state, name, gains); })
+  for (std::string_view each : split(models.text(), ',')) {
+    const std::string name(each);
+    benchmark::RegisterBenchmark(name.c_str(), [name](auto& state) { measure(state, name, gains); })
         ->Iterations(1)
         ->Unit(benchmark::kSecond);
+  }
   benchmark::RegisterBenchmark("mean", [](auto& state) {
     double sum = 0;
     for (double gain : gains) sum += std::log(gain);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -15,10 +16,10 @@
 namespace hone {
 namespace {
 
-constexpr size_t kMostMatches = 256;    // of a rule in a graph
-constexpr double kShareOfEGraph = 0.3;  // of the seconds
-constexpr double kLess = 1 - 1e-6;      // what is cheaper by less is not
-constexpr double kAlike = 0.003;        // prices in one step of this count as equal in the queue
+constexpr size_t kMostMatches = 256;     // of a rule in a graph
+constexpr double kShareOfEGraph = 0.15;  // of the seconds
+constexpr double kLess = 1 - 1e-6;       // what is cheaper by less is not
+constexpr double kAlike = 0.003;         // prices in one step of this count as equal in the queue
 
 // Two nodes of the left side that are one: true, and of no use.
 bool merges_one_with_itself(const Rule& rule, const RuleMatch& match) {
@@ -34,7 +35,12 @@ class RewriteSearch {
   RewriteSearch(std::span<const Rule> rules, const PriceOfGraph& price,
                 std::span<const NodeCost> nodes, const RewriteOptions& options)
       : price_(price), nodes_(nodes), options_(options) {
-    for (const Rule& rule : rules) matchers_.emplace_back(rule);
+    for (const Rule& rule : rules) {
+      const Graph& left = rule.left;
+      if (left.outputs().size() == 1)
+        groups_[left.opcode(left.producer(left.outputs()[0]))].push_back(matchers_.size());
+      matchers_.emplace_back(rule);
+    }
   }
 
   Result<Rewritten> run(const Graph& given) {
@@ -43,7 +49,7 @@ class RewriteSearch {
     ++result_.priced;
     result_.graph = graph;
     seen_.insert(structural_hash(graph));
-    queue_.push_back({graph, result_.before, {}, kCoarse});
+    queue_.push_back({graph, result_.before, {}, kGroups});
     if (!matchers_.empty() && options_.egraph.nodes > 0 && may_go_on()) HONE_TRY(try_egraph(graph));
     while (!queue_.empty() && may_go_on()) {
       const auto first = std::ranges::min_element(queue_, {}, [&](const State& state) {
@@ -61,14 +67,15 @@ class RewriteSearch {
   }
 
  private:
-  static constexpr int kCoarse = 0;  // all places of a rule at once
-  static constexpr int kMiddle = 1;  // those with the same sizes
-  static constexpr int kFine = 2;    // single ones
+  static constexpr int kGroups = 0;  // all rules of a group, until none matches
+  static constexpr int kCoarse = 1;  // all places of a rule at once
+  static constexpr int kMiddle = 2;  // those with the same sizes
+  static constexpr int kFine = 3;    // single ones
   struct State {
     Graph graph;
     double price = 0;
     std::vector<Rewrite> rewrites;  // that lead to it
-    int step = kCoarse;             // how it is rewritten next
+    int step = kGroups;             // how it is rewritten next
   };
 
   // ---- Budget -----------------------------------------------------------------------------------
@@ -111,7 +118,8 @@ class RewriteSearch {
         options_.progress->now(fmt::format("{:.4g} of the price", *price / result_.before));
     }
     if (*price > options_.relaxation * result_.after) return false;
-    queue_.push_back({std::move(graph), *price, std::move(rewrites), kCoarse});
+    const int step = is_best ? kGroups : kCoarse;
+    queue_.push_back({std::move(graph), *price, std::move(rewrites), step});
     if (queue_.size() > options_.queue)
       queue_.erase(std::ranges::max_element(queue_, {}, &State::price));
     return is_best;
@@ -161,11 +169,12 @@ class RewriteSearch {
 
   // ---- Rules ------------------------------------------------------------------------------------
 
-  std::vector<RuleMatch> matches_of(size_t rule, const Graph& graph) const {
+  std::vector<RuleMatch> matches_of(size_t rule, const Graph& graph,
+                                    size_t most = kMostMatches) const {
     std::vector<RuleMatch> matches;
     matchers_[rule].find(graph, [&](const RuleMatch& match) {
       if (!merges_one_with_itself(matchers_[rule].rule(), match)) matches.push_back(match);
-      return matches.size() < kMostMatches;
+      return matches.size() < most;
     });
     return matches;
   }
@@ -194,8 +203,33 @@ class RewriteSearch {
     return {};
   }
 
+  // Rules that end in the same op, of which each leaves places for others: a slice that moves in
+  // front of one op after another pays at the end of its way.
+  Status rewrite_groups(const State& state) {
+    for (const auto& [opcode, rules] : groups_) {
+      if (rules.size() < 2 || !may_go_on()) continue;
+      Graph graph = state.graph;
+      std::vector<Rewrite> rewrites = state.rewrites;
+      const size_t before = rewrites.size();
+      for (size_t found = SIZE_MAX; found != rewrites.size() && may_go_on();) {
+        found = rewrites.size();
+        for (size_t rule : rules)
+          while (rewrites.size() < before + kMostMatches && may_go_on()) {
+            const std::vector<RuleMatch> match = matches_of(rule, graph, 1);
+            if (match.empty()) break;
+            rewrites.push_back(rewrite_of(matchers_[rule], graph, match[0]));
+            graph = HONE_TRY(rewrite(matchers_[rule].rule(), graph, match[0]));
+          }
+      }
+      if (rewrites.size() == before) continue;
+      if (HONE_TRY(enter(std::move(graph), std::move(rewrites)))) return {};
+    }
+    return {};
+  }
+
   // Once a step pays, what it has led to comes first.
   Status expand(const State& state) {
+    if (state.step == kGroups) return rewrite_groups(state);
     bool is_best = false;
     for (size_t r = 0; r < matchers_.size(); ++r) {
       const std::vector<RuleMatch> matches = matches_of(r, state.graph);
@@ -234,6 +268,7 @@ class RewriteSearch {
   const RewriteOptions& options_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::vector<RuleMatcher> matchers_;
+  std::map<Opcode, std::vector<size_t>> groups_;  // rules with one result, by the op behind it
   std::vector<State> queue_;
   std::unordered_set<uint64_t> seen_;
   Rewritten result_;

@@ -66,7 +66,7 @@ grep -q "^price" err
 "$HONE" run out >/dev/null 2>&1
 
 # What cannot be better stays as it is.
-echo 'graph @h(%x: f32[8]) -> f32[8] { %y = erf %x return %y }' >h.hone
+echo 'graph @h(%x: f32[8]) -> f32[8] { %y = cos %x return %y }' >h.hone
 says "" h.hone -o h2.hone --budget 5s
 contains "nothing is cheaper"
 contains "^1 of 2 nodes have ops of no rule$"

@@ -29,6 +29,62 @@ bool derives(const Derivation& given) {
 }
 
 constexpr Derivation kDerivations[] = {
+    {"RowsThatAreWantedAlone", "%x: f32[1, 7, 4], %v: f32[6, 4], %w: f32[4, 6], %b: f32[6]", R"(
+  %h = dot %x, %v {lhs_contract = [2], rhs_contract = [1]}
+  %bb = broadcast %b {dims = [1, 7, 6], map = [2]}
+  %a = add %h, %bb
+  %e = erf %a
+  %m = mul %a, %e
+  %o = dot %m, %w {lhs_contract = [2], rhs_contract = [1]}
+  %r = add %x, %o
+  %y = slice %r {start = [0, 2, 0], limit = [1, 3, 4]}
+  return %y
+)",
+     R"(
+  %s = slice %x {start = [0, 2, 0], limit = [1, 3, 4]}
+  %h = dot %s, %v {lhs_contract = [2], rhs_contract = [1]}
+  %bb = broadcast %b {dims = [1, 1, 6], map = [2]}
+  %a = add %h, %bb
+  %e = erf %a
+  %m = mul %a, %e
+  %o = dot %m, %w {lhs_contract = [2], rhs_contract = [1]}
+  %y = add %s, %o
+  return %y
+)"},
+    {"PoolBeforeConv", "%x: f32[1, 3, 4, 6], %w: f32[5, 3, 1, 1]", R"(
+  %c = conv %x, %w
+  %y = window_reduce %c {kind = sum, window = [1, 1, 2, 2], stride = [1, 1, 2, 2]}
+  return %y
+)",
+     R"(
+  %s = window_reduce %x {kind = sum, window = [1, 1, 2, 2], stride = [1, 1, 2, 2]}
+  %y = conv %s, %w
+  return %y
+)"},
+    {"SumOfSkips",
+     "%x: f32[1, 3, 8], %z: f32[1, 3, 8], %v: f32[4, 3, 1], %w: f32[4, 3, 1], %c: f32[4], "
+     "%d: f32[4], %p: f32[1, 4, 8]",
+     R"(
+  %a = conv %x, %v
+  %cb = broadcast %c {dims = [1, 4, 8], map = [1]}
+  %ac = add %a, %cb
+  %b = conv %z, %w
+  %db = broadcast %d {dims = [1, 4, 8], map = [1]}
+  %bd = add %b, %db
+  %s = add %p, %ac
+  %y = add %s, %bd
+  return %y
+)",
+     R"(
+  %xz = concat %x, %z {axis = 1}
+  %vw = concat %v, %w {axis = 1}
+  %m = conv %xz, %vw
+  %cd = add %c, %d
+  %cb = broadcast %cd {dims = [1, 4, 8], map = [1]}
+  %s = add %m, %cb
+  %y = add %p, %s
+  return %y
+)"},
     {"ParallelProducts", "%x: f32[4, 3], %a: f32[3, 5], %b: f32[3, 2]", R"(
   %y = dot %x, %a {lhs_contract = [1], rhs_contract = [0]}
   %z = dot %x, %b {lhs_contract = [1], rhs_contract = [0]}
