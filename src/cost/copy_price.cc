@@ -23,11 +23,13 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
       double row = 1;  // neighbours in memory
       for (const std::vector<std::pair<int, double>>& dim : access.steps) {
         double extent = 1;
-        bool is_row = false;
+        bool is_row = false, has_words = !nest.quad;
         for (const auto& [loop, step] : dim) {
           extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
           is_row = is_row || (access.contiguous >> loop & 1) != 0;
+          has_words = has_words || loop == quad_loop_;
         }
+        is_row = is_row && has_words;  // other bytes are copied one by one
         elements *= extent;
         if (is_row) row = extent;
       }

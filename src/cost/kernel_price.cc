@@ -8,6 +8,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/contraction.h"
+#include "kernel/quads.h"
 #include "target/estimate.h"
 
 namespace hone {
@@ -21,6 +22,9 @@ double places_in_pages(double stride) {
   while (places < kPage / kLine && std::fmod(stride * places, kPage) != 0) places *= 2;
   return places;
 }
+
+constexpr double kQuad = 4;        // products, or bytes of a word
+constexpr double kWordCopies = 2;  // copying bytes into words takes as long as so many copies
 
 // That a core takes for a vector multiply-add of numbers of a type that has a peak.
 double seconds_of_vector(const Target& target, DType type) {
@@ -65,6 +69,11 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   for (const Access& access : accesses_) bytes_ += access.bytes;
   for (const Work& work : work_) work_slots_ += slots_alone(work);
   of_kernel_ = features_of_kernel(facts);
+  if (facts.contraction.ok()) {
+    const NodeId anchor = facts.space.anchor;
+    quad_loop_ = quad_dim(graph, anchor, relation_of(graph, anchor));
+    if (quad_loop_) *quad_loop_ += parallel_ - graph.type(graph.result(anchor)).rank();
+  }
   if (Result<WinogradDims> dims = winograd_dims(facts.body, facts); dims.ok())
     winograd_.emplace(*std::move(dims), facts.space);
 }
@@ -255,6 +264,8 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     constexpr double kProductsOfParts = 6;
     nest.split = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
   }
+  if (own.products == Products::quads)
+    nest.quad = target_.extensions.contains(Extension::avx512_vnni) ? 1 : prices_.quad;
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;
@@ -271,6 +282,8 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
       outside = 1;
     }
     if (nest.split) times *= prices_.split;
+    if (nest.quad && nest.packings[static_cast<size_t>(side)] == Packing::panels)
+      times *= kWordCopies;
     nest.copies += times * copied_by_block(schedule, nest, side);
   }
 }
@@ -338,8 +351,12 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
-    const bool is_vector = access.stride[l] == 1 && nest.lane_count <= access.run;
-    if (is_wide && !is_vector) slots *= slots_apart(nest, access, l);
+    const bool has_words = nest.quad && access.side >= 0;
+    const bool is_vector = has_words
+                               ? packing == Packing::no && access.stride[l] == kQuad
+                               : access.stride[l] == 1 && nest.lane_count <= access.run;
+    if (!is_wide || is_vector) continue;
+    slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
   }
   return slots;
 }
@@ -573,7 +590,10 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     if (access.side >= 0 && nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0)
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
-    const double count = runs(nest, work.loops), wide = side_by_side(nest, work.loops);
+    const bool are_quads = work.is_sum && nest.quad;
+    const double count = runs(nest, work.loops) / (are_quads ? kQuad : 1);
+    const double wide = side_by_side(nest, work.loops);
+    const double each = are_quads ? *nest.quad : work.slots;
     Place& place = place_of(work.loops);
     if (work.is_sum && nest.split) {
       place.slots += count * work.slots * *nest.split;
@@ -583,8 +603,8 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
     counted.spilled = std::max(counted.spilled, spilled);
     counted.sums = std::max(counted.sums, wide);
-    place.slots += count * (work.slots + prices_.spill * spilled);
-    place.code += wide * work.slots;
+    place.slots += count * (each + prices_.spill * spilled);
+    place.code += wide * each;
     if (!work.is_sum) continue;
     latency += count / wide * prices_.sum_latency;
     trips += count / wide;
@@ -595,6 +615,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     Place& place = place_of(access.loops);
     const double each = slots_of(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
+    if (nest.quad && access.side >= 0) counted.by_access[a] /= kQuad;
     place.loaded += counted.by_access[a];
     const double instructions =
         target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;

@@ -9,6 +9,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
+#include "kernel/quads.h"
 #include "plan/view.h"
 #include "target/estimate.h"
 
@@ -225,8 +226,27 @@ class LayoutChooser {
     // Channels within what a window takes: [2, 3, 1].
     if (graph_.opcode(node) == Opcode::conv) std::ranges::rotate(others, others.begin() + 1);
     // A kernel reads blocks from one end to the other.
-    layouts.push_back(with_last(others, last, type.dim(last).divisible_by(block_) ? block_ : 1));
+    const int64_t block = type.dim(last).divisible_by(block_) ? block_ : 1;
+    layouts.push_back(with_last(others, last, block));
+    if (const std::optional<int> iter = quad_dim(graph_, node, relation); iter && on_.quads)
+      if (std::optional<Layout> words = in_words(type, relation, *iter, others, last, block))
+        layouts.push_back(*std::move(words));
     return layouts;
+  }
+
+  // Four neighbours along a dim of the reduction are a word; these lie as single numbers would.
+  static std::optional<Layout> in_words(Type type, const AccessRelation& relation, int iter,
+                                        std::vector<int> others, int last, int64_t block) {
+    const std::vector<IndexExpr>& index = relation.operands[1].at(0).index;
+    const auto along = std::ranges::find_if(index, [&](auto& e) { return e.mentions(iter); });
+    const int dim = static_cast<int>(along - index.begin());
+    if (!type.dim(dim).divisible_by(QuadShape::kBytes)) return std::nullopt;
+    std::erase(others, dim);
+    others.push_back(dim);
+    Layout layout = with_last(others, last, block);
+    layout.parts[layout.parts.size() - 2].block = QuadShape::kBytes;
+    layout.parts.push_back({.dim = dim, .block = QuadShape::kBytes, .is_inner = true});
+    return layout;
   }
 
   // ---- Copies -----------------------------------------------------------------------------------

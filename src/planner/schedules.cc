@@ -36,7 +36,10 @@ class Chooser {
     const Schedule nest = plain_nest(space_.parallel);
     consider(nest);
     if (best_) improve_nest();
-    if (on_.gemm && facts_.contraction.ok()) try_gemm(nest, *facts_.contraction);
+    if (on_.gemm && facts_.contraction.ok()) {
+      try_gemm(nest, *facts_.contraction, Products::plain);
+      if (on_.quads && takes_quads(site_)) try_gemm(nest, *facts_.contraction, Products::quads);
+    }
     if (on_.winograd && body_.window.empty()) try_winograd();
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
@@ -212,11 +215,12 @@ class Chooser {
 
   // From a start of its own: a bad gemm leads to a good one, through others that cost more than a
   // nest.
-  void try_gemm(Schedule start, const Contraction& contraction) {
+  void try_gemm(Schedule start, const Contraction& contraction, Products products) {
     const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
     const double least = std::exchange(least_, std::numeric_limits<double>::infinity());
     GemmFields& own = start.own.emplace<GemmFields>();
     own.pack_lhs = own.pack_rhs = Packing::panels;
+    own.products = products;
     consider(start);
     if (best_) improve_gemm(contraction);
     if (on_.window_packing && reads_windows()) {

@@ -12,6 +12,7 @@ Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program
                  const Target& target, Surroundings around)
     : program_(program),
       isa_(target.isa),
+      has_vnni_(target.extensions.contains(Extension::avx512_vnni)),
       bounds_(program),
       variance_(program),
       b_(builder),

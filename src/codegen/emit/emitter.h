@@ -43,6 +43,7 @@ class Emitter {
   void emit(const tile::Position& s);
   void emit(const tile::Compute& s);
   void emit(const tile::Fma& s);
+  void emit(const tile::Quad& s);  // quads.cc
   void emit(const tile::Choose& s);
   void emit(const tile::Load& s);
   void emit(const tile::Store& s);
@@ -54,6 +55,8 @@ class Emitter {
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);
   Value combine_lanes(DType dtype, Opcode combine, Value vector);
+  Value quad(Value a, Value b, Value c);
+  Value quad_of_vectors(Value a, Value b, Value c);
   // A Grid of what `make` gives for each combination of trips.
   Grid grid(LoopSet loops, const std::function<Value(const Trips&)>& make);
   // The scalar at these trips, as a vector if `loops` has the lanes loop.
@@ -88,6 +91,7 @@ class Emitter {
     std::optional<int64_t> stride;  // from lane to lane; none: irregular, or no lanes
     Value condition = {};           // i1: guards that hold for all lanes or for none; null: none
     std::vector<LaneGuard> lane_guards = {};  // the others
+    bool is_word = false;                     // of four elements (tile::Load)
     bool is_masked() const { return !lane_guards.empty(); }
   };
   Place place(tile::BufferId buffer, const std::vector<IndexExpr>& index,
@@ -112,6 +116,12 @@ class Emitter {
   std::optional<llvm::SmallVector<int64_t>> near_lanes(const Place& place, const Trips& trips);
   Value load_front(tile::BufferId buffer, Value offset, int64_t count);
   Value load_near(const Place& place, const Trips& trips, llvm::ArrayRef<int64_t> distances);
+  Value load_word(const Place& place, const Trips& trips, Value otherwise);
+  // Of what is loaded, and how it lies.
+  DType dtype(const Place& place) const {
+    return place.is_word ? DType::u32 : dtype(place.buffer);
+  }
+  unsigned alignment(const Place& place);
   void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);
   // Vectors that are read for lanes that lie apart: more take longer than a gather.
@@ -124,6 +134,7 @@ class Emitter {
   };
   PlaceInByte place_in_byte(tile::BufferId buffer, Value offset);
   Value load_element(tile::BufferId buffer, Value offset);
+  Value load_number(const Place& place, Value offset);  // a word, or an element
   void store_element(tile::BufferId buffer, Value offset, Value number);
   // `make` where the condition holds (null: always), `otherwise` elsewhere.
   Value where(Value condition, Value otherwise, const std::function<Value()>& make);
@@ -155,6 +166,7 @@ class Emitter {
 
   const TileProgram& program_;
   const Isa isa_;
+  const bool has_vnni_;
   TileBounds bounds_;
   Variance variance_;
   mlir::ImplicitLocOpBuilder& b_;

@@ -149,6 +149,16 @@ Value Emitter::load_element(BufferId buffer, Value offset) {
   return numbers_.from_memory(dtype(buffer), code_.shr(byte, place.shift));
 }
 
+unsigned Emitter::alignment(const Place& place) {
+  return numbers_.memory_type(dtype(place.buffer)).getIntOrFloatBitWidth() / 8;
+}
+
+Value Emitter::load_number(const Place& place, Value offset) {
+  if (!place.is_word) return load_element(place.buffer, offset);
+  return b_.create<mlir::LLVM::LoadOp>(code_.i(32), pointer(place.buffer, offset),
+                                       alignment(place));
+}
+
 void Emitter::store_element(BufferId buffer, Value offset, Value number) {
   const Value stored = numbers_.to_memory(dtype(buffer), number);
   const unsigned alignment = stored.getType().getIntOrFloatBitWidth() / 8;
@@ -170,17 +180,19 @@ void Emitter::store_element(BufferId buffer, Value offset, Value number) {
 void Emitter::emit(const Load& s) {
   const LoopSet loops = variance_.scalars[s.result];
   const bool is_vector = (loops & open_.lanes_loop()) != 0;
-  if (is_vector)
+  if (is_vector && !s.is_word)
     if (std::optional<Grid> transposed = load_transposed(s, loops))
       return define(s.result, *std::move(transposed));
   define(s.result, grid(loops, [&](const Trips& trips) {
-           const Place at_place = place(s.buffer, s.index, s.guards, trips);
+           Place at_place = place(s.buffer, s.index, s.guards, trips);
+           at_place.is_word = s.is_word;
            const Value otherwise = s.otherwise ? at(*s.otherwise, trips, loops) : Value();
            if (!is_vector)
              return where(at_place.condition, otherwise,
-                          [&] { return load_element(s.buffer, index(at_place.offset, trips)); });
+                          [&] { return load_number(at_place, index(at_place.offset, trips)); });
            return where(at_place.condition, otherwise, [&] {
              if (at_place.stride == 0) return load_once(at_place, trips, otherwise);
+             if (s.is_word) return load_word(at_place, trips, otherwise);
              if (is_packed(s.buffer)) return load_each_lane(at_place, trips, otherwise);
              if (HONE_PLANT(stride_ignored, at_place.stride != 1, false))
                return load_scattered(at_place, trips, otherwise);
@@ -194,7 +206,7 @@ void Emitter::emit(const Load& s) {
 // LLVM 19 makes invalid code (it hoists them as one pointer).
 Value Emitter::load_once(const Place& place, const Trips& trips, Value otherwise) {
   auto load = [&] {
-    return as_vector(load_element(place.buffer, index(here(place.offset, trips, 0), trips)));
+    return as_vector(load_number(place, index(here(place.offset, trips, 0), trips)));
   };
   if (!place.is_masked()) return load();
   const Value open = mask(place);
@@ -211,12 +223,12 @@ int64_t Emitter::masked_lanes(mlir::Type element) const {
 }
 
 Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
-  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const mlir::Type element = numbers_.memory_type(dtype(place));
   const auto type = mlir::VectorType::get({lanes()}, element);
-  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  const unsigned alignment = this->alignment(place);
   const Value from = pointer(place.buffer, first);
   if (!place.is_masked())
-    return numbers_.from_memory(dtype(place.buffer),
+    return numbers_.from_memory(dtype(place),
                                 b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
   const bool is_same = otherwise.getType() == type;
   const Value nothing = is_same ? otherwise : code_.constant(b_.getIntegerAttr(element, 0), type);
@@ -231,8 +243,14 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
         part_type, here, mask(place, lane, count), code_.slice(nothing, lane, count), alignment));
   }
   const Value stored = code_.joined(parts);
-  const Value number = numbers_.from_memory(dtype(place.buffer), stored);
+  const Value number = numbers_.from_memory(dtype(place), stored);
   return is_same ? number : code_.select(mask(place), number, otherwise);
+}
+
+// Words that follow each other are a vector.
+Value Emitter::load_word(const Place& place, const Trips& trips, Value otherwise) {
+  if (place.stride != 4) return load_scattered(place, trips, otherwise);
+  return load_vector(place, index(here(place.offset, trips, 0), trips), otherwise);
 }
 
 Value Emitter::pointers(const Place& place, const Trips& trips) {
@@ -320,16 +338,16 @@ Value Emitter::load_front(BufferId buffer, Value offset, int64_t count) {
 }
 
 Value Emitter::load_scattered(const Place& place, const Trips& trips, Value otherwise) {
-  if (!place.is_masked())
+  if (!place.is_masked() && !place.is_word)
     if (const auto distances = near_lanes(place, trips)) return load_near(place, trips, *distances);
-  const mlir::Type element = numbers_.memory_type(dtype(place.buffer));
+  const mlir::Type element = numbers_.memory_type(dtype(place));
   const auto type = mlir::VectorType::get({lanes()}, element);
-  const unsigned alignment = element.getIntOrFloatBitWidth() / 8;
+  const unsigned alignment = this->alignment(place);
   const Value open = mask(place);
   const Value nothing = b_.create<mlir::LLVM::PoisonOp>(type);
   const Value stored = b_.create<mlir::LLVM::masked_gather>(type, pointers(place, trips), open,
                                                             ValueRange{nothing}, alignment);
-  const Value number = numbers_.from_memory(dtype(place.buffer), stored);
+  const Value number = numbers_.from_memory(dtype(place), stored);
   return place.is_masked() ? code_.select(open, number, otherwise) : number;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/algorithms/loops.h"
+#include "kernel/quads.h"
 #include "kernel/split.h"
 
 namespace hone {
@@ -34,8 +35,7 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
 
 // The unit flushes numbers below the normal ones, so factors below 2^-100 lose accuracy: it is used
 // where a plan asks for it, and no search proposes it.
-Status check_products(const ScheduleSite& site, const Schedule& schedule) {
-  if (schedule.get<GemmFields>().products == Products::plain) return {};
+Status check_split(const ScheduleSite& site, const Schedule& schedule) {
   if (site.is_stage()) return unsupported("split products in a stage of a chain");
   if (!site.target.extensions.contains(Extension::amx_bf16))
     return unsupported("split products on a target without amx_bf16");
@@ -50,6 +50,28 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
   HONE_TRY(split_shape(*site.facts.contraction, site.facts.space, schedule));
   return {};
 }
+
+Status check_products(const ScheduleSite& site, const Schedule& schedule) {
+  switch (schedule.get<GemmFields>().products) {
+    case Products::plain: return {};
+    case Products::split: return check_split(site, schedule);
+    case Products::quads: break;
+  }
+  if (site.is_stage()) return unsupported("quads in a stage of a chain");
+  HONE_TRY(quad_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
+  return {};
+}
+
+}  // namespace
+
+bool takes_quads(const ScheduleSite& site) {
+  if (site.is_stage() || !site.facts.contraction.ok()) return false;
+  const Graph& graph = site.body.graph;
+  const NodeId anchor = site.facts.space.anchor;
+  return quad_dim(graph, anchor, relation_of(graph, anchor)).has_value();
+}
+
+namespace {
 
 // ---- Blocks: whole tiles of results' dims, any points of one dim of the reduction ---------------
 
@@ -82,19 +104,26 @@ const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
 const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
 const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
+// Quads where a body has them; split products are a plan's own choice.
 class ProductsDecision : public FieldDecision<Products> {
  public:
   using FieldDecision::FieldDecision;
-  double bound(const ScheduleSite&) const override { return 1; }
-  bool each(const ScheduleSite&, const Schedule& so_far,
+  double bound(const ScheduleSite& site) const override { return takes_quads(site) ? 2 : 1; }
+  bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override {
-    return visit(with(so_far, Products::plain));
+    if (!visit(with(so_far, Products::plain))) return false;
+    return !takes_quads(site) || visit(with(so_far, Products::quads));
   }
-  void draw(const ScheduleSite&, Schedule& so_far, Rng&) const override {
+  void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
     get(so_far) = Products::plain;
+    if (!takes_quads(site) || !rng.chance(0.7)) return;
+    const Schedule quads = with(so_far, Products::quads);
+    if (check_products(site, quads).ok()) so_far = quads;
   }
   Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
-    return simpler(site, schedule);
+    if (*get(schedule) != Products::plain) return simpler(site, schedule);
+    if (!takes_quads(site)) return {};
+    return {with(schedule, Products::quads)};
   }
   Schedules simpler(const ScheduleSite&, const Schedule& schedule) const override {
     if (*get(schedule) == Products::plain) return {};

@@ -4,6 +4,9 @@
 
 namespace hone {
 
+// Whether products of the body may be quads (quads.h).
+bool takes_quads(const ScheduleSite& site);
+
 // Bytes of scratch of a gemm whose fields are legal.
 Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule);
 // ---- What is worth a look first -----------------------------------------------------------------

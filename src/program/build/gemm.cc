@@ -5,6 +5,7 @@
 
 #include "base/planted.h"
 #include "kernel/facts.h"
+#include "kernel/quads.h"
 #include "kernel/split.h"
 #include "program/build/point_builder.h"
 #include "program/build/split.h"
@@ -42,6 +43,7 @@ class GemmBuilder {
     operands_[1].packing = own.pack_rhs;
     if (own.products == Products::split)
       split_ = split_shape(contraction_, space_, schedule).value();
+    if (own.products == Products::quads) set_up_quads();
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
     make_sums();
@@ -78,11 +80,18 @@ class GemmBuilder {
     // The dim whose points are copied side by side: of the space for panels, of the operand for
     // windows.
     std::optional<int> lanes = {};
+    std::optional<int> last = {};      // of a window, other than that one: the innermost dim
     std::vector<int64_t> window = {};  // points per dim of the operand
     std::vector<size_t> order = {};    // the operand's dims in the window, from outside in
   };
 
   // ---- Setting up ------------------------------------------------------------------------------
+
+  void set_up_quads() {
+    quads_ = quad_shape(body_, contraction_, space_, schedule_).value();
+    for (size_t side = 0; side < 2; ++side)
+      words_[side] = word_source(body_, contraction_, space_, quads_->inner, side);
+  }
 
   void set_up(size_t side) {
     Operand& operand = operands_[side];
@@ -92,7 +101,9 @@ class GemmBuilder {
 
   void set_up_panels(size_t side) {
     const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
-    if (!split_) {
+    if (quads_) {
+      scratch(side, DType::u32, {shape.tiles, quads_->words, shape.points});
+    } else if (!split_) {
       scratch(side, wide_, {shape.tiles, block_depth(schedule_, space_), shape.points});
     } else if (side == split_->row_side) {
       scratch(side, DType::u32,
@@ -108,6 +119,7 @@ class GemmBuilder {
         last = dim;
     for (const Tile& lanes : schedule_.lanes)
       if (contraction_.sides[side][static_cast<size_t>(lanes.dim)]) last = lanes.dim;
+    if (quads_ && words_[side]) return;
     if (last && lie_side_by_side(operand_value(side), contraction_.reads[side], *last))
       operands_[side].lanes = last;
   }
@@ -119,18 +131,38 @@ class GemmBuilder {
     const int rank = graph_.type(operand_value(side)).rank();
     for (int dim = rank; dim-- > 0 && !operand.lanes;)
       if (lie_side_by_side(operand_value(side), identity_index(rank), dim)) operand.lanes = dim;
+    if (quads_) set_up_words(side);
     std::vector<Dim> extents;
+    const std::optional<int> last = operand.last ? operand.last : operand.lanes;
     for (int dim = 0; dim < rank; ++dim)
-      if (dim != operand.lanes) operand.order.push_back(static_cast<size_t>(dim));
-    if (operand.lanes) operand.order.push_back(static_cast<size_t>(*operand.lanes));
+      if (dim != last) operand.order.push_back(static_cast<size_t>(dim));
+    if (last) operand.order.push_back(static_cast<size_t>(*last));
     for (size_t dim : operand.order) extents.push_back(operand.window[dim]);
-    if (!extents.empty()) extents.back() = apart(extents.back().value());
-    scratch(side, wide_, extents);
+    const DType dtype = quads_ ? graph_.type(operand_value(side)).dtype() : wide_;
+    if (!extents.empty()) extents.back() = apart(extents.back().value(), dtype);
+    scratch(side, dtype, extents);
+  }
+
+  // A window of bytes has words side by side, and whole ones.
+  void set_up_words(size_t side) {
+    const int dim = *operand_dim(side);
+    if (operands_[side].lanes != dim) operands_[side].lanes = std::nullopt;
+    operands_[side].last = dim;
+    operands_[side].window[static_cast<size_t>(dim)] +=
+        quads_->inner_words * QuadShape::kBytes - cache_block(schedule_, space_, quads_->inner);
+  }
+
+  // The dim of an operand that words are taken along.
+  std::optional<int> operand_dim(size_t side) const {
+    const Indices& reads = contraction_.reads[side];
+    const auto along =
+        std::ranges::find_if(reads, [&](const IndexExpr& e) { return e.mentions(quads_->inner); });
+    return static_cast<int>(along - reads.begin());
   }
 
   // Rows that lie a power of two apart would compete for the same places of a cache.
-  int64_t apart(int64_t extent) const {
-    const int64_t line = 64 * 8 / bits(wide_);
+  static int64_t apart(int64_t extent, DType dtype) {
+    const int64_t line = 64 * 8 / bits(dtype);
     return extent % (4 * line) == 0 ? extent + line : extent;
   }
 
@@ -148,9 +180,10 @@ class GemmBuilder {
              index.begin();
     };
     std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
-    if (!split_) return;
-    std::erase(reduction_, split_->inner);
-    reduction_.push_back(split_->inner);
+    if (!split_ && !quads_) return;
+    const int inner = split_ ? split_->inner : quads_->inner;
+    std::erase(reduction_, inner);
+    reduction_.push_back(inner);
   }
 
   // By the space's dims, from outside in.
@@ -265,6 +298,7 @@ class GemmBuilder {
     if (split_) return split_block();
     if (!sums_) {
       for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
+      if (quads_) return add_products(true);
       return all_points([&] { points_.store_outputs(point(), guards()); });
     }
     reduction_blocks(0, false);
@@ -309,13 +343,81 @@ class GemmBuilder {
 
   void add_products(bool is_last) {
     all_points([&] {
+      const Scalar before = sums_ ? sum_before() : points_.zero(wide_);
       const Scalar sum =
-          points_.sum_of_products(space_.anchor, anchor_index(), guards(), sum_before());
+          quads_ ? sum_of_quads(before, 0)
+                 : points_.sum_of_products(space_.anchor, anchor_index(), guards(), before);
       if (!is_last) return tiles_.store(*sums_, sums_index(), sum);
       const ValueId value = graph_.result(space_.anchor);
       points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
       points_.store_outputs(point(), guards());
     });
+  }
+
+  // ---- Quads -----------------------------------------------------------------------------------
+
+  int64_t inner_words() const {
+    const int64_t points = place(quads_->inner).block.unroll;
+    return (points + QuadShape::kBytes - 1) / QuadShape::kBytes;
+  }
+
+  Scalar sum_of_quads(Scalar so_far, size_t at) {
+    if (at == reduction_.size()) {
+      const Scalar bytes = word(quads_->unsigned_side);
+      return tiles_.quad(bytes, word(1 - quads_->unsigned_side), so_far);
+    }
+    const int dim = reduction_[at];
+    const Dim trips = dim == quads_->inner ? inner_words() : place(dim).block.unroll;
+    return open_carry(tiles_, Exec::loop, name(dim), trips, so_far, Opcode::add,
+                      [&](const IndexExpr& trip, Scalar inside) {
+                        move_to(dim, trip);
+                        return sum_of_quads(inside, at + 1);
+                      });
+  }
+
+  void move_to(int dim, const IndexExpr& trip) {
+    place(dim).trip = trip;
+    if (!quads_ || dim != quads_->inner) return;
+    word_ = trip;
+    place(dim).trip = trip * QuadShape::kBytes;
+  }
+
+  Scalar word(size_t side) {
+    const Operand& operand = operands_[side];
+    if (!operand.is_packed) return word_in_memory(side);
+    if (operand.packing == Packing::window)
+      return tiles_.load_word(operand.buffer, window_index(side));
+    return tiles_.load(operand.buffer, panel_index(side));
+  }
+
+  Scalar word_in_memory(size_t side) {
+    Indices at;
+    for (int dim = 0; dim < space_.parallel; ++dim) at.push_back(index_of(dim));
+    for (int dim = space_.parallel; dim < dim_count(); ++dim)
+      at.push_back(dim == quads_->inner ? floordiv(place(dim).first(), QuadShape::kBytes) + word_
+                                        : place(dim).first() + place(dim).trip);
+    return points_.word(space_.anchor, side, factor_index(), *words_[side],
+                        composed(words_[side]->index, at), gaps_of(side));
+  }
+
+  Scalar packed_word(size_t side) {
+    if (words_[side]) return word_in_memory(side);
+    Place& inner = place(quads_->inner);
+    std::optional<Scalar> word;
+    for (int64_t byte = 0; byte < QuadShape::kBytes; ++byte) {
+      inner.trip = word_ * QuadShape::kBytes + IndexExpr(byte);
+      Guards gaps;
+      const bool is_whole = inner.block.unroll % QuadShape::kBytes == 0;
+      if (HONE_PLANT(quad_end, !is_whole, false)) gaps.push_back({inner.trip, 0, inner.block.unroll});
+      Scalar number = tiles_.cast(packed_number(side, std::move(gaps)), DType::u32);
+      const auto with = [&](Opcode op, int64_t by) {
+        number = tiles_.compute(op, {number, points_.number(DType::u32, by)});
+      };
+      with(Opcode::and_, 0xff);
+      if (byte > 0) with(Opcode::mul, int64_t{1} << 8 * byte);
+      word = word ? tiles_.compute(Opcode::or_, {*word, number}) : number;
+    }
+    return *word;
   }
 
   // ---- Split products --------------------------------------------------------------------------
@@ -507,7 +609,9 @@ class GemmBuilder {
     const Indices at = tile_and_point(contraction_.sides[side]);
     IndexExpr depth = 0;
     for (int dim : reduction_)
-      depth = depth * cache_block(schedule_, space_, dim) + place(dim).trip;
+      depth = quads_ && dim == quads_->inner
+                  ? depth * quads_->inner_words + word_
+                  : depth * cache_block(schedule_, space_, dim) + place(dim).trip;
     return {at[0], depth, at[1]};
   }
 
@@ -595,8 +699,9 @@ class GemmBuilder {
     if (split_ && at + 1 == reduction_.size()) return pack_pairs(side);
     if (at == reduction_.size()) return pack_points(side, Exec::unroll, 0);
     const int dim = reduction_[at];
-    open_loop(tiles_, Exec::loop, name(dim), place(dim).block.unroll, [&](const IndexExpr& k) {
-      place(dim).trip = k;
+    const Dim trips = quads_ && dim == quads_->inner ? inner_words() : place(dim).block.unroll;
+    open_loop(tiles_, Exec::loop, name(dim), trips, [&](const IndexExpr& k) {
+      move_to(dim, k);
       pack_depth(side, at + 1);
     });
   }
@@ -622,19 +727,32 @@ class GemmBuilder {
   }
 
   void pack_point(size_t side) {
-    tiles_.store(operands_[side].buffer, panel_index(side), packed_number(side, {}));
+    tiles_.store(operands_[side].buffer, panel_index(side),
+                 quads_ ? packed_word(side) : packed_number(side, {}));
   }
 
   Scalar packed_number(size_t side, Guards gaps) {
+    for (Guard& gap : gaps_of(side)) gaps.push_back(std::move(gap));
+    return points_.factor(space_.anchor, side, factor_index(), {}, gaps);
+  }
+
+  // Of the points of a tile that are beyond the end of a dim.
+  Guards gaps_of(size_t side) const {
+    Guards gaps;
+    for (int dim = 0; dim < space_.parallel; ++dim)
+      if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
+        gaps.push_back(guard(dim));
+    return gaps;
+  }
+
+  // The point at hand, of the anchor's relation.
+  Indices factor_index() const {
     Indices iters = anchor_index();
     iters.resize(iters.size() + reduction_.size(), 0);
     for (int dim : reduction_)
       iters[contraction_.index.size() + static_cast<size_t>(dim - space_.parallel)] =
           HONE_PLANT(panel_block, place(dim).first(), IndexExpr(0)) + place(dim).trip;
-    for (int dim = 0; dim < space_.parallel; ++dim)
-      if (contraction_.sides[side][static_cast<size_t>(dim)] && place(dim).tile.has_gaps)
-        gaps.push_back(guard(dim));
-    return points_.factor(space_.anchor, side, iters, {}, gaps);
+    return iters;
   }
 
   // `point` is in the window, by the operand's dims; `gaps` hold where it is.
@@ -670,7 +788,7 @@ class GemmBuilder {
     for (size_t dim : operand.order) in_window.push_back(point[dim]);
     const Scalar number =
         points_.at_or(operand_value(side), index, gaps, inside, points_.zero(type.dtype()));
-    tiles_.store(operand.buffer, in_window, tiles_.cast(number, wide_), gaps);
+    tiles_.store(operand.buffer, in_window, quads_ ? number : tiles_.cast(number, wide_), gaps);
   }
 
   const KernelBody& body_;
@@ -688,6 +806,9 @@ class GemmBuilder {
   std::array<Operand, 2> operands_;
   std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
   std::optional<SplitShape> split_;
+  std::optional<QuadShape> quads_;
+  std::array<std::optional<WordSource>, 2> words_;  // of quads, by operand
+  IndexExpr word_ = 0;                              // of the block, along the quads' dim
   const bool blocks_reduction_ = blocks_reduction(schedule_, space_);
 };
 

@@ -9,6 +9,7 @@
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
 #include "kernel/prepared.h"
+#include "kernel/quads.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {
@@ -99,6 +100,10 @@ class PointBuilder {
   // does not hold, arbitrary where some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
+  // The word of a quad (kernel/quads.h) that lies at `index` in the memory of its source. `iters` are
+  // at its first element; 0 where some of `gaps` does not hold.
+  Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& source,
+              Indices index, const Guards& gaps);
   // The sum of `so_far` and the products of all points, or of those in the splits.
   Scalar sum_of_products(NodeId node, const Indices& index, const Guards& guards, Scalar so_far);
   // Called for each factor; a scalar that it gives is used in its place.

@@ -3,6 +3,7 @@
 #include "base/planted.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
+#include "program/tiles/bounds.h"
 
 // Reductions: loops that carry.
 
@@ -138,6 +139,41 @@ tile::Scalar PointBuilder::factor(NodeId node, size_t side, const Indices& iters
   const Scalar number =
       at_or(operand, point.here(access), guards, own, zero(graph_.type(operand).dtype()));
   return tiles_.cast(number, sum_type(point.type.dtype()));
+}
+
+tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
+                                const WordSource& source, Indices index, const Guards& gaps) {
+  const Point point = this->point(node, iters, {});
+  Guards own = gaps;
+  if (side == 0 || skips_padding_)
+    for (const Guard& guard : point.guards_here(point.relation.operands[side].at(0)))
+      own.push_back(guard);
+  own = needed(own, {});
+  const TileBounds bounds(tiles_.program());
+  for (const Guard& guard : own)
+    if (bounds.never(guard)) return number(DType::u32, int64_t{0});
+  const tile::BufferId buffer = inputs_[parameters_[source.parameter.index]].value().buffer;
+  for (IndexExpr& expr : index) expr = bounds.simplified(expr, own);
+  const Type type = tiles_.program().buffers[buffer].type;
+  const auto last = static_cast<int>(index.size()) - 1;
+  const auto outside = [&] {
+    Indices end = index;
+    end.back() = end.back() + IndexExpr(QuadShape::kBytes - 1);
+    const std::optional<int> axis = bounds.outside(index, own, type);
+    return axis ? axis : bounds.outside(end, own, type);
+  };
+  while (const std::optional<int> axis = outside()) {
+    // As for a number: nothing that is needed lies outside.
+    const Dim places = type.dim(*axis) - (*axis == last ? QuadShape::kBytes - 1 : 0);
+    IndexExpr& expr = index[static_cast<size_t>(*axis)];
+    expr = tiles_.choose("at", 0, places, position(DType::i64, expr));
+  }
+  const Scalar flip = number(DType::u32, int64_t{source.flip} * 0x01010101);
+  // So that the byte is 0 when its bits have changed.
+  const Scalar otherwise = HONE_PLANT(quad_padding, flip, number(DType::u32, int64_t{0}));
+  const Scalar word = own.empty() ? tiles_.load_word(buffer, std::move(index))
+                                  : tiles_.load_word(buffer, std::move(index), own, otherwise);
+  return source.flip == 0 ? word : tiles_.compute(Opcode::xor_, {word, flip});
 }
 
 tile::Scalar PointBuilder::contract(Point& point, Scalar so_far) {

@@ -193,6 +193,16 @@ class Interpreter {
     return {};
   }
 
+  Status execute(const Quad& s) {
+    const auto a = static_cast<uint32_t>(scalars_[s.a].integer);
+    const auto b = static_cast<uint32_t>(scalars_[s.b].integer);
+    int64_t sum = scalars_[s.c].integer;
+    for (int shift = 0; shift < 32; shift += 8)
+      sum += int64_t{a >> shift & 0xff} * static_cast<int8_t>(b >> shift & 0xff);
+    scalars_[s.result].integer = wrap_to(DType::i32, sum);
+    return {};
+  }
+
   Status execute(const Choose& s) {
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     int64_t value = scalars_[s.value].integer;
@@ -209,16 +219,29 @@ class Interpreter {
       scalars_[s.result] = scalars_[*s.otherwise];
       return {};
     }
-    if (!memory.is_known[*at])
-      return bad_input("element {} of @{} is read before it is written", *at,
+    if (!s.is_word) return read(s, *at, scalars_[s.result]);
+    uint32_t word = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      ScalarNumber byte;
+      HONE_TRY(read(s, *at + i, byte));
+      word |= static_cast<uint32_t>(byte.integer & 0xff) << 8 * i;
+    }
+    scalars_[s.result] = {0, word};
+    return {};
+  }
+
+  Status read(const Load& s, size_t at, ScalarNumber& number) {
+    BufferState& memory = memories_[s.buffer];
+    if (!memory.is_known[at])
+      return bad_input("element {} of @{} is read before it is written", at,
                        program_.buffers[s.buffer].name);
-    if (is_contended(s.buffer, memory.writer[*at])) return contention(s.buffer, *at);
+    if (is_contended(s.buffer, memory.writer[at])) return contention(s.buffer, at);
     if (const std::optional<BufferId> output = output_in_[s.buffer];
-        output && memories_[*output].is_known[*at])
-      return bad_input("element {} of @{} is read when @{}, which may lie there, has changed", *at,
+        output && memories_[*output].is_known[at])
+      return bad_input("element {} of @{} is read when @{}, which may lie there, has changed", at,
                        program_.buffers[s.buffer].name, program_.buffers[*output].name);
-    memory.reader[*at] = trip_;
-    scalars_[s.result] = memory.elements[*at];
+    memory.reader[at] = trip_;
+    number = memory.elements[at];
     return {};
   }
 

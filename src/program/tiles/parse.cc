@@ -114,6 +114,7 @@ class TileParser {
     if (word.is("position")) return position(out, labels[0]);
     if (word.is("load")) return load(out, labels[0]);
     if (word.is("fma")) return fma(out, labels[0]);
+    if (word.is("quad")) return quad(out, labels[0]);
     return compute(out, labels[0], word);
   }
 
@@ -146,23 +147,28 @@ class TileParser {
 
   Status load(Block& out, const TextParser::Label& label) {
     Load load;
+    load.is_word = text_.eat("word");
     HONE_TRY(access(load.buffer, load.index));
     load.guards = HONE_TRY(guards());
     if (text_.eat("else")) load.otherwise = HONE_TRY(use());
-    load.result = HONE_TRY(define(label, program_.buffers[load.buffer].type.dtype()));
+    const DType element = program_.buffers[load.buffer].type.dtype();
+    load.result = HONE_TRY(define(label, load.is_word ? DType::u32 : element));
     out.push_back({std::move(load)});
     return {};
   }
 
-  Status fma(Block& out, const TextParser::Label& label) {
-    Fma fma;
-    fma.a = HONE_TRY(use());
+  Status fma(Block& out, const TextParser::Label& label) { return sum<Fma>(out, label); }
+  Status quad(Block& out, const TextParser::Label& label) { return sum<Quad>(out, label); }
+  template <class Sum>
+  Status sum(Block& out, const TextParser::Label& label) {
+    Sum sum;
+    sum.a = HONE_TRY(use());
     HONE_TRY(text_.expect(","));
-    fma.b = HONE_TRY(use());
+    sum.b = HONE_TRY(use());
     HONE_TRY(text_.expect(","));
-    fma.c = HONE_TRY(use());
-    fma.result = HONE_TRY(define(label, program_.scalars[fma.c]));
-    out.push_back({fma});
+    sum.c = HONE_TRY(use());
+    sum.result = HONE_TRY(define(label, program_.scalars[sum.c]));
+    out.push_back({sum});
     return {};
   }
 

@@ -134,6 +134,11 @@ class TilePrinter {
     out_ += "fma";
     scalars({s.a, s.b, s.c});
   }
+  void print(const Quad& s) {
+    result(s.result);
+    out_ += "quad";
+    scalars({s.a, s.b, s.c});
+  }
   void print(const Choose& s) {
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     out_ += fmt::format("index {} in {}..{} = ", index.name, index.low.to_string(),
@@ -142,7 +147,7 @@ class TilePrinter {
   }
   void print(const Load& s) {
     result(s.result);
-    out_ += "load ";
+    out_ += s.is_word ? "load word " : "load ";
     access(s.buffer, s.index);
     guards(s.guards);
     if (!s.otherwise) return;

@@ -142,6 +142,12 @@ Scalar TileBuilder::fma(Scalar a, Scalar b, Scalar c) {
   return result;
 }
 
+Scalar TileBuilder::quad(Scalar a, Scalar b, Scalar c) {
+  const Scalar result = scalar(DType::i32);
+  add({Quad{result, a, b, c}});
+  return result;
+}
+
 Scalar TileBuilder::load(BufferId buffer, Indices index) {
   const Scalar result = scalar(program_.buffers[buffer].type.dtype());
   add({Load{result, buffer, std::move(index)}});
@@ -153,6 +159,16 @@ Scalar TileBuilder::load(BufferId buffer, Indices index, std::vector<Guard> guar
   if (guards.empty()) return load(buffer, std::move(index));
   const Scalar result = scalar(program_.buffers[buffer].type.dtype());
   add({Load{result, buffer, std::move(index), std::move(guards), otherwise}});
+  return result;
+}
+
+Scalar TileBuilder::load_word(BufferId buffer, Indices index, std::vector<Guard> guards,
+                              Scalar otherwise) {
+  const Scalar result = scalar(DType::u32);
+  Load load{result, buffer, std::move(index), std::move(guards)};
+  if (!load.guards.empty()) load.otherwise = otherwise;
+  load.is_word = true;
+  add({std::move(load)});
   return result;
 }
 

@@ -61,8 +61,12 @@ class TileBuilder {
   }
   Scalar cast(Scalar value, DType dtype);  // the value itself if it has the type
   Scalar fma(Scalar a, Scalar b, Scalar c);
+  Scalar quad(Scalar a, Scalar b, Scalar c);
   Scalar load(tile::BufferId buffer, Indices index);
   Scalar load(tile::BufferId buffer, Indices index, std::vector<Guard> guards, Scalar otherwise);
+  // Of four neighbours from the index on; without guards there is no `otherwise`.
+  Scalar load_word(tile::BufferId buffer, Indices index, std::vector<Guard> guards = {},
+                   Scalar otherwise = 0);
   void store(tile::BufferId buffer, Indices index, Scalar value, std::vector<Guard> guards = {});
   void product(tile::Product product);
   // The nearest index in [low, high).

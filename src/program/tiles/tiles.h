@@ -107,6 +107,12 @@ struct Fma {
   Scalar result, a, b, c;
 };
 
+// c and four products: of the bytes of `a`, unsigned, and those of `b`, signed. These are u32, the
+// sum is i32 and wraps.
+struct Quad {
+  Scalar result, a, b, c;
+};
+
 // Makes an index of an integer. An integer outside of the index's bounds becomes the nearest
 // inside. The bounds are not empty.
 struct Choose {
@@ -114,13 +120,16 @@ struct Choose {
   Scalar value;
 };
 
-// A load whose guards do not all hold gives `otherwise`.
+// A load whose guards do not all hold gives `otherwise`. One of a word, from a buffer of 8-bit
+// integers, is of the element and the three behind it along the last dim: a u32, the first element
+// in its lowest byte.
 struct Load {
   Scalar result;
   BufferId buffer;
   std::vector<IndexExpr> index;
   std::vector<Guard> guards = {};
   std::optional<Scalar> otherwise = {};
+  bool is_word = false;
 };
 
 // Stores if all guards hold. Points that run side by side (threads, unroll, lanes) store to
@@ -133,7 +142,7 @@ struct Store {
 };
 
 // A value that goes from trip to trip. With `combine` (an associative binary op) trips may be taken
-// in parts and in any order: `next` is combine(inside, something) or an Fma onto `inside`.
+// in parts and in any order: `next` is combine(inside, something), or an Fma or Quad onto `inside`.
 struct Carry {
   Scalar initial;  // before the first trip
   Scalar inside;   // at the start of a trip
@@ -171,7 +180,7 @@ struct Loop {
 };
 
 struct Statement {
-  std::variant<Number, Position, Compute, Fma, Choose, Load, Store, Product, Loop> kind;
+  std::variant<Number, Position, Compute, Fma, Quad, Choose, Load, Store, Product, Loop> kind;
 };
 
 }  // namespace tile

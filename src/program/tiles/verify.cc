@@ -157,6 +157,16 @@ class Verifier {
     return {};
   }
 
+  Status check(const Quad& s, Place /*place*/) {
+    for (Scalar operand : {s.a, s.b, s.c}) HONE_TRY(use(operand));
+    HONE_TRY(define(s.result));
+    const auto is = [&](Scalar scalar, DType dtype) { return type(scalar) == dtype; };
+    if (is(s.a, DType::u32) && is(s.b, DType::u32) && is(s.c, DType::i32) &&
+        is(s.result, DType::i32))
+      return {};
+    return bad_input("quad takes two words of u32 and adds to i32");
+  }
+
   Status check(const Choose& s, Place /*place*/) {
     HONE_TRY(define_index(s.index));
     HONE_TRY(use(s.value));
@@ -179,8 +189,23 @@ class Verifier {
                          name(type(*s.otherwise)));
     }
     HONE_TRY(define(s.result));
+    if (s.is_word) return check_word(s);
     HONE_TRY(from_donor(s));
     return same_type(s.buffer, s.result);
+  }
+
+  // The last of its elements lies inside, too.
+  Status check_word(const Load& s) const {
+    const TileBuffer& buffer = program_.buffers[s.buffer];
+    const DType element = buffer.type.dtype();
+    if ((element != DType::u8 && element != DType::i8) || buffer.type.rank() == 0)
+      return bad_input("@{}, {}, has no words", buffer.name, buffer.type.to_string());
+    if (output_in_[s.buffer])
+      return bad_input("a word of @{}, which an output may lie in", buffer.name);
+    if (type(s.result) != DType::u32) return bad_input("a word is no {}", name(type(s.result)));
+    std::vector<IndexExpr> last = s.index;
+    last.back() = last.back() + IndexExpr(3);
+    return access(s.buffer, last, s.guards);
   }
 
   // A load of a donor: the element is stored to the output after it, and not before. Whether other
@@ -316,6 +341,9 @@ class Verifier {
       } else if (const Fma* f = std::get_if<Fma>(&statement->kind); f && f->result == next) {
         if (combine != Opcode::add) return false;
         before = f->c;
+      } else if (const Quad* q = std::get_if<Quad>(&statement->kind); q && q->result == next) {
+        if (combine != Opcode::add) return false;
+        before = q->c;
       } else if (const Loop* loop = std::get_if<Loop>(&statement->kind)) {
         for (const Carry& inner : loop->carried) {
           if (inner.result != next) continue;
@@ -339,6 +367,8 @@ class Verifier {
         for (Scalar operand : s->operands) read(operand);
       } else if (const Fma* f = std::get_if<Fma>(&statement.kind)) {
         for (Scalar operand : {f->a, f->b, f->c}) read(operand);
+      } else if (const Quad* q = std::get_if<Quad>(&statement.kind)) {
+        for (Scalar operand : {q->a, q->b, q->c}) read(operand);
       } else if (const Choose* c = std::get_if<Choose>(&statement.kind)) {
         read(c->value);
       } else if (const Load* l = std::get_if<Load>(&statement.kind)) {

@@ -10,6 +10,13 @@ namespace {
 
 double count_of(Dim d) { return static_cast<double>(std::max<int64_t>(1, d.range().high)); }
 
+// Of the second factor: bytes may meet those of the other sign, as machines multiply them.
+DType second_type(Generator& g, DType first) {
+  if (first == DType::u8) return g.rng().chance(0.5) ? DType::i8 : first;
+  if (first == DType::i8) return g.rng().chance(0.5) ? DType::u8 : first;
+  return first;
+}
+
 // Batch, free and contracted dims in random order on both sides.
 void contracted(Generator& g, Opcode opcode, DType dtype) {
   Dims batch = g.shape(0, 1), contract = g.shape(0, 2), left = g.shape(0, 1), right = g.shape(0, 1);
@@ -35,7 +42,8 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
     return s;
   };
   Side l = side(left), r = side(right);
-  Value x = g.within(g.pick(dtype, l.dims), 4), y = g.within(g.pick(dtype, r.dims), 4);
+  const DType other = second_type(g, dtype);
+  Value x = g.within(g.pick(dtype, l.dims), 4), y = g.within(g.pick(other, r.dims), 4);
   double bound = g.bound(x) * g.bound(y);
   for (Dim d : contract) bound *= count_of(d);
   bool widen = dtype == DType::i8 || dtype == DType::u8 || dtype == DType::bf16;
@@ -45,7 +53,7 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
                          {"rhs_batch", r.batch},
                          {"lhs_contract", l.contract},
                          {"rhs_contract", r.contract},
-                         {"accumulate", g.rng().chance(0.5) ? accumulate : "same"}}),
+                         {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}}),
          bound);
 }
 
@@ -71,8 +79,9 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
     kernel_dilation.push_back(dilation);
   }
   Value x = g.within(g.pick(dtype, x_dims), 4);
-  Value w = is_plain ? g.builder().constant(random_tensor(Type::get(dtype, w_dims), g.rng()))
-                     : g.within(g.pick(dtype, w_dims), 4);
+  const DType other = second_type(g, dtype);
+  Value w = is_plain ? g.builder().constant(random_tensor(Type::get(other, w_dims), g.rng()))
+                     : g.within(g.pick(other, w_dims), 4);
   if (is_plain) g.set_bound(w, kInputBound);
   g.keep(g.builder().op(opcode, {x, w},
                         {{"stride", stride},
@@ -80,7 +89,8 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
                          {"pad_high", high},
                          {"input_dilation", input_dilation},
                          {"kernel_dilation", kernel_dilation},
-                         {"groups", groups}}),
+                         {"groups", groups},
+                         {"accumulate", other != dtype ? "i32" : "same"}}),
          bound * g.bound(x) * g.bound(w));
 }
 

@@ -1,0 +1,148 @@
+#include "kernel/quads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/op_def.h"
+
+namespace hone {
+namespace {
+
+bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
+// Along the dim whose index is the iter plus what does not depend on it; none: there is no such one.
+std::optional<size_t> dim_along(std::span<const IndexExpr> index, int iter) {
+  std::optional<size_t> along;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (!index[d].mentions(iter)) continue;
+    if (along || index[d].coefficient(iter) != 1) return std::nullopt;
+    along = d;
+  }
+  return along;
+}
+
+// The number that all elements of a value are, in code.
+std::optional<int64_t> number_of(const Graph& graph, ValueId value) {
+  NodeId node = graph.producer(value);
+  while (only_moves(graph.opcode(node))) node = graph.producer(graph.operands(node)[0]);
+  if (graph.opcode(node) != Opcode::constant || !graph.constant(node).type().elements().is(1))
+    return std::nullopt;
+  return graph.constant(node).integer_at(0);
+}
+
+// The value that this one is made of byte by byte, with the same bits but for those of `flip`.
+std::optional<ValueId> same_byte(const Graph& graph, ValueId value, uint8_t& flip) {
+  const NodeId node = graph.producer(value);
+  const std::span<const ValueId> operands = graph.operands(node);
+  if (graph.opcode(node) == Opcode::bitcast && is_byte(graph.type(operands[0]).dtype()))
+    return operands[0];
+  if (graph.opcode(node) != Opcode::xor_) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const std::optional<int64_t> number = number_of(graph, operands[i]);
+    if (!number) continue;
+    flip = static_cast<uint8_t>(flip ^ static_cast<uint8_t>(*number & 0xff));
+    return operands[1 - i];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int> quad_dim(GraphView graph, NodeId node, const AccessRelation& relation) {
+  if (class_of(graph.opcode(node)) != OpClass::contraction) return std::nullopt;
+  const DType lhs = graph.type(graph.operands(node)[0]).dtype();
+  const DType rhs = graph.type(graph.operands(node)[1]).dtype();
+  if (!is_byte(lhs) || !is_byte(rhs) || lhs == rhs ||
+      graph.type(graph.result(node)).dtype() != DType::i32)
+    return std::nullopt;
+  std::optional<int> best;
+  std::pair<bool, int64_t> longest = {false, 0};
+  for (size_t d = 0; d < relation.dims.size(); ++d) {
+    const IterDim& dim = relation.dims[d];
+    const int iter = static_cast<int>(d);
+    if (dim.kind != IterKind::reduction || !dim.extent.is_static() ||
+        !dim_along(relation.operands[0].at(0).index, iter) ||
+        !dim_along(relation.operands[1].at(0).index, iter))
+      continue;
+    const int64_t extent = dim.extent.value();
+    const std::pair length(extent % QuadShape::kBytes == 0, extent);
+    if (best && length < longest) continue;
+    best = iter;
+    longest = length;
+  }
+  return best;
+}
+
+std::optional<WordSource> word_source(const KernelBody& body, const Contraction& contraction,
+                                      const KernelSpace& space, int inner, size_t side) {
+  constexpr int64_t kBytes = QuadShape::kBytes;
+  if (space.dims[static_cast<size_t>(inner)].extent.value() % kBytes != 0) return std::nullopt;
+  const Graph& graph = body.graph;
+  const Access access = relation_of(graph, space.anchor).operands[side].at(0);
+  const int iter = static_cast<int>(contraction.index.size()) + inner - space.parallel;
+  // Only the first operand is read where there is no padding alone.
+  for (const Guard& guard : access.guards)
+    if (side == 0 && guard.value.mentions(iter)) return std::nullopt;
+  WordSource source = {.parameter = graph.operands(space.anchor)[side],
+                       .index = contraction.reads[side]};
+  while (graph.opcode(graph.producer(source.parameter)) != Opcode::parameter) {
+    const NodeId node = graph.producer(source.parameter);
+    if (only_moves(graph.opcode(node))) {
+      std::vector<IndexExpr> moved;
+      for (const IndexExpr& expr : relation_of(graph, node).operands[0].at(0).index)
+        moved.push_back(expr.substitute(source.index));
+      source.index = std::move(moved);
+      source.parameter = graph.operands(node)[0];
+      continue;
+    }
+    const std::optional<ValueId> before = same_byte(graph, source.parameter, source.flip);
+    if (!before) return std::nullopt;
+    source.parameter = *before;
+  }
+  const auto input = std::ranges::find(graph.inputs(), source.parameter) - graph.inputs().begin();
+  const Layout& layout = body.inputs[static_cast<size_t>(input)];
+  const std::optional<size_t> along = dim_along(source.index, inner);
+  if (!along || layout.parts.back().dim != static_cast<int>(*along)) return std::nullopt;
+  // From now on the iter counts words.
+  source.index[*along] = source.index[*along] + IndexExpr::iter(inner) * (kBytes - 1);
+  const IndexExpr at = source.index[*along], word = floordiv(at, kBytes);
+  source.index = stored_index(layout, source.index);
+  const int64_t block = layout.parts.back().block;
+  if (block == 1) return source;
+  if (block % kBytes != 0 || !(word * kBytes == at)) return std::nullopt;
+  for (size_t d = 0; d < source.index.size(); ++d) {
+    const Layout::Part& part = layout.parts[d];
+    if (part.dim != static_cast<int>(*along)) continue;
+    source.index[d] = part.is_inner ? mod(word, block / kBytes) * kBytes
+                                    : floordiv(word, block / kBytes);
+  }
+  return source;
+}
+
+Result<QuadShape> quad_shape(const KernelBody& body, const Contraction& contraction,
+                             const KernelSpace& space, const Schedule& schedule) {
+  const Graph& graph = body.graph;
+  const std::optional<int> along = quad_dim(graph, space.anchor, relation_of(graph, space.anchor));
+  if (!along) return unsupported("quads of other operands than u8 and i8, or sums than i32");
+  QuadShape shape;
+  const DType lhs = graph.type(graph.operands(space.anchor)[0]).dtype();
+  shape.unsigned_side = lhs == DType::u8 ? 0 : 1;
+  shape.inner = *along - static_cast<int>(contraction.index.size()) + space.parallel;
+  const int64_t extent = space.dims[static_cast<size_t>(shape.inner)].extent.value();
+  const int64_t block = cache_block(schedule, space, shape.inner);
+  if (block != extent && block % QuadShape::kBytes != 0)
+    return unsupported("quads with a block of {} of the reduction", block);
+  shape.inner_words = (block + QuadShape::kBytes - 1) / QuadShape::kBytes;
+  shape.words = shape.inner_words;
+  for (int dim = space.parallel; dim < static_cast<int>(space.dims.size()); ++dim)
+    if (dim != shape.inner) shape.words *= cache_block(schedule, space, dim);
+  const GemmFields& own = schedule.get<GemmFields>();
+  for (size_t side = 0; side < 2; ++side) {
+    const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
+    if (packing == Packing::no && !word_source(body, contraction, space, shape.inner, side))
+      return unsupported("quads of operand {}, whose words do not lie side by side", side);
+  }
+  return shape;
+}
+
+}  // namespace hone

@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "program/tiles/interpret.h"
+#include "program/tiles/tile_builder.h"
+#include "tests/codegen/native.h"
+#include "tests/program/quads_testing.h"
+
+namespace hone {
+namespace {
+
+// With and without VNNI, on each level of this machine.
+std::vector<Target> all_targets() {
+  std::vector<Target> targets = host_targets();
+  targets.push_back(host_target().value());
+  return targets;
+}
+
+// sums[i] = words of x at 4 * i, or 3 bytes further, times those of w, added up over rows.
+TileProgram program_of(int64_t lanes, int64_t apart, bool is_guarded) {
+  TileBuilder b("quads");
+  const auto type = [](DType dtype, const Dims& dims) { return Type::get(dtype, dims); };
+  const auto x = b.buffer("x", type(DType::u8, {3, lanes * apart + 4}), BufferRole::input);
+  const auto w = b.buffer("w", type(DType::i8, {3, 4 * lanes}), BufferRole::input);
+  const auto y = b.buffer("y", type(DType::i32, {lanes}), BufferRole::output);
+  b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
+    b.loop(Exec::lanes, "i", lanes, [&](const IndexExpr& i) {
+      const auto sum = b.carry(
+          Exec::loop, "r", 3, b.integer(DType::i32, 7), Opcode::add,
+          [&](const IndexExpr& r, tile::Scalar so_far) {
+            std::vector<Guard> guards;
+            if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
+            const auto otherwise = b.integer(DType::u32, 0x80ff0102);
+            return b.quad(b.load_word(x, {r, i * apart}, guards, otherwise),
+                          b.load_word(w, {r, i * 4}), so_far);
+          });
+      b.store(y, {i}, sum);
+    });
+  });
+  return std::move(b).finish();
+}
+
+Tensor random_bytes(Type type, Rng& rng) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < type.static_elements(); ++i)
+    numbers.push_back(wrap_to(type.dtype(), rng.between(0, 255)));
+  return Tensor::from_integers(type, numbers);
+}
+
+TEST(Quads, TextKeepsThem) {
+  const TileProgram program = program_of(16, 4, true);
+  ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
+  const std::string text = print(program);
+  EXPECT_NE(text.find("= load word @x[r, 4*i] if"), std::string::npos) << text;
+  EXPECT_NE(text.find("= quad %"), std::string::npos) << text;
+  EXPECT_EQ(print(parse_tiles(text).value()), text);
+}
+
+std::string refused(std::string_view text) {
+  return verify(parse_tiles(text).value()).error().to_string();
+}
+
+TEST(Quads, WordsLieInsideOfBuffersOfBytes) {
+  EXPECT_NE(refused("tiles @t(@x: u8[6]) -> (@y: u32[]) { for i in 1 {\n"
+                    "%0 = load word @x[i + 3]\nstore @y[] = %0\n} }")
+                .find("outside of 0..5"),
+            std::string::npos);
+  EXPECT_NE(refused("tiles @t(@x: u16[6]) -> (@y: u32[]) { for i in 1 {\n"
+                    "%0 = load word @x[i]\nstore @y[] = %0\n} }")
+                .find("has no words"),
+            std::string::npos);
+  EXPECT_NE(refused("tiles @t(@x: i32[6]) -> (@y: i32[]) { for i in 1 {\n"
+                    "%0 = load @x[i]\n%1 = quad %0, %0, %0\nstore @y[] = %1\n} }")
+                .find("two words of u32"),
+            std::string::npos);
+}
+
+TEST(Quads, NativeIsExact) {
+  Rng rng(1);
+  for (const Target& target : all_targets())
+    for (int64_t lanes : {1, 2, 3, 4, 8, 12, 16, 32, 48, 64})
+      for (int64_t apart : {0, 1, 4, 7})
+        for (bool is_guarded : {false, true}) {
+          SCOPED_TRACE(lanes);
+          SCOPED_TRACE(apart);
+          const TileProgram program = program_of(lanes, apart, is_guarded);
+          const std::vector<Tensor> inputs = {random_bytes(program.buffers[0].type, rng),
+                                              random_bytes(program.buffers[1].type, rng)};
+          expect_close(run_native(program, inputs, target).value(),
+                       interpret(program, inputs).value());
+          if (testing::Test::HasFailure()) return;
+        }
+}
+
+TEST(Quads, NativeKernelsComputeWhatTheReferenceDoes) {
+  const std::vector<Target> targets = all_targets();
+  int checked = 0;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Target target = rng.pick(targets);
+    const std::optional<QuadsCase> drawn = random_quads(target, rng);
+    if (!drawn) continue;
+    SCOPED_TRACE(print(drawn->schedule));
+    const KernelBody& body = drawn->body;
+    std::vector<Tensor> memory;
+    for (size_t i = 0; i < drawn->inputs.size(); ++i)
+      memory.push_back(stored(drawn->inputs[i], body.inputs[i]));
+    std::vector<Tensor> expected =
+        evaluate(body.graph, drawn->inputs, {.numerics = Numerics::rounded}).value();
+    expected[0] = stored(expected[0], body.outputs[0]);
+    const TileProgram program = build_kernel(body, drawn->schedule, "k").value();
+    expect_close(run_native(program, memory, target, 2).value(), expected);
+    if (testing::Test::HasFailure()) return;
+    ++checked;
+  }
+  EXPECT_GT(checked, 50);
+}
+
+}  // namespace
+}  // namespace hone
