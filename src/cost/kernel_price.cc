@@ -24,6 +24,7 @@ double places_in_pages(double stride) {
 }
 
 constexpr double kQuad = 4;        // products, or bytes of a word
+constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
 constexpr double kWordCopies = 2;  // copying bytes into words takes as long as so many copies
 
 // That a core takes for a vector multiply-add of numbers of a type that has a peak.
@@ -265,7 +266,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     nest.split = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
   }
   if (own.products == Products::quads)
-    nest.quad = target_.extensions.contains(Extension::avx512_vnni) ? 1 : prices_.quad;
+    nest.quad = target_.extensions.contains(Extension::avx512_vnni) ? 1 : kWidenedQuad;
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;

@@ -148,10 +148,30 @@ class Fuser {
                is_elementwise_behind(n);
       case Kind::row: return on_.fuse_rows && !group.has_contraction;
       case Kind::cheap:
-        return group.has_contraction && feeds_contraction(n) ? on_.fuse_operands && moves_simply(n)
-                                                             : on_.fuse_elementwise;
+        if (group.has_contraction && feeds_contraction(n))
+          return on_.fuse_operands && moves_simply(n);
+        if (group.has_contraction && on_.fuse_epilogues && narrows_contraction(n)) return false;
+        return on_.fuse_elementwise;
       default: return false;
     }
+  }
+
+  // Whether the node's elements are made of those of a contraction that nothing else needs, and take
+  // less memory. Then they are what that contraction's kernel should write.
+  bool narrows_contraction(NodeId n) const {
+    const int width = bits(graph_.type(graph_.result(n)).dtype());
+    const std::span<const ValueId> operands = graph_.operands(n);
+    if (operands.size() != 1 || width >= bits(graph_.type(operands[0]).dtype())) return false;
+    std::vector<NodeId> open = {graph_.producer(operands[0])};
+    for (size_t i = 0; i < open.size() && open.size() <= kMaxNodes; ++i) {
+      const NodeId before = open[i];
+      if (users_.of(graph_.result(before)).size() != 1) continue;
+      if (kind_of(graph_.opcode(before)) == Kind::contraction)
+        return width < bits(graph_.type(graph_.result(before)).dtype());
+      if (!is_elementwise(graph_.opcode(before))) continue;
+      for (ValueId operand : graph_.operands(before)) open.push_back(graph_.producer(operand));
+    }
+    return false;
   }
 
   // Whether the node's elements are read in place, and those made of them.

@@ -8,12 +8,14 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "cost/analytic.h"
+#include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/text.h"
 #include "plan/random_plan.h"
 #include "planner/schedules.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
+#include "zoo/random/generator.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/zoo.h"
 
@@ -212,6 +214,47 @@ TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
   }
   EXPECT_GE(packed, 15);
   EXPECT_GE(beside, 15);
+}
+
+// A conv of bytes, less what is lost by rounding.
+Value quantized_conv(Value x, std::string_view name) {
+  Builder& b = x.builder();
+  Rng rng(static_cast<uint64_t>(name[0]));
+  const Type type = Type::get(DType::i8, {64, 64, 1, 1});
+  const Value w = b.constant(random_tensor(type, rng), name);
+  const Value sum = b.op(Opcode::conv, {x, w}, {{"accumulate", std::string("i32")}});
+  return cast(cast(sum, DType::f32) * 0.01, DType::u8);
+}
+
+TEST(Planner, ProductsOfBytesAreQuads) {
+  Builder b;
+  const Value x = b.parameter("x", DType::u8, {1, 64, 28, 28});
+  const Graph graph =
+      prepare(b.finish({quantized_conv(quantized_conv(x, "v"), "w")}).value()).value();
+  const auto quads = [&](const PlannerOptions& options) {
+    const Plan plan = complete(graph, {}, target(), AnalyticCost(target()), options).value();
+    int count = 0;
+    for (const auto& [kernel, schedule] : plan.schedule)
+      if (const auto* own = schedule.if_is<GemmFields>())
+        count += own->products == Products::quads ? 1 : 0;
+    return count;
+  };
+  EXPECT_GE(quads({}), 1);
+  PlannerOptions options;
+  ASSERT_TRUE(leave_out(options.heuristics, "quads").ok());
+  EXPECT_EQ(quads(options), 0);
+}
+
+// Otherwise one of them would write sums of i32 for the kernel of the other.
+TEST(Planner, KernelsOfContractionsWriteWhatIsNarrow) {
+  Builder b;
+  const Value x = b.parameter("x", DType::u8, {1, 64, 28, 28});
+  const auto reals = [](Value v) { return cast(v, DType::f32); };
+  const Value sum = reals(quantized_conv(x, "v")) + reals(quantized_conv(x, "w"));
+  const Graph graph = prepare(b.finish({cast(sum * 0.5, DType::u8)}).value()).value();
+  const Plan plan = complete(graph, {}, target()).value();
+  ASSERT_EQ(plan.fuse.size(), 2u) << print(plan);
+  for (const Group& group : plan.fuse) EXPECT_GT(group.nodes.size(), 3u) << print(plan);
 }
 
 TEST(Planner, StopsWhenItIsCancelled) {
