@@ -37,7 +37,7 @@ struct KernelPrice::Nest {
   std::array<Packing, 2> packings = {};
   std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
 
-  std::optional<double> quad;   // slots of a vector of four products of bytes each
+  std::optional<double> quad;  // slots of a vector of four products of bytes each
 
   Packing packing(const Access& access) const {
     if (access.side < 0 || access.side > 1) return Packing::no;

@@ -23,9 +23,9 @@ double places_in_pages(double stride) {
   return places;
 }
 
-constexpr double kQuad = 4;        // products, or bytes of a word
+constexpr double kQuad = 4;         // products, or bytes of a word
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
-constexpr double kWordCopies = 2;  // copying bytes into words takes as long as so many copies
+constexpr double kWordCopies = 2;   // copying bytes into words takes as long as so many copies
 
 // That a core takes for a vector multiply-add of numbers of a type that has a peak.
 double seconds_of_vector(const Target& target, DType type) {
@@ -65,16 +65,16 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   slot_ = seconds_of_vector(target, DType::f32);
   for (size_t d = 0; d < std::min(window.size(), loops_.size()); ++d)
     loops_[d].extent = static_cast<double>(window[d]);
-  add_work(facts);
-  add_accesses(facts);
-  for (const Access& access : accesses_) bytes_ += access.bytes;
-  for (const Work& work : work_) work_slots_ += slots_alone(work);
-  of_kernel_ = features_of_kernel(facts);
   if (facts.contraction.ok()) {
     const NodeId anchor = facts.space.anchor;
     quad_loop_ = quad_dim(graph, anchor, relation_of(graph, anchor));
     if (quad_loop_) *quad_loop_ += parallel_ - graph.type(graph.result(anchor)).rank();
   }
+  add_work(facts);
+  add_accesses(facts);
+  for (const Access& access : accesses_) bytes_ += access.bytes;
+  for (const Work& work : work_) work_slots_ += slots_alone(work);
+  of_kernel_ = features_of_kernel(facts);
   if (Result<WinogradDims> dims = winograd_dims(facts.body, facts); dims.ok())
     winograd_.emplace(*std::move(dims), facts.space);
 }
@@ -125,6 +125,8 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
                    .run = array.run,
                    .guards = array.guards,
                    .steps = array.steps};
+  // Words lie beside each other.
+  if (quad_loop_ && array.side >= 0 && access.run == kQuad) access.run = kLine / access.element;
   for (size_t l = 0; l < loops_.size(); ++l) {
     access.stride[l] = array.stride[l];
     look_along(l, array.first[l], access);
@@ -353,9 +355,8 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
     const bool has_words = nest.quad && access.side >= 0;
-    const bool is_vector = has_words
-                               ? packing == Packing::no && access.stride[l] == kQuad
-                               : access.stride[l] == 1 && nest.lane_count <= access.run;
+    const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == kQuad
+                                     : access.stride[l] == 1 && nest.lane_count <= access.run;
     if (!is_wide || is_vector) continue;
     slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
   }

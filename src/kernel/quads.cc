@@ -10,7 +10,8 @@ namespace {
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
-// Along the dim whose index is the iter plus what does not depend on it; none: there is no such one.
+// Along the dim whose index is the iter plus what does not depend on it; none: there is no such
+// one.
 std::optional<size_t> dim_along(std::span<const IndexExpr> index, int iter) {
   std::optional<size_t> along;
   for (size_t d = 0; d < index.size(); ++d) {
@@ -113,8 +114,8 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   for (size_t d = 0; d < source.index.size(); ++d) {
     const Layout::Part& part = layout.parts[d];
     if (part.dim != static_cast<int>(*along)) continue;
-    source.index[d] = part.is_inner ? mod(word, block / kBytes) * kBytes
-                                    : floordiv(word, block / kBytes);
+    source.index[d] =
+        part.is_inner ? mod(word, block / kBytes) * kBytes : floordiv(word, block / kBytes);
   }
   return source;
 }

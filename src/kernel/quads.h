@@ -6,8 +6,8 @@
 
 namespace hone {
 
-// A gemm whose products are quads: the operands are u8 and i8, the sums i32. A word has the bytes of
-// four neighbours along one dim of the reduction; behind its end they are 0.
+// A gemm whose products are quads: the operands are u8 and i8, the sums i32. A word has the bytes
+// of four neighbours along one dim of the reduction; behind its end they are 0.
 struct QuadShape {
   static constexpr int64_t kBytes = 4;
 
@@ -21,8 +21,9 @@ struct QuadShape {
 Result<QuadShape> quad_shape(const KernelBody& body, const Contraction& contraction,
                              const KernelSpace& space, const Schedule& schedule);
 
-// Of a node's relation: the reduction dim that words are taken along, the longest that both operands
-// go along element by element; whole words are better. None: the node multiplies no bytes to i32.
+// Of a node's relation: the reduction dim that words are taken along, the longest that both
+// operands go along element by element; whole words are better. None: the node multiplies no bytes
+// to i32.
 std::optional<int> quad_dim(GraphView graph, NodeId node, const AccessRelation& relation);
 
 // Where the words of an operand lie in memory, if they do: each is four neighbours of a parameter,

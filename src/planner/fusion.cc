@@ -143,21 +143,25 @@ class Fuser {
 
   bool fits(NodeId n, Kind kind, const OpenGroup& group) const {
     switch (kind) {
-      case Kind::contraction:
-        return on_.fuse_epilogues && !group.has_contraction && !group.has_reduction &&
-               is_elementwise_behind(n);
+      case Kind::contraction: return on_.fuse_epilogues && takes_contraction(n, group);
       case Kind::row: return on_.fuse_rows && !group.has_contraction;
       case Kind::cheap:
         if (group.has_contraction && feeds_contraction(n))
           return on_.fuse_operands && moves_simply(n);
-        if (group.has_contraction && on_.fuse_epilogues && narrows_contraction(n)) return false;
+        if (on_.fuse_epilogues && !takes_contraction(n, group) && narrows_contraction(n))
+          return false;
         return on_.fuse_elementwise;
       default: return false;
     }
   }
 
-  // Whether the node's elements are made of those of a contraction that nothing else needs, and take
-  // less memory. Then they are what that contraction's kernel should write.
+  // Whether it could be one, or stand behind one.
+  bool takes_contraction(NodeId n, const OpenGroup& group) const {
+    return !group.has_contraction && !group.has_reduction && is_elementwise_behind(n);
+  }
+
+  // Whether the node's elements are made of those of a contraction that nothing else needs, and
+  // take less memory. Then they are what that contraction's kernel should write.
   bool narrows_contraction(NodeId n) const {
     const int width = bits(graph_.type(graph_.result(n)).dtype());
     const std::span<const ValueId> operands = graph_.operands(n);

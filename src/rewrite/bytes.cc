@@ -8,8 +8,9 @@
 #include "ir/reference/evaluate.h"
 #include "rewrite/passes.h"
 
-// Importers write a product of quantized numbers as one of i32: their bytes are cast, and lose their
-// zero points. Machines multiply bytes faster, u8 by i8. So with x = u + a and constant weights w
+// Importers write a product of quantized numbers as one of i32: their bytes are cast, and lose
+// their zero points. Machines multiply bytes faster, u8 by i8. So with x = u + a and constant
+// weights w
 //   sum x * w = sum u * w + a * sum w
 // where a is minus the zero point, and the last sum is a constant. All of it is exact modulo 2^32.
 
@@ -26,7 +27,7 @@ bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 // What an operand is made of: bytes, cast to i32, moved, and less a number.
 struct Bytes {
   ValueId bytes;
-  std::vector<NodeId> moves;     // of the bytes, first to last
+  std::vector<NodeId> moves;       // of the bytes, first to last
   ValueId zero = ValueId::none();  // of i32 without dims; none: 0
   std::optional<int64_t> known_zero = 0;
 };
@@ -61,8 +62,7 @@ class Decoder {
   // Whether it comes from the type, so that a byte holds it.
   bool is_of(ValueId number, DType dtype) const {
     const NodeId n = graph_.producer(number);
-    return graph_.opcode(n) == Opcode::cast &&
-           graph_.type(graph_.operands(n)[0]).dtype() == dtype;
+    return graph_.opcode(n) == Opcode::cast && graph_.type(graph_.operands(n)[0]).dtype() == dtype;
   }
 
   // The tensor, if it is made of constants by a few ops.
@@ -71,8 +71,8 @@ class Decoder {
     std::vector<NodeId> nodes = {graph_.producer(v)};
     for (size_t i = 0; i < nodes.size(); ++i) {
       const NodeId n = nodes[i];
-      const bool is_plain = graph_.opcode(n) == Opcode::constant || is_elementwise(graph_.opcode(n)) ||
-                            is_move(graph_, n);
+      const bool is_plain = graph_.opcode(n) == Opcode::constant ||
+                            is_elementwise(graph_.opcode(n)) || is_move(graph_, n);
       if (!is_plain || nodes.size() > kMostNodes || !graph_.type(graph_.result(n)).is_static())
         return std::optional<Tensor>();
       for (ValueId operand : graph_.operands(n))
@@ -168,8 +168,8 @@ class ByteProducts {
   Result<Graph> run() {
     for (NodeId n : graph_.nodes()) {
       if (HONE_TRY(rewrite(n))) continue;
-      HONE_TRY(copy_.node(n, graph_.op(n),
-                          HONE_TRY(transform_regions(graph_, n, products_of_bytes))));
+      HONE_TRY(
+          copy_.node(n, graph_.op(n), HONE_TRY(transform_regions(graph_, n, products_of_bytes))));
     }
     return remove_dead_code(copy_.finish());
   }
@@ -222,9 +222,9 @@ class ByteProducts {
   Result<Graph> product(NodeId n, const Bytes& x, const Tensor& weights) {
     Builder b;
     Value u = b.parameter("x", graph_.type(x.bytes));
-    Value zero = x.known_zero ? b.constant(Tensor::from_integers(Type::scalar(DType::i32),
-                                                                 {{*zero_of(x)}}))
-                              : b.parameter("zero", DType::i32, {});
+    Value zero = x.known_zero
+                     ? b.constant(Tensor::from_integers(Type::scalar(DType::i32), {{*zero_of(x)}}))
+                     : b.parameter("zero", DType::i32, {});
     if (!x.known_zero && is_signed_byte(x)) zero = zero + 128.0;
     for (NodeId move : x.moves) u = b.ops(graph_.op(move), {{u}})[0];
     if (is_signed_byte(x))
@@ -234,8 +234,8 @@ class ByteProducts {
     if (needs_padding(n, x)) u = padded(b, n, u, zero, changes);
     std::vector<int64_t> numbers;
     for (int64_t i = 0; i < weights.elements(); ++i) numbers.push_back(weights.integer_at(i));
-    const Value w = b.constant(
-        Tensor::from_integers(weights.type().with_dtype(DType::i8), numbers));
+    const Value w =
+        b.constant(Tensor::from_integers(weights.type().with_dtype(DType::i8), numbers));
     Value sum = b.op(graph_.opcode(n), {u, w}, changed(graph_.op(n), changes));
     if (zero_of(x) != 0) {
       const Weights dims = weights_of(graph_.op(n), graph_, n);

@@ -25,15 +25,14 @@ TileProgram program_of(int64_t lanes, int64_t apart, bool is_guarded) {
   const auto y = b.buffer("y", type(DType::i32, {lanes}), BufferRole::output);
   b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
     b.loop(Exec::lanes, "i", lanes, [&](const IndexExpr& i) {
-      const auto sum = b.carry(
-          Exec::loop, "r", 3, b.integer(DType::i32, 7), Opcode::add,
-          [&](const IndexExpr& r, tile::Scalar so_far) {
-            std::vector<Guard> guards;
-            if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
-            const auto otherwise = b.integer(DType::u32, 0x80ff0102);
-            return b.quad(b.load_word(x, {r, i * apart}, guards, otherwise),
-                          b.load_word(w, {r, i * 4}), so_far);
-          });
+      const auto sum = b.carry(Exec::loop, "r", 3, b.integer(DType::i32, 7), Opcode::add,
+                               [&](const IndexExpr& r, tile::Scalar so_far) {
+                                 std::vector<Guard> guards;
+                                 if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
+                                 const auto otherwise = b.integer(DType::u32, 0x80ff0102);
+                                 return b.quad(b.load_word(x, {r, i * apart}, guards, otherwise),
+                                               b.load_word(w, {r, i * 4}), so_far);
+                               });
       b.store(y, {i}, sum);
     });
   });

@@ -62,8 +62,7 @@ TEST(Quads, DoNotSaturate) {
 std::string why_not(DType x, DType w, std::string_view sum, GemmFields own) {
   Builder b;
   const Graph graph =
-      b.finish({b.op(Opcode::dot,
-                     {b.parameter("x", x, {4, 8}), b.parameter("w", w, {8, 16})},
+      b.finish({b.op(Opcode::dot, {b.parameter("x", x, {4, 8}), b.parameter("w", w, {8, 16})},
                      {{"lhs_contract", Ints{1}},
                       {"rhs_contract", Ints{0}},
                       {"accumulate", std::string(sum)}})})

@@ -90,9 +90,9 @@ inline Layout random_layout_of_words(Type type, Rng& rng) {
   const int64_t block = 4 * rng.between(1, 3);
   const bool is_blocked = rng.chance(0.6) && type.dim(dim).divisible_by(block);
   if (is_blocked)
-    layout.parts.insert(layout.parts.begin() + static_cast<int64_t>(
-                                                   rng.below(layout.parts.size() + 1)),
-                        {.dim = dim, .block = block});
+    layout.parts.insert(
+        layout.parts.begin() + static_cast<int64_t>(rng.below(layout.parts.size() + 1)),
+        {.dim = dim, .block = block});
   layout.parts.push_back({.dim = dim, .block = is_blocked ? block : 1, .is_inner = is_blocked});
   return layout;
 }

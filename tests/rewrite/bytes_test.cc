@@ -45,10 +45,9 @@ Graph graph_of(const Quantized& q, Rng& rng) {
              {"rhs_batch", Ints{0}},
              {"lhs_contract", Ints{2}},
              {"rhs_contract", Ints{1}}};
-  const Value y = b.op(q.is_conv ? Opcode::conv : Opcode::dot,
-                       {centered(b.parameter("x", x), zero),
-                        centered(weights, number(q.w, q.w_zero))},
-                       attrs);
+  const Value y =
+      b.op(q.is_conv ? Opcode::conv : Opcode::dot,
+           {centered(b.parameter("x", x), zero), centered(weights, number(q.w, q.w_zero))}, attrs);
   return b.finish({y}).value();
 }
 
@@ -99,8 +98,8 @@ TEST(ProductsOfBytes, PadWithTheZeroPoint) {
 TEST(ProductsOfBytes, LeaveWhatIsNoProductOfThem) {
   // Weights that no i8 holds, and zeros between the elements.
   EXPECT_FALSE(takes_bytes({.w = DType::u8, .w_zero = 7, .highest = 255}));
-  EXPECT_FALSE(takes_bytes(
-      {.x_zero = 119, .is_conv = true, .attrs = {{"input_dilation", Ints{2, 1}}}}));
+  EXPECT_FALSE(
+      takes_bytes({.x_zero = 119, .is_conv = true, .attrs = {{"input_dilation", Ints{2, 1}}}}));
   EXPECT_TRUE(takes_bytes({.is_conv = true, .attrs = {{"input_dilation", Ints{2, 1}}}}));
   const std::string text =
       "graph @g(%x: i32[2, 3], %w: i32[3, 4]) { "

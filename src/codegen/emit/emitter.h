@@ -118,9 +118,7 @@ class Emitter {
   Value load_near(const Place& place, const Trips& trips, llvm::ArrayRef<int64_t> distances);
   Value load_word(const Place& place, const Trips& trips, Value otherwise);
   // Of what is loaded, and how it lies.
-  DType dtype(const Place& place) const {
-    return place.is_word ? DType::u32 : dtype(place.buffer);
-  }
+  DType dtype(const Place& place) const { return place.is_word ? DType::u32 : dtype(place.buffer); }
   unsigned alignment(const Place& place);
   void store_scattered(const Place& place, const Trips& trips, Value value);
   Value load_each_lane(const Place& place, const Trips& trips, Value otherwise);

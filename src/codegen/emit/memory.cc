@@ -228,8 +228,7 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
   const unsigned alignment = this->alignment(place);
   const Value from = pointer(place.buffer, first);
   if (!place.is_masked())
-    return numbers_.from_memory(dtype(place),
-                                b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
+    return numbers_.from_memory(dtype(place), b_.create<mlir::LLVM::LoadOp>(type, from, alignment));
   const bool is_same = otherwise.getType() == type;
   const Value nothing = is_same ? otherwise : code_.constant(b_.getIntegerAttr(element, 0), type);
   const int64_t count = masked_lanes(element);

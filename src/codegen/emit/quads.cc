@@ -75,11 +75,10 @@ Value Emitter::quad_of_vectors(Value a, Value b, Value c) {
                            : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
                                          : "llvm.x86.sse2.pmadd.wd";
   const Value left = as_halves(a), right = as_halves(b);
-  const Value even = call(b_, c.getType(), name,
-                          {code_.and_(left, code_.integer(0xff, left)),
-                           code_.sar(code_.shl(right, 8), 8)});
-  const Value odd = call(b_, c.getType(), name,
-                         {code_.shr(left, 8), code_.sar(right, 8)});
+  const Value even =
+      call(b_, c.getType(), name,
+           {code_.and_(left, code_.integer(0xff, left)), code_.sar(code_.shl(right, 8), 8)});
+  const Value odd = call(b_, c.getType(), name, {code_.shr(left, 8), code_.sar(right, 8)});
   return code_.add(c, code_.add(even, odd));
 }
 

@@ -408,7 +408,8 @@ class GemmBuilder {
       inner.trip = word_ * QuadShape::kBytes + IndexExpr(byte);
       Guards gaps;
       const bool is_whole = inner.block.unroll % QuadShape::kBytes == 0;
-      if (HONE_PLANT(quad_end, !is_whole, false)) gaps.push_back({inner.trip, 0, inner.block.unroll});
+      if (HONE_PLANT(quad_end, !is_whole, false))
+        gaps.push_back({inner.trip, 0, inner.block.unroll});
       Scalar number = tiles_.cast(packed_number(side, std::move(gaps)), DType::u32);
       const auto with = [&](Opcode op, int64_t by) {
         number = tiles_.compute(op, {number, points_.number(DType::u32, by)});

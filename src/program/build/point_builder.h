@@ -100,8 +100,8 @@ class PointBuilder {
   // does not hold, arbitrary where some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
-  // The word of a quad (kernel/quads.h) that lies at `index` in the memory of its source. `iters` are
-  // at its first element; 0 where some of `gaps` does not hold.
+  // The word of a quad (kernel/quads.h) that lies at `index` in the memory of its source. `iters`
+  // are at its first element; 0 where some of `gaps` does not hold.
   Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& source,
               Indices index, const Guards& gaps);
   // The sum of `so_far` and the products of all points, or of those in the splits.

@@ -48,13 +48,14 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
   for (Dim d : contract) bound *= count_of(d);
   bool widen = dtype == DType::i8 || dtype == DType::u8 || dtype == DType::bf16;
   std::string accumulate = !widen ? "same" : is_real(dtype) ? "f32" : "i32";
-  g.keep(g.builder().op(opcode, {x, y},
-                        {{"lhs_batch", l.batch},
-                         {"rhs_batch", r.batch},
-                         {"lhs_contract", l.contract},
-                         {"rhs_contract", r.contract},
-                         {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}}),
-         bound);
+  g.keep(
+      g.builder().op(opcode, {x, y},
+                     {{"lhs_batch", l.batch},
+                      {"rhs_batch", r.batch},
+                      {"lhs_contract", l.contract},
+                      {"rhs_contract", r.contract},
+                      {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}}),
+      bound);
 }
 
 // Some are what most convs of models are: windows of 3 side by side, and constant weights.

@@ -18,12 +18,15 @@ Value qlinear_convolution(Node& n, Value x) {
   n.require_rank(w_scale, "the scale of w", 0, 1);
   n.require_rank(w_zero, "the zero point of w", 0, 1);
   if (w_zero.rank() == 1) w_zero = broadcast(w_zero, w.dims(), {0});
+  const DType x_type = x.dtype();
   x = centered(n, x, one_number(n, n.in(2), "the zero point of x"));
   Value sum = convolution(n, x, centered(n, w, w_zero));
   if (Value bias = n.optional(8)) sum = sum + per_channel(bias, sum);
-  Value scale = w_scale * one_number(n, n.in(1), "the scale of x");
-  if (scale.rank() == 1) scale = per_channel(scale, sum);
-  return quantized_at(n, cast(sum, DType::f32) * scale, 6, x.dtype());
+  const Value scale = w_scale * one_number(n, n.in(1), "the scale of x");
+  const auto spread = [&](Value v) { return v.rank() == 1 ? per_channel(v, sum) : v; };
+  const Value y_zero = n.optional(7);
+  const DType dtype = y_zero ? y_zero.dtype() : x_type;
+  return requantized(n, cast(sum, DType::f32), scale, spread, n.in(6), y_zero, dtype);
 }
 
 }  // namespace

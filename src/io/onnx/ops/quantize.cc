@@ -100,6 +100,18 @@ Value quantized(Node& n, Value x, Value scale, Value zero, DType dtype, Granular
   return n.builder().op(Opcode::quantize, {cast(x, scale.dtype()), scale, zero}, std::move(attrs));
 }
 
+Value requantized(Node& n, Value x, Value scale, const Spread& spread, Value y_scale, Value zero,
+                  DType dtype, Granularity g) {
+  y_scale = as_scalar(y_scale);
+  const bool is_one_number = y_scale.rank() == 0 && (!zero || as_scalar(zero).rank() == 0);
+  if (!is_one_number || !kNarrow.contains(dtype) || y_scale.dtype() != DType::f32 ||
+      (zero && zero.dtype() != dtype))
+    return quantized(n, x * spread(scale), y_scale, zero, dtype, g);
+  Value y = unary(Opcode::round, x * spread(scale / y_scale));
+  if (zero) y = y + cast(as_scalar(zero), DType::f32);
+  return cast(y, dtype);
+}
+
 Value quantized_at(Node& n, Value x, size_t first, DType fallback) {
   Value zero = n.optional(first + 1);
   return quantized(n, x, n.in(first), zero, zero ? zero.dtype() : fallback);
@@ -196,14 +208,15 @@ void map_qlinear_matmul(Node& n) {
   } else {
     product = cast(matmul(centered(n, a, a_zero), centered(n, b, b_zero)), DType::f32);
   }
-  Value y = product * (cast(as_scalar(a_scale), DType::f32) * cast(as_scalar(b_scale), DType::f32));
+  const Value scale = cast(as_scalar(a_scale), DType::f32) * cast(as_scalar(b_scale), DType::f32);
   Value y_scale = cast(as_scalar(n.in(6)), DType::f32);
   y_zero = as_scalar(y_zero);
-  if (kShortReal.contains(y_zero.dtype())) {
-    return n.out(to_float8(y / per_row(y_scale), y_zero.dtype(), true));
-  }
-  const int64_t rows = y.rank() - 2;
-  n.out(quantized(n, y, y_scale, y_zero, y_zero.dtype(), {.axis = rows < 0 ? 0 : rows}));
+  const int64_t rows = product.rank() - 2;
+  const Granularity by_rows = {.axis = rows < 0 ? 0 : rows};
+  if (!kShortReal.contains(y_zero.dtype()))
+    return n.out(
+        requantized(n, product, scale, std::identity(), y_scale, y_zero, y_zero.dtype(), by_rows));
+  n.out(to_float8(product * scale / per_row(y_scale), y_zero.dtype(), true));
 }
 
 }  // namespace hone::onnx_io

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "io/onnx/node.h"
 
 // Quantized tensors as ONNX describes them, for the standard's ops and the contributed ones.
@@ -21,6 +23,11 @@ Value quantized(Node& n, Value x, Value scale, Value zero, DType dtype, Granular
 // The same by the scale and zero point at operands first, first + 1; without a zero point the
 // result has the type `fallback`.
 Value quantized_at(Node& n, Value x, size_t first, DType fallback);
+// x * scale / y_scale + zero, rounded and saturated, for sums of products: where y_scale is one f32
+// number, by one factor, as ONNX Runtime does. `spread` lays numbers like the scale over x.
+using Spread = std::function<Value(Value)>;
+Value requantized(Node& n, Value x, Value scale, const Spread& spread, Value y_scale, Value zero,
+                  DType dtype, Granularity g = {});
 
 // The range of u8 laid over that of x and 0, so that 0 is a number of the grid.
 struct Dynamic {
