@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/source.h"
 #include "rules/checker/checker.h"
+#include "rules/correct.h"
 #include "rules/generate.h"
 #include "rules/guard.h"
 #include "rules/rule_files.h"
@@ -69,12 +70,14 @@ nlohmann::ordered_json json_of(const Rule& rule, const Result<RuleVerdict>& verd
 }
 
 struct Counts {
-  size_t rules = 0, refuted = 0, untested = 0, all_sizes = 0, claimed = 0, guarded = 0;
+  size_t rules = 0, refuted = 0, untested = 0, all_sizes = 0, claimed = 0, guarded = 0,
+         corrected = 0;
 
   std::string to_string() const {
     std::string text = fmt::format("{} rules: {} proved for all sizes, {} refuted, {} not tested",
                                    rules, all_sizes, refuted, untested);
     if (guarded > 0) text += fmt::format(", {} got a guard", guarded);
+    if (corrected > 0) text += fmt::format(", {} got corrections", corrected);
     return text;
   }
 };
@@ -197,6 +200,12 @@ class Verification {
   void add(const Rule& rule) {
     ++counts_.rules;
     Result<RuleVerdict> verdict = verify(rule, options_);
+    if (verdict.ok() && verdict->refuted() && arguments_.given("corrections")) {
+      const Result<Correction> search = infer_correction(rule, options_);
+      if (search.ok() && search->rule) return add_corrected(rule, *search);
+      progress_.note(fmt::format("{}: no correction was found: {}", rule.name,
+                                 search.ok() ? search->why : search.error().to_string()));
+    }
     if (verdict.ok() && verdict->refuted() && arguments_.given("guards")) {
       const Result<GuardSearch> search = infer_guard(rule, {.verify = options_});
       if (search.ok() && search->rule) return add_guarded(rule, *search);
@@ -222,6 +231,14 @@ class Verification {
                                search.counterexample->to_string(), join(guard, ", ")));
     add(*search.rule, search.verdict);
     rows_.back()["guard"] = guard;
+  }
+
+  void add_corrected(const Rule& rule, const Correction& search) {
+    ++counts_.corrected;
+    progress_.note(fmt::format("{}: {}; true with corrections in {}", rule.name,
+                               search.counterexample->to_string(), join(search.boxes, " ")));
+    add(*search.rule, search.verdict);
+    rows_.back()["corrections"] = search.boxes;
   }
 
   void add(const Rule& rule, const Result<RuleVerdict>& verdict) {

@@ -25,6 +25,9 @@ inline constexpr Example kRulesCheckExamples[] = {
 inline constexpr Option kRulesVerify[] = {
     output_option("write the rules that are true here, with what was shown"),
     {.name = "guards", .doc = "give a rule that is refuted the weakest guard that makes it true"},
+    {.name = "corrections",
+     .doc = "let a rule that is wrong in a few boxes of its results compute those as its left side "
+            "does"},
     {.name = "proofs",
      .take = Take::file,
      .value = "FILE",
@@ -37,7 +40,9 @@ inline constexpr Example kRulesVerifyExamples[] = {
     {"hone rules verify new.rules -o rules/new.rules --proofs rules/new.proofs",
      "keep those that are, and their proofs"},
     {"hone rules verify new.rules --guards -o rules/new.rules",
-     "find the sizes at which the others are, too"}};
+     "find the sizes at which the others are, too"},
+    {"hone rules verify new.rules --corrections -o rules/new.rules",
+     "recompute the boxes in which the others are wrong"}};
 inline constexpr Positional kRuleFamily[] = {
     {.name = "FAMILY", .take = Take::text, .doc = "what terms are made of", .optional = true}};
 inline constexpr Option kRulesGenerate[] = {

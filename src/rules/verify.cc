@@ -49,6 +49,13 @@ std::optional<Counterexample> at_element(const RuleSides& sides, const Bindings&
 }
 
 template <class Numbers>
+void add_differences(const SideElements<Numbers>& elements, std::vector<Differences>& found) {
+  for (size_t o = 0; o < elements.left.size(); ++o)
+    for (size_t e = 0; e < elements.left[o].size(); ++e)
+      if (!(elements.left[o][e] == elements.right[o][e])) found[o].at[e] = true;
+}
+
+template <class Numbers>
 std::optional<Counterexample> first_difference(const RuleSides& sides, const Bindings& sizes,
                                                const SideElements<Numbers>& elements) {
   for (size_t o = 0; o < elements.left.size(); ++o)
@@ -142,11 +149,14 @@ Result<double> log2_of_missing(const RuleSides& sides) {
 constexpr size_t kOrderedElements = 1000;
 constexpr size_t kFewestOrderedTests = 24;
 
+Result<SideElements<PrimeNumbers>> prime_elements(const RuleSides& sides, Rng& rng) {
+  PrimeNumbers numbers(rng);
+  return evaluate_sides(sides, numbers, [&](Type, uint64_t) { return rng.below(numbers.prime()); });
+}
+
 Result<std::optional<Counterexample>> prime_test(const RuleSides& sides, const Bindings& sizes,
                                                  Rng& rng) {
-  PrimeNumbers numbers(rng);
-  const auto elements = HONE_TRY(
-      evaluate_sides(sides, numbers, [&](Type, uint64_t) { return rng.below(numbers.prime()); }));
+  const auto elements = HONE_TRY(prime_elements(sides, rng));
   return first_difference<PrimeNumbers>(sides, sizes, elements);
 }
 
@@ -163,8 +173,8 @@ std::vector<int64_t> constants_of(const RuleSides& sides) {
 }
 
 // Numbers of a range, and some about constants. Those of a small range are often equal.
-Result<std::optional<Counterexample>> ordered_test(const RuleSides& sides, const Bindings& sizes,
-                                                   int64_t range, Rng& rng) {
+Result<SideElements<OrderedNumbers>> ordered_elements(const RuleSides& sides, int64_t range,
+                                                      Rng& rng) {
   OrderedNumbers numbers(rng.next());
   const std::vector<int64_t> constants = constants_of(sides);
   const auto elements = HONE_TRY(evaluate_sides(
@@ -176,6 +186,12 @@ Result<std::optional<Counterexample>> ordered_test(const RuleSides& sides, const
         return __int128{about + rng.between(-range, range)};
       }));
   if (!numbers.exact()) return over_limit("the numbers grow beyond 2^100");
+  return elements;
+}
+
+Result<std::optional<Counterexample>> ordered_test(const RuleSides& sides, const Bindings& sizes,
+                                                   int64_t range, Rng& rng) {
+  const auto elements = HONE_TRY(ordered_elements(sides, range, rng));
   return first_difference<OrderedNumbers>(sides, sizes, elements);
 }
 
@@ -243,6 +259,24 @@ Result<std::optional<Counterexample>> test_at(const Rule& rule, const Bindings& 
   for (int i = 0; i < kQuickTests; ++i)
     if (auto found = HONE_TRY(ordered_test(sides, sizes, i, rng))) return found;
   return std::optional<Counterexample>();
+}
+
+Result<std::vector<Differences>> differences_at(const Rule& rule, const Bindings& sizes,
+                                                uint64_t seed) {
+  Rng rng(seed);
+  const RuleSides sides = HONE_TRY(at_sizes(rule, sizes));
+  std::vector<Differences> found;
+  for (Type type : sides.left.output_types())
+    found.push_back({type.static_dims(),
+                     std::vector<bool>(static_cast<size_t>(type.static_elements()), false)});
+  if (!is_about_order(sides)) {
+    add_differences(HONE_TRY(prime_elements(sides, rng)), found);
+    return found;
+  }
+  constexpr int64_t kRange = 1000;
+  for (size_t i = 0; i < kFewestOrderedTests; ++i)
+    add_differences(HONE_TRY(ordered_elements(sides, kRange, rng)), found);
+  return found;
 }
 
 Result<SmallTest> test_small(const Rule& rule, int64_t values, size_t limit) {

@@ -57,6 +57,15 @@ Result<IdentityTest> test_identity(const Rule& rule, const VerifyOptions& option
 Result<std::optional<Counterexample>> test_at(const Rule& rule, const Bindings& sizes,
                                               uint64_t seed = 1);
 
+// Which elements of a result differ at these sizes, in row-major order.
+struct Differences {
+  Ints dims;
+  std::vector<bool> at;
+};
+// Of all results, on random numbers.
+Result<std::vector<Differences>> differences_at(const Rule& rule, const Bindings& sizes,
+                                                uint64_t seed = 1);
+
 struct SmallTest {
   std::optional<Counterexample> difference;  // of the forms: no proof that the values differ
   size_t sizes = 0;

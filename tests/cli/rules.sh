@@ -81,6 +81,30 @@ grep -q "^} when M = 1 by all_sizes, exact$" guarded.rules
 grep -q '"guard"' row.json
 "$HONE" rules check guarded.rules guarded.proofs 2>/dev/null
 
+# A rule that is wrong at its borders computes those as its left side does.
+cat >rows.rules <<'END'
+rule @rows(%x: f32[B, C, H], %w: f32[F, C, 3]) -> f32[B, F, H]
+    where B in 1..64, C in 1..64, H in 4..64, F in 1..64 {
+  %y = conv %x, %w {pad_low = [1], pad_high = [1]}
+  return %y
+} => {
+  %0 = constant 0 : f32[]
+  %c = conv %x, %w {pad_high = [1]}
+  %y = pad %c, %0 {low = [0, 0, 1], high = [0, 0, 0]}
+  return %y
+}
+END
+"$HONE" rules verify rows.rules --corrections -o corrected.rules --proofs corrected.proofs \
+  --json rows.json >out 2>err
+grep -q "rows: at B = .*; true with corrections in \[0:B, 0:F, 0:1\]" err
+grep -q "0 refuted, 0 not tested, 1 got corrections" err
+grep -q '"corrections"' rows.json
+"$HONE" rules check corrected.rules corrected.proofs 2>/dev/null
+status=0
+"$HONE" rules verify wrong.rules --corrections >/dev/null 2>err || status=$?
+[[ $status == 1 ]]
+grep -q "wrong: no correction was found: all of result 0 is wrong" err
+
 status=0
 "$HONE" rules show good.rules twcie 2>err || status=$?
 [[ $status == 2 ]]
