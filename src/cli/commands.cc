@@ -611,6 +611,33 @@ constexpr Command kCommands[] = {
      .positionals = kRuleProofs,
      .examples = kRulesCheckExamples,
      .run = &cmd_rules_check},
+    {.name = "rules import",
+     .summary = "Verify rewrite rules of other systems, and keep those that are true",
+     .text = "Reads TASO's file of substitutions (FILE.pb), or one rule a line as Tensat writes "
+             "them: (matmul 0 ?a ?b). Nothing is trusted: each rule gets sizes as general as its "
+             "ops allow, is verified as by 'hone rules verify', and gets a guard if it is false "
+             "in general. Says of each what became of it (docs/rules.md).",
+     .positionals = kForeignFile,
+     .options = kRulesImport,
+     .examples = kRulesImportExamples,
+     .run = &cmd_rules_import},
+    {.name = "rules export",
+     .summary = "Write rewrite rules for other systems",
+     .text = "Writes one rule a line, as Tensat reads them. The format has no sizes and no guards: "
+             "a rule that it cannot say, or that is not true without them, is left out "
+             "(docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesExport,
+     .examples = kRulesExportExamples,
+     .run = &cmd_rules_export},
+    {.name = "rules needed",
+     .summary = "Tell which rewrite rules do not follow from the others",
+     .text = "Leaves out rule by rule, the largest first, what an e-graph derives by those that "
+             "are left, at sizes of which no two are equal. Lists both sets (docs/rules.md).",
+     .positionals = kRuleFiles,
+     .options = kRulesNeeded,
+     .examples = kRulesNeededExamples,
+     .run = &cmd_rules_needed},
     {.name = "alloc",
      .summary = "Place buffers in memory",
      .text = "Reads a table of buffers, each with a size and the time that it is in use, and gives "

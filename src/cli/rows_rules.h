@@ -99,6 +99,35 @@ inline constexpr Example kRulesListExamples[] = {
 inline constexpr Example kRulesShowExamples[] = {
     {"hone rules show rules/dot.rules dot_associates", "the rule as text"}};
 
+inline constexpr Positional kForeignFile[] = {
+    {.name = "FILE", .take = Take::file, .doc = "a file of rules: FILE.pb, or lines of terms"}};
+inline constexpr Option kRulesImport[] = {
+    {.name = "pairs", .doc = "each two lines are one rule with two results, as in Tensat's files"},
+    {.name = "proofs",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "write certificates of the proofs for all sizes there"},
+    output_option("write the rules that are true here"),
+    seed_option("of the random numbers"),
+    json_option("write a row for each rule; - is the standard output, without the table")};
+inline constexpr Example kRulesImportExamples[] = {
+    {"hone rules import graph_subst.pb -o taso.rules", "what TASO's rules are worth"},
+    {"hone rules import multi.txt --pairs -o multi.rules", "lines of Tensat with two results"}};
+inline constexpr Option kRulesExport[] = {
+    output_option("where the lines go; - is the standard output", "-")};
+inline constexpr Example kRulesExportExamples[] = {
+    {"hone rules export rules/dot.rules -o dot.txt", "rules about products, for Tensat"}};
+inline constexpr Option kRulesNeeded[] = {{.name = "max-nodes",
+                                           .take = Take::integer,
+                                           .value = "N",
+                                           .doc = "of the e-graph of each rule",
+                                           .fallback = "2000",
+                                           .low = 1,
+                                           .high = 1'000'000},
+                                          output_option("write the rules that are needed here")};
+inline constexpr Example kRulesNeededExamples[] = {
+    {"hone rules needed rules/dot.rules rules/movement.rules", "which of them say something new"}};
+
 // ---- optimize ----------------------------------------------------------------------------------
 
 inline constexpr Option kOptimizeOwn[] = {

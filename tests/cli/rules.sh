@@ -142,3 +142,62 @@ status=0
 "$HONE" rules generate dot --max-candidates 3 2>err || status=$?
 [[ $status == 5 ]]
 grep -q "more than 3 different candidates" err
+
+# Rules of other systems are verified as all others: one is true, one false, one of unknown ops.
+printf '\x0a\x98\x01\x0a\x26\x08\x12\x12\x0d\x08\xff\xff\xff\xff\xff\xff\xff\xff' >>three.pb
+printf '\xff\x01\x10\x00' >>three.pb
+printf '\x12\x0d\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x00\x1a\x04\x08' >>three.pb
+printf '\x09\x10\x00\x0a' >>three.pb
+printf '\x1d\x08\x12\x12\x04\x08\x00\x10\x00\x12\x0d\x08\xfd\xff\xff\xff\xff\xff' >>three.pb
+printf '\xff\xff\xff\x01' >>three.pb
+printf '\x10\x00\x1a\x04\x08\x09\x10\x00\x12\x26\x08\x12\x12\x0d\x08\xfe\xff\xff' >>three.pb
+printf '\xff\xff\xff\xff' >>three.pb
+printf '\xff\xff\x01\x10\x00\x12\x0d\x08\xfd\xff\xff\xff\xff\xff\xff\xff\xff\x01' >>three.pb
+printf '\x10\x00\x1a\x04' >>three.pb
+printf '\x08\x09\x10\x00\x12\x1d\x08\x12\x12\x0d\x08\xff\xff\xff\xff\xff\xff\xff' >>three.pb
+printf '\xff\xff\x01\x10' >>three.pb
+printf '\x00\x12\x04\x08\x00\x10\x00\x1a\x04\x08\x09\x10\x00\x1a\x08\x08\x01\x10' >>three.pb
+printf '\x01\x18\x00\x20' >>three.pb
+printf '\x00\x0a\x5a\x0a\x26\x08\x12\x12\x0d\x08\xff\xff\xff\xff\xff\xff\xff\xff' >>three.pb
+printf '\xff\x01\x10\x00' >>three.pb
+printf '\x12\x0d\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x00\x1a\x04\x08' >>three.pb
+printf '\x09\x10\x00\x12' >>three.pb
+printf '\x26\x08\x12\x12\x0d\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x00' >>three.pb
+printf '\x12\x0d\x08\xff' >>three.pb
+printf '\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x00\x1a\x04\x08\x09\x10\x00\x1a' >>three.pb
+printf '\x08\x08\x00\x10' >>three.pb
+printf '\x00\x18\x00\x20\x00\x0a\x30\x0a\x11\x08\x60\x12\x0d\x08\xff\xff\xff\xff' >>three.pb
+printf '\xff\xff\xff\xff' >>three.pb
+printf '\xff\x01\x10\x00\x12\x11\x08\x60\x12\x0d\x08\xff\xff\xff\xff\xff\xff\xff' >>three.pb
+printf '\xff\xff\x01\x10' >>three.pb
+printf '\x00\x1a\x08\x08\x00\x10\x00\x18\x00\x20\x00' >>three.pb
+"$HONE" rules import three.pb -o taso.rules --proofs taso.proofs --json taso.json >out 2>err
+grep -Eq "^rule_0 +proved" out
+grep -Eq "^rule_1 +guarded .*when A = 1" out
+grep -Eq "^rule_2 +outside .*operator 96" out
+grep -q "3 rules: 1 proved, 1 guarded, 0 shown, 0 rejected, 1 outside the ops of hone" err
+grep -q '"result": "outside"' taso.json
+"$HONE" rules check taso.rules taso.proofs 2>err
+grep -q "2 certificates are good" err
+head -c 40 three.pb >cut.pb
+status=0
+"$HONE" rules import cut.pb 2>err || status=$?
+[[ $status == 3 ]]
+grep -q "claims .*(cut.pb)" err
+echo '(ewadd ?x ?y) => (ewadd ?y ?x)' >lines.txt
+"$HONE" rules import lines.txt -o lines.rules >/dev/null 2>&1
+"$HONE" rules export lines.rules good.rules -o again.txt 2>err
+grep -q "twice: it has a guard" err
+grep -q "1 of 2 rules are written" err
+[[ $(cat again.txt) == "(ewadd ?x0 ?x1) => (ewadd ?x1 ?x0)" ]]
+echo '(ewadd ?x' >lines.txt
+status=0
+"$HONE" rules import lines.txt 2>err || status=$?
+[[ $status == 3 ]]
+grep -q "lines.txt:1:" err
+
+# What follows from other rules is told.
+"$HONE" rules needed taso.rules lines.rules -o needed.rules >out 2>err
+grep -Eq "^rule_0 +needed" out
+grep -q "3 of 3 rules are needed, 0 follow from them" err
+"$HONE" rules list needed.rules >/dev/null
