@@ -93,6 +93,8 @@ make_rest() {
   cp -r "$ROOT/rules" rules
   cp rules/movement.rules new.rules
   cp rules/movement.rules my.rules
+  printf '(relu ?x) => (relu ?x)\n(tanh ?x) => (tanh ?x)\n' >multi.txt
+  : >graph_subst.pb
   printf 'id,lower,upper,size\nb0,0,4,16\nb1,2,6,8\nb2,4,9,16\n' >buffers.csv
   printf 'graph @at(%%a: f32[64, 2], %%b: f32[64, 1]) {\n  %s\n  %s\n  return %%at, %%side\n}\n' \
     '%at = neg %a' '%side = neg %b' >points.hone
