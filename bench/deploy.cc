@@ -1,19 +1,25 @@
 // What compiled models cost where they are deployed: loading a large file, starting a C program
-// that has the runtime alone, and a call beyond its kernels.
+// that has the runtime alone, a call beyond its kernels from C and from Python, `import hone`, and
+// what several threads make of one loaded model.
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/file.h"
 #include "base/subprocess.h"
+#include "base/text.h"
 #include "compile/compilation.h"
 #include "compile/honec.h"
 #include "ir/text.h"
 #include "runtime/hone.h"
 #include "target/target.h"
+#include "zoo/zoo.h"
 
 namespace {
 
@@ -41,16 +47,20 @@ std::string large_file() {
   return path;
 }
 
-// One kernel that takes some nanoseconds.
-std::string small_file() {
-  const std::string path = scratch() / "small.honec";
-  if (fs::exists(path)) return path;
-  const Graph graph = parse_graph("graph @small(%x: f32[8]) { %y = neg %x return %y }").value();
+// Planned for one thread.
+void write_model(const Graph& graph, const std::string& path) {
   CompileOptions options;
   options.plan.threads = 1;
   Compilation compilation(graph, host_target().value(), std::move(options));
   const HonecProgram program = {compilation.image().value(), ""};
   HONE_CHECK(write_honec(path, {&program, 1}, "bench").ok(), "{}", path);
+}
+
+// One kernel that takes some nanoseconds.
+std::string small_file() {
+  const std::string path = scratch() / "small.honec";
+  if (!fs::exists(path))
+    write_model(parse_graph("graph @small(%x: f32[8]) { %y = neg %x return %y }").value(), path);
   return path;
 }
 
@@ -78,9 +88,11 @@ void call(benchmark::State& state) {
 }
 BENCHMARK(call)->Unit(benchmark::kMicrosecond);
 
+fs::path build_folder() { return fs::canonical("/proc/self/exe").parent_path(); }
+
 // examples/run_model.c, built by the C compiler beside this program's build.
 std::string c_program() {
-  const fs::path build = fs::canonical("/proc/self/exe").parent_path();
+  const fs::path build = build_folder();
   const fs::path root = build.parent_path().parent_path();
   const std::string program = scratch() / "run_model";
   if (fs::exists(program)) return program;
@@ -109,5 +121,98 @@ void start_up(benchmark::State& state) {
   state.counters["bytes"] = static_cast<double>(fs::file_size(program));
 }
 BENCHMARK(start_up)->Unit(benchmark::kMillisecond)->UseManualTime();
+
+// ---- Python ------------------------------------------------------------------------------------
+
+// The number that a Python program prints, with the package of the build folder.
+std::optional<double> python_number(const std::string& code) {
+  const std::string path = "PYTHONPATH=" + (build_folder() / "python").string();
+  const Result<ProcessResult> result =
+      run_process("/usr/bin/env", {path, "python3", "-B", "-c", code});
+  if (!result.ok() || result->exit_code != 0) return std::nullopt;
+  const Result<double> number = parse_double(trim(result->out));
+  return number.ok() ? std::optional(*number) : std::nullopt;
+}
+
+void python_rows(benchmark::State& state, const std::string& code) {
+  for (auto _ : state) {
+    const std::optional<double> seconds = python_number(code);
+    if (!seconds) return state.SkipWithError("python3 has no hone: ./dev build python");
+    state.SetIterationTime(*seconds);
+  }
+}
+
+// Elapsed, in a new process.
+void import_hone(benchmark::State& state) {
+  python_rows(state,
+              "import time; t = time.perf_counter(); import hone; print(time.perf_counter() - t)");
+}
+BENCHMARK(import_hone)->Unit(benchmark::kMillisecond)->UseManualTime();
+
+std::string four_inputs_file() {
+  const std::string path = scratch() / "four.honec";
+  if (!fs::exists(path))
+    write_model(parse_graph("graph @four(%a: f32[8], %b: f32[8], %c: f32[8], %d: f32[8]) {"
+                            "  %e = add %a, %b %f = add %c, %d %y = add %e, %f return %y }")
+                    .value(),
+                path);
+  return path;
+}
+
+// A call with four arrays, the median of many rounds.
+void python_call(benchmark::State& state) {
+  python_rows(state, fmt::format(R"(
+import time, statistics, numpy as np, hone
+model = hone.load({:?})
+arrays = [np.ones(8, np.float32) for _ in range(4)]
+rounds = []
+for _ in range(100):
+    began = time.perf_counter()
+    for _ in range(200):
+        model(*arrays)
+    rounds.append((time.perf_counter() - began) / 200)
+print(statistics.median(rounds)))",
+                                 four_inputs_file()));
+}
+BENCHMARK(python_call)->Unit(benchmark::kMicrosecond)->UseManualTime()->Iterations(3);
+
+// ---- Threads -----------------------------------------------------------------------------------
+
+// So many threads run one loaded model, whose kernels run on one thread each. "agrees" is 1 if all
+// outputs were those of one thread; "runs" are per second.
+void threads(benchmark::State& state) {
+  const std::string path = scratch() / "mlp.honec";
+  if (!fs::exists(path)) write_model(build_zoo_model("mlp").value(), path);
+  hone_model* model = nullptr;
+  HONE_CHECK(hone_load(path.c_str(), nullptr, &model, nullptr) == HONE_OK, "mlp");
+  const std::vector<float> x(hone_input(model, 0)->bytes / sizeof(float), 0.25F);
+  const size_t numbers = hone_output(model, 0)->bytes / sizeof(float);
+  const void* inputs[] = {x.data()};
+  const auto run = [&](std::vector<float>& y) {
+    void* outputs[] = {y.data()};
+    return hone_run(model, inputs, 1, outputs, 1, nullptr) == HONE_OK;
+  };
+  std::vector<float> expected(numbers);
+  HONE_CHECK(run(expected), "mlp");
+  constexpr int kRuns = 200;  // of each thread
+  std::atomic<bool> agrees = true;
+  const auto work = [&] {
+    std::vector<float> y(numbers);
+    for (int i = 0; i < kRuns; ++i)
+      if (!run(y) || y != expected) agrees = false;
+  };
+  int64_t runs = 0;
+  for (auto _ : state) {
+    std::vector<std::thread> workers;
+    for (int64_t i = 0; i < state.range(0); ++i) workers.emplace_back(work);
+    for (std::thread& worker : workers) worker.join();
+    runs += kRuns * state.range(0);
+  }
+  state.counters["agrees"] = agrees ? 1 : 0;
+  state.counters["runs"] =
+      benchmark::Counter(static_cast<double>(runs), benchmark::Counter::kIsRate);
+  hone_free(model);
+}
+BENCHMARK(threads)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import os
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._compile import Source, request
 from ._progress import Progress, hearing
+
+if TYPE_CHECKING:
+    from ._tune import Cost
 
 HEIGHT = 800  # of the frame in a notebook, in pixels
 
@@ -43,6 +46,7 @@ def report(
     shapes: Optional[Mapping[str, Sequence[int]]] = None,
     threads: Optional[int] = None,
     plan: Optional[str] = None,
+    cost: Union[Cost, str, None] = None,
     isa: Optional[str] = None,
     cache: Any = True,
     log: Any = True,
@@ -52,6 +56,7 @@ def report(
     """Runs and measures a model, and shows its speed and what decides it ('hone report').
 
     seconds  of each measurement
+    cost     by which the planner chooses and the report prices, as in compile()
     rival    whether ONNX Runtime is measured, too, if node or Python has it
     output   a file .html to write, too
 
@@ -66,7 +71,7 @@ def report(
     is_named = isinstance(given["source"], str)
     name = given["source"] if is_named else getattr(source, "name", "a model in memory")
     command = f"hone.report({name!r})" if is_named else "hone.report(...)"
-    given.update(plan=plan, seconds=seconds, rival=rival, name=name, command=command)
+    given.update(plan=plan, cost=cost, seconds=seconds, rival=rival, name=name, command=command)
     with hearing(progress) as hears:
         said = _compiler.report(given, hears)
     made = Report(said["html"], tuple(said["failures"]))

@@ -160,6 +160,9 @@ Result<const Command*> take_command(std::span<const std::string>& words) {
   if (words.empty() || looks_like_option(words[0])) return find_command("");
   std::string name = words[0];
   if (name.empty()) return usage_error("the command is empty").with_hint("see 'hone help'");
+  // A model alone is taken the whole way.
+  if (name.ends_with(".hone") || name.ends_with(".onnx") || name.starts_with("zoo:"))
+    return find_command("demo");
   words = words.subspan(1);
   // A command may have others below it: "train", which takes a file, and "train cost".
   const bool is_member =

@@ -117,7 +117,11 @@ class CompiledSubject : public BenchSubject {
   CompiledSubject(const CompiledModel& model, const CompiledRuns& how)
       : model_(model), how_(how), inputs_(model.inputs.tensors) {}
 
-  Status prepare() { return how_.donates ? inputs_.prepare(*model_.executable) : Status(); }
+  Status prepare() {
+    if (!how_.donates) return {};
+    HONE_TRY(check_is_graph(model_, "--donate"));
+    return inputs_.prepare(*model_.executable);
+  }
 
   Status run() override {
     const RunOptions options = {.cancel = how_.cancel,
@@ -125,7 +129,7 @@ class CompiledSubject : public BenchSubject {
                                 .trace = runs_,
                                 .flush_denormals = how_.flushes_denormals};
     if (how_.donates) return inputs_.run(*model_.executable, options);
-    HONE_TRY(model_.executable->run(model_.inputs.tensors, options));
+    HONE_TRY(model_.run(model_.inputs.tensors, options));
     return {};
   }
 

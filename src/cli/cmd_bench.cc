@@ -189,6 +189,8 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   report.first = HONE_TRY(measure_once([&]() -> Status {
     model = HONE_TRY(
         tracer.timed("load", [&] { return given_compiled(report.model, arguments, console); }));
+    if (request.is_profiled) HONE_TRY(check_is_graph(*model, "--profile"));
+    if (tracer.is_wanted()) HONE_TRY(check_is_graph(*model, "--trace"));
     subject = HONE_TRY(compiled_subject(*model, how));
     return subject->run();
   }));
@@ -197,11 +199,12 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
     other = HONE_TRY(compiled_subject(*rival, how));
   }
   const HonecFile::Program& program = model->chosen();
-  report.threads = model->executable->threads();
+  report.threads = model->executable != nullptr ? model->executable->threads() : program.threads;
   report.target = default_name(HONE_TRY(host_target()));
   report.isa = name(program.needs.isa);
-  for (const image::Port& input : program.inputs)
-    report.inputs.emplace_back(input.name, input.type.to_string());
+  for (size_t i = 0; i < model->inputs.tensors.size(); ++i)
+    report.inputs.emplace_back(model->file.inputs()[i].name,
+                               model->inputs.tensors[i].type().to_string());
   if (request.json != "-") console.write(bench_title(report));
   report.warmup = request.measure.warmup;
   PeakMemory::start();

@@ -63,17 +63,18 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   Profile times;
   RunOptions options = {.cancel = &console.cancel(), .flush_denormals = flushes};
   if (tracer.is_wanted()) {
+    HONE_TRY(check_is_graph(model, "--trace"));
     options.profile = &times;
     options.trace = &tracer.runs();
   }
-  const std::vector<Tensor> outputs = HONE_TRY(
-      tracer.timed("run", [&] { return model.executable->run(model.inputs.tensors, options); }));
+  const std::vector<Tensor> outputs =
+      HONE_TRY(tracer.timed("run", [&] { return model.run(model.inputs.tensors, options); }));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
   if (flushes) {
     const std::vector<Tensor> exact =
-        HONE_TRY(model.executable->run(model.inputs.tensors, {.cancel = &console.cancel()}));
+        HONE_TRY(model.run(model.inputs.tensors, {.cancel = &console.cancel()}));
     console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));
   }
   tracer.trace().add(tracer.runs(), 0, times);

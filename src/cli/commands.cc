@@ -298,8 +298,9 @@ constexpr Command kCommands[] = {
          "lowered to a program of kernels, and its kernels are compiled. docs/plan.md and "
          "docs/program.md describe what is printed. Open sizes may stay open, up to the "
          "kernels; what a model of several segments becomes is shown segment by segment. With "
-         "-o FILE.honec a graph whose sizes are numbers becomes a compiled model, one file that "
-         "the runtime loads without a compiler (docs/formats/honec.md).",
+         "-o FILE.honec a model becomes a compiled model, one file that the runtime loads without "
+         "a compiler (docs/formats/honec.md): sizes that stay open get code for all of them, "
+         "--sizes names those that get code of their own.",
      .positionals = kModel,
      .options = kCompile,
      .examples = kCompileExamples,
@@ -766,8 +767,6 @@ std::vector<std::string> known_words(Take take, std::string_view words) {
 Error unknown_command(std::string_view name) {
   std::vector<std::string_view> names = command_names();
   std::string hint = did_you_mean(name, names);
-  if (name.ends_with(".hone") || name.ends_with(".onnx") || name.starts_with("zoo:"))
-    hint = fmt::format("to take a model the whole way: hone demo {}", excerpt(name));
   if (hint.empty()) hint = "'hone help' lists the commands";
   return usage_error("there is no command '{}'", excerpt(name)).with_hint(hint);
 }

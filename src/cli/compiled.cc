@@ -27,12 +27,19 @@ Status refuse_options_of_models(const Arguments& arguments) {
   return {};
 }
 
+// Sizes that are open are texts.
+Json dims_json(Type type) {
+  Json json = Json::array();
+  for (Dim dim : type.dims())
+    json.push_back(dim.is_static() ? Json(dim.value()) : Json(dim.to_string()));
+  return json;
+}
+
 Json ports_json(std::span<const image::Port> ports) {
   Json json = Json::array();
   for (const image::Port& port : ports)
-    json.push_back({{"name", port.name},
-                    {"type", name(port.type.dtype())},
-                    {"dims", port.type.static_dims()}});
+    json.push_back(
+        {{"name", port.name}, {"type", name(port.type.dtype())}, {"dims", dims_json(port.type)}});
   return json;
 }
 
@@ -47,15 +54,17 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                {"verified", is_verified}};
   for (size_t i = 0; i < file.programs().size(); ++i) {
     const HonecFile::Program& program = file.programs()[i];
-    const Image image = HONE_TRY(file.image(i));
+    const Image image = HONE_TRY(file.open_image(i)).image;
     std::vector<std::string_view> extensions;
     for (Extension extension : kExtensions)
       if (program.needs.extensions.contains(extension)) extensions.push_back(name(extension));
-    json["programs"].push_back({{"inputs", ports_json(program.inputs)},
+    json["programs"].push_back({{"segment", program.unit},
+                                {"inputs", ports_json(program.inputs)},
                                 {"outputs", ports_json(program.outputs)},
                                 {"isa", name(program.needs.isa)},
                                 {"extensions", extensions},
                                 {"threads", program.threads},
+                                {"all_sizes", program.is_open},
                                 {"arena_bytes", program.arena_bytes},
                                 {"kernels", image.kernels.size()},
                                 {"commands", image.commands.size()},
@@ -64,6 +73,19 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
   }
   // Names are any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string unit_text(const HonecFile& file, const HonecFile::Program& program) {
+  if (file.segments() == nullptr) return "";
+  return fmt::format("segment '{}', ", excerpt(file.segments()->units[program.unit]));
+}
+
+std::string arena_text(const HonecFile::Program& program) {
+  if (!program.is_open) return fmt::format("an arena of {}", format_bytes(program.arena_bytes));
+  // Sizes may have no bound that says anything.
+  constexpr int64_t kMost = int64_t{1} << 48;
+  if (program.arena_bytes >= kMost) return "for all sizes";
+  return fmt::format("for all sizes, an arena of at most {}", format_bytes(program.arena_bytes));
 }
 
 Result<std::string> file_text(const HonecFile& file, bool is_verified) {
@@ -75,14 +97,18 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
        {std::pair("input", file.inputs()), std::pair("output", file.outputs())})
     for (const image::Port& port : ports)
       table.add_row({what, fmt::format("{} {}", excerpt(port.name), port.type.to_string())});
-  if (file.sizes().size() > 1) table.add_row({"sizes", choices_text(file)});
+  if (file.segments() != nullptr)
+    table.add_row({"segments", fmt::format("{}", file.segments()->units.size())});
+  else if (file.sizes().size() > 1)
+    table.add_row({"sizes", choices_text(file)});
   for (size_t i = 0; i < file.programs().size(); ++i) {
     const HonecFile::Program& program = file.programs()[i];
-    const Image image = HONE_TRY(file.image(i));
-    table.add_row({"program", fmt::format("{}, threads {}, {} kernels, {} commands, an arena of {}",
-                                          instructions_text(program.needs), program.threads,
-                                          image.kernels.size(), image.commands.size(),
-                                          format_bytes(program.arena_bytes))});
+    const Image image = HONE_TRY(file.open_image(i)).image;
+    table.add_row(
+        {"program",
+         fmt::format("{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
+                     instructions_text(program.needs), program.threads, image.kernels.size(),
+                     image.commands.size(), arena_text(program))});
   }
   table.add_row({"code", format_bytes(file.code_bytes())});
   table.add_row({"weights", fmt::format("{}, {}", format_bytes(file.weight_bytes()),
@@ -130,18 +156,23 @@ Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console
                      options_of(arguments), console.face());
 }
 
-Status write_compiled(std::span<const HonecProgram> programs, const std::string& path,
-                      Console& console) {
-  HONE_TRY(write_honec(path, programs, HONE_VERSION));
+Status write_compiled(const HonecModel& model, std::span<const HonecProgram> programs,
+                      const std::string& path, Console& console) {
+  HONE_TRY(write_honec(path, model, programs, HONE_VERSION));
   const HonecFile file = HONE_TRY(HonecFile::open(path));
   std::vector<std::string> levels;
   for (const HonecFile::Program& program : file.programs())
     if (program.sizes == 0) levels.push_back(instructions_text(program.needs));
-  const size_t choices = file.sizes().size();
+  std::string more;
+  if (file.segments() != nullptr)
+    more = fmt::format(", {} segments", file.segments()->units.size());
+  else if (file.programs()[0].is_open)
+    more = ", for all sizes";
+  else if (file.sizes().size() > 1)
+    more = fmt::format(", {} choices of sizes", file.sizes().size());
   console.note("wrote {}: {} of code, {} of weights, for {}{}", path,
                format_bytes(file.code_bytes()), format_bytes(file.weight_bytes()),
-               join(levels, "; "),
-               choices > 1 ? fmt::format(", {} choices of sizes", choices) : "");
+               join(levels, "; "), more);
   return {};
 }
 

@@ -23,8 +23,8 @@ Result<CompiledModel> given_compiled(const std::string& path, const Arguments& a
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console);
 
 // `hone compile MODEL -o FILE.honec`.
-Status write_compiled(std::span<const HonecProgram> programs, const std::string& path,
-                      Console& console);
+Status write_compiled(const HonecModel& model, std::span<const HonecProgram> programs,
+                      const std::string& path, Console& console);
 
 // `hone inspect FILE.honec`.
 Status inspect_compiled(const Arguments& arguments, Console& console);

@@ -9,6 +9,8 @@
 #include "ir/summary.h"
 #include "report/pass_times.h"
 #include "session/build_library.h"
+#include "session/deployed.h"
+#include "session/sizes.h"
 #include "session/stages.h"
 
 #include <cstdlib>
@@ -19,57 +21,45 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a model becomes, for one choice of sizes and one level of instructions. Inputs and outputs
-// are named as the model names them.
-struct Deployed {
-  Image image;
-  std::string plan;
-};
-
-Result<Deployed> compiled_for(const NativeOptions& level, const Source& source,
-                              const Arguments& arguments, Console& console) {
-  const GivenGraphs given = HONE_TRY(given_graphs(source, level, console));
-  const Graph& graph = *given.graphs[0];
-  if (!graph.is_static())
-    return unsupported("a compiled model is for sizes that are numbers; {} is open",
-                       graph.symbols()[0].name())
-        .with_hint(size_text(smallest_bindings(graph, {}), Console::labels()));
-  const Face face = console.face();
-  CompileOptions options = compile_options(level, given.plans[0], face);
-  std::vector<StageTime> times;
-  std::vector<PassReport> passes;
-  options.observer = noting(times, level.observer);
-  options.prepare.passes.observer = [&](const PassReport& pass, const Graph&) {
-    passes.push_back(pass);
-  };
-  Compilation compilation(graph, level.target, std::move(options));
-  Deployed made = {*HONE_TRY(compilation.image()), print(*HONE_TRY(compilation.plan()))};
-  const auto name_ports = [](std::vector<image::Port>& ports, const auto& values) {
-    for (size_t i = 0; i < ports.size(); ++i) ports[i].name = values[i].name;
-  };
-  name_ports(made.image.inputs, source.model.inputs);
-  name_ports(made.image.outputs, source.model.outputs);
-  if (arguments.given("time-passes")) {
+// The graphs of the model, for one choice of sizes and one level of instructions.
+Status compile_level(const NativeOptions& level, const GivenGraphs& given,
+                     const Arguments& arguments, Console& console,
+                     std::vector<std::vector<DeployedGraph>>& by_graph) {
+  for (size_t i = 0; i < given.graphs.size(); ++i) {
+    CompileOptions options = compile_options(level, given.plans[i], console.face());
+    std::vector<StageTime> times;
+    std::vector<PassReport> passes;
+    options.observer = noting(times, level.observer);
+    options.prepare.passes.observer = [&](const PassReport& pass, const Graph&) {
+      passes.push_back(pass);
+    };
+    by_graph[i].push_back(
+        HONE_TRY(deployed_graph(*given.graphs[i], static_cast<uint32_t>(i), level.target,
+                                std::move(options), Console::labels())));
+    if (!arguments.given("time-passes")) continue;
     console.say(pass_times(passes));
     for (const StageTime& time : times)
       console.note("{:8} {}", name(time.stage), format_seconds(time.seconds));
   }
-  return made;
+  return {};
 }
 
-Status write_library(std::span<const HonecProgram> programs, const std::string& path,
-                     Console& console) {
-  const LibrarySources sources =
-      HONE_TRY(library_sources(programs, library_name(path), HONE_VERSION));
-  const char* const compiler = std::getenv("CC");
-  LibraryBuild build = {.scratch = fs::temp_directory_path(), .cancel = &console.cancel()};
-  if (compiler != nullptr && *compiler != '\0') build.compiler = compiler;
-  HONE_TRY(build_library(sources, path, build));
-  std::vector<std::string> levels;
-  for (const HonecProgram& program : programs)
-    levels.push_back(instructions_text(needs_of(*program.image)));
-  console.note("wrote {} and {}, for {}", path, header_path(path).string(), join(levels, "; "));
-  return {};
+// Inputs and outputs of a library are named as the model names them.
+void name_ports(std::vector<DeployedGraph>& made, const Model& model) {
+  const auto name = [](std::vector<image::Port>& ports, const auto& values) {
+    for (size_t i = 0; i < ports.size(); ++i) ports[i].name = values[i].name;
+  };
+  for (DeployedGraph& one : made) {
+    name(one.open.image.inputs, model.inputs);
+    name(one.open.image.outputs, model.outputs);
+  }
+}
+
+Status check_static(const Graph& graph) {
+  if (graph.is_static()) return {};
+  return unsupported("a library is for sizes that are numbers; {} is open",
+                     graph.symbols()[0].name())
+      .with_hint(size_text(smallest_bindings(graph, {}), Console::labels()));
 }
 
 // The model with the sizes of --sizes, each time that it is given.
@@ -90,6 +80,54 @@ Result<std::vector<Source>> choices_of(const Source& source, const Arguments& ar
   return choices;
 }
 
+// What goes into the file, by sizes, and of each the best level first.
+struct Deployed {
+  HonecModel model;
+  std::vector<DeployedGraph> graphs;
+};
+
+Result<Deployed> compiled(const Source& source, std::span<const NativeOptions> levels,
+                          const Arguments& arguments, Console& console) {
+  const std::vector<Source> choices = HONE_TRY(choices_of(source, arguments));
+  const Model open = HONE_TRY(with_sizes(source.model, HONE_TRY(given_sizes(source, console))));
+  Deployed made;
+  for (const Source& choice : choices) {
+    std::vector<std::vector<DeployedGraph>> by_graph;
+    for (const NativeOptions& level : levels) {
+      const GivenGraphs given = HONE_TRY(given_graphs(choice, level, console));
+      if (arguments.text("emit") == kLibraryForm) HONE_TRY(check_static(*given.graphs[0]));
+      // Before anything is compiled: parts may be refused.
+      if (by_graph.empty()) {
+        made.model = HONE_TRY(deployed_model(open, given.model, Console::labels()));
+      }
+      by_graph.resize(given.graphs.size());
+      HONE_TRY(compile_level(level, given, arguments, console, by_graph));
+    }
+    for (std::vector<DeployedGraph>& levels_of_graph : by_graph)
+      for (DeployedGraph& one : levels_of_graph) made.graphs.push_back(std::move(one));
+  }
+  for (size_t i = 0; i < made.model.inputs.size(); ++i)
+    made.model.inputs[i].name = source.model.inputs[i].name;
+  for (size_t i = 0; i < made.model.outputs.size(); ++i)
+    made.model.outputs[i].name = source.model.outputs[i].name;
+  return made;
+}
+
+Status write_library(std::span<const HonecProgram> programs, const std::string& path,
+                     Console& console) {
+  const LibrarySources sources =
+      HONE_TRY(library_sources(programs, library_name(path), HONE_VERSION));
+  const char* const compiler = std::getenv("CC");
+  LibraryBuild build = {.scratch = fs::temp_directory_path(), .cancel = &console.cancel()};
+  if (compiler != nullptr && *compiler != '\0') build.compiler = compiler;
+  HONE_TRY(build_library(sources, path, build));
+  std::vector<std::string> levels;
+  for (const HonecProgram& program : programs)
+    levels.push_back(instructions_text(needs_of(*program.image)));
+  console.note("wrote {} and {}, for {}", path, header_path(path).string(), join(levels, "; "));
+  return {};
+}
+
 }  // namespace
 
 Status deploy(const Arguments& arguments, const std::string& path, Console& console) {
@@ -102,20 +140,22 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
     for (NativeOptions& level : levels) HONE_TRY(set_threads(level, 1, Console::labels()));
   const Source source = HONE_TRY(tracer.timed(
       "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
-  if (single_graph(source.model) == nullptr)
-    return no_single_graph(source.model, is_library ? "a library" : "a compiled model");
-  std::vector<Deployed> made;
-  for (const Source& choice : HONE_TRY(choices_of(source, arguments)))
-    for (const NativeOptions& level : levels)
-      made.push_back(HONE_TRY(compiled_for(level, choice, arguments, console)));
+  const bool is_single = single_graph(source.model) != nullptr;
+  if (is_library && !is_single) return no_single_graph(source.model, "a library");
+  if (arguments.given("sizes") && !is_single)
+    return usage_error("--sizes is for a model that is one graph; '{}' is a tree of segments",
+                       excerpt(source.model.name))
+        .with_hint("--dim and --shape choose one size; sizes that stay open have code for all");
+  Deployed made = HONE_TRY(compiled(source, levels, arguments, console));
+  if (is_library) name_ports(made.graphs, source.model);
   std::vector<HonecProgram> programs;
-  for (const Deployed& one : made) programs.push_back({&one.image, one.plan});
+  for (const DeployedGraph& one : made.graphs) programs.push_back(one.program());
   HONE_TRY(console.cancel().check());
   HONE_TRY(tracer.timed(
       "write",
       [&] {
         return is_library ? write_library(programs, path, console)
-                          : write_compiled(programs, path, console);
+                          : write_compiled(made.model, programs, path, console);
       }));
   return tracer.write(console);
 }

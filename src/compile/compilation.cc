@@ -184,6 +184,11 @@ Result<Image> Compilation::image_for(const Bindings& sizes) {
   return instantiate(*program_, sizes, kernels);
 }
 
+Result<OpenImage> Compilation::open_image() {
+  const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
+  return instantiate_open(*program_, kernels);
+}
+
 Result<std::shared_ptr<const Executable>> Compilation::executable() {
   const Image* image = HONE_TRY(this->image());
   return *HONE_TRY(at(

@@ -77,6 +77,8 @@ class Compilation {
 
   // An image of a graph with open sizes, for these; no code is made.
   Result<Image> image_for(const Bindings& sizes);
+  // For all sizes at once.
+  Result<OpenImage> open_image();
 
  private:
   Result<Graph> rewritten_as_said();

@@ -1,11 +1,13 @@
 #include "compile/honec.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/checked_math.h"
 #include "base/cpu_needs.h"
 #include "base/file.h"
+#include "compile/honec_values.h"
 #include "compile/weight_pool.h"
 #include "runtime/honec_layout.h"
 
@@ -14,43 +16,20 @@ namespace hone {
 namespace {
 
 using honec::Kind;
+using honec::Values;
 using image::Place;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The values of a section, as honec::Cursor reads them.
-class Values {
- public:
-  void number(int64_t value) {
-    char bytes[sizeof value];
-    std::memcpy(bytes, &value, sizeof value);
-    text_.append(bytes, sizeof bytes);
-  }
-  void count(size_t value) { number(static_cast<int64_t>(value)); }
-  void text(std::string_view value) {
-    count(value.size());
-    text_.append(value);
-  }
-  void type(Type type) {
-    text(name(type.dtype()));
-    number(type.rank());
-    for (int64_t dim : type.static_dims()) number(dim);
-  }
-  void names(std::span<const image::Port> ports) {
-    count(ports.size());
-    for (const image::Port& port : ports) text(port.name);
-  }
-  void types(std::span<const image::Port> ports) {
-    count(ports.size());
-    for (const image::Port& port : ports) type(port.type);
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
+// Of the ports of a model.
+std::vector<Symbol> symbols_of(const HonecModel& model) {
+  OpenImage ports;
+  ports.image.inputs = model.inputs;
+  ports.image.outputs = model.outputs;
+  return hone::symbols_of(ports);
+}
 
 // Objects or weights, each once, in the order in which they are met.
 struct Pieces {
@@ -67,20 +46,25 @@ struct Pieces {
 
 class Writer {
  public:
-  Result<HonecBytes> write(std::span<const HonecProgram> programs, std::string_view version) {
-    HONE_CHECK(!programs.empty() && programs.size() + 3 <= honec::kMaxSections, "{} programs",
-               programs.size());
+  Result<HonecBytes> write(const HonecModel& model, std::span<const HonecProgram> programs,
+                           std::string_view version) {
+    HONE_CHECK(!programs.empty(), "no programs");
+    if (programs.size() + 4 > honec::kMaxSections)
+      return unsupported("a compiled model of {} programs, {} are the most", programs.size(),
+                         honec::kMaxSections - 4);
     std::vector<std::string> texts;
     for (const HonecProgram& program : programs) texts.push_back(HONE_TRY(text_of(program)));
-    const Image& first = *programs[0].image;
     Values metadata;
-    metadata.text(first.name);
+    metadata.text(model.name);
     metadata.text(version);
-    metadata.names(first.inputs);
-    metadata.names(first.outputs);
+    metadata.symbols(symbols_of(model));
+    metadata.ports(model.inputs);
+    metadata.ports(model.outputs);
     objects_.write(metadata);
     weights_.write(metadata);
     sections_.push_back({Kind::metadata, {keep(metadata.take())}});
+    if (model.segments)
+      sections_.push_back({Kind::segments, {keep(HONE_TRY(honec::text_of(*model.segments)))}});
     for (std::string& text : texts) sections_.push_back({Kind::program, {keep(std::move(text))}});
     sections_.push_back({Kind::code, padded(objects_)});
     sections_.push_back({Kind::weights, padded(weights_)});
@@ -155,8 +139,9 @@ class Writer {
   // ---- Programs --------------------------------------------------------------------------------
 
   Result<std::string> text_of(const HonecProgram& program) {
-    const Image& image = *program.image;
+    const Image& image = program.pattern();
     Values out;
+    out.number(program.unit);
     const Instructions needs = needs_of(image);
     out.text(name(needs.isa));
     std::vector<std::string_view> extensions;
@@ -165,10 +150,17 @@ class Writer {
     out.count(extensions.size());
     for (std::string_view extension : extensions) out.text(extension);
     out.number(image.threads);
-    out.number(image.arena_bytes);
     out.text(program.plan);
+    out.symbols(program.open == nullptr ? std::vector<Symbol>() : hone::symbols_of(*program.open));
     out.types(image.inputs);
     out.types(image.outputs);
+    if (program.open == nullptr) {
+      out.sizes(std::vector<Dim>{image.arena_bytes});
+      out.count(0);
+    } else {
+      out.sizes(program.open->arena);
+      out.sizes(program.open->numbers);
+    }
     out.count(image.donations.size());
     for (const auto& [input, output] : image.donations) {
       out.number(input);
@@ -177,7 +169,7 @@ class Writer {
     out.count(image.constants.size());
     for (const Tensor& constant : image.constants) {
       out.count(weight(constant));
-      out.type(constant.type());
+      out.static_type(constant.type());
     }
     out.count(image.kernels.size());
     for (const image::Kernel& kernel : image.kernels) write(out, kernel);
@@ -288,14 +280,44 @@ std::string HonecBytes::joined() const {
   return all;
 }
 
-Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version) {
-  return Writer().write(programs, version);
+HonecModel honec_model(std::span<const HonecProgram> programs) {
+  const Image& first = programs[0].pattern();
+  HonecModel model = {first.name, first.inputs, first.outputs};
+  int names = 0;
+  const auto open = [&](std::vector<image::Port>& ports, const auto& ports_of) {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      Dims dims(ports[i].type.dims().begin(), ports[i].type.dims().end());
+      for (size_t axis = 0; axis < dims.size(); ++axis) {
+        const auto differs = [&](const HonecProgram& program) {
+          return ports_of(program)[i].type.dims()[axis] != dims[axis];
+        };
+        if (std::ranges::any_of(programs, differs))
+          dims[axis] = Symbol::get(fmt::format("size{}", names++), 0, kMaxElements);
+      }
+      ports[i].type = ports[i].type.with_dims(dims);
+    }
+  };
+  open(model.inputs, [](const HonecProgram& one) { return std::span(one.pattern().inputs); });
+  open(model.outputs, [](const HonecProgram& one) { return std::span(one.pattern().outputs); });
+  return model;
 }
 
+Result<HonecBytes> honec_bytes(const HonecModel& model, std::span<const HonecProgram> programs,
+                               std::string_view version) {
+  return Writer().write(model, programs, version);
+}
+Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version) {
+  return honec_bytes(honec_model(programs), programs, version);
+}
+
+Status write_honec(const std::filesystem::path& path, const HonecModel& model,
+                   std::span<const HonecProgram> programs, std::string_view version) {
+  const HonecBytes bytes = HONE_TRY(honec_bytes(model, programs, version));
+  return write_file_atomic(path, bytes.pieces);
+}
 Status write_honec(const std::filesystem::path& path, std::span<const HonecProgram> programs,
                    std::string_view version) {
-  const HonecBytes bytes = HONE_TRY(honec_bytes(programs, version));
-  return write_file_atomic(path, bytes.pieces);
+  return write_honec(path, honec_model(programs), programs, version);
 }
 
 }  // namespace hone

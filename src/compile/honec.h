@@ -2,23 +2,42 @@
 
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/image.h"
+#include "runtime/open_image.h"
+#include "runtime/segments.h"
 
 // Compiled models as files: writing them. runtime/honec.h reads them.
 
 namespace hone {
 
-// What of a model goes into its file: code for one choice of sizes and one level of instructions.
+// What of a model goes into its file: code for one choice of sizes, or for all, and one level of
+// instructions.
 struct HonecProgram {
   const Image* image = nullptr;
-  std::string plan = {};  // as text, for people
+  std::string plan = {};            // as text, for people
+  const OpenImage* open = nullptr;  // instead of the image: for all sizes
+  uint32_t unit = 0;                // a graph of a model of segments
+
+  const Image& pattern() const { return open != nullptr ? open->image : *image; }
 };
+
+// What is so of all programs.
+struct HonecModel {
+  std::string name;
+  // Their types have symbols for sizes that are open, and for those that programs have different
+  // numbers for.
+  std::vector<image::Port> inputs;
+  std::vector<image::Port> outputs;
+  std::optional<SegmentTree> segments = {};
+};
+// Of programs of one graph. Names are those of the first.
+HonecModel honec_model(std::span<const HonecProgram> programs);
 
 // Of all kernels of the image.
 Instructions needs_of(const Image& image);
@@ -32,12 +51,16 @@ struct HonecBytes {
   std::string joined() const;
 };
 
-// Of programs for the same sizes the best is the first. Names of inputs and outputs are those of
-// the first image; all others have the same element types and ranks. `version` is that of hone.
-// Unsupported if branches and loops lie deeper in one another than the format has.
+// Of programs for the same sizes the best is the first; all have the same element types and ranks.
+// `version` is that of hone. Unsupported if branches and loops lie deeper in one another than the
+// format has, or if there are more programs.
+Result<HonecBytes> honec_bytes(const HonecModel& model, std::span<const HonecProgram> programs,
+                               std::string_view version);
 Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version);
 
 // Written at once or not at all (write_file_atomic).
+Status write_honec(const std::filesystem::path& path, const HonecModel& model,
+                   std::span<const HonecProgram> programs, std::string_view version);
 Status write_honec(const std::filesystem::path& path, std::span<const HonecProgram> programs,
                    std::string_view version);
 

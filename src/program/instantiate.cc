@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "base/planted.h"
 #include "program/arena_layout.h"
@@ -15,31 +16,67 @@ namespace hone {
 namespace program {
 namespace {
 
-using image::Place;
+using Region = image::Place::Region;
+
+struct DimHash {
+  size_t operator()(Dim dim) const { return dim.hash(); }
+};
+
+// image::Place and image::Step, whose numbers may be expressions.
+struct Step {
+  uint32_t loop = 0;
+  Dim stride = 0;
+  bool operator==(const Step&) const = default;
+};
+struct Place {
+  Region region = Region::arena;
+  uint32_t index = 0;
+  Dim offset = 0;
+  Dim bytes = 0;
+  std::vector<Step> steps = {};
+  bool operator==(const Place&) const = default;
+};
 using Places = std::vector<Place>;
 
 class Instantiation {
  public:
-  // `bound` is `program` with numbers.
+  // `bound` is `program` with numbers for the symbols that have some.
   Instantiation(const Program& program, const Program& bound, const Bindings& bindings)
       : program_(program), bound_(bound), bindings_(bindings), arena_(bound) {}
 
-  Result<Image> run(std::span<const KernelCode> code) {
+  Result<OpenImage> run(std::span<const KernelCode> code) {
     image_.name = program_.name;
     image_.threads = program_.threads;
     const Frame& main = *bound_.main;
-    if (arena_.bytes(main) > kMaxImageBytes)
-      return over_limit("the arena has more than {} bytes", kMaxImageBytes);
+    open_.arena = arena_.bytes(main);
+    for (Dim bytes : open_.arena)
+      if (bytes.is_static() && bytes.value() > kMaxImageBytes)
+        return over_limit("the arena has more than {} bytes", kMaxImageBytes);
     HONE_TRY(kernels(code));
-    const Places inputs = ports(main, Role::input, Place::Region::input, image_.inputs);
-    const Places outputs = ports(main, Role::output, Place::Region::output, image_.outputs);
+    const Places inputs = ports(main, Role::input, Region::input, image_.inputs);
+    const Places outputs = ports(main, Role::output, Region::output, image_.outputs);
     donations(main);
     HONE_TRY(frame(main, inputs, outputs, 0, image_.commands));
-    image_.arena_bytes = arena_.bytes(main);
-    return std::move(image_);
+    return std::move(open_);
   }
 
  private:
+  // The place of a number.
+  int64_t number(Dim dim) {
+    const auto [known, is_new] =
+        numbers_.try_emplace(dim, static_cast<int64_t>(open_.numbers.size()));
+    if (is_new) open_.numbers.push_back(dim);
+    return known->second;
+  }
+  image::Place placed(const Place& place) {
+    image::Place made = {.region = place.region,
+                         .index = place.index,
+                         .offset = number(place.offset),
+                         .bytes = number(place.bytes)};
+    for (const Step& step : place.steps) made.steps.push_back({step.loop, number(step.stride)});
+    return made;
+  }
+
   // ---- Kernels and ports -----------------------------------------------------------------------
 
   Status kernels(std::span<const KernelCode> code) {
@@ -54,25 +91,24 @@ class Instantiation {
       kernel.name = tiles.name;
       kernel.object = code[k].object;
       kernel.needs = code[k].needs;
-      kernel.scratch_bytes = scratch_layout(tiles).bytes.value();
+      kernel.scratch_bytes = number(scratch_layout(tiles).bytes);
       for (size_t p = 0; p < tiles.phases.size(); ++p)
-        kernel.phases.push_back({code[k].phases[p], trips_of(tiles.phases[p], tiles).value(),
+        kernel.phases.push_back({code[k].phases[p], number(trips_of(tiles.phases[p], tiles)),
                                  tiles.phases[p].exec == Exec::threads});
       std::vector<int64_t>& symbols = symbols_.emplace_back();
       for (Symbol symbol : symbols_of(program_.kernels[k].tiles))
-        symbols.push_back(Dim(symbol).bind(bindings_).value());
+        symbols.push_back(number(Dim(symbol).bind(bindings_)));
     }
     return {};
   }
 
-  static Places ports(const Frame& main, Role role, Place::Region region,
-                      std::vector<image::Port>& out) {
+  static Places ports(const Frame& main, Role role, Region region, std::vector<image::Port>& out) {
     Places places;
     for (BufferId b : buffers_of(main, role)) {
       const Buffer& buffer = main.buffers[b];
       places.push_back({.region = region,
                         .index = static_cast<uint32_t>(out.size()),
-                        .bytes = buffer.type.static_bytes()});
+                        .bytes = bytes_of(buffer.type)});
       out.push_back({buffer.name, buffer.type});
     }
     return places;
@@ -91,7 +127,7 @@ class Instantiation {
 
   // ---- Places ----------------------------------------------------------------------------------
 
-  static Place part(Place place, int64_t offset, int64_t bytes) {
+  static Place part(Place place, Dim offset, Dim bytes) {
     place.offset += offset;
     place.bytes = bytes;
     return place;
@@ -104,30 +140,28 @@ class Instantiation {
     return known->second;
   }
 
-  Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base) {
+  Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, Dim base) {
     const FrameMemory& memory = arena_.memory(frame);
     Places places(frame.buffers.size());
     size_t input = 0, output = 0;
     for (BufferId b = 0; b < frame.buffers.size(); ++b) {
       const Buffer& buffer = frame.buffers[b];
-      const int64_t bytes = buffer.type.static_bytes();
+      const Dim bytes = bytes_of(buffer.type);
       switch (buffer.role) {
         case Role::input: places[b] = inputs[input++]; break;
         case Role::output: places[b] = outputs[output++]; break;
         case Role::constant:
-          places[b] = {
-              .region = Place::Region::constant, .index = constant(frame, b), .bytes = bytes};
+          places[b] = {.region = Region::constant, .index = constant(frame, b), .bytes = bytes};
           break;
         case Role::temporary:
-          places[b] = {.offset = base + memory.offsets[b].value(), .bytes = bytes};
+          places[b] = {.offset = base + memory.offsets[b], .bytes = bytes};
           break;
         case Role::view: break;
       }
     }
     for (BufferId b : buffers_of(frame, Role::view)) {
       const Buffer& buffer = frame.buffers[b];
-      places[b] =
-          part(places[buffer.view.of], buffer.view.offset.value(), buffer.type.static_bytes());
+      places[b] = part(places[buffer.view.of], buffer.view.offset, bytes_of(buffer.type));
     }
     return places;
   }
@@ -140,7 +174,7 @@ class Instantiation {
 
   // ---- Commands --------------------------------------------------------------------------------
 
-  Status frame(const Frame& frame, const Places& inputs, const Places& outputs, int64_t base,
+  Status frame(const Frame& frame, const Places& inputs, const Places& outputs, Dim base,
                image::Block& out) {
     HONE_TRY(count());
     const Places places = lay_out(frame, inputs, outputs, base);
@@ -148,7 +182,7 @@ class Instantiation {
     for (size_t c = 0; c < frame.commands.size(); ++c) {
       name_ = frame.commands[c].name;
       HONE_TRY(std::visit(
-          [&](const auto& kind) { return add(kind, places, base + memory.tops[c].value(), out); },
+          [&](const auto& kind) { return add(kind, places, base + memory.tops[c], out); },
           frame.commands[c].kind));
     }
     return {};
@@ -165,59 +199,60 @@ class Instantiation {
     return over_limit("more than {} commands, frames written out", kMaxImageCommands);
   }
 
-  Status add(const Launch& c, const Places& places, int64_t top, image::Block& out) {
-    image::Launch launch = {c.kernel, pick(places, c.inputs), symbols_[c.kernel]};
-    for (BufferId b : c.outputs) launch.buffers.push_back(places[b]);
+  Status add(const Launch& c, const Places& places, Dim top, image::Block& out) {
+    image::Launch launch = {c.kernel, {}, symbols_[c.kernel]};
+    for (BufferId b : c.inputs) launch.buffers.push_back(placed(places[b]));
+    for (BufferId b : c.outputs) launch.buffers.push_back(placed(places[b]));
     for (const TileBuffer& buffer : bound_.kernels[c.kernel].tiles.buffers) {
       if (buffer.role != BufferRole::shared) continue;
-      launch.buffers.push_back({.offset = top, .bytes = buffer.type.static_bytes()});
-      top += aligned(bytes_of(buffer.type)).value();
+      launch.buffers.push_back(placed({.offset = top, .bytes = bytes_of(buffer.type)}));
+      top += aligned(bytes_of(buffer.type));
     }
     return push(out, name_, std::move(launch));
   }
 
-  Status add(const Copy& c, const Places& places, int64_t /*top*/, image::Block& out) {
+  Status add(const Copy& c, const Places& places, Dim /*top*/, image::Block& out) {
     return copy(out, name_, places[c.from], places[c.to]);
   }
   // No copy is needed where an output lies in its donor.
   Status copy(image::Block& out, const std::string& name, const Place& from, const Place& to) {
-    if (HONE_PLANT(donor_copy, from == to, from.region == Place::Region::input)) return {};
-    return push(out, name, image::Copy{from, to});
+    if (HONE_PLANT(donor_copy, from == to, from.region == Region::input)) return {};
+    return push(out, name, image::Copy{placed(from), placed(to)});
   }
 
-  Status add(const Call& c, const Places& places, int64_t top, image::Block& out) {
+  Status add(const Call& c, const Places& places, Dim top, image::Block& out) {
     return frame(*c.frame, pick(places, c.inputs), pick(places, c.outputs), top, out);
   }
 
-  Status add(const Branch& c, const Places& places, int64_t top, image::Block& out) {
+  Status add(const Branch& c, const Places& places, Dim top, image::Block& out) {
     const std::string name = name_;
     const Places inputs = pick(places, c.inputs), outputs = pick(places, c.outputs);
     image::Branch branch;
-    branch.condition = places[c.condition];
+    branch.condition = placed(places[c.condition]);
     HONE_TRY(frame(*c.on_true, inputs, outputs, top, branch.on_true));
     HONE_TRY(frame(*c.on_false, inputs, outputs, top, branch.on_false));
     return push(out, name, std::move(branch));
   }
 
-  Status add(const Loop& c, const Places& places, int64_t top, image::Block& out) {
+  Status add(const Loop& c, const Places& places, Dim top, image::Block& out) {
     const std::string name = name_;
     const std::vector<Change> changes = changes_of(c);
     const Places state = pick(places, c.state), next = pick(places, next_of(changes));
     image::While loop;
-    loop.condition = places[c.condition];
-    HONE_TRY(frame(*c.test, state, {loop.condition}, top, loop.test));
+    loop.condition = placed(places[c.condition]);
+    HONE_TRY(frame(*c.test, state, {places[c.condition]}, top, loop.test));
     HONE_TRY(frame(*c.body, state, next, top, loop.body));
     HONE_TRY(advance(name, changes, places, loop.body));
     return push(out, name, std::move(loop));
   }
 
-  Status add(const Scan& c, const Places& places, int64_t top, image::Block& out) {
+  Status add(const Scan& c, const Places& places, Dim top, image::Block& out) {
     const std::string name = name_;
     const std::vector<Change> changes = changes_of(c);
     const Places state = pick(places, c.state), next = pick(places, next_of(changes));
     image::Repeat repeat;
     repeat.loop = image_.loops++;
-    repeat.trips = c.trips.value();
+    repeat.trips = number(c.trips);
     repeat.reverse = c.reverse;
     Places inputs = state, outputs = next;
     add_steps(c.xs, *c.body, Role::input, places, repeat, inputs);
@@ -232,9 +267,9 @@ class Instantiation {
                         const Places& places, const image::Repeat& repeat, Places& ports) {
     const std::vector<BufferId> buffers = buffers_of(body, role);
     for (BufferId b : stacks) {
-      const int64_t bytes = body.buffers[buffers[ports.size()]].type.static_bytes();
+      const Dim bytes = bytes_of(body.buffers[buffers[ports.size()]].type);
       Place& place = ports.emplace_back(part(places[b], 0, bytes));
-      place.steps.push_back({repeat.loop, HONE_PLANT(step_stride, bytes, 0)});
+      place.steps.push_back({repeat.loop, HONE_PLANT(step_stride, bytes, Dim(0))});
     }
   }
 
@@ -249,12 +284,18 @@ class Instantiation {
   const Program& bound_;
   const Bindings& bindings_;
   ArenaLayout arena_;
-  Image image_;
+  OpenImage open_;
+  Image& image_ = open_.image;
+  std::unordered_map<Dim, int64_t, DimHash> numbers_;
   std::vector<std::vector<int64_t>> symbols_;  // by kernel
   std::map<std::pair<const Frame*, BufferId>, uint32_t> constants_;
   std::string name_;   // of the command at hand
   int64_t count_ = 0;  // of commands and of frames that are written out
 };
+
+Error of_program(Error error, const Program& program) {
+  return std::move(error).within(fmt::format("program '{}'", program.name));
+}
 
 // That all symbols have numbers.
 Status check_bound(const Program& bound) {
@@ -275,11 +316,18 @@ Result<Image> instantiate(const Program& program, const Bindings& bindings,
   auto run = [&]() -> Result<Image> {
     const Program bound = HONE_TRY(specialize(program, bindings));
     HONE_TRY(program::check_bound(bound));
-    return program::Instantiation(program, bound, bindings).run(code);
+    return bound_image(HONE_TRY(program::Instantiation(program, bound, bindings).run(code)), {});
   };
   Result<Image> image = run();
   if (image.ok()) return image;
-  return std::move(image).error().within(fmt::format("program '{}'", program.name));
+  return program::of_program(std::move(image).error(), program);
+}
+
+Result<OpenImage> instantiate_open(const Program& program, std::span<const KernelCode> code) {
+  const Bindings none;
+  Result<OpenImage> image = program::Instantiation(program, program, none).run(code);
+  if (image.ok()) return image;
+  return program::of_program(std::move(image).error(), program);
 }
 
 }  // namespace hone

@@ -8,6 +8,7 @@
 #include "base/instructions.h"
 #include "program/program.h"
 #include "runtime/image.h"
+#include "runtime/open_image.h"
 
 namespace hone {
 
@@ -26,5 +27,7 @@ inline constexpr int64_t kMaxImageBytes = int64_t{1} << 48;  // of the arena
 // symbols numbers.
 Result<Image> instantiate(const Program& program, const Bindings& bindings,
                           std::span<const KernelCode> code);
+// The same for all sizes at once: its numbers are expressions of the program's symbols.
+Result<OpenImage> instantiate_open(const Program& program, std::span<const KernelCode> code);
 
 }  // namespace hone

@@ -40,10 +40,10 @@ class Runner {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) {
     const Frame& main = *program_.main;
     constexpr std::byte kGarbage{0xa5};
-    if (arena_.bytes(main) > options_.max_bytes)
-      return over_limit("the arena has {} bytes, more than {}", arena_.bytes(main),
-                        options_.max_bytes);
-    memory_.assign(static_cast<size_t>(arena_.bytes(main)), kGarbage);
+    const int64_t arena = arena_.bytes(main).front().value();
+    if (arena > options_.max_bytes)
+      return over_limit("the arena has {} bytes, more than {}", arena, options_.max_bytes);
+    memory_.assign(static_cast<size_t>(arena), kGarbage);
 
     const std::vector<BufferId> ports = buffers_of(main, Role::input);
     if (inputs.size() != ports.size())

@@ -5,7 +5,7 @@
 
 #include "python/core.h"
 #include "python/error.h"
-#include "runtime/honec.h"
+#include "runtime/loaded_model.h"
 
 // hone._runtime: loads and runs compiled models. It has no compiler, so that `import hone` is
 // quick.
@@ -21,28 +21,38 @@ std::vector<Port> ports_of(std::span<const image::Port> ports) {
   return all;
 }
 
-struct Loaded {
-  HonecFile file;
-  std::shared_ptr<const Executable> executable;
+// Of several sizes, or for all.
+class LoadedRunner : public OpenRunner {
+ public:
+  explicit LoadedRunner(std::shared_ptr<const LoadedModel> model) : model_(std::move(model)) {}
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    return model_->run(inputs);
+  }
+
+ private:
+  const std::shared_ptr<const LoadedModel> model_;
 };
 
 // Without the GIL.
-Result<Loaded> ready(HonecFile file, std::optional<int64_t> threads, bool verify) {
+Result<std::shared_ptr<const LoadedModel>> ready(HonecFile file, std::optional<int64_t> threads,
+                                                 bool verify) {
   if (verify) HONE_TRY(file.verify());
-  std::shared_ptr<const Executable> executable = HONE_TRY(load_honec(file, {.threads = threads}));
-  return Loaded{std::move(file), std::move(executable)};
+  return LoadedModel::load(std::move(file), {.threads = threads});
 }
 
 template <class Open>
 py::tuple load_by(const Open& open, std::optional<int64_t> threads, bool verify) {
-  Result<Loaded> result = [&]() -> Result<Loaded> {
+  Result<std::shared_ptr<const LoadedModel>> result =
+      [&]() -> Result<std::shared_ptr<const LoadedModel>> {
     const py::gil_scoped_release free;
     return ready(HONE_TRY(open()), threads, verify);
   }();
-  const Loaded loaded = take(std::move(result));
-  const HonecFile& file = loaded.file;
-  auto core =
-      std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()), loaded.executable);
+  const std::shared_ptr<const LoadedModel> loaded = take(std::move(result));
+  const HonecFile& file = loaded->file();
+  std::shared_ptr<OpenRunner> runner;
+  if (loaded->single() == nullptr) runner = std::make_shared<LoadedRunner>(loaded);
+  auto core = std::make_shared<Core>(ports_of(file.inputs()), ports_of(file.outputs()),
+                                     loaded->single(), std::move(runner));
   return py::make_tuple(text_of(file.name()), std::move(core));
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/team.h"
-#include "runtime/honec.h"
+#include "runtime/loaded_model.h"
 
 // The C interface. No exception leaves it.
 
@@ -37,11 +38,18 @@ static_assert(static_cast<hone_code>(ErrorCode::usage) == HONE_USAGE &&
               static_cast<hone_code>(ErrorCode::limit) == HONE_LIMIT &&
               static_cast<hone_code>(ErrorCode::internal) == HONE_INTERNAL);
 
+// As a hone_port has them.
+Ints dims_of(Type type) {
+  Ints dims;
+  for (Dim dim : type.dims()) dims.push_back(dim.is_static() ? dim.value() : -1);
+  return dims;
+}
+
 // What a hone_port points to.
 class Ports {
  public:
   explicit Ports(std::span<const image::Port> ports) : ports_(ports.begin(), ports.end()) {
-    for (const image::Port& port : ports_) dims_.push_back(port.type.static_dims());
+    for (const image::Port& port : ports_) dims_.push_back(dims_of(port.type));
     for (size_t i = 0; i < ports_.size(); ++i) {
       const Type type = ports_[i].type;
       views_.push_back({.name = ports_[i].name.c_str(),
@@ -49,12 +57,16 @@ class Ports {
                         .type = number_of(type.dtype()),
                         .rank = type.rank(),
                         .dims = dims_[i].data(),
-                        .bytes = static_cast<size_t>(type.static_bytes())});
+                        .bytes = type.is_static() ? static_cast<size_t>(type.static_bytes()) : 0});
     }
   }
   Ports(const Ports&) = delete;
 
   size_t count() const { return views_.size(); }
+  Type type(size_t index) const { return ports_[index].type; }
+  bool is_static() const {
+    return std::ranges::all_of(ports_, [](const image::Port& one) { return one.type.is_static(); });
+  }
   const hone_port* at(size_t index) const {
     return index < views_.size() ? &views_[index] : nullptr;
   }
@@ -126,13 +138,36 @@ struct hone_model {
     hone::Ports outputs;
   };
 
+  explicit hone_model(std::shared_ptr<const hone::LoadedModel> model)
+      : loaded(std::move(model)),
+        all_inputs(loaded->file().inputs()),
+        all_outputs(loaded->file().outputs()) {
+    const hone::HonecFile& file = loaded->file();
+    for (size_t i = 0; file.segments() == nullptr && i < file.sizes().size(); ++i)
+      if (auto executable = loaded->for_sizes(i); executable != nullptr)
+        sizes.push_back(
+            std::make_unique<const Sized>(file.programs()[file.sizes()[i]], std::move(executable)));
+  }
+
   const Sized* at(size_t index) const {
     return index < sizes.size() ? sizes[index].get() : nullptr;
   }
-  const Sized& first() const { return *sizes[0]; }
+  const hone::Ports& inputs() const { return sizes.empty() ? all_inputs : sizes[0]->inputs; }
+  const hone::Ports& outputs() const { return sizes.empty() ? all_outputs : sizes[0]->outputs; }
 
-  std::string name;
+  std::shared_ptr<const hone::LoadedModel> loaded;
   std::vector<std::unique_ptr<const Sized>> sizes;
+  // With the sizes that are open.
+  hone::Ports all_inputs;
+  hone::Ports all_outputs;
+};
+
+struct hone_outputs {
+  hone_outputs(std::vector<hone::Tensor> made, std::span<const hone::image::Port> described)
+      : tensors(std::move(made)), ports(described) {}
+
+  std::vector<hone::Tensor> tensors;
+  hone::Ports ports;
 };
 
 int32_t hone_api_version(void) { return HONE_API_VERSION; }
@@ -145,51 +180,158 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
     const hone::HonecOptions wanted = HONE_TRY(hone::options_of(options));
     const hone::HonecFile file = HONE_TRY(hone::HonecFile::open(path));
     if (options != nullptr && options->verify != 0) HONE_TRY(file.verify());
-    auto loaded = std::make_unique<hone_model>();
-    loaded->name = file.name();
-    auto executables = HONE_TRY(hone::load_all_sizes(file, wanted));
-    for (size_t i = 0; i < executables.size(); ++i)
-      loaded->sizes.push_back(std::make_unique<const hone_model::Sized>(
-          file.programs()[file.sizes()[i]], std::move(executables[i])));
-    *model = loaded.release();
+    auto loaded = HONE_TRY(hone::LoadedModel::load(file, wanted));
+    *model = std::make_unique<hone_model>(std::move(loaded)).release();
     return {};
   });
 }
 
 void hone_free(hone_model* model) { delete model; }
 
-const char* hone_model_name(const hone_model* model) { return model->name.c_str(); }
+const char* hone_model_name(const hone_model* model) {
+  return model == nullptr ? "" : model->loaded->file().name().c_str();
+}
 
-size_t hone_input_count(const hone_model* model) { return model->first().inputs.count(); }
-size_t hone_output_count(const hone_model* model) { return model->first().outputs.count(); }
+size_t hone_input_count(const hone_model* model) {
+  return model == nullptr ? 0 : model->inputs().count();
+}
+size_t hone_output_count(const hone_model* model) {
+  return model == nullptr ? 0 : model->outputs().count();
+}
 
 const hone_port* hone_input(const hone_model* model, size_t index) {
-  return model->first().inputs.at(index);
+  return model == nullptr ? nullptr : model->inputs().at(index);
 }
 const hone_port* hone_output(const hone_model* model, size_t index) {
-  return model->first().outputs.at(index);
+  return model == nullptr ? nullptr : model->outputs().at(index);
 }
 
 int64_t hone_find_input(const hone_model* model, const char* name) {
-  return model->first().inputs.find(name);
+  return model == nullptr ? -1 : model->inputs().find(name);
 }
 int64_t hone_find_output(const hone_model* model, const char* name) {
-  return model->first().outputs.find(name);
+  return model == nullptr ? -1 : model->outputs().find(name);
 }
+
+namespace hone {
+namespace {
+
+// Inputs where the caller has them.
+Result<std::vector<Tensor>> tensors_of(std::span<const Type> types,
+                                       std::span<const void* const> buffers) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto bytes = static_cast<size_t>(types[i].static_bytes());
+    if (buffers[i] == nullptr && bytes > 0) return bad_input("input {} is null", i);
+    tensors.push_back(HONE_TRY(
+        Tensor::shared(types[i], nullptr, {static_cast<const std::byte*>(buffers[i]), bytes})));
+  }
+  return tensors;
+}
+
+// Outputs that lie in no input: the caller's memory may go.
+Result<std::vector<Tensor>> computed(const hone_model& model, std::span<const Tensor> inputs) {
+  std::vector<Tensor> outputs = HONE_TRY(model.loaded->run(inputs));
+  for (Tensor& output : outputs)
+    for (const Tensor& input : inputs)
+      if (output.bytes().data() == input.bytes().data())
+        output = Tensor::copy_of(output.type(), output.bytes());
+  return outputs;
+}
+
+Status check_counts(const Ports& inputs, size_t input_count, const Ports& outputs,
+                    size_t output_count) {
+  if (input_count == inputs.count() && output_count == outputs.count()) return {};
+  return usage_error("{} inputs and {} outputs are given, {} and {} needed", input_count,
+                     output_count, inputs.count(), outputs.count());
+}
+
+// A model of segments whose sizes are numbers all the same.
+Status run_segments(const hone_model& model, std::span<const void* const> inputs,
+                    std::span<void* const> outputs) {
+  HONE_TRY(check_counts(model.all_inputs, inputs.size(), model.all_outputs, outputs.size()));
+  if (!model.all_inputs.is_static() || !model.all_outputs.is_static())
+    return usage_error("sizes of the model are open").with_hint("hone_call takes sizes");
+  std::vector<Type> types;
+  for (size_t i = 0; i < inputs.size(); ++i) types.push_back(model.all_inputs.type(i));
+  const std::vector<Tensor> made = HONE_TRY(computed(model, HONE_TRY(tensors_of(types, inputs))));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::span<const std::byte> bytes = made[i].bytes();
+    if (made[i].type() != model.all_outputs.type(i))
+      return bad_input("output {} is {}", i, made[i].type().to_string());
+    if (bytes.empty()) continue;
+    if (outputs[i] == nullptr) return bad_input("output {} is null", i);
+    std::memcpy(outputs[i], bytes.data(), bytes.size());
+  }
+  return {};
+}
+
+Result<Type> sized_type(const Ports& ports, size_t index, const int64_t* dims) {
+  const Type type = ports.type(index);
+  if (dims == nullptr) {
+    if (type.is_static()) return type;
+    return usage_error("input {} is {}: it needs dims", index, type.to_string());
+  }
+  Dims sizes;
+  for (int axis = 0; axis < type.rank(); ++axis) sizes.emplace_back(dims[axis]);
+  return Type::make(type.dtype(), sizes);
+}
+
+}  // namespace
+}  // namespace hone
+
+hone_code hone_call(const hone_model* model, const void* const* inputs, const int64_t* const* dims,
+                    size_t input_count, hone_outputs** outputs, hone_error** error) {
+  return hone::guarded(error, [&]() -> hone::Status {
+    if (model == nullptr || outputs == nullptr || (inputs == nullptr && input_count > 0))
+      return hone::usage_error("a null model, or null inputs or outputs");
+    *outputs = nullptr;
+    HONE_TRY(hone::check_counts(model->inputs(), input_count, model->outputs(),
+                                model->outputs().count()));
+    std::vector<hone::Type> types;
+    for (size_t i = 0; i < input_count; ++i)
+      types.push_back(HONE_TRY(
+          hone::sized_type(model->inputs(), i, dims == nullptr ? nullptr : dims[i])));
+    std::vector<hone::Tensor> made = HONE_TRY(
+        hone::computed(*model, HONE_TRY(hone::tensors_of(types, {inputs, input_count}))));
+    std::vector<hone::image::Port> ports;
+    for (size_t i = 0; i < made.size(); ++i)
+      ports.push_back({model->loaded->file().outputs()[i].name, made[i].type()});
+    *outputs = std::make_unique<hone_outputs>(std::move(made), ports).release();
+    return {};
+  });
+}
+
+const hone_port* hone_outputs_port(const hone_outputs* outputs, size_t index) {
+  return outputs == nullptr ? nullptr : outputs->ports.at(index);
+}
+const void* hone_outputs_data(const hone_outputs* outputs, size_t index) {
+  if (outputs == nullptr || index >= outputs->tensors.size()) return nullptr;
+  return outputs->tensors[index].bytes().data();
+}
+void hone_outputs_free(hone_outputs* outputs) { delete outputs; }
 
 hone_code hone_run(const hone_model* model, const void* const* inputs, size_t input_count,
                    void* const* outputs, size_t output_count, hone_error** error) {
-  return hone_run_sized(model, 0, inputs, input_count, outputs, output_count, error);
+  if (model == nullptr || !model->sizes.empty())
+    return hone_run_sized(model, 0, inputs, input_count, outputs, output_count, error);
+  return hone::guarded(error, [&]() -> hone::Status {
+    if ((inputs == nullptr && input_count > 0) || (outputs == nullptr && output_count > 0))
+      return hone::usage_error("null inputs or outputs");
+    return hone::run_segments(*model, {inputs, input_count}, {outputs, output_count});
+  });
 }
 
-size_t hone_size_count(const hone_model* model) { return model->sizes.size(); }
+size_t hone_size_count(const hone_model* model) {
+  return model == nullptr ? 0 : model->sizes.size();
+}
 
 const hone_port* hone_sized_input(const hone_model* model, size_t sizes, size_t index) {
-  const hone_model::Sized* const sized = model->at(sizes);
+  const hone_model::Sized* const sized = model == nullptr ? nullptr : model->at(sizes);
   return sized == nullptr ? nullptr : sized->inputs.at(index);
 }
 const hone_port* hone_sized_output(const hone_model* model, size_t sizes, size_t index) {
-  const hone_model::Sized* const sized = model->at(sizes);
+  const hone_model::Sized* const sized = model == nullptr ? nullptr : model->at(sizes);
   return sized == nullptr ? nullptr : sized->outputs.at(index);
 }
 
@@ -202,9 +344,7 @@ hone_code hone_run_sized(const hone_model* model, size_t sizes, const void* cons
       return hone::usage_error("a null model, or null inputs or outputs");
     const hone_model::Sized* const sized = model->at(sizes);
     if (sized == nullptr) return hone::usage_error("sizes {} of {}", sizes, model->sizes.size());
-    if (input_count != sized->inputs.count() || output_count != sized->outputs.count())
-      return hone::usage_error("{} inputs and {} outputs are given, {} and {} needed", input_count,
-                               output_count, sized->inputs.count(), sized->outputs.count());
+    HONE_TRY(hone::check_counts(sized->inputs, input_count, sized->outputs, output_count));
     return sized->executable->run({inputs, input_count}, {outputs, output_count});
   });
 }

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Of this header: it grows when something is added. */
-#define HONE_API_VERSION 2
+#define HONE_API_VERSION 3
 
 /* What a function returns. The numbers are the exit codes of the command line. */
 typedef int32_t hone_code;
@@ -62,8 +62,9 @@ enum {
   HONE_BOOL = 23 /* a byte, 0 or 1 */
 };
 
-typedef struct hone_model hone_model; /* a loaded model */
-typedef struct hone_error hone_error; /* why a function failed */
+typedef struct hone_model hone_model;     /* a loaded model */
+typedef struct hone_error hone_error;     /* why a function failed */
+typedef struct hone_outputs hone_outputs; /* what a call computed */
 
 /* An input or output of a model. It lives as long as the model. */
 typedef struct hone_port {
@@ -71,8 +72,8 @@ typedef struct hone_port {
   const char* type_name; /* "f32" */
   hone_type type;
   int32_t rank;
-  const int64_t* dims; /* `rank` sizes, the last one contiguous */
-  size_t bytes;        /* of a buffer that holds it */
+  const int64_t* dims; /* `rank` sizes, the last one contiguous; -1: it is open */
+  size_t bytes;        /* of a buffer that holds it; 0 if a size is open */
 } hone_port;
 
 typedef struct hone_load_options {
@@ -97,6 +98,8 @@ hone_code hone_load(const char* path, const hone_load_options* options, hone_mod
 /* Frees the model, which nobody may be running; null does nothing. */
 void hone_free(hone_model* model);
 
+/* What functions say of a null model, or of null outputs: "", 0, null or -1. */
+
 /* The name of the model. Never null. */
 const char* hone_model_name(const hone_model* model);
 
@@ -115,16 +118,18 @@ int64_t hone_find_output(const hone_model* model, const char* name);
 /* Computes the outputs, in buffers of the caller: each has hone_port's bytes and is aligned to its
  * elements; outputs overlap nothing. Any number of threads may run a model at once; each run at a
  * time has memory of its own, which is kept for later runs. A forked child must not run it.
- * Returns HONE_OK; HONE_USAGE: a null pointer, or not as many buffers as ports; HONE_BAD_INPUT: a
- * buffer that is null, not aligned, or overlaps an output; HONE_LIMIT: too little memory;
- * HONE_INTERNAL. Unless it is HONE_OK the contents of outputs are undefined. */
+ * Returns HONE_OK; HONE_USAGE: a null pointer, not as many buffers as ports, or sizes are open
+ * (hone_call takes them); HONE_BAD_INPUT: a buffer that is null, not aligned, or overlaps an
+ * output; HONE_LIMIT: too little memory; HONE_INTERNAL. Unless it is HONE_OK the contents of
+ * outputs are undefined. */
 hone_code hone_run(const hone_model* model, const void* const* inputs, size_t input_count,
                    void* const* outputs, size_t output_count, hone_error** error);
 
 /* A model that was compiled for several sizes (hone compile --sizes). The functions above are about
  * the first of them. Since version 2. */
 
-/* For how many choices of sizes the model was compiled, 1 or more. */
+/* For how many choices of sizes the model was compiled. 0: it has code for all sizes, or segments
+ * whose sizes depend on data: hone_call runs it. */
 size_t hone_size_count(const hone_model* model);
 
 /* The input, or output, of this index, with the dims of these sizes; null if there is none. */
@@ -135,6 +140,26 @@ const hone_port* hone_sized_output(const hone_model* model, size_t sizes, size_t
 hone_code hone_run_sized(const hone_model* model, size_t sizes, const void* const* inputs,
                          size_t input_count, void* const* outputs, size_t output_count,
                          hone_error** error);
+
+/* Models whose sizes are open, and all others. Since version 3. */
+
+/* Computes outputs for inputs of these sizes: `dims` has for each input as many sizes as its rank,
+ * or null for those of its hone_port; all of it may be null. Inputs are read where they lie and are
+ * aligned to their elements. On success `*outputs` is to be freed. Any number of threads may call a
+ * model at once. Code for sizes that were not met before is made ready in the call. Returns
+ * HONE_OK; HONE_USAGE: a null pointer, or not as many inputs as ports; HONE_BAD_INPUT: sizes that
+ * the model has no code for, a null input; HONE_LIMIT: too little memory, or a loop that does not
+ * end; HONE_INTERNAL. */
+hone_code hone_call(const hone_model* model, const void* const* inputs, const int64_t* const* dims,
+                    size_t input_count, hone_outputs** outputs, hone_error** error);
+
+/* The output of this index, with its dims, and its elements, which live as long as `outputs`; null
+ * if there is none. */
+const hone_port* hone_outputs_port(const hone_outputs* outputs, size_t index);
+const void* hone_outputs_data(const hone_outputs* outputs, size_t index);
+
+/* Frees them; null does nothing. */
+void hone_outputs_free(hone_outputs* outputs);
 
 /* A function that fails sets `*error`, which is to be freed, unless its `error` is null; one that
  * succeeds sets it to null. Code and text are never HONE_OK and never null; the hint says what to

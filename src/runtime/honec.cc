@@ -10,6 +10,7 @@
 #include "runtime/honec_cursor.h"
 #include "runtime/honec_layout.h"
 #include "runtime/honec_program.h"
+#include "runtime/honec_segments.h"
 
 namespace hone {
 
@@ -22,13 +23,14 @@ namespace {
 constexpr int64_t kHeaderBytes = sizeof(honec::Header);
 
 std::string_view kind_name(Kind kind) {
-  constexpr std::string_view kNames[] = {"metadata", "program", "code", "weights"};
+  constexpr std::string_view kNames[] = {"metadata", "program", "code", "weights", "segments"};
   return kNames[static_cast<size_t>(kind) - 1];
 }
 
 // By the number of the section.
-Kind kind_of(uint32_t i, uint32_t sections) {
+Kind kind_of(uint32_t i, uint32_t sections, bool has_segments) {
   if (i == 0) return Kind::metadata;
+  if (i == 1 && has_segments) return Kind::segments;
   if (i + 2 < sections) return Kind::program;
   return i + 2 == sections ? Kind::code : Kind::weights;
 }
@@ -37,17 +39,52 @@ bool are_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-Result<std::vector<std::string>> read_names(Cursor& in, std::string_view what) {
-  std::vector<std::string> names;
-  const int64_t count = HONE_TRY(in.count(what, Cursor::kNumber));
-  for (int64_t i = 0; i < count; ++i) names.push_back(HONE_TRY(in.text("a name")));
-  return names;
+Result<std::vector<image::Port>> read_ports(Cursor& in, const honec::Symbols& symbols,
+                                            std::string_view what) {
+  std::vector<image::Port> ports;
+  const int64_t count = HONE_TRY(in.count(what, 3 * Cursor::kNumber));
+  for (int64_t i = 0; i < count; ++i) {
+    std::string name = HONE_TRY(in.text("a name"));
+    ports.push_back({std::move(name), HONE_TRY(honec::read_type(in, symbols))});
+  }
+  return ports;
 }
 
-// That work on a kernel.
-int64_t threads_of(int64_t planned, std::optional<int64_t> wanted) {
-  const int64_t most = wanted.value_or(std::max<int64_t>(1, std::thread::hardware_concurrency()));
-  return std::clamp<int64_t>(planned, 1, std::max<int64_t>(1, most));
+// Whether a value of the type can be one of the port, as far as element type, rank and numbers say.
+bool may_fit(Type type, Type port) {
+  if (type.dtype() != port.dtype() || type.rank() != port.rank()) return false;
+  for (int axis = 0; axis < port.rank(); ++axis)
+    if (port.dim(axis).is_static() && type.dim(axis).is_static() &&
+        port.dim(axis) != type.dim(axis))
+      return false;
+  return true;
+}
+
+Status check_ports(std::span<const image::Port> ports, std::span<const image::Port> wanted,
+                   std::string_view what) {
+  if (ports.size() != wanted.size())
+    return bad_input("a program has {} {}s, others {}", ports.size(), what, wanted.size());
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (!may_fit(ports[i].type, wanted[i].type))
+      return bad_input("{} {} of a program is {}, elsewhere {}", what, i, ports[i].type.to_string(),
+                       wanted[i].type.to_string());
+  return {};
+}
+
+// The names are those of the model, if it is one graph.
+std::vector<image::Port> ports_of(std::span<const Type> types, std::span<const image::Port> model,
+                                  bool is_model) {
+  std::vector<image::Port> ports;
+  for (size_t i = 0; i < types.size(); ++i)
+    ports.push_back(
+        {is_model && i < model.size() ? model[i].name : fmt::format("{}", i), types[i]});
+  return ports;
+}
+
+int64_t largest(std::span<const Dim> sizes) {
+  int64_t most = 0;
+  for (Dim size : sizes) most = std::max(most, size.range().high);
+  return most;
 }
 
 bool have_equal_types(std::span<const image::Port> a, std::span<const image::Port> b) {
@@ -117,14 +154,21 @@ Status HonecFile::read_sections() {
   if (honec::header_checksum(header, table) != header.checksum)
     return bad_input("the checksum of the header is wrong");
 
-  int64_t end = kHeaderBytes + table_bytes;
-  for (uint32_t i = 0; i < header.sections; ++i) {
+  const auto section_at = [&](uint32_t i) {
     Section section = {};
     std::memcpy(&section, table.data() + i * sizeof section, sizeof section);
-    Status good = read_section(section, kind_of(i, header.sections), end);
+    return section;
+  };
+  const bool has_segments = section_at(1).kind == static_cast<uint32_t>(Kind::segments);
+  if (has_segments && header.sections < 5)
+    return bad_input("a table of {} sections", header.sections);
+  int64_t end = kHeaderBytes + table_bytes;
+  for (uint32_t i = 0; i < header.sections; ++i) {
+    Status good = read_section(section_at(i), kind_of(i, header.sections, has_segments), end);
     if (!good.ok()) return std::move(good).error().within(fmt::format("section {}", i));
   }
   if (end != bytes()) return bad_input("{} bytes behind the last section", bytes() - end);
+  HONE_TRY(check_units());
   HONE_TRY(check_end(objects_, code_, "code"));
   return check_end(tensors_, weights_, "weights");
 }
@@ -147,6 +191,7 @@ Status HonecFile::read_section(const Section& section, Kind kind, int64_t& end) 
   end = offset + static_cast<int64_t>(section.bytes);
   switch (kind) {
     case Kind::metadata: return read_metadata(content);
+    case Kind::segments: return read_segments(content);
     case Kind::program: return read_head(content);
     case Kind::code: code_ = content; return {};
     case Kind::weights: weights_ = content; return {};
@@ -180,49 +225,74 @@ Status HonecFile::read_metadata(std::span<const std::byte> bytes) {
   Cursor in(bytes, "metadata");
   name_ = HONE_TRY(in.text("the name"));
   hone_ = HONE_TRY(in.text("the version"));
-  inputs_ = HONE_TRY(read_names(in, "inputs"));
-  outputs_ = HONE_TRY(read_names(in, "outputs"));
+  const honec::Symbols symbols = HONE_TRY(honec::read_symbols(in));
+  inputs_ = HONE_TRY(read_ports(in, symbols, "inputs"));
+  outputs_ = HONE_TRY(read_ports(in, symbols, "outputs"));
   objects_ = HONE_TRY(read_pieces(in, "objects"));
   tensors_ = HONE_TRY(read_pieces(in, "weights"));
   return in.end();
 }
 
+Status HonecFile::read_segments(std::span<const std::byte> bytes) {
+  Cursor in(bytes, "segments");
+  segments_ = HONE_TRY(honec::read_segments(in));
+  return {};
+}
+
 Status HonecFile::read_head(std::span<const std::byte> bytes) {
   Cursor in(bytes, "program");
   const honec::Head head = HONE_TRY(honec::read_head(in));
-  Program program = {.needs = head.needs,
-                     .threads = head.threads,
-                     .arena_bytes = head.arena_bytes,
-                     .plan = head.plan,
-                     .inputs = HONE_TRY(ports(inputs_, head.inputs, "input")),
-                     .outputs = HONE_TRY(ports(outputs_, head.outputs, "output"))};
-  const auto known = std::ranges::find_if(sizes_, [&](size_t first) {
-    return have_equal_types(programs_[first].inputs, program.inputs);
-  });
-  program.sizes = static_cast<size_t>(known - sizes_.begin());
-  if (known == sizes_.end())
-    sizes_.push_back(programs_.size());
-  else if (!have_equal_types(programs_[*known].outputs, program.outputs))
-    return in.at("its outputs have other types than those of a program of equal inputs");
-  programs_.push_back(std::move(program));
+  if (head.unit >= (segments_ ? segments_->units.size() : 1))
+    return in.at(fmt::format("there is no unit {}", head.unit));
+  HONE_TRY(add_program({.unit = head.unit,
+                        .needs = head.needs,
+                        .threads = head.threads,
+                        .arena_bytes = largest(head.arena),
+                        .plan = head.plan,
+                        .inputs = ports_of(head.inputs, inputs_, !segments_),
+                        .outputs = ports_of(head.outputs, outputs_, !segments_),
+                        .is_open = !head.symbols.empty()}));
   program_bytes_.push_back(bytes);
   return {};
 }
 
-Result<std::vector<image::Port>> HonecFile::ports(std::span<const std::string> names,
-                                                  std::span<const Type> types,
-                                                  std::string_view what) const {
-  if (types.size() != names.size())
-    return bad_input("a program has {} {}s, the metadata {}", types.size(), what, names.size());
-  std::vector<image::Port> ports;
-  for (size_t i = 0; i < names.size(); ++i) ports.push_back({names[i], types[i]});
-  if (programs_.empty()) return ports;
-  const std::vector<image::Port>& first =
-      what == "input" ? programs_[0].inputs : programs_[0].outputs;
-  for (size_t i = 0; i < names.size(); ++i)
-    if (types[i].dtype() != first[i].type.dtype() || types[i].rank() != first[i].type.rank())
-      return bad_input("{} {} has another element type or rank than in the first program", what, i);
-  return ports;
+Status HonecFile::add_program(Program program) {
+  if (!segments_) {
+    HONE_TRY(check_ports(program.inputs, inputs_, "input"));
+    HONE_TRY(check_ports(program.outputs, outputs_, "output"));
+  }
+  const auto known = std::ranges::find_if(sizes_, [&](size_t first) {
+    return programs_[first].unit == program.unit &&
+           have_equal_types(programs_[first].inputs, program.inputs);
+  });
+  program.sizes = static_cast<size_t>(known - sizes_.begin());
+  if (known == sizes_.end())
+    sizes_.push_back(programs_.size());
+  else if (!have_equal_types(programs_[*known].outputs, program.outputs) ||
+           programs_[*known].is_open != program.is_open)
+    return bad_input("its outputs have other types than those of a program of equal inputs");
+  programs_.push_back(std::move(program));
+  return {};
+}
+
+Status HonecFile::check_units() const {
+  if (!segments_) return {};
+  std::vector<UnitArity> units(segments_->units.size());
+  std::vector<bool> has_code(units.size());
+  for (const Program& program : programs_) {
+    UnitArity& unit = units[program.unit];
+    const UnitArity own = {program.inputs.size(), program.outputs.size()};
+    if (has_code[program.unit] && (unit.inputs != own.inputs || unit.outputs != own.outputs))
+      return bad_input("programs of unit {} have different inputs or outputs", program.unit);
+    has_code[program.unit] = true;
+    unit = own;
+  }
+  for (size_t i = 0; i < units.size(); ++i)
+    if (!has_code[i]) return bad_input("unit {} has no program", i);
+  if (segments_->outputs.size() != outputs_.size())
+    return bad_input("segments give {} outputs, the model has {}", segments_->outputs.size(),
+                     outputs_.size());
+  return check(*segments_, inputs_.size(), units);
 }
 
 // ---- What is in it -----------------------------------------------------------------------------
@@ -239,15 +309,27 @@ Result<size_t> HonecFile::choose(const Instructions& machine, size_t sizes) cons
       "'hone compile MODEL --isa {} -o FILE.honec' makes code for it", hone::name(machine.isa))));
 }
 
-Result<Image> HonecFile::image(size_t program) const {
+Result<Image> HonecFile::image(size_t program, const Bindings& sizes) const {
+  OpenImage open = HONE_TRY(open_image(program));
+  if (!programs_[program].is_open) return std::move(open.image);
+  Result<Image> image = bound_image(open, sizes);
+  return image.ok() ? std::move(image) : placed(std::move(image).error());
+}
+
+Result<OpenImage> HonecFile::open_image(size_t program) const {
   HONE_CHECK(program < programs_.size(), "program {} of {}", program, programs_.size());
-  Image image = {
-      .name = name_, .inputs = programs_[program].inputs, .outputs = programs_[program].outputs};
-  std::vector<std::shared_ptr<const std::string>> objects;
-  for (const Piece& piece : objects_)
-    objects.push_back(std::make_shared<const std::string>(
-        reinterpret_cast<const char*>(code_.data()) + piece.offset,
-        static_cast<size_t>(piece.bytes)));
+  OpenImage open;
+  open.image.name = segments_ ? segments_->units[programs_[program].unit] : name_;
+  open.image.inputs = programs_[program].inputs;
+  open.image.outputs = programs_[program].outputs;
+  std::vector<std::shared_ptr<const std::string>> objects(objects_.size());
+  const auto object = [&](size_t i) {
+    if (objects[i] == nullptr)
+      objects[i] = std::make_shared<const std::string>(
+          reinterpret_cast<const char*>(code_.data()) + objects_[i].offset,
+          static_cast<size_t>(objects_[i].bytes));
+    return objects[i];
+  };
   const auto weight = [&](uint32_t i, Type type) -> Result<Tensor> {
     if (i >= tensors_.size()) return bad_input("weight {} of {}", i, tensors_.size());
     return Tensor::shared(type, owner_,
@@ -255,9 +337,10 @@ Result<Image> HonecFile::image(size_t program) const {
                                            static_cast<size_t>(tensors_[i].bytes)));
   };
   Cursor in(program_bytes_[program], "program");
-  Status good = honec::read_program(in, objects, weight, image);
+  Status good =
+      honec::read_program(in, {static_cast<int64_t>(objects_.size()), object, weight}, open);
   if (!good.ok()) return placed(std::move(good).error());
-  return image;
+  return open;
 }
 
 Status HonecFile::verify() const {
@@ -279,18 +362,10 @@ Status HonecFile::verify() const {
 
 // ---- Loading -----------------------------------------------------------------------------------
 
-Result<std::vector<std::shared_ptr<const Executable>>> load_all_sizes(const HonecFile& file,
-                                                                      HonecOptions options) {
-  int64_t threads = 1;
-  for (const HonecFile::Program& program : file.programs())
-    threads = std::max(threads, threads_of(program.threads, options.threads));
-  if (!options.team && file.sizes().size() > 1) {
-    options.team = HONE_TRY(Team::create({.threads = threads}));
-  }
-  std::vector<std::shared_ptr<const Executable>> loaded;
-  for (options.sizes = 0; options.sizes < file.sizes().size(); ++options.sizes)
-    loaded.push_back(HONE_TRY(load_honec(file, options)));
-  return loaded;
+int64_t threads_of(int64_t planned, const HonecOptions& options) {
+  const int64_t most =
+      options.threads.value_or(std::max<int64_t>(1, std::thread::hardware_concurrency()));
+  return std::clamp<int64_t>(planned, 1, std::max<int64_t>(1, most));
 }
 
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
@@ -298,7 +373,7 @@ Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
   const Instructions machine = options.machine ? *options.machine : HONE_TRY(host_instructions());
   const size_t program = HONE_TRY(file.choose(machine, options.sizes));
   Image image = HONE_TRY(file.image(program));
-  image.threads = threads_of(image.threads, options.threads);
+  image.threads = threads_of(image.threads, options);
   Result<std::shared_ptr<const Executable>> loaded = Executable::load(
       image, {.team = options.team, .machine = machine, .memory_limit = options.memory_limit});
   if (loaded.ok() || file.path().empty()) return loaded;

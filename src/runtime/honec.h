@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/instructions.h"
 #include "runtime/executable.h"
-#include "runtime/image.h"
+#include "runtime/open_image.h"
+#include "runtime/segments.h"
 
 // A compiled model as one file, model.honec (docs/formats/honec.md). compile/honec.h writes it.
 
@@ -31,15 +32,17 @@ bool begins_like_honec(std::string_view bytes);
 // read when a run needs them. Safe for any bytes; to run its code needs trust in who made it.
 class HonecFile {
  public:
-  // Code for one choice of sizes and one level of instructions.
+  // Code of one unit, for one choice of sizes or for all, and one level of instructions.
   struct Program {
+    uint32_t unit = 0;  // a graph of the model: 0, unless it has segments
     Instructions needs;
-    int64_t threads = 1;  // that it was planned for
-    int64_t arena_bytes = 0;
-    std::string plan;  // text (docs/plan.md)
+    int64_t threads = 1;      // that it was planned for
+    int64_t arena_bytes = 0;  // if sizes are open: for the largest; at most kDimLimit
+    std::string plan;         // text (docs/plan.md)
     std::vector<image::Port> inputs;
     std::vector<image::Port> outputs;
-    size_t sizes = 0;  // an index of sizes(): programs of equal inputs have the same
+    size_t sizes = 0;  // an index of sizes(): programs of a unit with equal inputs have the same
+    bool is_open = false;  // it is for all sizes
   };
 
   // Errors: ErrorCode::bad_input, and unsupported for another version of the format. They name the
@@ -53,13 +56,18 @@ class HonecFile {
   const std::string& path() const { return path_; }  // "" of bytes
   const std::string& name() const { return name_; }  // of the model
   const std::string& hone() const { return hone_; }  // the version that compiled it
-  // Of the first sizes; those of others have the same names and element types.
-  std::span<const image::Port> inputs() const { return programs_[0].inputs; }
-  std::span<const image::Port> outputs() const { return programs_[0].outputs; }
+  // Of the model: sizes that programs have different numbers for, and those that are open, have
+  // symbols.
+  std::span<const image::Port> inputs() const { return inputs_; }
+  std::span<const image::Port> outputs() const { return outputs_; }
   // By sizes, and of each the best first.
   std::span<const Program> programs() const { return programs_; }
-  // The first program of each choice of sizes.
+  // The first program of each choice of sizes, of all units.
   std::span<const size_t> sizes() const { return sizes_; }
+  // Null: the model is one graph, unit 0.
+  const SegmentTree* segments() const { return segments_ ? &*segments_ : nullptr; }
+  // Whether it is one graph for one choice of sizes.
+  bool is_single() const { return !segments_ && sizes_.size() == 1 && !programs_[0].is_open; }
   int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   int64_t code_bytes() const { return static_cast<int64_t>(code_.size()); }
   int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
@@ -67,8 +75,11 @@ class HonecFile {
   // The first program of these sizes that the machine has all instructions for; unsupported if
   // there is none.
   Result<size_t> choose(const Instructions& machine, size_t sizes = 0) const;
-  // To be loaded as it is, or looked at. Its constants are the file's bytes.
-  Result<Image> image(size_t program) const;
+  // To be loaded as it is, or looked at. Its constants are the file's bytes. `sizes` are those of
+  // the symbols of a program for all sizes.
+  Result<Image> image(size_t program, const Bindings& sizes = {}) const;
+  // Of a program for all sizes; of others the image is whole.
+  Result<OpenImage> open_image(size_t program) const;
   // Reads all weights: an error names one that is damaged.
   Status verify() const;
 
@@ -88,9 +99,10 @@ class HonecFile {
                           std::string_view what);
   Result<std::vector<Piece>> read_pieces(honec::Cursor& in, std::string_view what);
   Status read_metadata(std::span<const std::byte> bytes);
+  Status read_segments(std::span<const std::byte> bytes);
   Status read_head(std::span<const std::byte> bytes);
-  Result<std::vector<image::Port>> ports(std::span<const std::string> names,
-                                         std::span<const Type> types, std::string_view what) const;
+  Status add_program(Program program);
+  Status check_units() const;
   Error placed(Error error) const;
 
   std::shared_ptr<const void> owner_;
@@ -98,8 +110,9 @@ class HonecFile {
   std::string path_;
   std::string name_;
   std::string hone_;
-  std::vector<std::string> inputs_;  // names
-  std::vector<std::string> outputs_;
+  std::vector<image::Port> inputs_;
+  std::vector<image::Port> outputs_;
+  std::optional<SegmentTree> segments_;
   std::vector<Program> programs_;
   std::vector<size_t> sizes_;
   std::vector<std::span<const std::byte>> program_bytes_;
@@ -119,11 +132,11 @@ struct HonecOptions {
   std::shared_ptr<Team> team = nullptr;                // LoadOptions
 };
 
-// The best program that this machine can run, ready to. The executable keeps the file.
+// The best program that this machine can run, ready to; its sizes are numbers. The executable keeps
+// the file. loaded_model.h loads all of a file.
 Result<std::shared_ptr<const Executable>> load_honec(const HonecFile& file,
                                                      const HonecOptions& options = {});
-// One for each of HonecFile::sizes(), whatever the options say of them. They share threads.
-Result<std::vector<std::shared_ptr<const Executable>>> load_all_sizes(const HonecFile& file,
-                                                                      HonecOptions options = {});
+// Threads for a program that was planned for so many.
+int64_t threads_of(int64_t planned, const HonecOptions& options);
 
 }  // namespace hone

@@ -15,11 +15,12 @@ namespace hone::honec {
 
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // Of the format and of what its code is called by (kernel_abi.h).
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
-// In this order; of `program` there is one for each choice of sizes and level of instructions, the
+// In the order metadata, segments, program, code, weights. `segments` are there if the model has
+// several. Of `program` there is one for each unit, choice of sizes and level of instructions, the
 // best level first; of all others just one.
-enum class Kind : uint32_t { metadata = 1, program, code, weights };
+enum class Kind : uint32_t { metadata = 1, program, code, weights, segments };
 
 struct Header {
   char magic[8] = {};
@@ -39,9 +40,9 @@ struct Section {
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(Header) == 32 && sizeof(Section) == 32);
 
-inline constexpr uint32_t kMaxSections = 64;
+inline constexpr uint32_t kMaxSections = 4096;
 inline constexpr int64_t kMaxSectionBytes = int64_t{1} << 30;  // of all but weights
-inline constexpr int kMaxDepth = 64;                           // of commands in commands
+inline constexpr int kMaxDepth = 64;  // of commands in commands, and of steps in steps
 
 // Objects and weights begin at multiples of this in their sections, and sections in the file;
 // weights on a page.

@@ -1,6 +1,9 @@
 #include "runtime/honec_program.h"
 
+#include <algorithm>
+
 #include "base/team.h"
+#include "base/text.h"
 #include "runtime/honec_layout.h"
 
 namespace hone::honec {
@@ -13,6 +16,7 @@ using image::Place;
 constexpr int64_t kNumber = Cursor::kNumber;
 constexpr int64_t kLeastPlace = 5 * kNumber;
 constexpr int64_t kLeastCommand = 2 * kNumber;
+constexpr size_t kMaxSizeText = size_t{1} << 16;
 
 Result<Place> read_place(Cursor& in) {
   constexpr auto kLast = static_cast<int64_t>(Place::Region::arena);
@@ -98,14 +102,13 @@ class CommandReader {
   int depth_ = 0;
 };
 
-Result<image::Kernel> read_kernel(Cursor& in,
-                                  std::span<const std::shared_ptr<const std::string>> objects,
+Result<image::Kernel> read_kernel(Cursor& in, const ProgramParts& parts,
                                   const Instructions& needs) {
   image::Kernel kernel;
   kernel.needs = needs;
   kernel.name = HONE_TRY(in.text("the name of a kernel"));
-  const auto count = static_cast<int64_t>(objects.size());
-  kernel.object = objects[static_cast<size_t>(HONE_TRY(in.number("an object", 0, count - 1)))];
+  kernel.object = parts.object(static_cast<size_t>(
+      HONE_TRY(in.number("an object", 0, parts.objects - 1))));
   kernel.scratch_bytes = HONE_TRY(in.number());
   const int64_t phases = HONE_TRY(in.count("phases", 3 * kNumber));
   for (int64_t i = 0; i < phases; ++i) {
@@ -118,21 +121,63 @@ Result<image::Kernel> read_kernel(Cursor& in,
   return kernel;
 }
 
+// A number, or of a program that has symbols a text.
+Result<Dim> read_size(Cursor& in, std::string_view what, const Symbols& symbols) {
+  if (symbols.empty()) return Dim(HONE_TRY(in.number(what, 0, INT64_MAX)));
+  const std::string text = HONE_TRY(in.text(what));
+  if (text.size() > kMaxSizeText) return in.at(fmt::format("{} is too long", what));
+  Result<Dim> size = parse_dim(text, symbols);
+  if (size.ok()) return size;
+  return in.at(fmt::format("{} is '{}': {}", what, excerpt(text), size.error().what()));
+}
+
+Result<std::vector<Dim>> read_sizes(Cursor& in, std::string_view what, const Symbols& symbols) {
+  std::vector<Dim> sizes;
+  const int64_t count = HONE_TRY(in.count(what, kNumber));
+  for (int64_t i = 0; i < count; ++i) sizes.push_back(HONE_TRY(read_size(in, what, symbols)));
+  return sizes;
+}
+
+Result<Symbol> read_symbol(Cursor& in) {
+  const std::string name = HONE_TRY(in.text("the name of a size"));
+  const int64_t min = HONE_TRY(in.number("the least of a size", 0, kDimLimit));
+  const int64_t max = HONE_TRY(in.number("the largest of a size", min, kDimLimit));
+  const int64_t multiple = HONE_TRY(in.number("the divisor of a size", 1, kDimLimit));
+  if (!is_symbol_name(name) || max / multiple * multiple < min)
+    return in.at(fmt::format("there is no size '{}'", excerpt(name)));
+  return Symbol::get(name, min, max, multiple);
+}
+
 }  // namespace
 
-Result<Type> read_type(Cursor& in) {
+Result<Symbols> read_symbols(Cursor& in) {
+  Symbols symbols;
+  const int64_t count = HONE_TRY(in.count("sizes", 4 * kNumber));
+  for (int64_t i = 0; i < count; ++i) {
+    const Symbol symbol = HONE_TRY(read_symbol(in));
+    // Sizes are bound by their names.
+    if (std::ranges::find(symbols, symbol.name(), &Symbol::name) != symbols.end())
+      return in.at(fmt::format("the size '{}' is there twice", symbol.name()));
+    symbols.push_back(symbol);
+  }
+  return symbols;
+}
+
+Result<Type> read_type(Cursor& in, const Symbols& symbols) {
   const std::string text = HONE_TRY(in.text("an element type"));
   const std::optional<DType> dtype = dtype_from_name(text);
   if (!dtype) return in.at(fmt::format("there is no element type '{}'", excerpt(text)));
   const int64_t rank = HONE_TRY(in.number("a rank", 0, kMaxRank));
   Dims dims;
-  while (static_cast<int64_t>(dims.size()) < rank)
-    dims.emplace_back(HONE_TRY(in.number("a dim", 0, kMaxElements)));
+  while (static_cast<int64_t>(dims.size()) < rank) {
+    dims.push_back(HONE_TRY(read_size(in, "a dim", symbols)));
+  }
   return Type::make(*dtype, dims);
 }
 
 Result<Head> read_head(Cursor& in) {
   Head head;
+  head.unit = HONE_TRY(in.index("a unit"));
   const std::string isa = HONE_TRY(in.text("the instructions"));
   const std::optional<Isa> level = isa_from_name(isa);
   if (!level) return in.at(fmt::format("there are no instructions '{}'", excerpt(isa)));
@@ -145,20 +190,22 @@ Result<Head> read_head(Cursor& in) {
     head.needs.extensions.insert(*extension);
   }
   head.threads = HONE_TRY(in.number("the threads", 1, Team::kMaxThreads));
-  head.arena_bytes = HONE_TRY(in.number("the arena", 0, INT64_MAX));
   head.plan = HONE_TRY(in.text("the plan"));
+  head.symbols = HONE_TRY(read_symbols(in));
   for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
     const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));
-    for (int64_t i = 0; i < count; ++i) types->push_back(HONE_TRY(read_type(in)));
+    for (int64_t i = 0; i < count; ++i) types->push_back(HONE_TRY(read_type(in, head.symbols)));
   }
+  head.arena = HONE_TRY(read_sizes(in, "the arena", head.symbols));
   return head;
 }
 
-Status read_program(Cursor& in, std::span<const std::shared_ptr<const std::string>> objects,
-                    const std::function<Result<Tensor>(uint32_t, Type)>& weight, Image& image) {
+Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open) {
   const Head head = HONE_TRY(read_head(in));
+  Image& image = open.image;
   image.threads = head.threads;
-  image.arena_bytes = head.arena_bytes;
+  open.arena = head.arena;
+  open.numbers = HONE_TRY(read_sizes(in, "a number", head.symbols));
   const int64_t donations = HONE_TRY(in.count("donations", 2 * kNumber));
   for (int64_t i = 0; i < donations; ++i) {
     const uint32_t input = HONE_TRY(in.index("an input"));
@@ -167,14 +214,17 @@ Status read_program(Cursor& in, std::span<const std::shared_ptr<const std::strin
   const int64_t constants = HONE_TRY(in.count("constants", 3 * kNumber));
   for (int64_t i = 0; i < constants; ++i) {
     const uint32_t index = HONE_TRY(in.index("a weight"));
-    image.constants.push_back(HONE_TRY(weight(index, HONE_TRY(read_type(in)))));
+    image.constants.push_back(HONE_TRY(parts.weight(index, HONE_TRY(read_type(in)))));
   }
   const int64_t kernels = HONE_TRY(in.count("kernels", 4 * kNumber));
-  for (int64_t i = 0; i < kernels; ++i)
-    image.kernels.push_back(HONE_TRY(read_kernel(in, objects, head.needs)));
+  for (int64_t i = 0; i < kernels; ++i) {
+    image.kernels.push_back(HONE_TRY(read_kernel(in, parts, head.needs)));
+  }
   // A loop has a command that names it.
   image.loops = static_cast<uint32_t>(HONE_TRY(in.count("loops", kNumber)));
   image.commands = HONE_TRY(CommandReader(in).block());
+  if (head.symbols.empty())
+    for (Dim bytes : open.arena) image.arena_bytes = std::max(image.arena_bytes, bytes.value());
   return in.end();
 }
 

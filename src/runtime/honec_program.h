@@ -9,30 +9,39 @@
 #include "base/error.h"
 #include "base/instructions.h"
 #include "runtime/honec_cursor.h"
-#include "runtime/image.h"
+#include "runtime/open_image.h"
 
 // The program of a compiled model, as its section has it. What it says is checked as far as it can
 // be told from the bytes; Executable::load checks the rest.
 
 namespace hone::honec {
 
-// What a program begins with.
+using Symbols = std::vector<Symbol>;
+
+// What a program begins with. Sizes may be expressions of its symbols.
 struct Head {
+  uint32_t unit = 0;
   Instructions needs;
   int64_t threads = 1;
-  int64_t arena_bytes = 0;
   std::string plan;
+  Symbols symbols;  // none: all sizes are numbers
   std::vector<Type> inputs;
   std::vector<Type> outputs;
+  std::vector<Dim> arena;
 };
 Result<Head> read_head(Cursor& in);
 
-// Element type and dims.
-Result<Type> read_type(Cursor& in);
+Result<Symbols> read_symbols(Cursor& in);
+// Element type and dims, which may be expressions.
+Result<Type> read_type(Cursor& in, const Symbols& symbols = {});
 
-// All of it, into an image that has the ports, of the head's types. Weights are asked for by their
-// index.
-Status read_program(Cursor& in, std::span<const std::shared_ptr<const std::string>> objects,
-                    const std::function<Result<Tensor>(uint32_t, Type)>& weight, Image& image);
+// All of it, into an image that has the ports, of the head's types. Without symbols its numbers are
+// numbers. Objects and weights are asked for by their index.
+struct ProgramParts {
+  int64_t objects = 0;
+  std::function<std::shared_ptr<const std::string>(size_t)> object;
+  std::function<Result<Tensor>(uint32_t, Type)> weight;
+};
+Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open);
 
 }  // namespace hone::honec

@@ -1,20 +1,17 @@
 #include "session/compiled.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace hone {
 namespace {
 
-// A graph with the model's inputs.
-Graph signature_of(const HonecFile& file, const HonecFile::Program& program) {
+// A graph with these inputs.
+Graph signature_of(const HonecFile& file, std::span<const image::Port> inputs) {
   Graph signature(file.name());
-  for (const image::Port& input : program.inputs) signature.add_parameter(input.type, input.name);
+  for (const image::Port& input : inputs) signature.add_parameter(input.type, input.name);
   return signature;
-}
-
-std::string dims_text(Type type) {
-  const Ints dims = type.static_dims();
-  return dims.empty() ? "scalar" : fmt::format("{}", fmt::join(dims, "x"));
 }
 
 // The first sizes that what is given does not contradict; of a file for one choice, that one, and
@@ -37,7 +34,7 @@ Result<int64_t> less_outputs(int64_t memory, const HonecFile& file,
                              const HonecFile::Program& program, const Labels& labels) {
   auto held = static_cast<double>(file.bytes());
   for (const image::Port& output : program.outputs)
-    held += static_cast<double>(output.type.static_bytes());
+    if (output.type.is_static()) held += static_cast<double>(output.type.static_bytes());
   if (held > static_cast<double>(memory)) return too_large(held, memory, labels);
   return memory - static_cast<int64_t>(held);
 }
@@ -46,24 +43,33 @@ Instructions machine_of(const CompiledOptions& options, const Instructions& host
   return options.isa && *options.isa < host.isa ? Instructions{*options.isa, {}} : host;
 }
 
-// With the program that is to run.
+// With the program that is to run, if its sizes are numbers.
 Result<CompiledModel> opened(const std::string& path, const Given& given,
                              const CompiledOptions& options) {
   CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .executable = {}};
   model.machine = machine_of(options, HONE_TRY(host_instructions()));
-  model.sizes = HONE_TRY(choose_sizes(model.file, given));
+  if (!model.is_open()) model.sizes = HONE_TRY(choose_sizes(model.file, given));
   model.program = HONE_TRY(model.file.choose(model.machine, model.sizes));
   if (options.verifies) HONE_TRY(model.file.verify());
   return model;
 }
 
 Status load(CompiledModel& model, const CompiledOptions& options, const Labels& labels) {
-  const int64_t left =
+  HonecOptions how = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
+  how.memory_limit =
       HONE_TRY(less_outputs(model.inputs.memory_left, model.file, model.chosen(), labels));
-  model.executable = HONE_TRY(load_honec(model.file, {.threads = options.threads,
-                                                      .memory_limit = left,
-                                                      .machine = model.machine,
-                                                      .sizes = model.sizes}));
+  if (!model.is_open()) {
+    model.executable = HONE_TRY(load_honec(model.file, how));
+    return {};
+  }
+  auto loaded = HONE_TRY(LoadedModel::load(model.file, how));
+  if (model.file.segments() != nullptr) {
+    model.segments = std::move(loaded);
+    return {};
+  }
+  std::vector<Type> types;
+  for (const Tensor& tensor : model.inputs.tensors) types.push_back(tensor.type());
+  model.executable = HONE_TRY(loaded->executable(0, types));
   return {};
 }
 
@@ -79,6 +85,14 @@ Result<Model> with_sizes_of(const Source& source, const Face& face) {
   return bound;
 }
 
+// Sizes that are open may be any.
+bool may_be_same(Type a, Type b) {
+  const auto same = [](Dim one, Dim other) {
+    return one == other || !one.is_static() || !other.is_static();
+  };
+  return a.dtype() == b.dtype() && std::ranges::equal(a.dims(), b.dims(), same);
+}
+
 Status check_same(std::string_view sort, std::span<const image::Port> ports,
                   std::span<const ModelValue> values, const std::string& path) {
   const auto differ = [&](std::string what) {
@@ -88,20 +102,49 @@ Status check_same(std::string_view sort, std::span<const image::Port> ports,
     return differ(
         fmt::format("the model has {} {}s, the file {}", values.size(), sort, ports.size()));
   for (size_t i = 0; i < ports.size(); ++i)
-    if (ports[i].name != values[i].name || ports[i].type != values[i].type)
+    if (ports[i].name != values[i].name || !may_be_same(ports[i].type, values[i].type))
       return differ(fmt::format("{} {} of the model is '{}' {}, of the file '{}' {}", sort, i,
                                 excerpt(values[i].name), values[i].type.to_string(),
                                 excerpt(ports[i].name), ports[i].type.to_string()));
   return {};
 }
 
+Result<Source> bound_source(Source source, const std::string& path, const Face& face) {
+  Result<Model> bound = with_sizes_of(source, face);
+  if (!bound.ok())
+    return std::move(bound).error().with_hint(fmt::format(
+        "the sizes are those of {}, which may be made of another model", excerpt(path)));
+  source.model = *std::move(bound);
+  source.open.sizes = {};
+  return source;
+}
+
 }  // namespace
+
+bool CompiledModel::is_open() const {
+  return file.segments() != nullptr ||
+         std::ranges::any_of(file.programs(), &HonecFile::Program::is_open);
+}
+
+Result<std::vector<Tensor>> CompiledModel::run(std::span<const Tensor> tensors,
+                                               const RunOptions& options) const {
+  return executable != nullptr ? executable->run(tensors, options)
+                               : segments->run(tensors, options);
+}
+
+Status check_is_graph(const CompiledModel& model, std::string_view what) {
+  if (model.segments == nullptr) return {};
+  return usage_error("{} is of models that are one graph; '{}' is a tree of segments", what,
+                     excerpt(model.file.name()));
+}
 
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options, const Face& face) {
   CompiledModel model = HONE_TRY(opened(path, given, options));
-  model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, model.chosen()), std::move(given),
-                                         seed, Engine::native, face));
+  const std::span<const image::Port> inputs =
+      model.is_open() ? model.file.inputs() : std::span(model.chosen().inputs);
+  model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, inputs), std::move(given), seed,
+                                         Engine::native, face));
   HONE_TRY(load(model, options, face.labels));
   return model;
 }
@@ -109,34 +152,22 @@ Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_
 Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
                                    int64_t seed, const CompiledOptions& options, const Face& face) {
   CompiledModel compiled = HONE_TRY(opened(path, given, options));
-  const HonecFile::Program& program = compiled.chosen();
-  for (const image::Port& input : program.inputs)
-    given.sizes.shapes.try_emplace(input.name, input.type.static_dims());
+  const bool is_open = compiled.is_open();
+  const HonecFile& file = compiled.file;
+  const auto inputs = is_open ? file.inputs() : std::span(compiled.chosen().inputs);
+  const auto outputs = is_open ? file.outputs() : std::span(compiled.chosen().outputs);
+  for (const image::Port& input : inputs)
+    if (input.type.is_static())
+      given.sizes.shapes.try_emplace(input.name, input.type.static_dims());
   Source source =
       HONE_TRY(load_source(model, std::move(given), {.runs_inputs = true, .notice = face.notice}));
-  Result<Model> bound = with_sizes_of(source, face);
-  if (!bound.ok())
-    return std::move(bound).error().with_hint(fmt::format(
-        "the sizes are those of {}, which may be made of another model", excerpt(path)));
-  source.model = *std::move(bound);
-  HONE_TRY(check_same("input", program.inputs, source.model.inputs, path));
-  HONE_TRY(check_same("output", program.outputs, source.model.outputs, path));
-  Given open = {.sizes = {}, .inputs = std::move(source.open.inputs)};
+  if (!is_open) source = HONE_TRY(bound_source(std::move(source), path, face));
+  HONE_TRY(check_same("input", inputs, source.model.inputs, path));
+  HONE_TRY(check_same("output", outputs, source.model.outputs, path));
   compiled.inputs = HONE_TRY(
-      resolve_inputs(signature_of(source.model), std::move(open), seed, Engine::reference, face));
+      resolve_inputs(signature_of(source.model), source.open, seed, Engine::reference, face));
   HONE_TRY(load(compiled, options, face.labels));
   return CompiledOrigin{std::move(compiled), std::move(source)};
-}
-
-std::string choices_text(const HonecFile& file) {
-  std::vector<std::string> choices;
-  for (size_t program : file.sizes()) {
-    std::vector<std::string> inputs;
-    for (const image::Port& input : file.programs()[program].inputs)
-      inputs.push_back(fmt::format("{} {}", excerpt(input.name), dims_text(input.type)));
-    choices.push_back(join(inputs, ", "));
-  }
-  return join(choices, "; ");
 }
 
 std::vector<std::string> output_names(const HonecFile& file) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/honec.h"
+#include "runtime/loaded_model.h"
 #include "session/inputs.h"
 #include "session/source.h"
 
@@ -18,13 +18,20 @@ namespace hone {
 struct CompiledModel {
   HonecFile file;
   RunInputs inputs;
-  std::shared_ptr<const Executable> executable;
-  Instructions machine = {};  // that it may use
-  size_t sizes = 0;           // of the file: what it was asked for
-  size_t program = 0;         // of the file: what runs
+  std::shared_ptr<const Executable> executable;      // null: of several segments
+  std::shared_ptr<const LoadedModel> segments = {};  // null: of one graph
+  Instructions machine = {};                         // that it may use
+  size_t sizes = 0;                                  // of the file: what it was asked for
+  size_t program = 0;  // of the file: what runs; of segments the first
 
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
+  // Whether the file has code for sizes that inputs say.
+  bool is_open() const;
+  Result<std::vector<Tensor>> run(std::span<const Tensor> tensors,
+                                  const RunOptions& options = {}) const;
 };
+// Of several segments there is no profile, no trace, and nothing changes in place.
+Status check_is_graph(const CompiledModel& model, std::string_view what);
 
 struct CompiledOptions {
   std::optional<int64_t> threads = {};  // HonecOptions
@@ -50,8 +57,6 @@ Result<CompiledOrigin> load_origin(const std::string& path, const std::string& m
                                    const Face& face = {});
 
 std::vector<std::string> output_names(const HonecFile& file);
-// The sizes of the inputs, of each choice that the file has code for: "x 1x16; x 8x16".
-std::string choices_text(const HonecFile& file);
 // "avx512 with avx512_vnni, avx512_bf16".
 std::string instructions_text(const Instructions& instructions);
 

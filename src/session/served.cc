@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
+#include "session/deployed.h"
 #include "session/sizes.h"
 
 namespace hone {
@@ -37,8 +38,10 @@ Status ServedModel::set_up_engine(const Model& given, const Bindings& sizes, con
   CompileOptions options = compile_options(options_, nullptr);
   options.memory_limit = machine_memory();
   engine_ = std::make_shared<NativeEngine>(options_.target, std::move(options));
-  for (size_t i = 0; i < graphs.size(); ++i)
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    plans_.emplace_back(plans[i] != nullptr ? std::optional(*plans[i]) : std::nullopt);
     if (plans[i] != nullptr) engine_->set_plan(graphs[i], *plans[i]);
+  }
   if (single_graph(model_) == nullptr) runner_ = std::make_unique<ModelRunner>(model_, engine_);
   return {};
 }
@@ -69,13 +72,27 @@ Result<std::string> ServedModel::plan_text() {
 }
 
 Status ServedModel::save(const std::filesystem::path& path, std::string_view version) {
-  if (compilation_ == nullptr) return is_open("a compiled model");
+  if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);
   Image image = *HONE_TRY(compilation_->image());
   for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model_.inputs[i].name;
   for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model_.outputs[i].name;
   const HonecProgram program = {&image, print(*HONE_TRY(compilation_->plan()))};
   return write_honec(path, {&program, 1}, version);
+}
+
+Status ServedModel::save_open(const std::filesystem::path& path, std::string_view version) {
+  const std::scoped_lock lock(mutex_);
+  const HonecModel model = HONE_TRY(deployed_model(model_, model_, {}));
+  const std::vector<const Graph*> graphs = graphs_of(model_);
+  std::vector<DeployedGraph> made;
+  for (size_t i = 0; i < graphs.size(); ++i)
+    made.push_back(
+        HONE_TRY(deployed_graph(*graphs[i], static_cast<uint32_t>(i), options_.target,
+                                compile_options(options_, plans_[i] ? &*plans_[i] : nullptr), {})));
+  std::vector<HonecProgram> programs;
+  for (const DeployedGraph& one : made) programs.push_back(one.program());
+  return write_honec(path, model, programs, version);
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,8 +32,10 @@ class ServedModel {
   // of several segments one after another.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
-  // Of a model that was compiled at once: as text, and as a file .honec of this version of hone.
+  // Of a model that was compiled at once, as text.
   Result<std::string> plan_text();
+  // As a file .honec of this version of hone; sizes that are open have code for all. What can be
+  // compiled only when data are seen is refused.
   Status save(const std::filesystem::path& path, std::string_view version);
 
  private:
@@ -41,6 +44,7 @@ class ServedModel {
   Status compile(const Graph& graph, const Model& given, const Bindings& sizes, const Face& face);
   Status set_up_engine(const Model& given, const Bindings& sizes, const Face& face);
   Error is_open(std::string_view what) const;
+  Status save_open(const std::filesystem::path& path, std::string_view version);
 
   const Model model_;
   const NativeOptions options_;
@@ -49,7 +53,8 @@ class ServedModel {
 
   std::mutex mutex_;  // guards what follows
   std::shared_ptr<NativeEngine> engine_;
-  std::unique_ptr<ModelRunner> runner_;  // of several segments
+  std::vector<std::optional<PlacedPlan>> plans_;  // by graph, of a model that the engine runs
+  std::unique_ptr<ModelRunner> runner_;           // of several segments
 };
 
 }  // namespace hone

@@ -8,3 +8,6 @@ grep -Eq "^logits +f32\[3, 10\] .* ok$" out
 grep -q "^N=1 (the smallest" err
 grep -Eq "^logits +f32\[1, 10\] .* ok$" out
 "$HONE" cache ls --cache made 2>/dev/null | grep -q "plan @mlp"
+# A model alone is taken so.
+"$HONE" zoo:mlp,size=tiny --threads 1 >out 2>err
+grep -Eq "^logits +f32\[2, 10\] .* ok$" out

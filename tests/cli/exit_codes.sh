@@ -10,7 +10,7 @@ expect() { # expect CODE WORDS ARGS...
 }
 expect 2 "there is no command 'rnu'" rnu
 expect 2 "did you mean 'run'?" rnu
-expect 2 "hone demo mlp.hone" mlp.hone
+expect 3 "mlp.hone" mlp.hone  # a model alone: hone demo
 expect 3 "missing.hone" run missing.hone
 expect 3 "folder" inspect .
 expect 2 "there is no model 'resnet81'" run zoo:resnet81

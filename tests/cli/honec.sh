@@ -19,7 +19,7 @@ fails 2 "no input" run mlp.honec --input nothing=2x16xf32=0
 fails 2 "size 3 is not 2" run mlp.honec --input x=3x16xf32=0
 
 hone inspect mlp.honec >out
-contains '^compiled +mlp, by hone [0-9.]+, version 2 of the format$'
+contains '^compiled +mlp, by hone [0-9.]+, version 3 of the format$'
 contains '^input +x f32\[2, 16\]$'
 contains '^output +logits f32\[2, 10\]$'
 contains '^program +.*, threads [0-9]+, [0-9]+ kernels, [0-9]+ commands, an arena of '
@@ -59,8 +59,6 @@ done
 fails 4 "it has code, and no graph" inspect - <mlp.honec
 fails 2 "does not go with --stop-after" compile "$model" -o x.honec --stop-after plan
 fails 2 "there is no folder" compile "$model" -o none/x.honec
-fails 4 "is for sizes that are numbers; N is open" compile "$model,symbolic-batch" -o x.honec
-has_said "--dim N=" compile
 says "wrote x.honec" compile "$model,symbolic-batch" --dim N=4 --cache none -o x.honec
 
 # Files that are not whole.
@@ -76,8 +74,8 @@ fails 3 "checksum" bench changed.honec
 says "" run weight.honec
 fails 3 "is damaged (weight.honec)" run weight.honec --verify
 fails 3 "is damaged (weight.honec)" inspect weight.honec --verify
-{ head -c 8 mlp.honec; printf '\x03'; tail -c +10 mlp.honec; } >later.honec
-fails 4 "version 3, this hone reads version 2" run later.honec
+{ head -c 8 mlp.honec; printf '\x09'; tail -c +10 mlp.honec; } >later.honec
+fails 4 "version 9, this hone reads version 3" run later.honec
 [[ $(find . -name '*.tmp-*') == "" ]]
 
 # Code for several levels of instructions: the best is taken, or what --isa says.
@@ -135,4 +133,58 @@ has_said "it has code for x 2x16; x 5x16" run
 fails 2 "--sizes is for compiled models" compile "$open" --sizes N=2
 fails 2 "has a size by --dim" compile "$open" --dim N=2 --sizes N=2 -o y.honec
 fails 2 "not an integer" compile "$open" --sizes N=two -o y.honec
-fails 4 "N is open" compile "$open" -o y.honec
+fails 4 "N is open" compile "$open" --emit library -o liby.so
+
+# Sizes that stay open: code for all of them.
+says ", for all sizes" compile "$open" --cache none -o open.honec
+hone inspect open.honec >out
+contains '^input +x f32\[N, 16\]$'
+contains '^program .* for all sizes, an arena of at most '
+hone inspect open.honec --format json >out
+contains '"all_sizes": true'
+for size in 1 2 7; do
+  "$HONE" run "$open" --dim N=$size --cache none --seed 4 -o y.npy >table 2>err
+  says "compiled before" run open.honec --shape x=${size}x16 --seed 4 --expect y.npy
+  says "" check open.honec --model "$open" --shape x=${size}x16
+done
+says "" bench open.honec --shape x=3x16 --runs 3 --profile
+contains 'x f32\[3, 16\]'
+fails 2 "outside of 1..1024" run open.honec --shape x=0x16
+
+# Several segments: control flow, and sizes that data gives.
+cat >tree.hone <<'END'
+model @positives(%x: f32[4]) -> (%found: f32[K], %twice: f32[K], %end: f32[]) where K in 0..4 {
+  %found, %count = run %x crop %found[0] to %count
+    graph @select(%x: f32[4]) -> (f32[4], i64[]) {
+      %misses = compare %x, 0 {direction = le} : bool[4]
+      %key = cast %misses {dtype = i64} : i64[4]
+      %keys, %packed = sort %key, %x {axis = 0} : i64[4], f32[4]
+      %total = reduce %key {kind = sum, axes = [0]} : i64[]
+      %count = sub 4, %total : i64[]
+      return %packed, %count
+    }
+  %twice = run %found graph @double(%v: f32[M]) -> f32[M] where M in 0..100 {
+    %y = add %v, %v : f32[M]
+    return %y
+  }
+  %start = run graph @one() { %s = constant 1.5 : f32[] return %s }
+  %end = loop trip %count with %s = %start {
+    %t = run %s graph @step(%s: f32[]) { %t = mul %s, %s return %t }
+    yield %t
+  }
+}
+END
+says ", 4 segments" compile tree.hone --cache none -o tree.honec
+hone inspect tree.honec >out
+contains '^segments +4$'
+for x in "1 2 3 -1" "-1 -2 -3 -4" "5 6 7 8"; do
+  "$HONE" run tree.hone --cache none --input "x=4xf32=$x" >direct 2>err
+  says "compiled before" run tree.honec --input "x=4xf32=$x"
+  cmp direct out
+  hone check tree.honec --model tree.hone --input "x=4xf32=$x"
+done
+says "" bench tree.honec --runs 3
+fails 2 "is of models that are one graph" bench tree.honec --runs 3 --profile
+fails 2 "is of models that are one graph" bench tree.honec --runs 3 --donate
+fails 2 "is for a model that is one graph" compile tree.hone --sizes N=2 -o y.honec
+fails 4 "a library takes a single graph" compile tree.hone --emit library -o liby.so

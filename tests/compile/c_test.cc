@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -123,6 +124,14 @@ TEST_F(CInterface, SizesAreChosenByIndex) {
     void* outputs[] = {y.data()};
     ASSERT_EQ(hone_run_sized(model_, i, inputs, 1, outputs, 1, nullptr), HONE_OK);
     EXPECT_TRUE(Tensor::of<float>(expected.type(), y).same_bytes(expected));
+    // The same by what the sizes are.
+    const Ints sizes = x.type().static_dims();
+    const int64_t* dims[] = {sizes.data()};
+    hone_outputs* made = nullptr;
+    ASSERT_EQ(hone_call(model_, inputs, dims, 1, &made, nullptr), HONE_OK);
+    EXPECT_EQ(hone_outputs_port(made, 0)->dims[0], sizes[0]);
+    EXPECT_EQ(std::memcmp(hone_outputs_data(made, 0), y.data(), y.size() * sizeof(float)), 0);
+    hone_outputs_free(made);
   }
   Said said;
   EXPECT_EQ(hone_run_sized(model_, 2, nullptr, 0, nullptr, 0, &said.error), HONE_USAGE);

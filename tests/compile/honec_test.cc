@@ -10,8 +10,8 @@
 #include "base/rng.h"
 #include "compile/compilation.h"
 #include "ir/text.h"
-#include "runtime/honec.h"
 #include "runtime/honec_layout.h"
+#include "runtime/loaded_model.h"
 #include "target/levels.h"
 #include "tests/codegen/native.h"
 #include "zoo/inputs.h"
@@ -233,16 +233,22 @@ TEST(Honec, SizesHaveProgramsOfTheirOwnAndShareWeights) {
   ASSERT_EQ(file.sizes().size(), 2);
   EXPECT_EQ(file.sizes()[1], levels.size());
   EXPECT_LT(file.weight_bytes(), apart);
-  const auto loaded = load_all_sizes(file).value();
-  ASSERT_EQ(loaded.size(), 2);
+  const auto loaded = LoadedModel::load(file).value();
+  EXPECT_EQ(loaded->single(), nullptr);
   for (size_t i = 0; i < 2; ++i) {
     Compilation& compilation = *compilations[i * levels.size()];
     EXPECT_EQ(file.choose(host_instructions().value(), i).value(), file.sizes()[i]);
     const std::vector<Tensor> inputs = random_inputs(*compilation.graph().value(), 1).value();
     EXPECT_EQ(file.programs()[file.sizes()[i]].inputs[0].type, inputs[0].type());
     const Tensor expected = compilation.executable().value()->run(inputs).value()[0];
-    EXPECT_TRUE(loaded[i]->run(inputs).value()[0].same_bytes(expected));
+    EXPECT_TRUE(loaded->for_sizes(i)->run(inputs).value()[0].same_bytes(expected));
+    EXPECT_TRUE(loaded->run(inputs).value()[0].same_bytes(expected));  // found by its size
   }
+  const Tensor other = Tensor::zeros(Type::get(DType::f32, {4, 16}));
+  const auto refused = loaded->run({&other, 1});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().what(), HasSubstr("not compiled for inputs of 4x16"));
+  EXPECT_THAT(refused.error().hint(), HasSubstr("it has code for x 3x16; x 40x16"));
 }
 
 TEST(Honec, CodeThatTheMachineCannotRunIsRefused) {
@@ -281,7 +287,7 @@ TEST(Honec, OtherFilesAreRefused) {
   const Result<HonecFile> file = parse(later);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 2"));
+  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 3"));
   EXPECT_THAT(error_of(sample.bytes + "x"), HasSubstr("bytes, its header says"));
 }
 

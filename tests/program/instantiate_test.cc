@@ -52,6 +52,31 @@ constexpr std::string_view kSymbolic =
     "    2 @y = copy (%row) -> (%y)\n"
     "  }\n}\n";
 
+std::vector<int64_t> numbers_of(Image image) {
+  std::vector<int64_t> numbers = {image.arena_bytes};
+  each_number(image, [&](int64_t& number) { numbers.push_back(number); });
+  return numbers;
+}
+
+TEST(Instantiate, ForAllSizesAtOnceGivesTheNumbersOfEach) {
+  const Program program = parsed(kSymbolic);
+  const std::vector<KernelCode> code = {
+      {std::make_shared<const std::string>("elf"), {"sum_0", "sum_1"}}};
+  const OpenImage open = instantiate_open(program, code).value();
+  EXPECT_EQ(symbols_of(open).size(), 1);
+  for (int64_t n : {1, 20, 64}) {
+    const Image image = bound_image(open, {{"N", n}}).value();
+    const Image direct = instantiate(program, {{"N", n}}, code).value();
+    EXPECT_EQ(numbers_of(image), numbers_of(direct));
+    EXPECT_EQ(image.inputs[0].type, direct.inputs[0].type);
+  }
+  const Type types[] = {Type::get(DType::f32, {2, 20})};
+  EXPECT_EQ(bind_ports(open.image.inputs, types).value().at("N").value(), 20);
+  const Type wrong[] = {Type::get(DType::f32, {2, 65})};
+  EXPECT_THAT(bind_ports(open.image.inputs, wrong).error().what(), HasSubstr("axis 1"));
+  EXPECT_THAT(bound_image(open, {}).error().what(), HasSubstr("'N' has no value"));
+}
+
 TEST(Instantiate, GivesKernelsAndBuffersTheirSizes) {
   const Program program = parsed(kSymbolic);
   const std::vector<KernelCode> code = {

@@ -187,7 +187,9 @@ class Sizes(unittest.TestCase):
         with self.assertRaisesRegex(hone.BadInput, "9"):
             model(np.zeros((9, 2), np.float32))
         with self.assertRaisesRegex(hone.Unsupported, "are open"):
-            model.save("double.honec")
+            model.plan
+        model.save("double.honec")
+        np.testing.assert_array_equal(hone.load("double.honec")(x), 2 * x)
 
     def test_are_bound(self):
         for model in (compiled(DOUBLE, sizes={"N": 4}), compiled(DOUBLE, shapes={"x": (4, 2)})):
@@ -255,6 +257,38 @@ class Files(unittest.TestCase):
             compiled(MLP, threads=100000)
         with self.assertRaisesRegex(hone.UsageError, "there is no 'mmx'"):
             compiled(MLP, isa="mmx")
+
+
+class Files(unittest.TestCase):
+    """Compiled models whose sizes are open, or that have segments."""
+
+    def test_for_all_sizes(self):
+        model = compiled(MLP + ",symbolic-batch", output="open.honec")
+        loaded = hone.load("open.honec")
+        self.assertEqual(loaded.inputs[0].shape, ("N", 16))
+        for rows in (1, 5):
+            x = np.arange(rows * 16, dtype=np.float32).reshape(rows, 16)
+            np.testing.assert_allclose(loaded(x), model(x), rtol=1e-5, atol=1e-5)
+            out = np.empty((rows, 10), np.float32)
+            self.assertIs(loaded(x, out=out), out)
+        with self.assertRaisesRegex(hone.BadInput, "axis 1"):
+            loaded(np.zeros((1, 17), np.float32))
+
+    def test_of_segments(self):
+        text = b"""model @steps(%n: i64[], %x: f32[2]) -> (%y: f32[2]) {
+          %y = loop trip %n with %s = %x {
+            %t = run %s graph @step(%s: f32[2]) { %t = add %s, %s return %t }
+            yield %t
+          }
+        }"""
+        compiled(text, output="steps.honec")
+        loaded = hone.load("steps.honec")
+        x = np.array([1, 2], np.float32)
+        for trips in (0, 3):
+            np.testing.assert_array_equal(loaded(np.array(trips), x), x * 2**trips)
+        session = hone.InferenceSession("steps.honec")
+        (y,) = session.run(None, {"n": np.array(1), "x": x})
+        np.testing.assert_array_equal(y, 2 * x)
 
 
 class Sessions(unittest.TestCase):

@@ -63,6 +63,24 @@ class Report(unittest.TestCase):
         plan = hone.compile(MLP, threads=1, cache=None, log=None, progress=False).plan
         self.assertEqual(report(MLP, plan=plan).failures, ())
 
+    def test_prices_are_chosen(self):
+        class Counting(hone.Cost):
+            asked = 0
+            chosen_by = "analytic"
+
+            def price(self, kernel, schedules, threads):
+                Counting.asked += 1
+                return [len(str(schedule)) * 1e-6 for schedule in schedules]
+
+            def command(self):
+                return 1e-6
+
+        self.assertEqual(report(MLP, cost=Counting()).failures, ())
+        self.assertGreater(Counting.asked, 0)
+        self.assertEqual(report(MLP, cost="default").failures, ())
+        with self.assertRaises(hone.BadInput):
+            report(MLP, cost="no.model")
+
     def test_takes_graphs(self):
         import hone.graph as hg
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "runtime/honec.h"
+#include "runtime/loaded_model.h"
 
 namespace hone {
 namespace {
@@ -52,7 +52,7 @@ TEST(ServedModel, IsWrittenAsACompiledModel) {
 TEST(ServedModel, RunsOpenSizesFromSeveralThreads) {
   const auto model = served(kDouble).value();
   EXPECT_EQ(model->executable(), nullptr);
-  EXPECT_THAT(model->save("x.honec", "0").error().what(), HasSubstr("'double' are open"));
+  EXPECT_THAT(model->plan_text().error().what(), HasSubstr("'double' are open"));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int64_t rows = 1; rows <= 4; ++rows)
@@ -64,6 +64,17 @@ TEST(ServedModel, RunsOpenSizesFromSeveralThreads) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(ServedModel, IsWrittenForAllSizes) {
+  const auto model = served(kDouble).value();
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "hone_served_open_test.honec";
+  ASSERT_TRUE(model->save(path, "0").ok());
+  const auto loaded = LoadedModel::load(HonecFile::open(path).value()).value();
+  for (int64_t rows : {1, 8})
+    EXPECT_EQ(loaded->run({{counting(rows)}}).value()[0].real_at(2 * rows - 1), 4.0 * rows - 2);
+  std::filesystem::remove(path);
 }
 
 TEST(ServedModel, RefusesSizesThatDoNotFit) {

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/executable.h"
+#include "runtime/honec.h"
+
+namespace hone {
+
+// All of a compiled model, ready to run: code for one or several choices of sizes, code for all
+// sizes, segments. Any number of threads may run it at once.
+//
+// Code for all sizes is made ready when sizes are first met, from what is in memory; the
+// kMaxKept that were used last are kept.
+class LoadedModel {
+ public:
+  static constexpr size_t kMaxKept = 64;
+
+  // The options' sizes mean nothing.
+  static Result<std::shared_ptr<const LoadedModel>> load(HonecFile file, HonecOptions options = {});
+
+  const HonecFile& file() const { return file_; }
+  // What runs a model that is one graph, for one choice of sizes (HonecFile::is_single); else null.
+  const std::shared_ptr<const Executable>& single() const { return single_; }
+  // What runs these sizes of HonecFile::sizes(), if they are numbers.
+  std::shared_ptr<const Executable> for_sizes(size_t sizes) const;
+  // What runs a unit for inputs of these types. An error names the sizes that the file has.
+  Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
+                                                       std::span<const Type> inputs) const;
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
+                                  const RunOptions& options = {}) const;
+
+ private:
+  // Of HonecFile::sizes().
+  struct Choice {
+    size_t program = 0;
+    std::shared_ptr<const Executable> executable;  // null: for all sizes
+    OpenImage open;
+  };
+  struct Made {
+    size_t choice = 0;
+    std::vector<Type> types;
+    std::shared_ptr<const Executable> executable;
+  };
+
+  LoadedModel(HonecFile file, HonecOptions options)
+      : file_(std::move(file)), options_(std::move(options)) {}
+  Status prepare();
+  Result<std::shared_ptr<const Executable>> load(Image image) const;
+  Result<std::shared_ptr<const Executable>> sized(size_t choice, std::span<const Type> types) const;
+  // An error.
+  Result<std::shared_ptr<const Executable>> has_no(std::span<const Type> inputs,
+                                                   uint32_t unit) const;
+
+  const HonecFile file_;
+  HonecOptions options_;
+  std::vector<Choice> choices_;
+  std::shared_ptr<const Executable> single_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::list<Made> made_;
+};
+
+// The sizes of the inputs, of each choice that the file has code for: "x 1x16; x 8x16".
+std::string choices_text(const HonecFile& file, uint32_t unit = 0);
+
+}  // namespace hone

@@ -1,0 +1,86 @@
+#include "session/deployed.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "compile/segment_tree.h"
+#include "ir/summary.h"
+#include "session/sizes.h"
+#include "session/source.h"
+
+namespace hone {
+
+namespace {
+
+std::vector<image::Port> ports_of(std::span<const ModelValue> values) {
+  std::vector<image::Port> ports;
+  for (const ModelValue& value : values) ports.push_back({value.name, value.type});
+  return ports;
+}
+
+// A size that no input has is never known.
+Status check_sizes_follow(const Graph& graph, const Labels& labels) {
+  for (Symbol symbol : graph.symbols()) {
+    const auto has = [&](ValueId input) {
+      return std::ranges::any_of(graph.type(input).dims(), [&](Dim dim) {
+        const std::vector<Symbol> symbols = dim.symbols();
+        return std::ranges::find(symbols, symbol) != symbols.end();
+      });
+    };
+    if (std::ranges::any_of(graph.inputs(), has)) continue;
+    return unsupported("the size '{}' follows from no input", symbol.name())
+        .with_hint(fmt::format("a number for it: {}",
+                               size_text({{symbol.name(), Dim(symbol.min())}}, labels)));
+  }
+  return {};
+}
+
+// Numbers for all that is open.
+std::string numbers_for(const Graph& graph, const Labels& labels) {
+  return size_text(smallest_bindings(graph, {}), labels);
+}
+
+}  // namespace
+
+Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,
+                                     CompileOptions options, const Labels& labels) {
+  DeployedGraph made;
+  made.is_open = !graph.is_static();
+  made.unit = unit;
+  HONE_TRY(check_sizes_follow(graph, labels));
+  Compilation compilation(graph, target, std::move(options));
+  if (!made.is_open) {
+    made.open.image = *HONE_TRY(compilation.image());
+  } else {
+    Result<OpenImage> open = compilation.open_image();
+    if (!open.ok() && open.error().code() == ErrorCode::unsupported)
+      return std::move(open)
+          .error()
+          .within(fmt::format("'{}', for sizes that are open", excerpt(graph.name())))
+          .with_hint(fmt::format("code for one size: {}; 'hone run' of the model itself compiles "
+                                 "what it meets",
+                                 numbers_for(graph, labels)));
+    made.open = HONE_TRY(std::move(open));
+  }
+  made.plan = print(*HONE_TRY(compilation.plan()));
+  return made;
+}
+
+Result<HonecModel> deployed_model(const Model& open, const Model& bound, const Labels& labels) {
+  HonecModel model = {open.name, ports_of(open.inputs), ports_of(open.outputs)};
+  if (const Graph* graph = single_graph(bound)) {
+    model.name = graph->name();
+    return model;
+  }
+  Result<SegmentTree> tree = segment_tree(bound);
+  if (!tree.ok()) {
+    const std::string sizes = numbers_for(signature_of(bound), labels);
+    return std::move(tree).error().with_hint(
+        fmt::format("{}'hone run' of the model itself compiles what it meets",
+                    sizes.empty() ? "" : fmt::format("sizes that are known may do: {}; ", sizes)));
+  }
+  model.segments = *std::move(tree);
+  return model;
+}
+
+}  // namespace hone

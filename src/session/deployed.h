@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compile/compilation.h"
+#include "compile/honec.h"
+#include "ir/model.h"
+#include "session/face.h"
+
+// Models on their way into a compiled file.
+
+namespace hone {
+
+// A graph as code: for its sizes, or for all of those that are open.
+struct DeployedGraph {
+  OpenImage open;  // if its sizes are numbers, the image alone
+  bool is_open = false;
+  std::string plan;
+  uint32_t unit = 0;
+
+  HonecProgram program() const { return {&open.image, plan, is_open ? &open : nullptr, unit}; }
+};
+// What can be compiled only when sizes are seen is refused, with the labels' way out.
+Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,
+                                     CompileOptions options, const Labels& labels);
+
+// The file's metadata of a model: `open` before sizes were chosen for programs, `bound` after. A
+// part that has to be compiled when data are seen is refused by name.
+Result<HonecModel> deployed_model(const Model& open, const Model& bound, const Labels& labels);
+
+}  // namespace hone
