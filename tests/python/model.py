@@ -271,7 +271,7 @@ class Files(unittest.TestCase):
             np.testing.assert_allclose(loaded(x), model(x), rtol=1e-5, atol=1e-5)
             out = np.empty((rows, 10), np.float32)
             self.assertIs(loaded(x, out=out), out)
-        with self.assertRaisesRegex(hone.BadInput, "axis 1"):
+        with self.assertRaisesRegex(hone.BadInput, "takes float32 .N, 16."):
             loaded(np.zeros((1, 17), np.float32))
 
     def test_of_segments(self):
