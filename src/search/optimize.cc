@@ -80,11 +80,14 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
                            const Cost& cost, const OptimizeOptions& options) {
   if (!graph.is_static())
     return unsupported("what is cheapest depends on the open size {}", graph.symbols()[0].name());
-  Optimized result = HONE_TRY(Optimizer(rules, target, cost, options).run(graph));
+  // A Cost that is trusted with schedules alone tells schedules of a kernel apart, not graphs.
+  const std::optional<Cost::Baseline> baseline = cost.baseline();
+  const Cost& price = baseline ? baseline->cost : cost;
+  Optimized result = HONE_TRY(Optimizer(rules, target, price, options).run(graph));
   result.graph = HONE_TRY(rewritten(graph, result.plan, rules));
   // What is cheap may be so for its stand-ins alone. Who has cancelled waits for it, too: the
   // result is what was found.
-  GraphPrice last(target, cost, {options.threads, nullptr});
+  GraphPrice last(target, price, {options.threads, nullptr});
   result.after = has_rewrites(result.plan) ? HONE_TRY(last.exact(result.graph)) : result.before;
   result.is_cheaper = result.after < result.before;
   if (!result.is_cheaper) {

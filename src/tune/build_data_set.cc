@@ -255,7 +255,7 @@ class SetBuilder {
     return {};
   }
 
-  // Each kernel once: that of the first program that has it. Those that have nothing yet come first:
+  // Each kernel once: that of the first program that has it. Those without a time come first:
   // another kernel tells more than more schedules of a known one.
   Result<std::vector<const ProgramKernel*>> wanted() const {
     std::set<uint64_t> seen;

@@ -192,6 +192,21 @@ TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
   EXPECT_EQ(print(rewritten(graph, result.plan).value()), print(result.graph));
 }
 
+// Graphs cost what its baseline says, not what it says itself.
+class TrustedWithSchedules : public AnalyticCost {
+ public:
+  TrustedWithSchedules() : AnalyticCost(hone::target()) {}
+  std::optional<Baseline> baseline() const override { return Baseline{hone::cost()}; }
+  double command() const override { return 1; }
+};
+
+TEST(Optimize, ComparesGraphsByTheBaseline) {
+  const Graph graph = graph_of("graph @g(%x: f32[512, 256]) { %y = exp %x return %y }");
+  const OptimizeOptions options = {.rewrite = {.seconds = 0.1}};
+  EXPECT_EQ(optimize(graph, rules(), target(), TrustedWithSchedules(), options)->before,
+            optimize(graph, rules(), target(), cost(), options)->before);
+}
+
 // One row is wanted of products, whose slice moves in front of all; no step alone is much cheaper.
 TEST(Optimize, MovesSlicesInFrontOfWhatComputes) {
   const Graph graph =
