@@ -276,9 +276,8 @@ class SetBuilder {
     const auto chosen = in_turns(std::move(programs), options_.kernels);
     std::vector<const ProgramKernel*> ordered, begun;
     for (const ProgramKernel* kernel : chosen) {
-      const bool is_begun =
-          !HONE_TRY(set_.log().find({.subject = kernel->kernel, .limit = 1})).empty();
-      (is_begun ? begun : ordered).push_back(kernel);
+      const auto one = HONE_TRY(set_.log().find({.subject = kernel->kernel, .limit = 1}));
+      (one.empty() ? ordered : begun).push_back(kernel);
     }
     ordered.insert(ordered.end(), begun.begin(), begun.end());
     return ordered;
