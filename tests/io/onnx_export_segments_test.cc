@@ -297,18 +297,6 @@ TEST(OnnxExportSegments, ALoopThatKeepsRows) {
   expect_comes_back(parsed(kHistory), {feed(3, 5), feed(1000, 40), feed(0, 7)});
 }
 
-constexpr std::string_view kGrowingState = R"(
-model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L]) where N in 1..10, L in 1..1000 {
-  %y = loop trip %trips with %s = %x {
-    %t = run %s graph @twice(%s: f32[S]) -> f32[2*S] where S in 0..5000 {
-      %t = concat %s, %s {axis = 0}
-      return %t
-    }
-    yield %t
-  }
-}
-)";
-
 TEST(OnnxExportSegments, ACarriedValueThatDoubles) {
   expect_comes_back(parsed(kGrowingState), {{count(2), vector_of({1, 2})},
                                             {count(0), vector_of({1, 2, 3})},

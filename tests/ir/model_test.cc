@@ -87,31 +87,6 @@ TEST(Model, AGraphIsAModel) {
   EXPECT_EQ(numbers(outputs[2]), (std::vector<double>{3, 4}));
 }
 
-// Doubles until 100 is reached or the trips are used up; the sizes of the rows grow: row i has i +
-// 1 elements, all of them i.
-constexpr std::string_view kLoop = R"(
-model @loop(%trips: i64[], %start: f32[]) -> (%end: f32[], %history: f32[H, 2])
-    where H in 0..1000 {
-  %empty, %yes = run graph @initial() {
-    %0 = constant [] : f32[0, 2]
-    %1 = constant true : bool[]
-    return %0, %1
-  }
-  %end, %history = loop trip %trips while %yes counter %i with %state = %start grow %empty {
-    %next, %row, %more = run %state, %i graph @step(%s: f32[], %i: i64[]) {
-      %n = add %s, %s
-      %r = cast %i {dtype = f32}
-      %a = reshape %s {dims = [1, 1]}
-      %b = reshape %r {dims = [1, 1]}
-      %row = concat %b, %a {axis = 1}
-      %more = compare %n, 100 {direction = lt}
-      return %n, %row, %more
-    }
-    yield %next grow %row while %more
-  }
-}
-)";
-
 TEST(Model, ALoopCarriesAndGrows) {
   Model model = parse_ok(kLoop);
   auto outputs = *evaluate_model(model, std::vector{i64(3), f32({5}, {})});
@@ -135,37 +110,11 @@ TEST(Model, ALoopEndsAtTheLimit) {
 }
 
 // A carried value that gets longer: its graph runs at another size in each iteration.
-constexpr std::string_view kGrowingState = R"(
-model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L]) where N in 1..10, L in 1..1000 {
-  %y = loop trip %trips with %s = %x {
-    %t = run %s graph @twice(%s: f32[S]) -> f32[2*S] where S in 0..5000 {
-      %t = concat %s, %s {axis = 0}
-      return %t
-    }
-    yield %t
-  }
-}
-)";
-
 TEST(Model, ACarriedValueMayChangeItsSize) {
   Model model = parse_ok(kGrowingState);
   auto outputs = *evaluate_model(model, std::vector{i64(2), f32({1, 2}, {2})});
   EXPECT_EQ(numbers(outputs[0]), (std::vector<double>{1, 2, 1, 2, 1, 2, 1, 2}));
 }
-
-constexpr std::string_view kIf = R"(
-model @choose(%p: bool[], %x: f32[4]) -> (%y: f32[K]) where K in 1..4 {
-  %y = if %p {
-    %a = run %x graph @half(%x: f32[4]) {
-      %a = slice %x {start = [0], limit = [2]}
-      return %a
-    }
-    yield %a
-  } else {
-    yield %x
-  }
-}
-)";
 
 TEST(Model, IfRunsOneBody) {
   Model model = parse_ok(kIf);

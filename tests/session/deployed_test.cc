@@ -151,55 +151,6 @@ TEST(Deployed, ThreadsMeetDifferentSizes) {
 
 // ---- Segments ----------------------------------------------------------------------------------
 
-constexpr std::string_view kLoop = R"(
-model @loop(%trips: i64[], %start: f32[]) -> (%end: f32[], %history: f32[H, 2])
-    where H in 0..1000 {
-  %empty, %yes = run graph @initial() {
-    %0 = constant [] : f32[0, 2]
-    %1 = constant true : bool[]
-    return %0, %1
-  }
-  %end, %history = loop trip %trips while %yes counter %i with %state = %start grow %empty {
-    %next, %row, %more = run %state, %i graph @step(%s: f32[], %i: i64[]) {
-      %n = add %s, %s
-      %r = cast %i {dtype = f32}
-      %a = reshape %s {dims = [1, 1]}
-      %b = reshape %r {dims = [1, 1]}
-      %row = concat %b, %a {axis = 1}
-      %more = compare %n, 100 {direction = lt}
-      return %n, %row, %more
-    }
-    yield %next grow %row while %more
-  }
-}
-)";
-
-constexpr std::string_view kGrowing = R"(
-model @grow(%trips: i64[], %x: f32[N]) -> (%y: f32[L]) where N in 1..10, L in 1..1000 {
-  %y = loop trip %trips with %s = %x {
-    %t = run %s graph @twice(%s: f32[S]) -> f32[2*S] where S in 0..5000 {
-      %t = concat %s, %s {axis = 0}
-      return %t
-    }
-    yield %t
-  }
-}
-)";
-
-constexpr std::string_view kIf = R"(
-model @choose(%p: bool[], %x: f32[4]) -> (%y: f32[K]) where K in 1..4 {
-  %y = if %p {
-    %a = run %x graph @half(%x: f32[4]) {
-      %a = slice %x {start = [0], limit = [2]}
-      return %a
-    }
-    yield %a
-  } else {
-    yield %x
-  }
-}
-)";
-
 TEST(Deployed, SizesFollowFromData) {
   const Model origin = parsed(kPositives);
   const auto model = loaded(origin);
@@ -214,7 +165,7 @@ TEST(Deployed, LoopsCarryAndGrow) {
   const auto model = loaded(origin);
   for (int64_t trips : {3, 1000, 0})
     expect_same(*model, origin, {i64(trips), Tensor::scalar(DType::f32, 5)});
-  const Model growing = parsed(kGrowing);
+  const Model growing = parsed(kGrowingState);
   const auto grown = loaded(growing);
   expect_same(*grown, growing, {i64(2), f32({1, 2})});
   expect_same(*grown, growing, {i64(5), f32({1, 2, 3})});
