@@ -5,7 +5,29 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/pages.h"
+
 namespace hone {
+namespace {
+
+// nullptr, and errno, if there is not as much.
+std::byte* map_small(size_t size) {
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return address != MAP_FAILED ? static_cast<std::byte*>(address) : nullptr;
+}
+
+// What is mapped begins anywhere, so that more is mapped than is kept.
+std::byte* map_large(size_t size) {
+  std::byte* begin = map_small(size + kLargePage);
+  if (begin == nullptr) return nullptr;
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kLargePage;
+  if (before > 0) ::munmap(begin, before);
+  ::munmap(begin + before + size, kLargePage - before);
+  want_large_pages({begin + before, size});
+  return begin + before;
+}
+
+}  // namespace
 
 Memory::~Memory() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
@@ -14,13 +36,13 @@ Memory::~Memory() {
 Result<Memory> Memory::map(int64_t bytes) {
   HONE_CHECK(bytes >= 0, "memory of {} bytes", bytes);
   if (bytes == 0) return Memory();
-  const size_t size = static_cast<size_t>(bytes);
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) {
+  const size_t size = (static_cast<size_t>(bytes) + kPage - 1) / kPage * kPage;
+  std::byte* address = size >= kLargePage ? map_large(size) : map_small(size);
+  if (address == nullptr) {
     const std::string reason = std::generic_category().message(errno);
     return over_limit("there are no {} bytes of memory: {}", bytes, reason);
   }
-  return Memory({static_cast<std::byte*>(address), size});
+  return Memory({address, static_cast<size_t>(bytes)});
 }
 
 Status Memory::protect(int64_t offset, int64_t bytes, Access access) {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "base/pages.h"
 
 namespace hone {
 
@@ -19,11 +20,13 @@ constexpr size_t kAlignment =
 class AlignedBytes {
  public:
   AlignedBytes() = default;
-  AlignedBytes(size_t size, bool zeroed)
-      : raw_(zeroed ? std::calloc(size + kAlignment, 1) : std::malloc(size + kAlignment)) {
+  AlignedBytes(size_t size, bool zeroed) {
+    const size_t alignment = size >= kLargePage ? kLargePage : kAlignment;
+    raw_ = zeroed ? std::calloc(size + alignment, 1) : std::malloc(size + alignment);
     if (raw_ == nullptr) throw std::bad_alloc();
     auto address = reinterpret_cast<uintptr_t>(raw_);
-    data_ = static_cast<std::byte*>(raw_) + (kAlignment - address % kAlignment);
+    data_ = static_cast<std::byte*>(raw_) + (alignment - address % alignment);
+    if (size >= kLargePage) want_large_pages({data_, size});
   }
   AlignedBytes(AlignedBytes&& other) noexcept
       : raw_(std::exchange(other.raw_, nullptr)), data_(std::exchange(other.data_, nullptr)) {}

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/pages.h"
 #include "base/rng.h"
 
 namespace hone {
@@ -115,6 +117,17 @@ TEST(Tensor, OwnedBytesAreAlignedAndWritableByTheOnlyOwner) {
   EXPECT_NE(tensor.content_hash(), before);
   Tensor other = tensor;
   EXPECT_THROW(tensor.mutable_bytes(), InternalError);
+}
+
+TEST(Tensor, ManyBytesBeginAtALargePage) {
+  constexpr auto kCount = static_cast<int64_t>(kLargePage / sizeof(float));
+  for (int64_t count : {kCount - 1, kCount, kCount + 1, 3 * kCount + 5}) {
+    const Tensor tensor = Tensor::zeros(Type::get(DType::f32, {count}));
+    const std::span<const std::byte> all = tensor.bytes();
+    const size_t alignment = count < kCount ? 64 : kLargePage;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(all.data()) % alignment, 0u);
+    EXPECT_TRUE(std::ranges::all_of(all, [](std::byte byte) { return byte == std::byte{0}; }));
+  }
 }
 
 TEST(Tensor, SharedBytesLiveAsLongAsTheTensorAndMayBeUnaligned) {
