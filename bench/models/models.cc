@@ -29,6 +29,7 @@
 #include "io/onnx/onnx.h"
 #include "ir/summary.h"
 #include "oracle/compare.h"
+#include "session/known_prices.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
 
@@ -142,6 +143,8 @@ Result<Row> measure(const std::string& name, int64_t threads, const Target& targ
   const Case& c = *HONE_TRY(load_case(name));
   CompileOptions options;
   options.plan.threads = threads;
+  // What comes with hone, as commands of a new user have it.
+  options.cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
   Row row;
   getloadavg(&row["load"], 1);
   const Clock::time_point start = Clock::now();

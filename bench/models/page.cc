@@ -38,7 +38,8 @@ std::string introduction(const Target& target, double shortest) {
   return fmt::format(
       "# Performance\n\n"
       "How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns:\n"
-      "fp32, batch 1, the default plan of hone without tuning, {} ({}).\n"
+      "fp32, batch 1, the default plan of hone by the prices that come with it, without tuning,\n"
+      "{} ({}).\n"
       "A ratio above 1 says that hone is faster. What a tenth of all runs does not exceed counts,\n"
       "since what else the machine does only slows runs down. Models below {:.0f} ms are not\n"
       "part of the means: the call of the rival costs some 0.1 ms.\n\n"

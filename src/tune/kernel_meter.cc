@@ -287,7 +287,8 @@ void KernelMeter::run_in_copy(std::span<Entrant> entrants, int64_t rounds,
     });
   };
   for (int64_t round = 0; round < rounds; ++round) {
-    // Who is first finds the place's operands farther away than the others, so everybody is in turn.
+    // Who is first finds the place's operands farther away than the others, so everybody is in
+    // turn.
     if (round > 0) std::ranges::rotate(runners, runners.begin() + 1);
     for (Runner& runner : runners) {
       const OperandPlace& place =
