@@ -46,6 +46,21 @@ log_with_plan() { # log_with_plan LOG MODEL PLAN
     "$(grep -oEm1 'hash 0x[0-9a-f]+' "$3" | cut -c6-)" "$target" "$plan" \
     '"version":"0.1.0","time":1700000000' | "$HONE" log import - --log "$1" 2>err
 }
+# A case of 'hone fuzz' that does not fail.
+write_case() { # write_case FILE
+  cat >"$1" <<'CASE'
+case x86-64-v2 accurate
+graph @main(%x: f32[2]) {
+  %y = exp %x : f32[2]
+  return %y
+}
+---- inputs
+graph @inputs() {
+  %0 = constant [1, 2] : f32[2]
+  return %0
+}
+CASE
+}
 # What is in the middle of the file is overwritten.
 damage() { # damage LOG
   head -c 4096 /dev/zero | tr '\0' 'x' | dd of="$1" bs=4096 seek=1 conv=notrunc 2>/dev/null

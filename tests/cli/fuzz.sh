@@ -1,4 +1,5 @@
 # Random cases pass, and every decision has rows in the table.
+source "$ROOT/tests/cli/expect.bash"
 "$HONE" fuzz --seed 100 --count 60 --save failed >out 2>err || { cat out err; exit 1; }
 for decision in threads copy fuse view in_place layout region order offset schedule.algorithm \
   schedule.order schedule.threads schedule.lanes schedule.unroll schedule.row schedule.block \
@@ -12,18 +13,7 @@ code=0
 [[ $code == 1 ]] && grep -q "fewer than 1000 times" err
 
 # A case of one's own; one that does not fail stays as it is.
-cat >good.case <<'END'
-case x86-64-v2 accurate
-graph @main(%x: f32[2]) {
-  %y = exp %x : f32[2]
-  return %y
-}
----- inputs
-graph @inputs() {
-  %0 = constant [1, 2] : f32[2]
-  return %0
-}
-END
+write_case good.case
 "$HONE" reduce good.case >out 2>err
 [[ ! -s out ]] && grep -q "the case does not fail: passed" err
 
