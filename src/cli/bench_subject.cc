@@ -1,5 +1,7 @@
 #include "cli/bench_subject.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -119,18 +121,26 @@ class CompiledSubject : public BenchSubject {
 
   Status prepare() {
     if (!how_.donates) return {};
-    HONE_TRY(check_is_graph(model_, "--donate"));
+    if (model_.segments != nullptr)
+      return usage_error("--donate is for models that are one graph; '{}' is a tree of segments",
+                         excerpt(model_.file.name()))
+          .with_hint("without it: segments keep their inputs, which others may read");
     return inputs_.prepare(*model_.executable);
   }
 
   Status run() override {
-    const RunOptions options = {.cancel = how_.cancel,
-                                .profile = is_profiled_ ? &times_ : nullptr,
-                                .trace = runs_,
-                                .flush_denormals = how_.flushes_denormals};
-    if (how_.donates) return inputs_.run(*model_.executable, options);
-    HONE_TRY(model_.run(model_.inputs.tensors, options));
-    return {};
+    RunOptions options = {
+        .cancel = how_.cancel, .trace = runs_, .flush_denormals = how_.flushes_denormals};
+    if (!how_.donates) {
+      HONE_TRY(model_.run(model_.inputs.tensors, options, is_profiled_ ? &times_ : nullptr));
+      return {};
+    }
+    if (is_profiled_) {
+      if (times_.empty()) times_.emplace_back();
+      ++times_.front().runs;
+      options.profile = &times_.front().times;
+    }
+    return inputs_.run(*model_.executable, options);
   }
 
   void start_profile() override { is_profiled_ = true; }
@@ -139,20 +149,19 @@ class CompiledSubject : public BenchSubject {
     runs_ = &runs;
   }
   Status add_runs(Trace& trace, const RunTrace& runs) override {
-    trace.add(runs, 0, times_);
-    trace.add_lost(runs.lost);
+    hone::add_runs(trace, runs, times_);
     return {};
   }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
-    return std::vector{profile_of(times_, runs, model_.file.name())};
+    return profile_of(times_, runs, model_.file);
   }
 
  private:
   const CompiledModel& model_;
   const CompiledRuns how_;
   DonatedInputs inputs_;
-  Profile times_;
+  std::vector<UnitTimes> times_;
   RunTrace* runs_ = nullptr;
   bool is_profiled_ = false;
 };

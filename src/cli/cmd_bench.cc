@@ -189,8 +189,6 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
   report.first = HONE_TRY(measure_once([&]() -> Status {
     model = HONE_TRY(
         tracer.timed("load", [&] { return given_compiled(report.model, arguments, console); }));
-    if (request.is_profiled) HONE_TRY(check_is_graph(*model, "--profile"));
-    if (tracer.is_wanted()) HONE_TRY(check_is_graph(*model, "--trace"));
     subject = HONE_TRY(compiled_subject(*model, how));
     return subject->run();
   }));

@@ -60,15 +60,14 @@ Status run_compiled(const Arguments& arguments, Console& console) {
       "load", [&] { return given_compiled(arguments.text("MODEL"), arguments, console); }));
   const Wishes wishes = HONE_TRY(wishes_of(output_names(model.file), arguments));
   const bool flushes = arguments.given("flush-denormals");
-  Profile times;
+  std::vector<UnitTimes> times;
   RunOptions options = {.cancel = &console.cancel(), .flush_denormals = flushes};
-  if (tracer.is_wanted()) {
-    HONE_TRY(check_is_graph(model, "--trace"));
-    options.profile = &times;
-    options.trace = &tracer.runs();
-  }
-  const std::vector<Tensor> outputs =
-      HONE_TRY(tracer.timed("run", [&] { return model.run(model.inputs.tensors, options); }));
+  if (tracer.is_wanted()) options.trace = &tracer.runs();
+  const std::vector<Tensor> outputs = HONE_TRY(tracer.timed(
+      "run",
+      [&] {
+        return model.run(model.inputs.tensors, options, tracer.is_wanted() ? &times : nullptr);
+      }));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
@@ -77,8 +76,7 @@ Status run_compiled(const Arguments& arguments, Console& console) {
         HONE_TRY(model.run(model.inputs.tensors, {.cancel = &console.cancel()}));
     console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));
   }
-  tracer.trace().add(tracer.runs(), 0, times);
-  tracer.trace().add_lost(tracer.runs().lost);
+  add_runs(tracer.trace(), tracer.runs(), times);
   HONE_TRY(tracer.write(console));
   return hand_out(wishes, outputs, arguments, console);
 }

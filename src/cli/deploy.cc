@@ -55,11 +55,16 @@ void name_ports(std::vector<DeployedGraph>& made, const Model& model) {
   }
 }
 
+// What no library can be made of.
+constexpr std::string_view kFileInstead =
+    "a compiled model takes it, -o FILE.honec, which C runs by hone.h and hone_runtime";
+
 Status check_static(const Graph& graph) {
   if (graph.is_static()) return {};
   return unsupported("a library is for sizes that are numbers; {} is open",
                      graph.symbols()[0].name())
-      .with_hint(size_text(smallest_bindings(graph, {}), Console::labels()));
+      .with_hint(fmt::format(
+          "{}; or {}", size_text(smallest_bindings(graph, {}), Console::labels()), kFileInstead));
 }
 
 // The model with the sizes of --sizes, each time that it is given.
@@ -141,7 +146,8 @@ Status deploy(const Arguments& arguments, const std::string& path, Console& cons
   const Source source = HONE_TRY(tracer.timed(
       "read", [&] { return given_source(arguments.text("MODEL"), arguments, console); }));
   const bool is_single = single_graph(source.model) != nullptr;
-  if (is_library && !is_single) return no_single_graph(source.model, "a library");
+  if (is_library && !is_single)
+    return no_single_graph(source.model, "a library").with_hint(std::string(kFileInstead));
   if (arguments.given("sizes") && !is_single)
     return usage_error("--sizes is for a model that is one graph; '{}' is a tree of segments",
                        excerpt(source.model.name))

@@ -41,6 +41,21 @@ std::vector<StepTime> measured_steps(std::span<const CommandTime> times, double 
   return steps;
 }
 
+SegmentProfile measured_profile(std::span<const CommandTime> times, int64_t runs,
+                                std::string name) {
+  SegmentProfile profile = {.name = std::move(name), .sizes = {}, .runs = 1, .steps = {}};
+  profile.steps = measured_steps(times, static_cast<double>(std::max<int64_t>(runs, 1)));
+  for (const StepTime& step : profile.steps) profile.seconds += step.seconds;
+  return profile;
+}
+
+// The sizes of a unit's code, if it is for all.
+Result<Bindings> sizes_of(const UnitTimes& one, const HonecFile& file) {
+  for (const HonecFile::Program& program : file.programs())
+    if (program.unit == one.unit && program.is_open) return bind_ports(program.inputs, one.inputs);
+  return Bindings();
+}
+
 std::string sizes_text(const Bindings& sizes) {
   std::vector<std::string> texts;
   for (const auto& [name, size] : sizes)
@@ -82,13 +97,6 @@ std::string StepTime::label() const {
   return kernel_label(layers, kernel);
 }
 
-SegmentProfile profile_of(std::span<const CommandTime> times, int64_t runs, std::string name) {
-  SegmentProfile profile = {.name = std::move(name), .sizes = {}, .runs = 1, .steps = {}};
-  profile.steps = measured_steps(times, static_cast<double>(std::max<int64_t>(runs, 1)));
-  for (const StepTime& step : profile.steps) profile.seconds += step.seconds;
-  return profile;
-}
-
 Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   const Cost& cost, const LayerNames& layers,
@@ -96,7 +104,7 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
   const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
   const int64_t threads = plan.threads.value_or(1);
   const double peak = target.peak(DType::f32) * static_cast<double>(threads);
-  SegmentProfile profile = profile_of(times, runs, graph.name());
+  SegmentProfile profile = measured_profile(times, runs, graph.name());
   profile.sizes = sizes_text(sizes);
   for (StepTime& step : profile.steps) {
     const auto found = kernels.find(step.command);
@@ -128,6 +136,21 @@ Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64
     SegmentProfile segment = HONE_TRY(
         profile_of(one.times, runs, graph, plan, target, one.code->cost(), layers, one.sizes));
     segment.name = one.name;
+    segment.runs = static_cast<double>(one.runs) / static_cast<double>(std::max<int64_t>(runs, 1));
+    profile.push_back(std::move(segment));
+  }
+  std::ranges::sort(profile, std::greater<>(), &SegmentProfile::seconds);
+  return profile;
+}
+
+Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
+                                               const HonecFile& file) {
+  std::vector<SegmentProfile> profile;
+  for (const UnitTimes& one : times) {
+    SegmentProfile segment = measured_profile(
+        one.times, runs,
+        file.segments() == nullptr ? file.name() : file.segments()->units[one.unit]);
+    segment.sizes = sizes_text(HONE_TRY(sizes_of(one, file)));
     segment.runs = static_cast<double>(one.runs) / static_cast<double>(std::max<int64_t>(runs, 1));
     profile.push_back(std::move(segment));
   }

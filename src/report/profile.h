@@ -9,7 +9,7 @@
 #include "compile/native_engine.h"
 #include "cost/cost.h"
 #include "plan/planned_kernels.h"
-#include "runtime/executable.h"
+#include "runtime/loaded_model.h"
 
 // Where a compiled model's time goes, by the names of its layers.
 
@@ -59,8 +59,10 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
                                   const Graph& graph, const Plan& plan, const Target& target,
                                   const Cost& cost, const LayerNames& layers = {},
                                   const Bindings& sizes = {});
-// The same of a compiled model, of which nothing but its commands is known.
-SegmentProfile profile_of(std::span<const CommandTime> times, int64_t runs, std::string name);
+// Of `runs` runs of a compiled model, of which nothing but its commands is known: a segment for
+// each unit and its sizes, the slowest first.
+Result<std::vector<SegmentProfile>> profile_of(std::span<const UnitTimes> times, int64_t runs,
+                                               const HonecFile& file);
 // Of `runs` runs of a model on an engine that keeps code: a segment for each graph and its sizes,
 // the slowest first.
 Result<std::vector<SegmentProfile>> profile_of(const NativeEngine& engine, int64_t runs,

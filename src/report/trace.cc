@@ -127,4 +127,10 @@ Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
   return {};
 }
 
+void add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times) {
+  for (size_t i = 0; i < times.size(); ++i)
+    trace.add(runs, static_cast<uint32_t>(i), times[i].times);
+  trace.add_lost(runs.lost);
+}
+
 }  // namespace hone

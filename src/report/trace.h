@@ -64,5 +64,7 @@ Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph,
 // Runs of an engine that keeps code, as the trace of its runs has them.
 Status add_runs(Trace& trace, const RunTrace& runs, const NativeEngine& engine,
                 const LayerNames& names);
+// Runs of a compiled model, with their times.
+void add_runs(Trace& trace, const RunTrace& runs, std::span<const UnitTimes> times);
 
 }  // namespace hone

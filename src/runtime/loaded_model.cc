@@ -15,6 +15,20 @@ std::vector<Type> types_of(std::span<const Tensor> tensors) {
   return types;
 }
 
+// The options of a run of the unit's code that adds to its times.
+RunOptions timed(RunOptions options, std::vector<UnitTimes>& times, uint32_t unit,
+                 std::vector<Type> inputs) {
+  auto known = std::ranges::find_if(
+      times, [&](const UnitTimes& one) { return one.unit == unit && one.inputs == inputs; });
+  if (known == times.end())
+    known = times.insert(known, {.unit = unit, .inputs = std::move(inputs)});
+  ++known->runs;
+  options.profile = &known->times;
+  if (options.trace != nullptr)
+    options.trace->program = static_cast<uint32_t>(known - times.begin());
+  return options;
+}
+
 std::string dims_text(Type type) {
   std::vector<std::string> dims;
   for (Dim dim : type.dims()) dims.push_back(dim.to_string());
@@ -119,11 +133,15 @@ Result<std::shared_ptr<const Executable>> LoadedModel::sized(size_t choice,
 }
 
 Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
-                                             const RunOptions& options) const {
-  if (single_ != nullptr) return single_->run(inputs, options);
+                                             const RunOptions& options,
+                                             std::vector<UnitTimes>* times) const {
+  if (single_ != nullptr && times == nullptr) return single_->run(inputs, options);
   const auto run_unit = [&](uint32_t unit,
                             std::span<const Tensor> tensors) -> Result<std::vector<Tensor>> {
-    return HONE_TRY(executable(unit, types_of(tensors)))->run(tensors, options);
+    std::vector<Type> types = types_of(tensors);
+    const auto code = HONE_TRY(executable(unit, types));
+    if (times == nullptr) return code->run(tensors, options);
+    return code->run(tensors, timed(options, *times, unit, std::move(types)));
   };
   if (file_.segments() == nullptr) return run_unit(0, inputs);
   Bindings sizes = HONE_TRY(bind_ports(file_.inputs(), types_of(inputs)));

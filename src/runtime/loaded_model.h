@@ -11,6 +11,14 @@
 
 namespace hone {
 
+// What the code of a unit took for inputs of these types, over several runs.
+struct UnitTimes {
+  uint32_t unit = 0;
+  std::vector<Type> inputs = {};
+  int64_t runs = 0;
+  Profile times = {};
+};
+
 // All of a compiled model, ready to run: code for one or several choices of sizes, code for all
 // sizes, segments. Any number of threads may run it at once.
 //
@@ -32,8 +40,10 @@ class LoadedModel {
   Result<std::shared_ptr<const Executable>> executable(uint32_t unit,
                                                        std::span<const Type> inputs) const;
 
-  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
-                                  const RunOptions& options = {}) const;
+  // With `times`, the run adds to them in place of the options' profile; the program of a trace is
+  // their index. One run at a time has the same times.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const;
 
  private:
   // Of HonecFile::sizes().

@@ -14,6 +14,12 @@ Graph signature_of(const HonecFile& file, std::span<const image::Port> inputs) {
   return signature;
 }
 
+std::vector<Type> types_of(const RunInputs& inputs) {
+  std::vector<Type> types;
+  for (const Tensor& tensor : inputs.tensors) types.push_back(tensor.type());
+  return types;
+}
+
 // The first sizes that what is given does not contradict; of a file for one choice, that one, and
 // whoever resolves inputs says what is wrong.
 Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
@@ -67,9 +73,7 @@ Status load(CompiledModel& model, const CompiledOptions& options, const Labels& 
     model.segments = std::move(loaded);
     return {};
   }
-  std::vector<Type> types;
-  for (const Tensor& tensor : model.inputs.tensors) types.push_back(tensor.type());
-  model.executable = HONE_TRY(loaded->executable(0, types));
+  model.executable = HONE_TRY(loaded->executable(0, types_of(model.inputs)));
   return {};
 }
 
@@ -127,15 +131,15 @@ bool CompiledModel::is_open() const {
 }
 
 Result<std::vector<Tensor>> CompiledModel::run(std::span<const Tensor> tensors,
-                                               const RunOptions& options) const {
-  return executable != nullptr ? executable->run(tensors, options)
-                               : segments->run(tensors, options);
-}
-
-Status check_is_graph(const CompiledModel& model, std::string_view what) {
-  if (model.segments == nullptr) return {};
-  return usage_error("{} is of models that are one graph; '{}' is a tree of segments", what,
-                     excerpt(model.file.name()));
+                                               const RunOptions& options,
+                                               std::vector<UnitTimes>* times) const {
+  if (segments != nullptr) return segments->run(tensors, options, times);
+  if (times == nullptr) return executable->run(tensors, options);
+  if (times->empty()) times->push_back({.inputs = types_of(inputs)});
+  ++times->front().runs;
+  RunOptions timed = options;
+  timed.profile = &times->front().times;
+  return executable->run(tensors, timed);
 }
 
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,

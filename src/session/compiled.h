@@ -27,11 +27,10 @@ struct CompiledModel {
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
   // Whether the file has code for sizes that inputs say.
   bool is_open() const;
-  Result<std::vector<Tensor>> run(std::span<const Tensor> tensors,
-                                  const RunOptions& options = {}) const;
+  // With `times` as LoadedModel::run.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> tensors, const RunOptions& options = {},
+                                  std::vector<UnitTimes>* times = nullptr) const;
 };
-// Of several segments there is no profile, no trace, and nothing changes in place.
-Status check_is_graph(const CompiledModel& model, std::string_view what);
 
 struct CompiledOptions {
   std::optional<int64_t> threads = {};  // HonecOptions

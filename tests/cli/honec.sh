@@ -134,6 +134,7 @@ fails 2 "--sizes is for compiled models" compile "$open" --sizes N=2
 fails 2 "has a size by --dim" compile "$open" --dim N=2 --sizes N=2 -o y.honec
 fails 2 "not an integer" compile "$open" --sizes N=two -o y.honec
 fails 4 "N is open" compile "$open" --emit library -o liby.so
+has_said "--dim N=1; or a compiled model takes it, -o FILE.honec" compile
 
 # Sizes that stay open: code for all of them.
 says ", for all sizes" compile "$open" --cache none -o open.honec
@@ -184,7 +185,16 @@ for x in "1 2 3 -1" "-1 -2 -3 -4" "5 6 7 8"; do
   hone check tree.honec --model tree.hone --input "x=4xf32=$x"
 done
 says "" bench tree.honec --runs 3
-fails 2 "is of models that are one graph" bench tree.honec --runs 3 --profile
-fails 2 "is of models that are one graph" bench tree.honec --runs 3 --donate
+fails 2 "is for models that are one graph" bench tree.honec --runs 3 --donate
+says "" bench tree.honec --input "x=4xf32=1 2 3 -1" --runs 3 --profile
+contains '^step +3 '    # a segment runs as often as its loop
+contains '^double +M = 3 +1 '
+contains '^# segment select$'
+says "wrote t.json" bench tree.honec --input "x=4xf32=1 2 3 -1" --runs 3 --trace t.json
+[[ $(grep -c '"name":"mul","cat":"launch"' t.json) == 30 ]]  # three trips in each of ten runs
+says "wrote t.json" run tree.honec --input "x=4xf32=1 2 3 -1" --trace t.json
+[[ $(grep -c '"name":"mul","cat":"launch"' t.json) == 3 ]]
+says "" bench open.honec --shape x=3x16 --runs 3 --trace t.json
 fails 2 "is for a model that is one graph" compile tree.hone --sizes N=2 -o y.honec
 fails 4 "a library takes a single graph" compile tree.hone --emit library -o liby.so
+has_said "a compiled model takes it, -o FILE.honec" compile

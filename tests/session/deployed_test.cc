@@ -130,6 +130,27 @@ TEST(Deployed, SizesThatDoNotFitAreRefused) {
   EXPECT_FALSE(model->run({}).ok());
 }
 
+TEST(Deployed, TimesAreOfUnitsAndTheirSizes) {
+  const auto model = loaded(model_of(
+      parse_graph("graph @g(%x: f32[N]) -> f32[N] where N in 1..100 { %y = add %x, %x return %y }")
+          .value()));
+  std::vector<UnitTimes> times;
+  RunTrace trace;
+  for (size_t n : {2, 3, 2}) {
+    const Tensor x = f32(std::vector<double>(n, 1.5));
+    ASSERT_TRUE(model->run({&x, 1}, {.trace = &trace}, &times).ok());
+  }
+  ASSERT_EQ(times.size(), 2);
+  EXPECT_EQ(times[0].inputs[0].to_string(), "f32[2]");
+  EXPECT_EQ(times[0].runs, 2);
+  ASSERT_EQ(times[0].times.size(), 1);
+  EXPECT_EQ(times[0].times[0].runs, 2);
+  EXPECT_EQ(times[1].runs, 1);
+  ASSERT_EQ(trace.entries.size(), 3);
+  EXPECT_EQ(trace.entries[1].program, 1);
+  EXPECT_EQ(trace.entries[2].program, 0);
+}
+
 // More sizes than are kept, from several threads.
 TEST(Deployed, ThreadsMeetDifferentSizes) {
   const auto model = loaded(model_of(
