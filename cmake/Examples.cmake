@@ -1,4 +1,5 @@
-# examples/NAME.cc -> NAME, in build/PRESET. The tests run them (tests/learn/*.sh).
+# examples/NAME.cc -> NAME, in build/PRESET. The tests run them (tests/learn/*.sh,
+# tests/cli/cpp_examples.sh).
 hone_glob(examples examples/*.cc)
 add_custom_target(examples)
 foreach(example IN LISTS examples)

@@ -85,7 +85,8 @@ check_page() {
 pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
 for page in $pages; do
   mkdir -p "pages/$page"
-  (cd "pages/$page" && export XDG_CACHE_HOME=$PWD/cache && check_page "$ROOT/$page")
+  (cd "pages/$page" && export XDG_CACHE_HOME=$PWD/cache HONE_LOG=$PWD/log.db &&
+    check_page "$ROOT/$page")
 done
 
 # Links between files of the repository lead somewhere.

@@ -12,4 +12,6 @@ printf 'graph @negated(%%x: f32[8]) {\n  %%y = neg %%x\n  return %%y\n}\n' >nega
 ./consumer/runner negated/kernel0.o
 ./prefix/bin/hone compile negated.hone --cache none -o negated.honec
 ./consumer/run_model negated.honec | grep -q '^output y f32 8: -0 '
+./consumer/run_model_cc negated.honec | grep -qx 'f32\[8\]: -0 ...'
+./consumer/compile_model negated.hone | grep -qx 'f32\[8\]: -0 ...'
 ./prefix/bin/hone --version

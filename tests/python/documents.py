@@ -1,4 +1,5 @@
-"""The examples of docs/python.md run, one after another, and print what the page shows."""
+"""The examples of docs/python.md and docs/tutorial.md run, one after another, and print what the
+pages show."""
 
 import contextlib
 import io
@@ -11,10 +12,10 @@ os.environ["HONE_LOG"] = os.path.abspath("log.db")
 
 
 class Page(unittest.TestCase):
-    def test_examples(self):
-        with open(os.path.join(os.environ["ROOT"], "docs", "python.md"), encoding="utf8") as file:
+    def check(self, page, least):
+        with open(os.path.join(os.environ["ROOT"], "docs", page), encoding="utf8") as file:
             blocks = re.findall(r"^```(python|output)\n(.*?)^```$", file.read(), re.M | re.S)
-        self.assertGreater(len(blocks), 10)
+        self.assertGreaterEqual(len(blocks), least)
         names, printed = {}, ""
         for kind, text in blocks:
             if kind == "output":
@@ -22,8 +23,18 @@ class Page(unittest.TestCase):
                 continue
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
-                exec(compile(text, "docs/python.md", "exec"), names)
+                exec(compile(text, "docs/" + page, "exec"), names)
             printed = said.getvalue()
+
+    def test_python(self):
+        self.check("python.md", 11)
+
+    def test_tutorial(self):
+        import hone
+
+        # The file that the page's commands have made by then.
+        hone.compile("zoo:mobilenet_v2,size=tiny", output="model.honec", progress=False)
+        self.check("tutorial.md", 1)
 
 
 if __name__ == "__main__":

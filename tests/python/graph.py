@@ -237,6 +237,9 @@ class Examples(unittest.TestCase):
         for name, arguments, words in [
             ("own_cost.py", [], "schedules had a price"),
             ("own_search.py", ["zoo:mlp,size=tiny", "3"], ""),
+            ("own_model.py", [], "%y = softmax"),
+            ("run_model.py", [], "logits float32 (2, 10)"),
+            ("run_model.py", ["layer.onnx"], "y float32 (1, 2)"),
         ]:
             path = os.path.join(folder, name)
             with open(path, encoding="utf8") as file:

@@ -259,7 +259,7 @@ class Files(unittest.TestCase):
             compiled(MLP, isa="mmx")
 
 
-class Files(unittest.TestCase):
+class OpenFiles(unittest.TestCase):
     """Compiled models whose sizes are open, or that have segments."""
 
     def test_for_all_sizes(self):
