@@ -97,7 +97,7 @@ def compile(
     cost     by which the planner chooses: a Cost; None: the prices that were learned or fitted
              on this machine, or come with hone; "analytic": without those that were learned;
              "default": without any of them; "learned", or the file of a model
-    isa      of at most this level: "sse4", "avx2", "avx512"
+    isa      of at most this level: "x86-64-v2", "avx2", "avx512"
     cache    a folder that keeps what was compiled; True: the user's own, None: none
     log      measurements whose best plans count; True: the user's own, None: none
     output   a file .honec to write, too

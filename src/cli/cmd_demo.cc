@@ -6,6 +6,7 @@
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
+#include "cli/shell_word.h"
 #include "cli/source.h"
 #include "ir/summary.h"
 #include "report/accuracy_text.h"
@@ -105,6 +106,25 @@ Result<Running> start_segments(const Model& model, const RunInputs& inputs,
   return running;
 }
 
+// What to try then: with the model, or with one of the user's if it is empty.
+std::string next_text(const std::string& model) {
+  const std::string word = escape(shell_word(model));
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (model.empty())
+    lines = {{"hone demo model.onnx", "the same for a model of yours"},
+             {"hone zoo list", "the built-in models"},
+             {"hone compile zoo:mlp --emit plan", "every decision, as text to edit"}};
+  else
+    lines = {{fmt::format("hone bench {} --profile", word), "the layers that take longest"},
+             {fmt::format("hone report {}", word), "a page for a browser that shows its speed"},
+             {fmt::format("hone tune {}", word), "a faster plan, by measuring"},
+             {fmt::format("hone compile {} -o model.honec", word), "a file for your program"}};
+  lines.emplace_back("hone help", "all commands");
+  TextTable table("ll");
+  for (const auto& [command, what] : lines) table.add_row({"  " + command, what});
+  return "Next:\n" + table.to_string();
+}
+
 }  // namespace
 
 // What `hone` does without a command: the whole way of one model.
@@ -144,12 +164,7 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
         return {};
       }));
   console.print("native  {}, digest {:016x}\n\n", timing_text(timing), digest(running.outputs));
-  console.write(
-      "Next:\n"
-      "  hone zoo list                     the built-in models\n"
-      "  hone demo model.onnx              the same for a model of yours\n"
-      "  hone compile zoo:mlp --emit plan  every decision, as text to edit\n"
-      "  hone help                         all commands\n");
+  console.write(next_text(is_given && name != "-" ? name : ""));
   if (result.failed() == 0) return {};
   return Error(ErrorCode::mismatch, "native code is less accurate than allowed");
 }

@@ -7,6 +7,7 @@
 #include "cli/inputs.h"
 #include "cli/log.h"
 #include "cli/native.h"
+#include "cli/shell_word.h"
 #include "cli/source.h"
 #include "report/model_report.h"
 
@@ -15,22 +16,6 @@
 
 namespace hone::cli {
 namespace {
-
-// A word as a shell takes it.
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
-    return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  }
-  return quoted + "'";
-}
 
 // The command line, rebuilt: options as their rows name them.
 std::string command_line(const Arguments& arguments) {
@@ -116,7 +101,10 @@ Status fill(ModelReport& report, const Arguments& arguments, NativeOptions& opti
     return {};
   };
   Result<Source> source = given_source(report.model, arguments, console, {.runs_inputs = true});
-  if (!source.ok()) return failed("read the model", std::move(source).error());
+  if (!source.ok()) {
+    report.commands.resize(1);  // no other takes it
+    return failed("read the model", std::move(source).error());
+  }
   const std::unique_ptr<Log> log = log_of(arguments, report);
   const Graph signature = signature_of(source->model);
   Result<RunInputs> inputs =

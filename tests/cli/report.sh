@@ -62,6 +62,7 @@ head -c 100 net.onnx >cut.onnx
 fails 3 "cannot read the model" cut.onnx -o cut.html --json cut.json
 grep -q '"what":"read the model"' cut.json
 grep -q '"machine":{"name"' cut.json
+! grep -q "hone bench" cut.json
 grep -q 'Failed to' cut.html
 cat >big.hone <<'END'
 graph @big(%x: f32[1000000, 784000]) -> f32[1000000, 784000] {

@@ -257,6 +257,8 @@ class Files(unittest.TestCase):
             compiled(MLP, threads=100000)
         with self.assertRaisesRegex(hone.UsageError, "there is no 'mmx'"):
             compiled(MLP, isa="mmx")
+        for level in ("x86-64-v2", "avx2"):  # as help(hone.compile) says
+            compiled(MLP, isa=level, threads=1)
 
 
 class OpenFiles(unittest.TestCase):

@@ -59,8 +59,8 @@ function memoryPart(graph) {
   if (!memory) return [element("p", {class: "missing"}, "Where its values lie is not known.")];
   const gap = memory.height - memory.bound;
   const parts = [facts([
-    ["arena", bytes(memory.height)],
-    ["no placement takes less than", memory.bound === memory.height ? "this" : bytes(memory.bound)],
+    ["arena", bytes(memory.height) + (gap > 0 ? "" : ", the least possible")],
+    ["no placement takes less than", gap > 0 ? bytes(memory.bound) : ""],
     ["above that", gap > 0 ? percent(gap / memory.bound) : ""],
     ["weights", bytes(memory.constants)],
     ["inputs", bytes(memory.inputs)],

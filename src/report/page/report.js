@@ -76,12 +76,15 @@ function speed() {
     {title: "90 % at most", text: side => seconds(side.p90), value: side => side.p90},
     {title: "99 % at most", text: side => seconds(side.p99), value: side => side.p99},
     {title: "runs", text: side => `${side.runs}`, value: side => side.runs},
-    {title: "its time for one of hone's", text: side => side.ratio ? ratioText(side.ratio, side.interval) : "1"},
   ];
+  const hasRival = report.sides.length > 1;
+  if (hasRival)
+    columns.push({title: "time, hone's is 1", text: side => side.ratio ? ratioText(side.ratio, side.interval) : "1"});
   const noise = report.sides.filter(side => side.noise).map(side => element("p", {class: "note"},
     `The times of ${side.name} are noisy: ${side.noise}` +
     (report.load >= 0 ? `; the machine's load was ${digits(report.load)}.` : ".")));
-  section("speed", "Speed", "Sides are measured in turns, so that what else the machine does meets them " +
+  section("speed", "Speed", !hasRival ? "How long a run takes." :
+          "Sides are measured in turns, so that what else the machine does meets them " +
           "alike; the ratio comes with its interval of 95 % confidence. Above 1, hone is faster.",
           sideBars(report.sides), ...noise, ...notes, table("Times of a run", columns, report.sides));
 }
@@ -92,11 +95,12 @@ function timeParts() {
     const drawing = roofline(allSteps);
     section("roofline", "Roofline", "Each circle is a kernel; its area is its share of the time. Where the " +
             "lines of memory and caches rise, bytes are what it waits for; below the flat line, arithmetic. " +
-            "Bytes count each operand once. The further below the lines, the more there is to gain.",
+            "Bytes count each operand once, operations are those of the ops: Winograd needs fewer, and may lie " +
+            "above. The further below the lines, the more there is to gain.",
             drawing, legend());
   }
   section("kernels", "Time by kernel", "What a run spends in each kernel. Its roof is the least time that the " +
-          "machine's arithmetic and memory allow.", kernelTable(allSteps, allSeconds));
+          "machine's arithmetic and memory allow; data that lies in caches may take less.", kernelTable(allSteps, allSeconds));
   section("layers", "Time by layer", "The same by the model's own names. A kernel that computes several layers " +
           "counts for the one of its contraction.", layerList(layerTree(allSteps), allSeconds));
 }
