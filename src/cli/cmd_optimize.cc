@@ -63,6 +63,9 @@ std::string text_of(const Optimized& result) {
     text +=
         fmt::format("price  {} before, {} after: {:.2f} % less\n", format_seconds(result.before),
                     format_seconds(result.after), 100 * (1 - result.after / result.before));
+  else if (result.least < result.before)
+    text += fmt::format("price  {}; the cheapest that was found is {:.2f} % less, below --margin\n",
+                        format_seconds(result.before), 100 * (1 - result.least / result.before));
   else
     text += fmt::format("price  {}; nothing is cheaper\n", format_seconds(result.before));
   text += fmt::format("{} graphs priced; {}\n", result.priced, name(result.end));
@@ -75,6 +78,7 @@ std::string text_of(const Optimized& result) {
 std::string json_of(const Optimized& result) {
   nlohmann::ordered_json json = {{"before", result.before},
                                  {"after", result.after},
+                                 {"least", result.least},
                                  {"priced", result.priced},
                                  {"end", name(result.end)},
                                  {"nodes", result.nodes},
@@ -119,6 +123,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   for (const std::string& file : {json, rewrites}) HONE_TRY(check_writable(file));
   OptimizeOptions options;
   options.rewrite.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  options.margin = arguments.real("margin") / 100;
   options.rewrite.egraph.nodes = static_cast<size_t>(arguments.integer("max-nodes"));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const NativeOptions native =

@@ -55,8 +55,10 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
   for (const std::string& file : {output, json}) HONE_TRY(check_writable(file));
 
-  const NativeOptions native =
+  NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
+  // Rewrites are measured before they are kept.
+  if (native.find_rewrites) HONE_TRY(take_rewrites(native, 0, arguments, console));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const GivenGraphs given = HONE_TRY(given_graphs(source, native, console));

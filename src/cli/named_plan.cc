@@ -29,7 +29,8 @@ Result<NamedPlan> named_plan(const std::string& word, std::string_view option, c
   NativeOptions& options = named.options;
   options = HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   const bool is_file = word != "default" && word != "rewritten" && word != "log";
-  if (word == "rewritten") HONE_TRY(take_rewrites(options, arguments, console));
+  // It is measured: whatever is cheaper counts.
+  if (word == "rewritten") HONE_TRY(take_rewrites(options, 0, arguments, console));
   if (is_file) HONE_TRY(take_plans(options, word, option, arguments, console));
   const Face face = console.face();
   CompileOptions compile = HONE_TRY(compile_options(graph, model, sizes, options, face));

@@ -187,14 +187,16 @@ Status take_level(NativeOptions& options, const Arguments& arguments, Console& c
   for (std::string_view other : {"plan", "plan-seed"})
     if (arguments.given(other))
       return usage_error("--{} says itself what is rewritten; it does not go with -O3", other);
-  return take_rewrites(options, arguments, console);
+  return take_rewrites(options, kPriceMargin, arguments, console);
 }
 
-Status take_rewrites(NativeOptions& options, const Arguments& arguments, Console& console) {
+Status take_rewrites(NativeOptions& options, double margin, const Arguments& arguments,
+                     Console& console) {
   Face face = console.face();
   face.cancel = &console.cancel();
   options.find_rewrites =
       rewrites_by_search({.seconds = HONE_TRY(parse_budget(arguments.text("rewrite-budget"))),
+                          .margin = margin,
                           .heuristics = options.heuristics,
                           .cost = options.cost,
                           .cache = options.cache.get(),

@@ -14,8 +14,9 @@ class Console;
 
 // With -O3: find_rewrites, by the prices and the cache of the options.
 Status take_level(NativeOptions& options, const Arguments& arguments, Console& console);
-// The same at any level.
-Status take_rewrites(NativeOptions& options, const Arguments& arguments, Console& console);
+// The same at any level. margin: of what is cheaper by a smaller part, nothing is taken.
+Status take_rewrites(NativeOptions& options, double margin, const Arguments& arguments,
+                     Console& console);
 
 // Where nothing else is said, what is compiled is kept in the user's folder, or nowhere.
 enum class DefaultCache : uint8_t { user, none };

@@ -150,6 +150,11 @@ inline constexpr Option kOptimizeOwn[] = {
      .doc = "of the e-graph; 0: without one",
      .fallback = "20000",
      .high = 10'000'000},
+    {.name = "margin",
+     .take = Take::real,
+     .value = "PERCENT",
+     .doc = "take nothing that is cheaper by less: prices are not exact (docs/optimize.md)",
+     .fallback = "1.5"},
     {.name = "check",
      .doc = "read what was written, compile it, and hold it on random inputs against the model, as "
             "'hone check' does"},

@@ -89,7 +89,8 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
   // result is what was found.
   GraphPrice last(target, price, {options.threads, nullptr});
   result.after = has_rewrites(result.plan) ? HONE_TRY(last.exact(result.graph)) : result.before;
-  result.is_cheaper = result.after < result.before;
+  result.least = std::min(result.after, result.before);
+  result.is_cheaper = result.after < (1 - options.margin) * result.before;
   if (!result.is_cheaper) {
     result.graph = graph;
     result.after = result.before;

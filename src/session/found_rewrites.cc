@@ -6,7 +6,6 @@
 #include "compile/cached_plan.h"
 #include "cost/analytic.h"
 #include "rules/rule_files.h"
-#include "search/optimize.h"
 
 namespace hone {
 namespace {
@@ -17,8 +16,8 @@ std::string key_of(const Graph& graph, const Plan& threads, const Target& target
   Hasher rules;
   for (const RuleFile& file : rule_files()) rules.add(file.text);
   return plan_key(graph, threads, target, cost, options.heuristics, "rewrites") +
-         fmt::format("search {} rules {:016x} seconds {}\n", HONE_SEARCH_VERSION, rules.value(),
-                     options.seconds);
+         fmt::format("search {} rules {:016x} seconds {} margin {}\n", HONE_SEARCH_VERSION,
+                     rules.value(), options.seconds, options.margin);
 }
 
 // "38 rewrites, 4.0 % cheaper by price"
@@ -29,7 +28,11 @@ std::string told(const Optimized& result) {
       "rewriting: {} graphs priced; {}; {} of {} nodes have ops of no "
       "rule; ",
       result.priced, name(result.end), result.outside, result.nodes);
-  if (!result.is_cheaper) return text + "nothing is cheaper";
+  if (!result.is_cheaper)
+    return text + (result.least < result.before
+                       ? fmt::format("{:.2f} % less by price is within its error",
+                                     100 * (1 - result.least / result.before))
+                       : "nothing is cheaper");
   return text + fmt::format("{} rewrites, {:.2f} % less by price", rewrites,
                             100 * (1 - result.after / result.before));
 }
@@ -41,6 +44,7 @@ Result<Plan> found_by_search(const Graph& graph, const Target& target, const Cos
   progress.start(0, "graphs");
   OptimizeOptions optimizing;
   optimizing.threads = threads;
+  optimizing.margin = options.margin;
   optimizing.rewrite.seconds = options.seconds;
   optimizing.rewrite.cancel = face.cancel;
   optimizing.rewrite.progress = &progress;

@@ -2,12 +2,14 @@
 
 #include <memory>
 
+#include "search/optimize.h"
 #include "session/native.h"
 
 namespace hone {
 
 struct FoundRewritesOptions {
-  double seconds = 30;  // of a search
+  double seconds = 30;           // of a search
+  double margin = kPriceMargin;  // 0 for who measures
   Heuristics heuristics = {};
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
   CompileCache* cache = nullptr;               // of what was found before; null: none

@@ -73,6 +73,13 @@ contains "^1 of 2 nodes have ops of no rule$"
 "$HONE" convert h.hone -o - >h.text
 "$HONE" convert h2.hone -o - | cmp - h.text
 
+# What is cheaper by less than the margin is not taken.
+hone f.hone -o h.hone --budget 5s --margin 100 >out
+contains "^price .*; the cheapest that was found is [0-9.]+ % less, below --margin$"
+"$HONE" convert f.hone -o - >f.text
+"$HONE" convert h.hone -o - | cmp - f.text
+fails 2 "--margin" f.hone -o h.hone --margin -1
+
 # Rules of one's own: verified first.
 cat >good.rules <<'EOF'
 rule @twice(%x: f32[M, N]) -> f32[M, N] where M in 1..4096, N in 1..4096 {

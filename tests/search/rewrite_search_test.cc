@@ -192,6 +192,30 @@ TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
   EXPECT_EQ(print(rewritten(graph, result.plan).value()), print(result.graph));
 }
 
+TEST(Optimize, LeavesWhatIsCheaperByLessThanTheMargin) {
+  const Graph graph = graph_of(R"(graph @g(%a: f32[64, 256], %b: f32[256, 256], %c: f32[256, 8]) {
+  %p = dot %a, %b {lhs_contract = [1], rhs_contract = [0]}
+  %y = dot %p, %c {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})");
+  const auto found = [&](double margin) {
+    return optimize(graph, rules(), target(), cost(),
+                    {.rewrite = {.seconds = 5}, .margin = margin})
+        .value();
+  };
+  const Optimized taken = found(0);
+  ASSERT_TRUE(taken.is_cheaper);
+  EXPECT_EQ(taken.least, taken.after);
+  const double part = 1 - taken.after / taken.before;
+  EXPECT_TRUE(found(part - 0.001).is_cheaper);
+  const Optimized left = found(part + 0.001);
+  EXPECT_FALSE(left.is_cheaper);
+  EXPECT_FALSE(has_rewrites(left.plan));
+  EXPECT_EQ(print(left.graph), print(graph));
+  EXPECT_EQ(left.after, left.before);
+  EXPECT_EQ(left.least, taken.after);
+}
+
 // Graphs cost what its baseline says, not what it says itself.
 class TrustedWithSchedules : public AnalyticCost {
  public:
@@ -240,7 +264,7 @@ TEST(Optimize, RewritesRegions) {
   return %loop
 })");
   const Optimized result =
-      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 10}}).value();
+      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 10}, .margin = 0}).value();
   EXPECT_TRUE(result.is_cheaper);
   EXPECT_FALSE(result.plan.region.at("loop.body").rewrite.empty());
   EXPECT_EQ(result.nodes, 8u);
