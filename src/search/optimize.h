@@ -16,9 +16,9 @@ struct OptimizeOptions {
 };
 
 struct Optimized {
-  Graph graph;  // rewritten(given, plan, rules): the given one, if nothing is cheaper
+  Graph graph;              // rewritten(given, plan, rules): the given one, if nothing is cheaper
   bool is_cheaper = false;  // by the margin
-  Plan plan;                     // the rewrites, those of regions too, and nothing else
+  Plan plan;                // the rewrites, those of regions too, and nothing else
   double before = 0, after = 0;  // prices of graphs as they are prepared, weights folded
   double least = 0;              // of what was found, taken or not
   size_t priced = 0;             // graphs

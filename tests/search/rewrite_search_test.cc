@@ -199,8 +199,7 @@ TEST(Optimize, LeavesWhatIsCheaperByLessThanTheMargin) {
   return %y
 })");
   const auto found = [&](double margin) {
-    return optimize(graph, rules(), target(), cost(),
-                    {.rewrite = {.seconds = 5}, .margin = margin})
+    return optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 5}, .margin = margin})
         .value();
   };
   const Optimized taken = found(0);
