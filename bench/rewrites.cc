@@ -80,11 +80,9 @@ Result<Row> measured(const std::string& name, const Target& target) {
   std::shared_ptr<const Cost> cost = prices.cost(target, [](std::string_view) {});
   if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
   const Graph graph = HONE_TRY(build_zoo_model(name));
-  const Optimized found =
-      HONE_TRY(optimize(graph, rules, target, *cost,
-                        {.rewrite = {.seconds = search_seconds.number()},
-                         .margin = 0,
-                         .threads = 1}));
+  const Optimized found = HONE_TRY(
+      optimize(graph, rules, target, *cost,
+               {.rewrite = {.seconds = search_seconds.number()}, .margin = 0, .threads = 1}));
   Row row = {{"gain", 1}, {"low", 1}, {"high", 1}, {"taken", 1}, {"ort", 0}};
   row["priced"] = found.before / found.after;
   row["rewrites"] = 0;

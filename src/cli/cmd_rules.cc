@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/arguments.h"
@@ -13,7 +11,6 @@
 #include "cli/source.h"
 #include "rules/checker/checker.h"
 #include "rules/correct.h"
-#include "rules/generate.h"
 #include "rules/guard.h"
 #include "rules/rule_files.h"
 #include "rules/verify.h"
@@ -109,82 +106,6 @@ Status cmd_rules_show(const Arguments& arguments, Console& console) {
   }
   return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
       .with_hint(did_you_mean(wanted, names));
-}
-
-namespace {
-
-// Each with the reason as a comment.
-std::string text_of(const std::vector<Rejected>& rejected) {
-  std::string text;
-  for (const Rejected& one : rejected)
-    text += fmt::format("{}# {}\n{}", text.empty() ? "" : "\n", one.why, print(one.rule));
-  return text;
-}
-
-}  // namespace
-
-Status cmd_rules_generate(const Arguments& arguments, Console& console) {
-  if (arguments.given("list")) {
-    TextTable table("ll", {"family", "terms of"});
-    for (const Family& family : families())
-      table.add_row({std::string(family.name), std::string(family.doc)});
-    console.write(table.to_string());
-    return {};
-  }
-  if (!arguments.given("FAMILY"))
-    return usage_error("'hone rules generate' needs a FAMILY")
-        .with_hint("'hone rules generate --list' lists them");
-  const Family family = HONE_TRY(family_named(arguments.text("FAMILY")));
-  const std::string output = arguments.text("output");
-  for (std::string_view option : {"output", "proofs", "rejected"})
-    HONE_TRY(check_writable(arguments.text(option)));
-  const std::unique_ptr<Progress> progress = console.progress();
-  GenerateOptions options = {
-      .limits = {.max_ops = static_cast<int>(arguments.integer("ops")),
-                 .max_terms = static_cast<size_t>(arguments.integer("max-terms"))},
-      .seed = static_cast<uint64_t>(arguments.integer("seed")),
-      .threads = arguments.given("jobs") ? static_cast<int>(arguments.integer("jobs"))
-                                         : static_cast<int>(std::thread::hardware_concurrency()),
-      .max_candidates = static_cast<size_t>(arguments.integer("max-candidates")),
-      .guards = arguments.given("guards"),
-      .prefix = std::string(family.name),
-      .progress = progress.get(),
-      .cancel = &console.cancel()};
-  std::optional<GenerateState> state;
-  if (const std::string path = arguments.text("state"); !path.empty()) {
-    const uint64_t search =
-        hash_string(fmt::format("{} {} {} {} {} {}", family.name, family.inputs, family.ops,
-                                options.limits.max_ops, options.seed, options.guards));
-    state.emplace(HONE_TRY(GenerateState::open(path, search)));
-    if (state->known() > 0) console.note("{} blocks of candidates are known", state->known());
-    options.state = &*state;
-  }
-  const Generated generated = HONE_TRY(generate_rules(HONE_TRY(term_ops(family)), options));
-  std::string text;
-  for (const Rule& rule : generated.rules) text += (text.empty() ? "" : "\n") + print(rule);
-  HONE_TRY(write_text(output, text, console));
-  if (const std::string proofs = arguments.text("proofs"); !proofs.empty())
-    HONE_TRY(write_text(proofs, generated.proofs, console));
-  if (const std::string path = arguments.text("rejected"); !path.empty())
-    HONE_TRY(write_text(path, text_of(generated.rejected), console));
-  const GenerateCounts& counts = generated.counts;
-  TextTable table("lr");
-  const auto row = [&](std::string_view what, uint64_t count) {
-    table.add_row({std::string(what), fmt::format("{}", count)});
-  };
-  row("terms made", counts.made);
-  row("different terms", counts.distinct);
-  row("candidates", counts.candidates);
-  row("  the same by other names", counts.renamed);
-  row("  true of any common part", counts.common);
-  row("  implied by smaller rules", counts.implied);
-  row("  not told by the left side", counts.unbound);
-  row("  rejected", counts.rejected);
-  row("rules", counts.accepted);
-  row("  proved for all sizes", counts.proved);
-  row("  with a guard that was found", counts.guarded);
-  console.say(trim(table.to_string()));
-  return {};
 }
 
 namespace {

@@ -47,6 +47,11 @@ inline constexpr Positional kRuleFamily[] = {
     {.name = "FAMILY", .take = Take::text, .doc = "what terms are made of", .optional = true}};
 inline constexpr Option kRulesGenerate[] = {
     {.name = "list", .doc = "list the families"},
+    {.name = "all",
+     .doc = "search all families, each up to the ops that --list says, or --ops if that is fewer; "
+            "with --guards, one op fewer "
+            "at the sizes that these look at. -o is a folder, which also keeps states: a search "
+            "that was stopped goes on from them"},
     {.name = "ops",
      .take = Take::integer,
      .value = "N",
@@ -57,10 +62,19 @@ inline constexpr Option kRulesGenerate[] = {
     {.name = "max-terms",
      .take = Take::integer,
      .value = "N",
-     .doc = "stop with an error at more different terms; each takes 40 bytes",
+     .doc = "stop with an error at more different terms that are parts of others; each takes 40 "
+            "bytes",
      .fallback = "50000000",
      .low = 1,
      .high = int64_t{1} << 31},
+    {.name = "memory",
+     .take = Take::integer,
+     .value = "MIB",
+     .doc = "of terms that are parts of none, 32 bytes each; what it does not hold goes to a file "
+            "in the folder for temporary files",
+     .fallback = "1024",
+     .low = 1,
+     .high = 1 << 20},
     {.name = "max-candidates",
      .take = Take::integer,
      .value = "N",
@@ -93,7 +107,8 @@ inline constexpr Option kRulesGenerate[] = {
     seed_option("of the random numbers")};
 inline constexpr Example kRulesGenerateExamples[] = {
     {"hone rules generate dot -o dot.rules", "rules about products of matrices, up to 3 ops"},
-    {"hone rules generate --list", "the families"}};
+    {"hone rules generate --list", "the families"},
+    {"hone rules generate --all --guards -o found", "all families, in some minutes"}};
 inline constexpr Example kRulesListExamples[] = {
     {"hone rules list rules/dot.rules", "a line for each rule"}};
 inline constexpr Example kRulesShowExamples[] = {

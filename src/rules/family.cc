@@ -6,7 +6,7 @@ namespace hone {
 namespace {
 
 constexpr Family kFamilies[] = {
-#define HONE_FAMILY(name, doc, inputs, ops) {name, doc, inputs, ops},
+#define HONE_FAMILY(name, doc, max_ops, inputs, ops) {name, doc, max_ops, inputs, ops},
 #include "rules/families.def"
 };
 

@@ -12,6 +12,7 @@ namespace hone {
 struct Family {
   std::string_view name;
   std::string_view doc;
+  int max_ops = 0;          // of terms, where all families are searched
   std::string_view inputs;  // as in families.def
   std::string_view ops;
 };

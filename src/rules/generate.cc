@@ -165,6 +165,7 @@ class Generator {
     }
     counts().made += table_.counts().made;
     counts().distinct += table_.counts().distinct;
+    counts().spilled += table_.counts().spilled;
     progress.finish(fmt::format("{} rules", found_.generated.rules.size()));
     return {};
   }
@@ -197,13 +198,6 @@ class Generator {
     if (seen_.size() > options_.max_candidates)
       return over_limit("there are more than {} different candidates", options_.max_candidates)
           .with_hint("fewer ops, or a larger --max-candidates");
-    for (Id part : common_parts(term, same)) {
-      const Result<Rule> general = SideBuilder(table_, {part}).rule(term, same);
-      if (general.ok() && check(*general).ok() && holds(*general)) {
-        ++counts().common;
-        return {};
-      }
-    }
     waiting_.push_back({term, same, static_cast<uint32_t>(ops_of(rule->left)),
                         static_cast<uint32_t>(waiting_.size())});
     return {};
@@ -227,6 +221,15 @@ class Generator {
     std::ranges::sort(both);
     both.erase(std::ranges::unique(both).begin(), both.end());
     return both;
+  }
+
+  // Whether it is true of any value in the place of a part that both sides have.
+  bool is_common(const Waiting& waiting) const {
+    for (Id part : common_parts(waiting.left, waiting.right)) {
+      const Result<Rule> general = SideBuilder(table_, {part}).rule(waiting.left, waiting.right);
+      if (general.ok() && check(*general).ok() && holds(*general)) return true;
+    }
+    return false;
   }
 
   static bool holds(const Rule& rule) {
@@ -272,6 +275,10 @@ class Generator {
     }
     for (size_t i = 0; i < count; ++i) {
       CandidateOutcome& outcome = outcomes[i];
+      if (outcome.is_common) {
+        ++counts().common;
+        continue;
+      }
       if (!outcome.is_implied && !outcome.rule) {
         found_.reject(rules[i], std::move(outcome.why));
         continue;
@@ -291,6 +298,8 @@ class Generator {
     found_.pool.parallel_for(0, count, 1, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         const size_t at = static_cast<size_t>(i);
+        outcomes[at].is_common = is_common(waiting_[begin + at]);
+        if (outcomes[at].is_common) continue;
         outcomes[at].is_implied = is_implied(rules[at]);
         if (!outcomes[at].is_implied) verify_one(rules[at], waiting_[begin + at], outcomes[at]);
       }
@@ -374,10 +383,12 @@ Result<Generated> generate_rules(const TermOps& ops, const GenerateOptions& opti
   Found found(options);
   TermTable table = HONE_TRY(TermTable::make(ops, options.seed));
   HONE_TRY(Generator(table, table.ops(), options, found).run());
+  GenerateOptions at_special_sizes = options;
+  if (options.guard_ops > 0) at_special_sizes.limits.max_ops = options.guard_ops;
   if (options.guards)
     for (const Bindings& sizes : special_sizes(ops)) {
       TermTable special = HONE_TRY(TermTable::make(HONE_TRY(ops_at(ops, sizes)), options.seed));
-      HONE_TRY(Generator(special, ops, options, found).run());
+      HONE_TRY(Generator(special, ops, at_special_sizes, found).run());
     }
   return std::move(found.generated);
 }

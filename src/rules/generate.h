@@ -19,6 +19,7 @@ struct GenerateOptions {
   // Begin anew with each symbol of the family at 1, and with each two equal: what is true there
   // alone gets a guard.
   bool guards = false;
+  int guard_ops = 0;  // of terms at these sizes, at most; 0: as many as elsewhere
   // Names of rules begin so.
   std::string prefix;
   Progress* progress = nullptr;
@@ -37,6 +38,7 @@ struct GenerateCounts {
   uint64_t accepted = 0;
   uint64_t proved = 0;   // of the accepted ones: for all sizes
   uint64_t guarded = 0;  // of the accepted ones: false in general, with a guard that was found
+  uint64_t spilled = 0;  // bytes that memory did not hold
 };
 
 // A candidate that is not true, and where.

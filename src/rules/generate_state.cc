@@ -11,15 +11,15 @@ namespace {
 constexpr int64_t kMaxText = int64_t{4} << 30;
 
 std::string head_of(uint64_t search) {
-  return fmt::format("hone rules generate, search {:016x}\n", search);
+  return fmt::format("hone rules generate, state 2, search {:016x}\n", search);
 }
 
 // The texts of a candidate stand behind a line that tells how long they are.
 std::string text_of(const CandidateBlock& block) {
   std::string text = "block\n";
   for (const CandidateOutcome& outcome : block) {
-    if (outcome.is_implied) {
-      text += "implied\n";
+    if (outcome.is_common || outcome.is_implied) {
+      text += outcome.is_common ? "common\n" : "implied\n";
       continue;
     }
     const std::string rule = outcome.rule ? print(*outcome.rule) : "";
@@ -70,8 +70,9 @@ Result<std::optional<CandidateBlock>> block_of(Reader& reader) {
     if (!line) return none;
     if (*line == "end") return std::optional(std::move(block));
     CandidateOutcome& outcome = block.emplace_back();
+    outcome.is_common = *line == "common";
     outcome.is_implied = *line == "implied";
-    if (outcome.is_implied) continue;
+    if (outcome.is_common || outcome.is_implied) continue;
     const std::vector<std::string_view> words = split_words(*line);
     if (words.size() != 3) return bad_input("'{}' is no outcome of a candidate", excerpt(*line));
     const std::optional<std::string_view> rule = reader.bytes(words[1]);

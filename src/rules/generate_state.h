@@ -11,7 +11,7 @@ namespace hone {
 
 // What became of a candidate.
 struct CandidateOutcome {
-  bool is_implied = false, is_guarded = false;
+  bool is_common = false, is_implied = false, is_guarded = false;
   std::optional<Rule> rule = std::nullopt;  // if it is true
   std::string certificate = "", why = "";   // why: it is not
 };

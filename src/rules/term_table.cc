@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
+#include <tuple>
 
 #include "base/hash.h"
 #include "rules/sizes.h"
+#include "rules/sorted_runs.h"
 
 namespace hone {
 namespace {
@@ -81,6 +84,14 @@ Status TermTable::add(const Term& term, const Limits& limits, const Duplicate& d
   ++counts_.distinct;
   insert(term);
   return {};
+}
+
+// A term that is never looked for.
+Result<TermTable::Id> TermTable::keep(const Term& term, const Limits& limits) {
+  if (terms_.size() >= limits.max_terms)
+    return over_limit("there are more than {} different terms", limits.max_terms);
+  terms_.push_back(term);
+  return static_cast<Id>(terms_.size() - 1);
 }
 
 void TermTable::add_nodes(Id id, std::vector<Id>& nodes) const {
@@ -178,7 +189,9 @@ class TermTable::Enumeration {
         pool_(pool),
         progress_(progress),
         cancel_(cancel),
-        duplicate_(duplicate) {}
+        duplicate_(duplicate),
+        firsts_(limits.memory / 4 * 3, limits.spill),
+        twins_(limits.memory / 4, limits.spill) {}
 
   Status run() {
     HONE_TRY(leaves());
@@ -193,6 +206,25 @@ class TermTable::Enumeration {
     Numbers numbers;
     ReadTables tables;
     ExactEvaluator<Numbers> evaluator;
+  };
+
+  // Of the last level, with its place among the terms that are made in operands[2], which is free.
+  struct Made {
+    Term term;
+    uint32_t place() const { return term.operands[2]; }
+    bool operator<(const Made& other) const {
+      const auto key = [](const Made& made) {
+        return std::tuple(made.term.print.first, made.term.print.second, made.place());
+      };
+      return key(*this) < key(other);
+    }
+  };
+  static_assert(sizeof(Made) == sizeof(Term));
+  // One that computes what another one does.
+  struct Twin {
+    Made made;
+    Id same;
+    bool operator<(const Twin& other) const { return made.place() < other.made.place(); }
   };
 
   // An op to be applied to x, and to partners if it has two operands.
@@ -248,6 +280,7 @@ class TermTable::Enumeration {
       HONE_TRY(block(std::span(tasks).subspan(begin, count), ops));
       progress_.advance(static_cast<int64_t>(count));
     }
+    if (ops == limits_.max_ops) HONE_TRY(tell_last_apart());
     progress_.finish(
         fmt::format("{} made, {} distinct", table_.counts_.made, table_.counts_.distinct));
     table_.level_begin_.push_back(static_cast<Id>(table_.terms_.size()));
@@ -269,9 +302,49 @@ class TermTable::Enumeration {
       for (int64_t i = from; i < to; ++i) evaluate(made[static_cast<size_t>(i)], *worker);
       give_worker(std::move(worker));
     });
-    for (const Term& term : made)
-      if (term.print != Fingerprint()) HONE_TRY(table_.add(term, limits_, duplicate_));
+    for (const Term& term : made) {
+      if (term.print == Fingerprint()) continue;
+      HONE_TRY(ops == limits_.max_ops ? add_last(term) : table_.add(term, limits_, duplicate_));
+    }
     return {};
+  }
+
+  // Terms of the last level are parts of none, so they need not be found again: they are told apart
+  // by sorting, and only those are kept that another one is like.
+  Status add_last(const Term& term) {
+    if (place_ == kNone) return over_limit("there are more than {} terms of a level", place_);
+    ++table_.counts_.made;
+    Made made = {term};
+    made.term.operands[2] = place_++;
+    const Id same = table_.find(term.print);
+    return same == kNone ? firsts_.add(made) : twins_.add({made, same});
+  }
+
+  Status tell_last_apart() {
+    std::optional<Made> first;
+    Id same = kNone;
+    table_.counts_.spilled += firsts_.spilled();
+    HONE_TRY(firsts_.merge([&](const Made& made) -> Status {
+      if (!first || first->term.print != made.term.print) {
+        first = made;
+        same = kNone;
+        ++table_.counts_.distinct;
+        return {};
+      }
+      if (same == kNone) same = HONE_TRY(table_.keep(plain(*first), limits_));
+      return twins_.add({made, same});
+    }));
+    table_.counts_.spilled += twins_.spilled();
+    return twins_.merge([&](const Twin& twin) -> Status {
+      if (cancel_ != nullptr) HONE_TRY(cancel_->check());
+      return duplicate_(plain(twin.made), twin.same);
+    });
+  }
+
+  static Term plain(const Made& made) {
+    Term term = made.term;
+    term.operands[2] = kNone;
+    return term;
   }
 
   void types_of(const Task& task, int ops, std::vector<Term>& made) {
@@ -358,6 +431,9 @@ class TermTable::Enumeration {
   Progress& progress_;
   const CancelToken* cancel_;
   const Duplicate& duplicate_;
+  SortedRuns<Made> firsts_;    // of the last level, but for those that are like smaller ones
+  SortedRuns<Twin> twins_;     // in the order in which they are made
+  uint32_t place_ = 0;         // of the next term of the last level
   std::vector<Value> values_;  // of the first terms
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -37,11 +38,16 @@ class TermTable {
 
   struct Limits {
     int max_ops = 3;
-    size_t max_terms = size_t{100} << 20;  // 32 bytes each, and 8 to find it
+    size_t max_terms = size_t{100} << 20;  // that are parts; 32 bytes each, and 8 to find it
+    // Of terms with max_ops ops, which are no parts: 32 bytes each. What it does not hold goes to a
+    // file in the folder; empty: more are over the limit.
+    size_t memory = size_t{1} << 30;
+    std::filesystem::path spill = {};
   };
   struct Counts {
     uint64_t made = 0;      // well-typed terms
     uint64_t distinct = 0;  // that computed something new
+    uint64_t spilled = 0;   // bytes
   };
   // Gets each term that computes what another one does that was there before, in a fixed order.
   using Duplicate = std::function<Status(const Term& term, Id same)>;
@@ -70,6 +76,7 @@ class TermTable {
   Id find(const Fingerprint& print) const;
   void insert(const Term& term);
   Status add(const Term& term, const Limits& limits, const Duplicate& duplicate);
+  Result<Id> keep(const Term& term, const Limits& limits);
   void add_nodes(Id id, std::vector<Id>& nodes) const;
   int union_size(Id a, Id b) const;
   std::vector<Id> partners(Id x, int size_of_x, int ops) const;

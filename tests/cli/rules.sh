@@ -115,6 +115,17 @@ grep -q "twice" err
 grep -Eq "^rules +[1-9]" counts
 grep -Eq "^ +rejected +0$" counts
 "$HONE" rules verify found.rules >/dev/null 2>&1
+"$HONE" rules generate --all --ops 1 -o found --progress none >out
+grep -Eq "^family +ops +made +distinct +candidates +rules +proved +guarded +rejected +s +MiB$" out
+grep -Eq "^conv +1 " out
+grep -Eq "^all " out
+"$HONE" rules check found/dot.rules found/dot.proofs 2>/dev/null
+"$HONE" rules generate --all --ops 1 -o found --progress none 2>err >out
+grep -q "^.*order: [0-9]* blocks of candidates are known" err
+status=0
+"$HONE" rules generate --all 2>err || status=$?
+[[ $status == 2 ]]
+grep -q -- "-o FOLDER" err
 "$HONE" rules generate reduction --ops 2 --guards -o found.rules --proofs found.proofs \
   --rejected no.rules --progress none 2>counts
 grep -Eq "^ +with a guard that was found +[1-9]" counts

@@ -12,7 +12,8 @@ namespace hone {
 namespace {
 
 Generated generated(std::string_view inputs, std::string_view ops, int max_ops, int threads = 2) {
-  const Family family = {.name = "test", .doc = "", .inputs = inputs, .ops = ops};
+  const Family family = {
+      .name = "test", .doc = "", .max_ops = max_ops, .inputs = inputs, .ops = ops};
   return generate_rules(term_ops(family).value(),
                         {.limits = {.max_ops = max_ops}, .threads = threads, .prefix = "r"})
       .value();
@@ -92,6 +93,7 @@ TEST(Generate, CountsSharedPartsOnce) {
 TEST(Generate, FindsGuards) {
   const Family family = {.name = "test",
                          .doc = "",
+                         .max_ops = 2,
                          .inputs = "(%x: f32[M, N]) where M in 1..64, N in 1..64",
                          .ops =
                              "reduce {kind = sum, axes = [0]}; reduce {kind = max, axes = [0]}; "
@@ -133,6 +135,7 @@ std::string text_of(const Generated& found) {
 TEST(Generate, GoesOnFromAState) {
   const Family family = {.name = "test",
                          .doc = "",
+                         .max_ops = 2,
                          .inputs = "(%x: f32[M, N], %y: f32[M, N]) where M in 1..64, N in 1..64",
                          .ops =
                              "add; mul; neg; reduce {kind = sum, axes = [0]}; transpose "
@@ -170,9 +173,34 @@ TEST(Generate, GoesOnFromAState) {
   std::filesystem::remove(path);
 }
 
+TEST(Generate, IsTheSameWhateverMemoryHolds) {
+  const Family family = {.name = "test",
+                         .doc = "",
+                         .max_ops = 3,
+                         .inputs = "(%x: f32[N], %y: f32[N]) where N in 1..64",
+                         .ops = "add; mul; neg"};
+  const auto run = [&](size_t memory, const std::filesystem::path& spill) {
+    return generate_rules(
+        term_ops(family).value(),
+        {.limits = {.max_ops = 3, .memory = memory, .spill = spill}, .prefix = "r"});
+  };
+  const Generated all = run(1 << 30, "").value();
+  EXPECT_EQ(all.counts.spilled, 0u);
+  const Generated few = run(0, testing::TempDir()).value();
+  EXPECT_GT(few.counts.spilled, 0u);
+  EXPECT_EQ(few.counts.made, all.counts.made);
+  EXPECT_EQ(few.counts.distinct, all.counts.distinct);
+  EXPECT_EQ(few.counts.candidates, all.counts.candidates);
+  EXPECT_EQ(text_of(few), text_of(all));
+  const Result<Generated> none = run(0, "");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code(), ErrorCode::limit);
+}
+
 TEST(Generate, StopsAtItsLimit) {
   const Family family = {.name = "test",
                          .doc = "",
+                         .max_ops = 2,
                          .inputs = "(%x: f32[N], %y: f32[N]) where N in 1..64",
                          .ops = "add; mul"};
   const Result<Generated> found = generate_rules(
@@ -184,6 +212,7 @@ TEST(Generate, StopsAtItsLimit) {
 TEST(Generate, StopsAtItsLimitOfCandidates) {
   const Family family = {.name = "test",
                          .doc = "",
+                         .max_ops = 2,
                          .inputs = "(%x: f32[N], %y: f32[N]) where N in 1..64",
                          .ops = "add; mul"};
   const Result<Generated> found = generate_rules(
