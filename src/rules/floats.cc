@@ -110,4 +110,28 @@ Result<FloatTest> test_floats(const Rule& rule, uint64_t seed) {
   return test;
 }
 
+Result<std::optional<Counterexample>> test_reals(const Rule& rule, const VerifyOptions& options) {
+  constexpr int kTests = 8;
+  constexpr double kTolerance = 1e-9;
+  Rng rng(options.seed);
+  std::vector<Bindings> tested = distinct_sizes(rule, options.sizes, rng);
+  for (Bindings& sizes : small_sizes(rule, 1, 1)) tested.push_back(std::move(sizes));
+  for (const Bindings& sizes : tested) {
+    const RuleSides sides = HONE_TRY(at_sizes(rule, sizes));
+    for (int test = 0; test < kTests; ++test) {
+      const std::vector<Tensor> inputs = inputs_of(sides.left, Magnitudes::normal, rng);
+      const EvalOptions wide = {.numerics = Numerics::wide, .real_outputs_as_f64 = true};
+      const std::vector<Tensor> left = HONE_TRY(evaluate(sides.left, inputs, wide));
+      const std::vector<Tensor> right = HONE_TRY(evaluate(sides.right, inputs, wide));
+      for (size_t o = 0; o < left.size(); ++o)
+        for (int64_t i = 0; i < left[o].elements(); ++i) {
+          const double a = left[o].real_at(i), b = right[o].real_at(i);
+          if (std::abs(a - b) <= kTolerance * (1 + std::abs(a))) continue;
+          return std::optional(counterexample_at(sides, sizes, o, static_cast<size_t>(i)));
+        }
+    }
+  }
+  return std::optional<Counterexample>();
+}
+
 }  // namespace hone

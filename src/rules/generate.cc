@@ -104,6 +104,21 @@ size_t ops_of(const Graph& graph) {
   return ops;
 }
 
+// The ops of a graph, sorted, each as a hash of all of it but sizes.
+std::vector<uint64_t> ops_in(const Graph& graph) {
+  std::vector<uint64_t> ops;
+  for (NodeId n : graph.nodes()) {
+    if (is_leaf(graph.opcode(n))) continue;
+    const auto has_sizes = [](const AttrValue& value) {
+      return std::holds_alternative<Dims>(value);
+    };
+    const bool is_sized = std::ranges::any_of(graph.op(n).attrs(), has_sizes);
+    ops.push_back(is_sized ? static_cast<uint64_t>(graph.opcode(n)) : graph.op(n).hash());
+  }
+  std::ranges::sort(ops);
+  return ops;
+}
+
 // What all tables of a family have in common: the rules so far.
 class Found {
  public:
@@ -122,6 +137,7 @@ class Found {
     generated.rules.push_back(std::move(rule));
     kept_.push_back(std::make_unique<Rule>(generated.rules.back()));
     matchers.emplace_back(*kept_.back());
+    ops_of_matchers.push_back(ops_in(kept_.back()->left));
   }
 
   void reject(const Rule& rule, std::string why) {
@@ -139,6 +155,7 @@ class Found {
   ThreadPool pool;
   Generated generated;
   std::vector<RuleMatcher> matchers;
+  std::vector<std::vector<uint64_t>> ops_of_matchers;
 };
 
 class Generator {
@@ -241,7 +258,10 @@ class Generator {
   bool is_implied(const Rule& rule) {
     const uint64_t wanted = structural_hash(rule.right);
     const ValueId root = rule.left.outputs()[0];
-    for (const RuleMatcher& matcher : found_.matchers) {
+    const std::vector<uint64_t> ops = ops_in(rule.left);
+    for (size_t m = 0; m < found_.matchers.size(); ++m) {
+      if (!std::ranges::includes(ops, found_.ops_of_matchers[m])) continue;
+      const RuleMatcher& matcher = found_.matchers[m];
       const Rule& smaller = matcher.rule();
       const ValueId its_root = smaller.left.outputs()[0];
       if (smaller.left.opcode(smaller.left.producer(its_root)) !=
@@ -312,7 +332,7 @@ class Generator {
       outcome.why = good.error().what();
       return;
     }
-    const VerifyOptions options = {.seed = options_.seed + 1};
+    const VerifyOptions options = {.seed = options_.seed + 1, .small = false};
     const Result<RuleVerdict> verdict = verify(rule, options);
     if (!verdict.ok()) {
       outcome.why = verdict.error().what();

@@ -8,6 +8,8 @@
 namespace hone {
 namespace {
 
+constexpr int64_t kShort = 8;  // loops that are divided place by place
+
 bool is_positive(Dim d) { return provably_le(1, d); }
 bool is_negative(Dim d) { return provably_le(d, -1); }
 
@@ -36,6 +38,10 @@ IndexForm IndexForm::variable(int v) {
   IndexForm form(0);
   form.terms_.push_back({.factor = 1, .variable = v});
   return form;
+}
+
+IndexForm IndexForm::variable(int v, const LoopVariables& variables) {
+  return variables.extent(v).is(1) ? IndexForm(0) : variable(v);
 }
 
 void IndexForm::add(const Term& term) {
@@ -173,6 +179,13 @@ Division divide(const IndexForm& a, Dim divisor, const LoopVariables& variables,
       if (!high_digits || high_digits->is(1)) continue;
       *wanted = Refinement{Refinement::digits, term.variable, *digit};
       break;
+    }
+    // A few places are looked at one by one.
+    for (const IndexForm::Term& term : rest.terms()) {
+      if (*wanted || !divisor.is_static() || term.variable < 0) continue;
+      const Dim extent = variables.extent(term.variable);
+      if (extent.is_static() && extent.value() > 1 && extent.value() <= kShort)
+        *wanted = Refinement{Refinement::cut, term.variable, 1};
     }
   }
   const auto inner = std::make_shared<const IndexForm>(rest);

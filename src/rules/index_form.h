@@ -55,6 +55,7 @@ class IndexForm {
 
   IndexForm(Dim constant) : constant_(constant) {}  // NOLINT: implicit
   static IndexForm variable(int v);
+  static IndexForm variable(int v, const LoopVariables& variables);  // 0, if it can be nothing else
   static IndexForm quotient_of(std::shared_ptr<const IndexForm> inner, Dim divisor,
                                bool is_remainder);  // as it is; divide() simplifies
 

@@ -19,18 +19,14 @@ struct Difference {
   Pieces above, below;
 };
 
+// The factors of a piece, by the number of what they are of.
+using Point = std::vector<int64_t>;
+
 // v strictly between a and b is no corner of what they span: without it the largest is the same.
-bool is_between(const Linear& v, const Linear& a, const Linear& b) {
-  std::set<std::string> keys;
-  for (const Linear* one : {&v, &a, &b})
-    for (const auto& [key, factor] : *one) keys.insert(key);
-  const auto of = [](const Linear& one, const std::string& key) {
-    const auto at = one.find(key);
-    return at == one.end() ? 0 : at->second;
-  };
+bool is_between(const Point& v, const Point& a, const Point& b) {
   int64_t part = 0, whole = 0;  // v - a is part/whole of b - a
-  for (const std::string& key : keys) {
-    const int64_t to_v = of(v, key) - of(a, key), to_b = of(b, key) - of(a, key);
+  for (size_t key = 0; key < v.size(); ++key) {
+    const int64_t to_v = v[key] - a[key], to_b = b[key] - a[key];
     if (whole == 0 && to_b != 0) part = to_v, whole = to_b;
     if (static_cast<__int128>(to_v) * whole != static_cast<__int128>(to_b) * part) return false;
     if (whole == 0 && to_v != 0) return false;
@@ -66,12 +62,22 @@ class Maker {
 
   // Only the corners of what the pieces span.
   static Pieces corners(const Pieces& pieces) {
+    std::map<std::string_view, size_t> keys;
+    for (const Linear& piece : pieces)
+      for (const auto& [key, factor] : piece) keys.emplace(key, keys.size());
+    std::vector<Point> points;
+    for (const Linear& piece : pieces) {
+      Point& point = points.emplace_back(keys.size(), 0);
+      for (const auto& [key, factor] : piece) point[keys.at(key)] = factor;
+    }
     Pieces left;
-    for (const Linear& v : pieces) {
-      const bool is_inside = std::ranges::any_of(pieces, [&](const Linear& a) {
-        return std::ranges::any_of(pieces, [&](const Linear& b) { return is_between(v, a, b); });
+    size_t at = 0;
+    for (const Linear& piece : pieces) {
+      const Point& v = points[at++];
+      const bool is_inside = std::ranges::any_of(points, [&](const Point& a) {
+        return std::ranges::any_of(points, [&](const Point& b) { return is_between(v, a, b); });
       });
-      if (!is_inside) left.insert(v);
+      if (!is_inside) left.insert(piece);
     }
     return left;
   }

@@ -101,8 +101,8 @@ class OutputProof {
     } else {
       const int before = variables_.add(refinement.at);
       const int behind = variables_.add(extent - refinement.at);
-      with(IndexForm::variable(before), {before});
-      with(IndexForm::variable(behind) + IndexForm(refinement.at), {behind});
+      with(IndexForm::variable(before, variables_), {before});
+      with(IndexForm::variable(behind, variables_) + IndexForm(refinement.at), {behind});
     }
     return true;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "rules/exact.h"
@@ -13,6 +14,9 @@ constexpr int kMaxSteps = 20000;
 constexpr size_t kMaxTerms = 512;
 constexpr int64_t kMaxUnrolled = 16;
 constexpr size_t kMaxWeight = 256;  // of a position
+constexpr int64_t kMaxPower = 8;    // of an exp that is spelled out
+constexpr size_t kMaxCompared = 20000;
+constexpr std::string_view kExp = "exp";
 
 SumForm single(std::shared_ptr<const SumFactor> factor) {
   SumTerm term;
@@ -25,6 +29,33 @@ const SumFactor* only_factor(const SumForm& form) {
   const bool is_one = form.size() == 1 && form[0].factor.is(1) && form[0].bound.empty() &&
                       form[0].guards.empty() && form[0].factors.size() == 1;
   return is_one ? form[0].factors[0].get() : nullptr;
+}
+
+bool is_exponential(const SumFactor& factor) {
+  return factor.kind == SumFactor::function && factor.key == kExp;
+}
+
+// Every variable by its number.
+std::vector<std::string> plain_names(const LoopVariables& variables) {
+  std::vector<std::string> names;
+  for (size_t v = 0; v < variables.size(); ++v) names.push_back(fmt::format("v{}", v));
+  return names;
+}
+
+// How many factors a form has, those of its operands and sets included; at most `most`.
+size_t weight(const SumForm& form, size_t most) {
+  size_t sum = 1;
+  const auto add = [&](const SumForm& part) {
+    if (sum < most) sum += weight(part, most - sum);
+  };
+  for (const SumTerm& term : form)
+    for (const auto& factor : term.factors) {
+      ++sum;
+      for (const SumForm& operand : factor->operands) add(operand);
+      for (const SetMember& member : factor->set) add(member.value);
+      if (sum >= most) return most;
+    }
+  return sum;
 }
 
 bool mentions(const SumForm& form, int variable);
@@ -52,8 +83,7 @@ bool mentions(const SumForm& form, int variable) {
 
 // Of members that say the same, by the names of their variables, one stays.
 void drop_equal_members(std::vector<SetMember>& set, const LoopVariables& variables) {
-  std::vector<std::string> names;
-  for (size_t v = 0; v < variables.size(); ++v) names.push_back(fmt::format("v{}", v));
+  const std::vector<std::string> names = plain_names(variables);
   std::set<std::string> texts;
   std::erase_if(set, [&](const SetMember& member) {
     if (!member.bound.empty() || !member.guards.empty()) return false;
@@ -150,6 +180,7 @@ SumForm FormMaker::pointwise(NodeId n, const std::vector<IndexForm>& index) {
     SumForm other = scaled(element(graph_.operands(n)[0], index), -1);
     return largest_of({{.guards = {}, .value = x[0]}, {.guards = {}, .value = std::move(other)}});
   }
+  if (opcode == Opcode::exp) return exponential(x[0]);
   return function(std::string(op.name()) + op.attrs_to_string(), std::move(x));
 }
 
@@ -270,8 +301,8 @@ List FormMaker::over(Loop loop, const std::function<List(const std::vector<Index
     Loop rest = loop;
     const int before = variables_.add(refinement.at);
     const int behind = variables_.add(extent - refinement.at);
-    put(loop, IndexForm::variable(before));
-    put(rest, IndexForm::variable(behind) + IndexForm(refinement.at));
+    put(loop, IndexForm::variable(before, variables_));
+    put(rest, IndexForm::variable(behind, variables_) + IndexForm(refinement.at));
     loop.variables.push_back(before);
     rest.variables.push_back(behind);
     List first = over<List>(std::move(loop), body);
@@ -370,14 +401,74 @@ SumForm FormMaker::product(const SumForm& a, const SumForm& b) {
       term.bound.insert(term.bound.end(), y.bound.begin(), y.bound.end());
       term.guards.insert(term.guards.end(), y.guards.begin(), y.guards.end());
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
+      cancel_exponentials(term);
       result.push_back(std::move(term));
     }
   }
   return result;
 }
 
-// Of one product: the product of the inverses.
+// A power of exp(t) for each term, where it is small and whole.
+SumForm FormMaker::exponential(const SumForm& a) {
+  SumForm result = {SumTerm{}};
+  for (const SumTerm& term : a) {
+    SumTerm one = term;
+    int64_t times = 1;
+    if (term.factor.is_static() && std::abs(term.factor.value()) <= kMaxPower) {
+      times = std::abs(term.factor.value());
+      one.factor = term.factor.value() < 0 ? -1 : 1;
+    }
+    const SumForm power = single(std::make_shared<SumFactor>(SumFactor{
+        .kind = SumFactor::function, .key = std::string(kExp), .operands = {{std::move(one)}}}));
+    for (int64_t i = 0; i < times && counts(); ++i) result = product(result, power);
+  }
+  return result;
+}
+
+void FormMaker::cancel_exponentials(SumTerm& term) {
+  std::vector<size_t> places;
+  for (size_t f = 0; f < term.factors.size(); ++f)
+    if (is_exponential(*term.factors[f])) places.push_back(f);
+  if (places.size() < 2) return;
+  const std::vector<std::string> names = plain_names(variables_);
+  std::multimap<std::string, size_t> waiting;  // by the text of what would cancel it
+  std::set<size_t> gone;
+  for (size_t f : places) {
+    const SumForm& operand = term.factors[f]->operands[0];
+    compared_ += weight(operand, kMaxCompared);
+    if (compared_ > kMaxCompared) return fail("the forms are too large");
+    const auto text = canonical_text(operand, variables_, names);
+    const auto opposite = canonical_text(scaled(operand, -1), variables_, names);
+    if (!text || !opposite) continue;
+    if (const auto other = waiting.find(*text); other != waiting.end()) {
+      gone.insert({f, other->second});
+      waiting.erase(other);
+    } else {
+      waiting.emplace(*opposite, f);
+    }
+  }
+  std::vector<std::shared_ptr<const SumFactor>> left;
+  for (size_t f = 0; f < term.factors.size(); ++f)
+    if (!gone.contains(f)) left.push_back(term.factors[f]);
+  term.factors = std::move(left);
+}
+
+// Of one product: the product of the inverses; the inverse of exp(t) is exp(-t). What is summed in
+// all terms with one exp, which the sum does not change, has it in front.
 SumForm FormMaker::inverse(const SumForm& a) {
+  if (a.size() == 1 && a[0].guards.empty()) {
+    SumTerm rest = a[0];
+    SumForm result = {SumTerm{}};
+    std::erase_if(rest.factors, [&](const auto& factor) {
+      const auto in = [&](int v) { return mentions(*factor, v); };
+      if (!is_exponential(*factor) || std::ranges::any_of(rest.bound, in)) return false;
+      result = product(result, exponential(scaled(factor->operands[0], -1)));
+      return true;
+    });
+    const bool is_one = rest.factors.empty() && rest.bound.empty() && rest.factor.is(1);
+    if (is_one) return result;
+    if (rest.factors.size() < a[0].factors.size()) return product(result, inverse({rest}));
+  }
   const bool is_product = a.size() == 1 && a[0].bound.empty() && a[0].guards.empty() &&
                           (a[0].factor.is(1) || a[0].factor.is(-1)) && a[0].factors.size() > 1;
   if (!is_product) return function("inverse", {a});

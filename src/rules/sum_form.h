@@ -12,6 +12,8 @@
 // An element of a value as a sum of products over symbolic positions:
 //   factor * sum over bound variables, where guards >= 0, of a product of
 //     input elements at positions, functions of other such sums, and the largest of sets of them.
+// exp of a sum is the product of the exps of its terms, so that each exp is of one term; exp(t) and
+// exp(-t) cancel.
 
 namespace hone {
 
@@ -88,6 +90,8 @@ class FormMaker {
   SumForm product(const SumForm& a, const SumForm& b);
   SumForm scaled(SumForm a, Dim factor);
   SumForm inverse(const SumForm& a);
+  SumForm exponential(const SumForm& a);
+  void cancel_exponentials(SumTerm& term);
   SumForm function(std::string key, std::vector<SumForm> operands);
   SumForm largest_of(std::vector<SetMember> members);
   void simplify(SumTerm& term);
@@ -102,6 +106,7 @@ class FormMaker {
   bool unrolls_;
   std::vector<std::string>& script_;
   int steps_ = 0;
+  size_t compared_ = 0;  // factors in what exps are of, to find those that cancel
 };
 
 // The step that divides the variable at this place of a list: "cut 0 A", "digits 1 B by A*C".

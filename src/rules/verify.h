@@ -18,13 +18,18 @@ struct Counterexample {
   std::string to_string() const;  // "at M = 2, N = 3 element [0, 1] of result 0 differs"
 };
 
+struct RuleSides;
+// Of element `element`, in row-major order, of a result.
+Counterexample counterexample_at(const RuleSides& sides, const Bindings& sizes, size_t output,
+                                 size_t element);
+
 // The test of all elements on random numbers.
 struct IdentityTest {
   std::optional<Counterexample> counterexample;
   size_t sizes = 0;     // how many were tested
   size_t elements = 0;  // how many were compared, at the largest sizes
   // If the sides differ at tested sizes, the test misses it with a probability of at most 2^this.
-  // Nothing: of rules about order, where no bound is known.
+  // Nothing: of rules about order and of those that need a law of exp, where no bound is known.
   std::optional<double> log2_error;
 };
 
@@ -33,6 +38,7 @@ struct VerifyOptions {
   double log2_error = -80;  // the identity test repeats until its bound is below
   size_t sizes = 3;         // distinct ones, beside the smallest
   bool floats = true;       // run the float gate
+  bool small = true;        // test small sizes of what is proved for all, too
 };
 
 struct RuleVerdict {
@@ -73,6 +79,10 @@ struct SmallTest {
 // Whether all elements are the same polynomials, at all sizes among the first `values` of each
 // symbol (at most `limit`).
 Result<SmallTest> test_small(const Rule& rule, int64_t values = 3, size_t limit = 64);
+
+// Whether the sides differ in doubles by more than these round, on small numbers.
+Result<std::optional<Counterexample>> test_reals(const Rule& rule,
+                                                 const VerifyOptions& options = {});
 
 struct FloatTest {
   FloatEffect effect = FloatEffect::unknown;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "ir/text.h"
 
 namespace hone {
 
@@ -19,6 +20,28 @@ std::vector<Rule> committed_rules() {
     std::ranges::move(rules, std::back_inserter(all));
   }
   return all;
+}
+
+Graph GraphText::graph() const {
+  return parse_graph(fmt::format("graph @g({}) {{{}}}", inputs, body)).value();
+}
+
+GraphText one_row_wanted(int64_t rows, int64_t width, int64_t hidden) {
+  return {.inputs = fmt::format("%x: f32[1, {0}, {1}], %v: f32[{2}, {1}], %w: f32[{1}, {2}], "
+                                "%b: f32[{2}]",
+                                rows, width, hidden),
+          .body = fmt::format(R"(
+  %h = dot %x, %v {{lhs_contract = [2], rhs_contract = [1]}}
+  %bb = broadcast %b {{dims = [1, {0}, {2}], map = [2]}}
+  %a = add %h, %bb
+  %e = erf %a
+  %m = mul %a, %e
+  %o = dot %m, %w {{lhs_contract = [2], rhs_contract = [1]}}
+  %r = add %x, %o
+  %y = slice %r {{start = [0, 2, 0], limit = [1, 3, {1}]}}
+  return %y
+)",
+                              rows, width, hidden)};
 }
 
 }  // namespace hone

@@ -13,6 +13,7 @@
 #include "rules/rule_files.h"
 #include "search/node_cost.h"
 #include "search/optimize.h"
+#include "tests/rules/rules_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/inputs.h"
 
@@ -232,19 +233,7 @@ TEST(Optimize, ComparesGraphsByTheBaseline) {
 
 // One row is wanted of products, whose slice moves in front of all; no step alone is much cheaper.
 TEST(Optimize, MovesSlicesInFrontOfWhatComputes) {
-  const Graph graph =
-      graph_of(R"(graph @g(%x: f32[1, 96, 128], %v: f32[256, 128], %w: f32[128, 256],
-                                           %b: f32[256]) {
-  %h = dot %x, %v {lhs_contract = [2], rhs_contract = [1]}
-  %bb = broadcast %b {dims = [1, 96, 256], map = [2]}
-  %a = add %h, %bb
-  %e = erf %a
-  %m = mul %a, %e
-  %o = dot %m, %w {lhs_contract = [2], rhs_contract = [1]}
-  %r = add %x, %o
-  %y = slice %r {start = [0, 2, 0], limit = [1, 3, 128]}
-  return %y
-})");
+  const Graph graph = one_row_wanted(96, 128, 256).graph();
   const Optimized result =
       optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 10}}).value();
   EXPECT_LT(result.after, 0.5 * result.before);

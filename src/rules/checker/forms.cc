@@ -26,35 +26,23 @@ Form times(Form form, const Whole& factor) {
   return form;
 }
 
-Result<Form> product(const Form& a, const Form& b) {
-  if (a.size() * b.size() > kMaxTerms) return refused("a product is too large");
-  Form all;
-  for (const Term& x : a)
-    for (const Term& y : b) {
-      Term both = x;
-      both.factor = x.factor * y.factor;
-      both.bound.insert(both.bound.end(), y.bound.begin(), y.bound.end());
-      both.guards.insert(both.guards.end(), y.guards.begin(), y.guards.end());
-      both.factors.insert(both.factors.end(), y.factors.begin(), y.factors.end());
-      all.push_back(std::move(both));
+// How much there is to write down; beyond kMaxWork it does not count on.
+size_t size_of(const Form& form) {
+  size_t size = 1;
+  for (const Term& term : form)
+    for (const auto& factor : term.factors) {
+      size += 1 + factor->index.size();
+      for (const Form& operand : factor->operands) size += size_of(operand);
+      for (const Member& member : factor->set) size += size_of(member.value);
+      if (size > kMaxWork) return size;
     }
-  return all;
+  return size;
 }
 
-// 1/(+-x*y) is +-(1/x)*(1/y).
-Result<Form> inverse(const Form& a) {
-  const auto of = [](Form form) {
-    return single({.kind = Factor::function, .key = "inverse", .operands = {std::move(form)}});
-  };
-  const bool is_product = a.size() == 1 && a[0].bound.empty() && a[0].guards.empty() &&
-                          a[0].factors.size() > 1 && (a[0].factor.is(1) || a[0].factor.is(-1));
-  if (!is_product) return of(a);
-  Form all = {Term{.factor = a[0].factor}};
-  for (const auto& factor : a[0].factors) {
-    const Form one = of({Term{.factors = {factor}}});
-    all = HONE_TRY(product(all, one));
-  }
-  return all;
+// The exp of this, if the factor is one.
+const Form* exponent_of(const Factor& factor) {
+  const bool is_exp = factor.kind == Factor::function && factor.key == "exp";
+  return is_exp ? &factor.operands[0] : nullptr;
 }
 
 // a >= 0 with all factors divided by what they have in common.
@@ -150,8 +138,11 @@ Result<std::vector<Place>> divided(const Place& place, const Step& step, Atoms& 
   if (!atoms.is_never_negative(extent - at))
     return refused(fmt::format("{} may be behind the end of the loop", step.at));
   const uint32_t before = atoms.add_loop(at), behind = atoms.add_loop(extent - at);
-  return std::vector<Place>{with(Whole::atom(before), {before}),
-                            with(Whole::atom(behind) + at, {behind})};
+  // A loop with one place stands there.
+  const auto value = [&](uint32_t part) {
+    return atoms[part].of.is(1) ? Whole(0) : Whole::atom(part);
+  };
+  return std::vector<Place>{with(value(before), {before}), with(value(behind) + at, {behind})};
 }
 
 // ---- Elements -----------------------------------------------------------------------------------
@@ -278,6 +269,7 @@ Result<Form> Speller::pointwise(NodeId n, const std::vector<Whole>& index) {
     const Form again = HONE_TRY(element(graph_.operands(n)[0], index));
     return largest_of({Member{.value = x[0]}, Member{.value = times(again, -1)}});
   }
+  if (opcode == Opcode::exp) return exp_of(x[0], 1);
   return single({.kind = Factor::function,
                  .key = std::string(op.name()) + op.attrs_to_string(),
                  .operands = std::move(x)});
@@ -314,6 +306,104 @@ Result<Form> Speller::moved(NodeId n, const AccessRelation& relation,
     }
   }
   return sum;
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+Result<Form> Speller::product(const Form& a, const Form& b) {
+  if (a.size() * b.size() > kMaxTerms) return refused("a product is too large");
+  Form all;
+  for (const Term& x : a)
+    for (const Term& y : b) {
+      Term both = x;
+      both.factor = x.factor * y.factor;
+      both.bound.insert(both.bound.end(), y.bound.begin(), y.bound.end());
+      both.guards.insert(both.guards.end(), y.guards.begin(), y.guards.end());
+      both.factors.insert(both.factors.end(), y.factors.begin(), y.factors.end());
+      HONE_TRY(drop_exps(both));
+      all.push_back(std::move(both));
+    }
+  return all;
+}
+
+// exp(sign*a) by the law exp(x + y) = exp(x) * exp(y): a factor for each term of a, several equal
+// ones for a small whole multiple.
+Result<Form> Speller::exp_of(const Form& a, int64_t sign) {
+  constexpr int64_t kMaxEqual = 8;
+  Form all = {Term()};
+  for (const Term& term : a) {
+    Term exponent = term;
+    exponent.factor = exponent.factor * Whole(sign);
+    int64_t count = 1;
+    for (int64_t n = 0; n <= kMaxEqual; ++n)
+      for (int64_t of : {int64_t{1}, int64_t{-1}})
+        if (exponent.factor.is(n * of)) {
+          count = n;
+          exponent.factor = of;
+          n = kMaxEqual;
+          break;
+        }
+    const Form one = single({.kind = Factor::function, .key = "exp", .operands = {Form{exponent}}});
+    for (int64_t i = 0; i < count; ++i) all = HONE_TRY(product(all, one));
+  }
+  return all;
+}
+
+// exp(x) * exp(-x) is 1.
+Status Speller::drop_exps(Term& term) {
+  std::map<uint32_t, std::string> names;
+  for (uint32_t i = 0; i < atoms_.size(); ++i) names[i] = fmt::format("v{}", i);
+  struct Exponent {
+    size_t place;
+    std::string text, negative;
+    bool is_gone = false;
+  };
+  std::vector<Exponent> exponents;
+  for (size_t i = 0; i < term.factors.size(); ++i)
+    if (exponent_of(*term.factors[i]) != nullptr) exponents.push_back({i, "", ""});
+  if (exponents.size() < 2) return {};
+  for (Exponent& one : exponents) {
+    const Form& of = *exponent_of(*term.factors[one.place]);
+    work_ += size_of(of);
+    if (work_ > kMaxWork) return refused("the forms are too large");
+    one.text = HONE_TRY(text_of(of, atoms_, names));
+    one.negative = HONE_TRY(text_of(times(of, -1), atoms_, names));
+  }
+  for (size_t i = 0; i < exponents.size(); ++i)
+    for (size_t j = i + 1; j < exponents.size() && !exponents[i].is_gone; ++j)
+      if (!exponents[j].is_gone && exponents[j].text == exponents[i].negative)
+        exponents[i].is_gone = exponents[j].is_gone = true;
+  for (size_t i = exponents.size(); i-- > 0;)
+    if (exponents[i].is_gone)
+      term.factors.erase(term.factors.begin() + static_cast<ptrdiff_t>(exponents[i].place));
+  return {};
+}
+
+// 1/(+-x*y) is +-(1/x)*(1/y), and 1/exp(x) is exp(-x). An exp that no loop of a sum changes is a
+// factor of the sum.
+Result<Form> Speller::inverse(const Form& a) {
+  const auto of = [](Form form) {
+    return single({.kind = Factor::function, .key = "inverse", .operands = {std::move(form)}});
+  };
+  if (a.size() != 1 || !a[0].guards.empty()) return of(a);
+  Term inner = a[0];
+  inner.factors.clear();
+  Form outside = {Term()};
+  for (const auto& factor : a[0].factors) {
+    const Form* x = exponent_of(*factor);
+    const bool is_free = x != nullptr && std::ranges::none_of(a[0].bound, [&](uint32_t loop) {
+                           return mentions(*factor, loop, atoms_);
+                         });
+    if (!is_free) inner.factors.push_back(factor);
+    if (is_free) outside = HONE_TRY(product(outside, HONE_TRY(exp_of(*x, -1))));
+  }
+  if (!inner.bound.empty()) return product(outside, of({inner}));
+  if (inner.factors.empty() && inner.factor.is(1)) return outside;
+  if (inner.factors.size() < 2 || !(inner.factor.is(1) || inner.factor.is(-1)))
+    return product(outside, of({inner}));
+  Form all = times(std::move(outside), inner.factor);
+  for (const auto& factor : inner.factors) all = HONE_TRY(product(all, of({Term{.factors = {factor}}})));
+  return all;
 }
 
 // ---- Reductions ---------------------------------------------------------------------------------

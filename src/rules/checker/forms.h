@@ -90,6 +90,10 @@ class Speller {
   Result<Whole> position(const IndexExpr& expr, const std::vector<Whole>& index);
   Result<Whole> size(Dim dim);
   Result<Form> largest_of(std::vector<Member> members);
+  Result<Form> product(const Form& a, const Form& b);
+  Result<Form> inverse(const Form& a);
+  Result<Form> exp_of(const Form& a, int64_t sign);
+  Status drop_exps(Term& term);
 
   const Graph& graph_;
   Atoms& atoms_;
