@@ -458,10 +458,11 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     const double bytes_of_cache = static_cast<double>(cache.bytes);
     const double capacity =
         bytes_of_cache / std::min(threads, static_cast<double>(cache.cores)) / 2;
-    // Bytes that have no room beside each other.
+    // Bytes that have no room beside each other. What fills pages has a place for each line.
     const auto taken = [&](size_t a, size_t level) {
       const Footprint& part = touched[a][level];
-      return part.bytes * (part.apart > bytes_of_cache / kPage ? prices_.page_conflict : 1);
+      const bool meet = part.apart > bytes_of_cache / kPage && part.bytes < part.apart * kPage;
+      return part.bytes * (meet ? prices_.page_conflict : 1);
     };
     size_t level = 0;
     for (; level < nest.count; ++level) {

@@ -288,6 +288,16 @@ class Chooser {
   void register_tiles(int lanes, const std::vector<int>& other) {
     const Schedule start = *best_;
     for (int64_t count : usual_lanes(site_, lanes)) {
+      // A single row of quads: a nest, which is as good for other numbers, has none.
+      if (other.empty() && start.get<GemmFields>().products == Products::quads) {
+        for (int64_t vectors : usual_vectors(site_, lanes, count)) {
+          Schedule next = start;
+          next.lanes = {{lanes, count}};
+          next.unroll.clear();
+          set(next.unroll, lanes, vectors);
+          consider(whole_blocks(next));
+        }
+      }
       for (int dim : std::views::reverse(other)) {
         for (int64_t unroll : usual_rows(site_, dim)) {
           for (int64_t vectors : usual_vectors(site_, lanes, count)) {

@@ -5,22 +5,16 @@
 #include "ir/graph_copy.h"
 #include "ir/op_def.h"
 #include "ir/ops/conv_order.h"
-#include "ir/reference/evaluate.h"
+#include "rewrite/constants.h"
 #include "rewrite/passes.h"
 
 // Importers write a product of quantized numbers as one of i32: their bytes are cast, and lose
-// their zero points. Machines multiply bytes faster, u8 by i8. So with x = u + a and constant
-// weights w
-//   sum x * w = sum u * w + a * sum w
-// where a is minus the zero point, and the last sum is a constant. All of it is exact modulo 2^32.
+// their zero points. Machines multiply bytes faster, u8 by i8. So zero points are taken out of the
+// sums: what they contribute are sums of one operand alone, constant ones where it is constant. All
+// of it is exact modulo 2^32.
 
 namespace hone {
 namespace {
-
-// Whether each element of the result is one of the only operand.
-bool is_move(const Graph& graph, NodeId n) {
-  return class_of(graph.opcode(n)) == OpClass::movement && graph.operands(n).size() == 1;
-}
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
@@ -65,27 +59,6 @@ class Decoder {
     return graph_.opcode(n) == Opcode::cast && graph_.type(graph_.operands(n)[0]).dtype() == dtype;
   }
 
-  // The tensor, if it is made of constants by a few ops.
-  Result<std::optional<Tensor>> made_of_constants(ValueId v) const {
-    constexpr size_t kMostNodes = 16;
-    std::vector<NodeId> nodes = {graph_.producer(v)};
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const NodeId n = nodes[i];
-      const bool is_plain = graph_.opcode(n) == Opcode::constant ||
-                            is_elementwise(graph_.opcode(n)) || is_move(graph_, n);
-      if (!is_plain || nodes.size() > kMostNodes || !graph_.type(graph_.result(n)).is_static())
-        return std::optional<Tensor>();
-      for (ValueId operand : graph_.operands(n))
-        if (std::ranges::find(nodes, graph_.producer(operand)) == nodes.end())
-          nodes.push_back(graph_.producer(operand));
-    }
-    std::erase_if(nodes, [&](NodeId n) { return graph_.opcode(n) == Opcode::constant; });
-    if (nodes.empty()) return std::optional(graph_.constant(graph_.producer(v)));
-    std::ranges::sort(nodes);
-    const Graph alone = HONE_TRY(extract_subgraph(graph_, nodes, {&v, 1}));
-    return std::optional(std::move(HONE_TRY(evaluate(alone, {}))[0]));
-  }
-
  private:
   // The one number that all elements are.
   ValueId number(ValueId v) const {
@@ -98,7 +71,7 @@ class Decoder {
   }
 
   std::optional<int64_t> constant(ValueId v) const {
-    const Result<std::optional<Tensor>> tensor = made_of_constants(v);
+    const Result<std::optional<Tensor>> tensor = made_of_constants(graph_, v);
     if (!tensor.ok() || !*tensor) return std::nullopt;
     return (*tensor)->integer_at(0);
   }
@@ -106,52 +79,46 @@ class Decoder {
   const Graph& graph_;
 };
 
-// The attributes of an op, some of them changed.
-Attrs changed(Op op, const Attrs& changes) {
-  Attrs attrs;
-  for (size_t i = 0; i < op.attrs().size(); ++i)
-    attrs.emplace_back(op.def().attrs[i].name, op.attrs()[i]);
-  for (const auto& [name, value] : changes)
-    std::ranges::find(attrs, name, &Attrs::value_type::first)->second = value;
-  return attrs;
-}
-
-// What a contraction makes of its second operand: the dims of the result that it gives, by its own.
-struct Weights {
+// The dims of the result that a side of a contraction gives, and the operand's own for each, in the
+// result's order.
+struct SideDims {
   std::vector<std::pair<int, int>> dims;  // of the operand, of the result
 };
 
-Weights weights_of(Op op, const Graph& graph, NodeId n) {
-  const int rank = graph.type(graph.operands(n)[1]).rank();
-  const int results = graph.type(graph.result(n)).rank();
+SideDims dims_of(Op op, const Graph& graph, NodeId n, size_t side) {
+  const int rank = graph.type(graph.operands(n)[side]).rank();
   if (op.opcode() == Opcode::conv) {
     const ConvOrder order = *parse_conv_order(op.word("order"), rank - 2);
     return {{{order.kernel_output, order.output_feature}}};
   }
-  Weights weights;
-  const Ints &batch = op.ints("rhs_batch"), &contract = op.ints("rhs_contract");
+  SideDims all;
+  const Ints& batch = op.ints(side == 0 ? "lhs_batch" : "rhs_batch");
+  const Ints& contract = op.ints(side == 0 ? "lhs_contract" : "rhs_contract");
   for (size_t i = 0; i < batch.size(); ++i)
-    weights.dims.emplace_back(static_cast<int>(batch[i]), static_cast<int>(i));
+    all.dims.emplace_back(static_cast<int>(batch[i]), static_cast<int>(i));
   std::vector<int> free;
   for (int dim = 0; dim < rank; ++dim)
     if (std::ranges::find(batch, dim) == batch.end() &&
         std::ranges::find(contract, dim) == contract.end())
       free.push_back(dim);
+  const int results = graph.type(graph.result(n)).rank();
+  const int first =
+      static_cast<int>(side == 0 ? batch.size() : static_cast<size_t>(results) - free.size());
   for (size_t i = 0; i < free.size(); ++i)
-    weights.dims.emplace_back(free[i], results - static_cast<int>(free.size() - i));
-  return weights;
+    all.dims.emplace_back(free[i], first + static_cast<int>(i));
+  return all;
 }
 
 // The sums over the other dims, modulo 2^32.
-Tensor sums_over_rest(const Tensor& tensor, const Weights& weights) {
+Tensor sums_over_rest(const Tensor& tensor, const SideDims& side) {
   const Ints strides = row_major_strides(tensor.type().static_dims());
   Dims dims;
-  for (const auto& [from, to] : weights.dims) dims.push_back(tensor.type().dim(from));
+  for (const auto& [from, to] : side.dims) dims.push_back(tensor.type().dim(from));
   const Type type = Type::get(DType::i32, dims);
   std::vector<int64_t> sums(static_cast<size_t>(type.static_elements()));
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     int64_t at = 0;
-    for (const auto& [from, to] : weights.dims) {
+    for (const auto& [from, to] : side.dims) {
       const int64_t size = tensor.type().dim(from).value();
       at = at * size + i / strides[static_cast<size_t>(from)] % size;
     }
@@ -159,6 +126,24 @@ Tensor sums_over_rest(const Tensor& tensor, const Weights& weights) {
   }
   for (int64_t& sum : sums) sum = wrap_to(DType::i32, sum);
   return Tensor::from_integers(type, sums);
+}
+
+// The same of what is no constant.
+Value sums_over_rest(Value bytes, const SideDims& side) {
+  Ints axes, kept, order;
+  for (int dim = 0; dim < bytes.rank(); ++dim) {
+    const auto is_dim = [&](const std::pair<int, int>& each) { return each.first == dim; };
+    (std::ranges::any_of(side.dims, is_dim) ? kept : axes).push_back(dim);
+  }
+  for (const auto& [from, to] : side.dims)
+    order.push_back(std::ranges::find(kept, from) - kept.begin());
+  return transpose(reduce_sum(cast(bytes, DType::i32), axes), order);
+}
+
+Value over_result(Value sums, Value result, const SideDims& side) {
+  Ints map;
+  for (const auto& [from, to] : side.dims) map.push_back(to);
+  return broadcast(sums, result.dims(), map);
 }
 
 class ByteProducts {
@@ -182,17 +167,45 @@ class ByteProducts {
     if (graph_.type(graph_.result(n)).dtype() != DType::i32) return false;
     const std::optional<Bytes> x = decoder_.decode(graph_.operands(n)[0]);
     if (!x) return false;
-    const std::optional<Tensor> weights =
-        HONE_TRY(decoder_.made_of_constants(graph_.operands(n)[1]));
-    if (!weights || !is_integer(weights->dtype())) return false;
-    for (int64_t i = 0; i < weights->elements(); ++i)
-      if (wrap_to(DType::i8, weights->integer_at(i)) != weights->integer_at(i)) return false;
+    const std::optional<Tensor> weights = HONE_TRY(small_constant(graph_.operands(n)[1]));
+    std::optional<Bytes> w;
+    if (!weights) {
+      w = decoder_.decode(graph_.operands(n)[1]);
+      if (!w || (signed_zero(*w) != 0 && !depth_of_dot(n))) return false;
+    }
     if (needs_padding(n, *x) && !may_be_padded(n, *x)) return false;
-    const Graph body = HONE_TRY(product(n, *x, *weights));
-    std::vector<ValueId> arguments = {copy_(x->bytes)};
-    if (!x->known_zero) arguments.push_back(copy_(x->zero));
+    const Graph body = HONE_TRY(product(n, *x, weights, w));
+    std::vector<ValueId> arguments;
+    const auto add = [&](const Bytes& side) {
+      arguments.push_back(copy_(side.bytes));
+      if (!side.known_zero) arguments.push_back(copy_(side.zero));
+    };
+    add(*x);
+    if (w) add(*w);
     copy_.replace(graph_.result(n), HONE_TRY(copy_.append(body, arguments))[0]);
     return true;
+  }
+
+  // Of numbers that an i8 holds.
+  Result<std::optional<Tensor>> small_constant(ValueId v) const {
+    std::optional<Tensor> tensor = HONE_TRY(made_of_constants(graph_, v));
+    if (!tensor || !is_integer(tensor->dtype())) return std::optional<Tensor>();
+    for (int64_t i = 0; i < tensor->elements(); ++i)
+      if (wrap_to(DType::i8, tensor->integer_at(i)) != tensor->integer_at(i))
+        return std::optional<Tensor>();
+    return tensor;
+  }
+
+  // How many products a dot adds up.
+  std::optional<int64_t> depth_of_dot(NodeId n) const {
+    if (graph_.opcode(n) != Opcode::dot) return std::nullopt;
+    int64_t depth = 1;
+    for (int64_t dim : graph_.op(n).ints("lhs_contract")) {
+      const Dim extent = graph_.type(graph_.operands(n)[0]).dim(static_cast<int>(dim));
+      if (!extent.is_static()) return std::nullopt;
+      depth *= extent.value();
+    }
+    return depth;
   }
 
   bool is_signed_byte(const Bytes& x) const { return graph_.type(x.bytes).dtype() == DType::i8; }
@@ -200,6 +213,12 @@ class ByteProducts {
   std::optional<int64_t> zero_of(const Bytes& x) const {
     if (!x.known_zero) return std::nullopt;
     return *x.known_zero + (is_signed_byte(x) ? 128 : 0);
+  }
+
+  // What is taken from the byte as an i8.
+  std::optional<int64_t> signed_zero(const Bytes& w) const {
+    if (!w.known_zero) return std::nullopt;
+    return *w.known_zero - (is_signed_byte(w) ? 0 : 128);
   }
 
   // A conv multiplies padding as zeros, which are bytes at the zero point.
@@ -219,33 +238,52 @@ class ByteProducts {
     return decoder_.is_of(x.zero, graph_.type(x.bytes).dtype());
   }
 
-  Result<Graph> product(NodeId n, const Bytes& x, const Tensor& weights) {
+  // sum (u - a) * (w - c) = sum u * w - a * sum w - c * (sum u - depth * a)
+  Result<Graph> product(NodeId n, const Bytes& x, const std::optional<Tensor>& weights,
+                        const std::optional<Bytes>& w) {
     Builder b;
-    Value u = b.parameter("x", graph_.type(x.bytes));
-    Value zero = x.known_zero
-                     ? b.constant(Tensor::from_integers(Type::scalar(DType::i32), {{*zero_of(x)}}))
-                     : b.parameter("zero", DType::i32, {});
-    if (!x.known_zero && is_signed_byte(x)) zero = zero + 128.0;
-    for (NodeId move : x.moves) u = b.ops(graph_.op(move), {{u}})[0];
-    if (is_signed_byte(x))
-      u = b.op(Opcode::xor_, {b.op(Opcode::bitcast, {u}, {{"dtype", DType::u8}}),
-                              b.full(DType::u8, u.dims(), 128)});
+    Value u = moved(b, "x", x, DType::u8);
+    const Value a = zero_point(b, "x_zero", x, is_signed_byte(x) ? 128 : 0);
     Attrs changes = {{"accumulate", std::string("i32")}};
-    if (needs_padding(n, x)) u = padded(b, n, u, zero, changes);
-    std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < weights.elements(); ++i) numbers.push_back(weights.integer_at(i));
-    const Value w =
-        b.constant(Tensor::from_integers(weights.type().with_dtype(DType::i8), numbers));
-    Value sum = b.op(graph_.opcode(n), {u, w}, changed(graph_.op(n), changes));
+    if (needs_padding(n, x)) u = padded(b, n, u, a, changes);
+    const Value factor = w ? moved(b, "w", *w, DType::i8) : b.constant(as_bytes(*weights));
+    const Op op = graph_.op(n);
+    Value sum = b.op(op.opcode(), {u, factor}, changed_attrs(op, changes));
     if (zero_of(x) != 0) {
-      const Weights dims = weights_of(graph_.op(n), graph_, n);
-      Ints map;
-      for (const auto& [from, to] : dims.dims) map.push_back(to);
-      Value lost = b.constant(sums_over_rest(weights, dims));
-      lost = lost * broadcast(zero, lost.dims(), {});
-      sum = sum - broadcast(lost, sum.dims(), map);
+      const SideDims dims = dims_of(op, graph_, n, 1);
+      const Value lost =
+          w ? sums_over_rest(factor, dims) : b.constant(sums_over_rest(*weights, dims));
+      sum = sum - over_result(lost * broadcast(a, lost.dims(), {}), sum, dims);
+    }
+    if (w && signed_zero(*w) != 0) {
+      const Value c = zero_point(b, "w_zero", *w, is_signed_byte(*w) ? 0 : -128);
+      const SideDims dims = dims_of(op, graph_, n, 0);
+      Value lost = sums_over_rest(u, dims);
+      lost = lost - broadcast(a * static_cast<double>(*depth_of_dot(n)), lost.dims(), {});
+      sum = sum - over_result(lost * broadcast(c, lost.dims(), {}), sum, dims);
     }
     return b.finish({sum});
+  }
+
+  // The bytes of the type, whose highest bit is the other one where theirs is another type.
+  Value moved(Builder& b, std::string_view name, const Bytes& bytes, DType dtype) {
+    Value v = b.parameter(name, graph_.type(bytes.bytes));
+    for (NodeId move : bytes.moves) v = b.ops(graph_.op(move), {{v}})[0];
+    if (v.dtype() == dtype) return v;
+    v = b.op(Opcode::bitcast, {v}, {{"dtype", dtype}});
+    return b.op(Opcode::xor_, {v, b.full(dtype, v.dims(), dtype == DType::u8 ? 128 : -128)});
+  }
+
+  // As an i32, of bytes to whose numbers so much was added.
+  Value zero_point(Builder& b, std::string_view name, const Bytes& bytes, int64_t added) {
+    if (!bytes.known_zero) return b.parameter(name, DType::i32, {}) + static_cast<double>(added);
+    return b.scalar(DType::i32, static_cast<double>(*bytes.known_zero + added));
+  }
+
+  static Tensor as_bytes(const Tensor& weights) {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < weights.elements(); ++i) numbers.push_back(weights.integer_at(i));
+    return Tensor::from_integers(weights.type().with_dtype(DType::i8), numbers);
   }
 
   // With bytes at the zero point, in place of the conv's own padding.

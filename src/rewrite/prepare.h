@@ -12,8 +12,8 @@ namespace hone {
 // The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
 // after its readers.
 inline constexpr std::string_view kPreparation[] = {
-    "widen", "expand", "bytes",   "fold",  "sink",   "fold",      "splats",
-    "cse",   "names",  "unshare", "names", "donate", "transforms"};
+    "widen",  "integers", "expand", "bytes",   "fold",  "sink",   "fold",
+    "splats", "cse",      "names",  "unshare", "names", "donate", "transforms"};
 
 // Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
 PassOptions passes_of_prepare();

@@ -217,10 +217,10 @@ TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
 }
 
 // A conv of bytes, less what is lost by rounding.
-Value quantized_conv(Value x, std::string_view name) {
+Value quantized_conv(Value x, std::string_view name, int64_t channels = 64) {
   Builder& b = x.builder();
   Rng rng(static_cast<uint64_t>(name[0]));
-  const Type type = Type::get(DType::i8, {64, 64, 1, 1});
+  const Type type = Type::get(DType::i8, {channels, channels, 1, 1});
   const Value w = b.constant(random_tensor(type, rng), name);
   const Value sum = b.op(Opcode::conv, {x, w}, {{"accumulate", std::string("i32")}});
   return cast(cast(sum, DType::f32) * 0.01, DType::u8);
@@ -243,6 +243,41 @@ TEST(Planner, ProductsOfBytesAreQuads) {
   PlannerOptions options;
   ASSERT_TRUE(leave_out(options.heuristics, "quads").ok());
   EXPECT_EQ(quads(options), 0);
+}
+
+// A row alone has no registers to share, but lanes.
+TEST(Planner, ARowOfBytesIsMultipliedInQuads) {
+  Builder b;
+  Rng rng(1);
+  const Value x = b.parameter("x", DType::u8, {1, 512});
+  const Value w = b.constant(random_tensor(Type::get(DType::i8, {512, 1000}), rng), "w");
+  const Value sum = b.op(
+      Opcode::dot, {x, w},
+      {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}, {"accumulate", std::string("i32")}});
+  const Plan plan = complete(prepare(b.finish({sum}).value()).value(), {}, target()).value();
+  ASSERT_EQ(plan.schedule.size(), 1u);
+  const Schedule& schedule = plan.schedule.begin()->second;
+  ASSERT_NE(schedule.if_is<GemmFields>(), nullptr) << print(plan);
+  EXPECT_EQ(schedule.get<GemmFields>().products, Products::quads);
+  EXPECT_EQ(schedule.lanes.size(), 1u);
+}
+
+// Words of weights that fill whole pages have room in a cache: nothing is packed for each run.
+TEST(Planner, WeightsOfBytesLieInWords) {
+  Builder b;
+  Rng rng(1);
+  const Value x = b.parameter("x", DType::u8, {1, 512, 7, 7});
+  const Value w = b.constant(random_tensor(Type::get(DType::i8, {512, 512, 3, 3}), rng), "w");
+  const Value y =
+      b.op(Opcode::conv, {quantized_conv(x, "v", 512), w},
+           {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}, {"accumulate", std::string("i32")}});
+  const Graph graph =
+      prepare(
+          b.finish({quantized_conv(cast(cast(y, DType::f32) * 0.01, DType::u8), "u", 512)}).value())
+          .value();
+  const Plan plan = complete(graph, {}, target()).value();
+  const Layout::Part last = plan.layout.at("w").parts.back();
+  EXPECT_TRUE(last.dim == 1 && last.block == 4 && last.is_inner) << print(plan);
 }
 
 // Otherwise one of them would write sums of i32 for the kernel of the other.

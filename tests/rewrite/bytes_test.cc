@@ -19,6 +19,8 @@ struct Quantized {
   DType x = DType::u8, w = DType::i8;
   int64_t x_zero = 0, w_zero = 0;
   bool is_conv = false, is_dynamic = false;  // dynamic: x's zero point is a parameter
+  bool are_given = false,
+       are_dynamic = false;  // weights, and their zero point, that are parameters
   Attrs attrs = {};
   int64_t lowest = 0, highest = 127;  // of w
 };
@@ -35,7 +37,9 @@ Graph graph_of(const Quantized& q, Rng& rng) {
   };
   const Type x = q.is_conv ? Type::get(q.x, {2, 6, 5, 7}) : Type::get(q.x, {3, 4, 9});
   const Type w = q.is_conv ? Type::get(q.w, {8, 3, 3, 2}) : Type::get(q.w, {3, 9, 5});
-  const Value weights = b.constant(random_bytes(w, q.lowest, q.highest, rng));
+  const Value weights =
+      q.are_given ? b.parameter("w", w) : b.constant(random_bytes(w, q.lowest, q.highest, rng));
+  const Value w_zero = q.are_dynamic ? b.parameter("w_zero", q.w, {}) : number(q.w, q.w_zero);
   const Value zero = q.is_dynamic ? b.parameter("zero", q.x, {}) : number(q.x, q.x_zero);
   Attrs attrs = q.attrs;
   if (q.is_conv)
@@ -45,9 +49,8 @@ Graph graph_of(const Quantized& q, Rng& rng) {
              {"rhs_batch", Ints{0}},
              {"lhs_contract", Ints{2}},
              {"rhs_contract", Ints{1}}};
-  const Value y =
-      b.op(q.is_conv ? Opcode::conv : Opcode::dot,
-           {centered(b.parameter("x", x), zero), centered(weights, number(q.w, q.w_zero))}, attrs);
+  const Value y = b.op(q.is_conv ? Opcode::conv : Opcode::dot,
+                       {centered(b.parameter("x", x), zero), centered(weights, w_zero)}, attrs);
   return b.finish({y}).value();
 }
 
@@ -84,6 +87,22 @@ TEST(ProductsOfBytes, TakeZeroPointsOutOfProducts) {
   }
 }
 
+TEST(ProductsOfBytes, MayHaveTwoOperandsThatAreGiven) {
+  for (DType x : {DType::u8, DType::i8})
+    for (DType w : {DType::u8, DType::i8})
+      for (int64_t zero : {0, 5, 100}) {
+        SCOPED_TRACE(fmt::format("{} x {} less {}", name(x), name(w), zero));
+        EXPECT_TRUE(takes_bytes({.x = x, .w = w, .x_zero = zero, .w_zero = 3, .are_given = true}));
+        EXPECT_TRUE(takes_bytes({.x = x, .w = w, .w_zero = zero, .are_given = true}));
+        EXPECT_TRUE(takes_bytes(
+            {.x = x, .w = w, .is_dynamic = true, .are_given = true, .are_dynamic = true}));
+      }
+  // Constant ones that no i8 holds.
+  EXPECT_TRUE(takes_bytes({.w = DType::u8, .w_zero = 7, .highest = 255}));
+  EXPECT_TRUE(takes_bytes({.x_zero = 9, .is_conv = true, .are_given = true}));
+  EXPECT_TRUE(takes_bytes({.w = DType::u8, .w_zero = 128, .is_conv = true, .are_given = true}));
+}
+
 // Padding stands for zeros, which are bytes at the zero point.
 TEST(ProductsOfBytes, PadWithTheZeroPoint) {
   const Attrs pads = {{"pad_low", Ints{1, 0}}, {"pad_high", Ints{2, 1}}, {"stride", Ints{2, 1}}};
@@ -97,7 +116,8 @@ TEST(ProductsOfBytes, PadWithTheZeroPoint) {
 
 TEST(ProductsOfBytes, LeaveWhatIsNoProductOfThem) {
   // Weights that no i8 holds, and zeros between the elements.
-  EXPECT_FALSE(takes_bytes({.w = DType::u8, .w_zero = 7, .highest = 255}));
+  EXPECT_FALSE(takes_bytes({.w = DType::u8, .w_zero = 7, .is_conv = true, .highest = 255}));
+  EXPECT_FALSE(takes_bytes({.w = DType::u8, .w_zero = 7, .is_conv = true, .are_given = true}));
   EXPECT_FALSE(
       takes_bytes({.x_zero = 119, .is_conv = true, .attrs = {{"input_dilation", Ints{2, 1}}}}));
   EXPECT_TRUE(takes_bytes({.is_conv = true, .attrs = {{"input_dilation", Ints{2, 1}}}}));
