@@ -767,6 +767,8 @@ std::vector<std::string> known_words(Take take, std::string_view words) {
 Error unknown_command(std::string_view name) {
   std::vector<std::string_view> names = command_names();
   std::string hint = did_you_mean(name, names);
+  if (name.ends_with(".honec"))
+    hint = "'hone run', 'bench', 'inspect' and 'check' take a compiled model";
   if (hint.empty()) hint = "'hone help' lists the commands";
   return usage_error("there is no command '{}'", excerpt(name)).with_hint(hint);
 }

@@ -57,6 +57,8 @@ for command in compile explain space; do
   fails 4 "it has code, and no graph" $command mlp.honec
 done
 fails 4 "it has code, and no graph" inspect - <mlp.honec
+fails 2 "there is no command 'mlp.honec'" mlp.honec
+has_said "'hone run', 'bench', 'inspect' and 'check' take a compiled model" mlp.honec
 fails 2 "does not go with --stop-after" compile "$model" -o x.honec --stop-after plan
 fails 2 "there is no folder" compile "$model" -o none/x.honec
 says "wrote x.honec" compile "$model,symbolic-batch" --dim N=4 --cache none -o x.honec
