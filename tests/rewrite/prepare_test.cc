@@ -190,7 +190,8 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
 
 TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
   const std::string list =
-      "\nhint: the passes that can be left out are integers, bytes, fold, sink, splats, cse, unshare, donate";
+      "\nhint: the passes that can be left out are integers, bytes, fold, sink, splats, cse, "
+      "unshare, donate";
   EXPECT_EQ(check_can_leave_out("flod").error().to_string(),
             "error: there is no pass 'flod'" + list);
   EXPECT_EQ(check_can_leave_out("expand").error().to_string(),
