@@ -58,7 +58,10 @@ Status KernelTimer::make_meter() {
 Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> candidates) {
   // The first race has none before it that would show its drift, and of one kernel in ten it is
   // slower by a quarter and more: it only says what the start can reach.
-  if (!std::isfinite(least_of_start_)) least_of_start_ = typical(HONE_TRY(meter_->race({})).back().seconds);
+  if (!std::isfinite(least_of_start_)) {
+    const std::vector<Measured> first = HONE_TRY(meter_->race({}));
+    least_of_start_ = typical(first.back().seconds);
+  }
   for (int attempt = 0; attempt < kMostRaces; ++attempt) {
     Race race{.results = HONE_TRY(meter_->race(candidates))};
     const double start = typical(race.results.back().seconds);

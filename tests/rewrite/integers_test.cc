@@ -38,7 +38,8 @@ Graph after(std::string_view text) {
 bool sums_integers(std::string_view reals, std::string_view dot = "dot %xr, %wr") {
   const Graph graph =
       after(fmt::format(R"(graph @g(%x: u8[4, 6], %d: f32[], %v: i8[6, 3]) -> f32[4, 3] {{
-    %w = constant [1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, 127, 13, -14, 15, 16, 17, -128] : i8[6, 3]
+    %w = constant [1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, 127, 13, -14, 15, 16, 17, -128]
+         : i8[6, 3]
     %s = constant 0.125 : f32[]
     %z = constant 119 : u8[]
     %c = constant [0.5, 2, 3] : f32[3]
@@ -81,7 +82,8 @@ TEST(ProductsOfIntegers, QuantizeAgainWithoutReals) {
     %s = constant 0.3 : f32[]
     %z = constant 7 : u8[]
     %r = dequantize %x, %s, %z
-    %m = window_reduce %r {kind = max, window = [1, 1, 2, 2], stride = [1, 1, 1, 2], pad_low = [0, 0, 1, 0]}
+    %m = window_reduce %r {kind = max, window = [1, 1, 2, 2], stride = [1, 1, 1, 2],
+                           pad_low = [0, 0, 1, 0]}
     %f = reshape %m {dims = [2, 8]}
     %y = quantize %f, %s, %z
     return %y

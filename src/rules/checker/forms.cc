@@ -402,7 +402,9 @@ Result<Form> Speller::inverse(const Form& a) {
   if (inner.factors.size() < 2 || !(inner.factor.is(1) || inner.factor.is(-1)))
     return product(outside, of({inner}));
   Form all = times(std::move(outside), inner.factor);
-  for (const auto& factor : inner.factors) all = HONE_TRY(product(all, of({Term{.factors = {factor}}})));
+  for (const auto& factor : inner.factors) {
+    all = HONE_TRY(product(all, of({Term{.factors = {factor}}})));
+  }
   return all;
 }
 
