@@ -1,6 +1,7 @@
 #include "kernel/contraction.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/op_def.h"
 
@@ -47,6 +48,50 @@ int64_t block_depth(const Schedule& schedule, const KernelSpace& space) {
   return depth;
 }
 
+namespace {
+
+// Of an index that goes `step` on with each `points` points of a dim, as the channels of a conv do
+// from one group of its features to the next.
+struct Jumps {
+  int64_t points = 1, step = 0;
+};
+
+// Nothing: it depends on the dim in another way.
+std::optional<Jumps> jumps_along(const IndexExpr& expr, const KernelSpace& space, int dim) {
+  std::vector<IndexExpr> alone(space.dims.size(), 0), others;
+  for (int d = 0; d < static_cast<int>(space.dims.size()); ++d)
+    others.push_back(d == dim ? IndexExpr(0) : IndexExpr::iter(d));
+  alone[static_cast<size_t>(dim)] = IndexExpr::iter(dim);
+  const IndexExpr along =
+      expr.substitute(alone) - expr.substitute(std::vector<IndexExpr>(space.dims.size(), 0));
+  if (expr - along != expr.substitute(others)) return std::nullopt;
+  std::vector<int64_t> point(space.dims.size(), 0);
+  int64_t& at = point[static_cast<size_t>(dim)];
+  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.value();
+  while (at < extent && along.at(point) == 0) ++at;
+  if (at == 0) return std::nullopt;
+  const Jumps jumps = {at, along.at(point)};
+  if (along != floordiv(IndexExpr::iter(dim), jumps.points) * jumps.step) return std::nullopt;
+  return jumps;
+}
+
+// How much further than the first point's index those of a block go: of whole parts between jumps,
+// or of one of them.
+std::optional<int64_t> reach(const IndexExpr& expr, const KernelSpace& space, int dim,
+                             int64_t block) {
+  if (const std::optional<int64_t> step = expr.coefficient(dim)) {
+    if (*step < 0) return std::nullopt;
+    return *step * (block - 1);
+  }
+  const std::optional<Jumps> jumps = jumps_along(expr, space, dim);
+  if (!jumps || jumps->step < 0) return std::nullopt;
+  if (jumps->points % block == 0) return 0;
+  if (block % jumps->points != 0) return std::nullopt;
+  return jumps->step * (block / jumps->points - 1);
+}
+
+}  // namespace
+
 Result<std::vector<int64_t>> window_of(const Contraction& contraction, const KernelSpace& space,
                                        const Schedule& schedule, size_t side) {
   if (contraction.has_holes[side]) return unsupported("a window of an operand with holes");
@@ -54,9 +99,9 @@ Result<std::vector<int64_t>> window_of(const Contraction& contraction, const Ker
   for (const IndexExpr& expr : contraction.reads[side]) {
     int64_t extent = 1;
     for (int d = 0; d < static_cast<int>(space.dims.size()); ++d) {
-      const std::optional<int64_t> step = expr.coefficient(d);
-      if (!step || *step < 0) return unsupported("a window of an operand that is taken in jumps");
-      extent += *step * (cache_block(schedule, space, d) - 1);
+      const std::optional<int64_t> further = reach(expr, space, d, cache_block(schedule, space, d));
+      if (!further) return unsupported("a window of an operand that is taken in jumps");
+      extent += *further;
     }
     extents.push_back(extent);
   }

@@ -56,6 +56,54 @@ TEST(Gemms, RandomContractionsComputeWhatTheReferenceDoes) {
   EXPECT_GT(seen.donations, 10);
 }
 
+// A conv whose groups of features have channels of their own.
+Graph random_groups(Rng& rng) {
+  Builder b;
+  const int64_t groups = rng.between(2, 5), in = rng.between(1, 4), out = rng.between(1, 8);
+  const Dims x = {rng.between(1, 2), in * groups, rng.between(3, 7), rng.between(3, 9)};
+  const Dims w = {out * groups, in, rng.between(1, 3), rng.between(1, 3)};
+  const Value y =
+      b.op(Opcode::conv, {b.parameter("x", DType::f32, x), b.parameter("w", DType::f32, w)},
+           {{"stride", Ints{rng.between(1, 2), 1}},
+            {"pad_low", Ints{1, rng.between(0, 2)}},
+            {"pad_high", Ints{rng.between(0, 1), 1}},
+            {"groups", groups}});
+  return b.finish({y}).value();
+}
+
+// Of features in whole groups, or in parts of one.
+TEST(Gemms, WindowsOfGroupsComputeWhatTheReferenceDoes) {
+  Target target;
+  target.caches = {{.bytes = 1 << 20}};
+  int windows = 0, several_groups = 0, parts = 0;
+  for (uint64_t seed = 0; seed < 800; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Graph graph = random_groups(rng);
+    KernelBody body = body_of_all(graph);
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
+    body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    Schedule schedule = random_schedule(body, target, rng);
+    GemmFields* own = schedule.if_is<GemmFields>();
+    if (own == nullptr) continue;
+    own->pack_lhs = Packing::window;
+    if (!check_schedule(body, schedule, target).ok()) continue;
+    ++windows;
+    const KernelSpace space = space_of(body);
+    const int64_t block = cache_block(schedule, space, 1);
+    const int64_t of_group =
+        space.dims[1].extent.value() / graph.op(op_nodes(graph)[0]).integer("groups");
+    several_groups += block > of_group ? 1 : 0;
+    parts += block < of_group ? 1 : 0;
+    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(windows, 60);
+  EXPECT_GT(several_groups, 15);
+  EXPECT_GT(parts, 15);
+}
+
 std::string gemm_text(const KernelBody& body, const Schedule& schedule) {
   const Status legal = check_schedule(body, schedule, Target{});
   EXPECT_TRUE(legal.ok()) << legal.error().to_string();
@@ -165,6 +213,27 @@ graph @g(%x: f32[4, 4], %w: f32[4]) -> f32[3, 4] {
 )",
                     [](Schedule&) {}),
             "error: points along dim 0 share one sum");
+  constexpr std::string_view kGroups = R"(
+graph @g(%x: f32[1, 8, 5, 5], %w: f32[24, 2, 3, 3]) {
+  %y = conv %x, %w {groups = 4}
+  return %y
+}
+)";
+  const auto window = [](int64_t features) {
+    return [features](Schedule& s) {
+      s.own = GemmFields{.block = {{1, features}}, .pack_lhs = Packing::window};
+    };
+  };
+  for (int64_t features : {1, 2, 3, 6, 12, 18, 24})
+    EXPECT_EQ(refusal(kGroups, window(features)), "");
+  for (int64_t features : {4, 5, 8, 9})
+    EXPECT_EQ(refusal(kGroups, window(features)),
+              "error: a window of an operand that is taken in jumps");
+  KernelBody stage = body_of_all(parse_graph(kGroups).value());
+  stage.window = {1, 6, 3, 3};
+  const Schedule of_stage = {.order = {0, 1, 2, 3}, .own = GemmFields{.pack_lhs = Packing::window}};
+  EXPECT_EQ(check_schedule(stage, of_stage, Target{}).error().to_string(),
+            "error: a window of groups in a stage of a chain");
   EXPECT_EQ(refusal(R"(
 graph @g(%x: f32[N, 4], %w: f32[4, 4]) -> f32[N, 4] where N in 1..9 {
   %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}

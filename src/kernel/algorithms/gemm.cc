@@ -33,6 +33,19 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
+// A stage may begin within a group of a conv's features, whose channels jump from one group to the
+// next.
+Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
+  const GemmFields& own = schedule.get<GemmFields>();
+  for (size_t side = 0; side < 2; ++side) {
+    if ((side == 0 ? own.pack_lhs : own.pack_rhs) != Packing::window || !site.is_stage()) continue;
+    for (const IndexExpr& expr : site.facts.contraction->reads[side])
+      for (int dim = 0; dim < site.dims(); ++dim)
+        if (!expr.coefficient(dim)) return unsupported("a window of groups in a stage of a chain");
+  }
+  return {};
+}
+
 // The unit flushes numbers below the normal ones, so factors below 2^-100 lose accuracy: it is used
 // where a plan asks for it, and no search proposes it.
 Status check_split(const ScheduleSite& site, const Schedule& schedule) {
@@ -144,6 +157,7 @@ class Gemm : public AlgorithmDef {
         if (tile.dim >= site.parallel())
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
     HONE_TRY(check_blocks(site, schedule));
+    HONE_TRY(check_windows(site, schedule));
     HONE_TRY(check_products(site, schedule));
     return check_scratch(site, HONE_TRY(gemm_scratch(site, schedule)), "packed operands");
   }

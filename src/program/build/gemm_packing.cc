@@ -197,7 +197,8 @@ void GemmBuilder::pack_window_point(size_t side, const Indices& point, const Gua
   Indices index, in_window;
   Guards inside;
   for (size_t dim = 0; dim < point.size(); ++dim) {
-    index.push_back(contraction_.reads[side][dim].substitute(first) + point[dim]);
+    const Indices from = HONE_PLANT(window_first, first, Indices(first.size(), 0));
+    index.push_back(contraction_.reads[side][dim].substitute(from) + point[dim]);
     inside.push_back({index.back(), 0, type.dim(static_cast<int>(dim))});
   }
   for (size_t dim : operand.order) in_window.push_back(point[dim]);
