@@ -22,13 +22,18 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
     if (nest.packings[static_cast<size_t>(side)] == Packing::window) {
       double row = 1;  // neighbours in memory
       for (const std::vector<std::pair<int, double>>& dim : access.steps) {
-        double extent = 1;
+        double extent = 1, of_groups = 1;
         bool is_row = false, has_words = !nest.quad;
         for (const auto& [loop, step] : dim) {
-          extent += step * (nest.block[static_cast<size_t>(loop)] - 1);
+          const double block = nest.block[static_cast<size_t>(loop)];
+          if (std::isnan(access.stride[static_cast<size_t>(loop)]))
+            of_groups = step * block;  // whole ones, or a part of one
+          else
+            extent += step * (block - 1);
           is_row = is_row || (access.contiguous >> loop & 1) != 0;
           has_words = has_words || loop == quad_loop_;
         }
+        extent = std::max(extent, of_groups);
         is_row = is_row && has_words;  // other bytes are copied one by one
         elements *= extent;
         if (is_row) row = extent;

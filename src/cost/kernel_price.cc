@@ -341,7 +341,7 @@ double KernelPrice::displaced(const Access& access, size_t l, double points) con
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
-  double slots = access.is_store ? prices_.store : prices_.load;
+  double slots = access.is_store ? prices_.store : prices_.load, branch = 0;
   const Packing packing = nest.packing(access);
   if (packing == Packing::panels) return slots;
   if (packing == Packing::no && access.side == 0) {
@@ -349,7 +349,7 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const Loops masks = nest.lanes < 0 ? 0 : access.guards & (1U << nest.lanes);
     const Loops results = (1U << parallel_) - 1;
     if (masks != 0) slots += prices_.mask;
-    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) slots += prices_.branch;
+    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) branch = prices_.branch;
   }
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
@@ -357,10 +357,12 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const bool has_words = nest.quad && access.side >= 0;
     const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == kQuad
                                      : access.stride[l] == 1 && nest.lane_count <= access.run;
-    if (!is_wide || is_vector) continue;
+    // Of an element that all lanes share.
+    const bool is_broadcast = access.repeat[l] >= std::min(nest.lane_count, vector_);
+    if (!is_wide || is_vector || is_broadcast) continue;
     slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
   }
-  return slots;
+  return slots + branch;
 }
 
 // How many points of a tile share an element that is read for them: where tiles begin with others.
@@ -386,7 +388,9 @@ double KernelPrice::starts(const Nest& nest, const Access& access) const {
     double least = std::numeric_limits<double>::infinity();
     for (Loops rest = left; rest != 0; rest &= rest - 1) {
       const auto l = static_cast<size_t>(std::countr_zero(rest));
-      const double stride = std::abs(access.stride[l]) * access.element;
+      // Of points that share elements, those in registers lie near each other.
+      const double step = access.repeat[l] > 1 ? 0 : std::abs(access.stride[l]);
+      const double stride = step * access.element;
       if (stride < least || rest == left) next = l, least = stride;
     }
     left &= ~(1U << next);
@@ -408,7 +412,8 @@ KernelPrice::Footprint KernelPrice::footprint(const Access& access,
   double elements = 1, each = kLine, apart = 1;  // bytes that are fetched for an element
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
-    elements *= inside[l];
+    elements *= std::max(inside[l] / access.repeat[l], 1.0);
+    if (access.repeat[l] > 1) continue;
     if ((access.near >> l & 1) != 0) {
       const double count = std::min(inside[l], access.run);
       const double bytes = count * access.element * access.span[l] / vector_;

@@ -217,10 +217,23 @@ class FactWalk {
     for (const IndexExpr& expr : place.index) {
       array.steps.emplace_back();
       for (size_t l = 0; l < facts_.loops.size(); ++l)
-        if (const std::optional<int64_t> step = expr.coefficient(static_cast<int>(l));
-            step && *step != 0)
-          array.steps.back().emplace_back(static_cast<int>(l), static_cast<double>(*step));
+        if (const double step = mean_step(expr, l); step != 0)
+          array.steps.back().emplace_back(static_cast<int>(l), step);
     }
+  }
+
+  // How far the index goes on with each trip of the loop.
+  double mean_step(const IndexExpr& expr, size_t loop) const {
+    const int iter = static_cast<int>(loop);
+    if (const std::optional<int64_t> step = expr.coefficient(iter))
+      return static_cast<double>(*step);
+    const double last = facts_.loops[loop].extent - 1;
+    std::vector<IndexExpr> point(facts_.loops.size(), 0);
+    const std::optional<Dim> first = expr.substitute(point).as_constant();
+    point[loop] = static_cast<int64_t>(last);
+    const std::optional<Dim> end = expr.substitute(point).as_constant();
+    if (last < 1 || !first || !end || !first->is_static() || !end->is_static()) return 0;
+    return static_cast<double>(end->value() - first->value()) / last;
   }
 
   // Where the first points of a loop lie, at the beginning of the others; fewer, where that is not

@@ -142,6 +142,27 @@ TEST(KernelPrice, CodeBehindASumDoesNotSlowTheSum) {
   }
 }
 
+// Lanes along the features of a group read each of its channels once for all of them; those of two
+// groups take two vectors and choose. A window has no padding to ask for.
+TEST(KernelPrice, LanesOfAGroupShareItsChannels) {
+  const auto seconds = [](int64_t groups, Packing packing) {
+    KernelBody conv = body(
+        fmt::format("graph @g(%x: f32[1, 128, 14, 14], %w: f32[128, {}, 3, 3]) {{ %y = conv %x, "
+                    "%w {{pad_low = [1, 1], pad_high = [1, 1], groups = {}}} return %y }}",
+                    128 / groups, groups));
+    conv.inputs[0] = conv.outputs[0] = parse_layout("[0, 1/16, 2, 3, 1%16]").value();
+    conv.inputs[1] = parse_layout("[0/16, 2, 3, 1, 0%16]").value();
+    Schedule schedule = nest({0, 1, 2, 3}, {{1, 16}}, {{3, 14}});
+    schedule.own = GemmFields{.block = {{2, 14}}, .pack_lhs = packing};
+    EXPECT_TRUE(check_schedule(conv, schedule, target()).ok());
+    return price_of(conv).seconds(schedule) * static_cast<double>(groups);
+  };
+  const double whole = seconds(8, Packing::window);
+  EXPECT_LT(whole, 1.4 * seconds(1, Packing::window));
+  EXPECT_GT(seconds(16, Packing::window), 1.4 * whole);
+  EXPECT_GT(seconds(8, Packing::no), 1.4 * whole);
+}
+
 TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
   // With peaks so many times as high as the sample's, or as those of f32 where it has none.
   const auto terms = [](DType type, DType changed, double times) {
