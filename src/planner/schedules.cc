@@ -249,14 +249,20 @@ class Chooser {
 
   void improve_gemm(const Contraction& contraction) {
     std::array<std::vector<int>, 2> sides;
-    std::vector<int> results;
+    std::vector<int> results, shared;
     for (int dim = 0; dim < space_.parallel; ++dim) {
       const auto d = static_cast<size_t>(dim);
       results.push_back(dim);
-      for (size_t side = 0; side < 2; ++side)
-        if (contraction.sides[side][d] && !contraction.sides[1 - side][d] && extent(dim) > 1)
-          sides[side].push_back(dim);
+      if (extent(dim) == 1) continue;
+      const std::array<bool, 2> reads = {contraction.sides[0][d], contraction.sides[1][d]};
+      if (reads[0] && reads[1])
+        shared.push_back(dim);
+      else
+        sides[reads[0] ? 0 : 1].push_back(dim);
     }
+    // The features of a conv in groups, each of which has several channels of its own.
+    const bool has_channels = space_.parallel < dims() && extent(space_.parallel) > 1;
+    if (on_.shared_columns && has_channels && sides[1].empty()) sides[1] = shared;
     for (int round = 0; round < rounds(); ++round) {
       // Lanes along one operand, registers along the other.
       for (size_t side = 0; side < 2; ++side)
