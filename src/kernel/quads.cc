@@ -89,8 +89,9 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   while (graph.opcode(graph.producer(source.parameter)) != Opcode::parameter) {
     const NodeId node = graph.producer(source.parameter);
     if (only_moves(graph.opcode(node))) {
+      const AccessRelation relation = relation_of(graph, node);
       std::vector<IndexExpr> moved;
-      for (const IndexExpr& expr : relation_of(graph, node).operands[0].at(0).index)
+      for (const IndexExpr& expr : relation.operands[0].at(0).index)
         moved.push_back(expr.substitute(source.index));
       source.index = std::move(moved);
       source.parameter = graph.operands(node)[0];
