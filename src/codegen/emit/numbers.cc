@@ -10,6 +10,46 @@ namespace hone::code {
 
 namespace {
 bool is_small_real(DType dtype) { return is_real(dtype) && bits(dtype) < 32; }
+
+// What was widened from 8 bits to this value, and how; null: nothing was. A number that all lanes
+// are is widened before it is spread.
+struct Widened {
+  Value byte = nullptr;
+  bool is_signed = false;
+  bool is_spread = false;
+};
+
+Widened widened(Value x) {
+  Widened from;
+  if (auto spread = x.getDefiningOp<mlir::vector::BroadcastOp>()) {
+    from.is_spread = true;
+    x = spread.getSource();
+  }
+  if (auto extended = x.getDefiningOp<mlir::arith::ExtSIOp>()) {
+    from.byte = extended.getIn();
+    from.is_signed = true;
+  } else if (auto extended = x.getDefiningOp<mlir::arith::ExtUIOp>()) {
+    from.byte = extended.getIn();
+  }
+  if (from.byte && !mlir::getElementTypeOrSelf(from.byte.getType()).isInteger(8))
+    from.byte = nullptr;
+  return from;
+}
+
+// The product of bytes has 16 bits, and so half of the work in vectors. (Of wider products of u8
+// and i8 LLVM 19 makes vpdpbusd where lanes are summed, and of eight lanes it loses four.)
+Value product(Instructions& code, Value a, Value b) {
+  const mlir::Type wide = mlir::getElementTypeOrSelf(a.getType());
+  const Widened left = widened(a), right = widened(b);
+  if (!left.byte || !right.byte || wide.getIntOrFloatBitWidth() <= 16) return code.mul(a, b);
+  const auto in_16_bits = [&](const Widened& from) -> Value {
+    const Value x = code.resized(from.byte, code.i(16), from.is_signed);
+    if (!from.is_spread) return x;
+    return code.splat(x, mlir::cast<mlir::VectorType>(a.getType()).getNumElements());
+  };
+  const bool is_signed = left.is_signed || right.is_signed;
+  return code.resized(code.mul(in_16_bits(left), in_16_bits(right)), wide, is_signed);
+}
 }  // namespace
 
 Numbers::Numbers(Instructions& code, const Target& target)
@@ -140,7 +180,7 @@ Value Numbers::integer(Op op, DType dtype, std::span<const Value> x) {
   switch (op.opcode()) {
     case Opcode::add: return code_.add(x[0], x[1]);
     case Opcode::sub: return code_.sub(x[0], x[1]);
-    case Opcode::mul: return code_.mul(x[0], x[1]);
+    case Opcode::mul: return product(code_, x[0], x[1]);
     case Opcode::div: return quotient(dtype, x[0], x[1], false);
     case Opcode::rem: return quotient(dtype, x[0], x[1], true);
     case Opcode::pow: return power(dtype, x[0], x[1]);
