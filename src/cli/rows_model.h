@@ -132,14 +132,15 @@ inline constexpr Option kPlanSeedOption = {
     .take = Take::integer,
     .value = "N",
     .doc = "draw every decision at random from this seed: to test that any plan computes the same"};
-inline constexpr Option kWithoutOption = {.name = "without",
-                                          .take = Take::passes,
-                                          .value = "NAME[,NAME]",
-                                          .doc =
-                                              "leave out passes that prepare the graph (bytes, "
-                                              "fold, sink, splats, cse, unshare, donate), or "
-                                              "heuristics of the planner (docs/planner.md)",
-                                          .repeats = true};
+inline constexpr Option kWithoutOption = {
+    .name = "without",
+    .take = Take::passes,
+    .value = "NAME[,NAME]",
+    .doc =
+        "leave out passes that prepare the graph (integers, bytes, "
+        "fold, sink, splats, cse, unshare, donate), or "
+        "heuristics of the planner (docs/planner.md)",
+    .repeats = true};
 inline constexpr Option kNativeCacheOption = {
     .name = "cache",
     .take = Take::file,

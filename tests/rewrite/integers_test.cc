@@ -38,8 +38,7 @@ Graph after(std::string_view text) {
 bool sums_integers(std::string_view reals, std::string_view dot = "dot %xr, %wr") {
   const Graph graph =
       after(fmt::format(R"(graph @g(%x: u8[4, 6], %d: f32[], %v: i8[6, 3]) -> f32[4, 3] {{
-    %w = constant [1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, 127, 13, -14, 15, 16, 17, -128]
-         : i8[6, 3]
+    %w = constant [1, -2, 3, -4, 5, -6, 7, -8, 9, 0, 11, 127, 13, 4, 5, 6, 7, -128] : i8[6, 3]
     %s = constant 0.125 : f32[]
     %z = constant 119 : u8[]
     %c = constant [0.5, 2, 3] : f32[3]
