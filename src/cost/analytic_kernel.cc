@@ -64,6 +64,14 @@ void AnalyticKernel::price(std::span<const Schedule> schedules, double limit,
                                                               : whole_.seconds(schedules[i], limit);
 }
 
+void AnalyticKernel::reprice(const Prices& prices) {
+  prices_ = prices;
+  whole_.reprice(prices);
+  for (auto& [key, cut] : cuts_)
+    for (CutStage& stage : cut)
+      for (auto& [window, price] : stage.prices) price.reprice(prices);
+}
+
 std::vector<PriceTerm> AnalyticKernel::terms(const Schedule& schedule) {
   if (schedule.algorithm() == Algorithm::chain) return {};
   return whole_.terms(schedule).named();

@@ -27,6 +27,9 @@ class AnalyticKernel : public PricedKernel {
   // counts by their shares of the time.
   double describe(const Schedule& schedule, Features& features);
   const Features& of_kernel() const { return whole_.of_kernel(); }
+  // Prices by other coefficients from now on. What was found out about the kernel and its stages
+  // stays.
+  void reprice(const Prices& prices);
 
   // Blocks of one size of a chain. Threads share them, and wait for each other before the blocks of
   // another size begin.
@@ -57,9 +60,9 @@ class AnalyticKernel : public PricedKernel {
 
   const std::shared_ptr<const KernelFacts> facts_;
   const Target target_;
-  const Prices prices_;
+  Prices prices_;
   const int64_t threads_;
-  const KernelPrice whole_;  // of nests and gemms
+  KernelPrice whole_;  // of nests and gemms
   std::map<CutKey, Cut> cuts_;
   size_t kept_ = 0;  // prices in them
   CutKey key_;       // of the last chain, and the window of its last stage: their memory is reused

@@ -134,15 +134,27 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
     if ((array.data >> l & 1) != 0 && access.stride[l] == 0)
       access.stride[l] = std::numeric_limits<double>::quiet_NaN();
     if (access.stride[l] == 1) access.contiguous |= 1U << l;
-    if (access.span[l] <= prices_.near_vectors * vector_) access.near |= 1U << l;
     access.places[l] = places_in_pages(access.stride[l] * access.element);
     if ((access.loops >> l & 1) != 0 && std::abs(access.stride[l]) > 0)  // not a NaN
       access.ascending[access.ascending_count++] = static_cast<uint8_t>(l);
   }
+  find_near(access);
   access.elsewhere = reductions_beside(access.loops);
   std::ranges::sort(std::span(access.ascending).first(access.ascending_count), {},
                     [&](uint8_t l) { return std::abs(access.stride[l]); });
   return access;
+}
+
+// All that coefficients decide about an array before there is a schedule.
+void KernelPrice::find_near(Access& access) const {
+  access.near = 0;
+  for (size_t l = 0; l < loops_.size(); ++l)
+    if (access.span[l] <= prices_.near_vectors * vector_) access.near |= 1U << l;
+}
+
+void KernelPrice::reprice(const Prices& prices) {
+  prices_ = prices;
+  for (Access& access : accesses_) find_near(access);
 }
 
 // Loops of reductions that run before or after what these loops are around. Without a loop of a

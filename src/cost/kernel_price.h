@@ -42,6 +42,9 @@ class KernelPrice {
   KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices, int64_t threads,
               std::span<const int64_t> window);
 
+  // Prices by other coefficients from now on.
+  void reprice(const Prices& prices);
+
   // Of a nest, gemm or winograd that check_schedule() accepts; a fault of the caller for a chain,
   // whose stages are priced one by one (analytic_kernel.h).
   KernelTerms terms(const Schedule& schedule) const;
@@ -155,8 +158,10 @@ class KernelPrice {
   void describe_winograd(const Schedule& schedule, const WinogradShape& shape, double blocks,
                          const KernelTerms& terms, Features& to) const;
 
+  void find_near(Access& access) const;
+
   const Target target_;
-  const Prices prices_;
+  Prices prices_;
   double threads_ = 1;
   double slot_ = 0;     // seconds: a core starts a vector multiply-add of f32, or a load
   double vector_ = 16;  // numbers of the widest type in a register

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cost/analytic.h"
+#include "cost/analytic_kernel.h"
 #include "learn/least_squares.h"
 
 namespace hone {
@@ -47,7 +48,9 @@ Prices prices_at(const Point& point) {
 class Fit {
  public:
   Fit(std::span<const TimedKernel> kernels, const Target& target, int64_t threads)
-      : kernels_(kernels), target_(target), threads_(threads) {
+      : kernels_(kernels) {
+    for (const TimedKernel& kernel : kernels)
+      priced_.push_back(std::make_unique<AnalyticKernel>(kernel.facts, target, Prices(), threads));
     point_.fill(1);
     residuals_ = residuals(point_);
     loss_ = loss(residuals_, point_);
@@ -71,8 +74,11 @@ class Fit {
   std::vector<double> residuals(const Point& point) const {
     const Prices prices = prices_at(point);
     std::vector<double> all;
-    for (const TimedKernel& kernel : kernels_) {
-      std::vector<double> logs = price_all(kernel, target_, threads_, prices);
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      const TimedKernel& kernel = kernels_[k];
+      std::vector<double> logs(kernel.schedules.size());
+      priced_[k]->reprice(prices);
+      priced_[k]->price(kernel.schedules, std::numeric_limits<double>::infinity(), logs);
       double mean = 0;
       const auto count = static_cast<double>(logs.size());
       for (size_t i = 0; i < logs.size(); ++i) {
@@ -175,8 +181,8 @@ class Fit {
   }
 
   const std::span<const TimedKernel> kernels_;
-  const Target& target_;
-  const int64_t threads_;
+  // By kernel: facts are gathered, and chains are cut, once for all coefficients.
+  std::vector<std::unique_ptr<AnalyticKernel>> priced_;
   Point point_;
   std::vector<double> residuals_;
   double loss_ = 0;

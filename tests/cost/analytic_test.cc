@@ -136,6 +136,30 @@ TEST(AnalyticKernel, OfAnythingElseIsThatOfTheKernel) {
   }
 }
 
+TEST(AnalyticKernel, TakesOtherCoefficientsAsIfItHadBegunWithThem) {
+  Prices other;
+  other.near_vectors = 0;  // decides about arrays before there is a schedule
+  other.sum_latency = 5;
+  other.start = 11;
+  const KernelBody rows = body(
+      "graph @g(%x: f32[64, 9]) -> f32[9, 64] { %y = transpose %x {permutation = [1, 0]} "
+      "%z = exp %y return %z }");
+  for (const KernelBody& kernel : {body(kChains[0]), body(kChains[1]), rows}) {
+    const auto facts = std::make_shared<KernelFacts>(kernel);
+    AnalyticKernel price(facts, target(), {}, kThreads);
+    Rng rng(11);
+    for (int i = 0; i < 100; ++i) {
+      const Schedule schedule = random_schedule(kernel, target(), rng);
+      const double before = price.seconds(schedule);
+      price.reprice(other);
+      EXPECT_EQ(price.seconds(schedule),
+                AnalyticKernel(facts, target(), other, kThreads).seconds(schedule));
+      price.reprice({});
+      EXPECT_EQ(price.seconds(schedule), before);
+    }
+  }
+}
+
 TEST(AnalyticKernel, AloneTakesChains) {
   const KernelBody kernel = body(kChains[1]);
   const KernelPrice whole(KernelFacts(kernel), target(), {}, kThreads);
