@@ -5,7 +5,8 @@
 //   --data=FOLDER     a data set, as of `hone dataset build` (build/bench/kernels)
 //   --splits=N        of programs, at random (5)
 //   --members=N --epochs=N --width1=N --width2=N --rate=X --slate=N --seed=N
-//   --loss=mixed|rank|log_squared --unit=X --squared=X --dropout=X --fits=0|1 --caution=X
+//   --loss=mixed|rank|log_squared --unit=X --squared=X --absolute=X --dropout=X --jitter=X
+//   --fits=0|1 --caution=X
 //   --trees=1         also boosted trees on the same features, in place of the networks
 //   --share=X         of the kernels that there are to train on, so many at random (1)
 //   --zero_shot=A,B   models of the zoo to plan for

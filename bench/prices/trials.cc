@@ -18,11 +18,11 @@ namespace hone::bench {
 namespace {
 
 const Flag kData("data", "build/bench/kernels"), kSplits("splits", "5"), kMembers("members", "5"),
-    kEpochs("epochs", "20"), kWidth1("width1", "32"), kWidth2("width2", "16"),
+    kEpochs("epochs", "6"), kWidth1("width1", "32"), kWidth2("width2", "16"),
     kRate("rate", "0.003"), kSlate("slate", "32"), kSeed("seed", "0"), kLoss("loss", "mixed"),
-    kUnit("unit", "0.1"), kSquared("squared", "0.3"), kDropout("dropout", "0"), kFits("fits", "1"),
+    kUnit("unit", "0.1"), kSquared("squared", "1"), kDropout("dropout", "0.15"), kFits("fits", "1"),
     kDissimilar("dissimilar", "1"), kCaution("caution", "1"), kTrees("trees", "0"),
-    kShare("share", "1");
+    kShare("share", "1"), kJitter("jitter", "0.15"), kAbsolute("absolute", "1");
 
 ModelTraining training() {
   ModelTraining options;
@@ -36,6 +36,8 @@ ModelTraining training() {
   options.network.unit = kUnit.number();
   options.network.squared_weight = kSquared.number();
   options.network.dropout = kDropout.number();
+  options.network.absolute = kAbsolute.number();
+  options.jitter = kJitter.number();
   options.rate = kRate.number();
   options.slate = static_cast<int64_t>(kSlate.number());
   options.seed = static_cast<uint64_t>(kSeed.number());

@@ -62,18 +62,26 @@ FastModel::FastModel(const KernelModel& model)
       width2_(padded(model.width2)),
       low_(model.low),
       high_(model.high),
-      input_(kFeatures * members_ * width1_),
       bias1_(members_ * width1_),
       middle_(members_ * width1_ * width2_),
       bias2_(members_ * width2_),
       output_(members_ * width2_),
       bias3_(members_) {
+  static_assert(kFeatures <= 256);
+  for (size_t f = 0; f < kFeatures; ++f) {
+    const auto has_weight = [&](const ModelMember& member) {
+      const auto row = std::span(member.input).subspan(f * model.width1, model.width1);
+      return std::ranges::any_of(row, [](float weight) { return weight != 0; });
+    };
+    if (std::ranges::any_of(model.members, has_weight)) seen_.push_back(static_cast<uint8_t>(f));
+  }
+  input_.resize(seen_.size() * members_ * width1_);
   for (size_t m = 0; m < members_; ++m) {
     const ModelMember& member = model.members[m];
     for (size_t j = 0; j < model.width1; ++j) {
       bias1_[m * width1_ + j] = member.bias1[j];
-      for (size_t k = 0; k < kFeatures; ++k)
-        input_[(k * members_ + m) * width1_ + j] = member.input[k * model.width1 + j];
+      for (size_t k = 0; k < seen_.size(); ++k)
+        input_[(k * members_ + m) * width1_ + j] = member.input[seen_[k] * model.width1 + j];
     }
     for (size_t j = 0; j < model.width2; ++j) {
       bias2_[m * width2_ + j] = member.bias2[j];
@@ -104,12 +112,15 @@ void FastModel::run_some(const Features* of, size_t count, Said* said) const {
   const size_t all1 = members_ * width1_;
   float x[kAtOnce][kFeatures] = {};
   for (size_t i = 0; i < count; ++i)
-    for (size_t f = 0; f < kFeatures; ++f) x[i][f] = std::clamp(of[i].all()[f], low_[f], high_[f]);
+    for (size_t k = 0; k < seen_.size(); ++k) {
+      const size_t f = seen_[k];
+      x[i][k] = std::clamp(of[i].all()[f], low_[f], high_[f]);
+    }
   thread_local std::vector<float> hidden1, hidden2;
   hidden1.resize(kAtOnce * all1);
   hidden2.resize(kAtOnce * width2_);
-  multiply(
-      {x[0], kFeatures, input_.data(), all1, bias1_.data(), kFeatures, all1, hidden1.data(), all1});
+  multiply({x[0], kFeatures, input_.data(), all1, bias1_.data(), seen_.size(), all1, hidden1.data(),
+            all1});
   float sums[kAtOnce] = {}, squares[kAtOnce] = {};
   for (size_t m = 0; m < members_; ++m) {
     multiply({&hidden1[m * width1_], all1, &middle_[m * width1_ * width2_], width2_,

@@ -28,7 +28,8 @@ class FastModel {
 
   const size_t members_, width1_, width2_;
   std::array<float, kFeatures> low_, high_;
-  std::vector<float> input_, bias1_;   // [kFeatures][members x width1], [members x width1]
+  std::vector<uint8_t> seen_;          // the features that have weights
+  std::vector<float> input_, bias1_;   // [seen][members x width1], [members x width1]
   std::vector<float> middle_, bias2_;  // [members][width1][width2], [members x width2]
   std::vector<float> output_, bias3_;  // [members x width2], [members]
 };

@@ -27,9 +27,16 @@ inline constexpr std::string_view kFeatureNames[] = {
 };
 static_assert(std::size(kFeatureNames) == kFeatures);
 
-// Those of the kernel alone are the first ones.
+// Those of the kernel alone are the first ones, and first of these those that networks see.
 inline constexpr size_t kKernelFeatures = std::size({
 #define HONE_KERNEL_FEATURE(member, doc) 1,
+#define HONE_FEATURE(member, doc)
+#include "cost/features.def"
+});
+
+inline constexpr size_t kSortFeatures = std::size({
+#define HONE_SORT_FEATURE(member, doc) 1,
+#define HONE_KERNEL_FEATURE(member, doc)
 #define HONE_FEATURE(member, doc)
 #include "cost/features.def"
 });

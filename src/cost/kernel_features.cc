@@ -89,6 +89,7 @@ void KernelPrice::describe_terms(const KernelTerms& terms, const Nest& nest, con
   to.waste = log_feature(counted.arithmetic * vector_ / std::max(work_slots_, 1.0));
   to.accesses = log_feature(counted.access / std::max(counted.arithmetic, 1.0));
   to.trips = log_feature(64 * counted.trips / (counted.access + counted.arithmetic + 1));
+  to.divided_trips = log_feature(256 * counted.divided / (counted.access + counted.arithmetic + 1));
   to.spilled = static_cast<float>(counted.spilled);
   to.registers = static_cast<float>(std::min(counted.sums / registers_, 4.0));
   to.sums = log_feature(counted.sums);
@@ -138,6 +139,10 @@ void KernelPrice::describe_accesses(const Nest& nest, const Counted& counted, Fe
   to.masked = share(masked, all);
   to.branched = share(branched, all);
   to.packed = share(packed, all);
+  const bool has_tail =
+      nest.lanes >= 0 &&
+      !divides(nest.lane_count, std::max(loops_[static_cast<size_t>(nest.lanes)].extent, 1.0));
+  to.apart_in_tails = has_tail ? share(near + apart + writes_apart, all) : 0;
 }
 
 void KernelPrice::describe_tiles(const Schedule& schedule, const Nest& nest, Features& to) const {
@@ -148,6 +153,7 @@ void KernelPrice::describe_tiles(const Schedule& schedule, const Nest& nest, Fea
     const double groups = std::ceil(extent / nest.lane_count);
     to.lane_fill = share(extent, groups * std::ceil(nest.lane_count / vector_) * vector_);
     to.lane_tail = as_switch(!divides(nest.lane_count, extent));
+    to.lane_excess = static_cast<float>(std::max(1 - extent / nest.lane_count, 0.0));
     to.lane_innermost = as_switch(!schedule.order.empty() && schedule.order.back() == nest.lanes);
     to.lane_last = as_switch(nest.lanes == parallel_ - 1);
     to.lane_reduced = as_switch(!loops_[static_cast<size_t>(nest.lanes)].is_result);

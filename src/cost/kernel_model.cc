@@ -14,7 +14,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kFormat = "hone kernel model 2";
+constexpr std::string_view kFormat = "hone kernel model 3";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
 constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures;
@@ -60,6 +60,10 @@ class Writer {
     std::vector<std::string> lines;
     for (const auto& [what, count] : model.seen) lines.push_back(fmt::format("{} {}", count, what));
     metadata["seen"] = join(lines, "\n");
+    lines.clear();
+    for (const auto& [kind, level] : model.levels)
+      lines.push_back(fmt::format("{} {}", level, kind));
+    metadata["levels"] = join(lines, "\n");
     lines.clear();
     for (const RegretBound& bound : model.bounds) {
       std::string line;
@@ -115,6 +119,7 @@ class Reader {
     const std::string programs = HONE_TRY(text("programs"));
     for (std::string_view program : split(programs, '\n')) model_.programs.emplace_back(program);
     HONE_TRY(seen());
+    HONE_TRY(levels());
     HONE_TRY(bounds());
     HONE_TRY(networks());
     HONE_TRY(fill("low", model_.low));
@@ -156,6 +161,19 @@ class Reader {
       const size_t space = line.find(' ');
       if (space == std::string_view::npos) return bad_input("'{}' is no count", excerpt(line));
       model_.seen[std::string(line.substr(space + 1))] = HONE_TRY(parse_int(line.substr(0, space)));
+    }
+    return {};
+  }
+
+  Status levels() {
+    const std::string lines = HONE_TRY(text("levels"));
+    if (lines.empty()) return {};
+    for (std::string_view line : split(lines, '\n')) {
+      const size_t space = line.find(' ');
+      if (space == std::string_view::npos) return bad_input("'{}' is no level", excerpt(line));
+      const double level = HONE_TRY(parse_double(line.substr(0, space)));
+      if (!std::isfinite(level)) return bad_input("'{}' is no level", excerpt(line));
+      model_.levels[std::string(line.substr(space + 1))] = level;
     }
     return {};
   }
@@ -255,6 +273,11 @@ Result<KernelModel> model_in(const Result<Safetensors>& content, std::string_vie
 bool KernelModel::has_seen(std::string_view kind, Algorithm algorithm) const {
   const auto at = seen.find(fmt::format("{} {}", kind, name(algorithm)));
   return at != seen.end() && at->second >= kLeastSeen;
+}
+
+double KernelModel::level(std::string_view kind) const {
+  const auto at = levels.find(kind);
+  return at == levels.end() ? 0 : at->second;
 }
 
 double KernelModel::distance(const Features& of_kernel) const {

@@ -65,17 +65,21 @@ struct KernelModel {
   std::vector<std::array<float, kKernelFeatures>> kernels;
   double reach = 0;
   std::vector<RegretBound> bounds;
-  // By how much another schedule has to be cheaper than the planner's to be faster: a share, by
-  // which hardly any kernel was slower that the networks had not seen.
+  // By how much another schedule has to be cheaper than the planner's to be taken: a share, with
+  // which choices gained most of kernels that the networks had not seen.
   double lead = 0;
   // How many deviations of the networks a price lies above their mean: who takes the least of many
   // prices finds what networks are wrong about.
   double caution = 1;
+  // By kind: the logarithm of what prices of its kernels are multiplied by. It makes no difference
+  // between schedules: networks learn these, and are off by as much for most kernels of a kind.
+  std::map<std::string, double, std::less<>> levels;
 
   bool operator==(const KernelModel&) const = default;
 
   // Whether it has seen enough kernels of the kind by the algorithm.
   bool has_seen(std::string_view kind, Algorithm algorithm) const;
+  double level(std::string_view kind) const;  // 0: there is none
   // How far a kernel is from the nearest one; the first kKernelFeatures count.
   double distance(const Features& of_kernel) const;
   // Of the kind, or of all; null: there is none.

@@ -30,9 +30,11 @@ struct KernelPrice::Nest {
   std::array<double, kMaxLoops> tile;          // points of a loop that run side by side
   std::array<double, kMaxLoops> instructions;  // that they take, where vectors can be used
   std::array<uint8_t, kMaxLoops> known;  // the number of steps outside of which its index is open
-  int lanes = -1;                        // the loop; -1: none
+  size_t divided = 0;  // the outermost steps, which threads divide: nothing stands between them
+  int lanes = -1;      // the loop; -1: none
   double lane_count = 1;
   double copies = 0;                    // slots of packing
+  double passed = 0;                    // of sums that go to memory and back between blocks
   std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
   std::array<Packing, 2> packings = {};
   std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
@@ -51,6 +53,7 @@ struct KernelPrice::Counted {
   double arithmetic = 0, access = 0;  // slots, for all threads
   double starts = 0;                  // of those of accesses
   double trips = 0;                   // of inner loops
+  double divided = 0;                 // of the loops that threads divide; 0: there are none
   double code = 0;                    // instructions side by side
   double sums = 0, spilled = 0;       // numbers side by side, and the share without a register
   double threads = 1, balance = 1;

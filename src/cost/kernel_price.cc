@@ -194,6 +194,7 @@ double KernelPrice::slots_in(DType type) const {
 KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
   Nest nest;
   nest.known.fill(0);
+  nest.divided = static_cast<size_t>(schedule.threads);
   for (size_t l = 0; l < loops_.size(); ++l) {
     const int dim = static_cast<int>(l);
     const double lanes = static_cast<double>(tile_of(schedule.lanes, dim));
@@ -254,9 +255,10 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   // A result's dim without a block has one tile in it, a reduction's all.
   for (int dim = 0; dim < static_cast<int>(loops_.size()); ++dim) {
     const auto d = static_cast<size_t>(dim);
-    const double count = static_cast<double>(tile_of(own.block, dim));
+    const auto named = std::ranges::find(own.block, dim, &Tile::dim);
     const double least = loops_[d].is_result ? nest.tile[d] : extent(dim);
-    nest.block[d] = count > 1 ? std::min(count, extent(dim)) : least;
+    nest.block[d] =
+        named != own.block.end() ? std::min(static_cast<double>(named->count), extent(dim)) : least;
     if (loops_[d].is_result) nest.block[d] = std::max(nest.block[d], least);
   }
   const auto block = [&](int dim) { return nest.block[static_cast<size_t>(dim)]; };
@@ -265,6 +267,13 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
     if (block(dim) != extent(dim)) nest.add(dim, extent(dim) / block(dim));
   const bool blocks_reduction = nest.count != blocks;
+  if (blocks_reduction) {
+    nest.passed = prices_.load + prices_.store;
+    for (size_t i = blocks; i < nest.count; ++i) nest.passed *= std::ceil(nest.steps[i].trips);
+    for (int dim : schedule.order)
+      nest.passed *= extent(dim) / nest.tile[static_cast<size_t>(dim)] *
+                     nest.instructions[static_cast<size_t>(dim)];
+  }
   blocks = nest.count;
   for (size_t i = schedule.order.size(); i-- > 0;) {
     const int dim = schedule.order[i];
@@ -312,7 +321,7 @@ size_t KernelPrice::depth(const Nest& nest, Loops loops) const {
   for (Loops left = loops; left != 0; left &= left - 1)
     // A reduction's loop stands where its result is known.
     needed |= loops_[static_cast<size_t>(std::countr_zero(left))].around;
-  size_t depth = 0;
+  size_t depth = nest.divided;
   for (; needed != 0; needed &= needed - 1)
     depth = std::max<size_t>(depth, nest.known[static_cast<size_t>(std::countr_zero(needed))]);
   return depth;
@@ -504,12 +513,21 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
       bytes += fetched;
     }
     counted.levels[std::min(c, counted.levels.size() - 1)].bytes = bytes;
-    const double rate = is_last
-                            ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
-                            : target_.caches[c + 1].bytes_per_second;
-    slowest = std::max(slowest, bytes / threads / rate);
+    slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
   return slowest;
+}
+
+// What so many bytes take that come from behind a cache, all threads together.
+double KernelPrice::seconds_from_behind(size_t cache, double bytes, double threads) const {
+  const bool is_last = cache + 1 == target_.caches.size();
+  const double rate = is_last
+                          ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
+                          : target_.caches[cache + 1].bytes_per_second;
+  const double factor = is_last      ? prices_.memory
+                        : cache == 0 ? prices_.second_cache
+                                     : prices_.third_cache;
+  return factor * bytes / threads / rate;
 }
 
 // ---- Terms -------------------------------------------------------------------------------------
@@ -641,6 +659,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
         target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;
     place.code += instructions * side_by_side(nest, access.loops);
   }
+  places[1].loaded += nest.passed;
   double results = 1;
   for (size_t i = 0; i < nest.count; ++i)
     if (loops_[nest.steps[i].loop].is_result) results *= nest.steps[i].trips;
@@ -662,9 +681,12 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   terms.arithmetic = slots * slot_ / threads;
   terms.access = loaded * slot_ / threads;
   terms.latency = latency * slot_ / threads;
-  terms.overhead = ((trips + results) * prices_.trip + nest.copies) * slot_ / threads;
+  for (size_t i = 0; i < nest.divided; ++i)
+    counted.divided = std::max(counted.divided, 1.0) * std::ceil(nest.steps[i].trips);
+  const double loops = (trips + results) * prices_.trip + counted.divided * prices_.divided_trip;
+  terms.overhead = (loops + nest.copies) * slot_ / threads;
   if (is_divided) terms.fork_join = target_.fork_join;
-  if (terms.total() < limit) terms.memory = prices_.memory * memory(nest, threads, counted);
+  if (terms.total() < limit) terms.memory = memory(nest, threads, counted);
   if (features == nullptr) return terms;
   counted.arithmetic = slots;
   counted.access = loaded;

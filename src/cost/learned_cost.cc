@@ -19,7 +19,8 @@ class LearnedCost::Kernel : public PricedKernel {
       : analytic_(std::move(analytic)),
         seen_(std::move(seen)),
         model_(std::move(model)),
-        fast_(std::move(fast)) {
+        fast_(std::move(fast)),
+        level_(model_->level(kind)) {
     for (size_t a = 0; a < std::size(kAlgorithms); ++a)
       has_seen_[a] = model_->has_seen(kind, kAlgorithms[a]);
     const RegretBound* bound = model_->bound_of(kind);
@@ -38,7 +39,7 @@ class LearnedCost::Kernel : public PricedKernel {
       }
       fast_->run(std::span(features_).first(count), said_);
       for (size_t i = 0; i < count; ++i) {
-        const double said_now = static_cast<double>(said_[i].mean) +
+        const double said_now = level_ + static_cast<double>(said_[i].mean) +
                                 model_->caution * static_cast<double>(said_[i].deviation);
         const double learned = seconds[at + i] * std::exp(std::clamp(said_now, -kMost, kMost));
         const bool is_known =
@@ -61,6 +62,7 @@ class LearnedCost::Kernel : public PricedKernel {
   const std::unique_ptr<AnalyticKernel> analytic_, seen_;
   const std::shared_ptr<const KernelModel> model_;
   const std::shared_ptr<const FastModel> fast_;
+  const double level_;
   std::array<bool, std::size(kAlgorithms)> has_seen_ = {};
   std::optional<int64_t> worth_measuring_;
   std::array<Features, kAtOnce> features_;

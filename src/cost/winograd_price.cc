@@ -40,7 +40,7 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   terms.arithmetic = blocks * work.arithmetic * slot_ / threads;
   terms.access = blocks * work.access * slot_ / threads;
   terms.overhead = blocks * work.trips * prices_.trip * slot_ / threads;
-  terms.memory = prices_.memory * winograd_memory(shape, blocks, threads);
+  terms.memory = winograd_memory(shape, blocks, threads);
   if (is_divided) terms.fork_join = target_.fork_join;
   if (features != nullptr) describe_winograd(schedule, shape, blocks, terms, *features);
   return terms;
@@ -117,10 +117,7 @@ double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
     double bytes = arrays + weights * (weights + data + sums <= capacity ? 1 : blocks);
     if (panel + data + sums > capacity) bytes += blocks * real(shape.panels()) * data;
     if (sums > capacity) bytes += 2 * blocks * real(shape.panels()) * sums;
-    const double rate = is_last
-                            ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
-                            : target_.caches[c + 1].bytes_per_second;
-    slowest = std::max(slowest, bytes / threads / rate);
+    slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
   return slowest;
 }

@@ -33,4 +33,4 @@ fails 3 "has learned from all programs" eval set --task layout --model one.model
 # What is damaged or of another kind.
 printf 'x' | dd of=two.model bs=1 seek=9000 conv=notrunc status=none
 fails 3 "damaged" eval set --task layout --model two.model
-fails 3 "not 'hone kernel model 2'" compile zoo:mlp,size=tiny --cost one.model
+fails 3 "not 'hone kernel model 3'" compile zoo:mlp,size=tiny --cost one.model

@@ -109,6 +109,22 @@ TEST(Features, SayWhatAScheduleDoes) {
   EXPECT_EQ(features.unroll_tails, 2);  // 40 rows by 6, 48 columns by 32
   EXPECT_EQ(features.lane_tail, 0);
   EXPECT_GT(features.packed, 0);
+  EXPECT_EQ(features.lane_excess, 0);
+  EXPECT_EQ(features.divided_trips, 0);
+  schedule.threads = 2;
+  schedule.lanes = {{1, 64}};
+  schedule.unroll = {{0, 6}};
+  kernel.describe(schedule, features);
+  EXPECT_EQ(features.lane_excess, 0.25);  // of 64 lanes, 48 have columns
+  EXPECT_GT(features.divided_trips, 0);
+}
+
+// Of a kernel, these tell sorts apart, the others sizes.
+TEST(Features, OfAKernelBeginWithItsSort) {
+  EXPECT_EQ(kFeatureNames[0], "is_dot");
+  EXPECT_EQ(kFeatureNames[kSortFeatures - 1], "is_apart");
+  EXPECT_EQ(kFeatureNames[kSortFeatures], "points");
+  EXPECT_LT(kSortFeatures, kKernelFeatures);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
                   {"dot", {0.4, 0.3, 0.2, 0.1, 0.05, 0.04, 0.02, 0}}};
   model.lead = 0.05;
   model.caution = 0.5;
+  model.levels = {{"dot", 0.25}, {"rows", -0.125}};
   return model;
 }
 

@@ -217,6 +217,52 @@ TEST(KernelPrice, OneReductionReadsAfterAnother) {
             1.5 * bytes / target().memory_one_core);
 }
 
+// Nothing stands between loops that threads divide, on one thread neither.
+TEST(KernelPrice, DividedLoopsTakeSumsAgainInEachTrip) {
+  const KernelPrice price = price_of(softmax(512, 1024));
+  Schedule schedule = nest({0, 1}, {{1, 16}});
+  const auto arithmetic = [&](int divided) {
+    schedule.threads = divided;
+    return price.terms(schedule).arithmetic;
+  };
+  EXPECT_EQ(arithmetic(1), arithmetic(0));
+  EXPECT_GT(arithmetic(2), 30 * arithmetic(1));  // 64 trips of columns
+  // And each trip has to find its place.
+  schedule.threads = 0;
+  const double alone = price.terms(schedule).overhead;
+  schedule.threads = 1;
+  EXPECT_GT(price.terms(schedule).overhead, alone);
+}
+
+TEST(KernelPrice, SumsGoToMemoryBetweenBlocksOfAReduction) {
+  const KernelPrice price = price_of(product(112, 128, 64));
+  const auto terms = [&](int64_t depth) {
+    Schedule schedule = gemm(14, 32);
+    if (depth > 0) schedule.get<GemmFields>().block.push_back({2, depth});
+    return price.terms(schedule);
+  };
+  EXPECT_EQ(terms(64).access, terms(0).access);  // one block is all of it
+  EXPECT_GT(terms(16).access, terms(0).access);
+  EXPECT_GT(terms(1).access, 3 * terms(1).arithmetic);
+}
+
+TEST(KernelPrice, BytesHaveAFactorByWhereTheyComeFrom) {
+  const KernelFacts facts(body(kTransposed));
+  const auto memory = [&](double Prices::* factor) {
+    Prices prices;
+    prices.second_cache = prices.third_cache = prices.memory = 0;
+    if (factor != nullptr) prices.*factor = 2;
+    return KernelPrice(facts, target(), prices, 1).terms(nest({0, 1})).memory;
+  };
+  EXPECT_EQ(memory(nullptr), 0);
+  double most = 0;
+  for (double Prices::* factor : {&Prices::second_cache, &Prices::third_cache, &Prices::memory}) {
+    EXPECT_GT(memory(factor), 0);
+    most = std::max(most, memory(factor));
+  }
+  EXPECT_DOUBLE_EQ(most, 2 * price_of(body(kTransposed)).terms(nest({0, 1})).memory);
+}
+
 TEST(KernelPrice, EverySchedulePricesToANumber) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = prepare(random_graph({.seed = seed, .symbolic = seed % 3 == 0})).value();

@@ -64,7 +64,9 @@ std::vector<Priced> priced(const std::shared_ptr<const KernelModel>& model, int6
     const double price = analytic.seconds(schedules[i]);
     FastModel::Said said;
     fast.run({&features, 1}, {&said, 1});
-    all.push_back({seconds[i], price, double{said.mean} + model->caution * double{said.deviation}});
+    all.push_back(
+        {seconds[i], price,
+         model->level("dot") + double{said.mean} + model->caution * double{said.deviation}});
   }
   return all;
 }

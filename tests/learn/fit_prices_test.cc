@@ -44,14 +44,14 @@ TEST(FitPrices, FindsTheCoefficientsThatMadeTheTimes) {
   made.trip = 5;
   made.sum_latency = 12;
   made.start = 15;
-  made.memory = 2;
+  made.second_cache = 2;
   made.apart = 3;
   made.not_hidden = 0.4;
   const FittedPrices fit = fit_prices(timed(made, 0, 12), target(), 1);
   EXPECT_LT(fit.loss_after, 0.05 * fit.loss_before);
   EXPECT_NEAR(fit.prices.trip, made.trip, 0.2 * made.trip);
   EXPECT_NEAR(fit.prices.start, made.start, 0.15 * made.start);
-  EXPECT_NEAR(fit.prices.memory, made.memory, 0.15 * made.memory);
+  EXPECT_NEAR(fit.prices.second_cache, made.second_cache, 0.15 * made.second_cache);
   EXPECT_NEAR(fit.prices.not_hidden, made.not_hidden, 0.1);
 }
 

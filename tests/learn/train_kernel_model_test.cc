@@ -104,6 +104,41 @@ TEST(TrainKernelModel, OrdersSchedulesOfUnseenProgramsBetter) {
   EXPECT_EQ(learned.kernels, unseen.size());
 }
 
+TEST(TrainKernelModel, KnowsLevelsOfKindsAndNoSizes) {
+  for (const auto& [kind, level] : trained().levels) EXPECT_LT(std::abs(level), 1) << kind;
+  EXPECT_TRUE(trained().levels.contains("pool"));
+  for (const ModelMember& member : trained().members)
+    for (size_t f = kSortFeatures; f < kKernelFeatures; ++f)
+      for (size_t j = 0; j < 16; ++j) EXPECT_EQ(member.input[f * 16 + j], 0) << kFeatureNames[f];
+}
+
+TEST(TrainKernelModel, SetsFeaturesOfSchedulesOffByAJitter) {
+  std::vector<DescribedKernel> described;
+  for (const KernelSample& sample : samples())
+    described.push_back(describe(sample, target(), 1, {}));
+  const FeatureScale scale = scale_of(described);
+  const int64_t sample = 0;
+  const auto features = [&](double jitter) {
+    const KernelSlates slates(described, scale, 12, 1, jitter);
+    const Batch batch = slates.batch({&sample, 1}, 0).value();
+    const std::span<const float> numbers = batch.find("features")->second.as<float>();
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  const std::vector<float> plain = features(0), off = features(0.2);
+  EXPECT_EQ(features(0.2), off);
+  double squares = 0, count = 0;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const size_t f = i % kFeatures;
+    if (f < kKernelFeatures || scale.factor[f] == 0) {
+      EXPECT_EQ(off[i], plain[i]) << kFeatureNames[f];
+    } else {
+      squares += (double{off[i]} - double{plain[i]}) * (double{off[i]} - double{plain[i]});
+      ++count;
+    }
+  }
+  EXPECT_NEAR(std::sqrt(squares / count), 0.2, 0.03);
+}
+
 TEST(TrainKernelModel, IsTheSameAgain) { EXPECT_TRUE(trained(small()) == trained()); }
 
 TEST(TrainKernelModel, GoesOnWhereItWasBrokenOff) {

@@ -14,7 +14,7 @@ namespace hone {
 namespace {
 
 constexpr double kLeastNoise = 0.003;  // of a time: what no protocol tells apart
-constexpr int64_t kDraws = 4;          // of a schedule, on average, in an epoch
+constexpr int64_t kDraws = 8;          // of a schedule, on average, in an epoch
 
 Type numbers(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
 
@@ -54,7 +54,8 @@ FeatureScale scale_of(std::span<const DescribedKernel> kernels) {
     const double mean = sum[f] / count;
     const double deviation = std::sqrt(std::max(squares[f] / count - mean * mean, 0.0));
     scale.mean[f] = static_cast<float>(mean);
-    scale.factor[f] = deviation < 1e-4 ? 0.0F : static_cast<float>(1 / deviation);
+    const bool is_seen = f < kSortFeatures || f >= kKernelFeatures;
+    scale.factor[f] = !is_seen || deviation < 1e-4 ? 0.0F : static_cast<float>(1 / deviation);
   }
   return scale;
 }
@@ -62,8 +63,8 @@ FeatureScale scale_of(std::span<const DescribedKernel> kernels) {
 // ---- Slates -------------------------------------------------------------------------------------
 
 KernelSlates::KernelSlates(std::span<const DescribedKernel> kernels, const FeatureScale& scale,
-                           int64_t slate, uint64_t seed)
-    : kernels_(kernels), scale_(scale), slate_(slate), seed_(seed) {
+                           int64_t slate, uint64_t seed, double jitter)
+    : kernels_(kernels), scale_(scale), slate_(slate), seed_(seed), jitter_(jitter) {
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto count = static_cast<int64_t>(kernels[k].times.size());
     for (int64_t s = 0; s < kDraws * ((count + slate - 1) / slate); ++s) kernel_of_.push_back(k);
@@ -90,9 +91,14 @@ Result<Batch> KernelSlates::batch(std::span<const int64_t> samples, int64_t /*bu
   std::vector<float> features, analytic, times, noise;
   for (int64_t sample : samples) {
     const DescribedKernel& kernel = kernels_[kernel_of_[static_cast<size_t>(sample)]];
+    Rng rng(hash_combine(seed_, ~static_cast<uint64_t>(sample)));
     for (size_t i : drawn(sample)) {
-      for (size_t f = 0; f < kFeatures; ++f)
-        features.push_back((kernel.features[i].all()[f] - scale_.mean[f]) * scale_.factor[f]);
+      for (size_t f = 0; f < kFeatures; ++f) {
+        const bool is_of_schedule = f >= kKernelFeatures && scale_.factor[f] != 0;
+        const double off = jitter_ > 0 && is_of_schedule ? jitter_ * rng.normal() : 0;
+        features.push_back((kernel.features[i].all()[f] - scale_.mean[f]) * scale_.factor[f] +
+                           static_cast<float>(off));
+      }
       analytic.push_back(kernel.analytic[i]);
       times.push_back(kernel.times[i]);
       noise.push_back(kernel.noise[i]);
@@ -129,7 +135,7 @@ Objective kernel_objective(Network& net, const NetworkOptions& options) {
   // How far prices are from times, and how far each is from the others of its kernel.
   const Value among = error - reduce_mean(error, {1}, true);
   const Value squared =
-      reduce_mean(among * among, {0, 1}) + 0.1 * reduce_mean(error * error, {0, 1});
+      reduce_mean(among * among, {0, 1}) + options.absolute * reduce_mean(error * error, {0, 1});
   const Value loss = options.loss == ModelLoss::rank ? rank + 0.002 * squared
                      : options.loss == ModelLoss::log_squared
                          ? squared

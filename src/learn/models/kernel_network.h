@@ -18,21 +18,23 @@ struct DescribedKernel {
 DescribedKernel describe(const KernelSample& kernel, const Target& target, int64_t threads,
                          const Prices& prices);
 
-// Features less their mean, for one of their deviation; 0: it is always the same.
+// Features less their mean, for one of their deviation; 0: it is always the same, or one of the
+// kernel that networks do not see.
 struct FeatureScale {
   std::array<float, kFeatures> mean = {}, factor = {};
 };
 FeatureScale scale_of(std::span<const DescribedKernel> kernels);
 
-// Samples are slates: some schedules of a kernel. A kernel has four times as many slates as its
+// Samples are slates: some schedules of a kernel. A kernel has eight times as many slates as its
 // schedules fill, each drawn anew with every third place for one of its fastest quarter; the same
-// seed gives the same slates. Tensors: "features" [samples, slate, kFeatures], "analytic", "times",
-// "noise" [samples, slate].
+// seed gives the same slates. Each scaled feature of a schedule is off by some of `jitter`
+// deviations, so that no network goes by its last digits. Tensors: "features" [samples, slate,
+// kFeatures], "analytic", "times", "noise" [samples, slate].
 class KernelSlates : public Dataset {
  public:
   // All of it outlives the data set.
   KernelSlates(std::span<const DescribedKernel> kernels, const FeatureScale& scale, int64_t slate,
-               uint64_t seed);
+               uint64_t seed, double jitter = 0);
 
   int64_t size() const override { return static_cast<int64_t>(kernel_of_.size()); }
   Result<Batch> batch(std::span<const int64_t> samples, int64_t bucket) const override;
@@ -44,6 +46,7 @@ class KernelSlates : public Dataset {
   const FeatureScale& scale_;
   const int64_t slate_;
   const uint64_t seed_;
+  const double jitter_;
   std::vector<size_t> kernel_of_;  // by sample
 };
 
@@ -54,8 +57,9 @@ struct NetworkOptions {
   ModelLoss loss = ModelLoss::mixed;
   // Ranks: two times whose logarithms differ by this are one unit of the logistic apart.
   double unit = 0.1;
-  double squared_weight = 0.3;  // of the squared error in the mixed loss
-  double dropout = 0;
+  double squared_weight = 1;  // of the squared error in the mixed loss
+  double absolute = 1;        // what errors that a kernel's schedules share count in it
+  double dropout = 0.15;
 };
 // What the networks of training minimize.
 Objective kernel_objective(Network& net, const NetworkOptions& options);

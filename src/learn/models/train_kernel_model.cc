@@ -19,9 +19,11 @@ namespace {
 constexpr size_t kMostFitted = 24;     // schedules of a kernel that coefficients are fitted to
 constexpr int64_t kLeastBounded = 20;  // kernels of a kind, for a bound of its own
 constexpr double kHolds = 0.9;         // of bounds
-constexpr double kSlower = 0.02, kMostSlower = 0.05;  // slower by so much, so many of those chosen
-constexpr double kMostLead = 0.3;
-constexpr float kSlack = 0.05F;  // of a feature's range, on both sides
+constexpr double kLossesCount = 2;     // of choices, for one gain
+constexpr double kMostGain = 0.7;      // that one choice counts for: twice as fast
+constexpr double kMostLead = 0.3;      // where no choices gain
+constexpr double kPulled = 2;          // kernels of the mean that a kind's level is held to
+constexpr float kSlack = 0.05F;        // of a feature's range, on both sides
 
 std::string_view kind_of(const KernelSample& kernel) {
   return kernel_kind(*kernel.timed.facts, Algorithm::generic);
@@ -138,7 +140,7 @@ class Training {
     for (size_t k = 0; k < kernels_.size(); ++k)
       if (folds_[k] != member) seen.push_back(described_[k]);
     const uint64_t seed = hash_combine(options_.seed, member);
-    const KernelSlates slates(seen, scale_, options_.slate, seed);
+    const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter);
     TrainingOptions training;
     training.loader.batch_size = std::min(options_.slates, slates.size());
     training.epochs = options_.epochs;
@@ -171,7 +173,8 @@ class Training {
     double learned = 0;          // the logarithm of its regret,
     double analytic = 0;         // and that of the analytic price
     std::vector<double> slower;  // by kMeasuredCounts: regrets
-    double lead = 0, gain = 0;   // of its choice over the planner's: by price, and in truth
+    double lead = 0, gain = 0;  // of its choice over the planner's: by price; in truth, a logarithm
+    double short_by = 0;        // the logarithm of the planner's time for one of its price
   };
 
   void judge() {
@@ -185,6 +188,7 @@ class Training {
       for (size_t k = 0; k < kernels_.size(); ++k)
         if (folds_[k] == m) judged_.push_back(judged(k, alone, fast));
     }
+    find_levels();
     std::ranges::sort(judged_, {}, &Judged::distance);
     model_.reach = reach();
     std::erase_if(judged_, [&](const Judged& each) { return each.distance > model_.reach; });
@@ -213,8 +217,26 @@ class Training {
       judged.slower.push_back(regret(learned, seconds, static_cast<size_t>(count)) - 1);
     const auto best = static_cast<size_t>(std::ranges::min_element(learned) - learned.begin());
     judged.lead = 1 - learned[best] / learned[0];
-    judged.gain = 1 - seconds[best] / seconds[0];
+    judged.gain = std::clamp(std::log(seconds[0] / seconds[best]), -kMostGain, kMostGain);
+    judged.short_by = std::log(seconds[0] / learned[0]);
     return judged;
+  }
+
+  // By kind, the median of what prices of the planner's schedules are short by, held to the mean of
+  // all kernels as if two more of the kind had that.
+  void find_levels() {
+    double all = 0;
+    std::map<std::string_view, std::vector<double>> by_kind;
+    for (const Judged& each : judged_) {
+      all += each.short_by / static_cast<double>(judged_.size());
+      by_kind[each.kind].push_back(each.short_by);
+    }
+    for (auto& [kind, short_by] : by_kind) {
+      std::ranges::nth_element(short_by, short_by.begin() + std::ssize(short_by) / 2);
+      const auto count = static_cast<double>(short_by.size());
+      const double middle = short_by[short_by.size() / 2];
+      model_.levels[std::string(kind)] = (count * middle + kPulled * all) / (count + kPulled);
+    }
   }
 
   // As far as the networks gain most over the analytic price.
@@ -242,18 +264,17 @@ class Training {
     return bound;
   }
 
-  // The least lead with which kernels are hardly ever slower.
+  // The lead with which choices gain most over the planner's. Losses count more: whoever plans
+  // without measuring does not see them.
   double lead() const {
-    for (double lead : {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
-      double chosen = 0, slower = 0;
-      for (const Judged& each : judged_) {
-        if (each.lead <= lead) continue;
-        ++chosen;
-        if (each.gain < -kSlower) ++slower;
-      }
-      if (slower <= kMostSlower * chosen) return lead;
+    double most = 0, best = kMostLead;
+    for (double lead : {0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
+      double gained = 0;
+      for (const Judged& each : judged_)
+        if (each.lead > lead) gained += each.gain < 0 ? kLossesCount * each.gain : each.gain;
+      if (gained > most) most = gained, best = lead;
     }
-    return kMostLead;
+    return best;
   }
 
   const std::span<const KernelSample> kernels_;

@@ -22,10 +22,11 @@ struct ModelTraining {
   // Networks, each without the programs of one part of so many: by the programs that a network has
   // not seen, the model says how far it is to be trusted.
   int64_t members = 5;
-  int64_t epochs = 20;
+  int64_t epochs = 6;
   double rate = 0.003;
   int64_t slate = 32, slates = 16;  // schedules of a kernel, kernels in a batch
   double caution = 1;               // KernelModel::caution
+  double jitter = 0.15;             // of KernelSlates
   uint64_t seed = 0;
   bool fits_prices = true;  // else the analytic price has its default coefficients
   // Checkpoints of the networks: training that was broken off goes on. Empty: there are none.
