@@ -101,8 +101,10 @@ void report_dissimilar(benchmark::State& state, size_t which) {
 
 // ---- Speed --------------------------------------------------------------------------------------
 
-// Schedules of a kernel of the data, by a Cost.
-void score(benchmark::State& state, bool is_learned) {
+// Schedules of a kernel of the data, by a Cost, so often before those of the next one. A search has
+// just made the schedules that it asks about; where each is asked about once, bringing all of them
+// from memory takes as long as pricing them.
+void score(benchmark::State& state, bool is_learned, int times) {
   if (!trials().ok()) return state.SkipWithError(trials().error().to_string().c_str());
   const KernelData& data = trials()->data;
   const KernelModel& model = trials()->unseen[0].model;
@@ -121,7 +123,8 @@ void score(benchmark::State& state, bool is_learned) {
                      std::vector<double>(kernel.timed.seconds.size())});
   int64_t scored = 0;
   for (auto _ : state)
-    for (Scored& each : all) {
+    for (size_t i = 0; i < all.size() * static_cast<size_t>(times); ++i) {
+      Scored& each = all[i / static_cast<size_t>(times)];
       each.kernel->price(each.sample->timed.schedules, std::numeric_limits<double>::infinity(),
                          each.seconds);
       scored += std::ssize(each.seconds);
@@ -139,8 +142,13 @@ const int registered = [] {
   add("trust", [](benchmark::State& state) { report_trust(state); });
   add("convs_to_others", [](benchmark::State& state) { report_dissimilar(state, 0); });
   add("others_to_convs", [](benchmark::State& state) { report_dissimilar(state, 1); });
-  benchmark::RegisterBenchmark("scores/analytic", [](auto& state) { score(state, false); });
-  benchmark::RegisterBenchmark("scores/learned", [](auto& state) { score(state, true); });
+  for (int times : {1, 16}) {
+    const std::string often = times == 1 ? "once" : fmt::format("{} times", times);
+    benchmark::RegisterBenchmark(("scores/analytic/" + often).c_str(),
+                                 [times](auto& state) { score(state, false, times); });
+    benchmark::RegisterBenchmark(("scores/learned/" + often).c_str(),
+                                 [times](auto& state) { score(state, true, times); });
+  }
   return 0;
 }();
 
