@@ -308,7 +308,13 @@ TEST(Planner, WeightsOfBytesLieInWords) {
       prepare(
           b.finish({quantized_conv(cast(cast(y, DType::f32) * 0.01, DType::u8), "u", 512)}).value())
           .value();
-  const Plan plan = complete(graph, {}, target()).value();
+  Target machine = target();
+  machine.isa = Isa::avx512;
+  machine.extensions = {Extension::avx512_vnni};
+  machine.caches = {{.bytes = 32 << 10, .bytes_per_second = 384e9},
+                    {.bytes = 1 << 20, .bytes_per_second = 96e9},
+                    {.bytes = 32 << 20, .cores = 2, .bytes_per_second = 24e9}};
+  const Plan plan = complete(graph, {}, machine).value();
   const Layout::Part last = plan.layout.at("w").parts.back();
   EXPECT_TRUE(last.dim == 1 && last.block == 4 && last.is_inner) << print(plan);
 }
