@@ -403,7 +403,8 @@ Result<Form> Speller::inverse(const Form& a) {
     return product(outside, of({inner}));
   Form all = times(std::move(outside), inner.factor);
   for (const auto& factor : inner.factors) {
-    all = HONE_TRY(product(all, of({Term{.factors = {factor}}})));
+    const Form one = of({Term{.factors = {factor}}});
+    all = HONE_TRY(product(all, one));
   }
   return all;
 }
