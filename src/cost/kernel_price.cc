@@ -484,10 +484,11 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     const double bytes_of_cache = static_cast<double>(cache.bytes);
     const double capacity =
         bytes_of_cache / std::min(threads, static_cast<double>(cache.cores)) / 2;
-    // Bytes that have no room beside each other. What fills pages has a place for each line.
+    // Bytes that have no room beside each other. Words that fill pages have a place for each line.
     const auto taken = [&](size_t a, size_t level) {
       const Footprint& part = touched[a][level];
-      const bool meet = part.apart > bytes_of_cache / kPage && part.bytes < part.apart * kPage;
+      const bool fills = nest.quad && part.bytes >= part.apart * kPage;
+      const bool meet = part.apart > bytes_of_cache / kPage && !fills;
       return part.bytes * (meet ? prices_.page_conflict : 1);
     };
     size_t level = 0;
