@@ -108,7 +108,8 @@ inline constexpr Option kRulesGenerate[] = {
 inline constexpr Example kRulesGenerateExamples[] = {
     {"hone rules generate dot -o dot.rules", "rules about products of matrices, up to 3 ops"},
     {"hone rules generate --list", "the families"},
-    {"hone rules generate --all --guards -o found", "all families, in some minutes"}};
+    {"hone rules generate --all --ops 1 --guards -o found",
+     "all families, graphs of one op; without --ops it takes minutes"}};
 inline constexpr Example kRulesListExamples[] = {
     {"hone rules list rules/dot.rules", "a line for each rule"}};
 inline constexpr Example kRulesShowExamples[] = {
