@@ -173,6 +173,29 @@ class Running(unittest.TestCase):
                 thread.join()
             self.assertEqual(wrong, [])
 
+    def test_leaves_other_threads_running(self):
+        product = write(
+            "product.hone",
+            "graph @product(%x: f32[2048, 2048]) -> f32[2048, 2048] {\n"
+            "  %y = dot %x, %x {lhs_contract = [1], rhs_contract = [0]}\n  return %y\n}",
+        )
+        model = compiled(product, threads=1)
+        x = np.zeros((2048, 2048), np.float32)
+        done = threading.Event()
+
+        def work():
+            for _ in range(5):
+                model(x)
+            done.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        ticks = 0
+        while not done.wait(1e-3):
+            ticks += 1
+        thread.join()
+        self.assertGreater(ticks, 50)  # who waited for each run would have a few
+
 
 class Sizes(unittest.TestCase):
     def test_stay_open(self):
