@@ -36,6 +36,9 @@ class PricedKernel {
   // How many candidates are worth measuring, the cheapest first, so that the best of them is hardly
   // ever slower than the best of all by more than noise; none: nobody knows.
   virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
+  // By how much a schedule has to be cheaper than that of the baseline, if that is another share
+  // for this kernel than Cost::Baseline has.
+  virtual std::optional<double> lead() const { return std::nullopt; }
 
   double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
     double result = 0;

@@ -20,7 +20,8 @@ class LearnedCost::Kernel : public PricedKernel {
         seen_(std::move(seen)),
         model_(std::move(model)),
         fast_(std::move(fast)),
-        level_(model_->level(kind)) {
+        level_(model_->level(kind)),
+        is_measured_(model_->distance((seen_ ? *seen_ : *analytic_).of_kernel()) < kSame) {
     for (size_t a = 0; a < std::size(kAlgorithms); ++a)
       has_seen_[a] = model_->has_seen(kind, kAlgorithms[a]);
     const RegretBound* bound = model_->bound_of(kind);
@@ -53,16 +54,22 @@ class LearnedCost::Kernel : public PricedKernel {
   }
   std::string_view source(const Schedule& /*schedule*/) override { return "learned"; }
   std::optional<int64_t> worth_measuring() const override { return worth_measuring_; }
+  std::optional<double> lead() const override {
+    return is_measured_ ? std::optional(std::min(kLeadOfMeasured, model_->lead)) : std::nullopt;
+  }
 
  private:
   static constexpr size_t kAtOnce = 16;
   static constexpr double kMost = 4;  // what is further from the analytic price is a mistake
   static constexpr double kTolerated = 0.02;  // of a regret: what measuring hardly tells
+  // The model has learned from this very kernel, if it has none that is farther away.
+  static constexpr double kSame = 1e-3, kLeadOfMeasured = 0.03;
 
   const std::unique_ptr<AnalyticKernel> analytic_, seen_;
   const std::shared_ptr<const KernelModel> model_;
   const std::shared_ptr<const FastModel> fast_;
   const double level_;
+  const bool is_measured_;
   std::array<bool, std::size(kAlgorithms)> has_seen_ = {};
   std::optional<int64_t> worth_measuring_;
   std::array<Features, kAtOnce> features_;

@@ -245,9 +245,9 @@ class FramePlanner {
     if (choosers_.schedules == nullptr) return usual;
     const PricedSchedule& other = *HONE_TRY(choosers_.schedules->choose(body));
     const auto& facts = chooser_.known().facts(kernel_hash(body), [&] { return body; });
-    const double price =
-        choosers_.schedules->cost().kernel(facts, chooser_.threads())->seconds(usual);
-    return other.seconds < (1 - choosers_.lead) * price ? other.schedule : usual;
+    const auto priced = choosers_.schedules->cost().kernel(facts, chooser_.threads());
+    const double lead = priced->lead().value_or(choosers_.lead);
+    return other.seconds < (1 - lead) * priced->seconds(usual) ? other.schedule : usual;
   }
 
   void order() {

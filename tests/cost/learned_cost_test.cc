@@ -144,5 +144,18 @@ TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
   EXPECT_TRUE(complete(graph(), {}, target(), cost).value() == usual);
 }
 
+// It may have learned from the very kernel.
+TEST(LearnedCost, HasAShortLeadForKernelsThatItHasSeen) {
+  const auto seen = model([](KernelModel& model) {
+    model.lead = 0.2;
+    const Features features = KernelPrice(*facts(), target(), model.prices, 1).of_kernel();
+    for (size_t f = 0; f < kKernelFeatures; ++f)
+      model.kernels[0][f] = (features.all()[f] - model.mean[f]) / model.deviation[f];
+  });
+  for (int64_t threads : {1, 2})
+    EXPECT_EQ(LearnedCost(target(), seen).kernel(facts(), threads)->lead(), 0.03);
+  EXPECT_EQ(LearnedCost(target(), model()).kernel(facts(), 1)->lead(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hone

@@ -91,7 +91,7 @@ TEST_F(BuildDataSetTest, TakesWhatAnotherLogHas) {
   from.from = &first.log();
   const BuiltSet built = build(programs, from, "second").value();
   EXPECT_GT(built.taken, 4);
-  EXPECT_GT(built.reused, 4);
+  EXPECT_GT(built.reused, 0);  // races may have been refused, on a busy machine many
   EXPECT_EQ(built.collected, 1);
   EXPECT_EQ(DataSet::open(path("second"))->kernels(), first.kernels());
 }
