@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "cost/kernel_nest.h"
+
+// What bytes from caches and memory cost.
+
+namespace hone {
+
+// What `inside` points of each loop touch.
+KernelPrice::Footprint KernelPrice::footprint(const Access& access,
+                                              const std::array<double, kMaxLoops>& inside,
+                                              Packing packing) const {
+  double elements = 1, each = kLine, apart = 1;  // bytes that are fetched for an element
+  for (Loops left = access.loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
+    elements *= std::max(inside[l] / access.repeat[l], 1.0);
+    if (access.repeat[l] > 1) continue;
+    if ((access.near >> l & 1) != 0) {
+      const double count = std::min(inside[l], access.run);
+      const double bytes = count * access.element * access.span[l] / vector_;
+      each = std::min(each, std::max(bytes, kLine) / count);
+    }
+    if (access.places[l] == 1) apart *= inside[l];
+  }
+  if (packing == Packing::panels) {
+    each = std::max(access.element, kLine / elements);
+    apart = 1;
+  }
+  return {std::min(elements * each, std::max(access.bytes, kLine)), apart};
+}
+
+// A step of another reduction, or of a loop of results inside of which only the result of the
+// access's reduction is known.
+bool KernelPrice::is_beside(const Nest& nest, size_t step, const Access& access,
+                            size_t depth) const {
+  const auto loop = nest.steps[step].loop;
+  if (!loops_[loop].is_result) return (access.elsewhere >> loop & 1) != 0;
+  return step >= depth && (access.loops >> parallel_) != 0;
+}
+
+double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) const {
+  constexpr size_t kLevels = 3 * kMaxLoops + 1;
+  // What the steps from a level on touch, by access and level.
+  std::array<std::array<Footprint, kLevels>, kMaxAccesses> touched;
+  std::array<size_t, kMaxAccesses> depths;
+  for (size_t a = 0; a < accesses_.size(); ++a) {
+    const Access& access = accesses_[a];
+    depths[a] = depth(nest, access.loops);
+    const Packing packing = nest.packing(access);
+    std::array<double, kMaxLoops> inside = nest.tile;
+    touched[a][nest.count] = footprint(access, inside, packing);
+    counted.tile_bytes += touched[a][nest.count].bytes;
+    for (size_t i = nest.count; i-- > 0;) {
+      const Nest::Step& step = nest.steps[i];
+      inside[step.loop] *= step.trips;
+      const bool is_more = step.trips != 1 && (access.loops >> step.loop & 1) != 0;
+      touched[a][i] = is_more ? footprint(access, inside, packing) : touched[a][i + 1];
+    }
+  }
+  double slowest = 0;
+  for (size_t c = 0; c < target_.caches.size(); ++c) {
+    const CacheLevel& cache = target_.caches[c];
+    const bool is_last = c + 1 == target_.caches.size();
+    const double bytes_of_cache = static_cast<double>(cache.bytes);
+    const double capacity =
+        bytes_of_cache / std::min(threads, static_cast<double>(cache.cores)) / 2;
+    // Bytes that have no room beside each other. Words that fill pages have a place for each line.
+    const auto taken = [&](size_t a, size_t level) {
+      const Footprint& part = touched[a][level];
+      const bool fills = nest.quad && part.bytes >= part.apart * kPage;
+      const bool meet = part.apart > bytes_of_cache / kPage && !fills;
+      return part.bytes * (meet ? prices_.page_conflict : 1);
+    };
+    size_t level = 0;
+    for (; level < nest.count; ++level) {
+      double all = 0;
+      for (size_t a = 0; a < accesses_.size(); ++a) all += taken(a, level);
+      if (all <= capacity) break;
+    }
+    counted.levels[std::min(c, counted.levels.size() - 1)].outside = level;
+    // What fits the last cache has been left there.
+    if (is_last && level == 0) continue;
+    double bytes = 0;
+    for (size_t a = 0; a < accesses_.size(); ++a) {
+      double fetched = taken(a, level);
+      bool is_kept = true;  // so far, what the inner steps touch is touched again
+      for (size_t i = level; i-- > 0;) {
+        if (is_beside(nest, i, accesses_[a], depths[a])) continue;
+        is_kept = is_kept && (accesses_[a].loops >> nest.steps[i].loop & 1) == 0;
+        if (!is_kept) fetched *= nest.steps[i].trips;
+        // One trip after the other finds the rest of the lines that those before have fetched.
+        if (!is_kept && i + 1 == level) fetched = std::min(fetched, taken(a, i));
+      }
+      bytes += fetched;
+    }
+    counted.levels[std::min(c, counted.levels.size() - 1)].bytes = bytes;
+    slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
+  }
+  return slowest;
+}
+
+// What so many bytes take that come from behind a cache, all threads together.
+double KernelPrice::seconds_from_behind(size_t cache, double bytes, double threads) const {
+  const bool is_last = cache + 1 == target_.caches.size();
+  const double rate = is_last
+                          ? std::min(target_.memory_one_core, target_.memory_all_cores / threads)
+                          : target_.caches[cache + 1].bytes_per_second;
+  const double factor = is_last      ? prices_.memory
+                        : cache == 0 ? prices_.second_cache
+                                     : prices_.third_cache;
+  return factor * bytes / threads / rate;
+}
+
+}  // namespace hone
