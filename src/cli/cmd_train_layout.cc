@@ -24,9 +24,10 @@ void choose(const Arguments& arguments, std::string_view option, int count, Choi
 GraphTraining training(const ConfiguredGraph& graph, const Arguments& arguments,
                        const NativeOptions& native, Console& console) {
   GraphTraining options = training_for(graph);
-  choose(arguments, "passing", 3, options.network.passing);
-  choose(arguments, "reduction", 2, options.network.reduction);
-  choose(arguments, "loss", 5, options.network.loss);
+  choose(arguments, "passing", kMessagePassings, options.network.passing);
+  choose(arguments, "reduction", kGraphReductions, options.network.reduction);
+  choose(arguments, "loss", kGraphLosses, options.network.loss);
+  options.network.compares = arguments.given("compare");
   if (arguments.given("hops")) options.hops = arguments.integer("hops");
   if (arguments.given("epochs")) options.epochs = arguments.integer("epochs");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));

@@ -511,15 +511,19 @@ inline constexpr Option kGraphNetwork[] = {
     {.name = "reduction",
      .take = Take::word,
      .value = "HOW",
-     .doc = "of graphs: what makes one score of all nodes: mean, largest and sum of their columns, "
-            "or a number of each, added up (default: columns for kernels, additive for layouts)",
-     .words = "columns|additive"},
+     .doc = "of graphs: what makes one score of all nodes: mean, largest and sum of their columns; "
+            "a number of each, added up; the state of an lstm behind the last one; the mean behind "
+            "a transformer layer (default: columns for kernels, additive for layouts)",
+     .words = "columns|additive|lstm|transformer"},
+    {.name = "compare",
+     .doc = "of graphs: configurations that are scored together look at one another before; not "
+            "of additive scores"},
     {.name = "loss",
      .take = Take::word,
      .value = "LOSS",
      .doc = "of graphs: what training makes small (default: logistic for kernels, weighted for "
             "layouts)",
-     .words = "logistic|weighted|hinge|list_mle|log_squared"},
+     .words = "logistic|weighted|hinge|list_mle|log_squared|mixed"},
     {.name = "hops",
      .take = Take::integer,
      .value = "N",

@@ -82,4 +82,30 @@ Result<std::vector<int64_t>> add_edges(Batch& batch, std::string_view name,
   return order;
 }
 
+Status add_sequences(Batch& batch, std::string_view name,
+                     std::span<const std::vector<int64_t>> graphs, int64_t places, int64_t nodes) {
+  const int64_t count = std::ssize(graphs);
+  std::vector<int64_t> nodes_of(static_cast<size_t>(places * count), 0), last;
+  std::vector<float> share(nodes_of.size(), 0);
+  for (int64_t g = 0; g < count; ++g) {
+    const std::vector<int64_t>& graph = graphs[static_cast<size_t>(g)];
+    if (graph.empty() || std::ssize(graph) > places)
+      return bad_input("'{}': graph {} has {} nodes, not 1 to {}", name, g, graph.size(), places);
+    HONE_TRY(check_numbers(name, "nodes", graph, nodes));
+    for (int64_t place = 0; place < std::ssize(graph); ++place) {
+      const auto at = static_cast<size_t>(place * count + g);
+      nodes_of[at] = graph[static_cast<size_t>(place)];
+      share[at] = 1.0F / static_cast<float>(graph.size());
+    }
+    last.push_back((std::ssize(graph) - 1) * count + g);
+  }
+  const Dims dims = {places, count};
+  batch.insert_or_assign(fmt::format("{}.nodes", name),
+                         Tensor::from_integers(Type::get(DType::i32, dims), nodes_of));
+  batch.insert_or_assign(fmt::format("{}.share", name),
+                         Tensor::of(Type::get(DType::f32, dims), std::span<const float>(share)));
+  batch.insert_or_assign(fmt::format("{}.last", name), integers(last));
+  return {};
+}
+
 }  // namespace hone

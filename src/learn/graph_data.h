@@ -22,4 +22,9 @@ Result<std::vector<int64_t>> add_edges(Batch& batch, std::string_view name,
                                        std::span<const int64_t> sources,
                                        std::span<const int64_t> targets, int64_t nodes);
 
+// Puts "NAME.nodes", "NAME.share" and "NAME.last" into the batch: the nodes of each graph in the
+// order of its list, which has at least one and at most `places`.
+Status add_sequences(Batch& batch, std::string_view name,
+                     std::span<const std::vector<int64_t>> graphs, int64_t places, int64_t nodes);
+
 }  // namespace hone

@@ -168,4 +168,26 @@ Value attention_pooling(Network& net, std::string_view name, Value x, const Segm
   return segment_sum(x * shares, graphs);
 }
 
+Sequences sequences_in(Network& net, std::string_view name) {
+  return {net.input(fmt::format("{}.nodes", name)), net.input(fmt::format("{}.share", name)),
+          net.input(fmt::format("{}.last", name))};
+}
+
+Value recurrent_pooling(Network& net, std::string_view name, Value x, const Sequences& graphs,
+                        int64_t width) {
+  if (!net.b.ok()) return x;
+  const Value states = lstm(net, name, take(x, graphs.nodes), width);
+  return take(reshape(states, {-1, width}), graphs.last);
+}
+
+Value encoder_pooling(Network& net, std::string_view name, Value x, const Sequences& graphs,
+                      int64_t heads) {
+  if (!net.b.ok()) return x;
+  const Value share = transpose(graphs.share, {1, 0});  // [graphs, places]
+  const Value seen =
+      transformer_layer(net, name, take(x, transpose(graphs.nodes, {1, 0})), {.heads = heads},
+                        compare("gt", unsqueeze(unsqueeze(share, 1), 1), 0));
+  return reduce_sum(seen * unsqueeze(share, 2), {1});
+}
+
 }  // namespace hone

@@ -55,4 +55,22 @@ Value graph_attention(Network& net, std::string_view name, Value x, const Edges&
 // scores. Segments are graphs, their rows nodes.
 Value attention_pooling(Network& net, std::string_view name, Value x, const Segments& graphs);
 
+// ---- Sequences ----------------------------------------------------------------------------------
+// The nodes of graphs one after another, graphs side by side.
+struct Sequences {
+  Value nodes;  // [places, graphs]: the node at each place; behind the last one of a graph anyone
+  Value share;  // [places, graphs]: 1 / nodes of the graph; 0 behind the last one
+  Value last;   // [graphs]: the last place of a graph, times graphs, plus its number
+};
+// The part of the batch that add_sequences() put there.
+Sequences sequences_in(Network& net, std::string_view name);
+
+// One row per graph, [graphs, width]: the state of an lstm behind the last node.
+Value recurrent_pooling(Network& net, std::string_view name, Value x, const Sequences& graphs,
+                        int64_t width);
+// One row per graph, [graphs, features]: the mean of what a transformer layer makes of its nodes,
+// each of which sees those of its graph. It does not know their order.
+Value encoder_pooling(Network& net, std::string_view name, Value x, const Sequences& graphs,
+                      int64_t heads = 4);
+
 }  // namespace hone

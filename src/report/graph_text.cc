@@ -73,9 +73,10 @@ std::string graph_model_text(const GraphModel& model) {
   for (const NamedTensor& each : model.weights)
     numbers += static_cast<size_t>(each.tensor.elements());
   return fmt::format(
-      "{}, {} layers of {}, {} reduction, loss {}, {}: {} weights, from {} programs\n",
+      "{}, {} layers of {}, {} reduction, {}loss {}, {}: {} weights, from {} programs\n",
       name(model.network.passing), model.network.layers, model.network.width,
-      name(model.network.reduction), name(model.network.loss),
+      name(model.network.reduction), model.network.compares ? "comparing, " : "",
+      name(model.network.loss),
       model.hops < 0 ? std::string("whole graphs") : fmt::format("{} hops", model.hops), numbers,
       model.programs.size());
 }

@@ -75,6 +75,53 @@ TEST(GraphModel, OrdersTilesByOtherLayersAndLosses) {
   }
 }
 
+TEST(GraphModel, OrdersByOtherReductions) {
+  struct Kind {
+    GraphReduction reduction;
+    bool compares, of_layouts;
+  };
+  const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
+  for (const Kind& kind :
+       {Kind{GraphReduction::lstm, false, false}, Kind{GraphReduction::transformer, true, false},
+        Kind{GraphReduction::transformer, false, true}}) {
+    const std::vector<ConfiguredGraph>& graphs = kind.of_layouts ? known() : kernels;
+    GraphTraining training = small(graphs[0]);
+    training.network.reduction = kind.reduction;
+    training.network.compares = kind.compares;
+    training.network.loss = GraphLoss::mixed;
+    training.epochs = 12;
+    const Result<GraphModel> model = train_graph_model(graphs, training);
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    double tau = 0;
+    for (uint64_t seed : {100, 101, 102, 103})
+      tau += tau_of(*model, kind.of_layouts ? layouts(seed) : tiles(seed)) / 4;
+    EXPECT_GT(tau, 0.4) << name(kind.reduction);
+  }
+}
+
+TEST(GraphModel, ReadsSequencesOfGraphsOfAnyLength) {
+  for (GraphReduction reduction : {GraphReduction::lstm, GraphReduction::transformer}) {
+    GraphTraining training = small(known()[0]);
+    training.network.reduction = reduction;
+    training.epochs = 1;
+    const GraphModel model = train_graph_model(known(), training).value();
+    const std::vector<ConfiguredGraph> graphs = {layouts(100), random_layouts(40, 30, 101)};
+    const auto together = scores_of_all(model, graphs).value();
+    for (size_t g = 0; g < graphs.size(); ++g) {
+      const std::vector<double> alone = scores_of(model, graphs[g]).value();
+      for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[g][i], alone[i], 1e-4);
+    }
+  }
+}
+
+TEST(GraphModel, ReadsNodesBehindWhatTheyRead) {
+  ConfiguredGraph graph = tiles(1);
+  graph.graph.opcodes.resize(5, 1);
+  graph.graph.nodes.values.resize(5 * graph.graph.nodes.names.size(), 0);
+  graph.graph.edges = {{0, 3}, {3, 1}, {2, 4}, {4, 2}};  // the last two read one another
+  EXPECT_THAT(scaled(graph, {}).order, testing::ElementsAre(1, 3, 0, 2, 4));
+}
+
 TEST(GraphModel, LeavesPaddingOut) {
   const std::vector<ConfiguredGraph> graphs = {layouts(100), random_layouts(40, 30, 101)};
   const auto together = scores_of_all(trained(), graphs).value();
@@ -101,7 +148,7 @@ TEST(GraphModel, IsKeptInAFile) {
     return read_graph_model(other).error().to_string();
   };
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["format"] = "hone kernel model 1"; }),
-              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 1'"));
+              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 2'"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["width"] = "17"; }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.tensors.pop_back(); }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata.erase("format"); }),
@@ -124,6 +171,10 @@ TEST(GraphModel, RefusesWhatItDoesNotKnow) {
   const ConfiguredGraph kernel = tiles(1);
   EXPECT_THAT(train_graph_model({&kernel, 1}, additive).error().to_string(),
               HasSubstr("has no nodes whose scores add up"));
+  GraphTraining comparing = small(known()[0]);
+  comparing.network.compares = true;
+  EXPECT_THAT(train_graph_model(known(), comparing).error().to_string(),
+              HasSubstr("scores that add up by node compare no configurations"));
 }
 
 TEST(LocalScores, AreThoseOfTheNetworkAndOfAFullPass) {

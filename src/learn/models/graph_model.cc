@@ -114,8 +114,8 @@ class Scorer {
     std::vector<double> scores;
     for (int64_t first = 0; first < count; first += chunk_) {
       Slate slate = {.graph = &graph, .configs = {}};
-      for (int64_t i = first; i < first + chunk_; ++i)  // the last one fills what is left
-        slate.configs.push_back(static_cast<size_t>(std::min(i, count - 1)));
+      for (int64_t i = first; i < first + chunk_; ++i)  // the first ones fill what is left
+        slate.configs.push_back(static_cast<size_t>(i % count));
       const Batch batch = HONE_TRY(graph_batch({&slate, 1}, model_.scale, room_));
       if (executable_ == nullptr) HONE_TRY(compile(types_of(batch)));
       std::vector<Tensor> inputs;

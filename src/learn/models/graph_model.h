@@ -66,7 +66,7 @@ Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
                                                        const CompileOptions& compile = {});
 Status check_fits(const GraphModel& model, const ConfiguredGraph& graph);
 
-inline constexpr std::string_view kGraphModelFormat = "hone graph model 1";
+inline constexpr std::string_view kGraphModelFormat = "hone graph model 2";
 // A safetensors file, all of which a checksum covers. Refused by name: damage, another kind of
 // model, features of another version.
 Status write_graph_model(const std::filesystem::path& path, const GraphModel& model);

@@ -49,9 +49,10 @@ class Reader {
                        tpu::kFeatureVersion)
           .with_hint("'hone train layout' makes a model for this hone");
     GraphNetworkOptions& network = model_.network;
-    network.passing = HONE_TRY(one_of<MessagePassing>("passing", 3));
-    network.reduction = HONE_TRY(one_of<GraphReduction>("reduction", 2));
-    network.loss = HONE_TRY(one_of<GraphLoss>("loss", 5));
+    network.passing = HONE_TRY(one_of<MessagePassing>("passing", kMessagePassings));
+    network.reduction = HONE_TRY(one_of<GraphReduction>("reduction", kGraphReductions));
+    network.loss = HONE_TRY(one_of<GraphLoss>("loss", kGraphLosses));
+    network.compares = HONE_TRY(number("compares", 0, 1)) == 1;
     network.width = HONE_TRY(number("width", 1, kMostWidth));
     network.embedding = HONE_TRY(number("embedding", 1, kMostWidth));
     network.layers = HONE_TRY(number("layers", 0, kMostLayers));
@@ -126,6 +127,7 @@ Status write_graph_model(const std::filesystem::path& path, const GraphModel& mo
                       {"passing", std::string(name(network.passing))},
                       {"reduction", std::string(name(network.reduction))},
                       {"loss", std::string(name(network.loss))},
+                      {"compares", network.compares ? "1" : "0"},
                       {"width", std::to_string(network.width)},
                       {"embedding", std::to_string(network.embedding)},
                       {"layers", std::to_string(network.layers)},

@@ -1,6 +1,7 @@
 #include "learn/models/graph_network.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -19,6 +20,30 @@ constexpr size_t kMostValues = 12;    // of a column, for each to be told apart
 constexpr double kTypicalNodes = 32;  // what sums are divided by
 constexpr double kLeak = 0.1;         // of the layers behind the reduction: none of them goes dead
 constexpr float kLeastDeviation = 1e-4F;
+constexpr double kShareOfSquares = 0.1;  // of a mixed loss
+
+// Each node behind those that it reads; of several that may come next the first by number. What
+// reads itself by way of others comes last.
+std::vector<int64_t> order_of_reads(std::span<const std::array<int32_t, 2>> edges, size_t nodes) {
+  std::vector<int64_t> waits(nodes, 0), order;
+  std::vector<std::vector<int64_t>> readers(nodes);
+  for (const auto& [reader, read] : edges) {
+    ++waits[static_cast<size_t>(reader)];
+    readers[static_cast<size_t>(read)].push_back(reader);
+  }
+  std::set<int64_t> ready;
+  for (size_t i = 0; i < nodes; ++i)
+    if (waits[i] == 0) ready.insert(static_cast<int64_t>(i));
+  while (!ready.empty()) {
+    order.push_back(*ready.begin());
+    ready.erase(ready.begin());
+    for (int64_t reader : readers[static_cast<size_t>(order.back())])
+      if (--waits[static_cast<size_t>(reader)] == 0) ready.insert(reader);
+  }
+  for (size_t i = 0; i < nodes; ++i)
+    if (waits[i] > 0) order.push_back(static_cast<int64_t>(i));
+  return order;
+}
 
 float compressed_number(float x) { return std::copysign(std::log1p(std::abs(x)), x); }
 
@@ -96,6 +121,7 @@ ScaledGraph scaled(const ConfiguredGraph& graph, const GraphScale& scale, double
                         .nodes = {},
                         .sources = {},
                         .targets = {},
+                        .order = order_of_reads(graph.graph.edges, graph.graph.opcodes.size()),
                         .noise = static_cast<float>(noise)};
   for (size_t i = 0; i < graph.graph.opcodes.size(); ++i) {
     const std::span<const float> row = graph.graph.nodes.row(i);
@@ -178,6 +204,8 @@ class BatchWriter {
     features_.insert(features_.end(), graph.nodes.begin(), graph.nodes.end());
     for (int64_t each : graph.sources) sources_.push_back(first + each);
     for (int64_t each : graph.targets) targets_.push_back(first + each);
+    std::vector<int64_t>& sequence = sequences_.emplace_back();
+    for (int64_t each : graph.order) sequence.push_back(first + each);
     graph_of_.resize(opcodes_.size(), number_++);
   }
   // What is left of the room belongs to no graph, and its edges end at no node.
@@ -202,6 +230,7 @@ class BatchWriter {
         {"times", Tensor::of(reals({slates, count}), std::span<const float>(times_))},
         {"noise", Tensor::of(reals({slates, count}), std::span<const float>(noise_))}};
     HONE_TRY(add_segments(batch, "graphs", graph_of_, graphs_));
+    HONE_TRY(add_sequences(batch, "sequences", sequences_, nodes_ / graphs_, nodes_));
     HONE_TRY(add_edges(batch, "edges", sources_, targets_, nodes_));
     return batch;
   }
@@ -214,6 +243,7 @@ class BatchWriter {
   int64_t number_ = 0;                          // of the next graph
   std::vector<int32_t> opcodes_;
   std::vector<int64_t> graph_of_, sources_, targets_;
+  std::vector<std::vector<int64_t>> sequences_;  // by graph
   std::vector<float> features_, configs_, times_, noise_;
 };
 
@@ -263,13 +293,13 @@ std::string_view name(MessagePassing passing) {
 }
 
 std::string_view name(GraphReduction reduction) {
-  constexpr std::string_view kNames[] = {"columns", "additive"};
+  constexpr std::string_view kNames[] = {"columns", "additive", "lstm", "transformer"};
   return kNames[static_cast<size_t>(reduction)];
 }
 
 std::string_view name(GraphLoss loss) {
-  constexpr std::string_view kNames[] = {"logistic", "weighted", "hinge", "list_mle",
-                                         "log_squared"};
+  constexpr std::string_view kNames[] = {"logistic", "weighted",    "hinge",
+                                         "list_mle", "log_squared", "mixed"};
   return kNames[static_cast<size_t>(loss)];
 }
 
@@ -286,19 +316,21 @@ Value passed(Network& net, std::string_view name, Value x, const Edges& edges,
   return x;
 }
 
-Value reduced(Value x, const Segments& graphs) {
+// A row of each graph, [graphs, any].
+Value reduced(Network& net, Value x, const GraphNetworkOptions& options) {
+  switch (options.reduction) {
+    case GraphReduction::lstm:
+      return recurrent_pooling(net, "reduction", x, sequences_in(net, "sequences"), options.width);
+    case GraphReduction::transformer:
+      return encoder_pooling(net, "reduction", x, sequences_in(net, "sequences"));
+    default: break;
+  }
+  const Segments graphs = segments_in(net, "graphs");
   return concat(
       {segment_mean(x, graphs), segment_max(x, graphs), segment_sum(x, graphs) / kTypicalNodes}, 1);
 }
 
 bool is_by_node(Value configs) { return configs.rank() == 2; }
-
-// [..., 1] -> [...]
-Value score(Network& net, Value x, int64_t width) {
-  const Value hidden = linear(net, "score0", x, width);
-  const Value y = linear(net, "score1", maximum(hidden, hidden * kLeak), 1);
-  return squeeze(y, y.rank() - 1);
-}
 
 }  // namespace
 
@@ -318,22 +350,33 @@ Value node_states(Network& net, const GraphNetworkOptions& options) {
 
 Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t slates) {
   Value x = node_states(net, options);
-  const Segments graphs = segments_in(net, "graphs");
   const Value configs = net.input("configs");
   if (!net.b.ok()) return x;
   if (options.reduction == GraphReduction::additive) {
+    if (options.compares) {
+      net.b.fail(bad_input("scores that add up by node compare no configurations")
+                     .with_hint("reduce columns"));
+      return x;
+    }
     if (!is_by_node(configs)) {
       net.b.fail(bad_input("a configuration of a kernel has no nodes whose scores add up")
                      .with_hint("reduce columns"));
       return x;
     }
-    return reshape(segment_sum(linear(net, "node", x, 1), graphs), {slates, -1});
+    return reshape(segment_sum(linear(net, "node", x, 1), segments_in(net, "graphs")),
+                   {slates, -1});
   }
-  x = reduced(x, graphs);
-  if (is_by_node(configs)) return reshape(score(net, x, options.width), {slates, -1});
-  x = unsqueeze(linear(net, "kernel", x, options.width), 1) +
-      linear(net, "config", configs, options.width, false);
-  return score(net, maximum(x, x * kLeak), options.width);
+  x = reduced(net, x, options);
+  if (!net.b.ok()) return x;
+  if (is_by_node(configs)) {
+    x = reshape(linear(net, "score0", x, options.width), {slates, -1, options.width});
+  } else {
+    x = unsqueeze(linear(net, "kernel", x, options.width), 1) +
+        linear(net, "config", configs, options.width, false);
+    x = linear(net, "score0", maximum(x, x * kLeak), options.width);
+  }
+  if (options.compares) x = transformer_layer(net, "compared", x, {});
+  return squeeze(linear(net, "score1", maximum(x, x * kLeak), 1), 2);
 }
 
 Objective graph_objective(Network& net, const GraphNetworkOptions& options) {
@@ -352,6 +395,9 @@ Objective loss_of(Network& net, Value scores, GraphLoss loss) {
     case GraphLoss::hinge: return {pairwise_hinge(-scores, -times)};
     case GraphLoss::list_mle: return {list_mle(-scores, -times)};
     case GraphLoss::log_squared: return {mean_squared_error(scores, times)};
+    case GraphLoss::mixed:
+      return {noisy_pairwise_logistic(-scores, -times, 2.0 * noise) +
+              kShareOfSquares * mean_squared_error(scores, times)};
   }
   return {times};
 }

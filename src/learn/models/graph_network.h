@@ -37,6 +37,7 @@ struct ScaledGraph {
   const ConfiguredGraph* graph = nullptr;
   std::vector<float> nodes;               // [nodes, columns of the scale]
   std::vector<int64_t> sources, targets;  // edges in both directions
+  std::vector<int64_t> order;             // of nodes: each behind those that it reads
   float noise = 0;                        // of times
 };
 ScaledGraph scaled(const ConfiguredGraph& graph, const GraphScale& scale, double noise = 0);
@@ -53,8 +54,8 @@ struct Slate {
   const ScaledGraph* graph = nullptr;
   std::vector<size_t> configs;
 };
-// "opcodes", "nodes", "edges", "graphs", "configs", and by slate and configuration "times" (log)
-// and "noise". With configurable nodes each configuration is a graph of its own.
+// "opcodes", "nodes", "edges", "graphs", "sequences", "configs", and by slate and configuration
+// "times" (log) and "noise". With configurable nodes each configuration is a graph of its own.
 Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room);
 
 // So many configurations, every third one of the fastest quarter; by turns where there are fewer.
@@ -84,21 +85,28 @@ class GraphSlates : public Dataset {
 
 enum class MessagePassing : uint8_t { sage, gat, gin };
 enum class GraphReduction : uint8_t {
-  columns,   // mean, largest and sum of each column, and layers on them
-  additive,  // a number of each node, added up
+  columns,      // mean, largest and sum of each column, and layers on them
+  additive,     // a number of each node, added up
+  lstm,         // the state behind the last node, each of which stands behind what it reads
+  transformer,  // the mean of nodes that have looked at one another
 };
 enum class GraphLoss : uint8_t {
   logistic,  // of pairs whose times differ by more than their noise
   weighted,  // the same, each by how far the logarithms of the times are apart
   hinge,
   list_mle,
-  log_squared
+  log_squared,
+  mixed,  // logistic and log_squared: the order, and the time
 };
+inline constexpr int kMessagePassings = 3, kGraphReductions = 4, kGraphLosses = 6;
 
 struct GraphNetworkOptions {
   MessagePassing passing = MessagePassing::sage;
   GraphReduction reduction = GraphReduction::columns;
   GraphLoss loss = GraphLoss::logistic;
+  // Configurations of a slate look at one another in front of the score, which therefore says what
+  // is fast among them alone. Not of additive scores.
+  bool compares = false;
   int64_t width = 64, embedding = 32, layers = 2;
   bool operator==(const GraphNetworkOptions&) const = default;
 };
