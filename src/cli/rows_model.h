@@ -137,8 +137,8 @@ inline constexpr Option kWithoutOption = {
     .take = Take::passes,
     .value = "NAME[,NAME]",
     .doc =
-        "leave out passes that prepare the graph (integers, bytes, "
-        "fold, sink, splats, cse, unshare, donate), or "
+        "leave out passes that prepare the graph (integers, phases, "
+        "bytes, fold, sink, splats, cse, unshare, donate), or "
         "heuristics of the planner (docs/planner.md)",
     .repeats = true};
 inline constexpr Option kNativeCacheOption = {

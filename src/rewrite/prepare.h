@@ -12,7 +12,7 @@ namespace hone {
 // The passes of prepare(), in order. Names are given twice, so that what `unshare` adds is called
 // after its readers.
 inline constexpr std::string_view kPreparation[] = {
-    "widen",  "integers", "expand", "bytes",   "fold",  "sink",   "fold",
+    "widen",  "integers", "expand", "phases",  "bytes", "fold",   "sink",      "fold",
     "splats", "cse",      "names",  "unshare", "names", "donate", "transforms"};
 
 // Graphs are verified in debug builds of hone alone: it takes as long as preparing them.
@@ -23,7 +23,8 @@ struct PrepareOptions {
   PassOptions passes = passes_of_prepare();
 };
 
-// The graph that plans are for: composites spelled out (those of 16-bit reals in f32), constants
+// The graph that plans are for: composites spelled out (those of 16-bit reals in f32), convs
+// of elements that lie apart as those of their phases, constants
 // folded, those that a region is always given in the region, nothing dead, nothing twice, and every
 // value with a name, in regions too. Values that have a name keep it; others are called after the
 // first named value that is computed from them and their op: "ln1.sub", "ln1.mul_2". Small

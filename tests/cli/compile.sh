@@ -15,13 +15,13 @@ compile "$model" | cmp - out
 # So have the passes that prepare the graph, with the nodes that they find and leave. Those that are
 # optional can be left out; a plan is then for the graph without them.
 compile "$model" --stop-after graph --time-passes >out
-[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 14 ]]
+[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 15 ]]
 compile "$model" --stop-after graph --time-passes --without cse,fold --without unshare >out
-[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 10 ]]
+[[ $(grep -Ec "^[a-z]+ +[0-9.]+ [a-z]+ +[0-9]+ +[0-9]+$" err) == 11 ]]
 compile "$model" --without unshare,splats --emit plan >without.plan
 compile "$model" --without unshare,splats --plan without.plan --emit plan | cmp - without.plan
 fails 3 "the plan is for another graph" compile "$model" --plan without.plan
-fails 2 "can be left out are integers, bytes, fold, sink, splats, cse, unshare, donate" \
+fails 2 "can be left out are integers, phases, bytes, fold, sink, splats, cse, unshare, donate" \
   compile "$model" --without dse
 fails 2 "the pass 'names' is required" compile "$model" --without names
 fails 2 "--without is for native code" run "$model" --backend reference --without cse

@@ -176,7 +176,7 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
     choices.push_back({std::string(pass.name)});
     choices[0].emplace_back(pass.name);
   }
-  ASSERT_EQ(choices.size(), 9U);
+  ASSERT_EQ(choices.size(), 10U);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Graph graph = random_graph({.seed = seed});
     for (const std::vector<std::string>& without : choices) {
@@ -190,8 +190,8 @@ TEST(Prepare, MeansTheSameWithoutEachOptionalPass) {
 
 TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
   const std::string list =
-      "\nhint: the passes that can be left out are integers, bytes, fold, sink, splats, cse, "
-      "unshare, donate";
+      "\nhint: the passes that can be left out are integers, phases, bytes, fold, sink, "
+      "splats, cse, unshare, donate";
   EXPECT_EQ(check_can_leave_out("flod").error().to_string(),
             "error: there is no pass 'flod'" + list);
   EXPECT_EQ(check_can_leave_out("expand").error().to_string(),
