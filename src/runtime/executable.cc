@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 
 using Instruction = Script::Instruction;
 using Kind = Instruction::Kind;
+
+constexpr int64_t kCopiedTogether = int64_t{256} << 10;  // bytes, by one thread
 
 bool is_aligned(const void* address, int64_t alignment) {
   return reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(alignment) == 0;
@@ -382,11 +385,7 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
         is_traced ? launch_traced(frame, now, options)
                   : launch(frame, now, options.flush_denormals);
         break;
-      case Kind::copy:
-        if (now.count > 0 && pointers[now.pointer + 1] != pointers[now.pointer])
-          std::memmove(pointers[now.pointer + 1], pointers[now.pointer],
-                       static_cast<size_t>(now.count));
-        break;
+      case Kind::copy: copy(pointers[now.pointer], pointers[now.pointer + 1], now.count); break;
       case Kind::jump: next = now.target; break;
       case Kind::jump_if_zero:
         if (*static_cast<const std::byte*>(pointers[now.pointer]) == std::byte{0})
@@ -403,6 +402,23 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
     if (is_traced) options.trace->add(now.origin, {begin, steady_now(), this_thread()});
   }
   return {};
+}
+
+void Executable::copy(const void* from, void* to, int64_t bytes) const {
+  if (bytes <= 0 || from == to) return;
+  const auto* const first = static_cast<const std::byte*>(from);
+  auto* const second = static_cast<std::byte*>(to);
+  const bool overlap = std::less<>()(first, second + bytes) && std::less<>()(second, first + bytes);
+  if (threads_ == 1 || bytes < 2 * kCopiedTogether || overlap) {
+    std::memmove(second, first, static_cast<size_t>(bytes));
+    return;
+  }
+  const auto part = [&](int64_t begin, int64_t end, int64_t) noexcept {
+    const int64_t at = begin * kCopiedTogether;
+    std::memcpy(second + at, first + at,
+                static_cast<size_t>(std::min(end * kCopiedTogether, bytes) - at));
+  };
+  team_->run(ceil_div(bytes, kCopiedTogether), threads_, part);
 }
 
 template <class Around>

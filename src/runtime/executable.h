@@ -120,6 +120,8 @@ class Executable {
   Error overlap(const Extent& a, const Extent& b) const;
   Status prepare(Profile& profile) const;
   Status execute(Frame& frame, const RunOptions& options) const;
+  // Threads share large ones.
+  void copy(const void* from, void* to, int64_t bytes) const;
   void launch(const Frame& frame, const Script::Instruction& instruction,
               bool flush_denormals) const;
   void launch_traced(const Frame& frame, const Script::Instruction& instruction,

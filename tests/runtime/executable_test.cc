@@ -73,6 +73,25 @@ TEST(Executable, PhasesWaitForEachOther) {
   }
 }
 
+// Copies that threads share: whole pieces and the rest, and one whose ends overlap.
+TEST(Executable, CopiesOfAnySizeAreWhole) {
+  for (int64_t threads : {1, 3}) {
+    for (int64_t size : {131'071, 131'072, 1'000'003}) {
+      Image image = image_of(size, size);
+      image.threads = threads;
+      image.arena_bytes = 8 * size;
+      image.commands = {{"in", image::Copy{input(0, 4 * size), arena(0, 4 * size)}},
+                        {"over", image::Copy{arena(0, 4 * size), arena(4, 4 * size)}},
+                        {"out", image::Copy{arena(4, 4 * size), output(0, 4 * size)}}};
+      std::vector<float> x(static_cast<size_t>(size));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+      const Result<std::vector<Tensor>> results = load(image)->run({{floats(x)}});
+      ASSERT_TRUE(results.ok()) << results.error().to_string();
+      EXPECT_EQ(values(results->front()), x);
+    }
+  }
+}
+
 TEST(Executable, EachThreadHasScratchOfItsOwn) {
   constexpr int64_t kSize = 999;
   Image image = image_of(kSize, kSize);
