@@ -85,7 +85,10 @@ Values known(std::string_view, Packing) {
 }
 // What a plan alone asks for does not come up by itself.
 Values known(std::string_view, Products) { return {std::string(name(Products::plain))}; }
-Values known(std::string_view, int) { return {"0", "1", "2", "3 and more"}; }
+Values known(std::string_view decision, int) {
+  if (decision == in_schedule("points")) return {"2", "3 and more"};  // of Winograd's transforms
+  return {"0", "1", "2", "3 and more"};
+}
 Values known(std::string_view, const std::optional<int64_t>&) { return {}; }
 Values known(std::string_view, const Copy&) { return {"for one", "for several"}; }
 Values known(std::string_view, const Group&) {

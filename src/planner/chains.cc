@@ -75,6 +75,11 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
     }
     block.count = 1;
   }
+  if (best && best->schedule.threads > 0) {
+    Schedule alone = best->schedule;
+    alone.threads = 0;
+    HONE_TRY(consider(alone));
+  }
   if (!best) best = {*simplest, price->seconds(*simplest)};
   return best;
 }

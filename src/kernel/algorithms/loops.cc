@@ -222,7 +222,7 @@ std::vector<int64_t> usual_lanes(const ScheduleSite& site, int dim) {
 }
 
 std::vector<int64_t> usual_unroll(const ScheduleSite& site, int dim) {
-  std::vector<int64_t> counts = {1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 28};
+  std::vector<int64_t> counts = {1, 2, 3, 4, 5, 6, 7, 8, 12, 14, 16, 28};
   std::erase_if(counts, [&](int64_t count) { return count > site.extent(dim); });
   return counts;
 }
