@@ -1,8 +1,8 @@
-// How well the analytic price orders schedules that searches visit, and how far the planner's
-// choice is from the best: over distinct kernels of the zoo, by kind. Half of the schedules are
-// random, half are those of an evolution by measured times. Each is measured in a race with the
-// planner's. What the log has is not measured again, so a run may be broken off and resumed, and
-// `hone log export --log FILE` makes the data set (docs/cost.md).
+// How well the analytic price orders schedules that searches visit, and how far the choice of the
+// planner, by the prices that come with hone, is from the best: over distinct kernels of the zoo,
+// by kind. Half of the schedules are random, half are those of an evolution by measured times. Each
+// is measured in a race with the planner's. What the log has is not measured again, so a run may be
+// broken off and resumed, and `hone log export --log FILE` makes the data set (docs/cost.md).
 //   --log=FILE       of the measurements (build/bench/headroom.db)
 //   --kernels=N      of all models together, in turn those with the largest prices (300)
 //   --schedules=N    of a kernel (64)
@@ -24,6 +24,7 @@
 #include "kernel/kernel_kind.h"
 #include "learn/ranking.h"
 #include "rewrite/prepare.h"
+#include "session/known_prices.h"
 #include "tune/collect_kernel.h"
 #include "zoo/zoo.h"
 
@@ -48,9 +49,10 @@ double now() {
 Result<std::vector<DefaultKernel>> all_kernels(const Target& target, int64_t threads) {
   std::set<uint64_t> seen;
   std::vector<std::vector<DefaultKernel>> models;
+  const auto cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
   for (std::string_view model : split(kModels.text(), ',')) {
     const Graph graph = HONE_TRY(prepare(HONE_TRY(build_zoo_model(model))));
-    models.push_back(HONE_TRY(default_kernels(graph, target, AnalyticCost(target), threads)));
+    models.push_back(HONE_TRY(default_kernels(graph, target, *cost, threads)));
     std::erase_if(models.back(), [&](const DefaultKernel& kernel) {
       return !seen.insert(kernel.facts->hash).second;
     });

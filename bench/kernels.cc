@@ -1,11 +1,14 @@
 // How near kernels come to what one core of this machine can do: typical ones as graphs of their
-// own, compiled under the planner's plan for one thread. Weights are constants, as in models; all
-// else that a kernel does with its operands is in its time. The peak is measured in turns with each
-// kernel, so that what else the core's other threads do slows both down.
+// own, compiled under the planner's plan for one thread, by the prices that come with hone. Weights
+// are constants, as in models; all else that a kernel does with its operands is in its time. Two
+// roofs are measured in turns with each kernel, so that what else the core's other threads do slows
+// all of them down: multiply-adds in registers, and a copy of as many bytes as the kernel reads and
+// writes. Convs are also measured without Winograd's transforms ("direct").
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <string_view>
@@ -16,6 +19,7 @@
 #include "ir/functional.h"
 #include "ir/summary.h"
 #include "ir/text.h"
+#include "session/known_prices.h"
 #include "target/probe_kernels.h"
 #include "zoo/inputs.h"
 
@@ -102,6 +106,26 @@ graph @g(%x: f32[1, 512, 7, 7], %w: f32[2048, 512, 1, 1]) {
   %y = conv %x, %w
   return %y
 })"},
+    {"conv1x1_s2_256_512_at_56", R"(
+graph @g(%x: f32[1, 256, 56, 56], %w: f32[512, 256, 1, 1]) {
+  %y = conv %x, %w {stride = [2, 2]}
+  return %y
+})"},
+    {"conv3_64_at_4096", R"(
+graph @g(%x: f32[1, 64, 4096], %w: f32[64, 64, 3]) {
+  %y = conv %x, %w {pad_low = [1], pad_high = [1]}
+  return %y
+})"},
+    {"transposed4x4_s2_128_64_at_28", R"(
+graph @g(%x: f32[1, 128, 28, 28], %w: f32[64, 128, 4, 4]) {
+  %y = conv %x, %w {pad_low = [2, 2], pad_high = [2, 2], input_dilation = [2, 2]}
+  return %y
+})"},
+    {"depthwise5x5_240_at_28", R"(
+graph @g(%x: f32[1, 240, 28, 28], %w: f32[240, 1, 5, 5]) {
+  %y = conv %x, %w {pad_low = [2, 2], pad_high = [2, 2], groups = 240}
+  return %y
+})"},
     {"depthwise3x3_96_at_112", R"(
 graph @g(%x: f32[1, 96, 112, 112], %w: f32[96, 1, 3, 3]) {
   %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 96}
@@ -120,6 +144,12 @@ graph @g(%x: f32[1, 128, 56, 56], %w: f32[128, 4, 3, 3]) {
     {"max_pool3x3_s2_64_at_112", R"(
 graph @g(%x: f32[1, 64, 112, 112]) {
   %y = window_reduce %x {kind = max, window = [1, 1, 3, 3], stride = [1, 1, 2, 2],
+                           pad_low = [0, 0, 1, 1], pad_high = [0, 0, 1, 1]}
+  return %y
+})"},
+    {"average_pool3x3_192_at_35", R"(
+graph @g(%x: f32[1, 192, 35, 35]) {
+  %y = window_reduce %x {kind = sum, window = [1, 1, 3, 3], stride = [1, 1, 1, 1],
                            pad_low = [0, 0, 1, 1], pad_high = [0, 0, 1, 1]}
   return %y
 })"},
@@ -167,7 +197,11 @@ Result<Graph> graph_of(const Case& c) {
   return b.finish(b.inlined(given, arguments));
 }
 
-bool is_conv(const Case& c) { return c.text.find(" = conv ") != std::string_view::npos; }
+// Convolutions and pools.
+bool is_of_images(const Case& c) {
+  return c.text.find(" = conv ") != std::string_view::npos ||
+         c.text.find(" = window_reduce ") != std::string_view::npos;
+}
 
 // In a model, layouts are as its neighbours and it agree on: here two 1x1 convolutions, which are
 // not measured. Its result is called "y".
@@ -175,7 +209,9 @@ Result<Graph> between_convs(const Graph& given) {
   Builder b("between");
   const auto conv1x1 = [&](Value x) {
     const int64_t channels = x.dim(1).value();
-    const Type type = Type::get(DType::f32, {channels, channels, 1, 1});
+    Dims dims(static_cast<size_t>(x.rank()), 1);
+    dims[0] = dims[1] = channels;
+    const Type type = Type::get(DType::f32, dims);
     const size_t count = static_cast<size_t>(channels * channels);
     return conv(x, b.constant(Tensor::from_reals(type, std::vector<double>(count, 0.5))));
   };
@@ -237,6 +273,29 @@ class Peak {
   std::vector<double> samples_;
 };
 
+// Bytes per second of a copy that reads and writes so many.
+class CopyRate {
+ public:
+  explicit CopyRate(int64_t bytes)
+      : bytes_(bytes), from_(static_cast<size_t>(bytes / 2), std::byte{1}), to_(from_.size()) {
+    repetitions_ = std::max<int64_t>(1, (int64_t{4} << 20) / std::max<int64_t>(bytes, 1));
+  }
+  void sample() {
+    const double start = now();
+    for (int64_t i = 0; i < repetitions_; ++i) {
+      std::memcpy(to_.data(), from_.data(), to_.size());
+      benchmark::ClobberMemory();
+    }
+    samples_.push_back(now() - start);
+  }
+  double rate() { return static_cast<double>(bytes_ * repetitions_) / best(samples_); }
+
+ private:
+  int64_t bytes_, repetitions_;
+  std::vector<std::byte> from_, to_;
+  std::vector<double> samples_;
+};
+
 Tensor random(Type type) {
   Rng rng(2);
   std::vector<double> numbers(static_cast<size_t>(type.static_elements()));
@@ -244,11 +303,17 @@ Tensor random(Type type) {
   return Tensor::from_reals(type, numbers);
 }
 
-Status measure(benchmark::State& state, const Case& c, bool is_between) {
+enum class Setting : uint8_t { alone, between_convs, direct, direct_between_convs };
+
+Status measure(benchmark::State& state, const Case& c, Setting setting) {
+  const bool is_between =
+      setting == Setting::between_convs || setting == Setting::direct_between_convs;
   const Target target = HONE_TRY(host_target());
   const Graph alone = HONE_TRY(graph_of(c));
   CompileOptions options;
   options.plan.threads = 1;
+  options.cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
+  options.heuristics.winograd = setting == Setting::alone || setting == Setting::between_convs;
   Compilation compilation(is_between ? HONE_TRY(between_convs(alone)) : alone, target, options);
   Image image = *HONE_TRY(compilation.image());
   if (is_between) image = HONE_TRY(image_of_y(*HONE_TRY(compilation.plan()), image));
@@ -260,39 +325,48 @@ Status measure(benchmark::State& state, const Case& c, bool is_between) {
   const std::span<void* const> outputs(to, executable->outputs().size());
   HONE_TRY(executable->run(from, outputs));
 
+  const GraphSummary summary = HONE_TRY(summarize(alone));
+  const int64_t bytes = summary.constant_bytes + alone.input_types()[0].static_bytes() +
+                        alone.output_types()[0].static_bytes();
   Peak peak(target);
+  CopyRate copy(bytes);
   std::vector<double> samples;
   for (auto _ : state) {
     peak.sample();
+    copy.sample();
     const double start = now();
     HONE_TRY(executable->run(from, outputs));
     samples.push_back(now() - start);
     state.SetIterationTime(samples.back());
   }
-  const GraphSummary summary = HONE_TRY(summarize(alone));
   const double seconds = best(samples);
-  const int64_t bytes = summary.constant_bytes + alone.input_types()[0].static_bytes() +
-                        alone.output_types()[0].static_bytes();
   state.counters["best_us"] = 1e6 * seconds;
   state.counters["gops"] = 1e-9 * summary.flops / seconds;
   state.counters["gbytes"] = 1e-9 * static_cast<double>(bytes) / seconds;
   state.counters["peak_gops"] = 1e-9 * peak.rate();
   state.counters["percent_of_peak"] = 100 * summary.flops / seconds / peak.rate();
+  state.counters["percent_of_copy"] = 100 * static_cast<double>(bytes) / seconds / copy.rate();
   return {};
 }
 
 const int registered = [] {
-  const auto add = [](const Case& c, bool is_between) {
-    const auto run = [&c, is_between](benchmark::State& state) {
-      const Status status = measure(state, c, is_between);
+  const auto add = [](const Case& c, Setting setting, std::string_view suffix) {
+    const auto run = [&c, setting](benchmark::State& state) {
+      const Status status = measure(state, c, setting);
       if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
     };
-    const std::string name = fmt::format("{}{}", c.name, is_between ? "/between_convs" : "");
+    const std::string name = fmt::format("{}{}", c.name, suffix);
     benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMicrosecond);
   };
   for (const Case& c : kCases) {
-    add(c, false);
-    if (is_conv(c)) add(c, true);
+    add(c, Setting::alone, "");
+    if (!is_of_images(c)) continue;
+    // A transposed conv becomes several kernels.
+    const bool is_one = c.text.find("input_dilation") == std::string_view::npos;
+    if (is_one) add(c, Setting::between_convs, "/between_convs");
+    if (c.name.find("conv3") == std::string_view::npos) continue;
+    add(c, Setting::direct, "/direct");
+    add(c, Setting::direct_between_convs, "/direct_between_convs");
   }
   return 0;
 }();

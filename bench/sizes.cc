@@ -1,8 +1,10 @@
 // What it costs when sizes change from run to run: a model that finds a number of rows, which is
-// another one each time, and works on them. Counters: the median and the 99th percentile of a run
-// after the tenth size, their ratio, and how often code was made after the tenth.
+// another one each time, and works on them; and a product by code for all sizes beside code for its
+// own. Counters of the first: the median and the 99th percentile of a run after the tenth size,
+// their ratio, and how often code was made after the tenth.
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +12,7 @@
 #include "base/rng.h"
 #include "compile/native_engine.h"
 #include "ir/model_text.h"
+#include "ir/text.h"
 
 namespace {
 
@@ -89,6 +92,47 @@ void detections(benchmark::State& state) {
         static_cast<double>(engine->compiled() - compiled_after_ten);
   }
 }
+// A product whose rows are open, by code for all sizes and by code for its own, in turns.
+void open_rows(benchmark::State& state, int64_t inner) {
+  const GraphRef graph = std::make_shared<const Graph>(
+      parse_graph(fmt::format(R"(graph @g(%x: f32[n, {0}], %w: f32[{0}, {0}]) -> f32[n, {0}]
+          where n in 1..1024 {{
+        %h = dot %x, %w {{lhs_contract = [1], rhs_contract = [0]}}
+        %y = logistic %h
+        return %y
+      }})",
+                              inner))
+          .value());
+  Rng rng(1);
+  const auto inputs_of = [&](int64_t rows) {
+    return std::vector{normal(Type::get(DType::f32, {rows, inner}), rng),
+                       normal(Type::get(DType::f32, {inner, inner}), rng)};
+  };
+  CompileOptions options;
+  options.plan.threads = 1;
+  const std::vector<Tensor> inputs = inputs_of(state.range(0));
+  NativeEngine sized(host_target().value(), options), open(host_target().value(), options);
+  for (int64_t rows : {3, 5})  // the second size makes code for all
+    if (!open.run(graph, inputs_of(rows)).ok()) return state.SkipWithError("no code for all sizes");
+  std::vector<double> seconds[2];
+  for (auto _ : state) {
+    for (NativeEngine* engine : {&sized, &open}) {
+      const Clock::time_point start = Clock::now();
+      if (!engine->run(graph, inputs).ok()) return state.SkipWithError("a run failed");
+      seconds[engine == &open].push_back(
+          std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    state.SetIterationTime(seconds[1].back());
+  }
+  for (auto& each : seconds) std::ranges::sort(each);
+  const auto best = [](const std::vector<double>& each) { return each[each.size() / 10]; };
+  state.counters["sized_us"] = 1e6 * best(seconds[0]);
+  state.counters["open_us"] = 1e6 * best(seconds[1]);
+  state.counters["ratio"] = best(seconds[1]) / best(seconds[0]);
+}
+BENCHMARK_CAPTURE(open_rows, inner_512, 512)->Arg(16)->Arg(100)->Arg(512)->UseManualTime();
+BENCHMARK_CAPTURE(open_rows, inner_1024, 1024)->Arg(16)->Arg(100)->Arg(512)->UseManualTime();
+
 BENCHMARK(detections)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -230,9 +230,8 @@ std::vector<int64_t> usual_vectors(const ScheduleSite& site, int dim, int64_t la
 std::vector<int64_t> usual_blocks(const ScheduleSite& site, const Schedule& so_far, int dim) {
   const bool is_result = dim < site.parallel();
   const int64_t points = is_result ? register_tile(so_far, dim) : 1;
-  std::vector<int64_t> counts = is_result
-                                    ? std::vector<int64_t>{1, 2, 4, 8, 16, 32}
-                                    : std::vector<int64_t>{0, 128, 192, 256, 384, 512};
+  std::vector<int64_t> counts = is_result ? std::vector<int64_t>{1, 2, 4, 8, 16, 32}
+                                          : std::vector<int64_t>{0, 128, 192, 256, 384, 512};
   for (int64_t& count : counts) count *= points;
   std::erase_if(counts, [&](int64_t count) { return count >= 2 * site.extent(dim); });
   return counts;
