@@ -47,6 +47,16 @@ double bytes_kept(const Stage& stage, const KernelFacts& facts, const BlockPhase
   return bytes;
 }
 
+// What it reads from earlier stages, or leaves for later ones.
+std::vector<ValueId> held_by(const Stage& stage, size_t parameters, bool is_last) {
+  const Graph& graph = stage.body.graph;
+  std::vector<ValueId> held;
+  for (size_t i = 0; i < stage.sources.size(); ++i)
+    if (stage.sources[i] >= parameters) held.push_back(graph.inputs()[i]);
+  if (!is_last) held.push_back(graph.outputs()[0]);
+  return held;
+}
+
 }  // namespace
 
 AnalyticKernel::AnalyticKernel(std::shared_ptr<const KernelFacts> facts, Target target,
@@ -89,14 +99,15 @@ double AnalyticKernel::fork_seconds(const Schedule& chain) const {
   return threads_ > 1 && chain.threads > 0 ? target_.fork_join : 0;
 }
 
-// A chain costs what its stages do, each as often as there are blocks.
+// A chain costs what its stages do, each as often as there are blocks. To them it seems that blocks
+// lie in the last cache, which may be too small for all of them.
 double AnalyticKernel::chain_seconds(const Schedule& chain) {
   Cut& cut = cut_of(chain);
   const auto threads = static_cast<double>(threads_);
   double seconds = 0;
   for (const BlockPhase& phase : phases_of(facts_->body, chain))
     seconds += seconds_of(phase, block_seconds(cut, chain, phase), threads) + fork_seconds(chain);
-  return seconds;
+  return std::max(seconds, whole_.memory_seconds());
 }
 
 double AnalyticKernel::describe(const Schedule& schedule, Features& features) {
@@ -129,6 +140,7 @@ double AnalyticKernel::describe_chain(const Schedule& chain, Features& features)
     on_one_thread += block * phase.blocks;
     blocks += phase.blocks;
   }
+  seconds = std::max(seconds, whole_.memory_seconds());
   for (int dim : chain.order)
     points *= static_cast<double>(phases[0].points[static_cast<size_t>(dim)]);
   features.is_chain = 1;
@@ -158,7 +170,9 @@ AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
   std::vector<Stage> stages = stages_of(facts_->body, chain).value();
   for (Stage& stage : stages) {
     KernelFacts facts(stage.body);
-    cut.push_back({std::move(stage), std::move(facts)});
+    std::vector<ValueId> held =
+        held_by(stage, facts_->body.graph.inputs().size(), cut.size() + 1 == stages.size());
+    cut.push_back({std::move(stage), std::move(facts), std::move(held)});
   }
   return cut;
 }
@@ -171,7 +185,7 @@ const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const BlockPhase
   if (const auto known = stage.prices.find(window_); known != stage.prices.end())
     return known->second;
   ++kept_;
-  const KernelPrice price(stage.facts, target_, prices_, 1, window_);
+  const KernelPrice price(stage.facts, target_, prices_, 1, window_, stage.held);
   return stage.prices.try_emplace(window_, price).first->second;
 }
 

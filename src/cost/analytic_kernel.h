@@ -45,6 +45,7 @@ class AnalyticKernel : public PricedKernel {
   struct CutStage {
     Stage stage;
     KernelFacts facts;
+    std::vector<ValueId> held;                                // of its graph: what stages pass on
     std::map<std::vector<int64_t>, KernelPrice> prices = {};  // by window
   };
   using Cut = std::vector<CutStage>;

@@ -50,7 +50,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
     : KernelPrice(facts, target, prices, threads, facts.body.window) {}
 
 KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
-                         int64_t threads, std::span<const int64_t> window)
+                         int64_t threads, std::span<const int64_t> window,
+                         std::span<const ValueId> held)
     : target_(target),
       prices_(prices),
       threads_(static_cast<double>(threads)),
@@ -71,7 +72,9 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
     if (quad_loop_) *quad_loop_ += parallel_ - graph.type(graph.result(anchor)).rank();
   }
   add_work(facts);
-  add_accesses(facts);
+  add_accesses(facts, held);
+  if (!window.empty())
+    for (Access& access : accesses_) access.bytes = part_in_window(access);
   for (const Access& access : accesses_) bytes_ += access.bytes;
   for (const Work& work : work_) work_slots_ += slots_alone(work);
   of_kernel_ = features_of_kernel(facts);
@@ -106,14 +109,16 @@ double KernelPrice::slots_alone(const Work& work) const {
 }
 
 // The largest arrays decide.
-void KernelPrice::add_accesses(const KernelFacts& facts) {
+void KernelPrice::add_accesses(const KernelFacts& facts, std::span<const ValueId> held) {
   std::vector<double> bytes;
   for (const KernelFacts::Array& array : facts.arrays) bytes.push_back(array.bytes);
   std::ranges::sort(bytes, std::greater<>());
   const double least = bytes.size() > kMaxAccesses ? bytes[kMaxAccesses - 1] : 0;
   for (const KernelFacts::Array& array : facts.arrays)
-    if (array.bytes >= least && accesses_.size() < kMaxAccesses)
+    if (array.bytes >= least && accesses_.size() < kMaxAccesses) {
       accesses_.push_back(access_of(array));
+      accesses_.back().is_held = std::ranges::find(held, array.value) != held.end();
+    }
 }
 
 KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) const {

@@ -35,12 +35,13 @@ struct KernelTerms {
 
 class KernelPrice {
  public:
-  // `threads` is how many there are at most. A stage of a chain may have another window than the
-  // body has.
+  // `threads` is how many there are at most.
   KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices,
               int64_t threads);
+  // A stage of a chain may have another window than the body has. Arrays of `held` values, by the
+  // numbers of the stage's graph, are those that stages pass on.
   KernelPrice(const KernelFacts& facts, const Target& target, const Prices& prices, int64_t threads,
-              std::span<const int64_t> window);
+              std::span<const int64_t> window, std::span<const ValueId> held = {});
 
   // Prices by other coefficients from now on.
   void reprice(const Prices& prices);
@@ -54,6 +55,8 @@ class KernelPrice {
   double seconds(const Schedule& schedule, double limit) const {
     return terms(schedule, limit, nullptr).total();
   }
+  // What all arrays take at least, if no cache holds them.
+  double memory_seconds() const;
   // The terms, and what learned prices know of the schedule.
   KernelTerms describe(const Schedule& schedule, Features& features) const;
   // The first kKernelFeatures of them; the others are 0.
@@ -74,8 +77,9 @@ class KernelPrice {
   struct Access {
     Loops loops = 0;
     double element = 4;  // bytes
-    double bytes = 0;    // of the whole array
+    double bytes = 0;    // of the whole array; of what a stage passes on or reads: of its part
     bool is_store = false;
+    bool is_held = false;                    // passed on from stage to stage
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
@@ -102,8 +106,9 @@ class KernelPrice {
   double slots_in(DType type) const;
   void add_work(const KernelFacts& facts);
   double slots_alone(const Work& work) const;
-  void add_accesses(const KernelFacts& facts);
+  void add_accesses(const KernelFacts& facts, std::span<const ValueId> held);
   Access access_of(const KernelFacts::Array& array) const;
+  double part_in_window(const Access& access) const;
   Loops reductions_beside(Loops loops) const;
   void look_along(size_t loop, const std::vector<double>& first, Access& access) const;
   KernelTerms terms(const Schedule& schedule, double limit, Features* features) const;

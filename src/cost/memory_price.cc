@@ -1,12 +1,28 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "cost/kernel_nest.h"
 
 // What bytes from caches and memory cost.
 
 namespace hone {
+
+// The bytes of an array that a block touches: windows that overlap count once.
+double KernelPrice::part_in_window(const Access& access) const {
+  double elements = 1;
+  if (access.steps.empty())
+    for (Loops left = access.loops; left != 0; left &= left - 1)
+      elements *= loops_[static_cast<size_t>(std::countr_zero(left))].extent;
+  for (const std::vector<std::pair<int, double>>& along : access.steps) {
+    double points = 1;
+    for (const auto& [loop, step] : along)
+      points += std::abs(step) * (loops_[static_cast<size_t>(loop)].extent - 1);
+    elements *= points;
+  }
+  return std::min(access.bytes, elements * access.element);
+}
 
 // What `inside` points of each loop touch.
 KernelPrice::Footprint KernelPrice::footprint(const Access& access,
@@ -84,6 +100,8 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     if (is_last && level == 0) continue;
     double bytes = 0;
     for (size_t a = 0; a < accesses_.size(); ++a) {
+      // What stages pass on in a cache does not come from behind it.
+      if (accesses_[a].is_held && accesses_[a].bytes <= capacity) continue;
       double fetched = taken(a, level);
       bool is_kept = true;  // so far, what the inner steps touch is touched again
       for (size_t i = level; i-- > 0;) {
@@ -99,6 +117,12 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
   return slowest;
+}
+
+double KernelPrice::memory_seconds() const {
+  const size_t last = target_.caches.size() - 1;
+  if (2 * bytes_ <= static_cast<double>(target_.caches[last].bytes)) return 0;
+  return seconds_from_behind(last, bytes_, threads_);
 }
 
 // What so many bytes take that come from behind a cache, all threads together.

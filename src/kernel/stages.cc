@@ -52,7 +52,10 @@ class KeptPlaces {
   std::optional<Index> enter(NodeId /*node*/, const AccessRelation& relation, const Place& place) {
     next_iter_ = first_iter_;
     Index iters = place.index;
-    while (iters.size() < relation.dims.size()) iters.push_back(IndexExpr::iter(next_iter_++));
+    while (iters.size() < relation.dims.size()) {
+      const bool is_point = relation.dims[iters.size()].extent.is(1);
+      iters.push_back(is_point ? IndexExpr(0) : IndexExpr::iter(next_iter_++));
+    }
     return iters;
   }
 
@@ -138,8 +141,73 @@ std::vector<bool> needed_for(const Graph& graph, std::span<const ValueId> result
   return is_needed;
 }
 
-// The part of the body that makes what the stage keeps, or the results.
-Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t number) {
+// The image of the conv that the value is made of, by elementwise ops after it.
+std::optional<ValueId> image_of(const Graph& graph, ValueId value) {
+  std::vector<bool> is_needed(graph.value_count());
+  is_needed[value.index] = true;
+  for (uint32_t n = graph.producer(value).index + 1; n-- > 0;) {
+    const NodeId node{n};
+    if (!is_needed[graph.results(node)[0].index]) continue;
+    if (graph.opcode(node) == Opcode::conv) return graph.operands(node)[0];
+    if (!is_elementwise(graph.opcode(node))) continue;
+    for (ValueId operand : graph.operands(node)) is_needed[operand.index] = true;
+  }
+  return std::nullopt;
+}
+
+// The layout for another value of the same rank. Dims that do not consist of whole blocks, or of
+// which there is only a part, are not in blocks.
+Layout fitted(const Layout& layout, Type type, std::span<const int> along) {
+  Layout fitted;
+  for (Layout::Part part : layout.parts) {
+    const bool is_whole = along[static_cast<size_t>(part.dim)] == kWhole;
+    if (part.block > 1 && !(is_whole && type.dim(part.dim).divisible_by(part.block))) {
+      if (!part.is_inner) continue;
+      part = {.dim = part.dim};
+    }
+    fitted.parts.push_back(part);
+  }
+  return fitted;
+}
+
+// How scratch holds what stages keep: what a conv makes as its image lies, so that lanes find
+// neighbours side by side in both; everything else row-major.
+class HeldLayouts {
+ public:
+  HeldLayouts(const KernelBody& body, std::span<const ValueId> kept) : body_(body), kept_(kept) {}
+
+  // Of what the next stage keeps, which goes along these dims of the results.
+  const Layout& add(std::span<const int> along) {
+    const Graph& graph = body_.graph;
+    const ValueId value = kept_[layouts_.size()];
+    const Type type = graph.type(value);
+    const std::optional<ValueId> image = image_of(graph, value);
+    const Layout* layout = image ? known(*image) : nullptr;
+    const bool fits = layout != nullptr && graph.type(*image).rank() == type.rank();
+    layouts_.push_back(fits ? fitted(*layout, type, along) : Layout::row_major(type.rank()));
+    return layouts_.back();
+  }
+  const std::vector<Layout>& all() const { return layouts_; }
+
+ private:
+  // Of a parameter, or what an earlier stage keeps.
+  const Layout* known(ValueId value) const {
+    for (size_t i = 0; i < body_.inputs.size(); ++i)
+      if (body_.graph.inputs()[i] == value) return &body_.inputs[i];
+    for (size_t k = 0; k < layouts_.size(); ++k)
+      if (kept_[k] == value) return &layouts_[k];
+    return nullptr;
+  }
+
+  const KernelBody& body_;
+  const std::span<const ValueId> kept_;
+  std::vector<Layout> layouts_;
+};
+
+// The part of the body that makes what the stage keeps, or the results. `held` says how scratch
+// holds what is kept, as far as earlier stages keep it.
+Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t number,
+               std::span<const Layout> held) {
   const Graph& graph = body.graph;
   const bool is_last = number == kept.size();
   const std::span<const ValueId> results = is_last ? graph.outputs() : kept.subspan(number, 1);
@@ -153,11 +221,9 @@ Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t num
     stage.body.inputs.push_back(std::move(layout));
     stage.sources.push_back(source);
   };
-  const auto row_major = [&](ValueId v) { return Layout::row_major(graph.type(v).rank()); };
   const size_t parameters = graph.inputs().size();
   for (size_t i = 0; i < parameters; ++i) add_parameter(graph.inputs()[i], body.inputs[i], i);
-  for (size_t k = 0; k < before.size(); ++k)
-    add_parameter(before[k], row_major(before[k]), parameters + k);
+  for (size_t k = 0; k < before.size(); ++k) add_parameter(before[k], held[k], parameters + k);
   for (NodeId node : graph.nodes()) {
     const ValueId result = graph.result(node);
     if (copies.contains(result.index) || !is_needed[result.index]) continue;
@@ -174,7 +240,7 @@ Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t num
   std::vector<ValueId> outputs;
   for (ValueId v : results) outputs.push_back(copies.at(v.index));
   stage.body.graph.set_outputs(std::move(outputs));
-  stage.body.outputs = is_last ? body.outputs : std::vector<Layout>{row_major(results[0])};
+  if (is_last) stage.body.outputs = body.outputs;
   return stage;
 }
 
@@ -247,11 +313,13 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
     return unsupported("what is kept is not needed in blocks along dim {}",
                        *places.not_in_blocks().begin());
   std::vector<Stage> stages;
+  HeldLayouts held(body, kept);
   for (size_t k = 0; k <= kept.size(); ++k) {
-    Stage stage = stage_of(body, kept, k);
+    Stage stage = stage_of(body, kept, k, held.all());
     const Type type = graph.type(k < kept.size() ? kept[k] : graph.outputs()[0]);
     if (k < kept.size()) {
       stage.along = HONE_TRY(places.along(kept[k]));
+      stage.body.outputs = {held.add(stage.along)};
     } else {
       for (int d = 0; d < type.rank(); ++d)
         stage.along.push_back(std::ranges::find(schedule.order, d) == schedule.order.end() ? kWhole

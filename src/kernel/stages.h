@@ -13,7 +13,8 @@ namespace hone {
 
 struct Stage {
   // Its parameters are those of the whole that it reads, then what earlier stages have kept; its
-  // results what it keeps, or those of the whole. `window` is the largest block.
+  // results what it keeps, or those of the whole. `window` is the largest block. Scratch holds what
+  // a conv makes as its image lies, as far as blocks allow, and everything else row-major.
   KernelBody body;
   // Per parameter of the stage: a parameter of the whole, or, counted on, a stage.
   std::vector<size_t> sources;

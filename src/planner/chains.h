@@ -16,4 +16,8 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
 // matter more. Whether some were joined.
 Result<bool> join_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price);
 
+// The same of images, which have their layouts: a depthwise conv with the 1x1 conv that reads it.
+// What they pass on stays in a cache, a few rows at a time.
+Result<bool> join_image_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price);
+
 }  // namespace hone

@@ -103,8 +103,8 @@ class FramePlanner {
   }
 
   Status groups() {
-    const FusionFreedom freedom = this->freedom();
-    is_free_ = freedom.is_free;
+    freedom_ = this->freedom();
+    const FusionFreedom& freedom = freedom_;
     for (const Step& step : frame_.steps) said_.insert(step.name);
     // What is said to be in place does not go with all groups: one may read what a node changes,
     // and its result, or an input elsewhere than where it writes.
@@ -114,24 +114,30 @@ class FramePlanner {
       return on_.chains ? chains(freedom, has_updates) : Status();
     Fusion alone;
     for (NodeId n : graph_.nodes())
-      if (is_free_[n.index]) alone.groups.push_back({n});
+      if (freedom_.is_free[n.index]) alone.groups.push_back({n});
     form(alone);
     frame_ = HONE_TRY(planned(plan_, source_));
     return {};
   }
 
   Status chains(const FusionFreedom& freedom, bool has_updates) {
-    Fusion joined;
     {
       PlanCost price = this->price();
       if (!HONE_TRY(join_chains(editor().main(), freedom, price))) return {};
     }
-    for (const Step& step : editor().main().planned().steps)
-      if (!said_.contains(step.name)) joined.groups.push_back(step.nodes);
-    std::ranges::sort(joined.groups, {}, [](const auto& nodes) { return nodes.back(); });
+    const Fusion joined = edited_groups();
     editor_.reset();  // which may be ahead of the frame: joins that do not fit are dropped
     take(joined, has_updates);
     return {};
+  }
+
+  // Groups as the editor has them.
+  Fusion edited_groups() {
+    Fusion edited;
+    for (const Step& step : editor().main().planned().steps)
+      if (!said_.contains(step.name)) edited.groups.push_back(step.nodes);
+    std::ranges::sort(edited.groups, {}, [](const auto& nodes) { return nodes.back(); });
+    return edited;
   }
 
   // Forms the groups, unless they do not fit what the plan says.
@@ -180,7 +186,7 @@ class FramePlanner {
   Status updates() {
     if (!on_.in_place) return {};
     const std::vector<NodeId> found = more_in_place(frame_, users_, [&](NodeId n) {
-      if (!is_free_[n.index]) return false;
+      if (!freedom_.is_free[n.index]) return false;
       const ValueId changed = changed_by(graph_, n);
       const std::string result = name(graph_.result(n)), operand = name(changed);
       return !plan_.in_place.contains(result) && !plan_.layout.contains(result) &&
@@ -199,16 +205,24 @@ class FramePlanner {
   Result<bool> layouts() {
     std::vector<bool> open;  // by step
     for (const Step& step : frame_.steps)
-      open.push_back(step.is_kernel && is_free_[step.nodes[0].index]);
+      open.push_back(step.is_kernel && freedom_.is_free[step.nodes[0].index]);
     FrameEditor& edited = editor().main();
-    PlanCost price = this->price();
-    const std::vector<LayoutCopy> copies =
-        HONE_TRY(choose_layouts(plan_, open, edited, price, on_));
-    frame_.layout = edited.planned().layout;
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s) kernels_.push_back(edited.kernel(s).hash);
+    std::vector<LayoutCopy> copies;
+    bool is_joined = false;
+    std::vector<Layout> layouts;
+    {
+      PlanCost price = this->price();
+      copies = HONE_TRY(choose_layouts(plan_, open, edited, price, on_));
+      layouts = edited.planned().layout;
+      if (on_.image_chains) is_joined = HONE_TRY(join_image_chains(edited, freedom_, price));
+    }
+    if (is_joined)
+      take(edited_groups(), /*has_updates=*/true);
+    else
+      for (uint32_t s = 0; s < frame_.steps.size(); ++s) kernels_.push_back(edited.kernel(s).hash);
+    frame_.layout = layouts;
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
-      if (frame_.has_layout(ValueId{i}))
-        plan_.layout.try_emplace(name(ValueId{i}), frame_.layout[i]);
+      if (frame_.has_layout(ValueId{i})) plan_.layout.try_emplace(name(ValueId{i}), layouts[i]);
     if (!copies.empty()) add(copies);
     return !copies.empty();
   }
@@ -284,7 +298,7 @@ class FramePlanner {
   PlannedGraph frame_;
   std::unique_ptr<PlanEditor> editor_;  // of the frame; null: nobody has asked for it
   std::set<std::string> said_;          // steps that the plan had names for
-  std::vector<bool> is_free_;           // by node: the plan had no group for it
+  FusionFreedom freedom_;               // that the plan left: in is_free no node with a group
   std::vector<uint64_t> kernels_;       // by step: hashes, as far as they are known
 };
 

@@ -62,6 +62,16 @@ std::vector<Schedule> random_chains(const KernelBody& body, size_t count) {
   return chains;
 }
 
+// Of a stage: what it reads from others, or leaves for them.
+std::vector<ValueId> passed_on(const KernelBody& body, const std::vector<Stage>& stages, size_t s) {
+  const Graph& graph = stages[s].body.graph;
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < stages[s].sources.size(); ++i)
+    if (stages[s].sources[i] >= body.inputs.size()) values.push_back(graph.inputs()[i]);
+  if (s + 1 < stages.size()) values.push_back(graph.outputs()[0]);
+  return values;
+}
+
 // What a chain takes, from its stages as they are: blocks of one size after those of another.
 double seconds_by_stage(const KernelBody& body, Schedule chain, size_t from = 0, double blocks = 1,
                         double divided = 1) {
@@ -69,7 +79,8 @@ double seconds_by_stage(const KernelBody& body, Schedule chain, size_t from = 0,
     double block = 0;
     const std::vector<Stage> stages = stages_of(body, chain).value();
     for (size_t s = 0; s < stages.size(); ++s)
-      block += KernelPrice(KernelFacts(stages[s].body), target(), {}, 1)
+      block += KernelPrice(KernelFacts(stages[s].body), target(), {}, 1, stages[s].body.window,
+                           passed_on(body, stages, s))
                    .seconds(chain.get<ChainFields>().stages[s]);
     const double shares = std::ceil(divided / static_cast<double>(kThreads));
     return block * blocks * shares / divided + (chain.threads > 0 ? target().fork_join : 0);
@@ -121,6 +132,60 @@ TEST(AnalyticKernel, ForgetsWhatItHasNoRoomFor) {
   EXPECT_EQ(price.seconds(chain), seconds_by_stage(kernel, chain));
   chain.get<ChainFields>().block[0].count = 1;
   EXPECT_EQ(price.seconds(chain), first);
+}
+
+// A depthwise conv and the 1x1 conv behind it, of images that the second cache does not hold.
+constexpr std::string_view kSeparable =
+    "graph @g(%x: f32[1, 64, 160, 160], %w: f32[64, 1, 3, 3], %v: f32[64, 64, 1, 1])"
+    "    -> f32[1, 64, 160, 160] { "
+    "%d = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 64} "
+    "%y = conv %d, %v return %y }";
+
+Schedule rows_of_images(int64_t rows) {
+  Schedule stage = plain_nest(4);
+  stage.lanes = {{3, 16}};
+  return {.order = {2},
+          .own = ChainFields{.block = {{2, rows}}, .keep = {0}, .stages = {stage, stage}}};
+}
+
+TEST(AnalyticKernel, WhatStagesPassOnDoesNotComeFromBehindTheCacheThatHoldsIt) {
+  const KernelBody kernel = body(kSeparable);
+  const std::vector<Stage> stages = stages_of(kernel, rows_of_images(4)).value();
+  Target without_first = target();
+  without_first.caches.erase(without_first.caches.begin());
+  const auto memory = [&](std::span<const int64_t> window, std::span<const ValueId> held) {
+    const KernelFacts facts(stages[1].body);
+    return KernelPrice(facts, without_first, {}, 1, window, held).terms(plain_nest(4)).memory;
+  };
+  const std::vector<ValueId> held = passed_on(kernel, stages, 1);
+  const std::vector<int64_t> few = {1, 64, 4, 160}, many = {1, 64, 80, 160};
+  EXPECT_LT(memory(few, held), 0.7 * memory(few, {}));
+  EXPECT_EQ(memory(many, held), memory(many, {}));  // too much to hold
+}
+
+TEST(AnalyticKernel, WindowsOfABlockThatOverlapCountOnce) {
+  const KernelBody kernel = body(kSeparable);
+  const Stage depthwise = stages_of(kernel, rows_of_images(4)).value()[0];
+  const KernelFacts facts(depthwise.body);
+  const std::vector<int64_t> window = {1, 64, 4, 160};
+  const Schedule schedule = rows_of_images(4).get<ChainFields>().stages[0];
+  const double memory = KernelPrice(facts, target(), {}, 1, window).terms(schedule).memory;
+  // Four rows read six and write four, a point of each of them once.
+  const double bytes = 4.0 * 64 * 160 * (6 + 4);
+  EXPECT_NEAR(memory, Prices().third_cache * bytes / target().caches[2].bytes_per_second,
+              0.1 * memory);
+}
+
+TEST(AnalyticKernel, AChainTakesAtLeastWhatMemoryDoes) {
+  const KernelBody kernel = body(kSeparable);
+  Target small = target();
+  small.caches.resize(2);
+  AnalyticKernel in_memory(std::make_shared<KernelFacts>(kernel), small, {}, 1);
+  small.memory_one_core = small.memory_all_cores = 1e6;
+  AnalyticKernel slow(std::make_shared<KernelFacts>(kernel), small, {}, 1);
+  const double bytes = 2 * 4.0 * 64 * 160 * 160;
+  EXPECT_GT(slow.seconds(rows_of_images(4)), Prices().memory * bytes / 1e6);
+  EXPECT_LT(in_memory.seconds(rows_of_images(4)), Prices().memory * bytes / 1e6);
 }
 
 TEST(AnalyticKernel, OfAnythingElseIsThatOfTheKernel) {

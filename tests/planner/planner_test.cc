@@ -118,6 +118,38 @@ TEST(Planner, ScoresOfAnAttentionStayInACache) {
   EXPECT_TRUE(check_complete(plan, graph, target()).ok());
 }
 
+// What a depthwise conv makes for the 1x1 conv behind it, with 6.5 MB.
+TEST(Planner, RowsOfLargeImagesStayInACache) {
+  const Graph graph = prepare(parse_graph(R"(
+graph @g(%x: f32[1, 64, 160, 160], %w: f32[64, 1, 3, 3], %v: f32[64, 64, 1, 1])
+    -> f32[1, 64, 160, 160] {
+  %d = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 64}
+  %t = max %d, 0
+  %y = conv %t, %v
+  return %y
+})")
+                                  .value())
+                          .value();
+  Target target = hone::target();
+  const auto kernels = [&](const Heuristics& heuristics) {
+    const Plan plan =
+        complete(graph, {}, target, AnalyticCost(target), {.heuristics = heuristics}).value();
+    EXPECT_TRUE(check_complete(plan, graph, target).ok()) << print(plan);
+    EXPECT_EQ(plan.layout.contains("t"), plan.schedule.size() == 2) << print(plan);
+    return plan.schedule;
+  };
+  EXPECT_EQ(kernels({}).size(), 2U);  // the last cache has room for it
+  target.caches.back().bytes = 32 << 20;
+  const auto schedules = kernels({});
+  ASSERT_EQ(schedules.size(), 1U);
+  const Schedule& schedule = schedules.begin()->second;
+  ASSERT_EQ(schedule.algorithm(), Algorithm::chain);
+  EXPECT_EQ(schedule.order, std::vector<int>{2});
+  EXPECT_EQ(schedule.get<ChainFields>().stages[0].algorithm(), Algorithm::nest);
+  EXPECT_EQ(schedule.get<ChainFields>().stages[1].algorithm(), Algorithm::gemm);
+  EXPECT_EQ(kernels({.image_chains = false}).size(), 2U);
+}
+
 // Where a chain does not go with what is said to be in place, all other groups stay.
 TEST(Planner, WhatIsInPlaceIsNoChain) {
   const Graph graph = prepare(parse_graph(R"(

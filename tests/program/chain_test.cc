@@ -50,11 +50,28 @@ graph @g(%x: f32[6, 20], %h: f32[6, 5], %w: f32[5, 20]) -> (f32[6, 5], f32[6, 5]
 }
 )";
 
-void check_random(std::string_view text, uint64_t count) {
-  const Graph graph = parse_graph(text).value();
+// A depthwise conv with an epilogue, and the 1x1 conv behind it.
+constexpr std::string_view kSeparable = R"(
+graph @g(%x: f32[2, 8, 6, 5], %w: f32[8, 1, 3, 3], %v: f32[12, 8, 1, 1]) -> f32[2, 12, 6, 5] {
+  %d = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 8}
+  %e = exp %d
+  %a = add %e, %d
+  %p = conv %a, %v
+  %y = neg %p
+  return %y
+}
+)";
+
+// With its image in a layout.
+KernelBody separable(std::string_view layout) {
+  KernelBody body = body_of_all(parse_graph(kSeparable).value());
+  body.inputs[0] = parse_layout(layout).value();
+  return body;
+}
+
+void check_random(const KernelBody& body, uint64_t count) {
   Target target;
   target.caches = {{.bytes = 1 << 20}};
-  const KernelBody body = body_of_all(graph);
   int chains = 0, gemms = 0, divided = 0, uneven = 0;
   for (uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
@@ -78,10 +95,48 @@ void check_random(std::string_view text, uint64_t count) {
   EXPECT_GT(uneven, chains / 8);
 }
 
+void check_random(std::string_view text, uint64_t count) {
+  check_random(body_of_all(parse_graph(text).value()), count);
+}
 TEST(Chains, RandomChainsOfAnAttentionComputeWhatTheReferenceDoes) {
   check_random(kAttention, 120);
 }
 TEST(Chains, RandomChainsOfACellComputeWhatTheReferenceDoes) { check_random(kCell, 120); }
+TEST(Chains, RandomChainsOfConvsComputeWhatTheReferenceDoes) {
+  for (const char* layout : {"[0, 1, 2, 3]", "[0, 2, 3, 1]", "[0, 1/4, 2, 3, 1%4]"}) {
+    SCOPED_TRACE(layout);
+    check_random(separable(layout), 60);
+  }
+}
+
+// The image's layout, for what is made of it; blocks of channels only of whole ones.
+TEST(Chains, WhatAConvMakesIsKeptAsItsImageLies) {
+  const Schedule nest = plain_nest(4);
+  const auto kept = [&](std::string_view image) {
+    const Schedule chain = {
+        .order = {0, 2},
+        .own = ChainFields{.block = {{0, 1}, {2, 1}}, .keep = {2}, .stages = {nest, nest}}};
+    const std::vector<Stage> stages = stages_of(separable(image), chain).value();
+    EXPECT_EQ(stages[1].body.inputs.back(), stages[0].body.outputs[0]);
+    return print(stages[0].body.outputs[0]);
+  };
+  EXPECT_EQ(kept("[0, 1, 2, 3]"), "[0, 1, 2, 3]");
+  EXPECT_EQ(kept("[0, 2, 3, 1]"), "[0, 2, 3, 1]");
+  EXPECT_EQ(kept("[0, 1/4, 2, 3, 1%4]"), "[0, 1/4, 2, 3, 1%4]");
+  EXPECT_EQ(kept("[0, 1, 2/3, 3, 2%3]"), "[0, 1, 3, 2]");
+}
+
+TEST(Chains, RowsOfADepthwiseConvStayInScratch) {
+  const Schedule nest = plain_nest(4);
+  const Schedule chain = {
+      .order = {2}, .own = ChainFields{.block = {{2, 4}}, .keep = {2}, .stages = {nest, nest}}};
+  const KernelBody body = separable("[0, 1/4, 2, 3, 1%4]");
+  const TileProgram program = build_kernel(body, chain, "k").value();
+  EXPECT_NE(print(program).find("scratch @kept0: f32[2, 2, 4, 5, 4]"), std::string::npos)
+      << print(program);
+  Rng rng(1);
+  check_kernel(body, chain, random_inputs(body.graph, rng), 16);
+}
 
 constexpr std::string_view kProducts = R"(
 graph @g(%x: f32[6, 8], %w: f32[8, 4], %v: f32[4, 2]) -> f32[6, 2] {

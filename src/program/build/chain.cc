@@ -26,8 +26,9 @@ class ChainBuilder {
     for (size_t s = 0; s + 1 < stages_.size(); ++s) {
       const Graph& stage = stages_[s].body.graph;
       const std::vector<int64_t>& window = stages_[s].body.window;
-      const Type held = Type::get(stage.type(stage.outputs()[0]).dtype(),
-                                  std::vector<Dim>(window.begin(), window.end()));
+      const Type block = Type::get(stage.type(stage.outputs()[0]).dtype(),
+                                   std::vector<Dim>(window.begin(), window.end()));
+      const Type held = stored_type(stages_[s].body.outputs[0], block);
       sources_.push_back({tiles_.buffer(fmt::format("kept{}", s), held, BufferRole::scratch),
                           std::vector<IndexExpr>(window.size(), 0)});
     }

@@ -200,7 +200,7 @@ TileBuilder::Indices PointBuilder::stored_input(size_t parameter, const Indices&
     return HONE_PLANT(input_layout, stored_index(body_.inputs[parameter], index), index);
   Indices held;
   for (size_t d = 0; d < index.size(); ++d) held.push_back(index[d] - first[d]);
-  return held;
+  return stored_index(body_.inputs[parameter], held);
 }
 
 tile::Scalar PointBuilder::operand(const Point& point, int i) {
@@ -263,8 +263,9 @@ PointBuilder::Guards PointBuilder::Point::guards_here(const Access& access) cons
 TileBuilder::Indices PointBuilder::stored(size_t output, const Indices& index) const {
   const TileBounds bounds(tiles_.program());
   const Indices& first = outputs_[output].first;
-  Indices stored = first.empty() ? stored_index(body_.outputs[output], index) : index;
-  for (size_t d = 0; d < first.size(); ++d) stored[d] = stored[d] - first[d];
+  Indices held = index;
+  for (size_t d = 0; d < first.size(); ++d) held[d] = held[d] - first[d];
+  Indices stored = stored_index(body_.outputs[output], held);
   for (IndexExpr& expr : stored) expr = bounds.simplified(expr);
   return stored;
 }

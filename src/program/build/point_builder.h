@@ -19,7 +19,7 @@ namespace hone {
 struct StagePlace {
   struct Port {
     tile::BufferId buffer;
-    // Of the value's points that it holds. Empty: it holds all, as they lie in memory.
+    // Of the points of the value that it holds, in its layout. Empty: it holds all.
     std::vector<IndexExpr> first = {};
   };
   std::vector<Port> inputs, outputs;
