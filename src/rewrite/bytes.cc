@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/planted.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/op_def.h"
@@ -243,7 +244,8 @@ class ByteProducts {
                         const std::optional<Bytes>& w) {
     Builder b;
     Value u = moved(b, "x", x, DType::u8);
-    const Value a = zero_point(b, "x_zero", x, is_signed_byte(x) ? 128 : 0);
+    const int64_t added = is_signed_byte(x) ? 128 : 0;
+    const Value a = zero_point(b, "x_zero", x, HONE_PLANT(byte_zero, added, 0));
     Attrs changes = {{"accumulate", std::string("i32")}};
     if (needs_padding(n, x)) u = padded(b, n, u, a, changes);
     const Value factor = w ? moved(b, "w", *w, DType::i8) : b.constant(as_bytes(*weights));
@@ -299,7 +301,8 @@ class ByteProducts {
     }
     changes.emplace_back("pad_low", Ints());
     changes.emplace_back("pad_high", Ints());
-    return b.op(Opcode::pad, {u, cast(zero, DType::u8)}, {{"low", low}, {"high", high}});
+    const Value padding = HONE_PLANT(byte_padding, cast(zero, DType::u8), b.scalar(DType::u8, 0));
+    return b.op(Opcode::pad, {u, padding}, {{"low", low}, {"high", high}});
   }
 
   const Graph& graph_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/planted.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
 #include "ir/op_def.h"
@@ -208,7 +209,7 @@ class Integers {
     const Value x = parameter(b, "x", in[0]), zero = parameter(b, "zero", in[2]);
     const auto spread = [&](Value v) { return spread_over(v, x.dims(), op); };
     Value y = x * spread(b.constant(Tensor::from_reals(scale.type(), inverse)));
-    y = unary(Opcode::round, y);
+    y = HONE_PLANT(quantize_cut, unary(Opcode::round, y), y);
     if (zero) y = y + spread(cast(zero, DType::f32));
     return replace(n, b, cast(y, op.dtype("dtype")), {in[0], in[2]});
   }
@@ -328,7 +329,7 @@ class Integers {
     factor.dim = static_cast<int>(same - relation.results[0].index.begin());
     std::vector<int64_t> point(static_cast<size_t>(rank));
     for (int64_t i = 0; i < graph().type(v).dim(*dim).value(); ++i) {
-      point[static_cast<size_t>(*dim)] = i;
+      point[static_cast<size_t>(*dim)] = HONE_PLANT(scale_first, i, 0);
       factor.scale.push_back(scale->real_at(along.at(point)));
     }
     return std::optional(std::move(factor));

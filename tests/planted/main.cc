@@ -26,9 +26,11 @@ constexpr int kMaxMissed = 2;
 struct Planted {
   Fault fault;
   std::string_view name;
+  bool is_in_pass = false;
 };
 constexpr Planted kPlanted[] = {
 #define HONE_FAULT(name, doc) {Fault::name, #name},
+#define HONE_PASS_FAULT(name, doc) {Fault::name, #name, true},
 #include "base/planted.def"
 };
 
@@ -45,16 +47,17 @@ DifferentialCase reduced(const DifferentialCase& one, Verdict verdict, const Tar
   });
 }
 
-int run_cases(Fault fault, bool reduces) {
+int run_cases(const Planted& wrong, bool reduces) {
   const Target host = host_target().value();
   const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
   for (uint64_t seed = 0;; ++seed) {
-    planted = Fault::none;  // plans are made without it
+    // A plan is for the graph that passes give; otherwise it is made without the fault.
+    planted = wrong.is_in_pass ? wrong.fault : Fault::none;
     const DifferentialCase one = random_case(seed, host, Isa::avx512);
     const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
     fmt::print("seed {:6}  {:6.1f} s\n", seed, seconds);
     std::fflush(stdout);  // before what may end this process
-    planted = fault;
+    planted = wrong.fault;
     const DifferentialOutcome outcome = run_case(one, host, team);
     if (!is_failure(outcome.verdict)) continue;
     fmt::print("{}: {}\n", name(outcome.verdict), escape(outcome.reason));
@@ -108,6 +111,6 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool is_child = words.size() == 2 && (words[0] == "--fault" || words[0] == "--reduce");
   if (is_child && hone::find(words[1]) != nullptr)
-    return hone::run_cases(hone::find(words[1])->fault, words[0] == "--reduce");
+    return hone::run_cases(*hone::find(words[1]), words[0] == "--reduce");
   return hone::look_for_all(words);
 }

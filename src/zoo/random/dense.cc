@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "zoo/random/generator.h"
 
@@ -17,12 +18,64 @@ DType second_type(Generator& g, DType first) {
   return first;
 }
 
+// Powers of two: sums of reals are exact then, and no rounding decides what they are quantized to.
+Value power_scale(Generator& g, const Dims& dims, int64_t least, int64_t most) {
+  const Type type = Type::get(DType::f32, dims);
+  std::vector<double> scales;
+  for (int64_t i = 0; i < type.static_elements(); ++i)
+    scales.push_back(std::exp2(static_cast<double>(g.number(least, most))));
+  return g.builder().constant(Tensor::from_reals(type, scales));
+}
+
+// A factor as quantized models have it: bytes less their zero point, as i32 or scaled to f32. Those
+// of weights may have a scale for each index of the axis.
+Value quantized_factor(Generator& g, DType dtype, const Dims& dims, bool is_weight,
+                       std::optional<int64_t> axis) {
+  Builder& b = g.builder();
+  const DType byte = is_weight == g.rng().chance(0.8) ? DType::i8 : DType::u8;
+  const Type type = Type::get(byte, dims);
+  const bool is_constant = is_weight && type.is_static() && g.rng().chance(0.7);
+  const Value x = is_constant ? b.constant(random_tensor(type, g.rng())) : g.pick(byte, dims);
+  Value zero;
+  if (g.rng().chance(is_weight ? 0.3 : 0.7))
+    zero = b.constant(random_tensor(Type::scalar(byte), g.rng()));
+  if (dtype == DType::i32) {
+    const Value wide = cast(x, dtype);
+    return zero ? wide - broadcast_to(cast(zero, dtype), dims) : wide;
+  }
+  Dims scales;
+  if (axis && dims[static_cast<size_t>(*axis)].is_static() && !zero && g.rng().chance(0.7))
+    scales = {dims[static_cast<size_t>(*axis)]};
+  const Attrs attrs = scales.empty() ? Attrs() : Attrs{{"axis", *axis}};
+  const Value y = b.op(Opcode::dequantize, {x, power_scale(g, scales, -9, -6), zero}, attrs);
+  g.set_bound(y, 4);
+  return y;
+}
+
+bool may_be_quantized(Generator& g, DType dtype) {
+  return (dtype == DType::f32 || dtype == DType::i32) && g.rng().chance(0.35);
+}
+
+// The product of such factors, and often the bytes that it is quantized to.
+void keep_product(Generator& g, Value y, double bound) {
+  g.keep(y, bound);
+  if (y.dtype() != DType::f32 || g.options().continuous || g.rng().chance(0.4)) return;
+  Builder& b = g.builder();
+  const DType byte = g.rng().chance(0.6) ? DType::u8 : DType::i8;
+  if (g.rng().chance(0.3)) y = relu(y);
+  Value zero;
+  if (g.rng().chance(0.5)) zero = b.constant(random_tensor(Type::scalar(byte), g.rng()));
+  const std::vector<Value> operands = {y, power_scale(g, {}, -14, -8), zero};
+  g.keep(b.op(Opcode::quantize, operands, {{"dtype", byte}}), 255);
+}
+
 // Batch, free and contracted dims in random order on both sides.
 void contracted(Generator& g, Opcode opcode, DType dtype) {
   Dims batch = g.shape(0, 1), contract = g.shape(0, 2), left = g.shape(0, 1), right = g.shape(0, 1);
   struct Side {
     Dims dims;
     Ints batch, contract;
+    std::optional<int64_t> free;
   };
   auto side = [&](const Dims& free) {
     Side s;
@@ -38,24 +91,29 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
       s.dims.push_back(kind == 0 ? batch[i] : kind == 1 ? contract[i] : free[i]);
       if (kind == 0) s.batch[i] = at;
       if (kind == 1) s.contract[i] = at;
+      if (kind == 2) s.free = at;
     }
     return s;
   };
   Side l = side(left), r = side(right);
   const DType other = second_type(g, dtype);
-  Value x = g.within(g.pick(dtype, l.dims), 4), y = g.within(g.pick(other, r.dims), 4);
+  const bool is_quantized = may_be_quantized(g, dtype);
+  Value x = is_quantized ? quantized_factor(g, dtype, l.dims, false, {})
+                         : g.within(g.pick(dtype, l.dims), 4);
+  Value y = is_quantized ? quantized_factor(g, dtype, r.dims, true, r.free)
+                         : g.within(g.pick(other, r.dims), 4);
   double bound = g.bound(x) * g.bound(y);
   for (Dim d : contract) bound *= count_of(d);
   bool widen = dtype == DType::i8 || dtype == DType::u8 || dtype == DType::bf16;
   std::string accumulate = !widen ? "same" : is_real(dtype) ? "f32" : "i32";
-  g.keep(
+  const Value z =
       g.builder().op(opcode, {x, y},
                      {{"lhs_batch", l.batch},
                       {"rhs_batch", r.batch},
                       {"lhs_contract", l.contract},
                       {"rhs_contract", r.contract},
-                      {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}}),
-      bound);
+                      {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}});
+  is_quantized ? keep_product(g, z, bound) : g.keep(z, bound);
 }
 
 // Some are what most convs of models are: windows of 3 side by side, and constant weights.
@@ -79,20 +137,28 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
     input_dilation.push_back(is_plain ? 1 : g.number(1, 2));
     kernel_dilation.push_back(dilation);
   }
-  Value x = g.within(g.pick(dtype, x_dims), 4);
+  const bool is_quantized = may_be_quantized(g, dtype);
+  Value x = is_quantized ? quantized_factor(g, dtype, x_dims, false, {})
+                         : g.within(g.pick(dtype, x_dims), 4);
   const DType other = second_type(g, dtype);
-  Value w = is_plain ? g.builder().constant(random_tensor(Type::get(other, w_dims), g.rng()))
-                     : g.within(g.pick(other, w_dims), 4);
-  if (is_plain) g.set_bound(w, kInputBound);
-  g.keep(g.builder().op(opcode, {x, w},
-                        {{"stride", stride},
-                         {"pad_low", low},
-                         {"pad_high", high},
-                         {"input_dilation", input_dilation},
-                         {"kernel_dilation", kernel_dilation},
-                         {"groups", groups},
-                         {"accumulate", other != dtype ? "i32" : "same"}}),
-         bound * g.bound(x) * g.bound(w));
+  Value w;
+  if (is_quantized)
+    w = quantized_factor(g, dtype, w_dims, true, 0);
+  else if (is_plain)
+    w = g.builder().constant(random_tensor(Type::get(other, w_dims), g.rng()));
+  else
+    w = g.within(g.pick(other, w_dims), 4);
+  if (is_plain && !is_quantized) g.set_bound(w, kInputBound);
+  const Value y = g.builder().op(opcode, {x, w},
+                                 {{"stride", stride},
+                                  {"pad_low", low},
+                                  {"pad_high", high},
+                                  {"input_dilation", input_dilation},
+                                  {"kernel_dilation", kernel_dilation},
+                                  {"groups", groups},
+                                  {"accumulate", other != dtype ? "i32" : "same"}});
+  bound *= g.bound(x) * g.bound(w);
+  is_quantized ? keep_product(g, y, bound) : g.keep(y, bound);
 }
 
 Ints some_axes(Generator& g, Value x) {
