@@ -1,7 +1,8 @@
-// Native code against ONNX Runtime on whole models: the zoo at full size, as hone exports it, and
-// the models beside the repository. Both run on as many threads, in turns: blocks of half a second,
-// each of ONNX Runtime's in a process of its own, whose threads end with it, and with a pause
-// before it in which hone's go to sleep. --benchmark_filter='resnet.*threads:1|mean' measures some;
+// Native code against ONNX Runtime on whole models: the zoo at full size, as hone exports it, some
+// of it quantized to bytes, and the models beside the repository. Both run on as many threads, in
+// turns: blocks of half a second, each of ONNX Runtime's in a process of its own, whose threads end
+// with it, and with a pause before it in which hone's go to sleep.
+// --benchmark_filter='resnet.*threads:1|mean' measures some;
 // --page=FILE writes docs/performance.md of what was measured.
 // Rows are kept in build/bench/models.rows.
 
@@ -31,6 +32,7 @@
 #include "oracle/compare.h"
 #include "session/known_prices.h"
 #include "zoo/inputs.h"
+#include "zoo/quantized.h"
 #include "zoo/zoo.h"
 
 namespace hone::bench {
@@ -67,6 +69,24 @@ Result<Case> zoo_case(const std::string& name, const fs::path& folder) {
   return Case{name, graph, inputs, folder, folder / "model.onnx"};
 }
 
+// Of the zoo, with bytes.
+constexpr std::string_view kQuantized = "_int8";
+constexpr std::string_view kQuantizedModels[] = {"mobilenet_v2", "resnet18", "resnet50"};
+
+bool is_quantized(std::string_view name) { return name.ends_with(kQuantized); }
+
+// Its ranges are those of the inputs that are measured.
+Result<Case> quantized_case(const std::string& name, const fs::path& folder) {
+  const std::string zoo_name = name.substr(0, name.size() - kQuantized.size());
+  const Graph reals = HONE_TRY(without_norms(HONE_TRY(build_zoo_model(zoo_name))));
+  const std::vector<Tensor> inputs = HONE_TRY(random_inputs(reals, 1));
+  Compilation compilation(HONE_TRY(ranges_of(reals)), HONE_TRY(host_target()));
+  const std::shared_ptr<const Executable> ranges = HONE_TRY(compilation.executable());
+  Graph graph = HONE_TRY(quantized(reals, HONE_TRY(ranges->run(inputs))));
+  HONE_TRY(save_onnx(folder / "model.onnx", model_of(graph)));
+  return Case{name, std::move(graph), inputs, folder, folder / "model.onnx"};
+}
+
 Result<Case> real_case(const std::string& name, const fs::path& folder) {
   RealModel real = HONE_TRY(load_real_model(name));
   return Case{name, std::move(real.graph), std::move(real.inputs), folder, real.file};
@@ -83,7 +103,9 @@ Result<const Case*> load_case(const std::string& name) {
   fs::create_directories(folder);
   const std::vector<std::string> real = real_models();
   const bool is_real = std::ranges::find(real, name) != real.end();
-  Case made = HONE_TRY(is_real ? real_case(name, folder) : zoo_case(name, folder));
+  Case made = HONE_TRY(is_real              ? real_case(name, folder)
+                       : is_quantized(name) ? quantized_case(name, folder)
+                                            : zoo_case(name, folder));
   for (size_t i = 0; i < made.inputs.size(); ++i)
     HONE_TRY(write_npy(folder / fmt::format("in{}.npy", i), made.inputs[i]));
   last = std::move(made);
@@ -175,7 +197,8 @@ Status report(benchmark::State& state, const std::string& name, int64_t threads)
         [&] { return measure(name, threads, target); }));
     state.SetIterationTime(row["hone"]);
   }
-  rows().push_back({name, threads, row["hone"], row["rival"], row["difference"]});
+  rows().push_back(
+      {name, threads, row["hone"], row["rival"], row["difference"], is_quantized(name)});
   for (std::string time : {"hone", "hone_median", "rival", "rival_median"})
     state.counters[time + "_ms"] = 1e3 * row[time];
   state.counters["compile_s"] = row["compile"];
@@ -203,6 +226,8 @@ std::vector<std::string> models() {
   std::vector<std::string> names;
   for (const ZooEntry& entry : zoo_entries())
     if (entry.published.parameters <= kMostParameters) names.emplace_back(entry.name);
+  for (std::string_view name : kQuantizedModels)
+    names.push_back(fmt::format("{}{}", name, kQuantized));
   const std::vector<std::string> real = real_models();
   names.insert(names.end(), real.begin(), real.end());
   return names;

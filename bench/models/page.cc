@@ -34,6 +34,21 @@ std::string line_of(const std::string& name, const ByThreads& rows) {
   return line + fmt::format(" | {:.0e} |\n", difference);
 }
 
+// The best first.
+std::string table_of(const std::vector<ModelRow>& rows, bool is_quantized) {
+  std::map<std::string, ByThreads> models;
+  for (const ModelRow& row : rows)
+    if (row.is_quantized == is_quantized) models[row.name][row.threads] = row;
+  std::vector<std::pair<std::string, ByThreads>> sorted(models.begin(), models.end());
+  std::ranges::sort(sorted, std::greater<>(),
+                    [](const auto& model) { return model.second.begin()->second.ratio(); });
+  std::string table =
+      "| model | hone, ms | rival, ms | ratio | 2 threads: hone | rival | ratio | 1 to 2 threads | "
+      "difference |\n|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& [name, by_threads] : sorted) table += line_of(name, by_threads);
+  return table;
+}
+
 std::string introduction(const Target& target, double shortest) {
   return fmt::format(
       "# Performance\n\n"
@@ -55,29 +70,30 @@ double mean_ratio(const std::vector<ModelRow>& rows, int64_t threads, double sho
   double sum = 0;
   int64_t count = 0;
   for (const ModelRow& row : rows)
-    if (row.threads == threads && row.rival >= shortest) sum += std::log(row.ratio()), ++count;
+    if (!row.is_quantized && row.threads == threads && row.rival >= shortest)
+      sum += std::log(row.ratio()), ++count;
   return count == 0 ? 0 : std::exp(sum / static_cast<double>(count));
 }
 
 Status write_page(const std::filesystem::path& path, const std::vector<ModelRow>& rows,
                   const Target& target, double shortest) {
-  std::map<std::string, ByThreads> models;
-  for (const ModelRow& row : rows) models[row.name][row.threads] = row;
-  std::vector<std::pair<std::string, ByThreads>> sorted(models.begin(), models.end());
-  std::ranges::sort(sorted, std::greater<>(),
-                    [](const auto& model) { return model.second.begin()->second.ratio(); });
   std::string page = introduction(target, shortest);
   for (const int64_t threads : {1, 2})
     if (const double mean = mean_ratio(rows, threads, shortest); mean > 0)
       page +=
           fmt::format("Geometric mean of the ratios, threads {}: **{:.2f}**\n\n", threads, mean);
-  page +=
-      "| model | hone, ms | rival, ms | ratio | 2 threads: hone | rival | ratio | 1 to 2 threads | "
-      "difference |\n|---|---|---|---|---|---|---|---|---|\n";
-  for (const auto& [name, by_threads] : sorted) page += line_of(name, by_threads);
+  page += table_of(rows, false);
   page +=
       "\n*1 to 2 threads* is the time of hone on one thread over that on two; *difference* the "
       "largest one of an output\nbetween both, in parts of the output's largest number.\n";
+  if (std::ranges::none_of(rows, &ModelRow::is_quantized)) return write_file_atomic(path, page);
+  page +=
+      "\n## Quantized models\n\n"
+      "Models of the zoo in QDQ form, which both runtimes multiply as u8 by i8: weights with a\n"
+      "scale for each feature, and without the biases that ONNX Runtime takes as operands of its\n"
+      "convolutions alone. Both round in other places, and a byte more or less goes on from layer\n"
+      "to layer: the difference is that of such models, not of sums, which are exact.\n\n";
+  page += table_of(rows, true);
   return write_file_atomic(path, page);
 }
 

@@ -16,11 +16,12 @@ struct ModelRow {
   int64_t threads = 1;
   double hone = 0, rival = 0;  // seconds of a run
   double difference = 0;       // of outputs, in parts of the largest number
+  bool is_quantized = false;   // to bytes
 
   double ratio() const { return rival / hone; }
 };
 
-// Of rows on so many threads that take `shortest` seconds at least; 0 without any.
+// Of rows of fp32 on so many threads that take `shortest` seconds at least; 0 without any.
 double mean_ratio(const std::vector<ModelRow>& rows, int64_t threads, double shortest);
 
 // docs/performance.md: a table of all models, those that hone loses included.

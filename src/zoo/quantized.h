@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "ir/graph.h"
+
+// Models as quantizers leave them, in QDQ form: of convolutions and products with constant weights,
+// of sums of two tensors and of pools, what they read and what they give is u8, weights are i8 with
+// a scale for each feature. Each is dequantized again before it is read.
+
+namespace hone {
+
+// The model with what batch norms multiply by in the weights of the convolutions before them. What
+// they and biases add to each channel is left out: where weights are random, nothing is lost.
+Result<Graph> without_norms(const Graph& graph);
+
+// The graph that gives the least and the greatest number of each value that `quantized` wants to
+// know them of.
+Result<Graph> ranges_of(const Graph& graph);
+// `ranges` are the outputs of that graph.
+Result<Graph> quantized(const Graph& graph, std::span<const Tensor> ranges);
+
+}  // namespace hone
