@@ -4,14 +4,18 @@
 
 namespace hone {
 
+bool is_about_order(Op op) {
+  constexpr Opcode kOrdered[] = {Opcode::max,    Opcode::min,     Opcode::abs,
+                                 Opcode::select, Opcode::compare, Opcode::and_,
+                                 Opcode::or_,    Opcode::xor_,    Opcode::not_};
+  const std::optional<Fold> fold = fold_of(op);
+  return std::ranges::find(kOrdered, op.opcode()) != std::end(kOrdered) || fold == Fold::largest ||
+         fold == Fold::smallest;
+}
+
 bool is_about_order(const Graph& graph) {
-  constexpr Opcode kOrdered[] = {Opcode::max, Opcode::min, Opcode::abs, Opcode::select,
-                                 Opcode::compare};
-  for (NodeId n : graph.nodes()) {
-    if (std::ranges::find(kOrdered, graph.opcode(n)) != std::end(kOrdered)) return true;
-    const std::optional<Fold> fold = fold_of(graph.op(n));
-    if (fold == Fold::largest || fold == Fold::smallest) return true;
-  }
+  for (NodeId n : graph.nodes())
+    if (is_about_order(graph.op(n))) return true;
   return false;
 }
 

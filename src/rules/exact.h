@@ -22,7 +22,9 @@
 
 namespace hone {
 
-// The ops whose results depend on the order of numbers, beside what reductions do.
+// Whether results depend on the order of numbers, or on bools: what is to be tested on numbers that
+// have an order.
+bool is_about_order(Op op);
 bool is_about_order(const Graph& graph);
 
 enum class Fold : uint8_t { sum, product, largest, smallest };
@@ -69,6 +71,7 @@ class ExactEvaluator {
                          std::span<const Type> types, Type result) {
     const OpClass op_class = class_of(op.opcode());
     if (op_class == OpClass::elementwise) return pointwise(op, operands, result);
+    if (op.opcode() == Opcode::iota) return places(result, op.integer("axis"));
     const bool sums = op_class == OpClass::contraction;
     const bool folds = op_class == OpClass::reduction || op_class == OpClass::window;
     const std::optional<Fold> fold = folds ? fold_of(op) : std::nullopt;
@@ -96,6 +99,17 @@ class ExactEvaluator {
     Elements elements;
     for (int64_t i = 0; i < tensor.elements(); ++i)
       elements.push_back(numbers_.number(tensor.real_at(i)));
+    return elements;
+  }
+
+  Elements places(Type result, int64_t axis) {
+    int64_t stride = 1;
+    for (int d = static_cast<int>(axis) + 1; d < result.rank(); ++d)
+      stride *= result.dim(d).value();
+    const int64_t extent = result.dim(static_cast<int>(axis)).value();
+    Elements elements;
+    for (int64_t i = 0; i < result.static_elements(); ++i)
+      elements.push_back(numbers_.number(static_cast<double>(i / stride % extent)));
     return elements;
   }
 
@@ -162,6 +176,11 @@ class ExactEvaluator {
       const Number both[] = {x[0], numbers_.negate(x[0])};
       return numbers_.largest(both);
     }
+    // Of bools, which are 1 and 0.
+    if (opcode == Opcode::not_) return numbers_.add(numbers_.number(1), numbers_.negate(x[0]));
+    if (opcode == Opcode::and_) return numbers_.multiply(x[0], x[1]);
+    if (opcode == Opcode::or_) return numbers_.largest(x);
+    if (opcode == Opcode::xor_) return numbers_.compare("ne", x[0], x[1]);
     return numbers_.function(op.hash(), x);
   }
 

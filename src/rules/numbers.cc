@@ -13,6 +13,16 @@ enum Key : uint64_t { kLargest = 1, kSelect, kCompare, kInverse, kQuotient, kCon
 
 uint64_t key_of(std::string_view direction) { return hash_string(direction, kCompare); }
 
+template <class T>
+bool holds(std::string_view direction, T a, T b) {
+  if (direction == "eq") return a == b;
+  if (direction == "ne") return a != b;
+  if (direction == "lt") return a < b;
+  if (direction == "le") return a <= b;
+  if (direction == "gt") return a > b;
+  return a >= b;
+}
+
 uint64_t mixed(uint64_t seed, uint64_t key) { return hash_combine(hash_mix(seed), key); }
 
 }  // namespace
@@ -181,12 +191,7 @@ __int128 OrderedNumbers::largest(std::span<const Number> list) const {
 }
 
 __int128 OrderedNumbers::compare(std::string_view direction, Number a, Number b) const {
-  if (direction == "eq") return a == b;
-  if (direction == "ne") return a != b;
-  if (direction == "lt") return a < b;
-  if (direction == "le") return a <= b;
-  if (direction == "gt") return a > b;
-  return a >= b;
+  return holds(direction, a, b);
 }
 
 __int128 OrderedNumbers::function(uint64_t key, std::span<const Number> operands) const {
@@ -306,6 +311,13 @@ Polynomials::Number Polynomials::inverse(Number a) {
 
 Polynomials::Number Polynomials::divide(Number a, Number b) { return multiply(a, inverse(b)); }
 
+std::optional<int64_t> Polynomials::constant(Number a) const {
+  const Terms& terms = terms_of(a);
+  if (terms.empty()) return 0;
+  if (terms.size() > 1 || !terms.begin()->first.empty()) return std::nullopt;
+  return terms.begin()->second;
+}
+
 // The largest of a set; a largest among them gives its own set.
 Polynomials::Number Polynomials::largest(std::span<const Number> list) {
   std::vector<uint32_t> set;
@@ -325,10 +337,13 @@ Polynomials::Number Polynomials::largest(std::span<const Number> list) {
 }
 
 Polynomials::Number Polynomials::compare(std::string_view direction, Number a, Number b) {
+  if (const std::optional<int64_t> difference = constant(add(a, negate(b))))
+    return number(holds(direction, *difference, int64_t{0}));
   return of_atom(atom(key_of(direction), {a, b}));
 }
 
 Polynomials::Number Polynomials::select(Number predicate, Number a, Number b) {
+  if (const std::optional<int64_t> known = constant(predicate)) return *known != 0 ? a : b;
   return a == b ? a : of_atom(atom(kSelect, {predicate, a, b}));
 }
 

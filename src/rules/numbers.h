@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -120,6 +121,7 @@ class Polynomials {
     auto operator<=>(const Atom&) const = default;
   };
 
+  std::optional<int64_t> constant(Number a) const;
   Number intern(Terms terms);
   uint32_t atom(uint64_t key, std::vector<uint32_t> operands);
   Number of_atom(uint32_t atom);

@@ -18,12 +18,6 @@ constexpr int64_t kMaxPower = 8;    // of an exp that is spelled out
 constexpr size_t kMaxCompared = 20000;
 constexpr std::string_view kExp = "exp";
 
-SumForm single(std::shared_ptr<const SumFactor> factor) {
-  SumTerm term;
-  term.factors.push_back(std::move(factor));
-  return {std::move(term)};
-}
-
 // The factor, if the form is nothing else.
 const SumFactor* only_factor(const SumForm& form) {
   const bool is_one = form.size() == 1 && form[0].factor.is(1) && form[0].bound.empty() &&
@@ -33,13 +27,6 @@ const SumFactor* only_factor(const SumForm& form) {
 
 bool is_exponential(const SumFactor& factor) {
   return factor.kind == SumFactor::function && factor.key == kExp;
-}
-
-// Every variable by its number.
-std::vector<std::string> plain_names(const LoopVariables& variables) {
-  std::vector<std::string> names;
-  for (size_t v = 0; v < variables.size(); ++v) names.push_back(fmt::format("v{}", v));
-  return names;
 }
 
 // How many factors a form has, those of its operands and sets included; at most `most`.
@@ -123,8 +110,16 @@ SumForm FormMaker::element(ValueId v, const std::vector<IndexForm>& index) {
     const auto inputs = graph_.inputs();
     const auto at = std::ranges::find(inputs, v) - inputs.begin();
     return single(std::make_shared<SumFactor>(
-        SumFactor{.kind = SumFactor::element, .key = fmt::format("x{}", at), .index = index}));
+        SumFactor{.kind = SumFactor::element,
+                  .key = fmt::format("x{}", at),
+                  .index = index,
+                  .is_bool = graph_.type(v).dtype() == DType::boolean}));
   }
+  if (op.opcode() == Opcode::iota)
+    return single(std::make_shared<SumFactor>(
+        SumFactor{.kind = SumFactor::element,
+                  .key = std::string(kPlace),
+                  .index = {index[static_cast<size_t>(op.integer("axis"))]}}));
   if (op.opcode() == Opcode::constant) return constant(graph_.constant(n), index);
   if (class_of(op.opcode()) == OpClass::elementwise) return pointwise(n, index);
   const OpClass op_class = class_of(op.opcode());
@@ -156,6 +151,8 @@ SumForm FormMaker::constant(const Tensor& tensor, const std::vector<IndexForm>& 
 
 SumForm FormMaker::pointwise(NodeId n, const std::vector<IndexForm>& index) {
   const Op op = graph_.op(n);
+  if (op.opcode() == Opcode::compare) return comparison(n, index);
+  if (op.opcode() == Opcode::select) return selected(n, index);
   std::vector<SumForm> x;
   for (ValueId v : graph_.operands(n)) x.push_back(element(v, index));
   if (!counts()) return {};
@@ -181,7 +178,10 @@ SumForm FormMaker::pointwise(NodeId n, const std::vector<IndexForm>& index) {
     return largest_of({{.guards = {}, .value = x[0]}, {.guards = {}, .value = std::move(other)}});
   }
   if (opcode == Opcode::exp) return exponential(x[0]);
-  return function(std::string(op.name()) + op.attrs_to_string(), std::move(x));
+  const bool is_bool = graph_.type(graph_.result(n)).dtype() == DType::boolean;
+  if (is_bool)
+    if (std::optional<SumForm> form = logical(opcode, x)) return *std::move(form);
+  return function(std::string(op.name()) + op.attrs_to_string(), std::move(x), is_bool);
 }
 
 IndexForm FormMaker::index_of(const IndexExpr& expr, const std::vector<IndexForm>& iters) {
@@ -198,12 +198,8 @@ bool FormMaker::guards_of(const Access& access, const std::vector<IndexForm>& it
                           std::vector<IndexForm>& open) {
   for (const Guard& guard : access.guards) {
     const IndexForm value = index_of(guard.value, iters);
-    for (IndexForm side : {value - IndexForm(guard.lower), IndexForm(guard.upper - 1) - value}) {
-      const std::optional<bool> holds = is_never_negative(side, variables_, wanted);
-      script_.emplace_back(!holds ? "o" : *holds ? "y" : "n");
-      if (holds == false) return false;
-      if (!holds) open.push_back(side);
-    }
+    for (IndexForm side : {value - IndexForm(guard.lower), IndexForm(guard.upper - 1) - value})
+      if (!holds(side, open)) return false;
   }
   return true;
 }
@@ -402,7 +398,8 @@ SumForm FormMaker::product(const SumForm& a, const SumForm& b) {
       term.guards.insert(term.guards.end(), y.guards.begin(), y.guards.end());
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
       cancel_exponentials(term);
-      result.push_back(std::move(term));
+      drop_equal_bools(term);
+      if (!term.factor.is(0)) result.push_back(std::move(term));
     }
   }
   return result;
@@ -478,9 +475,11 @@ SumForm FormMaker::inverse(const SumForm& a) {
   return result;
 }
 
-SumForm FormMaker::function(std::string key, std::vector<SumForm> operands) {
-  return single(std::make_shared<SumFactor>(SumFactor{
-      .kind = SumFactor::function, .key = std::move(key), .operands = std::move(operands)}));
+SumForm FormMaker::function(std::string key, std::vector<SumForm> operands, bool is_bool) {
+  return single(std::make_shared<SumFactor>(SumFactor{.kind = SumFactor::function,
+                                                      .key = std::move(key),
+                                                      .operands = std::move(operands),
+                                                      .is_bool = is_bool}));
 }
 
 // The largest of a set in a set stands for its members.
@@ -512,6 +511,7 @@ SumForm FormMaker::largest_of(std::vector<SetMember> members) {
 
 // A variable that nothing depends on multiplies by its extent.
 void FormMaker::simplify(SumTerm& term) {
+  put_equal(term);
   std::erase_if(term.bound, [&](int v) {
     const bool in_guards =
         std::ranges::any_of(term.guards, [&](const IndexForm& f) { return f.mentions(v); });

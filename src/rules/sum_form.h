@@ -12,6 +12,7 @@
 // An element of a value as a sum of products over symbolic positions:
 //   factor * sum over bound variables, where guards >= 0, of a product of
 //     input elements at positions, functions of other such sums, and the largest of sets of them.
+// A bool is 1 or 0: a comparison of places is a guard, and select(p, x, y) is p*x + (1 - p)*y.
 // exp of a sum is the product of the exps of its terms, so that each exp is of one term; exp(t) and
 // exp(-t) cancel.
 
@@ -41,7 +42,17 @@ struct SumFactor {
   std::vector<IndexForm> index = {};   // of an element
   std::vector<SumForm> operands = {};  // of a function
   std::vector<SetMember> set = {};     // of a largest
+  bool is_bool = false;                // 1 or 0, so its square is itself
 };
+
+// A form of this factor alone.
+SumForm single(std::shared_ptr<const SumFactor> factor);
+
+// The key of an element that is its place, whatever the inputs.
+inline constexpr std::string_view kPlace = "place";
+
+// Names for canonical_text() by which every variable is itself.
+std::vector<std::string> plain_names(const LoopVariables& variables);
 
 // The one text of all forms that differ by the names and the order of their bound variables, by the
 // order of terms and factors, and by terms that cancel. names[v]: of the variables that are not
@@ -85,6 +96,16 @@ class FormMaker {
   // The guards that are not known to hold; false: one is known not to.
   bool guards_of(const Access& access, const std::vector<IndexForm>& iters,
                  std::vector<IndexForm>& open);
+  bool holds(IndexForm side, std::vector<IndexForm>& open);
+  SumForm comparison(NodeId n, const std::vector<IndexForm>& index);
+  SumForm comparison_of_places(std::string_view direction, const IndexForm& difference);
+  SumForm is_negative(const SumForm& a);
+  SumForm combined(const SumForm& form);
+  std::optional<int64_t> multiple_of(const SumForm& a, const SumForm& b);
+  std::optional<SumForm> logical(Opcode opcode, std::span<const SumForm> x);
+  SumForm selected(NodeId n, const std::vector<IndexForm>& index);
+  void drop_equal_bools(SumTerm& term);
+  void put_equal(SumTerm& term);
   IndexForm index_of(const IndexExpr& expr, const std::vector<IndexForm>& iters);
 
   SumForm product(const SumForm& a, const SumForm& b);
@@ -92,7 +113,7 @@ class FormMaker {
   SumForm inverse(const SumForm& a);
   SumForm exponential(const SumForm& a);
   void cancel_exponentials(SumTerm& term);
-  SumForm function(std::string key, std::vector<SumForm> operands);
+  SumForm function(std::string key, std::vector<SumForm> operands, bool is_bool = false);
   SumForm largest_of(std::vector<SetMember> members);
   void simplify(SumTerm& term);
   void check_size(Dim factor);

@@ -94,5 +94,40 @@ TEST(OrderedNumbers, SayWhenTheyAreTooLarge) {
   EXPECT_FALSE(numbers.exact());
 }
 
+TEST(ExactEvaluator, KnowsPlacesAndBools) {
+  const Graph graph = parse_graph(R"(graph @g(%p: bool[2, 3], %q: bool[2, 3]) {
+  %i = iota {dtype = f32, dims = [2, 3], axis = 0}
+  %j = iota {dtype = f32, dims = [2, 3], axis = 1}
+  %e = compare %i, %j {direction = eq}
+  %n = not %p
+  %a = and %n, %q
+  %o = or %a, %e
+  %x = xor %o, %p
+  %y = select %x, %i, %j
+  return %y
+})")
+                          .value();
+  std::vector<std::vector<__int128>> inputs = {{0, 1, 0, 1, 0, 1}, {0, 0, 1, 1, 1, 0}};
+  OrderedNumbers ordered(1);
+  ReadTables tables;
+  const auto found = ExactEvaluator<OrderedNumbers>(ordered, tables).run(graph, inputs).value()[0];
+  // not p and q, or on the diagonal: 1 0 1, 0 1 0; and then differing from p: 1 1 1, 1 1 1.
+  EXPECT_EQ(found, (std::vector<__int128>{0, 0, 0, 1, 1, 1}));
+  // Polynomials know comparisons of numbers.
+  const Graph masked = parse_graph(R"(graph @g(%x: f32[2, 3], %y: f32[2, 3]) {
+  %i = iota {dtype = f32, dims = [2, 3], axis = 0}
+  %j = iota {dtype = f32, dims = [2, 3], axis = 1}
+  %e = compare %i, %j {direction = ge}
+  %z = select %e, %x, %y
+  return %z
+})")
+                           .value();
+  Polynomials polynomials;
+  std::vector<std::vector<uint32_t>> variables(2);
+  for (uint64_t i = 0; i < 12; ++i) variables[i / 6].push_back(polynomials.variable(i));
+  const auto z = ExactEvaluator<Polynomials>(polynomials, tables).run(masked, variables).value()[0];
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(z[i], variables[i / 3 >= i % 3 ? 0 : 1][i]);
+}
+
 }  // namespace
 }  // namespace hone

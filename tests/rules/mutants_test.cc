@@ -92,7 +92,7 @@ Result<Graph> mutant_of(const Graph& graph, Kind kind, Rng& rng) {
     Op op = graph.op(n);
     std::vector<ValueId> operands;
     for (ValueId v : graph.operands(n)) operands.push_back(map[v.index]);
-    if (n.index == changed && kind == kOperand) {
+    if (n.index == changed && kind == kOperand && !operands.empty()) {
       if (rng.chance(0.5))
         std::swap(rng.pick(operands), rng.pick(operands));
       else

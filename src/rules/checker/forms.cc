@@ -9,11 +9,6 @@
 #include "ir/op_def.h"
 
 namespace hone::checker {
-namespace {
-
-constexpr size_t kMaxWork = 40000;  // elements that are spelled out
-constexpr size_t kMaxTerms = 1024;  // of a product
-constexpr int64_t kMaxUnrolled = 16;
 
 Error refused(std::string_view why) { return check_failed("{}", why); }
 
@@ -25,6 +20,12 @@ Form times(Form form, const Whole& factor) {
   for (Term& term : form) term.factor = term.factor * factor;
   return form;
 }
+
+namespace {
+
+constexpr size_t kMaxWork = 40000;  // elements that are spelled out
+constexpr size_t kMaxTerms = 1024;  // of a product
+constexpr int64_t kMaxUnrolled = 16;
 
 // How much there is to write down; beyond kMaxWork it does not count on.
 size_t size_of(const Form& form) {
@@ -168,28 +169,31 @@ Result<Whole> Speller::position(const IndexExpr& expr, const std::vector<Whole>&
   return value;
 }
 
-// Says with a step for each bound of a guard whether it holds (y), does not (n), or is open (o).
+Result<bool> Speller::may_hold(const Whole& bound, std::vector<Whole>& open) {
+  const Whole side = tightened(bound);
+  const Step* step = steps_.next();
+  if (step == nullptr) return refused("the steps end too early");
+  if (step->word == "o") {
+    open.push_back(side);
+  } else if (step->word == "y") {
+    if (!atoms_.is_never_negative(side)) return refused("a bound is not known to hold");
+  } else if (step->word == "n") {
+    if (!atoms_.is_never_negative(Whole(-1) - side))
+      return refused("a bound is not known to be missed");
+    return false;
+  } else {
+    return refused("there is no step for a bound");
+  }
+  return true;
+}
+
 Result<bool> Speller::may_read(const Access& access, const std::vector<Whole>& index,
                                std::vector<Whole>& open) {
   for (const Guard& guard : access.guards) {
     const Whole value = HONE_TRY(position(guard.value, index));
     const Whole lower = HONE_TRY(size(guard.lower)), upper = HONE_TRY(size(guard.upper));
-    for (const Whole& bound : {value - lower, upper - 1 - value}) {
-      const Whole side = tightened(bound);
-      const Step* step = steps_.next();
-      if (step == nullptr) return refused("the steps end too early");
-      if (step->word == "o") {
-        open.push_back(side);
-      } else if (step->word == "y") {
-        if (!atoms_.is_never_negative(side)) return refused("a bound is not known to hold");
-      } else if (step->word == "n") {
-        if (!atoms_.is_never_negative(Whole(-1) - side))
-          return refused("a bound is not known to be missed");
-        return false;
-      } else {
-        return refused("there is no step for a bound");
-      }
-    }
+    for (const Whole& bound : {value - lower, upper - 1 - value})
+      if (!HONE_TRY(may_hold(bound, open))) return false;
   }
   return true;
 }
@@ -201,12 +205,19 @@ Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
   if (op.opcode() == Opcode::parameter) {
     const auto inputs = graph_.inputs();
     const auto at = std::ranges::find(inputs, v) - inputs.begin();
-    return single({.kind = Factor::element, .key = fmt::format("x{}", at), .index = index});
+    return single({.kind = Factor::element,
+                   .key = fmt::format("x{}", at),
+                   .index = index,
+                   .is_bool = graph_.type(v).dtype() == DType::boolean});
   }
   if (op.opcode() == Opcode::constant) return constant(graph_.constant(n), index);
   if (graph_.results(n).size() != 1) return refused("an op has several results");
   const OpClass op_class = class_of(op.opcode());
   if (op_class == OpClass::elementwise) return pointwise(n, index);
+  if (op.opcode() == Opcode::iota) {
+    const Whole& place = index[static_cast<size_t>(op.integer("axis"))];
+    return single({.kind = Factor::element, .key = "place", .index = {place}});
+  }
   const bool folds = fold_of(op) != Fold::other;
   if (op_class != OpClass::movement && !folds)
     return refused(fmt::format("'{}' has no form", op.name()));
@@ -243,11 +254,12 @@ Result<Form> Speller::constant(const Tensor& tensor, const std::vector<Whole>& i
 
 Result<Form> Speller::pointwise(NodeId n, const std::vector<Whole>& index) {
   const Op op = graph_.op(n);
-  std::vector<Form> x;
-  for (ValueId v : graph_.operands(n)) {
+  for (ValueId v : graph_.operands(n))
     if (v.is_none()) return refused("an operand is absent");
-    x.push_back(HONE_TRY(element(v, index)));
-  }
+  if (op.opcode() == Opcode::compare) return compared(n, index);
+  if (op.opcode() == Opcode::select) return chosen(n, index);
+  std::vector<Form> x;
+  for (ValueId v : graph_.operands(n)) x.push_back(HONE_TRY(element(v, index)));
   const auto sum = [](Form a, const Form& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -270,9 +282,13 @@ Result<Form> Speller::pointwise(NodeId n, const std::vector<Whole>& index) {
     return largest_of({Member{.value = x[0]}, Member{.value = times(again, -1)}});
   }
   if (opcode == Opcode::exp) return exp_of(x[0], 1);
+  const bool is_bool = graph_.type(graph_.result(n)).dtype() == DType::boolean;
+  if (is_bool)
+    if (std::optional<Form> form = HONE_TRY(of_bools(opcode, x))) return *std::move(form);
   return single({.kind = Factor::function,
                  .key = std::string(op.name()) + op.attrs_to_string(),
-                 .operands = std::move(x)});
+                 .operands = std::move(x),
+                 .is_bool = is_bool});
 }
 
 Result<Form> Speller::read(ValueId v, const Access& access, const std::vector<Whole>& index) {
@@ -321,6 +337,7 @@ Result<Form> Speller::product(const Form& a, const Form& b) {
       both.guards.insert(both.guards.end(), y.guards.begin(), y.guards.end());
       both.factors.insert(both.factors.end(), y.factors.begin(), y.factors.end());
       HONE_TRY(drop_exps(both));
+      HONE_TRY(drop_powers(both));
       all.push_back(std::move(both));
     }
   return all;
@@ -483,6 +500,7 @@ Result<Form> Speller::reduced(NodeId n, const AccessRelation& relation,
     for (Term term : member.value) {
       term.guards.insert(term.guards.end(), member.guards.begin(), member.guards.end());
       term.bound.insert(term.bound.end(), member.bound.begin(), member.bound.end());
+      put_known(term);
       // A loop that nothing depends on multiplies.
       std::erase_if(term.bound, [&](uint32_t loop) {
         const auto in = [&](const auto& factor) { return mentions(*factor, loop, atoms_); };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct Factor {
   std::vector<Whole> index = {};    // of an element
   std::vector<Form> operands = {};  // of a function
   std::vector<Member> set = {};     // of a largest
+  bool is_bool = false;             // 1 or 0
 };
 
 // A step of a certificate; docs/rules.md says what each means.
@@ -57,6 +59,10 @@ class Steps {
   std::vector<Step> steps_;
   size_t at_ = 0;
 };
+
+Error refused(std::string_view why);
+Form single(Factor factor);
+Form times(Form form, const Whole& factor);
 
 // Some loops and what they stand for.
 struct Place {
@@ -85,10 +91,22 @@ class Speller {
   Result<std::vector<Member>> points(NodeId n, const AccessRelation& relation, const Place& place);
   Result<std::vector<Member>> point(NodeId n, const AccessRelation& relation, const Place& place);
   Result<Form> read(ValueId v, const Access& access, const std::vector<Whole>& index);
+  // What a step says of a bound: y, it holds; n, it does not; o, it is open and goes to `open`.
+  Result<bool> may_hold(const Whole& bound, std::vector<Whole>& open);
   Result<bool> may_read(const Access& access, const std::vector<Whole>& index,
                         std::vector<Whole>& open);
   Result<Whole> position(const IndexExpr& expr, const std::vector<Whole>& index);
   Result<Whole> size(Dim dim);
+  // Bools are numbers: p*x + (1 - p)*y chooses (choices.cc).
+  Result<Form> compared(NodeId n, const std::vector<Whole>& index);
+  Result<Form> compared_places(std::string_view direction, const Whole& difference);
+  Result<Form> sign(const Form& form);
+  Result<Form> collected(const Form& form);
+  Result<std::optional<Form>> as_largest(const Form& p, const Form& yes, const Form& no);
+  Result<Form> chosen(NodeId n, const std::vector<Whole>& index);
+  Result<std::optional<Form>> of_bools(Opcode opcode, std::span<const Form> x);
+  Status drop_powers(Term& term);
+  void put_known(Term& term);
   Result<Form> largest_of(std::vector<Member> members);
   Result<Form> product(const Form& a, const Form& b);
   Result<Form> inverse(const Form& a);
