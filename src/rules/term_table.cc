@@ -39,13 +39,15 @@ uint16_t TermTable::type_id(Type type) {
   return static_cast<uint16_t>(types_.size() - 1);
 }
 
-uint16_t TermTable::result_type(uint16_t op, uint16_t a, uint16_t b) {
-  const uint64_t key = (uint64_t{op} << 32) | (uint64_t{a} << 16) | b;
+uint16_t TermTable::result_type(uint16_t op, std::array<uint16_t, 3> operands) {
+  uint64_t key = op;
+  for (uint16_t type : operands) key = (key << 16) | type;
   const auto found = result_types_.find(key);
   if (found != result_types_.end()) return found->second;
-  std::vector<Type> operands = {types_[a]};
-  if (b != kIllTyped) operands.push_back(types_[b]);
-  const Result<std::vector<Type>> result = infer({.op = ops_.ops[op], .operands = operands});
+  std::vector<Type> types;
+  for (uint16_t type : operands)
+    if (type != kIllTyped) types.push_back(types_[type]);
+  const Result<std::vector<Type>> result = infer({.op = ops_.ops[op], .operands = types});
   const uint16_t type = result.ok() && result->size() == 1 ? type_id((*result)[0]) : kIllTyped;
   result_types_.emplace(key, type);
   return type;
@@ -143,6 +145,21 @@ std::vector<TermTable::Id> TermTable::partners(Id x, int size_of_x, int ops) con
   return found;
 }
 
+// Of the terms up to x, each two that have `ops` ops together with it, in both orders.
+std::vector<std::pair<TermTable::Id, TermTable::Id>> TermTable::pairs_with(Id x, int ops) const {
+  std::vector<Id> near;
+  for (Id y = 0; y <= x; ++y)
+    if (union_size(x, y) <= ops) near.push_back(y);
+  std::vector<std::pair<Id, Id>> pairs;
+  for (Id y : near)
+    for (Id z : near) {
+      std::vector<Id> nodes;
+      for (Id each : {x, y, z}) add_nodes(each, nodes);
+      if (static_cast<int>(nodes.size()) == ops) pairs.emplace_back(y, z);
+    }
+  return pairs;
+}
+
 Result<TermTable> TermTable::make(const TermOps& ops, uint64_t seed) {
   TermTable table;
   table.ops_ = ops;
@@ -154,15 +171,9 @@ Result<TermTable> TermTable::make(const TermOps& ops, uint64_t seed) {
   if (table.sizes_.empty()) return bad_input("the inputs have no sizes to test at");
   for (Op op : ops.ops) {
     const Arity arity = operand_arity(op.def());
-    if (arity.min > 2) return unsupported("'{}' has more than two operands", op.name());
+    if (arity.min > 3) return unsupported("'{}' has more than three operands", op.name());
   }
-  for (Op op : ops.ops) {
-    const std::optional<Fold> fold = fold_of(op);
-    constexpr Opcode kOrdered[] = {Opcode::max, Opcode::min, Opcode::abs};
-    table.is_about_order_ = table.is_about_order_ || fold == Fold::largest ||
-                            fold == Fold::smallest ||
-                            std::ranges::find(kOrdered, op.opcode()) != std::end(kOrdered);
-  }
+  table.is_about_order_ = std::ranges::any_of(ops.ops, [](Op op) { return is_about_order(op); });
   if (table.is_about_order_)
     for (size_t i = table.sizes_.size(); i < kOrderedTests; ++i)
       table.sizes_.push_back(table.sizes_[i % std::min(kSizes, i)]);
@@ -175,8 +186,31 @@ Result<TermTable> TermTable::make(const TermOps& ops, uint64_t seed) {
 
 // ---- Enumeration --------------------------------------------------------------------------------
 
+// Of the last level, with its place among the terms that are made: where the third operand is, if
+// no op has one.
+struct TermTable::ShortMade {
+  Term term;
+  static ShortMade of(Term term, uint32_t place) {
+    term.operands[2] = place;
+    return {term};
+  }
+  uint32_t place() const { return term.operands[2]; }
+  Term plain() const {
+    Term plain = term;
+    plain.operands[2] = kNone;
+    return plain;
+  }
+};
+struct TermTable::LongMade {
+  Term term;
+  uint32_t at;
+  static LongMade of(const Term& term, uint32_t place) { return {term, place}; }
+  uint32_t place() const { return at; }
+  Term plain() const { return term; }
+};
+
 // Evaluates with one kind of numbers.
-template <class Numbers>
+template <class Numbers, class Made>
 class TermTable::Enumeration {
  public:
   using Elements = std::vector<typename Numbers::Number>;
@@ -208,18 +242,16 @@ class TermTable::Enumeration {
     ExactEvaluator<Numbers> evaluator;
   };
 
-  // Of the last level, with its place among the terms that are made in operands[2], which is free.
-  struct Made {
-    Term term;
-    uint32_t place() const { return term.operands[2]; }
-    bool operator<(const Made& other) const {
-      const auto key = [](const Made& made) {
-        return std::tuple(made.term.print.first, made.term.print.second, made.place());
+  struct First {
+    Made made;
+    bool operator<(const First& other) const {
+      const auto key = [](const First& first) {
+        return std::tuple(first.made.term.print.first, first.made.term.print.second,
+                          first.made.place());
       };
       return key(*this) < key(other);
     }
   };
-  static_assert(sizeof(Made) == sizeof(Term));
   // One that computes what another one does.
   struct Twin {
     Made made;
@@ -227,7 +259,7 @@ class TermTable::Enumeration {
     bool operator<(const Twin& other) const { return made.place() < other.made.place(); }
   };
 
-  // An op to be applied to x, and to partners if it has two operands.
+  // An op to be applied to x, and to partners if it has more operands.
   struct Task {
     uint16_t op;
     Id x;
@@ -243,35 +275,42 @@ class TermTable::Enumeration {
       Value value;
       for (Type at : table_.static_types_[term.type]) {
         Elements& elements = value.emplace_back();
-        for (int64_t i = 0; i < at.static_elements(); ++i) elements.push_back(element());
+        for (int64_t i = 0; i < at.static_elements(); ++i)
+          elements.push_back(element(value.size()));
       }
       term.print = print_of(term, value);
       HONE_TRY(table_.add(term, limits_, duplicate_));
       if (values_.size() < table_.terms_.size()) values_.push_back(std::move(value));
       return {};
     };
-    for (Type type : table_.ops_.inputs) HONE_TRY(put(type, [&] { return random(rng); }));
+    for (Type type : table_.ops_.inputs)
+      HONE_TRY(put(type, [&](size_t test) { return random(type, test, rng); }));
     Worker worker(table_.seed_);
     for (double constant : table_.ops_.constants)
-      HONE_TRY(put(Type::scalar(DType::f32), [&] { return worker.numbers.number(constant); }));
+      HONE_TRY(
+          put(Type::scalar(DType::f32), [&](size_t) { return worker.numbers.number(constant); }));
     table_.level_begin_ = {0, static_cast<Id>(table_.terms_.size())};
     return {};
   }
 
-  typename Numbers::Number random(Rng& rng) {
-    if constexpr (std::is_same_v<Numbers, FieldNumbers>)
+  // Of numbers with an order some are equal in every second test.
+  typename Numbers::Number random(Type type, size_t test, Rng& rng) {
+    if constexpr (std::is_same_v<Numbers, FieldNumbers>) {
       return FieldElement::from_residue(rng.next());
-    else
-      return rng.between(-60, 60);
+    } else {
+      const int64_t most = test % 2 == 0 ? 60 : 3;
+      return type.dtype() == DType::boolean ? rng.between(0, 1) : rng.between(-most, most);
+    }
   }
 
   Status level(int ops) {
     std::vector<Task> tasks;
-    for (int size = ops - 1; 2 * size >= ops - 1; --size)
+    for (int size = ops - 1; size >= 0; --size)
       for (Id x = table_.level_begin_[static_cast<size_t>(size)];
            x < table_.level_begin_[static_cast<size_t>(size) + 1]; ++x)
         for (uint16_t op = 0; op < table_.ops_.ops.size(); ++op)
-          if (size == ops - 1 || is_binary(op)) tasks.push_back({op, x, size});
+          if (size == ops - 1 || most_operands(op) * size >= ops - 1)
+            tasks.push_back({op, x, size});
     progress_.start(static_cast<int64_t>(tasks.size()), fmt::format("terms of {} ops", ops));
     constexpr size_t kBlock = 4096;
     for (size_t begin = 0; begin < tasks.size(); begin += kBlock) {
@@ -289,8 +328,11 @@ class TermTable::Enumeration {
     return {};
   }
 
-  bool is_binary(uint16_t op) const { return operand_arity(table_.ops_.ops[op].def()).max >= 2; }
-  bool is_unary(uint16_t op) const { return operand_arity(table_.ops_.ops[op].def()).min <= 1; }
+  // One, two, or three; an op of any number, such as a concat, has two.
+  int most_operands(uint16_t op) const {
+    const Arity arity = operand_arity(table_.ops_.ops[op].def());
+    return arity.min == 3 ? 3 : arity.max >= 2 ? 2 : 1;
+  }
 
   // Types first, one after the other; then values, on all threads; then the table, in order.
   Status block(std::span<const Task> tasks, int ops) {
@@ -314,53 +356,60 @@ class TermTable::Enumeration {
   Status add_last(const Term& term) {
     if (place_ == kNone) return over_limit("there are more than {} terms of a level", place_);
     ++table_.counts_.made;
-    Made made = {term};
-    made.term.operands[2] = place_++;
+    const Made made = Made::of(term, place_++);
     const Id same = table_.find(term.print);
-    return same == kNone ? firsts_.add(made) : twins_.add({made, same});
+    return same == kNone ? firsts_.add({made}) : twins_.add({made, same});
   }
 
   Status tell_last_apart() {
     std::optional<Made> first;
     Id same = kNone;
     table_.counts_.spilled += firsts_.spilled();
-    HONE_TRY(firsts_.merge([&](const Made& made) -> Status {
+    HONE_TRY(firsts_.merge([&](const First& each) -> Status {
+      const Made& made = each.made;
       if (!first || first->term.print != made.term.print) {
         first = made;
         same = kNone;
         ++table_.counts_.distinct;
         return {};
       }
-      if (same == kNone) same = HONE_TRY(table_.keep(plain(*first), limits_));
+      if (same == kNone) same = HONE_TRY(table_.keep(first->plain(), limits_));
       return twins_.add({made, same});
     }));
     table_.counts_.spilled += twins_.spilled();
     return twins_.merge([&](const Twin& twin) -> Status {
       if (cancel_ != nullptr) HONE_TRY(cancel_->check());
-      return duplicate_(plain(twin.made), twin.same);
+      return duplicate_(twin.made.plain(), twin.same);
     });
   }
 
-  static Term plain(const Made& made) {
-    Term term = made.term;
-    term.operands[2] = kNone;
-    return term;
-  }
-
   void types_of(const Task& task, int ops, std::vector<Term>& made) {
-    const auto put = [&](Id a, Id b) {
-      const uint16_t second = b == kNone ? kIllTyped : table_.terms_[b].type;
-      const uint16_t type = table_.result_type(task.op, table_.terms_[a].type, second);
+    const auto put = [&](Id a, Id b = kNone, Id c = kNone) {
+      std::array<uint16_t, 3> types = {kIllTyped, kIllTyped, kIllTyped};
+      const std::array<Id, 3> operands = {a, b, c};
+      for (size_t o = 0; o < 3 && operands[o] != kNone; ++o)
+        types[o] = table_.terms_[operands[o]].type;
+      const uint16_t type = table_.result_type(task.op, types);
       if (type != kIllTyped)
-        made.push_back({.print = {}, .op = task.op, .type = type, .operands = {a, b, kNone}});
+        made.push_back({.print = {}, .op = task.op, .type = type, .operands = operands});
     };
-    if (is_unary(task.op) && !is_binary(task.op)) return put(task.x, kNone);
+    const Id x = task.x;
+    if (most_operands(task.op) == 1) return put(x);
+    if (most_operands(task.op) == 3) {
+      // x is the last of them; where it stands twice, its first place counts.
+      for (auto [y, z] : table_.pairs_with(x, ops - 1)) {
+        put(x, y, z);
+        if (y != x) put(y, x, z);
+        if (y != x && z != x) put(y, z, x);
+      }
+      return;
+    }
     const bool commutes = table_.ops_.ops[task.op].def().traits.commutative;
-    for (Id y : table_.partners(task.x, task.size, ops - 1)) {
+    for (Id y : table_.partners(x, task.size, ops - 1)) {
       const bool same_level = y >= table_.level_begin_[static_cast<size_t>(task.size)];
-      if (same_level && y > task.x) continue;  // made from y's side
-      put(y, task.x);
-      if (!commutes && y != task.x) put(task.x, y);
+      if (same_level && y > x) continue;  // made from y's side
+      put(y, x);
+      if (!commutes && y != x) put(x, y);
     }
   }
 
@@ -371,9 +420,9 @@ class TermTable::Enumeration {
   }
 
   Value computed(const Term& term, Worker& worker) {
-    Value scratch[2];
+    Value scratch[3];
     std::vector<const Value*> operands;
-    for (size_t o = 0; o < 2 && term.operands[o] != kNone; ++o)
+    for (size_t o = 0; o < 3 && term.operands[o] != kNone; ++o)
       operands.push_back(&value_of(term.operands[o], worker, scratch[o]));
     Value value;
     for (size_t s = 0; s < table_.sizes_.size(); ++s) {
@@ -431,7 +480,7 @@ class TermTable::Enumeration {
   Progress& progress_;
   const CancelToken* cancel_;
   const Duplicate& duplicate_;
-  SortedRuns<Made> firsts_;    // of the last level, but for those that are like smaller ones
+  SortedRuns<First> firsts_;   // of the last level, but for those that are like smaller ones
   SortedRuns<Twin> twins_;     // in the order in which they are made
   uint32_t place_ = 0;         // of the next term of the last level
   std::vector<Value> values_;  // of the first terms
@@ -441,9 +490,18 @@ class TermTable::Enumeration {
 
 Status TermTable::enumerate(const Limits& limits, ThreadPool& pool, Progress& progress,
                             const CancelToken* cancel, const Duplicate& duplicate) {
-  if (is_about_order_)
-    return Enumeration<OrderedNumbers>(*this, limits, pool, progress, cancel, duplicate).run();
-  return Enumeration<FieldNumbers>(*this, limits, pool, progress, cancel, duplicate).run();
+  const bool has_three =
+      std::ranges::any_of(ops_.ops, [](Op op) { return operand_arity(op.def()).min == 3; });
+  const auto run = [&]<class Numbers, class Made>(std::type_identity<Numbers>,
+                                                  std::type_identity<Made>) {
+    return Enumeration<Numbers, Made>(*this, limits, pool, progress, cancel, duplicate).run();
+  };
+  const auto run_with = [&]<class Numbers>(std::type_identity<Numbers> numbers) {
+    return has_three ? run(numbers, std::type_identity<LongMade>())
+                     : run(numbers, std::type_identity<ShortMade>());
+  };
+  return is_about_order_ ? run_with(std::type_identity<OrderedNumbers>())
+                         : run_with(std::type_identity<FieldNumbers>());
 }
 
 }  // namespace hone

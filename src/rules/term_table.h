@@ -39,7 +39,8 @@ class TermTable {
   struct Limits {
     int max_ops = 3;
     size_t max_terms = size_t{100} << 20;  // that are parts; 32 bytes each, and 8 to find it
-    // Of terms with max_ops ops, which are no parts: 32 bytes each. What it does not hold goes to a
+    // Of terms with max_ops ops, which are no parts: 32 bytes each, 40 where an op has three
+    // operands. What it does not hold goes to a
     // file in the folder; empty: more are over the limit.
     size_t memory = size_t{1} << 30;
     std::filesystem::path spill = {};
@@ -67,12 +68,15 @@ class TermTable {
   Type type(const Term& term) const { return types_[term.type]; }
 
  private:
-  template <class Numbers>
+  template <class Numbers, class Made>
   class Enumeration;
+  struct ShortMade;
+  struct LongMade;
 
   TermTable() = default;
   uint16_t type_id(Type type);
-  uint16_t result_type(uint16_t op, uint16_t a, uint16_t b);  // UINT16_MAX: ill-typed
+  // UINT16_MAX: ill-typed, or no operand.
+  uint16_t result_type(uint16_t op, std::array<uint16_t, 3> operands);
   Id find(const Fingerprint& print) const;
   void insert(const Term& term);
   Status add(const Term& term, const Limits& limits, const Duplicate& duplicate);
@@ -80,6 +84,7 @@ class TermTable {
   void add_nodes(Id id, std::vector<Id>& nodes) const;
   int union_size(Id a, Id b) const;
   std::vector<Id> partners(Id x, int size_of_x, int ops) const;
+  std::vector<std::pair<Id, Id>> pairs_with(Id x, int ops) const;
 
   TermOps ops_;
   uint64_t seed_ = 0;

@@ -66,6 +66,30 @@ TEST(Generate, FindsAMergeOfProducts) {
   EXPECT_EQ(found.counts.rejected, 0u);
 }
 
+// Of ops with three operands, whose terms are the last level, or parts of it.
+TEST(Generate, FindsWhatIsChosen) {
+  constexpr std::string_view kInputs =
+      "(%x: f32[N], %y: f32[N], %p: bool[N], %q: bool[N]) where N in 1..1024";
+  const Generated found = generated(kInputs, "select; compare {direction = lt}; max; not; and", 2);
+  const auto has_law = [&](std::string_view inputs, std::string_view left, std::string_view right) {
+    return has(found, fmt::format("({}) where N in 1..1024 {{ {} return %s }} => {{ {} }}", inputs,
+                                  left, right));
+  };
+  EXPECT_TRUE(has_law("%x: f32[N], %y: f32[N]",
+                      "%c = compare %x, %y {direction = lt} %s = select %c, %y, %x",
+                      "%s = max %x, %y return %s"));
+  EXPECT_TRUE(has_law("%p: bool[N], %x: f32[N], %y: f32[N]", "%n = not %p %s = select %n, %x, %y",
+                      "%s = select %p, %y, %x return %s"));
+  EXPECT_TRUE(has_law("%p: bool[N], %x: f32[N]", "%s = select %p, %x, %x", "return %x"));
+  EXPECT_GE(10 * found.counts.proved, 9 * found.counts.accepted);
+  EXPECT_EQ(found.counts.rejected, 0u);
+  const Generated alone =
+      generated(kInputs, "select; compare {direction = lt}; max; not; and", 2, 1);
+  ASSERT_EQ(alone.rules.size(), found.rules.size());
+  for (size_t i = 0; i < alone.rules.size(); ++i)
+    EXPECT_EQ(print(alone.rules[i]), print(found.rules[i]));
+}
+
 TEST(Generate, IsTheSameOnOneThread) {
   const auto text = [](int threads) {
     std::string all;
