@@ -484,6 +484,36 @@ const std::vector<Derivation> kDerivations = {
   %r = add %c, %db
   return %r
 )"},
+    {"InputAsABranch",
+     "%x: f32[1, 3, 5, 6], %v: f32[3, 3, 3, 3], %s: f32[3], %a: f32[3], %b: f32[3]",
+     R"(
+  %p = conv %x, %v {pad_low = [1, 1], pad_high = [1, 1]}
+  %ab = broadcast %a {dims = [1, 3, 5, 6], map = [1]}
+  %y = add %p, %ab
+  %sb = broadcast %s {dims = [1, 3, 5, 6], map = [1]}
+  %q = mul %x, %sb
+  %bb = broadcast %b {dims = [1, 3, 5, 6], map = [1]}
+  %z = add %q, %bb
+  %r = add %z, %y
+  return %r
+)",
+     R"(
+  %i = iota {dtype = f32, dims = [3, 3], axis = 0}
+  %j = iota {dtype = f32, dims = [3, 3], axis = 1}
+  %d = compare %i, %j {direction = eq}
+  %0 = constant 0 : f32[]
+  %b0 = broadcast %0 {dims = [3, 3], map = []}
+  %b1 = broadcast %s {dims = [3, 3], map = [0]}
+  %e = select %d, %b1, %b0
+  %f = reshape %e {dims = [3, 3, 1, 1]}
+  %g = pad %f, %0 {low = [0, 0, 1, 1], high = [0, 0, 1, 1]}
+  %k = add %v, %g
+  %c = conv %x, %k {pad_low = [1, 1], pad_high = [1, 1]}
+  %ab = add %a, %b
+  %cb = broadcast %ab {dims = [1, 3, 5, 6], map = [1]}
+  %r = add %c, %cb
+  return %r
+)"},
 };
 
 class Derive : public testing::TestWithParam<Derivation> {};
