@@ -53,30 +53,34 @@ std::vector<ValueId> EGraph::outputs() const {
 
 // ---- Nodes --------------------------------------------------------------------------------------
 
-uint64_t EGraph::hash(const Node& node) const {
-  Hasher hasher(node.op.hash());
-  hasher.add(node.payload);
-  for (uint32_t i = 0; i < node.operand_count; ++i) {
-    const ValueId v = operands_[node.operands + i];
-    hasher.add(v.is_none() ? UINT32_MAX : find(v).index);
-  }
+uint64_t EGraph::hash(Op op, uint32_t payload, std::span<const ValueId> operands) const {
+  Hasher hasher(op.hash());
+  hasher.add(payload);
+  for (ValueId v : operands) hasher.add(v.is_none() ? UINT32_MAX : find(v).index);
   return hasher.value();
 }
 
-bool EGraph::equal(const Node& a, const Node& b) const {
-  if (a.op != b.op || a.payload != b.payload || a.operand_count != b.operand_count) return false;
-  for (uint32_t i = 0; i < a.operand_count; ++i) {
-    const ValueId x = operands_[a.operands + i], y = operands_[b.operands + i];
+uint64_t EGraph::hash(const Node& node) const {
+  return hash(node.op, node.payload, operands(node));
+}
+
+bool EGraph::equal(const Node& node, Op op, uint32_t payload,
+                   std::span<const ValueId> operands) const {
+  if (node.op != op || node.payload != payload || node.operand_count != operands.size())
+    return false;
+  for (uint32_t i = 0; i < node.operand_count; ++i) {
+    const ValueId x = operands_[node.operands + i], y = operands[i];
     if (x.is_none() || y.is_none() ? x != y : find(x) != find(y)) return false;
   }
   return true;
 }
 
-NodeId* EGraph::equal_to(const Node& node) {
-  const auto [first, last] = known_.equal_range(hash(node));
+std::optional<NodeId> EGraph::equal_to(Op op, uint32_t payload,
+                                       std::span<const ValueId> operands) const {
+  const auto [first, last] = known_.equal_range(hash(op, payload, operands));
   for (auto at = first; at != last; ++at)
-    if (equal(nodes_[at->second.index], node)) return &at->second;
-  return nullptr;
+    if (equal(nodes_[at->second.index], op, payload, operands)) return at->second;
+  return std::nullopt;
 }
 
 NodeId EGraph::add_node(Op op, uint32_t begin, uint32_t payload, std::span<const Type> results,
@@ -86,7 +90,7 @@ NodeId EGraph::add_node(Op op, uint32_t begin, uint32_t payload, std::span<const
             .operand_count = static_cast<uint32_t>(operands_.size()) - begin,
             .payload = payload,
             .origin = origin};
-  if (const NodeId* same = equal_to(node)) {
+  if (const std::optional<NodeId> same = equal_to(op, payload, operands(node))) {
     operands_.resize(begin);
     return *same;
   }
@@ -101,14 +105,19 @@ NodeId EGraph::add_node(Op op, uint32_t begin, uint32_t payload, std::span<const
   return n;
 }
 
+std::optional<uint32_t> EGraph::known_constant(const Tensor& tensor) const {
+  if (tensor.byte_size() > kComparedBytes) return std::nullopt;
+  for (size_t c = 0; c < constants_.size(); ++c)
+    if (constants_[c].type() == tensor.type() && constants_[c].same_bytes(tensor))
+      return static_cast<uint32_t>(c);
+  return std::nullopt;
+}
+
 // What tells two nodes apart that have one op and the same operands.
 uint32_t EGraph::payload_of(const Graph& graph, NodeId n) {
   if (graph.opcode(n) == Opcode::constant) {
-    const Tensor& tensor = graph.constant(n);
-    for (size_t c = 0; c < constants_.size() && tensor.byte_size() <= kComparedBytes; ++c)
-      if (constants_[c].type() == tensor.type() && constants_[c].same_bytes(tensor))
-        return static_cast<uint32_t>(c);
-    constants_.push_back(tensor);
+    if (const std::optional<uint32_t> known = known_constant(graph.constant(n))) return *known;
+    constants_.push_back(graph.constant(n));
     return static_cast<uint32_t>(constants_.size()) - 1;
   }
   if (!is_payload_unique(graph, n)) return 0;
@@ -128,6 +137,36 @@ size_t EGraph::memory_bytes() const {
   constexpr size_t kOfMap = 48, kOfLists = 96;
   return nodes_.size() * (sizeof(Node) + kOfMap) +
          (operands_.size() + results_.size()) * 3 * sizeof(ValueId) + parent_.size() * kOfLists;
+}
+
+std::vector<ValueId> EGraph::classes_in(const Graph& graph) const {
+  std::unordered_map<std::string_view, ValueId> by_name;
+  for (uint32_t v = 0; v < names_.size(); ++v)
+    if (!names_[v].empty()) by_name.try_emplace(names_[v], find({v}));
+  std::vector<ValueId> classes(graph.value_count(), ValueId());
+  for (NodeId n : graph.nodes()) {
+    const bool is_leaf = graph.opcode(n) == Opcode::parameter;
+    std::optional<uint32_t> payload = 0;
+    if (graph.opcode(n) == Opcode::constant) payload = known_constant(graph.constant(n));
+    if (is_leaf || is_payload_unique(graph, n)) payload.reset();
+    std::vector<ValueId> operands;
+    bool are_known = payload.has_value();
+    for (ValueId v : graph.operands(n)) {
+      operands.push_back(v.is_none() ? v : classes[v.index]);
+      are_known = are_known && (v.is_none() || !operands.back().is_none());
+    }
+    std::optional<NodeId> same;
+    if (are_known) same = equal_to(graph.op(n), *payload, operands);
+    for (uint32_t r = 0; r < graph.results(n).size(); ++r) {
+      ValueId& v = classes[graph.result(n, r).index];
+      const auto named = by_name.find(graph.name(graph.result(n, r)));
+      if (same)
+        v = find(results(*same)[r]);
+      else if (named != by_name.end())
+        v = named->second;
+    }
+  }
+  return classes;
 }
 
 // ---- Growing ------------------------------------------------------------------------------------
@@ -206,8 +245,8 @@ bool EGraph::merge_equal() {
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (node.is_dead) continue;
-    const NodeId* same = equal_to(node);
-    if (same == nullptr) {
+    const std::optional<NodeId> same = equal_to(node.op, node.payload, operands(node));
+    if (!same) {
       known_.emplace(hash(node), NodeId{i});
       continue;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -85,6 +86,9 @@ class EGraph {
   const std::string& graph_name() const { return graph_name_; }
   std::span<const ValueId> inputs() const { return inputs_; }
   std::vector<ValueId> outputs() const;
+  // The class of each value of a graph, if it is known to compute what a class does: by what makes
+  // it, else by its name. None: it is not.
+  std::vector<ValueId> classes_in(const Graph& graph) const;
   std::span<const NodeId> effects() const { return effects_; }  // nodes that must stay
   std::span<const Donation> donations() const { return donations_; }
 
@@ -98,14 +102,19 @@ class EGraph {
     bool is_dead = false;  // another node is equal
   };
 
+  uint64_t hash(Op op, uint32_t payload, std::span<const ValueId> operands) const;
   uint64_t hash(const Node& node) const;
-  bool equal(const Node& a, const Node& b) const;
-  NodeId* equal_to(const Node& node);
+  bool equal(const Node& node, Op op, uint32_t payload, std::span<const ValueId> operands) const;
+  std::optional<NodeId> equal_to(Op op, uint32_t payload, std::span<const ValueId> operands) const;
+  std::span<const ValueId> operands(const Node& node) const {
+    return {operands_.data() + node.operands, node.operand_count};
+  }
   ValueId add_class(Type type, std::string_view name);
   // Operands are in operands_ from `begin` on.
   NodeId add_node(Op op, uint32_t begin, uint32_t payload, std::span<const Type> results,
                   uint32_t origin);
   uint32_t payload_of(const Graph& graph, NodeId n);
+  std::optional<uint32_t> known_constant(const Tensor& tensor) const;
   bool merge_equal();
   void index();
 

@@ -53,9 +53,7 @@ class Saturation {
       if (is_over()) break;
       const auto origin = static_cast<uint32_t>(result_.rule_of.size());
       result_.rule_of.push_back(each.rule);
-      std::vector<ValueId>& results = result_.results_of.emplace_back();
-      for (ValueId v : rules_[each.rule].rule().left.outputs())
-        results.push_back(each.match.values[v.index]);
+      result_.values_of.push_back(each.match.values);
       ++result_.matches;
       changed |= HONE_TRY(egraph_.apply(rules_[each.rule].rule(), each.match, origin));
     }

@@ -27,7 +27,8 @@ struct Saturated {
   size_t matches = 0;  // that were applied
   // By application, which is the origin of its nodes.
   std::vector<uint32_t> rule_of;
-  std::vector<std::vector<ValueId>> results_of;  // classes then; they may be others' by now
+  // Of each value of the left side: the class then; it may be another's by now.
+  std::vector<std::vector<ValueId>> values_of;
 };
 
 // Applies all rules at all places, round by round, until nothing new comes or a limit is hit: what

@@ -12,6 +12,7 @@
 #include "ir/op_def.h"
 #include "rules/extract.h"
 #include "rules/sizes.h"
+#include "search/retrace.h"
 
 namespace hone {
 namespace {
@@ -20,15 +21,6 @@ constexpr size_t kMostMatches = 256;     // of a rule in a graph
 constexpr double kShareOfEGraph = 0.15;  // of the seconds
 constexpr double kLess = 1 - 1e-6;       // what is cheaper by less is not
 constexpr double kAlike = 0.003;         // prices in one step of this count as equal in the queue
-
-// Two nodes of the left side that are one: true, and of no use.
-bool merges_one_with_itself(const Rule& rule, const RuleMatch& match) {
-  const auto outputs = rule.left.outputs();
-  for (size_t o = 1; o < outputs.size(); ++o)
-    for (size_t p = 0; p < o; ++p)
-      if (match.values[outputs[o].index] == match.values[outputs[p].index]) return true;
-  return false;
-}
 
 class RewriteSearch {
  public:
@@ -135,36 +127,11 @@ class RewriteSearch {
     for (const NodeCost& cost : nodes_) {
       if (!may_go_on()) break;
       const Extracted found = HONE_TRY(extract(*egraph, cost, {each, options_.cancel}));
-      auto [made, rewrites] = HONE_TRY(one_by_one(graph, *egraph, found.origins));
-      HONE_TRY(enter(std::move(made), std::move(rewrites)));
+      Retraced made = HONE_TRY(retrace(
+          graph, *egraph, result_.egraph, matchers_, found.origins, [&] { return may_go_on(); }));
+      HONE_TRY(enter(std::move(made.graph), std::move(made.rewrites)));
     }
     return {};
-  }
-
-  // What has made the nodes that were extracted, one after another as far as each matches where its
-  // results are called as in the e-graph: plans say rewrites so.
-  Result<std::pair<Graph, std::vector<Rewrite>>> one_by_one(Graph graph, const EGraph& egraph,
-                                                            std::vector<uint32_t> origins) const {
-    std::vector<Rewrite> rewrites;
-    for (size_t before = SIZE_MAX; before != origins.size();) {
-      before = origins.size();
-      std::vector<uint32_t> later;
-      for (uint32_t origin : origins) {
-        const RuleMatcher& rule = matchers_[result_.egraph.rule_of[origin]];
-        Rewrite wanted = {rule.rule().name, {}};
-        for (ValueId v : result_.egraph.results_of[origin])
-          wanted.results.push_back(egraph.name(egraph.find(v)));
-        const Result<RuleMatch> match = find_rewrite(rule, graph, wanted);
-        if (!match.ok() || merges_one_with_itself(rule.rule(), *match)) {
-          later.push_back(origin);
-          continue;
-        }
-        graph = HONE_TRY(rewrite(rule.rule(), graph, *match));
-        rewrites.push_back(std::move(wanted));
-      }
-      origins = std::move(later);
-    }
-    return std::pair(std::move(graph), std::move(rewrites));
   }
 
   // ---- Rules ------------------------------------------------------------------------------------

@@ -196,6 +196,23 @@ TEST(Extract, KeepsInputsAndDonations) {
   EXPECT_EQ(print(extract(egraph, one_each)->graph), print(graph));
 }
 
+TEST(EGraph, KnowsWhatGraphsCompute) {
+  EGraph egraph = egraph_of(kDots);
+  saturated(egraph, default_rules().value());
+  // Rows of one product; a value that nothing in there computes; one that is told by its name.
+  const Graph other = graph_of(
+      "graph @g(%x: f32[4, 3], %a: f32[3, 5], %b: f32[3, 2]) {"
+      "%c = concat %a, %b {axis = 1} %p = dot %x, %c {lhs_contract = [1], rhs_contract = [0]}"
+      "%q = slice %p {start = [0, 5], limit = [4, 7]} %e = exp %q %y = neg %e return %y }");
+  const std::vector<ValueId> classes = egraph.classes_in(other);
+  const auto class_of = [&](uint32_t v) { return classes[v]; };
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(class_of(i), egraph.inputs()[i]);
+  EXPECT_FALSE(class_of(3).is_none());
+  EXPECT_EQ(class_of(5), egraph.outputs()[1]);
+  EXPECT_TRUE(class_of(6).is_none());
+  EXPECT_EQ(class_of(7), egraph.outputs()[0]);
+}
+
 // ---- Random graphs ------------------------------------------------------------------------------
 
 // Left sides of rules at small sizes, one above the other where shapes allow: what an e-graph makes

@@ -13,6 +13,7 @@
 #include "rules/rule_files.h"
 #include "search/node_cost.h"
 #include "search/optimize.h"
+#include "search/retrace.h"
 #include "tests/rules/rules_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/inputs.h"
@@ -154,23 +155,27 @@ TEST(GraphPrice, IsThatOfThePreparedGraph) {
   EXPECT_DOUBLE_EQ(price.quick(rewritable(sample()).value()).value(), exact);
 }
 
-// A conv whose weights are computed, and one that has them.
+// A conv whose weights are computed, and one that has them. Those of 32 channels are small enough
+// to be looked through for equal numbers.
 TEST(GraphPrice, CountsWeightsThatAreComputedAsConstants) {
-  Builder b("g");
-  const Value x = b.parameter("x", DType::f32, {1, 64, 28, 28});
-  const auto weights = [&](uint64_t seed) {
-    const Type type = Type::get(DType::f32, {64, 64, 3, 3});
-    std::vector<double> numbers(64 * 64 * 9);
-    Rng rng(seed);
-    for (double& each : numbers) each = rng.normal();
-    return b.constant(Tensor::from_reals(type, numbers));
-  };
-  const Value sum = b.op(Opcode::add, {weights(1), weights(2)});
-  const Value y = b.op(Opcode::conv, {x, sum}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
-  const Graph graph = b.finish({y}).value();
-  GraphPrice price(target(), cost());
-  const Graph folded = fold_weights(graph).value();
-  EXPECT_DOUBLE_EQ(price.quick(graph).value(), price.exact(folded).value());
+  for (int64_t channels : {32, 64}) {
+    Builder b("g");
+    const Value x = b.parameter("x", DType::f32, {1, channels, 28, 28});
+    const auto weights = [&](uint64_t seed) {
+      const Type type = Type::get(DType::f32, {channels, channels, 3, 3});
+      std::vector<double> numbers(static_cast<size_t>(channels * channels * 9));
+      Rng rng(seed);
+      for (double& each : numbers) each = rng.normal();
+      return b.constant(Tensor::from_reals(type, numbers));
+    };
+    const Value sum = b.op(Opcode::add, {weights(1), weights(2)});
+    const Value y =
+        b.op(Opcode::conv, {x, sum}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+    const Graph graph = b.finish({y}).value();
+    GraphPrice price(target(), cost());
+    const Graph folded = fold_weights(graph).value();
+    EXPECT_DOUBLE_EQ(price.quick(graph).value(), price.exact(folded).value());
+  }
 }
 
 TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
@@ -191,6 +196,79 @@ TEST(Optimize, TakesWhatIsCheaperAndKeepsNames) {
   GraphPrice price(target(), cost());
   EXPECT_DOUBLE_EQ(price.exact(result.graph).value(), result.after);
   EXPECT_EQ(print(rewritten(graph, result.plan).value()), print(result.graph));
+}
+
+// The second rewrite is of a value that the first one has made, and nothing is left of that.
+TEST(Retrace, GoesThroughWhatRewritesHaveMade) {
+  const std::vector<Rule> chain = parse_rules(R"(
+rule @first(%x: f32[N]) -> f32[N] where N in 1..64 {
+  %a = tanh %x %y = neg %a return %y
+} => {
+  %a = neg %x %y = tanh %a return %y
+}
+rule @second(%x: f32[N]) -> f32[N] where N in 1..64 {
+  %a = neg %x %b = neg %a return %b
+} => {
+  return %x
+})")
+                                      .value();
+  const std::vector<RuleMatcher> matchers(chain.begin(), chain.end());
+  const Graph graph = rewritable(graph_of("graph @g(%x: f32[8]) { %n = neg %x %t = tanh %n "
+                                          "%y = neg %t return %y }"))
+                          .value();
+  EGraph egraph = EGraph::of(graph).value();
+  const Saturated done = saturate(egraph, matchers, {}).value();
+  const Extracted found = extract(egraph, nodes()[0]).value();
+  EXPECT_EQ(found.graph.node_count(), 2u);
+  const Retraced made =
+      retrace(graph, egraph, done, matchers, found.origins, [] { return true; }).value();
+  std::vector<std::string> names;
+  for (const Rewrite& each : made.rewrites) names.push_back(each.rule);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(count(made.graph, Opcode::tanh), 1u);
+  EXPECT_EQ(made.graph.node_count(), 2u);
+  EXPECT_EQ(print(replay(graph, made.rewrites, chain).value()), print(made.graph));
+  expect_equal(graph, made.graph);
+  const Retraced none =
+      retrace(graph, egraph, done, matchers, found.origins, [] { return false; }).value();
+  EXPECT_TRUE(none.rewrites.empty());
+}
+
+// A block of RepVGG: 3x3, 1x1 and the input itself, each with a norm, added.
+TEST(Optimize, MakesOneConvolutionOfThreeBranches) {
+  constexpr int64_t kChannels = 32, kSize = 28;
+  Builder b("g");
+  Rng rng(1);
+  const auto numbers = [&](const Dims& dims, double mean, double deviation) {
+    const Type type = Type::get(DType::f32, dims);
+    std::vector<double> list(static_cast<size_t>(type.static_elements()));
+    for (double& each : list) each = mean + deviation * rng.normal();
+    return b.constant(Tensor::from_reals(type, list));
+  };
+  const auto norm = [&](Value x) {
+    const Dims dims = {kChannels};
+    const Value scale = numbers(dims, 1, 0.1), bias = numbers(dims, 0, 1);
+    return b.op(Opcode::batch_norm, {x, scale, bias, numbers(dims, 0, 1), numbers(dims, 2, 0.1)});
+  };
+  Value x = b.parameter("x", DType::f32, {1, kChannels, kSize, kSize});
+  const Ints one = {1, 1};
+  for (int block = 0; block < 2; ++block) {
+    const Value v = numbers({kChannels, kChannels, 3, 3}, 0, 0.1);
+    const Value w = numbers({kChannels, kChannels, 1, 1}, 0, 0.1);
+    const Value wide = norm(b.op(Opcode::conv, {x, v}, {{"pad_low", one}, {"pad_high", one}}));
+    const Value narrow = norm(b.op(Opcode::conv, {x, w}));
+    // In either order.
+    x = relu(block == 0 ? wide + narrow + norm(x) : wide + (narrow + norm(x)));
+  }
+  const Graph graph = b.finish({x}).value();
+  const Optimized result =
+      optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 20}, .threads = 1})
+          .value();
+  EXPECT_TRUE(result.is_cheaper);
+  EXPECT_EQ(count(graph, Opcode::conv), 4u);
+  EXPECT_EQ(count(result.graph, Opcode::conv), 2u);
+  EXPECT_EQ(count(result.graph, Opcode::iota), 0u);
+  expect_equal(graph, result.graph);
 }
 
 TEST(Optimize, LeavesWhatIsCheaperByLessThanTheMargin) {

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "rules/egraph.h"
+#include "rules/rewrites.h"
+#include "rules/saturate.h"
+
+// From what is chosen in an e-graph to rewrites of the graph that it was made of, which plans keep.
+
+namespace hone {
+
+// Two nodes of the left side are one node of the graph: true, and of no use.
+bool merges_one_with_itself(const Rule& rule, const RuleMatch& match);
+
+struct Retraced {
+  Graph graph;
+  std::vector<Rewrite> rewrites;
+};
+
+// The applications that have made the nodes, and those that these needed, done again one after
+// another as far as each matches: what one has replaced, another one may have wanted. `rules` are
+// those of the saturation; nothing more is tried once `may_go_on` says no.
+Result<Retraced> retrace(Graph graph, const EGraph& egraph, const Saturated& saturated,
+                         std::span<const RuleMatcher> rules, std::span<const uint32_t> origins,
+                         const std::function<bool()>& may_go_on);
+
+}  // namespace hone
