@@ -51,11 +51,9 @@ std::vector<ConfiguredGraph> parts(size_t configs) {
         VariedLayouts::draw(graph, target, std::make_shared<AnalyticCost>(target),
                             {.assignments = 2 * configs})
             .value();
-    const std::vector<double> unknown(varied.kernels().size(),
-                                      std::numeric_limits<double>::infinity());
-    varied.compose(unknown);
-    std::vector<NamedTensor> extra;
-    all.push_back(configured(varied.layout_graph(true, extra), name).value());
+    varied.compose(std::vector<KernelTime>(varied.kernels().size(),
+                                           {std::numeric_limits<double>::infinity()}));
+    all.push_back(configured(varied.file(true).layout, name).value());
   }
   return all;
 }

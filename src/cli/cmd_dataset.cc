@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/log.h"
+#include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "learn/export_data.h"
@@ -89,6 +90,18 @@ Status check_models(const Arguments& arguments) {
   return {};
 }
 
+// Assignments are drawn and schedules chosen by the analytic price, so that what was measured stays
+// known; this one says what a plan costs, as far as the user has a better one. Null: no other.
+Result<std::shared_ptr<const Cost>> rival_cost(const Arguments& arguments, const Target& target,
+                                               Console& console) {
+  const std::string word = arguments.text("cost");
+  if (arguments.text("task") != "layout" || word == "analytic")
+    return std::shared_ptr<const Cost>();
+  const auto note = [&](std::string_view line) { console.note("{}", line); };
+  if (word.empty()) return user_prices().cost(target, note);
+  return user_prices().cost_by(word, target, user_prices().analytic(target, note), note);
+}
+
 }  // namespace
 
 Status cmd_dataset_build(const Arguments& arguments, Console& console) {
@@ -118,6 +131,9 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   options.from = from.get();
   const AnalyticCost cost(target);
   options.cost = &cost;
+  const std::shared_ptr<const Cost> rival = HONE_TRY(rival_cost(arguments, target, console));
+  options.rival = rival.get();
+  options.renews = arguments.given("renew");
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();
   options.progress = progress.get();
@@ -134,9 +150,12 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
 Status cmd_dataset_inspect(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
   HONE_TRY(check_writable(json));
-  const KernelData data = HONE_TRY(load_kernel_data(arguments.text("SET")));
-  if (!json.empty() && json != "-") HONE_TRY(write_file_atomic(json, kernel_data_json(data)));
-  console.write(json == "-" ? kernel_data_json(data) : kernel_data_text(data));
+  const DataSet set = HONE_TRY(DataSet::open(arguments.text("SET")));
+  const KernelData data = HONE_TRY(load_kernel_data(set));
+  const std::vector<LayoutCounts> layouts = HONE_TRY(count_layouts(set));
+  if (!json.empty() && json != "-") HONE_TRY(write_file_atomic(json, data_set_json(data, layouts)));
+  console.write(json == "-" ? data_set_json(data, layouts)
+                            : kernel_data_text(data) + layout_counts_text(layouts));
   return {};
 }
 
@@ -153,8 +172,8 @@ Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
   DataSet into = HONE_TRY(DataSet::make(folder, sets[0].info()));
   for (const DataSet& set : sets) {
     const MergedSets merged = HONE_TRY(merge(into, set));
-    console.note("added {} records and {} kernels of programs from {} to {}", merged.added.records,
-                 merged.kernels, set.folder(), folder);
+    console.note("added {} records, {} kernels of programs and {} files of layouts from {} to {}",
+                 merged.added.records, merged.kernels, merged.layouts, set.folder(), folder);
   }
   return {};
 }
@@ -178,21 +197,34 @@ Status cmd_dataset_export(const Arguments& arguments, Console& console) {
   return {};
 }
 
+// A set without schedules of kernels is one of layouts.
 Status cmd_dataset_split(const Arguments& arguments, Console& console) {
   const std::string output = arguments.text("output");
   HONE_TRY(check_writable(output));
-  const KernelData data = HONE_TRY(load_kernel_data(arguments.text("SET")));
+  const DataSet set = HONE_TRY(DataSet::open(arguments.text("SET")));
+  const KernelData data = HONE_TRY(load_kernel_data(set));
+  const std::vector<LayoutCounts> layouts = HONE_TRY(count_layouts(set));
+  const bool has_kernels = !data.kernels.empty();
+  std::vector<std::string> programs = programs_of(data);
+  if (!has_kernels) {
+    for (const LayoutCounts& each : layouts) programs.push_back(each.program);
+    std::ranges::sort(programs);
+    programs.erase(std::ranges::unique(programs).begin(), programs.end());
+  }
+  const auto text = [&](const ProgramSplit& split) {
+    return has_kernels ? split_text(data, split) : split_text(layouts, split);
+  };
   if (arguments.given("check")) {
     const ProgramSplit split = HONE_TRY(read_split(arguments.text("check")));
-    HONE_TRY(check(split, data));
-    console.write(split_text(data, split));
+    HONE_TRY(check(split, programs));
+    console.write(text(split));
     return {};
   }
   const ProgramSplit split = HONE_TRY(
-      random_split(programs_of(data), static_cast<uint64_t>(arguments.integer("seed")),
+      random_split(programs, static_cast<uint64_t>(arguments.integer("seed")),
                    {.validation = arguments.real("validation"), .test = arguments.real("test")}));
   HONE_TRY(write_text(output, print(split), console));
-  if (output != "-") console.write(split_text(data, split));
+  if (output != "-") console.write(text(split));
   return {};
 }
 

@@ -67,6 +67,13 @@ inline constexpr Option kBuildOwn[] = {
      .fallback = "50",
      .low = 0,
      .high = 1'000'000},
+    {.name = "renew",
+     .doc = "of layout: measure nothing, and write the files of programs anew of what is known"},
+    {.name = "cost",
+     .take = Take::text,
+     .value = "PRICE",
+     .doc = "of layout: the price that stands beside times, for 'hone eval': analytic; learned; or "
+            "the file of a model (default: learned if there is a model of this target)"},
     {.name = "random-graphs",
      .take = Take::integer,
      .value = "N",

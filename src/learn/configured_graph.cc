@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "io/tpu/features.h"
 #include "io/tpu/tuning_data.h"
+#include "learn/data_set.h"
 #include "log/hash_text.h"
+#include "target/fingerprint.h"
 
 namespace hone {
 namespace {
@@ -17,21 +19,19 @@ namespace {
 namespace fs = std::filesystem;
 using Graphs = std::vector<ConfiguredGraph>;
 
-// As hone names the files of its data sets: "zoo_resnet50-random" and "zoo_resnet50-default" are of
-// the program "zoo:resnet50".
-std::string program_of(const fs::path& file) {
-  std::string name = file.stem().string();
-  for (std::string_view ending : {"-random", "-default"})
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-  if (name.starts_with("zoo_")) name[3] = ':';
-  return name;
-}
-
 Result<ConfiguredGraph> read_npz_graph(const fs::path& path) {
   const std::vector<NamedTensor> arrays = HONE_TRY(read_npz(path));
   const bool is_tile = std::ranges::find(arrays, "config_feat", &NamedTensor::name) != arrays.end();
-  if (is_tile) return configured(HONE_TRY(tpu::tile_graph_of(arrays)), program_of(path));
-  return configured(HONE_TRY(tpu::layout_graph_of(arrays)), program_of(path));
+  if (is_tile) return configured(HONE_TRY(tpu::tile_graph_of(arrays)), program_of_file(path));
+  LayoutFile file = HONE_TRY(layout_file_of(arrays));
+  if (file.program.empty()) file.program = program_of_file(path);
+  ConfiguredGraph graph = HONE_TRY(configured(file.layout, file.program));
+  graph.sort = sort_of_file(path);
+  graph.besides = std::move(file.times);
+  graph.target = file.target;
+  // In files of hone the default is the first one.
+  if (!graph.sort.empty() && !graph.times.empty()) graph.planned = graph.times[0];
+  return graph;
 }
 
 Result<Graphs> read_modules(const fs::path& path) {
@@ -52,6 +52,7 @@ Result<Graphs> read_modules(const fs::path& path) {
   return graphs;
 }
 
+// All data in one file, or one a file.
 Result<std::vector<fs::path>> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code failed;
@@ -72,7 +73,8 @@ Status check_alike(const Graphs& graphs) {
       return bad_input("'{}' and '{}' have configurations of different sorts", first.program,
                        each.program)
           .with_hint("tiles of kernels and layouts of programs are for different models");
-    for (Status status : {check_columns(first.graph.nodes, each.graph.nodes, "nodes"),
+    for (Status status : {check_target(first.target, each.target),
+                          check_columns(first.graph.nodes, each.graph.nodes, "nodes"),
                           check_columns(first.configs, each.configs, "configurations")})
       if (!status.ok()) return std::move(status).error().within(each.program);
   }
@@ -86,7 +88,8 @@ ConfiguredGraph configured(const tpu::TileGraph& tile, std::string program) {
                            .graph = tile.graph,
                            .config_nodes = {},
                            .configs = tile.configs,
-                           .times = {}};
+                           .times = {},
+                           .planned = 1};
   for (size_t i = 0; i < tile.runtimes.size(); ++i)
     graph.times.push_back(static_cast<double>(tile.runtimes[i]) /
                           static_cast<double>(tile.normalizers[i]));
@@ -111,28 +114,76 @@ bool are_graphs(const fs::path& path) {
   return fs::exists(path, failed) && !fs::exists(path / "dataset.json", failed);
 }
 
-Result<Graphs> load_graphs(const fs::path& path) {
-  std::error_code failed;
+namespace {
+
+Result<Graphs> read_files(std::span<const fs::path> files) {
   Graphs graphs;
-  if (path.extension() == ".pb") {
-    Result<Graphs> modules = read_modules(path);
-    if (!modules.ok()) return Error(modules.error()).within(path.native());
-    graphs = *std::move(modules);
-  } else {
-    std::vector<fs::path> files = {path};
-    const bool is_set = fs::exists(path / "dataset.json", failed);
-    if (fs::is_directory(path, failed)) files = HONE_TRY(files_in(is_set ? path / "layout" : path));
-    for (const fs::path& file : files) {
-      Result<ConfiguredGraph> graph = read_npz_graph(file);
-      if (!graph.ok()) return Error(graph.error()).within(file.native());
-      graphs.push_back(*std::move(graph));
-    }
+  for (const fs::path& file : files) {
+    Result<ConfiguredGraph> graph = read_npz_graph(file);
+    if (!graph.ok()) return Error(graph.error()).within(file.native());
+    graphs.push_back(*std::move(graph));
+  }
+  return graphs;
+}
+
+// Files of before do not say what the set does.
+Result<Graphs> read_set(const fs::path& folder) {
+  const uint64_t target = fingerprint(HONE_TRY(DataSet::open(folder.native())).info().target);
+  const std::vector<fs::path> files = HONE_TRY(files_in(folder / "layout"));
+  Graphs graphs = HONE_TRY(read_files(files));
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    if (graphs[i].target == 0) graphs[i].target = target;
+    if (Status same = check_target(target, graphs[i].target); !same.ok())
+      return std::move(same).error().within(files[i].native());
+  }
+  return graphs;
+}
+
+Result<Graphs> read_any(const fs::path& path) {
+  std::error_code failed;
+  if (fs::exists(path / "dataset.json", failed)) return read_set(path);
+  if (fs::is_directory(path, failed)) return read_files(HONE_TRY(files_in(path)));
+  if (path.extension() != ".pb") return read_files({&path, 1});
+  Result<Graphs> modules = read_modules(path);
+  if (!modules.ok()) return Error(modules.error()).within(path.native());
+  return modules;
+}
+
+}  // namespace
+
+Result<Graphs> load_graphs(const fs::path& path) {
+  Graphs graphs = HONE_TRY(read_any(path));
+  for (ConfiguredGraph& graph : graphs) {
+    const std::vector<size_t> known = well_known(graph);
+    const size_t left_out = graph.times.size() - known.size();
+    if (left_out > 0) graph = with_configs(graph, known);
+    graph.left_out = left_out;
   }
   std::erase_if(graphs, [](const ConfiguredGraph& each) { return each.times.empty(); });
   if (graphs.empty()) return bad_input("there are no timed configurations").within(path.native());
   if (Status status = check_alike(graphs); !status.ok())
     return std::move(status).error().within(path.native());
   return graphs;
+}
+
+std::vector<size_t> well_known(const ConfiguredGraph& graph) {
+  const std::vector<float>& known = graph.besides.known;
+  const float most = known.empty() ? 0 : *std::ranges::max_element(known);
+  std::vector<size_t> which;
+  for (size_t i = 0; i < graph.times.size(); ++i)
+    if (known.empty() || 2 * known[i] >= most) which.push_back(i);
+  return which;
+}
+
+Status check_target(uint64_t known, uint64_t given) {
+  if (known == given) return {};
+  const auto name = [](uint64_t target) {
+    return target == 0 ? std::string("one that nobody names") : hash_text(target);
+  };
+  return bad_input(
+      "it is of the target {}, not of {}: times of different processors are never "
+      "mixed",
+      name(given), name(known));
 }
 
 Status check_columns(const tpu::Features& known, const tpu::Features& given,
@@ -149,14 +200,20 @@ Status check_columns(const tpu::Features& known, const tpu::Features& given,
 
 ConfiguredGraph with_configs(const ConfiguredGraph& graph, std::span<const size_t> which) {
   ConfiguredGraph some = {.program = graph.program,
+                          .sort = graph.sort,
                           .graph = graph.graph,
                           .config_nodes = graph.config_nodes,
                           .configs = {.names = graph.configs.names, .values = {}},
-                          .times = {}};
+                          .times = {},
+                          .planned = graph.planned,
+                          .target = graph.target};
   for (size_t i : which) {
     const std::span<const float> config = graph.config(i);
     some.configs.values.insert(some.configs.values.end(), config.begin(), config.end());
     some.times.push_back(graph.times[i]);
+    for (const LayoutColumn& column : kLayoutColumns)
+      if (const std::vector<float>& values = graph.besides.*column.values; !values.empty())
+        (some.besides.*column.values).push_back(values[i]);
   }
   return some;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tpu/graph.h"
+#include "learn/layout_file.h"
 
 // Graphs with measured configurations, whatever the task: what graph models learn from.
 //
@@ -14,12 +14,17 @@
 namespace hone {
 
 struct ConfiguredGraph {
-  std::string program;  // what it is called: the name of a file or of a module in it
+  std::string program;    // what it is called: the name of a file or of a module in it
+  std::string sort = {};  // of layouts: "random", or "default" of those near it; may be empty
   tpu::OpGraph graph;
   // The configurable nodes; empty: a configuration is one of the kernel as a whole.
   std::vector<int32_t> config_nodes;
   tpu::Features configs;      // for each configuration a row for each configurable node, or one
   std::vector<double> times;  // by configuration: ns, or of kernels shares of the default's time
+  LayoutTimes besides = {};   // what a data set knows of layouts
+  double planned = 0;         // the time of the compiler's default; 0: unknown
+  uint64_t target = 0;        // the fingerprint of what it was measured on; 0: nobody says
+  size_t left_out = 0;        // configurations that load_graphs() has not taken
 
   size_t rows() const { return config_nodes.empty() ? 1 : config_nodes.size(); }
   std::span<const float> config(size_t i) const {  // the rows of a configuration
@@ -34,11 +39,18 @@ ConfiguredGraph configured(const tpu::TileGraph& tile, std::string program);
 Result<ConfiguredGraph> configured(const tpu::LayoutGraph& layout, std::string program);
 
 // Of measurements of TpuGraphs (.pb), an .npz file, a folder of them, or a data set of hone, whose
-// whole programs by layouts these are. All have configurations of one sort, and the same columns.
+// whole programs by layouts these are. All have configurations of one sort, the same columns, and
+// one target. Of well_known() configurations alone.
 Result<std::vector<ConfiguredGraph>> load_graphs(const std::filesystem::path& path);
 // Whether it is for load_graphs() alone: no data set of kernels.
 bool are_graphs(const std::filesystem::path& path);
 
+// Those of which at least half as much of the time was measured as of that of which most was: what
+// the others take is mostly a price. All, if nobody says how much.
+std::vector<size_t> well_known(const ConfiguredGraph& graph);
+
+// Times of different processors are never mixed.
+Status check_target(uint64_t known, uint64_t given);
 // Why models of the one cannot price the other; names the column.
 Status check_columns(const tpu::Features& known, const tpu::Features& given, std::string_view what);
 

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "learn/layout_set.h"
 #include "log/hash_text.h"
 #include "log/json_fields.h"
 #include "target/fingerprint.h"
@@ -225,6 +226,7 @@ Result<MergedSets> merge(DataSet& into, const DataSet& from) {
   MergedSets merged{.added = HONE_TRY(records.finish()).added};
   HONE_TRY(into.add(from.kernels()));
   merged.kernels = static_cast<int64_t>(into.kernels().size()) - before;
+  merged.layouts = HONE_TRY(merge_layouts(into, from));
   return merged;
 }
 

@@ -83,6 +83,7 @@ Status check_same(const DataSetInfo& a, const DataSetInfo& b);
 struct MergedSets {
   LogCounts added = {};  // records and texts
   int64_t kernels = 0;   // of programs, that were added
+  int64_t layouts = 0;   // files (layout_set.h)
 };
 // Adds what another set has, if both are of one target, threads and conditions.
 Result<MergedSets> merge(DataSet& into, const DataSet& from);

@@ -86,7 +86,8 @@ Result<ProgramSplit> random_split(std::span<const std::string> programs, uint64_
 // it, such as "random:3", all of it.
 std::string_view family_of(std::string_view program);
 
-// Whether the data has all programs of the split.
+// Whether the data has all programs of the split, which are sorted.
+Status check(const ProgramSplit& split, std::span<const std::string> programs);
 Status check(const ProgramSplit& split, const KernelData& data);
 // The kernels of a part. One that programs of several parts have counts for the first of test,
 // validation, train alone; one that no program of the split has counts for none.

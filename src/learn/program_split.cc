@@ -120,15 +120,18 @@ Result<ProgramSplit> random_split(std::span<const std::string> programs, uint64_
   return split;
 }
 
-Status check(const ProgramSplit& split, const KernelData& data) {
-  const std::vector<std::string> known = programs_of(data);
+Status check(const ProgramSplit& split, std::span<const std::string> programs) {
   for (Part part : kParts)
     for (const std::string& program : split.of(part))
-      if (!std::ranges::binary_search(known, program))
-        return bad_input("the data has no kernel of '{}', which the split has in {}", program,
+      if (!std::ranges::binary_search(programs, program))
+        return bad_input("the data has nothing of '{}', which the split has in {}", program,
                          name(part))
-            .with_hint(did_you_mean(program, known));
+            .with_hint(did_you_mean(program, programs));
   return {};
+}
+
+Status check(const ProgramSplit& split, const KernelData& data) {
+  return check(split, programs_of(data));
 }
 
 std::vector<KernelSample> part(const KernelData& data, const ProgramSplit& split, Part wanted) {

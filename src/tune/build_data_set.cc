@@ -16,7 +16,7 @@
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "tune/collect_kernel.h"
-#include "tune/vary_plan.h"
+#include "tune/collect_layouts.h"
 
 namespace hone {
 namespace {
@@ -27,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kRepeatEach = 8;
 // A slower kernel takes the time that ten others have their schedules in, so it comes after them.
 constexpr double kSlowSeconds = 2e-3;
-constexpr double kWholeSeconds = 0.5;  // for a whole program against the default, in turns
 // A text of the log with this kind says that a kernel has all its schedules.
 constexpr std::string_view kCollected = "collected";
 
@@ -112,16 +111,9 @@ class SetBuilder {
 
   Status keep(const std::string& program, KernelOrigin origin,
               std::span<const DefaultKernel> kernels) {
-    std::vector<KnownText> texts;
-    std::vector<ProgramKernel> rows;
-    for (const DefaultKernel& kernel : kernels) {
-      const uint64_t hash = kernel.facts->hash;
-      texts.push_back({"kernel", hash, print(kernel.facts->body)});
-      rows.push_back({hash, program, print(kernel.planned), kernel.price, origin});
-    }
-    HONE_TRY(set_.log().add({}, texts));
-    HONE_TRY(set_.add(rows));
-    options_.progress->note(fmt::format("{}: {} kernels ({})", program, rows.size(), name(origin)));
+    HONE_TRY(hone::add_kernels(set_, program, origin, kernels));
+    options_.progress->note(
+        fmt::format("{}: {} kernels ({})", program, kernels.size(), name(origin)));
     return {};
   }
 
@@ -134,94 +126,58 @@ class SetBuilder {
 
   // ---- Layouts ---------------------------------------------------------------------------------
 
-  std::string file_of(const std::string& program, bool is_random) const {
-    std::string name = program;
-    for (char& c : name)
-      if (std::string_view("/:, \\").find(c) != std::string_view::npos) c = '_';
-    return fmt::format("{}/layout/{}-{}.npz", set_.folder(), name,
-                       is_random ? "random" : "default");
+  LayoutOptions layout_options() const {
+    return {.vary = {.threads = options_.threads,
+                     .assignments = options_.plans,
+                     .seed = static_cast<uint64_t>(options_.seed),
+                     .rival = options_.rival,
+                     .cancel = options_.cancel},
+            .whole = options_.whole,
+            .renews = options_.renews,
+            .meter = meter()};
   }
 
   Status collect_layouts(std::span<const NamedProgram> programs) {
     result_.wanted = static_cast<int64_t>(programs.size());
     options_.progress->start(result_.wanted, "programs");
     for (size_t i = 0; i < programs.size() && !is_over(); ++i) {
-      std::error_code failed;
-      if (!std::filesystem::exists(file_of(programs[i].name, false), failed)) {
-        // Of the time that is left, each has its share.
-        const double share =
-            (options_.seconds - elapsed()) / static_cast<double>(programs.size() - i);
-        const Status status = collect_layouts(programs[i], elapsed() + share);
-        if (!status.ok() && status.error().code() == ErrorCode::interrupted) break;
-        if (!status.ok()) leave_out(programs[i].name, status.error());
-      }
-      result_.collected += std::filesystem::exists(file_of(programs[i].name, false), failed);
+      // Of the time that is left, each has its share.
+      const double share =
+          (options_.seconds - elapsed()) / static_cast<double>(programs.size() - i);
+      const Status status = collect_layouts(programs[i], share);
+      if (!status.ok() && status.error().code() == ErrorCode::interrupted) break;
+      if (!status.ok()) leave_out(programs[i].name, status.error());
       options_.progress->advance();
     }
     options_.progress->finish();
     return {};
   }
 
-  Status collect_layouts(const NamedProgram& program, double until) {
+  Status collect_layouts(const NamedProgram& program, double seconds) {
+    LayoutOptions options = layout_options();
+    if (!options.renews && HONE_TRY(has_layouts(set_, program.name, options))) {
+      ++result_.collected;
+      return {};
+    }
     Graph graph = HONE_TRY(prepared(program));
     // The kernels of the default plan are those of another task, too.
     if (!set_.has_program(program.name))
       HONE_TRY(keep(program.name, KernelOrigin::plan,
                     HONE_TRY(default_kernels(graph, target_, *options_.cost, options_.threads))));
-    VariedLayouts varied = HONE_TRY(VariedLayouts::draw(
-        std::move(graph), target_,
-        std::shared_ptr<const Cost>(std::shared_ptr<const Cost>(), options_.cost),
-        {.threads = options_.threads,
-         .assignments = options_.plans,
-         .seed = static_cast<uint64_t>(options_.seed),
-         .cancel = options_.cancel}));
-    std::vector<DefaultKernel> chosen;
-    for (const DefaultKernel& kernel : varied.kernels())
-      if (kernel.facts != nullptr) chosen.push_back(kernel);
-    HONE_TRY(keep(program.name, KernelOrigin::layouts, chosen));
-    varied.compose(HONE_TRY(time_all(varied, until)));
-    const size_t runs = std::min(options_.whole, varied.assignments().size());
-    for (size_t i = 0; i < runs; ++i) {
-      if (i > 0 && elapsed() > until) break;
-      // The first is the default, against itself: the noise.
-      const Status status = varied.run_whole(i, kWholeSeconds, options_.cancel);
-      if (!status.ok() && status.error().code() == ErrorCode::interrupted) return status;
-      const LayoutAssignment& assignment = varied.assignments()[i];
-      if (!status.ok() || assignment.whole == 0) continue;
-      ++result_.whole;
-      result_.errors.push_back(assignment.composed / assignment.whole);
-    }
-    result_.plans += static_cast<int64_t>(varied.assignments().size());
-    HONE_TRY(make_folders(fmt::format("{}/layout", set_.folder())));
-    for (bool is_random : {true, false}) {
-      std::vector<NamedTensor> extra;
-      std::vector<NamedTensor> arrays = tpu::arrays_of(varied.layout_graph(is_random, extra));
-      arrays.insert(arrays.end(), extra.begin(), extra.end());
-      HONE_TRY(write_npz(file_of(program.name, is_random), arrays));
-    }
-    options_.progress->note(fmt::format("{}: {} assignments of layouts, {} kernels", program.name,
-                                        varied.assignments().size(), chosen.size()));
+    const double began = elapsed();
+    options.is_over = [&](double share) { return elapsed() - began > share * seconds; };
+    const CollectedLayouts found = HONE_TRY(hone::collect_layouts(
+        set_, program.name, std::move(graph), target_,
+        std::shared_ptr<const Cost>(std::shared_ptr<const Cost>(), options_.cost), known_,
+        options));
+    result_.plans += static_cast<int64_t>(found.assignments);
+    result_.whole += static_cast<int64_t>(found.whole);
+    result_.errors.insert(result_.errors.end(), found.errors.begin(), found.errors.end());
+    if (found.is_done) ++result_.collected;
+    options_.progress->note(fmt::format("{}: {} assignments of layouts, {} kernels, {} runs{}",
+                                        program.name, found.assignments, found.kernels, found.whole,
+                                        found.is_done ? "" : "; not all yet"));
     return {};
-  }
-
-  // What all kernels take, as far as there is time: those that most assignments spend most in come
-  // first. Half of the time is for whole runs.
-  Result<std::vector<double>> time_all(const VariedLayouts& varied, double until) {
-    const std::vector<DefaultKernel>& kernels = varied.kernels();
-    std::vector<double> weight(kernels.size(), 0);
-    for (const LayoutAssignment& assignment : varied.assignments())
-      for (uint32_t kernel : assignment.kernels) weight[kernel] += kernels[kernel].price;
-    std::vector<size_t> order;
-    for (size_t i = 0; i < kernels.size(); ++i)
-      if (kernels[i].facts != nullptr) order.push_back(i);
-    std::ranges::sort(order, std::greater<>(), [&](size_t i) { return weight[i]; });
-    std::vector<double> seconds(kernels.size(), std::numeric_limits<double>::infinity());
-    const double stop = options_.whole == 0 ? until : (elapsed() + until) / 2;
-    for (size_t i : order) {
-      if (elapsed() > stop) break;
-      seconds[i] = HONE_TRY(time_planned(kernels[i], target_, known_, meter()));
-    }
-    return seconds;
   }
 
   MeterOptions meter() const {
@@ -236,8 +192,9 @@ class SetBuilder {
 
   // The planner's schedule alone.
   Status time(const ProgramKernel& row) {
-    const Result<double> seconds = time_planned(HONE_TRY(kernel_of(row)), target_, known_, meter());
-    if (!seconds.ok()) return {};  // interrupted
+    const Result<KernelTime> time = time_planned(
+        HONE_TRY(kernel_of(row)), target_, known_, meter());
+    if (!time.ok()) return {};  // interrupted
     ++result_.collected;
     return {};
   }

@@ -37,9 +37,11 @@ struct BuildOptions {
   size_t whole = 50;           // of a program's plans with other layouts, so many are run whole
   int64_t threads = 1;
   int64_t seed = 1;
-  std::string version = {};    // of hone
-  const Log* from = nullptr;   // what it has of the kernels is taken, and not measured again
-  const Cost* cost = nullptr;  // of the planner
+  std::string version = {};     // of hone
+  const Log* from = nullptr;    // what it has of the kernels is taken, and not measured again
+  const Cost* cost = nullptr;   // of the planner
+  const Cost* rival = nullptr;  // of layouts (VaryOptions)
+  bool renews = false;  // of layouts: measures nothing, and writes files anew of what is known
   const CancelToken* cancel = nullptr;
   Progress* progress = &no_progress();  // counts kernels
 };
@@ -60,9 +62,8 @@ struct BuiltSet {
 
 // Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
 // one kernel of each program in turn, the dearest first, but those of more than 2 ms last. Of
-// layouts: program by program, each of which becomes two files, `layout/NAME-random.npz` and
-// `layout/NAME-default.npz`; one that has them is done. The target is this machine or a restriction
-// of it.
+// layouts: program by program, each of which becomes two files (learn/layout_file.h); one that
+// lacks something goes on. The target is this machine or a restriction of it.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options);
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "kernel/kernel_text.h"
+#include "kernel/schedule_text.h"
 #include "plan/edit.h"
 #include "planner/planner.h"
 
@@ -32,13 +34,39 @@ Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Tar
   return kernels;
 }
 
-Result<double> time_planned(const DefaultKernel& kernel, const Target& target,
-                            MeasuredKernels& known, const MeterOptions& meter) {
+Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& target,
+                                MeasuredKernels& known, const MeterOptions& meter) {
   KernelTimer timer(kernel.facts, kernel.planned, target, known, meter);
   const Result<std::vector<double>> seconds = timer.seconds({&kernel.planned, 1});
-  if (seconds.ok()) return seconds->at(0);
-  if (seconds.error().code() == ErrorCode::interrupted) return Error(seconds.error());
-  return std::numeric_limits<double>::infinity();
+  if (!seconds.ok() && seconds.error().code() == ErrorCode::interrupted)
+    return Error(seconds.error());
+  const std::optional<KernelTime> time = HONE_TRY(known_time(kernel, target, known, meter));
+  return time.value_or(KernelTime{std::numeric_limits<double>::infinity()});
+}
+
+Result<std::optional<KernelTime>> known_time(const DefaultKernel& kernel, const Target& target,
+                                             MeasuredKernels& known, const MeterOptions& meter) {
+  const auto body = std::make_shared<const KernelBody>(kernel.facts->body);
+  const Result<KernelCandidate> candidate = candidate_of(body, kernel.planned, target);
+  if (!candidate.ok()) return std::optional(KernelTime{std::numeric_limits<double>::infinity()});
+  const std::string conditions = meter.conditions.text();
+  const std::optional<KernelTime> time = HONE_TRY(known.time(candidate->code, conditions));
+  if (!time) return known.time_of(kernel.facts->hash, kernel.planned, conditions);
+  HONE_TRY(known.adopt(*candidate, conditions, true));
+  return time;
+}
+
+Status add_kernels(DataSet& set, const std::string& program, KernelOrigin origin,
+                   std::span<const DefaultKernel> kernels) {
+  std::vector<KnownText> texts;
+  std::vector<ProgramKernel> rows;
+  for (const DefaultKernel& kernel : kernels) {
+    const uint64_t hash = kernel.facts->hash;
+    texts.push_back({"kernel", hash, print(kernel.facts->body)});
+    rows.push_back({hash, program, print(kernel.planned), kernel.price, origin});
+  }
+  HONE_TRY(set.log().add({}, texts));
+  return set.add(rows);
 }
 
 Result<bool> collect_schedules(const DefaultKernel& kernel, const Target& target,

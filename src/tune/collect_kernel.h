@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "learn/data_set.h"
 #include "tune/kernel_timer.h"
 
 // Kernels for data sets, and schedules of them as searches visit them.
@@ -43,9 +44,17 @@ std::vector<T> in_turns(std::vector<std::vector<T>> lists, size_t count) {
   return all;
 }
 
-// What the planner's schedule takes, in seconds of a launch; infinity: it cannot be measured.
-Result<double> time_planned(const DefaultKernel& kernel, const Target& target,
-                            MeasuredKernels& known, const MeterOptions& meter);
+// What the planner's schedule takes; infinity: it cannot be measured.
+Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& target,
+                                MeasuredKernels& known, const MeterOptions& meter);
+
+// The same as far as it is known already, by code or, of another hone's code, by schedule.
+Result<std::optional<KernelTime>> known_time(const DefaultKernel& kernel, const Target& target,
+                                             MeasuredKernels& known, const MeterOptions& meter);
+
+// Puts kernels of a program into the set and its log.
+Status add_kernels(DataSet& set, const std::string& program, KernelOrigin origin,
+                   std::span<const DefaultKernel> kernels);
 
 struct CollectOptions {
   int64_t schedules = 64;  // that are asked for; some are the same code, or cannot be carried out

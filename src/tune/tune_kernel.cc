@@ -19,8 +19,13 @@ constexpr size_t kFinalists = 3;
 constexpr int64_t kFinalRounds = 18;
 constexpr double kSurely = 0.985;  // a gain of less may be noise
 
+KernelTime typical_time(Outcome outcome, std::span<const double> seconds, double noise) {
+  if (outcome != Outcome::measured) return {kRefused, 0};
+  return {typical(seconds), std::hypot(relative_noise(seconds), noise)};
+}
+
 double seconds_of(const Measured& measured) {
-  return measured.outcome == Outcome::measured ? typical(measured.seconds) : kRefused;
+  return typical_time(measured.outcome, measured.seconds, 0).seconds;
 }
 
 // Prices schedules by measuring the most promising of each batch, by the Cost. The others count as
@@ -136,19 +141,38 @@ MeasuredKernels::MeasuredKernels(Log* log, const Target& target, std::string ver
       target_text_(print(target)),
       version_(std::move(version)) {}
 
-Result<std::optional<double>> MeasuredKernels::seconds(uint64_t code,
-                                                       const std::string& conditions) {
+Result<std::optional<KernelTime>> MeasuredKernels::time(uint64_t code,
+                                                        const std::string& conditions) {
   const auto known = known_.find({code, conditions});
-  if (known != known_.end()) return std::optional(known->second.seconds);
-  if (log_ == nullptr) return std::optional<double>();
+  if (known != known_.end()) return std::optional(known->second);
+  if (log_ == nullptr) return std::optional<KernelTime>();
   const std::vector<Record> records = HONE_TRY(
       log_->find({.kind = "kernel", .code = code, .target = target_, .conditions = conditions}));
-  if (records.empty()) return std::optional<double>();
+  if (records.empty()) return std::optional<KernelTime>();
   const Record& last = records.back();
-  const double seconds = last.outcome == Outcome::measured ? typical(last.seconds) : kRefused;
-  known_[{code, conditions}] = {seconds, true};
+  const KernelTime time = typical_time(last.outcome, last.seconds, last.noise);
+  known_[{code, conditions}] = time;
   ++reused_;
-  return std::optional(seconds);
+  return std::optional(time);
+}
+
+Result<std::optional<KernelTime>> MeasuredKernels::time_of(uint64_t kernel,
+                                                           const Schedule& schedule,
+                                                           const std::string& conditions) {
+  if (log_ == nullptr) return std::optional<KernelTime>();
+  const std::string choice = print(schedule);
+  std::optional<KernelTime> time;
+  for (const Record& record : HONE_TRY(log_->find(
+           {.kind = "kernel", .subject = kernel, .target = target_, .conditions = conditions})))
+    if (record.choice == choice) time = typical_time(record.outcome, record.seconds, record.noise);
+  if (time) ++reused_;
+  return time;
+}
+
+Result<std::optional<double>> MeasuredKernels::seconds(uint64_t code,
+                                                       const std::string& conditions) {
+  const std::optional<KernelTime> known = HONE_TRY(time(code, conditions));
+  return known ? std::optional(known->seconds) : std::optional<double>();
 }
 
 Status MeasuredKernels::adopt(const KernelCandidate& candidate, const std::string& conditions,
@@ -186,7 +210,8 @@ void MeasuredKernels::keep(const std::string& conditions,
   for (size_t i = 0; i < candidates.size(); ++i) {
     const KernelCandidate& candidate = candidates[i];
     const uint64_t subject = kernel_hash(*candidate.kernel.body);
-    known_[{candidate.code, conditions}] = {seconds_of(results[i]), false};
+    known_[{candidate.code, conditions}] =
+        typical_time(results[i].outcome, results[i].seconds, noise);
     records.push_back({.kind = "kernel",
                        .subject = subject,
                        .choice = print(candidate.schedule),

@@ -12,6 +12,12 @@
 
 namespace hone {
 
+// Of a launch.
+struct KernelTime {
+  double seconds = 0;
+  double noise = 0;  // a standard deviation, relative to it
+};
+
 // What measuring knows of candidates by their code, from this process and, if there is one, from
 // the log. A record of the log counts if it is of the same code on the same target under the same
 // conditions.
@@ -21,7 +27,11 @@ class MeasuredKernels {
   MeasuredKernels(Log* log, const Target& target, std::string version);
 
   // Infinity: the candidate cannot be carried out. None: nothing is known.
+  Result<std::optional<KernelTime>> time(uint64_t code, const std::string& conditions);
   Result<std::optional<double>> seconds(uint64_t code, const std::string& conditions);
+  // By kernel and schedule, whichever hone compiled it; of the log alone.
+  Result<std::optional<KernelTime>> time_of(uint64_t kernel, const Schedule& schedule,
+                                            const std::string& conditions);
   // Keeps what a race has found, in the log, too, as long as that can be written. The noise is that
   // of the records.
   void keep(const std::string& conditions, std::span<const KernelCandidate> candidates,
@@ -36,15 +46,11 @@ class MeasuredKernels {
   const std::optional<Error>& unwritten() const { return unwritten_; }
 
  private:
-  struct Entry {
-    double seconds = 0;
-    bool is_from_log = false;
-  };
   Log* const log_;
   const uint64_t target_;
   const std::string target_text_;
   const std::string version_;
-  std::map<std::pair<uint64_t, std::string>, Entry> known_;
+  std::map<std::pair<uint64_t, std::string>, KernelTime> known_;
   int64_t reused_ = 0;
   std::optional<Error> unwritten_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -14,6 +15,7 @@
 #include "planner/schedules.h"
 #include "search/layout_search.h"
 #include "search/plan_search.h"
+#include "target/fingerprint.h"
 #include "tune/plan_duel.h"
 #include "zoo/inputs.h"
 
@@ -154,21 +156,45 @@ Status VariedLayouts::draw() {
     }
     if (seen.insert(point).second) HONE_TRY(take(point, is_random));
   }
+  price_by_rival();
   return {};
 }
 
-void VariedLayouts::compose(std::span<const double> seconds) {
-  HONE_CHECK(seconds.size() == kernels_.size(), "{} times of {} kernels", seconds.size(),
+void VariedLayouts::price_by_rival() {
+  std::vector<double> more(kernels_.size(), 0);  // than the plan's price
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    const DefaultKernel& kernel = kernels_[k];
+    if (options_.rival == nullptr || kernel.facts == nullptr) continue;
+    const auto priced = options_.rival->kernel(kernel.facts, options_.threads);
+    more[k] = priced->seconds(kernel.planned) - kernel.price;
+  }
+  for (LayoutAssignment& assignment : assignments_) {
+    assignment.rival = assignment.priced;
+    for (uint32_t kernel : assignment.kernels) assignment.rival += more[kernel];
+  }
+}
+
+void VariedLayouts::compose(std::span<const KernelTime> times) {
+  HONE_CHECK(times.size() == kernels_.size(), "{} times of {} kernels", times.size(),
              kernels_.size());
   for (LayoutAssignment& assignment : assignments_) {
     assignment.composed = assignment.priced;
     double measured = 0;
+    std::map<uint32_t, double> launches;  // more than the default has
+    for (uint32_t kernel : assignments_[0].kernels) launches[kernel] -= 1;
     for (uint32_t kernel : assignment.kernels) {
-      if (kernels_[kernel].facts == nullptr || !std::isfinite(seconds[kernel])) continue;
-      assignment.composed += seconds[kernel] - kernels_[kernel].price;
-      measured += seconds[kernel];
+      launches[kernel] += 1;
+      const double seconds = times[kernel].seconds;
+      if (kernels_[kernel].facts == nullptr || !std::isfinite(seconds)) continue;
+      assignment.composed += seconds - kernels_[kernel].price;
+      measured += seconds;
     }
     assignment.known = measured / assignment.composed;
+    double squares = 0;
+    for (const auto& [kernel, count] : launches)
+      if (std::isfinite(times[kernel].seconds))
+        squares += std::pow(count * times[kernel].seconds * times[kernel].noise, 2);
+    assignment.noise = std::sqrt(squares) / assignment.composed;
   }
 }
 
@@ -212,8 +238,17 @@ Status VariedLayouts::run_whole(size_t number, double seconds, const CancelToken
   return {};
 }
 
-tpu::LayoutGraph VariedLayouts::layout_graph(bool is_random,
-                                             std::vector<NamedTensor>& extra) const {
+// ---- Files --------------------------------------------------------------------------------------
+
+// The default one is in both.
+std::vector<size_t> VariedLayouts::those(bool are_random) const {
+  std::vector<size_t> some;
+  for (size_t i = 0; i < assignments_.size(); ++i)
+    if (i == 0 || assignments_[i].is_random == are_random) some.push_back(i);
+  return some;
+}
+
+tpu::LayoutGraph VariedLayouts::layout_graph(std::span<const size_t> assignments) const {
   tpu::LayoutGraph layout;
   const tpu::HloModule module =
       tpu::hlo_of(*graph_, [&](ValueId value) { return minor_to_major(planned_[value.index]); });
@@ -228,32 +263,60 @@ tpu::LayoutGraph VariedLayouts::layout_graph(bool is_random,
   tpu::Features& configs = layout.configs;
   configs.names = {tpu::layout_feature_names().begin(), tpu::layout_feature_names().end()};
   std::vector<Layout> rows;
-  std::vector<float> whole, noise, known;
-  for (size_t i = 0; i < assignments_.size(); ++i) {
-    const LayoutAssignment& assignment = assignments_[i];
-    if (i > 0 && assignment.is_random != is_random) continue;  // the default one is in both
-    for (const Layout& each : assignment.layouts) {
+  for (size_t i : assignments) {
+    for (const Layout& each : assignments_[i].layouts) {
       tpu::Integers dims = minor_to_major(each);
       dims.resize(6, -1);                     // of the result
       dims.resize(tpu::kLayoutFeatures, -1);  // operands have values of their own
       for (int64_t dim : dims) configs.values.push_back(static_cast<float>(dim));
       rows.push_back(each);
     }
-    layout.runtimes.push_back(std::max<int64_t>(1, std::llround(1e9 * assignment.composed)));
-    whole.push_back(static_cast<float>(1e9 * assignment.whole));
-    noise.push_back(static_cast<float>(assignment.whole_noise));
-    known.push_back(static_cast<float>(assignment.known));
+    layout.runtimes.push_back(std::max<int64_t>(1, std::llround(1e9 * assignments_[i].composed)));
   }
   configs = with_blocks(configs, rows);
-  const auto add = [&](std::string name, const std::vector<float>& values) {
-    extra.push_back(
-        {std::move(name), Tensor::of(Type::get(DType::f32, {static_cast<int64_t>(values.size())}),
-                                     std::span<const float>(values))});
-  };
-  add("config_runtime_whole", whole);
-  add("config_runtime_whole_noise", noise);
-  add("config_known", known);
   return layout;
+}
+
+LayoutFile VariedLayouts::file(bool is_random) const {
+  const std::vector<size_t> which = those(is_random);
+  LayoutFile file = {.layout = layout_graph(which)};
+  for (size_t i : which) {
+    const LayoutAssignment& assignment = assignments_[i];
+    file.times.priced.push_back(static_cast<float>(1e9 * assignment.rival));
+    file.times.noise.push_back(static_cast<float>(assignment.noise));
+    file.times.known.push_back(static_cast<float>(assignment.known));
+    file.times.whole.push_back(static_cast<float>(1e9 * assignment.whole));
+    file.times.whole_noise.push_back(static_cast<float>(assignment.whole_noise));
+  }
+  file.priced_by = options_.rival == nullptr ? cost_->version() : options_.rival->version();
+  file.target = fingerprint(*target_);
+  return file;
+}
+
+void VariedLayouts::keep_whole(const LayoutFile& known, bool is_random) {
+  if (known.times.whole.empty() || known.times.whole[0] == 0) return;
+  const std::vector<size_t> which = those(is_random);
+  const tpu::LayoutGraph mine = layout_graph(which);
+  const tpu::LayoutGraph& its = known.layout;
+  if (its.graph != mine.graph || its.config_nodes != mine.config_nodes ||
+      its.configs.names != mine.configs.names)
+    return;
+  const auto row = [](const tpu::LayoutGraph& layout, size_t config) {
+    const size_t size = layout.config_nodes.size() * layout.configs.names.size();
+    const auto from = std::span(layout.configs.values).subspan(config * size, size);
+    return std::vector<float>(from.begin(), from.end());
+  };
+  std::map<std::vector<float>, size_t> places;
+  for (size_t k = 0; k < which.size(); ++k) places.emplace(row(mine, k), which[k]);
+  for (size_t c = 0; c < its.runtimes.size(); ++c) {
+    const auto at = places.find(row(its, c));
+    if (known.times.whole[c] == 0 || at == places.end()) continue;
+    LayoutAssignment& assignment = assignments_[at->second];
+    assignment.whole = 1e-9 * static_cast<double>(known.times.whole[c]);
+    if (!known.times.whole_noise.empty())
+      assignment.whole_noise = static_cast<double>(known.times.whole_noise[c]);
+  }
+  default_seconds_ = assignments_[0].whole;
 }
 
 }  // namespace hone

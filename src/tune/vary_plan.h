@@ -7,7 +7,7 @@
 
 #include "compile/compilation.h"
 #include "cost/cost.h"
-#include "io/tpu/graph.h"
+#include "learn/layout_file.h"
 #include "tune/collect_kernel.h"
 
 // Plans near the default one and far from it, for data sets: what their kernels are, and what whole
@@ -26,11 +26,13 @@ struct LayoutAssignment {
   bool is_random = false;            // each value anyhow; otherwise a few are not as by default
   std::vector<Layout> layouts = {};  // by configurable value
   std::vector<uint32_t> kernels =
-      {};                  // that its plan launches, as numbers of VariedLayouts::kernels
-  double priced = 0;       // seconds of a run, by price
-  double composed = 0;     // the same with kernels by their times, where they are known
-  double known = 0;        // so much of it was measured
-  double whole = 0;        // seconds of a run as it was measured; 0: it was not
+      {};               // that its plan launches, as numbers of VariedLayouts::kernels
+  double priced = 0;    // seconds of a run, by price
+  double rival = 0;     // the same with kernels by VaryOptions::rival
+  double composed = 0;  // the same with kernels by their times, where they are known
+  double noise = 0;     // of it, as far as its kernels are not the default's: a relative deviation
+  double known = 0;     // so much of it was measured
+  double whole = 0;     // seconds of a run as it was measured; 0: it was not
   double whole_noise = 0;  // half its interval, relative
 };
 
@@ -38,6 +40,9 @@ struct VaryOptions {
   int64_t threads = 1;
   size_t assignments = 400;  // half of them random; the first one is the default
   uint64_t seed = 1;
+  // Another price of kernels, which decides about nothing: the rival of models in files. Null: that
+  // of the plan.
+  const Cost* rival = nullptr;
   const CancelToken* cancel = nullptr;
 };
 
@@ -50,15 +55,17 @@ class VariedLayouts {
 
   const std::vector<DefaultKernel>& kernels() const { return kernels_; }
   const std::vector<LayoutAssignment>& assignments() const { return assignments_; }
-  // Composes all runs; what a kernel takes is asked for by its number. Infinity: that is not known.
-  void compose(std::span<const double> seconds);
+  // Composes all runs of what the kernels take. Infinity: that is not known.
+  void compose(std::span<const KernelTime> kernels);
   // Runs an assignment in turns with the default one.
   Status run_whole(size_t assignment, double seconds, const CancelToken* cancel);
+  // Takes over whole runs from a file of the same program, of the assignments that it has, too. If
+  // it lacks one of the default, nothing says what the others compare to.
+  void keep_whole(const LayoutFile& file, bool is_random);
 
-  // Those that are random, or not, in the schema of TpuGraphs. Configurable are the nodes whose
-  // results may lie differently. Times are composed ones; `extra` gets those of whole runs and what
-  // is known, by configuration.
-  tpu::LayoutGraph layout_graph(bool is_random, std::vector<NamedTensor>& extra) const;
+  // Those that are random, or not, and the default. Configurable are the nodes whose results may
+  // lie differently; times are composed ones.
+  LayoutFile file(bool is_random) const;
 
  private:
   VariedLayouts(Graph graph, const Target& target, std::shared_ptr<const Cost> cost,
@@ -68,6 +75,9 @@ class VariedLayouts {
         cost_(std::move(cost)),
         options_(options) {}
   Status draw();
+  void price_by_rival();
+  std::vector<size_t> those(bool are_random) const;
+  tpu::LayoutGraph layout_graph(std::span<const size_t> assignments) const;
   Result<Plan> plan_of(const LayoutAssignment& assignment) const;
 
   std::shared_ptr<const Graph> graph_;

@@ -22,7 +22,7 @@ train zoo:squeezenet,size=tiny
 END
 train -o some.model --split my.split >out 2>err
 "$HONE" eval set --task layout --model some.model --threads 1 >out 2>err
-contains "^zoo:mlp_size=tiny "
+contains "^zoo:mlp,size=tiny "
 if grep -q squeezenet out; then exit 1; fi
 contains "^area under the curve, slow against fast: "
 "$HONE" eval set --task layout --model some.model --json - | grep -q '"tau"'

@@ -6,9 +6,12 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "learn/data_set.h"
 #include "learn/models/graph_network.h"
+#include "target/fingerprint.h"
 #include "tests/io/tpu_testing.h"
 #include "tests/learn/graph_testing.h"
+#include "tests/learn/layout_testing.h"
 
 namespace hone {
 namespace {
@@ -88,6 +91,75 @@ TEST(ConfiguredGraph, ReadsMeasurementsOfTpus) {
   EXPECT_EQ(merged(modules[0]).graph.times.size(), 91U);
   EXPECT_LT(merged(modules[0]).noise, 1e-4);
   EXPECT_LT(compressed(modules[0], 1).graph.opcodes.size(), 500U);
+}
+
+class LoadedLayouts : public testing::Test {
+ protected:
+  void write(std::string_view name, const LayoutFile& file) const {
+    ASSERT_TRUE(write_npz(folder_.path() / name, arrays_of(file)).ok());
+  }
+  std::string said() const { return load_graphs(folder_.path()).error().to_string(); }
+  const TempDir folder_ = TempDir::create(testing::TempDir()).value();
+};
+
+TEST_F(LoadedLayouts, KnowWhatTheirFilesKnow) {
+  const LayoutFile file = small_layouts();
+  write("a-default.npz", file);
+  write("a-random.npz", file);
+  const std::vector<ConfiguredGraph> graphs = load_graphs(folder_.path()).value();
+  ASSERT_EQ(graphs.size(), 2U);
+  EXPECT_EQ(graphs[0].sort, "default");
+  EXPECT_EQ(graphs[1].sort, "random");
+  for (const ConfiguredGraph& graph : graphs) {
+    EXPECT_EQ(graph.program, "zoo:mlp,size=tiny");
+    EXPECT_EQ(graph.target, 0x1234U);
+    EXPECT_EQ(graph.besides, file.times);
+    EXPECT_EQ(graph.planned, 100);
+    EXPECT_EQ(graph.left_out, 0U);
+  }
+  const size_t second[] = {1};
+  EXPECT_EQ(with_configs(graphs[0], second).besides.priced, std::vector{210.0F});
+}
+
+TEST_F(LoadedLayouts, AreThoseOfWhichEnoughWasMeasured) {
+  LayoutFile file = small_layouts();
+  file.times.known = {0.8F, 0.39F};
+  write("a-random.npz", file);
+  const ConfiguredGraph graph = load_graphs(folder_.path()).value()[0];
+  EXPECT_EQ(graph.times, std::vector{100.0});
+  EXPECT_EQ(graph.besides.priced, std::vector{90.0F});
+  EXPECT_EQ(graph.left_out, 1U);
+  file.times.known = {0, 0};  // prices alone
+  write("a-random.npz", file);
+  EXPECT_EQ(load_graphs(folder_.path()).value()[0].times.size(), 2U);
+}
+
+TEST_F(LoadedLayouts, AreOfOneTarget) {
+  LayoutFile file = small_layouts();
+  write("a.npz", file);
+  file.target = 0;
+  write("b.npz", file);
+  EXPECT_THAT(said(), HasSubstr("it is of the target one that nobody names, not of "
+                                "0x0000000000001234: times of different processors"));
+  write("a.npz", file);
+  EXPECT_EQ(load_graphs(folder_.path())->size(), 2U);
+  file.times.whole = {1};
+  write("b.npz", file);
+  EXPECT_THAT(said(), HasSubstr("the array 'config_runtime_whole' is f32[1], not f32[2]"));
+}
+
+// Files of before do not name their target, but their set does.
+TEST_F(LoadedLayouts, AreOfTheTargetOfTheirSet) {
+  const Target target = host_target().value();
+  ASSERT_TRUE(DataSet::make(folder_.path().native(), {.target = target}).ok());
+  ASSERT_TRUE(make_folders((folder_.path() / "layout").native()).ok());
+  LayoutFile file = small_layouts();
+  file.target = 0;
+  write("layout/a-random.npz", file);
+  EXPECT_EQ(load_graphs(folder_.path()).value()[0].target, fingerprint(target));
+  file.target = 0x1234;
+  write("layout/a-random.npz", file);
+  EXPECT_THAT(said(), HasSubstr("it is of the target 0x0000000000001234"));
 }
 
 TEST(ConfiguredGraph, RefusesWhatIsMixedOrMissing) {

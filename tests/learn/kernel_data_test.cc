@@ -281,7 +281,7 @@ TEST_F(KernelDataTest, ASharedKernelIsInOnePart) {
   EXPECT_THAT(hashes(Part::validation), IsEmpty());
   EXPECT_THAT(hashes(Part::test), ElementsAre(shared.facts->hash));
   const ProgramSplit unknown = parse_split("train zoo:a\ntest zoo:bb", "f").value();
-  EXPECT_THAT(check(unknown, data).error().to_string(), HasSubstr("no kernel of 'zoo:bb'"));
+  EXPECT_THAT(check(unknown, data).error().to_string(), HasSubstr("nothing of 'zoo:bb'"));
 }
 
 }  // namespace

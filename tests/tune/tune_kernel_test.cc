@@ -74,6 +74,13 @@ TEST_F(TuneKernelTest, ARecordIsReusedWhereItIsValid) {
   EXPECT_FALSE(later.seconds(candidate.code, "third").value());
   EXPECT_FALSE(later.seconds(candidate.code + 1, conditions).value());
   EXPECT_EQ(later.reused(), 2);
+  // Whatever code another hone makes of the schedule.
+  const uint64_t kernel = kernel_hash(*body);
+  const KernelTime time = *later.time_of(kernel, start_, conditions).value();
+  EXPECT_EQ(time.seconds, 3e-6);
+  EXPECT_EQ(time.noise, relative_noise(measured.seconds));
+  EXPECT_FALSE(later.time_of(kernel + 1, start_, conditions).value());
+  EXPECT_FALSE(later.time_of(kernel, start_, "third").value());
   Target other = target_;
   other.cpu = "another processor";
   EXPECT_FALSE(

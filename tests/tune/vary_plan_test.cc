@@ -10,6 +10,7 @@
 #include "io/tpu/features.h"
 #include "ir/text.h"
 #include "rewrite/prepare.h"
+#include "target/fingerprint.h"
 #include "zoo/zoo.h"
 
 namespace hone {
@@ -25,9 +26,13 @@ class VaryPlanTest : public testing::Test {
   static Graph model(std::string_view name) {
     return prepare(build_zoo_model(name, {.size = ZooSize::tiny}).value()).value();
   }
-  VariedLayouts varied(size_t assignments) const {
-    return VariedLayouts::draw(model("squeezenet"), target_, cost_, {.assignments = assignments})
+  VariedLayouts varied(size_t assignments, const Cost* rival = nullptr) const {
+    return VariedLayouts::draw(model("squeezenet"), target_, cost_,
+                               {.assignments = assignments, .rival = rival})
         .value();
+  }
+  static std::vector<KernelTime> nothing_known(const VariedLayouts& some) {
+    return std::vector<KernelTime>(some.kernels().size(), {INFINITY});
   }
 
   const Target target_ = host_target().value();
@@ -78,41 +83,106 @@ TEST_F(VaryPlanTest, AssignmentsDifferAndBeginWithTheDefault) {
 
 TEST_F(VaryPlanTest, TimesAreComposedOfWhatIsKnown) {
   VariedLayouts some = varied(6);
-  std::vector<double> unknown(some.kernels().size(), INFINITY);
-  some.compose(unknown);
+  some.compose(nothing_known(some));
   for (const LayoutAssignment& each : some.assignments()) {
     EXPECT_EQ(each.composed, each.priced);
+    EXPECT_EQ(each.rival, each.priced);
     EXPECT_EQ(each.known, 0);
+    EXPECT_EQ(each.noise, 0);
   }
   // Kernels that take what they are priced at change nothing.
-  std::vector<double> priced;
-  for (const DefaultKernel& kernel : some.kernels()) priced.push_back(kernel.price);
+  std::vector<KernelTime> priced;
+  for (const DefaultKernel& kernel : some.kernels()) priced.push_back({kernel.price, 0.1});
   some.compose(priced);
   for (const LayoutAssignment& each : some.assignments()) {
     EXPECT_NEAR(each.composed, each.priced, 1e-9 * each.priced);
     EXPECT_GT(each.known, 0.3);
     EXPECT_LE(each.known, 1);
+    EXPECT_LT(each.noise, 0.1);
   }
+  // What the default has, too, does not make them differ.
+  EXPECT_EQ(some.assignments()[0].noise, 0);
+  EXPECT_GT(some.assignments()[1].noise, 0);
+}
+
+// Kernels cost three times as much as the other says.
+class ThreeTimes : public Cost {
+ public:
+  explicit ThreeTimes(std::shared_ptr<const Cost> other) : other_(std::move(other)) {}
+  std::string version() const override { return "three times"; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return std::make_unique<Kernel>(other_->kernel(std::move(facts), threads));
+  }
+  double copy(double bytes) const override { return other_->copy(bytes); }
+  double command() const override { return other_->command(); }
+
+ private:
+  struct Kernel : PricedKernel {
+    explicit Kernel(std::unique_ptr<PricedKernel> kernel) : other(std::move(kernel)) {}
+    void price(std::span<const Schedule> schedules, double limit,
+               std::span<double> seconds) override {
+      other->price(schedules, limit, seconds);
+      for (double& each : seconds) each *= 3;
+    }
+    std::unique_ptr<PricedKernel> other;
+  };
+  std::shared_ptr<const Cost> other_;
+};
+
+TEST_F(VaryPlanTest, HaveTheirPriceByARival) {
+  const ThreeTimes rival(cost_);
+  VariedLayouts some = varied(6, &rival);
+  some.compose(nothing_known(some));
+  for (const LayoutAssignment& each : some.assignments()) {
+    double kernels = 0;
+    for (uint32_t kernel : each.kernels)
+      if (some.kernels()[kernel].facts != nullptr) kernels += some.kernels()[kernel].price;
+    EXPECT_EQ(each.composed, each.priced);  // it decides about nothing
+    EXPECT_NEAR(each.rival, each.priced + 2 * kernels, 1e-9 * each.rival);
+  }
+  EXPECT_EQ(some.file(true).priced_by, "three times");
 }
 
 TEST_F(VaryPlanTest, RunsWholeAndIsWrittenInTheSchema) {
   VariedLayouts some = varied(6);
-  some.compose(std::vector<double>(some.kernels().size(), INFINITY));
+  some.compose(nothing_known(some));
   for (size_t i : {0, 1, 2}) ASSERT_TRUE(some.run_whole(i, 0.02, nullptr).ok());
+  VariedLayouts again = varied(6);
   for (bool is_random : {true, false}) {
-    std::vector<NamedTensor> extra;
-    const tpu::LayoutGraph layout = some.layout_graph(is_random, extra);
+    const LayoutFile file = some.file(is_random);
+    const tpu::LayoutGraph& layout = file.layout;
     ASSERT_TRUE(check(layout).ok());
     EXPECT_EQ(layout.runtimes.size(), is_random ? 4u : 3u);
     EXPECT_EQ(layout.configs.rows(), layout.runtimes.size() * layout.config_nodes.size());
     EXPECT_EQ(layout.configs.names.size(), 24u);
     EXPECT_EQ(layout.graph.nodes.names.size(), 146u);
     EXPECT_EQ(tpu::layout_graph_of(arrays_of(layout)).value(), layout);
-    ASSERT_EQ(extra.size(), 3u);
-    EXPECT_EQ(extra[0].name, "config_runtime_whole");
-    EXPECT_EQ(extra[0].tensor.elements(), static_cast<int64_t>(layout.runtimes.size()));
-    EXPECT_GT(extra[0].tensor.real_at(0), 0);
+    for (const LayoutColumn& column : kLayoutColumns)
+      EXPECT_EQ((file.times.*column.values).size(), layout.runtimes.size()) << column.array;
+    EXPECT_GT(file.times.whole[0], 0);
+    EXPECT_EQ(file.target, fingerprint(target_));
+    EXPECT_EQ(file.priced_by, cost_->version());
+    for (size_t i = 0; i < layout.runtimes.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(file.times.priced[i]),
+                  static_cast<double>(layout.runtimes[i]),
+                  1 + 1e-6 * static_cast<double>(layout.runtimes[i]));
+    again.keep_whole(file, is_random);
   }
+  // Whole runs of a file are those of the same assignments.
+  for (size_t i = 0; i < 6; ++i) {
+    const LayoutAssignment &kept = again.assignments()[i], &ran = some.assignments()[i];
+    EXPECT_NEAR(kept.whole, ran.whole, 1e-6 * ran.whole);
+    EXPECT_NEAR(kept.whole_noise, ran.whole_noise, 1e-6);
+  }
+  VariedLayouts fresh = varied(6);
+  LayoutFile other = some.file(true);
+  other.times.whole[0] = 0;  // nothing to compare with
+  fresh.keep_whole(other, true);
+  other = some.file(true);
+  other.layout.graph.opcodes[0] = 1;  // another graph
+  fresh.keep_whole(other, true);
+  for (const LayoutAssignment& each : fresh.assignments()) EXPECT_EQ(each.whole, 0);
 }
 
 TEST_F(VaryPlanTest, AGraphWithoutLayoutsIsRefused) {
