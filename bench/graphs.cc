@@ -124,10 +124,8 @@ Result<Row> trained(const std::string& method, std::vector<ConfiguredGraph>& par
   GraphTraining training = training_of(graph);
   if (method == "compressed") training.hops = 1;
   const double begin = now();
-  const GraphModel model = method == "segments"
-                               ? HONE_TRY(
-                                     train_by_segments({&graph, 1}, training, {.nodes = segment}))
-                               : HONE_TRY(train_graph_model({&graph, 1}, training));
+  if (method == "segments") training.segments = segment;
+  const GraphModel model = HONE_TRY(train_graph_model({&graph, 1}, training));
   Row row = {.seconds = now() - begin};
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -173,7 +171,8 @@ void rescore(benchmark::State& state) {
   training.slates = 1;
   training.slate = 2;
   training.hops = -1;
-  const GraphModel model = train_by_segments({&graph, 1}, training, {}).value();
+  training.segments = 1000;
+  const GraphModel model = train_graph_model({&graph, 1}, training).value();
   LocalScores local = LocalScores::make(model, graph, 0).value();
   Rng rng(1);
   const size_t columns = graph.configs.names.size();

@@ -28,6 +28,7 @@ GraphTraining training(const ConfiguredGraph& graph, const Arguments& arguments,
   choose(arguments, "reduction", kGraphReductions, options.network.reduction);
   choose(arguments, "loss", kGraphLosses, options.network.loss);
   options.network.compares = arguments.given("compare");
+  if (arguments.given("segments")) options.segments = arguments.integer("segments");
   if (arguments.given("hops")) options.hops = arguments.integer("hops");
   if (arguments.given("epochs")) options.epochs = arguments.integer("epochs");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
@@ -39,10 +40,16 @@ GraphTraining training(const ConfiguredGraph& graph, const Arguments& arguments,
 
 Result<std::vector<ConfiguredGraph>> graphs_of(const Arguments& arguments, Console& console) {
   std::vector<ConfiguredGraph> graphs = HONE_TRY(load_graphs(arguments.text("DATA")));
-  size_t configs = 0;
-  for (const ConfiguredGraph& each : graphs) configs += each.times.size();
+  size_t configs = 0, left_out = 0;
+  for (const ConfiguredGraph& each : graphs) {
+    configs += each.times.size();
+    left_out += each.left_out;
+  }
   console.say(fmt::format("{} configurations of {} graphs of {} programs", configs, graphs.size(),
                           programs_of(graphs).size()));
+  if (left_out > 0)
+    console.say(
+        fmt::format("{} others are left out: too little of their time was measured", left_out));
   return graphs;
 }
 

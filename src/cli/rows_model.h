@@ -516,8 +516,15 @@ inline constexpr Option kGraphNetwork[] = {
             "a transformer layer (default: columns for kernels, additive for layouts)",
      .words = "columns|additive|lstm|transformer"},
     {.name = "compare",
-     .doc = "of graphs: configurations that are scored together look at one another before; not "
-            "of additive scores"},
+     .doc = "of graphs: configurations that are scored together look at one another before, and "
+            "the best 32 are scored once more, together; not of additive scores"},
+    {.name = "segments",
+     .take = Take::integer,
+     .value = "N",
+     .doc = "of graphs that do not fit into memory: train and score additive models by segments of "
+            "so many nodes (default: graphs as a whole)",
+     .low = 1,
+     .high = 100'000'000},
     {.name = "loss",
      .take = Take::word,
      .value = "LOSS",

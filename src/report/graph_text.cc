@@ -12,40 +12,62 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.2f}", 100 * share); }
+std::string percent(std::optional<double> share) { return share ? percent(*share) : ""; }
+std::string digits(double number) { return fmt::format("{:.3f}", number); }
+std::string digits(std::optional<double> number) { return number ? digits(*number) : ""; }
 
-std::vector<std::string> mean_row(std::span<const GraphVerdict> verdicts, bool many) {
-  const MeanGraphVerdict mean = mean_of(verdicts, many);
-  const bool has_planned = std::ranges::any_of(
-      verdicts, [](const GraphVerdict& each) { return each.planned.has_value(); });
-  return {many ? fmt::format("mean, {} runs and more", kManyRuns) : "mean",
-          std::to_string(mean.graphs),
-          fmt::format("{:.3f}", mean.tau),
-          percent(mean.top1),
-          percent(mean.top5),
-          percent(mean.random),
-          has_planned ? percent(mean.planned) : "",
-          ""};
+// Verdicts that are told together: near the default it is harder than at random.
+struct Verdicts {
+  std::string name;
+  std::vector<GraphVerdict> verdicts;
+};
+std::vector<Verdicts> grouped(std::span<const GraphVerdict> verdicts) {
+  std::vector<Verdicts> groups;
+  for (std::string_view sort : {"random", "default"})
+    if (auto some = those_of_sort(verdicts, sort); !some.empty())
+      groups.push_back({std::string(sort), std::move(some)});
+  if (groups.empty()) groups.push_back({"all", {verdicts.begin(), verdicts.end()}});
+  std::vector<GraphVerdict> many = those_with_many_runs(verdicts);
+  if (!many.empty() && many.size() < verdicts.size())
+    groups.push_back({fmt::format("{} runs and more", kManyRuns), std::move(many)});
+  return groups;
+}
+
+void add_means(TextTable& table, const Verdicts& group) {
+  const MeanGraphVerdict mean = mean_of(group.verdicts);
+  const auto add = [&](std::string_view by, const OrderVerdict& order,
+                       std::optional<double> share) {
+    table.add_row({group.name, std::string(by), std::to_string(mean.graphs), digits(order.tau),
+                   percent(order.top1), percent(order.top5), percent(order.top10),
+                   digits(order.whole), percent(share)});
+  };
+  add("model", mean.model, mean.share);
+  if (mean.priced) add("price", *mean.priced, mean.priced_share);
+  const auto one = [&](std::string_view by, double regret) {
+    table.add_row({group.name, std::string(by), std::to_string(mean.graphs), "", percent(regret),
+                   "", "", "", ""});
+  };
+  one("random", mean.random);
+  if (mean.planned) one("default", *mean.planned);
 }
 
 }  // namespace
 
 std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has_area) {
-  TextTable table("lrrrrrrr", {"graph", "runs", "tau", "top1 %", "top5 %", "random %", "default %",
-                               has_area ? "area" : ""});
+  TextTable table("llrrrrrrrrr", {"graph", "", "runs", "tau", "top1 %", "top5 %", "top10 %",
+                                  "price top1 %", "random %", "default %", has_area ? "area" : ""});
   std::vector<double> areas;
   for (const GraphVerdict& each : verdicts) {
     areas.push_back(each.area);
-    table.add_row({each.program, std::to_string(each.runs), fmt::format("{:.3f}", each.tau),
-                   percent(each.top1), percent(each.top5), percent(each.random),
-                   each.planned ? percent(*each.planned) : "",
-                   has_area ? fmt::format("{:.3f}", each.area) : ""});
+    table.add_row({each.program, each.sort, std::to_string(each.runs), digits(each.tau),
+                   percent(each.top1), percent(each.top5), percent(each.top10),
+                   each.priced ? percent(each.priced->top1) : "", percent(each.random),
+                   percent(each.planned), has_area ? digits(each.area) : ""});
   }
-  table.add_rule();
-  const auto many = std::ranges::count_if(
-      verdicts, [](const GraphVerdict& each) { return each.runs >= kManyRuns; });
-  table.add_row(mean_row(verdicts, false));
-  if (many > 0 && many < std::ssize(verdicts)) table.add_row(mean_row(verdicts, true));
-  std::string text = table.to_string();
+  TextTable means("llrrrrrrr", {"mean", "by", "graphs", "tau", "top1 %", "top5 %", "top10 %",
+                                "tau of whole runs", "of their ceiling %"});
+  for (const Verdicts& group : grouped(verdicts)) add_means(means, group);
+  std::string text = table.to_string() + "\n" + means.to_string();
   if (!has_area) return text;
   const MeanInterval area = interval_of(areas);
   text += fmt::format("area under the curve, slow against fast: {:.3f}", area.mean);
@@ -53,18 +75,51 @@ std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has
   return text + "\n";
 }
 
-std::string graph_verdicts_json(std::span<const GraphVerdict> verdicts) {
-  Json all = Json::array();
-  for (const GraphVerdict& each : verdicts) {
-    Json json = {{"graph", each.program}, {"runs", each.runs}, {"tau", each.tau},
-                 {"top1", each.top1},     {"top5", each.top5}, {"random", each.random},
-                 {"area", each.area}};
-    if (each.planned) json["default"] = *each.planned;
-    all.push_back(std::move(json));
+namespace {
+
+Json json_of(const OrderVerdict& order) {
+  Json json = {{"tau", order.tau},
+               {"top1", order.top1},
+               {"top5", order.top5},
+               {"top10", order.top10},
+               {"area", order.area}};
+  if (order.whole) json["tau_of_whole"] = *order.whole;
+  return json;
+}
+
+Json json_of(const GraphVerdict& verdict) {
+  Json json = {{"graph", verdict.program}, {"runs", verdict.runs}};
+  if (!verdict.sort.empty()) json["sort"] = verdict.sort;
+  json.update(json_of(static_cast<const OrderVerdict&>(verdict)));
+  json["random"] = verdict.random;
+  if (verdict.planned) json["default"] = *verdict.planned;
+  if (verdict.priced) json["priced"] = json_of(*verdict.priced);
+  if (verdict.whole_runs > 0) json["whole_runs"] = verdict.whole_runs;
+  if (verdict.ceiling) json["ceiling"] = *verdict.ceiling;
+  return json;
+}
+
+Json json_of(const MeanGraphVerdict& mean) {
+  Json json = {{"graphs", mean.graphs}};
+  json.update(json_of(mean.model));
+  json["random"] = mean.random;
+  if (mean.planned) json["default"] = *mean.planned;
+  if (mean.share) json["share_of_ceiling"] = *mean.share;
+  if (mean.priced) {
+    json["priced"] = json_of(*mean.priced);
+    if (mean.priced_share) json["priced"]["share_of_ceiling"] = *mean.priced_share;
   }
-  const MeanGraphVerdict mean = mean_of(verdicts, false);
-  const Json json = {{"graphs", all},
-                     {"mean", {{"tau", mean.tau}, {"top1", mean.top1}, {"random", mean.random}}}};
+  return json;
+}
+
+}  // namespace
+
+std::string graph_verdicts_json(std::span<const GraphVerdict> verdicts) {
+  Json all = Json::array(), means = Json::object();
+  for (const GraphVerdict& each : verdicts) all.push_back(json_of(each));
+  for (const Verdicts& group : grouped(verdicts))
+    means[group.name] = json_of(mean_of(group.verdicts));
+  const Json json = {{"graphs", all}, {"mean", json_of(mean_of(verdicts))}, {"means", means}};
   return json.dump(2) + "\n";
 }
 
@@ -72,13 +127,15 @@ std::string graph_model_text(const GraphModel& model) {
   size_t numbers = 0;
   for (const NamedTensor& each : model.weights)
     numbers += static_cast<size_t>(each.tensor.elements());
+  const std::string segments =
+      model.segments == 0 ? "" : fmt::format(", segments of {} nodes", model.segments);
   return fmt::format(
-      "{}, {} layers of {}, {} reduction, {}loss {}, {}: {} weights, from {} programs\n",
+      "{}, {} layers of {}, {} reduction, {}loss {}, {}{}: {} weights, from {} programs\n",
       name(model.network.passing), model.network.layers, model.network.width,
       name(model.network.reduction), model.network.compares ? "comparing, " : "",
       name(model.network.loss),
-      model.hops < 0 ? std::string("whole graphs") : fmt::format("{} hops", model.hops), numbers,
-      model.programs.size());
+      model.hops < 0 ? std::string("whole graphs") : fmt::format("{} hops", model.hops), segments,
+      numbers, model.programs.size());
 }
 
 }  // namespace hone

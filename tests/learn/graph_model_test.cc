@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "io/safetensors.h"
 #include "learn/models/judge_graphs.h"
 #include "learn/models/local_scores.h"
+#include "learn/ranking.h"
 #include "tests/learn/graph_testing.h"
 
 namespace hone {
@@ -99,6 +101,60 @@ TEST(GraphModel, OrdersByOtherReductions) {
   }
 }
 
+// A network that compares has the last word among the best that it compares.
+TEST(GraphModel, ComparesTheBestOnceMore) {
+  const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
+  GraphTraining training = small(kernels[0]);
+  training.network.compares = true;
+  training.epochs = 3;
+  const GraphModel model = train_graph_model(kernels, training).value();
+  const ConfiguredGraph unseen = random_tiles(80, 100);
+  const std::vector<double> scores = scores_of(model, unseen).value();
+  const RankedScores found = ranked(model, unseen, {}).value();
+  std::vector<size_t> first, best;
+  for (size_t i = 0; i < 80; ++i) {
+    if (found.scores[i] < 32) best.push_back(i);
+    const auto cheaper = std::ranges::count_if(scores, [&](double s) { return s < scores[i]; });
+    if (cheaper < 32) first.push_back(i);
+  }
+  EXPECT_EQ(best, first);
+  std::vector<double> places;
+  for (size_t i : best) places.push_back(found.scores[i]);
+  EXPECT_EQ(kendall_tau(places, scores_of(model, with_configs(unseen, best)).value()), 1);
+  EXPECT_EQ(judged(model, unseen, {})->tau, found.tau);
+  // All at once: as they were scored.
+  const ConfiguredGraph few = random_tiles(20, 100);
+  EXPECT_EQ(ranked(model, few, {})->tau, kendall_tau(scores_of(model, few).value(), few.times));
+}
+
+// Networks of sums and columns need no places of nodes.
+TEST(GraphModel, PutsNodesInSequenceForThoseThatReadThem) {
+  const ConfiguredGraph graph = tiles(1);
+  const GraphScale scale = scale_of({&graph, 1});
+  const ScaledGraph its = scaled(graph, scale);
+  GraphRoom room;
+  room.hold(its);
+  const Slate slate = {&its, {0, 1}};
+  EXPECT_TRUE(graph_batch({&slate, 1}, scale, room, true)->contains("sequences.nodes"));
+  EXPECT_FALSE(graph_batch({&slate, 1}, scale, room, false)->contains("sequences.nodes"));
+}
+
+// What the data knows of each time's noise, and what equal configurations tell of that of all.
+TEST(GraphModel, HearsOfTheNoiseOfEachTime) {
+  ConfiguredGraph graph = layouts(1);
+  graph.besides.noise.assign(graph.times.size(), 0);
+  graph.besides.noise[1] = 0.3F;
+  const GraphScale scale = scale_of({&graph, 1});
+  const ScaledGraph its = scaled(graph, scale, 0.4);
+  GraphRoom room;
+  room.hold(its);
+  const Slate slate = {&its, {0, 1}};
+  const Batch batch = graph_batch({&slate, 1}, scale, room, false).value();
+  const std::span<const float> noise = batch.find("noise")->second.as<float>();
+  EXPECT_FLOAT_EQ(noise[0], 0.4F);
+  EXPECT_FLOAT_EQ(noise[1], 0.5F);
+}
+
 TEST(GraphModel, ReadsSequencesOfGraphsOfAnyLength) {
   for (GraphReduction reduction : {GraphReduction::lstm, GraphReduction::transformer}) {
     GraphTraining training = small(known()[0]);
@@ -138,6 +194,12 @@ TEST(GraphModel, IsKeptInAFile) {
   const GraphModel read = read_graph_model(path).value();
   EXPECT_EQ(read.programs, trained().programs);
   EXPECT_EQ(read.scale, trained().scale);
+  GraphModel other_model = trained();
+  other_model.target = 0xabc;
+  other_model.segments = 7;
+  ASSERT_TRUE(write_graph_model(folder.path() / "of", other_model).ok());
+  EXPECT_EQ(read_graph_model(folder.path() / "of")->target, 0xabcU);
+  EXPECT_EQ(read_graph_model(folder.path() / "of")->segments, 7);
   EXPECT_EQ(scores_of(read, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
 
   const auto said = [&](const std::function<void(Safetensors&)>& change) {
@@ -148,11 +210,34 @@ TEST(GraphModel, IsKeptInAFile) {
     return read_graph_model(other).error().to_string();
   };
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["format"] = "hone kernel model 1"; }),
-              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 2'"));
+              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 3'"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["width"] = "17"; }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.tensors.pop_back(); }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata.erase("format"); }),
               HasSubstr("'format' is missing"));
+}
+
+// The checksum fits: such a file is whole, but not for this hone.
+TEST(GraphModel, RefusesFeaturesOfAnotherVersion) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const auto path = folder.path() / "model";
+  ASSERT_TRUE(write_graph_model(path, trained()).ok());
+  const auto said = [&](const std::string& key, const std::string& value) {
+    Safetensors content = read_safetensors(path).value();
+    content.metadata[key] = value;
+    Hasher hasher;
+    for (const auto& [name, text] : content.metadata)
+      if (name != "checksum") hasher.add(std::string_view(name)).add(std::string_view(text));
+    for (const NamedTensor& each : content.tensors)
+      hasher.add(std::string_view(each.name)).add(each.tensor.bytes());
+    content.metadata["checksum"] = fmt::format("{:016x}", hasher.value());
+    EXPECT_TRUE(write_safetensors(folder.path() / "other", content).ok());
+    return read_graph_model(folder.path() / "other").error().to_string();
+  };
+  EXPECT_THAT(said("features", "2"),
+              HasSubstr("the model knows features of version 2, this hone has 1"));
+  EXPECT_THAT(said("target", "here"), HasSubstr("'target' is no fingerprint"));
+  EXPECT_THAT(said("segments", "-1"), HasSubstr("'segments' is no number"));
 }
 
 TEST(GraphModel, RefusesWhatItDoesNotKnow) {
@@ -162,6 +247,11 @@ TEST(GraphModel, RefusesWhatItDoesNotKnow) {
   other.configs.names[1] = "new";
   EXPECT_THAT(scores_of(trained(), other).error().to_string(),
               HasSubstr("column 1 of the configurations is 'new', not 'same'"));
+  ConfiguredGraph elsewhere = layouts(1);
+  elsewhere.target = 0x12;
+  EXPECT_THAT(scores_of(trained(), elsewhere).error().to_string(),
+              HasSubstr("of the target 0x0000000000000012, not of one that nobody names: times of "
+                        "different processors are never mixed"));
   ConfiguredGraph equal = layouts(1);
   std::ranges::fill(equal.configs.values, 1.0F);
   EXPECT_THAT(train_graph_model({&equal, 1}, small(equal)).error().to_string(),
@@ -202,6 +292,60 @@ TEST(LocalScores, AreThoseOfTheNetworkAndOfAFullPass) {
               HasSubstr("5 configurations, no number 5"));
 }
 
+TEST(JudgeGraphs, TellsHowFarEachOrderIsFromTheBest) {
+  ConfiguredGraph graph = random_layouts(6, 12, 1);
+  std::vector<double> scores;
+  for (size_t i = 0; i < 12; ++i) {
+    graph.times[i] = 100 + static_cast<double>(i);
+    scores.push_back(static_cast<double>(i < 5 ? 100 + i : i));  // the first five come last
+    graph.besides.priced.push_back(static_cast<float>(i));
+    graph.besides.whole.push_back(i < 11 ? static_cast<float>(100 + i) : 0);
+    graph.besides.whole_noise.push_back(0.01F);
+  }
+  graph.planned = 102;
+  graph.sort = "random";
+  const GraphVerdict verdict = judged(scores, graph);
+  EXPECT_NEAR(verdict.top1, 0.05, 1e-9);
+  EXPECT_NEAR(verdict.top5, 0.05, 1e-9);
+  EXPECT_NEAR(verdict.top10, 0, 1e-9);
+  EXPECT_NEAR(verdict.random, 0.055, 1e-9);
+  EXPECT_NEAR(*verdict.planned, 0.02, 1e-9);
+  EXPECT_EQ(verdict.priced->tau, 1);
+  EXPECT_EQ(verdict.priced->top1, 0);
+  EXPECT_EQ(verdict.whole_runs, 11U);
+  EXPECT_EQ(*verdict.priced->whole, 1);
+  EXPECT_NEAR(*verdict.whole, 1 - 2.0 * 5 * 6 / 55, 1e-9);
+  EXPECT_GT(*verdict.ceiling, 0.6);
+  EXPECT_LT(*verdict.ceiling, 0.95);
+  // Few whole runs say nothing.
+  ConfiguredGraph few = graph;
+  few.besides.whole[0] = few.besides.whole[1] = 0;
+  EXPECT_FALSE(judged(scores, few).ceiling);
+  EXPECT_FALSE(judged(scores, random_layouts(6, 12, 1)).priced);
+
+  GraphVerdict other = verdict;
+  other.sort = "default";
+  other.priced = {};
+  other.ceiling = {};
+  const std::vector<GraphVerdict> both = {verdict, other};
+  EXPECT_EQ(those_of_sort(both, "default").size(), 1U);
+  const MeanGraphVerdict mean = mean_of(both);
+  EXPECT_EQ(mean.priced->tau, 1);
+  EXPECT_NEAR(*mean.share, *verdict.whole / *verdict.ceiling, 1e-9);
+  EXPECT_NEAR(*mean.priced_share, 1 / *verdict.ceiling, 1e-9);
+  EXPECT_FALSE(mean_of(those_of_sort(both, "default")).share);
+}
+
+TEST(JudgeGraphs, KnowsWhatNoiseLeavesOfAnOrder) {
+  const double times[] = {100, 101, 110}, steady[] = {0, 0, 0}, noisy[] = {10, 10, 10};
+  EXPECT_EQ(tau_of_replicates(times, steady), 1);
+  EXPECT_LT(tau_of_replicates(times, noisy), 0.01);
+  const double two[] = {1, std::exp(0.02)}, noise[] = {0.01, 0};
+  EXPECT_NEAR(tau_of_replicates(two, noise), std::erf(1), 1e-9);
+  const double equal[] = {1, 1};
+  EXPECT_EQ(tau_of_replicates(equal, noise), 0);
+}
+
 TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   GraphTraining training = small(known()[0]);
   training.epochs = 2;
@@ -212,7 +356,7 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   EXPECT_GE(left[0].random, left[0].top5);
   EXPECT_THAT(leave_one_out(two.first(1), training).error().to_string(),
               HasSubstr("nothing is left to learn from"));
-  EXPECT_EQ(mean_of(left, true).graphs, 2U);
+  EXPECT_EQ(mean_of(those_with_many_runs(left)).graphs, 2U);
 
   // A third of the different ones, and all that are equal to these.
   ConfiguredGraph doubled = known()[0];

@@ -55,11 +55,13 @@ TEST(GraphSegments, LearnAlmostAsMuchAsWholeGraphs) {
   const std::vector<ConfiguredGraph> graphs = many(layouts, 8, 1);
   GraphTraining training = small();
   training.epochs = 90;  // a step sees a quarter of a graph
-  const GraphModel model = train_by_segments(graphs, training, {.nodes = 10}).value();
+  training.segments = 10;
+  const GraphModel model = train_graph_model(graphs, training).value();
   double tau = 0;
   for (uint64_t seed : {100, 101, 102, 103}) {
     const ConfiguredGraph unseen = layouts(seed);
-    const std::vector<double> scores = scores_by_segments(model, unseen, 10).value();
+    const std::vector<double> scores = scores_of(model, unseen).value();
+    EXPECT_EQ(scores, scores_by_segments(model, unseen, 10).value());
     tau += kendall_tau(scores, unseen.times) / 4;
   }
   EXPECT_GT(tau, 0.6);
@@ -70,27 +72,31 @@ TEST(GraphSegments, ScoreAsTheNetworkDoes) {
   const std::vector<ConfiguredGraph> graphs = many(layouts, 2, 1);
   GraphTraining training = small();
   training.epochs = 1;
-  const GraphModel model = train_by_segments(graphs, training, {.nodes = 40}).value();
+  training.segments = 40;
+  GraphModel model = train_by_segments(graphs, training).value();
+  EXPECT_EQ(model.segments, 40);
+  model.segments = 0;
   const std::vector<double> whole = scores_of(model, graphs[0]).value();
   EXPECT_EQ(scores_by_segments(model, graphs[0], 40).value(), whole);
-  const GraphModel again = train_by_segments(graphs, training, {.nodes = 40}).value();
+  const GraphModel again = train_by_segments(graphs, training).value();
   EXPECT_EQ(scores_of(again, graphs[0]).value(), whole);
 }
 
 TEST(GraphSegments, RefuseWhatDoesNotAddUp) {
   const std::vector<ConfiguredGraph> graphs = many(layouts, 1, 1);
   GraphTraining training = small();
+  training.segments = 10;
   training.network.reduction = GraphReduction::columns;
   EXPECT_THAT(train_by_segments(graphs, training, {}).error().to_string(),
               HasSubstr("the reduction is 'columns'"));
-  training = small();
+  training.network.reduction = GraphReduction::additive;
   training.network.loss = GraphLoss::log_squared;
   EXPECT_THAT(train_by_segments(graphs, training, {}).error().to_string(),
               HasSubstr("not by 'log_squared'"));
-  EXPECT_THAT(train_by_segments(graphs, small(), {.nodes = 0}).error().to_string(),
-              HasSubstr("a node at least"));
+  EXPECT_THAT(train_by_segments(graphs, small()).error().to_string(), HasSubstr("a node at least"));
   const ConfiguredGraph kernel = random_tiles(8, 1);
-  EXPECT_THAT(train_by_segments({&kernel, 1}, small(), {}).error().to_string(),
+  training.network.loss = GraphLoss::weighted;
+  EXPECT_THAT(train_by_segments({&kernel, 1}, training).error().to_string(),
               HasSubstr("and no layouts"));
 }
 

@@ -4,14 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "learn/models/graph_segments.h"
 #include "learn/trainer.h"
 
 namespace hone {
-namespace {
-
-constexpr int64_t kChunk = 32;  // configurations that are scored at once
-
-}  // namespace
 
 GraphTraining training_for(const ConfiguredGraph& graph) {
   GraphTraining training;
@@ -45,6 +41,8 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
   GraphModel model = {.network = options.network,
                       .hops = options.hops,
                       .by_node = !learned[0].config_nodes.empty(),
+                      .segments = options.segments,
+                      .target = learned[0].target,
                       .programs = {},
                       .node_columns = learned[0].graph.nodes.names,
                       .config_columns = learned[0].configs.names,
@@ -60,6 +58,7 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
 
 Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
                                      const GraphTraining& options) {
+  if (options.segments > 0) return train_by_segments(given, options);
   std::vector<double> noise;
   const std::vector<ConfiguredGraph> graphs =
       HONE_TRY(graphs_to_learn_from(given, options.hops, &noise));
@@ -67,7 +66,8 @@ Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
   std::vector<ScaledGraph> all;
   for (size_t i = 0; i < graphs.size(); ++i)
     all.push_back(scaled(graphs[i], model.scale, noise[i]));
-  const GraphSlates slates(all, model.scale, options.slate, options.draws, options.seed);
+  const GraphSlates slates(all, model.scale, options.slate, options.draws, options.seed,
+                           options.network.reads_sequences());
   TrainingOptions training;
   training.loader.batch_size = std::min(options.slates, slates.size());
   training.epochs = options.epochs;
@@ -94,6 +94,7 @@ Status check_fits(const GraphModel& model, const ConfiguredGraph& graph) {
     return bad_input("the model is of {}, the data of {}",
                      model.by_node ? "layouts of programs" : "tiles of kernels",
                      model.by_node ? "tiles of kernels" : "layouts of programs");
+  HONE_TRY(check_target(model.target, graph.target));
   HONE_TRY(check_columns({.names = model.node_columns, .values = {}}, graph.graph.nodes, "nodes"));
   return check_columns({.names = model.config_columns, .values = {}}, graph.configs,
                        "configurations");
@@ -116,7 +117,8 @@ class Scorer {
       Slate slate = {.graph = &graph, .configs = {}};
       for (int64_t i = first; i < first + chunk_; ++i)  // the first ones fill what is left
         slate.configs.push_back(static_cast<size_t>(i % count));
-      const Batch batch = HONE_TRY(graph_batch({&slate, 1}, model_.scale, room_));
+      const Batch batch =
+          HONE_TRY(graph_batch({&slate, 1}, model_.scale, room_, model_.network.reads_sequences()));
       if (executable_ == nullptr) HONE_TRY(compile(types_of(batch)));
       std::vector<Tensor> inputs;
       for (const Network::Port& port : ports_) inputs.push_back(batch.find(port.name)->second);
@@ -155,6 +157,12 @@ class Scorer {
 Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
                                                        std::span<const ConfiguredGraph> given,
                                                        const CompileOptions& compile) {
+  std::vector<std::vector<double>> scores;
+  if (model.segments > 0) {
+    for (const ConfiguredGraph& graph : given)
+      scores.push_back(HONE_TRY(scores_by_segments(model, graph, model.segments, compile)));
+    return scores;
+  }
   std::vector<ConfiguredGraph> graphs;
   std::vector<ScaledGraph> all;
   GraphRoom room;
@@ -168,8 +176,7 @@ Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
     room.hold(all.back());
     most = std::max(most, given[i].times.size());
   }
-  Scorer scorer(model, room, std::min(kChunk, static_cast<int64_t>(most)), compile);
-  std::vector<std::vector<double>> scores;
+  Scorer scorer(model, room, std::min(kScoredAtOnce, static_cast<int64_t>(most)), compile);
   for (const ScaledGraph& graph : all) scores.push_back(HONE_TRY(scorer.run(graph)));
   return scores;
 }

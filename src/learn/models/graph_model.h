@@ -19,8 +19,10 @@ namespace hone {
 
 struct GraphModel {
   GraphNetworkOptions network;
-  int64_t hops = -1;                                      // of compressed(); -1: graphs as they are
-  bool by_node = false;                                   // configurations are of nodes
+  int64_t hops = -1;     // of compressed(); -1: graphs as they are
+  bool by_node = false;  // configurations are of nodes
+  int64_t segments = 0;  // scores are sums over segments of so many nodes; 0: of whole graphs
+  uint64_t target = 0;   // as of ConfiguredGraph
   std::vector<std::string> programs;                      // that it has learned from, sorted
   std::vector<std::string> node_columns, config_columns;  // that features have
   GraphScale scale;
@@ -34,6 +36,7 @@ struct GraphTraining {
   double rate = 0.003;
   int64_t slate = 16, slates = 8;  // configurations of a graph, graphs in a batch
   int64_t draws = 8;               // slates of a graph in an epoch
+  int64_t segments = 0;            // so many nodes each (graph_segments.h); 0: graphs as a whole
   uint64_t seed = 0;
   CompileOptions compile = {};
   std::function<void(std::string_view)> told = {};  // a line for each network
@@ -56,8 +59,10 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
                              std::span<const ConfiguredGraph> learned,
                              const GraphTraining& options);
 
-// By configuration: a number that is lower where the configuration is faster. Errors: a graph with
-// other columns than the model knows, or with configurations of another sort.
+inline constexpr int64_t kScoredAtOnce = 32;  // configurations
+// By configuration: a number that is lower where the configuration is faster; if the network
+// compares, than others of the same kScoredAtOnce. Errors: a graph of another target, with other
+// columns than the model knows, or with configurations of another sort.
 Result<std::vector<double>> scores_of(const GraphModel& model, const ConfiguredGraph& graph,
                                       const CompileOptions& compile = {});
 // Of several graphs, all of which one compiled network takes: padded to the largest one.
@@ -66,9 +71,9 @@ Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
                                                        const CompileOptions& compile = {});
 Status check_fits(const GraphModel& model, const ConfiguredGraph& graph);
 
-inline constexpr std::string_view kGraphModelFormat = "hone graph model 2";
+inline constexpr std::string_view kGraphModelFormat = "hone graph model 3";
 // A safetensors file, all of which a checksum covers. Refused by name: damage, another kind of
-// model, features of another version.
+// model, features of another version. Of another target are graphs that are refused.
 Status write_graph_model(const std::filesystem::path& path, const GraphModel& model);
 Result<GraphModel> read_graph_model(const std::filesystem::path& path);
 

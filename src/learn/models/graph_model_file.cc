@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "io/safetensors.h"
 #include "learn/models/graph_model.h"
+#include "log/hash_text.h"
 
 // Files of graph models.
 
@@ -58,6 +59,12 @@ class Reader {
     network.layers = HONE_TRY(number("layers", 0, kMostLayers));
     model_.hops = HONE_TRY(number("hops", -1, kMostHops));
     model_.by_node = HONE_TRY(number("by_node", 0, 1)) == 1;
+    model_.segments = HONE_TRY(number("segments", 0, INT32_MAX));
+    if (const std::string target = HONE_TRY(text("target")); !target.empty()) {
+      const std::optional<uint64_t> hash = parse_hash(target);
+      if (!hash) return bad_input("the entry 'target' is no fingerprint");
+      model_.target = *hash;
+    }
     model_.programs = HONE_TRY(lines("programs"));
     model_.node_columns = HONE_TRY(lines("node_columns"));
     model_.config_columns = HONE_TRY(lines("config_columns"));
@@ -133,6 +140,8 @@ Status write_graph_model(const std::filesystem::path& path, const GraphModel& mo
                       {"layers", std::to_string(network.layers)},
                       {"hops", std::to_string(model.hops)},
                       {"by_node", model.by_node ? "1" : "0"},
+                      {"segments", std::to_string(model.segments)},
+                      {"target", model.target == 0 ? "" : hash_text(model.target)},
                       {"programs", join(model.programs, "\n")},
                       {"node_columns", join(model.node_columns, "\n")},
                       {"config_columns", join(model.config_columns, "\n")}};

@@ -122,7 +122,12 @@ ScaledGraph scaled(const ConfiguredGraph& graph, const GraphScale& scale, double
                         .sources = {},
                         .targets = {},
                         .order = order_of_reads(graph.graph.edges, graph.graph.opcodes.size()),
-                        .noise = static_cast<float>(noise)};
+                        .noise = {}};
+  for (size_t i = 0; i < graph.times.size(); ++i) {
+    const std::vector<float>& own = graph.besides.noise;
+    const double its = own.empty() ? 0 : static_cast<double>(own[i]);
+    scaled.noise.push_back(static_cast<float>(std::hypot(noise, its)));
+  }
   for (size_t i = 0; i < graph.graph.opcodes.size(); ++i) {
     const std::span<const float> row = graph.graph.nodes.row(i);
     for (const ScaledColumn& each : scale.nodes)
@@ -147,9 +152,11 @@ namespace {
 // Fills a batch graph by graph; what is left of the room follows at the end.
 class BatchWriter {
  public:
-  BatchWriter(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room)
+  BatchWriter(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room,
+              bool in_sequence)
       : slates_(slates),
         scale_(scale),
+        in_sequence_(in_sequence),
         configs_of_slate_(std::ssize(slates[0].configs)),
         by_node_(!slates[0].graph->graph->config_nodes.empty()) {
     graphs_ = std::ssize(slates) * (by_node_ ? configs_of_slate_ : 1);
@@ -165,7 +172,7 @@ class BatchWriter {
       const ConfiguredGraph& graph = *slate.graph->graph;
       for (size_t config : slate.configs) {
         times_.push_back(static_cast<float>(std::log(graph.times[config])));
-        noise_.push_back(slate.graph->noise);
+        noise_.push_back(slate.graph->noise[config]);
         if (by_node_) {
           add_by_node(graph.config(config), graph);
           add_graph(*slate.graph);
@@ -204,8 +211,10 @@ class BatchWriter {
     features_.insert(features_.end(), graph.nodes.begin(), graph.nodes.end());
     for (int64_t each : graph.sources) sources_.push_back(first + each);
     for (int64_t each : graph.targets) targets_.push_back(first + each);
-    std::vector<int64_t>& sequence = sequences_.emplace_back();
-    for (int64_t each : graph.order) sequence.push_back(first + each);
+    if (in_sequence_) {
+      std::vector<int64_t>& sequence = sequences_.emplace_back();
+      for (int64_t each : graph.order) sequence.push_back(first + each);
+    }
     graph_of_.resize(opcodes_.size(), number_++);
   }
   // What is left of the room belongs to no graph, and its edges end at no node.
@@ -230,13 +239,15 @@ class BatchWriter {
         {"times", Tensor::of(reals({slates, count}), std::span<const float>(times_))},
         {"noise", Tensor::of(reals({slates, count}), std::span<const float>(noise_))}};
     HONE_TRY(add_segments(batch, "graphs", graph_of_, graphs_));
-    HONE_TRY(add_sequences(batch, "sequences", sequences_, nodes_ / graphs_, nodes_));
+    if (in_sequence_)
+      HONE_TRY(add_sequences(batch, "sequences", sequences_, nodes_ / graphs_, nodes_));
     HONE_TRY(add_edges(batch, "edges", sources_, targets_, nodes_));
     return batch;
   }
 
   const std::span<const Slate> slates_;
   const GraphScale& scale_;
+  const bool in_sequence_;
   const int64_t configs_of_slate_;
   const bool by_node_;
   int64_t graphs_ = 0, nodes_ = 0, edges_ = 0;  // with padding
@@ -249,13 +260,19 @@ class BatchWriter {
 
 }  // namespace
 
-Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room) {
-  return BatchWriter(slates, scale, room).run();
+Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room,
+                          bool in_sequence) {
+  return BatchWriter(slates, scale, room, in_sequence).run();
 }
 
 GraphSlates::GraphSlates(std::span<const ScaledGraph> graphs, const GraphScale& scale,
-                         int64_t slate, int64_t draws, uint64_t seed)
-    : graphs_(graphs), scale_(scale), slate_(slate), draws_(draws), seed_(seed) {
+                         int64_t slate, int64_t draws, uint64_t seed, bool in_sequence)
+    : graphs_(graphs),
+      scale_(scale),
+      slate_(slate),
+      draws_(draws),
+      seed_(seed),
+      in_sequence_(in_sequence) {
   for (const ScaledGraph& each : graphs) room_.hold(each);
 }
 
@@ -282,7 +299,7 @@ Slate GraphSlates::drawn(int64_t sample) const {
 Result<Batch> GraphSlates::batch(std::span<const int64_t> samples, int64_t /*bucket*/) const {
   std::vector<Slate> slates;
   for (int64_t sample : samples) slates.push_back(drawn(sample));
-  return graph_batch(slates, scale_, room_);
+  return graph_batch(slates, scale_, room_, in_sequence_);
 }
 
 // ---- Networks ----------------------------------------------------------------------------------

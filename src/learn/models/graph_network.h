@@ -38,8 +38,9 @@ struct ScaledGraph {
   std::vector<float> nodes;               // [nodes, columns of the scale]
   std::vector<int64_t> sources, targets;  // edges in both directions
   std::vector<int64_t> order;             // of nodes: each behind those that it reads
-  float noise = 0;                        // of times
+  std::vector<float> noise;               // by configuration: of its time
 };
+// To the noise that the graph knows of each time comes that of all.
 ScaledGraph scaled(const ConfiguredGraph& graph, const GraphScale& scale, double noise = 0);
 
 // ---- Batches -----------------------------------------------------------------------------------
@@ -54,9 +55,11 @@ struct Slate {
   const ScaledGraph* graph = nullptr;
   std::vector<size_t> configs;
 };
-// "opcodes", "nodes", "edges", "graphs", "sequences", "configs", and by slate and configuration
-// "times" (log) and "noise". With configurable nodes each configuration is a graph of its own.
-Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room);
+// "opcodes", "nodes", "edges", "graphs", "configs", and by slate and configuration "times" (log)
+// and "noise". With configurable nodes each configuration is a graph of its own. `in_sequence`:
+// also "sequences", for networks that read nodes one behind the other.
+Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room,
+                          bool in_sequence);
 
 // So many configurations, every third one of the fastest quarter; by turns where there are fewer.
 std::vector<size_t> draw_configs(std::span<const double> times, int64_t count, Rng& rng);
@@ -66,7 +69,7 @@ class GraphSlates : public Dataset {
  public:
   // All of it outlives the data set.
   GraphSlates(std::span<const ScaledGraph> graphs, const GraphScale& scale, int64_t slate,
-              int64_t draws, uint64_t seed);
+              int64_t draws, uint64_t seed, bool in_sequence);
 
   int64_t size() const override { return std::ssize(graphs_) * draws_; }
   Result<Batch> batch(std::span<const int64_t> samples, int64_t bucket) const override;
@@ -78,6 +81,7 @@ class GraphSlates : public Dataset {
   const GraphScale& scale_;
   const int64_t slate_, draws_;
   const uint64_t seed_;
+  const bool in_sequence_;
   GraphRoom room_;
 };
 
@@ -108,6 +112,9 @@ struct GraphNetworkOptions {
   // is fast among them alone. Not of additive scores.
   bool compares = false;
   int64_t width = 64, embedding = 32, layers = 2;
+  bool reads_sequences() const {
+    return reduction == GraphReduction::lstm || reduction == GraphReduction::transformer;
+  }
   bool operator==(const GraphNetworkOptions&) const = default;
 };
 std::string_view name(MessagePassing passing);

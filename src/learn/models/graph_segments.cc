@@ -88,7 +88,7 @@ class SegmentSlates : public Dataset {
                             : 1.0F);
       for (size_t config : each.slate.configs) add_others(graph, each, config, others);
     }
-    Batch batch = HONE_TRY(graph_batch(slates, scale_, room_));
+    Batch batch = HONE_TRY(graph_batch(slates, scale_, room_, false));
     const Dim width = options_.network.width;
     batch.insert_or_assign("others", Tensor::of(reals({size(), options_.slate, width}),
                                                 std::span<const float>(others)));
@@ -134,7 +134,7 @@ class SegmentSlates : public Dataset {
             configs.insert(configs.end(), slate.configs.begin(), slate.configs.end());
             slates.push_back(std::move(slate));
           }
-          const Batch batch = HONE_TRY(graph_batch(slates, scale_, room_));
+          const Batch batch = HONE_TRY(graph_batch(slates, scale_, room_, false));
           const Tensor sums = HONE_TRY(summer.run(batch, weights));
           for (size_t row = 0; row < configs.size(); ++row)
             write(graph.tables[s], configs[row], sums, row);
@@ -195,7 +195,7 @@ class HeadSlates : public Dataset {
   int64_t size() const override { return std::ssize(graphs_) * options_.draws; }
   Result<Batch> batch(std::span<const int64_t> samples, int64_t /*bucket*/) const override {
     const auto width = static_cast<size_t>(options_.network.width);
-    std::vector<float> states, times;
+    std::vector<float> states, times, noise;
     for (int64_t sample : samples) {
       const auto g = static_cast<size_t>(sample / options_.draws);
       Rng rng(hash_combine(options_.seed, static_cast<uint64_t>(sample)));
@@ -203,10 +203,10 @@ class HeadSlates : public Dataset {
         for (size_t j = 0; j < width; ++j)
           states.push_back(static_cast<float>(sums_[g][config * width + j]));
         times.push_back(static_cast<float>(std::log(graphs_[g].times[config])));
+        noise.push_back(graphs_[g].scaled[0].noise[config]);
       }
     }
     const Dim count = std::ssize(samples), slate = options_.slate;
-    const std::vector<float> noise(times.size());
     return Batch{{"states", Tensor::of(reals({count, slate, options_.network.width}),
                                        std::span<const float>(states))},
                  {"times", Tensor::of(reals({count, slate}), std::span<const float>(times))},
@@ -273,7 +273,7 @@ Status check_options(const GraphTraining& options, const SegmentOptions& segment
   if (options.network.loss == GraphLoss::log_squared)
     return bad_input("segments are trained by the order of times, and not by '{}'",
                      name(options.network.loss));
-  if (segments.nodes < 1 || !(segments.keeps >= 0 && segments.keeps <= 1))
+  if (options.segments < 1 || !(segments.keeps >= 0 && segments.keeps <= 1))
     return usage_error("segments have a node at least, and count with a probability from 0 to 1");
   return {};
 }
@@ -301,7 +301,11 @@ std::vector<ConfiguredGraph> segments_of(const ConfiguredGraph& graph, int64_t n
     if (which[s].empty()) continue;
     ConfiguredGraph& segment = kept.emplace_back(std::move(all[s]));
     segment.program = graph.program;
+    segment.sort = graph.sort;
     segment.times = graph.times;
+    segment.besides = graph.besides;
+    segment.planned = graph.planned;
+    segment.target = graph.target;
     segment.configs.names = graph.configs.names;
     segment.graph.nodes.names = graph.graph.nodes.names;
     for (size_t i = s * size; i < std::min((s + 1) * size, total); ++i) {
@@ -325,7 +329,8 @@ double segment_weight(const SegmentOptions& options, size_t count) {
 Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> given,
                                      const GraphTraining& options, const SegmentOptions& segments) {
   HONE_TRY(check_options(options, segments));
-  std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_to_learn_from(given, options.hops));
+  std::vector<double> noise;
+  std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_to_learn_from(given, options.hops, &noise));
   GraphModel model = HONE_TRY(model_for(given, graphs, options));
   const auto width = static_cast<size_t>(options.network.width);
   std::vector<Segmented> all;
@@ -334,14 +339,14 @@ Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> given,
       return bad_input("'{}' has tiles of a kernel, and no layouts", graph.program);
     Segmented& one = all.emplace_back();
     one.times = graph.times;
-    one.segments = segments_of(graph, segments.nodes);
+    one.segments = segments_of(graph, options.segments);
     graph = {};
   }
-  for (Segmented& one : all)
-    for (ConfiguredGraph& segment : one.segments) {
-      one.scaled.push_back(scaled(segment, model.scale));
+  for (size_t g = 0; g < all.size(); ++g)
+    for (ConfiguredGraph& segment : all[g].segments) {
+      all[g].scaled.push_back(scaled(segment, model.scale, noise[g]));
       segment.graph.nodes.values = {};  // it has them scaled
-      one.tables.emplace_back(one.times.size() * width);
+      all[g].tables.emplace_back(all[g].times.size() * width);
     }
   SegmentSlates slates(all, model.scale, options, segments);
   const int64_t steps =
@@ -373,6 +378,7 @@ Result<std::vector<double>> scores_by_segments(const GraphModel& model,
   const ConfiguredGraph graph = model.hops < 0 ? given : compressed(given, model.hops);
   GraphModel as_it_is = model;
   as_it_is.hops = -1;
+  as_it_is.segments = 0;
   std::vector<double> sums(graph.times.size());
   for (const std::vector<double>& scores :
        HONE_TRY(scores_of_all(as_it_is, segments_of(graph, nodes), compile)))

@@ -19,7 +19,6 @@ namespace hone {
 std::vector<ConfiguredGraph> segments_of(const ConfiguredGraph& graph, int64_t nodes);
 
 struct SegmentOptions {
-  int64_t nodes = 1000;      // of a segment, at most
   double keeps = 0.5;        // the probability that what the table says of a segment counts
   int64_t head_epochs = 20;  // of the last layer; 0: it stays as it is
   bool corrects = true;      // the weight of the trained segment makes up for what is left out
@@ -28,10 +27,11 @@ struct SegmentOptions {
 // are left out.
 double segment_weight(const SegmentOptions& options, size_t count);
 
-// The reduction must be additive. `options.slates` are graphs of a step. Compression comes first,
-// if `options.hops` says so.
+// By segments of `options.segments` nodes at most. The reduction must be additive. `options.slates`
+// are graphs of a step. Compression comes first, if `options.hops` says so.
 Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> graphs,
-                                     const GraphTraining& options, const SegmentOptions& segments);
+                                     const GraphTraining& options,
+                                     const SegmentOptions& segments = {});
 
 // As scores_of(), segment by segment.
 Result<std::vector<double>> scores_by_segments(const GraphModel& model,

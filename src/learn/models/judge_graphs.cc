@@ -1,6 +1,8 @@
 #include "learn/models/judge_graphs.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -12,56 +14,201 @@
 namespace hone {
 namespace {
 
-// What a data set calls the file of a program: "zoo_mlp_size=tiny" of "zoo:mlp,size=tiny".
-std::string name_of_file(std::string program) {
-  for (char& c : program)
-    if (std::string_view("/:, \\").find(c) != std::string_view::npos) c = '_';
-  return program;
+// Configurations that were run whole.
+struct WholeRuns {
+  std::vector<size_t> which;
+  std::vector<double> times, noise;
+};
+
+WholeRuns whole_runs(const ConfiguredGraph& graph) {
+  constexpr double kHalves = 1.96;  // deviations of a normal number that half of its interval is
+  const auto& [priced, noise, known, whole, whole_noise] = graph.besides;
+  WholeRuns runs;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i] == 0) continue;
+    runs.which.push_back(i);
+    runs.times.push_back(static_cast<double>(whole[i]));
+    runs.noise.push_back(whole_noise.empty() ? 0 : static_cast<double>(whole_noise[i]) / kHalves);
+  }
+  return runs;
+}
+
+OrderVerdict order_verdict(std::span<const double> scores, const ConfiguredGraph& graph,
+                           const WholeRuns& whole) {
+  const std::vector<double>& times = graph.times;
+  OrderVerdict verdict = {.tau = kendall_tau(scores, times),
+                          .top1 = regret(scores, times, 1) - 1,
+                          .top5 = regret(scores, times, 5) - 1,
+                          .top10 = regret(scores, times, 10) - 1,
+                          .area = area_under_curve(scores, slow_cluster(times)),
+                          .whole = {}};
+  if (whole.which.size() < kManyRuns) return verdict;
+  std::vector<double> some;
+  for (size_t i : whole.which) some.push_back(scores[i]);
+  verdict.whole = kendall_tau(some, whole.times);
+  return verdict;
 }
 
 }  // namespace
 
+double tau_of_replicates(std::span<const double> times, std::span<const double> noise) {
+  double sum = 0, pairs = 0;
+  for (size_t i = 0; i < times.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const double apart = std::abs(std::log(times[i] / times[j]));
+      if (apart == 0) continue;
+      // The true difference is off by the noise of both, and so is another measurement of it.
+      sum += std::erf(apart / (2 * std::hypot(noise[i], noise[j])));
+      ++pairs;
+    }
+  return pairs == 0 ? 0 : sum / pairs;
+}
+
 GraphVerdict judged(std::span<const double> scores, const ConfiguredGraph& graph) {
   const std::vector<double>& times = graph.times;
+  const WholeRuns whole = whole_runs(graph);
   const double best = *std::ranges::min_element(times);
-  const double mean =
-      std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-  GraphVerdict verdict = {.program = graph.program,
-                          .runs = times.size(),
-                          .tau = kendall_tau(scores, times),
-                          .top1 = regret(scores, times, 1) - 1,
-                          .top5 = regret(scores, times, 5) - 1,
-                          .random = mean / best - 1,
-                          .planned = {},
-                          .area = area_under_curve(scores, slow_cluster(times))};
-  if (graph.config_nodes.empty()) verdict.planned = std::max(1 / best - 1, 0.0);
+  GraphVerdict verdict;
+  static_cast<OrderVerdict&>(verdict) = order_verdict(scores, graph, whole);
+  verdict.program = graph.program;
+  verdict.sort = graph.sort;
+  verdict.runs = times.size();
+  verdict.whole_runs = whole.which.size();
+  if (const std::vector<float>& priced = graph.besides.priced; !priced.empty())
+    verdict.priced = order_verdict(std::vector<double>(priced.begin(), priced.end()), graph, whole);
+  verdict.random =
+      std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()) / best -
+      1;
+  if (graph.planned > 0) verdict.planned = std::max(graph.planned / best - 1, 0.0);
+  if (verdict.whole) verdict.ceiling = tau_of_replicates(whole.times, whole.noise);
   return verdict;
+}
+
+namespace {
+
+// Of pairs that were scored at once.
+double tau_within_chunks(std::span<const double> scores, std::span<const double> times) {
+  double sum = 0, pairs = 0;
+  for (size_t first = 0; first < scores.size(); first += kScoredAtOnce) {
+    const size_t size = std::min<size_t>(kScoredAtOnce, scores.size() - first);
+    const auto count = static_cast<double>(size * (size - 1));
+    sum += count * kendall_tau(scores.subspan(first, size), times.subspan(first, size));
+    pairs += count;
+  }
+  return pairs == 0 ? 0 : sum / pairs;
+}
+
+std::vector<size_t> in_order_of(std::span<const double> scores) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(scores[i], i); });
+  return order;
+}
+
+}  // namespace
+
+Result<RankedScores> ranked(const GraphModel& model, const ConfiguredGraph& graph,
+                            const CompileOptions& compile) {
+  Result<std::vector<double>> scores = scores_of(model, graph, compile);
+  if (!scores.ok()) return Error(scores.error()).within(graph.program);
+  if (!model.network.compares) {
+    const double tau = kendall_tau(*scores, graph.times);
+    return RankedScores{*std::move(scores), tau};
+  }
+  RankedScores ranked = {*scores, tau_within_chunks(*scores, graph.times)};
+  const std::vector<size_t> order = in_order_of(*scores);
+  const size_t count = std::min<size_t>(kScoredAtOnce, order.size());
+  const auto best = std::span(order).first(count);
+  const std::vector<double> anew = HONE_TRY(scores_of(model, with_configs(graph, best), compile));
+  // Scores become places.
+  double place = 0;
+  for (size_t i : in_order_of(anew)) ranked.scores[best[i]] = place++;
+  for (size_t i : std::span(order).subspan(count)) ranked.scores[i] = place++;
+  return ranked;
 }
 
 Result<GraphVerdict> judged(const GraphModel& model, const ConfiguredGraph& graph,
                             const CompileOptions& compile) {
-  Result<std::vector<double>> scores = scores_of(model, graph, compile);
-  if (!scores.ok()) return Error(scores.error()).within(graph.program);
-  return judged(*scores, graph);
+  const RankedScores found = HONE_TRY(ranked(model, graph, compile));
+  GraphVerdict verdict = judged(found.scores, graph);
+  verdict.tau = found.tau;
+  return verdict;
 }
 
-MeanGraphVerdict mean_of(std::span<const GraphVerdict> verdicts, bool many) {
-  MeanGraphVerdict mean;
-  double planned = 0;
-  for (const GraphVerdict& each : verdicts) {
-    if (many && each.runs < kManyRuns) continue;
-    ++mean.graphs;
-    mean.tau += each.tau;
-    mean.top1 += each.top1;
-    mean.top5 += each.top5;
-    mean.random += each.random;
-    mean.planned += each.planned.value_or(0);
-    if (each.planned) ++planned;
+namespace {
+
+// Of numbers as they come.
+class Mean {
+ public:
+  void add(double number) {
+    sum_ += number;
+    ++count_;
   }
-  const double count = std::max<double>(static_cast<double>(mean.graphs), 1);
-  for (double* each : {&mean.tau, &mean.top1, &mean.top5, &mean.random}) *each /= count;
-  mean.planned /= std::max(planned, 1.0);
-  return mean;
+  std::optional<double> value() const {
+    return count_ == 0 ? std::nullopt : std::optional(sum_ / count_);
+  }
+
+ private:
+  double sum_ = 0, count_ = 0;
+};
+
+struct MeanOrder {
+  Mean tau, top1, top5, top10, area, whole, share;
+
+  void add(const OrderVerdict& order, std::optional<double> ceiling) {
+    tau.add(order.tau);
+    top1.add(order.top1);
+    top5.add(order.top5);
+    top10.add(order.top10);
+    area.add(order.area);
+    if (order.whole) whole.add(*order.whole);
+    if (order.whole && ceiling && *ceiling > 0) share.add(*order.whole / *ceiling);
+  }
+  std::optional<OrderVerdict> value() const {
+    if (!tau.value()) return std::nullopt;
+    return OrderVerdict{.tau = *tau.value(),
+                        .top1 = *top1.value(),
+                        .top5 = *top5.value(),
+                        .top10 = *top10.value(),
+                        .area = *area.value(),
+                        .whole = whole.value()};
+  }
+};
+
+template <class Condition>
+std::vector<GraphVerdict> those(std::span<const GraphVerdict> verdicts, const Condition& is_one) {
+  std::vector<GraphVerdict> some;
+  std::ranges::copy_if(verdicts, std::back_inserter(some), is_one);
+  return some;
+}
+
+}  // namespace
+
+MeanGraphVerdict mean_of(std::span<const GraphVerdict> verdicts) {
+  MeanOrder model, priced;
+  Mean random, planned;
+  for (const GraphVerdict& each : verdicts) {
+    model.add(each, each.ceiling);
+    if (each.priced) priced.add(*each.priced, each.ceiling);
+    random.add(each.random);
+    if (each.planned) planned.add(*each.planned);
+  }
+  return {.graphs = verdicts.size(),
+          .model = model.value().value_or(OrderVerdict()),
+          .priced = priced.value(),
+          .random = random.value().value_or(0),
+          .planned = planned.value(),
+          .share = model.share.value(),
+          .priced_share = priced.share.value()};
+}
+
+std::vector<GraphVerdict> those_with_many_runs(std::span<const GraphVerdict> verdicts) {
+  return those(verdicts, [](const GraphVerdict& each) { return each.runs >= kManyRuns; });
+}
+
+std::vector<GraphVerdict> those_of_sort(std::span<const GraphVerdict> verdicts,
+                                        std::string_view sort) {
+  return those(verdicts, [&](const GraphVerdict& each) { return each.sort == sort; });
 }
 
 Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph> graphs,
@@ -110,13 +257,14 @@ Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph
     const ConfiguredGraph known = with_configs(graph, trained);
     const ConfiguredGraph unseen = with_configs(graph, tested);
     const GraphModel model = HONE_TRY(train_graph_model({&known, 1}, options));
-    const std::vector<double> scores = HONE_TRY(scores_of(model, unseen, options.compile));
-    verdicts.push_back(judged(scores, unseen));
+    const RankedScores found = HONE_TRY(ranked(model, unseen, options.compile));
+    verdicts.push_back(judged(found.scores, unseen));
+    verdicts.back().tau = found.tau;
     verdicts.back().program = fmt::format("split {}", s + 1);
     // The clusters are those of all runs.
     std::vector<bool> slow;
     for (size_t i : tested) slow.push_back(is_slow[i]);
-    verdicts.back().area = area_under_curve(scores, slow);
+    verdicts.back().area = area_under_curve(found.scores, slow);
   }
   return verdicts;
 }
@@ -140,17 +288,17 @@ Result<std::vector<ConfiguredGraph>> part(std::span<const ConfiguredGraph> graph
                                           const ProgramSplit& split, Part part) {
   const std::vector<std::string> programs = programs_of(graphs);
   std::set<std::string> known, wanted;  // by name of their files
-  for (const std::string& program : programs) known.insert(name_of_file(program));
+  for (const std::string& program : programs) known.insert(file_name_of(program));
   for (Part each : kParts)
     for (const std::string& program : split.of(each)) {
-      if (!known.contains(name_of_file(program)))
+      if (!known.contains(file_name_of(program)))
         return bad_input("the data has no program '{}', which the split names", excerpt(program))
             .with_hint(did_you_mean(program, programs));
-      if (each == part) wanted.insert(name_of_file(program));
+      if (each == part) wanted.insert(file_name_of(program));
     }
   std::vector<ConfiguredGraph> some;
   for (const ConfiguredGraph& graph : graphs)
-    if (wanted.contains(name_of_file(graph.program))) some.push_back(graph);
+    if (wanted.contains(file_name_of(graph.program))) some.push_back(graph);
   return some;
 }
 

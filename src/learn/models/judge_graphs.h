@@ -12,27 +12,57 @@
 
 namespace hone {
 
-// Of one graph. Regrets: 0.03 is 3 % slower than its fastest configuration.
-struct GraphVerdict {
-  std::string program;
-  size_t runs = 0;
+// How well some numbers, lower for faster ones, order configurations. Regrets: 0.03 is 3 % slower
+// than the fastest one.
+struct OrderVerdict {
   double tau = 0;
-  double top1 = 0, top5 = 0;      // of the first by score, and of the best of the first five
-  double random = 0;              // of any, on average
-  std::optional<double> planned;  // of the compiler's default, if times are shares of its time
-  double area = 0;                // under the curve, for the slow cluster against the fast one
+  double top1 = 0, top5 = 0, top10 = 0;  // of the first, and of the best of the first 5 and 10
+  double area = 0;                       // under the curve, for the slow cluster against the fast
+  std::optional<double> whole;           // tau by whole runs
+};
+
+// Of one graph.
+struct GraphVerdict : OrderVerdict {  // by a model
+  std::string program, sort;          // as of its ConfiguredGraph
+  size_t runs = 0, whole_runs = 0;
+  std::optional<OrderVerdict> priced;  // by price
+  double random = 0;                   // regret of any, on average
+  std::optional<double> planned;       // regret of the compiler's default
+  std::optional<double> ceiling;       // tau of whole runs and as many more, by their noise
 };
 GraphVerdict judged(std::span<const double> scores, const ConfiguredGraph& graph);
+// By ranked() scores. If the network compares, tau is that of configurations that it has compared.
 Result<GraphVerdict> judged(const GraphModel& model, const ConfiguredGraph& graph,
                             const CompileOptions& compile);
 
+// Scores in the order in which the model would try configurations. If its network compares, the
+// best kScoredAtOnce by scores of some at once are scored anew, all together, and come first.
+struct RankedScores {
+  std::vector<double> scores;
+  double tau = 0;  // of those that were scored together
+};
+Result<RankedScores> ranked(const GraphModel& model, const ConfiguredGraph& graph,
+                            const CompileOptions& compile);
+
+// What kendall_tau() of these times and of as many more measurements is on average, if logarithms
+// are off by normal numbers of these deviations, and nothing else is known of the true ones.
+double tau_of_replicates(std::span<const double> times, std::span<const double> noise);
+
 inline constexpr size_t kManyRuns = 10;  // of a graph, to say much about it
-// Means; with `many`, over graphs with so many runs. `planned` of those that have it.
+// Means over graphs, of each number over those that have it.
 struct MeanGraphVerdict {
   size_t graphs = 0;
-  double tau = 0, top1 = 0, top5 = 0, random = 0, planned = 0;
+  OrderVerdict model;
+  std::optional<OrderVerdict> priced;
+  double random = 0;
+  std::optional<double> planned;
+  std::optional<double> share, priced_share;  // of the ceiling, that the tau of whole runs is
 };
-MeanGraphVerdict mean_of(std::span<const GraphVerdict> verdicts, bool many);
+MeanGraphVerdict mean_of(std::span<const GraphVerdict> verdicts);
+// The verdicts on some graphs.
+std::vector<GraphVerdict> those_with_many_runs(std::span<const GraphVerdict> verdicts);
+std::vector<GraphVerdict> those_of_sort(std::span<const GraphVerdict> verdicts,
+                                        std::string_view sort);
 
 // A model for each graph, trained without it. Graphs of one program are left out together.
 Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph> graphs,
