@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "kernel/quads.h"
 
 namespace hone {
 namespace {
@@ -37,6 +38,7 @@ std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned) {
   if (facts.space.has_anchor()) {
     const OpClass of = class_of(graph.opcode(facts.space.anchor));
     if (of == OpClass::window) return "pool";
+    if (quad_dim(graph, facts.space.anchor, relation_of(graph, facts.space.anchor))) return "bytes";
     if (of == OpClass::contraction && graph.opcode(facts.space.anchor) == Opcode::conv)
       return kind_of_conv(facts);
     if (of == OpClass::contraction) return is_product_with_vector(facts) ? "gemv" : "dot";

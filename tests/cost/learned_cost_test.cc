@@ -5,10 +5,12 @@
 
 #include "cost/analytic_kernel.h"
 #include "ir/text.h"
+#include "kernel/kernel_kind.h"
 #include "kernel/schedule_space.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/cost/kernel_model_testing.h"
+#include "tests/program/random_kernels.h"
 #include "tests/target/target_testing.h"
 
 namespace hone {
@@ -90,6 +92,25 @@ TEST(LearnedCost, LeavesUnknownKernelsToTheAnalyticPrice) {
   EXPECT_THAT(LearnedCost(target(), two).check_knows(*facts(), 1).error().to_string(),
               HasSubstr("on 2 threads, not on 1"));
   EXPECT_TRUE(LearnedCost(target(), model()).check_knows(*facts(), 1).ok());
+}
+
+// Four products at a time: what a model knows of others says nothing about them.
+TEST(LearnedCost, ProductsOfBytesAreAKindOfTheirOwn) {
+  const auto facts_of = [](std::string_view rhs) {
+    const Graph graph =
+        parse_graph(fmt::format(R"(graph @g(%x: u8[40, 16], %w: {}[16, 48]) -> i32[40, 48] {{
+  %y = dot %x, %w {{lhs_contract = [1], rhs_contract = [0], accumulate = i32}}
+  return %y
+}})",
+                                rhs))
+            .value();
+    return KernelFacts(body_of_all(graph));
+  };
+  EXPECT_EQ(kernel_kind(facts_of("i8"), Algorithm::gemm), "bytes");
+  EXPECT_EQ(kernel_kind(facts_of("u8"), Algorithm::gemm), "dot");
+  const auto others = model([](KernelModel& model) { model.seen = {{"dot gemm", 100}}; });
+  EXPECT_THAT(LearnedCost(target(), others).check_knows(facts_of("i8"), 1).error().to_string(),
+              HasSubstr("kind 'bytes'"));
 }
 
 TEST(LearnedCost, TakesTheDearerPriceOutsideOfWhatWasSeen) {
