@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/rules.h"
 #include "cli/source.h"
 #include "rules/checker/checker.h"
 #include "rules/correct.h"
@@ -17,12 +18,27 @@
 #include "session/echo.h"
 
 namespace hone::cli {
-namespace {
 
 Result<std::vector<Rule>> load_rules(const std::string& path) {
   const std::string text = HONE_TRY(read_file(path, kMaxRuleText));
   return parse_rules(text, {.file = path});
 }
+
+Result<Rule> named_rule(const Arguments& arguments) {
+  const std::string wanted = arguments.text("NAME");
+  std::vector<std::string> names;
+  std::vector<Rule> rules = HONE_TRY(load_rules(arguments.text("FILE")));
+  for (Rule& rule : rules) {
+    if (rule.name == wanted) return std::move(rule);
+    names.push_back(rule.name);
+  }
+  return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
+      .with_hint(did_you_mean(wanted, names));
+}
+
+size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs().size(); }
+
+namespace {
 
 Result<std::vector<Rule>> given_rules(const Arguments& arguments) {
   std::vector<Rule> all;
@@ -32,8 +48,6 @@ Result<std::vector<Rule>> given_rules(const Arguments& arguments) {
   }
   return all;
 }
-
-size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs().size(); }
 
 // "2^-118"; of rules about order: "no bound".
 std::string error_text(const IdentityTest& test) {
@@ -95,17 +109,8 @@ Status cmd_rules_list(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_rules_show(const Arguments& arguments, Console& console) {
-  const std::string wanted = arguments.text("NAME");
-  std::vector<std::string> names;
-  for (const Rule& rule : HONE_TRY(load_rules(arguments.text("FILE")))) {
-    if (rule.name == wanted) {
-      console.write(print(rule));
-      return {};
-    }
-    names.push_back(rule.name);
-  }
-  return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
-      .with_hint(did_you_mean(wanted, names));
+  console.write(print(HONE_TRY(named_rule(arguments))));
+  return {};
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "cli/rows_rules.h"
 #include "cli/rows_tests.h"
 #include "cli/rows_tune.h"
+#include "cli/rules.h"
 #include "ir/op.h"
 #include "rewrite/passes.h"
 #include "session/echo.h"
@@ -583,6 +584,14 @@ constexpr Command kCommands[] = {
      .positionals = kRuleOfFile,
      .examples = kRulesShowExamples,
      .run = &cmd_rules_show},
+    {.name = "rules explain",
+     .summary = "Say what is shown about a rewrite rule, and why no more",
+     .text = "Verifies the rule as 'hone rules verify' does, and tells of each rung what was seen, or "
+             "why it was not reached; then what floats do, and whether hone uses such a rule without "
+             "being told. Fails if the rule is refuted (docs/rules.md).",
+     .positionals = kRuleOfFile,
+     .examples = kRulesExplainExamples,
+     .run = &cmd_rules_explain},
     {.name = "rules generate",
      .summary = "Find rewrite rules by trying all small terms",
      .text =

@@ -116,6 +116,18 @@ bool FormMaker::holds(IndexForm side, std::vector<IndexForm>& open) {
   return known != false;
 }
 
+// Of an iota whose numbers are all exact.
+SumForm FormMaker::place(Type type, int64_t axis, const std::vector<IndexForm>& index) {
+  constexpr int64_t kMostExact = int64_t{1} << 24;  // that f32 counts to
+  const bool is_wide = type.dtype() == DType::f32 || type.dtype() == DType::f64;
+  if (!is_wide || type.dim(static_cast<int>(axis)).range().high > kMostExact)
+    fail("places are rounded");
+  return single(
+      std::make_shared<SumFactor>(SumFactor{.kind = SumFactor::element,
+                                            .key = std::string(kPlace),
+                                            .index = {index[static_cast<size_t>(axis)]}}));
+}
+
 SumForm FormMaker::comparison(NodeId n, const std::vector<IndexForm>& index) {
   const std::string_view direction = graph_.op(n).word("direction");
   const ValueId a = graph_.operands(n)[0], b = graph_.operands(n)[1];

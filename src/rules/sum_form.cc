@@ -115,11 +115,7 @@ SumForm FormMaker::element(ValueId v, const std::vector<IndexForm>& index) {
                   .index = index,
                   .is_bool = graph_.type(v).dtype() == DType::boolean}));
   }
-  if (op.opcode() == Opcode::iota)
-    return single(std::make_shared<SumFactor>(
-        SumFactor{.kind = SumFactor::element,
-                  .key = std::string(kPlace),
-                  .index = {index[static_cast<size_t>(op.integer("axis"))]}}));
+  if (op.opcode() == Opcode::iota) return place(graph_.type(v), op.integer("axis"), index);
   if (op.opcode() == Opcode::constant) return constant(graph_.constant(n), index);
   if (class_of(op.opcode()) == OpClass::elementwise) return pointwise(n, index);
   const OpClass op_class = class_of(op.opcode());

@@ -97,6 +97,7 @@ class FormMaker {
   bool guards_of(const Access& access, const std::vector<IndexForm>& iters,
                  std::vector<IndexForm>& open);
   bool holds(IndexForm side, std::vector<IndexForm>& open);
+  SumForm place(Type type, int64_t axis, const std::vector<IndexForm>& index);
   SumForm comparison(NodeId n, const std::vector<IndexForm>& index);
   SumForm comparison_of_places(std::string_view direction, const IndexForm& difference);
   SumForm is_negative(const SumForm& a);

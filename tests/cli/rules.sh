@@ -110,6 +110,40 @@ status=0
 [[ $status == 2 ]]
 grep -q "twice" err
 
+# What is shown is told rung by rung, and why no more.
+"$HONE" rules explain good.rules twice >out
+grep -Eq "^nodes +2 become 0$" out
+grep -Eq "^sizes +M in 1..64, N in 1..64, when M != N$" out
+grep -Eq "^sampled +equal at [0-9]+ lists of sizes, .* at most 2\^-[0-9]+$" out
+grep -Eq "^small +the same polynomials at [0-9]+ lists" out
+grep -Eq "^all sizes +proved: one normal form in all of the results$" out
+grep -Eq "^certificate +[0-9]+ steps, good$" out
+grep -Eq "^floats +exact: all bits are equal$" out
+grep -Eq "^by default +used$" out
+status=0
+"$HONE" rules explain wrong.rules wrong >out 2>err || status=$?
+[[ $status == 1 ]]
+grep -Eq "^sampled +refuted: at N = .* differs$" out
+grep -q "the rule 'wrong' is not true" err
+cat >weak.rules <<'END'
+rule @weak(%x: f32[N], %y: f32[N]) -> bool[N] where N in 1..64 {
+  %m = max %x, %y
+  %b = compare %x, %m {direction = lt}
+  return %b
+} => {
+  %b = compare %x, %y {direction = lt}
+  return %b
+}
+END
+"$HONE" rules explain weak.rules weak >out
+grep -Eq "^sampled +equal .*; no bound of what is missed is known$" out
+grep -Eq "^all sizes +not proved: " out
+grep -Eq "^certificate +none$" out
+grep -Eq "^by default +not used$" out
+status=0
+"$HONE" rules explain good.rules twcie 2>err || status=$?
+[[ $status == 2 ]]
+
 "$HONE" rules generate --list | grep -q "^dot "
 "$HONE" rules generate elementwise --ops 2 -o found.rules --progress none 2>counts
 grep -Eq "^rules +[1-9]" counts
@@ -148,7 +182,7 @@ grep -q "'dot'" err
 status=0
 "$HONE" rules generate nofamily 2>err || status=$?
 [[ $status == 2 ]]
-grep -q "the families are elementwise, order, dot" err
+grep -q "the families are elementwise, order, choice, dot" err
 status=0
 "$HONE" rules generate dot --max-candidates 3 2>err || status=$?
 [[ $status == 5 ]]

@@ -149,5 +149,29 @@ TEST(LawsOfChoice, OfPlaces) {
       steps);
 }
 
+// bf16 does not count beyond 256, nor f32 beyond 2^24.
+TEST(LawsOfChoice, OfPlacesThatAreExact) {
+  const auto unit = [](std::string_view dtype, int64_t most) {
+    return std::move(
+        parse_rules(
+            fmt::format(
+                "rule @r(%x: f32[M], %s: f32[M]) where M in 1..{} {{ %y = mul %x, %s return %y }} "
+                "=> {{ %i = iota {{dtype = {}, dims = [M], axis = 0}} "
+                "%d = compare %i, %i {{direction = eq}} %z = select %d, %x, %s "
+                "%y = mul %z, %s return %y }}",
+                most, dtype))
+            .value()[0]);
+  };
+  EXPECT_TRUE(prove(unit("f32", 1 << 20)).proved);
+  for (const Rule& rule : {unit("bf16", 1 << 20), unit("f32", int64_t{1} << 30)}) {
+    EXPECT_EQ(prove(rule).stopped, "places are rounded");
+    const Certificate certificate = {.rule = rule.name,
+                                     .statement = statement_hash(rule),
+                                     .line = 1,
+                                     .steps = {"result", "box", "y", "y"}};
+    EXPECT_FALSE(check_certificate(rule, certificate).ok());
+  }
+}
+
 }  // namespace
 }  // namespace hone

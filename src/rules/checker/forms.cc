@@ -215,7 +215,13 @@ Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
   const OpClass op_class = class_of(op.opcode());
   if (op_class == OpClass::elementwise) return pointwise(n, index);
   if (op.opcode() == Opcode::iota) {
-    const Whole& place = index[static_cast<size_t>(op.integer("axis"))];
+    const int64_t axis = op.integer("axis");
+    const Type type = graph_.type(v);
+    const bool is_f32 = type.dtype() == DType::f32;
+    if ((!is_f32 && type.dtype() != DType::f64) ||
+        type.dim(static_cast<int>(axis)).range().high > 16'777'216)
+      return refused("an iota is rounded");
+    const Whole& place = index[static_cast<size_t>(axis)];
     return single({.kind = Factor::element, .key = "place", .index = {place}});
   }
   const bool folds = fold_of(op) != Fold::other;
