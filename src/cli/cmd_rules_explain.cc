@@ -24,8 +24,8 @@ std::string sizes_text(const Rule& rule) {
 
 std::string sampled_text(const IdentityTest& test) {
   if (test.counterexample) return fmt::format("refuted: {}", test.counterexample->to_string());
-  const std::string text = fmt::format(
-      "equal at {} lists of sizes, up to {} elements each; ", test.sizes, test.elements);
+  const std::string text = fmt::format("equal at {} lists of sizes, up to {} elements each; ",
+                                       test.sizes, test.elements);
   return text + (test.log2_error
                      ? fmt::format("a difference is missed with a probability of at most 2^{:.0f}",
                                    *test.log2_error)

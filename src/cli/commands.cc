@@ -586,9 +586,10 @@ constexpr Command kCommands[] = {
      .run = &cmd_rules_show},
     {.name = "rules explain",
      .summary = "Say what is shown about a rewrite rule, and why no more",
-     .text = "Verifies the rule as 'hone rules verify' does, and tells of each rung what was seen, or "
-             "why it was not reached; then what floats do, and whether hone uses such a rule without "
-             "being told. Fails if the rule is refuted (docs/rules.md).",
+     .text =
+         "Verifies the rule as 'hone rules verify' does, and tells of each rung what was seen, or "
+         "why it was not reached; then what floats do, and whether hone uses such a rule without "
+         "being told. Fails if the rule is refuted (docs/rules.md).",
      .positionals = kRuleOfFile,
      .examples = kRulesExplainExamples,
      .run = &cmd_rules_explain},

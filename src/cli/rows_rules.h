@@ -70,8 +70,9 @@ inline constexpr Option kRulesGenerate[] = {
     {.name = "memory",
      .take = Take::integer,
      .value = "MIB",
-     .doc = "of terms that are parts of none, 32 bytes each (40 if an op has three operands); what it "
-            "does not hold goes to a file in the folder for temporary files",
+     .doc =
+         "of terms that are parts of none, 32 bytes each (40 if an op has three operands); what it "
+         "does not hold goes to a file in the folder for temporary files",
      .fallback = "1024",
      .low = 1,
      .high = 1 << 20},
@@ -116,7 +117,8 @@ inline constexpr Example kRulesShowExamples[] = {
     {"hone rules show rules/dot.rules dot_associates", "the rule as text"}};
 
 inline constexpr Example kRulesExplainExamples[] = {
-    {"hone rules explain rules/dot.rules dot_associates", "how far it is shown, and what floats do"}};
+    {"hone rules explain rules/dot.rules dot_associates",
+     "how far it is shown, and what floats do"}};
 
 inline constexpr Positional kForeignFile[] = {
     {.name = "FILE", .take = Take::file, .doc = "a file of rules: FILE.pb, or lines of terms"}};

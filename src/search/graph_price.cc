@@ -13,7 +13,9 @@
 namespace hone {
 namespace {
 
-// The passes of prepare() that change what plans are for, of a graph of primitive ops.
+// The passes of prepare() that change what plans are for, of a graph of primitive ops: what makes
+// weights of weights, before those have stand-ins, and the others.
+constexpr std::string_view kBefore[] = {"phases"};
 constexpr std::string_view kQuick[] = {"fold",    "splats", "cse",   "names",
                                        "unshare", "names",  "donate"};
 
@@ -45,7 +47,8 @@ GraphPrice::GraphPrice(const Target& target, const Cost& cost, const GraphPriceO
 Result<double> GraphPrice::exact(const Graph& graph) { return planned(HONE_TRY(prepare(graph))); }
 
 Result<double> GraphPrice::quick(const Graph& graph) {
-  const Graph plain = HONE_TRY(run(HONE_TRY(with_stand_ins(graph)), kQuick));
+  const Graph dense = HONE_TRY(run(graph, kBefore));
+  const Graph plain = HONE_TRY(run(HONE_TRY(with_stand_ins(dense)), kQuick));
   const auto points = [&](const Tensor& weights, const ConvOrder& order) {
     return points_of(weights, order);
   };

@@ -155,6 +155,23 @@ TEST(GraphPrice, IsThatOfThePreparedGraph) {
   EXPECT_DOUBLE_EQ(price.quick(rewritable(sample()).value()).value(), exact);
 }
 
+// A transposed conv is several dense ones, of weights that are made of its own.
+TEST(GraphPrice, IsOfDenseConvs) {
+  Builder b("g");
+  const Value x = b.parameter("x", DType::f32, {1, 32, 28, 28});
+  const Type type = Type::get(DType::f32, {32, 32, 4, 4});
+  std::vector<double> numbers(32 * 32 * 16);
+  Rng rng(1);
+  for (double& each : numbers) each = rng.normal();
+  const Ints pad = {2, 2};
+  const Value w = b.constant(Tensor::from_reals(type, numbers));
+  const Value y = b.op(Opcode::conv, {x, w},
+                       {{"pad_low", pad}, {"pad_high", pad}, {"input_dilation", Ints{2, 2}}});
+  const Graph graph = b.finish({y}).value();
+  GraphPrice price(target(), cost());
+  EXPECT_DOUBLE_EQ(price.quick(rewritable(graph).value()).value(), price.exact(graph).value());
+}
+
 // A conv whose weights are computed, and one that has them. Those of 32 channels are small enough
 // to be looked through for equal numbers.
 TEST(GraphPrice, CountsWeightsThatAreComputedAsConstants) {
