@@ -1,9 +1,13 @@
 #include "target/fingerprint.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 
 namespace hone {
 namespace {
+
+constexpr size_t kOwnCaches = 2;  // of a core
 
 Hasher of_instructions(const Target& target) {
   Hasher hasher;
@@ -24,8 +28,8 @@ uint64_t fingerprint(const Target& target) {
 
 uint64_t core_fingerprint(const Target& target) {
   Hasher hasher = of_instructions(target);
-  for (const CacheLevel& cache : target.caches)
-    if (cache.cores == 1) hasher.add(cache.bytes);
+  for (size_t i = 0; i < std::min(target.caches.size(), kOwnCaches); ++i)
+    hasher.add(target.caches[i].bytes);
   return hasher.value();
 }
 

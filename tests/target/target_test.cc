@@ -228,7 +228,9 @@ TEST(Fingerprint, OfACoreIsThatOfMachinesWithMoreOrFewer) {
   target.cpu = "A Processor";
   target.isa = Isa::avx2;
   target.cores = 4;
-  target.caches = {{.bytes = 1 << 15, .cores = 1}, {.bytes = 1 << 25, .cores = 4}};
+  target.caches = {{.bytes = 1 << 15, .cores = 1},
+                   {.bytes = 1 << 20, .cores = 1},
+                   {.bytes = 1 << 25, .cores = 4}};
   const uint64_t known = core_fingerprint(target);
   const auto after = [&](const auto& change) {
     Target changed = target;
@@ -240,9 +242,11 @@ TEST(Fingerprint, OfACoreIsThatOfMachinesWithMoreOrFewer) {
   EXPECT_NE(after([](Target& t) { t.extensions.insert(Extension::avx512_vnni); }), known);
   EXPECT_NE(after([](Target& t) { t.caches[0].bytes *= 2; }), known);
   EXPECT_EQ(after([](Target& t) { t.cores = 2; }), known);
-  EXPECT_EQ(after([](Target& t) { t.caches[1].bytes *= 2; }), known);
+  EXPECT_NE(after([](Target& t) { t.caches[1].bytes *= 2; }), known);
+  EXPECT_EQ(after([](Target& t) { t.caches[2].bytes *= 2; }), known);
+  EXPECT_EQ(after([](Target& t) { t.caches[2].cores = 1; }), known);
   // Shipped models have it.
-  EXPECT_EQ(known, 0x5419a5f315a49cbeu);
+  EXPECT_EQ(known, 0xa9e36ab46d5ff890u);
 }
 
 // ---- Probing -----------------------------------------------------------------------------------
