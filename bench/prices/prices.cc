@@ -1,5 +1,6 @@
 // How good learned prices are (docs/learned-prices.md): for kernels of programs that training has
-// not seen, by kind, beside the analytic price as it is and fitted to the same kernels, and how
+// not seen, by kind, beside the analytic price as it is and fitted to the same kernels, how soon a
+// tuner measures the fastest (replay.cc), how
 // many schedules a second are scored; and what the plans of a model gain over those of the analytic
 // price, in turns, for programs that it has not seen (zero_shot.cc).
 //   --data=FOLDER     a data set, as of `hone dataset build` (build/bench/kernels)

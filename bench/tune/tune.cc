@@ -3,15 +3,19 @@
 //   --models=A,B --settings=A,B   some of them
 //   --seconds=S                   of a row (180)
 //   --alone                       also each sort of decision alone, for the ceiling
+//   --analytic                    also by the analytic price; else by the learned one, where hone
+//                                 has a model of this processor
 // Rows: MODEL/SETTING, with a log that is empty before; then with the log that it has filled:
 //   /again        the same model for 5 s: `same` is 1 if the plan is that of the log
 //   /copy         other weights and, of classifiers, another head, for a quarter of the time:
 //                 `known` of its `kernels` are in the log, `share` of its time by price
 //   /alone/KIND   that sort of decision alone, without a log
+//   /analytic     by the analytic price, without a log
 // Counters:
 //   gain, low, high  of the whole model, and its interval; 1 if the default plan stays
 //   schedules, ...   the gain when that sort of decision was changed
 //   seconds_95       when 95 % of the gain was there
+//   needed           measured schedules until each kernel had one within 1 % of its fastest
 // Rows are kept in build/bench/tune.rows, and logs in build/bench/tune/.
 
 #include <benchmark/benchmark.h>
@@ -28,6 +32,8 @@
 #include "bench/real_models.h"
 #include "bench/rows.h"
 #include "cache/compile_cache.h"
+#include "cost/analytic.h"
+#include "session/known_prices.h"
 #include "target/fingerprint.h"
 #include "tune/tuner.h"
 #include "zoo/zoo.h"
@@ -37,7 +43,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Flag kSeconds("seconds", "180"), kAlone("alone"), kSettingNames("settings", ""),
+const Flag kSeconds("seconds", "180"), kAlone("alone"), kAnalytic("analytic"),
+    kSettingNames("settings", ""),
     kModels("models",
             "mobilenet_v2,efficientnet_b0,resnet50,inception_v3,shufflenet_v2,unet,vit_b16,mixer,"
             "bert_base,gpt2_decode,lstm,dlrm");
@@ -110,6 +117,7 @@ Row row_of(const Tuned& tuned) {
              {"high", 1},
              {"kernels", static_cast<double>(tuned.kernels)},
              {"measured", static_cast<double>(tuned.measured)},
+             {"needed", static_cast<double>(tuned.needed)},
              {"reused", static_cast<double>(tuned.reused)},
              {"seconds", tuned.seconds}};
   for (const TuneKind& kind : kTuneKinds) row[counter_of(kind)] = 1;
@@ -142,8 +150,11 @@ CompileCache& cache() {
   return *opened;
 }
 
+// By what comes with hone, as for a new user, unless a price is given.
 Result<Tuned> tune_for(const Graph& graph, const Subject& subject, double seconds,
                        TuneOptions options) {
+  if (options.cost == nullptr)
+    options.cost = KnownPrices({}, true).cost(subject.target, [](std::string_view) {});
   options.seconds = seconds;
   options.cache = &cache();
   options.threads = subject.setting->threads;
@@ -211,6 +222,12 @@ Result<Row> alone(const Subject& subject, const TuneKind& kind) {
   return row_of(HONE_TRY(tune_for(graph, subject, kSeconds.number(), options)));
 }
 
+Result<Row> by_analytic(const Subject& subject) {
+  const Graph graph = HONE_TRY(model(subject.model));
+  const auto analytic = std::make_shared<AnalyticCost>(subject.target);
+  return row_of(HONE_TRY(tune_for(graph, subject, kSeconds.number(), {.cost = analytic})));
+}
+
 // ---- All of them --------------------------------------------------------------------------------
 
 Result<Subject> subject_of(const std::string& model, const Setting& setting) {
@@ -273,6 +290,7 @@ void add_rows(const std::string& model, const Setting& setting) {
   add("", first);
   add("/again", again);
   if (zoo_entry(model) != nullptr) add("/copy", fine_tuned);
+  if (kAnalytic.is_given()) add("/analytic", by_analytic);
   if (!kAlone.is_given()) return;
   for (const TuneKind& kind : kTuneKinds)
     if (kind.name != kTuneThreads.name || setting.threads > 1)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -67,6 +68,14 @@ size_t LeastSquares::steepest(std::span<const double> slope,
     if (slope[j] / size > most) best = j, most = slope[j] / size;
   }
   return best;
+}
+
+std::vector<double> LeastSquares::solve() const {
+  std::vector<size_t> all(unknowns_);
+  std::iota(all.begin(), all.end(), size_t{0});
+  std::vector<double> x(unknowns_);
+  solve(all, x);
+  return x;
 }
 
 std::vector<double> LeastSquares::solve_non_negative() const {

@@ -6,7 +6,7 @@
 
 namespace hone {
 
-// A least squares problem of a few unknowns that may not be negative, by its normal equations:
+// A least squares problem of a few unknowns, by its normal equations:
 //
 //   LeastSquares problem(2);
 //   problem.add(std::array{1.0, 2.0}, 5);  // x + 2 y = 5, as well as may be
@@ -21,6 +21,8 @@ class LeastSquares {
   // By the active sets of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23). An
   // unknown that no equation tells from others stays 0.
   std::vector<double> solve_non_negative() const;
+  // Of any sign. Zeros, if equations leave an unknown open.
+  std::vector<double> solve() const;
 
  private:
   double& gram(size_t i, size_t j) { return gram_[i * unknowns_ + j]; }

@@ -10,6 +10,7 @@
 #include "kernel/schedule_text.h"
 #include "search/schedule_search.h"
 #include "target/fingerprint.h"
+#include "tune/refit.h"
 
 namespace hone {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr double kRefused = std::numeric_limits<double>::infinity();
 constexpr size_t kFinalists = 3;
 constexpr int64_t kFinalRounds = 18;
+constexpr double kNearly = 1.01;   // TunedKernel::needed
 constexpr double kSurely = 0.985;  // a gain of less may be noise
 
 KernelTime typical_time(Outcome outcome, std::span<const double> seconds, double noise) {
@@ -28,16 +30,18 @@ double seconds_of(const Measured& measured) {
   return typical_time(measured.outcome, measured.seconds, 0).seconds;
 }
 
-// Prices schedules by measuring the most promising of each batch, by the Cost. The others count as
-// refused: they have no time that compares with those that were measured.
+// Prices schedules by measuring the most promising of each batch, by the Cost and what it was wrong
+// about before. The others count as refused: they have no time that compares with those that were
+// measured.
 class MeasuredSchedules : public Pricer {
  public:
   MeasuredSchedules(ScheduleSearch& space, PricedKernel& price,
-                    std::shared_ptr<const KernelBody> body, KernelMeter& meter,
+                    const std::shared_ptr<const KernelFacts>& facts, KernelMeter& meter,
                     MeasuredKernels& known, const Target& target, const TuneKernelOptions& options)
       : space_(space),
         price_(price),
-        body_(std::move(body)),
+        refit_(facts, target, options.meter.conditions.threads),
+        body_(std::make_shared<const KernelBody>(facts->body)),
         meter_(meter),
         known_(known),
         target_(target),
@@ -50,6 +54,8 @@ class MeasuredSchedules : public Pricer {
     std::vector<Schedule> schedules;
     for (Point point : points) schedules.push_back(space_.schedule(point));
     price_.price(schedules, kRefused, seconds);
+    const std::vector<double> prices(seconds.begin(), seconds.end());
+    refit_.correct(schedules, seconds);
     std::vector<size_t> by_price(points.size());
     std::iota(by_price.begin(), by_price.end(), size_t{0});
     std::ranges::sort(by_price, {}, [&](size_t i) { return std::pair(seconds[i], i); });
@@ -64,7 +70,13 @@ class MeasuredSchedules : public Pricer {
       else
         seconds[i] = kRefused;
     }
-    return measure(seconds, round);
+    HONE_TRY(measure(seconds, round));
+    for (size_t i : round.timed) {
+      in_turn_.push_back(seconds[i]);
+      if (std::isfinite(prices[i]) && std::isfinite(seconds[i]))
+        refit_.keep(schedules[i], prices[i], seconds[i]);
+    }
+    return {};
   }
   size_t batch() const override { return 48; }
   int64_t compiles() const override { return meter_.compiles(); }
@@ -80,12 +92,21 @@ class MeasuredSchedules : public Pricer {
     return points;
   }
   size_t measured() const { return codes_.size(); }
+  // How many until one was as fast as the fastest, or nearly.
+  int64_t needed() const {
+    if (in_turn_.empty()) return 0;
+    const double enough = kNearly * *std::ranges::min_element(in_turn_);
+    const auto first =
+        std::ranges::find_if(in_turn_, [&](double seconds) { return seconds <= enough; });
+    return first - in_turn_.begin() + 1;
+  }
 
  private:
   struct Round {
     size_t measured = 0;
     std::vector<KernelCandidate> fresh = {};
     std::vector<std::pair<size_t, Point>> of = {};  // by candidate that is fresh
+    std::vector<size_t> timed = {};                 // those of new code
   };
 
   Status look_up(Point point, size_t i, std::span<double> seconds, Round& round) {
@@ -98,6 +119,7 @@ class MeasuredSchedules : public Pricer {
       return {};
     }
     ++round.measured;
+    round.timed.push_back(i);
     if (const std::optional<double> known =
             HONE_TRY(known_.seconds(candidate->code, conditions_))) {
       seconds[i] = times_[point] = *known;
@@ -120,6 +142,7 @@ class MeasuredSchedules : public Pricer {
 
   ScheduleSearch& space_;
   PricedKernel& price_;
+  Refit refit_;
   const std::shared_ptr<const KernelBody> body_;
   KernelMeter& meter_;
   MeasuredKernels& known_;
@@ -129,6 +152,7 @@ class MeasuredSchedules : public Pricer {
   const std::function<void(int64_t)> stepped_;
   std::unordered_map<uint64_t, Point> codes_;
   std::map<Point, double> times_;
+  std::vector<double> in_turn_;  // those of different code
 };
 
 }  // namespace
@@ -242,12 +266,13 @@ Result<TunedKernel> tune_kernel(const std::shared_ptr<const KernelFacts>& facts,
   KernelMeter meter = HONE_TRY(KernelMeter::make(champion, target, options.meter));
   ScheduleSearch space(facts, target, start);
   const std::unique_ptr<PricedKernel> price = cost.kernel(facts, options.meter.conditions.threads);
-  MeasuredSchedules measuring(space, *price, body, meter, known, target, options);
+  MeasuredSchedules measuring(space, *price, facts, meter, known, target, options);
   const SearchResult found = HONE_TRY(search.run(space, measuring, options.search));
 
   TunedKernel tuned{.schedule = start,
                     .trials = found.trials,
-                    .measured = static_cast<int64_t>(measuring.measured())};
+                    .measured = static_cast<int64_t>(measuring.measured()),
+                    .needed = measuring.needed()};
   std::vector<KernelCandidate> finalists;
   for (Point point : measuring.fastest()) {
     if (finalists.size() == kFinalists) break;

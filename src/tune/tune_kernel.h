@@ -72,6 +72,7 @@ struct TunedKernel {
   double before = 0;     // the same of the schedule that it began with
   int64_t trials = 0;    // schedules that were looked at
   int64_t measured = 0;  // candidates of different code that have a time, or have none to have
+  int64_t needed = 0;    // of these, until one was within 1 % of the fastest
   int64_t compiles = 0;
   bool is_changed() const { return seconds < before; }
   // Of the last race, those that were faster than the first one, the fastest first.

@@ -471,6 +471,7 @@ class Tuner {
     }
     result_.trials += kernel->trials;
     result_.measured += kernel->measured;
+    result_.needed += kernel->needed;
     result_.compiles += kernel->compiles;
     tell("{}: {:.3f}x ({} measured, {}/s); best so far {:.3f}x", what,
          kernel->before / kernel->seconds, kernel->measured, format_count(rate()), best_gain_);

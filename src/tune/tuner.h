@@ -82,7 +82,8 @@ struct Tuned {
   std::vector<TuneShare> shares = {};
   int64_t kernels = 0, improved = 0;               // different ones
   int64_t trials = 0, measured = 0, compiles = 0;  // of schedules
-  int64_t reused = 0;                              // that the log knew
+  int64_t needed = 0;  // of those measured, until each kernel had one within 1 % of its fastest
+  int64_t reused = 0;  // that the log knew
   KernelOverlap overlap = {};
   int64_t untried = 0;                  // plans for whose duel there was no time
   double least_seconds = 0;             // that this model needs; 0: the budget had them

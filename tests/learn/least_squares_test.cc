@@ -20,6 +20,17 @@ TEST(LeastSquares, SolvesEquationsThatHavePositiveSolutions) {
   EXPECT_NEAR(x[1], 2, 1e-9);
 }
 
+TEST(LeastSquares, SolvesForUnknownsOfAnySign) {
+  LeastSquares problem(2);
+  problem.add(std::array{1.0, 2.0}, -3);
+  problem.add(std::array{3.0, 1.0}, 1);
+  EXPECT_NEAR(problem.solve()[0], 1, 1e-9);
+  EXPECT_NEAR(problem.solve()[1], -2, 1e-9);
+  LeastSquares open(2);
+  open.add(std::array{1.0, 0.0}, 1);
+  EXPECT_EQ(open.solve(), (std::vector<double>{0, 0}));
+}
+
 // x - y = 1 and y = -1 ask for y < 0; with y = 0, x is 1.
 TEST(LeastSquares, KeepsAtZeroWhatWouldBeNegative) {
   LeastSquares problem(2);

@@ -42,6 +42,53 @@ TEST_F(TuneKernelTest, FindsAScheduleThatCanBeCarriedOut) {
   EXPECT_EQ(tuned.is_changed(), !(tuned.schedule == start_));
   EXPECT_GT(tuned.measured, 1);
   EXPECT_LE(tuned.measured, tuned.trials);
+  EXPECT_GE(tuned.needed, 1);
+  EXPECT_LE(tuned.needed, tuned.measured);
+}
+
+// A price that says how many of a batch are worth measuring.
+class Worth : public Cost {
+ public:
+  Worth(const Target& target, int64_t worth) : analytic_(target), worth_(worth) {}
+  std::string version() const override { return ""; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return std::make_unique<Kernel>(analytic_.kernel(std::move(facts), threads), worth_);
+  }
+  double copy(double bytes) const override { return analytic_.copy(bytes); }
+  double command() const override { return analytic_.command(); }
+
+ private:
+  class Kernel : public PricedKernel {
+   public:
+    Kernel(std::unique_ptr<PricedKernel> analytic, int64_t worth)
+        : analytic_(std::move(analytic)), worth_(worth) {}
+    void price(std::span<const Schedule> schedules, double limit,
+               std::span<double> seconds) override {
+      analytic_->price(schedules, limit, seconds);
+    }
+    std::optional<int64_t> worth_measuring() const override { return worth_; }
+
+   private:
+    const std::unique_ptr<PricedKernel> analytic_;
+    const int64_t worth_;
+  };
+  const AnalyticCost analytic_;
+  const int64_t worth_;
+};
+
+TEST_F(TuneKernelTest, MeasuresAsManyOfABatchAsThePriceSaysAtMost) {
+  TuneKernelOptions options;
+  options.search.budget.trials = 49;  // the start, and one batch
+  const auto measured = [&](int64_t worth) {
+    MeasuredKernels known(nullptr, target_, "test");
+    return tune_kernel(facts_, start_, target_, Worth(target_, worth), known, options)
+        .value()
+        .measured;
+  };
+  EXPECT_LE(measured(2), 3);
+  EXPECT_GT(measured(100), 5);
+  EXPECT_LE(measured(100), 13);
 }
 
 TEST_F(TuneKernelTest, WhatTheLogKnowsIsNotMeasuredAgain) {
