@@ -9,6 +9,8 @@
 //   --loss=mixed|rank|log_squared --unit=X --squared=X --absolute=X --dropout=X --jitter=X
 //   --fits=0|1 --caution=X
 //   --trees=1         also boosted trees on the same features, in place of the networks
+//   --start_data=FOLDER  networks begin with those of a model of this set, of another target, which
+//                     has not seen the programs of the test either
 //   --share=X         of the kernels that there are to train on, so many at random (1)
 //   --zero_shot=A,B   models of the zoo to plan for
 //   --seconds=S       of a pair of plans (6)

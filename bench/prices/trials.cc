@@ -22,7 +22,8 @@ const Flag kData("data", "build/bench/kernels"), kSplits("splits", "5"), kMember
     kRate("rate", "0.003"), kSlate("slate", "32"), kSeed("seed", "0"), kLoss("loss", "mixed"),
     kUnit("unit", "0.1"), kSquared("squared", "1"), kDropout("dropout", "0.15"), kFits("fits", "1"),
     kDissimilar("dissimilar", "1"), kCaution("caution", "1"), kTrees("trees", "0"),
-    kShare("share", "1"), kJitter("jitter", "0.15"), kAbsolute("absolute", "1");
+    kShare("share", "1"), kJitter("jitter", "0.15"), kAbsolute("absolute", "1"),
+    kStart("start_data", "");
 
 ModelTraining training() {
   ModelTraining options;
@@ -119,6 +120,14 @@ KernelData thinned(KernelData data, const ProgramSplit& split) {
   return data;
 }
 
+// A model of what another target's data has of the programs to train on.
+Result<KernelModel> start_of(const KernelData& other, const ProgramSplit& split) {
+  std::vector<KernelSample> train;
+  for (Part of : {Part::train, Part::validation})
+    for (KernelSample& kernel : part(other, split, of)) train.push_back(std::move(kernel));
+  return train_kernel_model(train, other.target, other.threads, training());
+}
+
 Result<Trials> all_trials() {
   Trials trials{.data = HONE_TRY(load_kernel_data(kData.text())),
                 .splits = {},
@@ -126,12 +135,18 @@ Result<Trials> all_trials() {
                 .free = {},
                 .trees = {},
                 .dissimilar = {}};
+  std::optional<KernelData> other;
+  if (!kStart.text().empty()) other = HONE_TRY(load_kernel_data(kStart.text()));
   const std::vector<std::string> programs = programs_of(trials.data);
   for (int s = 0; s < static_cast<int>(kSplits.number()); ++s) {
     const ProgramSplit split = HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1)));
     fmt::print(stderr, "split {}\n", s + 1);
     trials.splits.push_back(split);
-    trials.unseen.push_back(HONE_TRY(price_trial(thinned(trials.data, split), split, training())));
+    ModelTraining options = training();
+    std::optional<KernelModel> start;
+    if (other) start = HONE_TRY(start_of(*other, split));
+    if (start) options.start = &*start;
+    trials.unseen.push_back(HONE_TRY(price_trial(thinned(trials.data, split), split, options)));
     trials.free.push_back(freely(trials.data, split, trials.unseen.back().model));
     if (kTrees.number() != 0)
       trials.trees.push_back(by_trees(trials.data, split, trials.unseen.back().model.prices));

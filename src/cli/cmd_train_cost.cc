@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -9,6 +10,7 @@
 #include "cli/prices.h"
 #include "cli/source.h"
 #include "cost/learned_cost.h"
+#include "cost/shipped_models.h"
 #include "learn/configured_graph.h"
 #include "report/price_text.h"
 #include "session/native.h"
@@ -39,6 +41,44 @@ Result<KernelData> data_of(const Arguments& arguments, Console& console) {
   return data;
 }
 
+// The kernels of a split's part, of programs that the data has.
+Result<std::vector<KernelSample>> part_of(const KernelData& data, const std::string& file,
+                                          Part wanted) {
+  const ProgramSplit split = HONE_TRY(read_split(file));
+  if (Status status = check(split, data); !status.ok())
+    return std::move(status).error().within(file);
+  std::vector<KernelSample> kernels = part(data, split, wanted);
+  if (kernels.empty()) return bad_input("no kernel is in its part {}", name(wanted)).within(file);
+  return kernels;
+}
+
+// A file, or the name of one that comes with hone.
+Result<KernelModel> start_model(const std::string& word) {
+  if (const ShippedModel* shipped = find_shipped_model(word))
+    return parse_kernel_model(shipped->file, shipped->name);
+  return read_kernel_model(word);
+}
+
+// The given ones, or some at random.
+Result<std::vector<ProgramSplit>> splits_of(const Arguments& arguments, const KernelData& data) {
+  std::vector<ProgramSplit> splits;
+  if (arguments.given("split")) {
+    const std::string files = arguments.text("split");
+    for (std::string_view file : split(files, ',')) {
+      splits.push_back(HONE_TRY(read_split(std::string(file))));
+      Status status = check(splits.back(), data);
+      if (status.ok() && part(data, splits.back(), Part::test).empty())
+        status = bad_input("no kernel is in its part {}", name(Part::test));
+      if (!status.ok()) return std::move(status).error().within(std::string(file));
+    }
+    return splits;
+  }
+  const std::vector<std::string> programs = programs_of(data);
+  for (int64_t s = 0; s < arguments.integer("splits"); ++s)
+    splits.push_back(HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1))));
+  return splits;
+}
+
 // By the kernels of programs that the model has not learned from.
 Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
   HONE_TRY(check_is_for(model, data.target));
@@ -59,7 +99,11 @@ Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
 }  // namespace
 
 Status cmd_train_cost(const Arguments& arguments, Console& console) {
-  const KernelData data = HONE_TRY(data_of(arguments, console));
+  KernelData data = HONE_TRY(data_of(arguments, console));
+  if (arguments.given("split")) {
+    const std::string& file = arguments.text("split");
+    data.kernels = HONE_TRY(part_of(data, file, Part::train));
+  }
   const std::string output = arguments.text("output");
   HONE_TRY(check_writable(output));
   std::string file = output;
@@ -70,6 +114,11 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";
+  std::optional<KernelModel> start;
+  if (arguments.given("from")) {
+    start = HONE_TRY(start_model(arguments.text("from")));
+    options.start = &*start;
+  }
   if (arguments.given("anew")) fs::remove_all(options.folder);
   const KernelModel model =
       HONE_TRY(train_kernel_model(data.kernels, data.target, data.threads, options));
@@ -82,11 +131,47 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   return {};
 }
 
-Status cmd_eval(const Arguments& arguments, Console& console) {
+namespace {
+
+// The text of a table, and the same as data.
+Status tell(const Arguments& arguments, Console& console, const std::string& text,
+            const std::string& data) {
   const std::string json = arguments.text("json");
-  HONE_TRY(check_writable(json));
+  if (json == "-") {
+    console.write(data);
+    return {};
+  }
+  if (!json.empty()) HONE_TRY(write_text(json, data, console));
+  console.write(text);
+  return {};
+}
+
+Status eval_times(const Arguments& arguments, Console& console) {
+  if (arguments.given("model"))
+    return usage_error("--task fusion trains models on parts of the data; it takes no --model");
+  const DataSet set = HONE_TRY(DataSet::open(arguments.text("DATA")));
+  const KernelData tiles = HONE_TRY(load_kernel_data(set)), fusion =
+                                                                HONE_TRY(load_fusion_data(set));
+  console.say(fmt::format("{} kernels of {} programs, {} of them by several schedules",
+                          fusion.kernels.size(), programs_of(fusion).size(), tiles.kernels.size()));
+  const NativeOptions native = HONE_TRY(native_options(arguments, console));
+  const ModelTraining options = training(arguments, native, console);
+  const std::vector<ProgramSplit> splits = HONE_TRY(splits_of(arguments, fusion));
+  std::vector<std::vector<TimeVerdict>> trials;
+  for (const ProgramSplit& split : splits) {
+    trials.push_back(HONE_TRY(time_trial(tiles, fusion, split, options)));
+    console.say(fmt::format("split {} of {}", trials.size(), splits.size()));
+  }
+  return tell(arguments, console, time_trials_text(trials), time_trials_json(trials));
+}
+
+}  // namespace
+
+Status cmd_eval(const Arguments& arguments, Console& console) {
+  HONE_TRY(check_writable(arguments.text("json")));
   if (arguments.text("task") == "layout" || are_graphs(arguments.text("DATA")))
     return eval_graphs(arguments, console);
+  if (arguments.text("task") == "fusion") return eval_times(arguments, console);
   const KernelData data = HONE_TRY(data_of(arguments, console));
   std::vector<PriceTrial> trials;
   if (arguments.given("model")) {
@@ -97,21 +182,14 @@ Status cmd_eval(const Arguments& arguments, Console& console) {
   } else {
     const NativeOptions native = HONE_TRY(native_options(arguments, console));
     const ModelTraining options = training(arguments, native, console);
-    const std::vector<std::string> programs = programs_of(data);
-    for (int64_t s = 0; s < arguments.integer("splits"); ++s) {
-      const ProgramSplit split = HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1)));
-      trials.push_back(HONE_TRY(price_trial(data, split, options)));
-      console.say(fmt::format("split {} of {}: trained in {:.0f} s", s + 1,
-                              arguments.integer("splits"), trials.back().seconds));
+    const std::vector<ProgramSplit> splits = HONE_TRY(splits_of(arguments, data));
+    for (size_t s = 0; s < splits.size(); ++s) {
+      trials.push_back(HONE_TRY(price_trial(data, splits[s], options)));
+      console.say(fmt::format("split {} of {}: trained in {:.0f} s", s + 1, splits.size(),
+                              trials.back().seconds));
     }
   }
-  if (json == "-") {
-    console.write(price_trials_json(trials));
-    return {};
-  }
-  if (!json.empty()) HONE_TRY(write_text(json, price_trials_json(trials), console));
-  console.write(price_trials_text(trials));
-  return {};
+  return tell(arguments, console, price_trials_text(trials), price_trials_json(trials));
 }
 
 }  // namespace hone::cli

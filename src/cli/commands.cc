@@ -483,7 +483,8 @@ constexpr Command kCommands[] = {
          "price is wrong for a schedule; each leaves out the programs of a part of the data, and "
          "by "
          "these it is found out how far the model is to be trusted. Commands that plan for the "
-         "target use it from then on, and say so. Training that was ended goes on where it stood "
+         "target use it from then on, and say so. Training that was ended goes on where it stood. "
+         "With --from, networks begin with those of another target's model "
          "(docs/learned-prices.md).",
      .positionals = kTrainCostData,
      .options = kTrainCost,
@@ -509,7 +510,9 @@ constexpr Command kCommands[] = {
          "are from times; by the analytic price as it is, with fitted coefficients, and learned. "
          "With --model these are the kernels of programs that the model has not learned from; "
          "without, a model is trained for each of several splits of the programs, and means have "
-         "intervals of 95 % over the splits. Of graphs with configurations, networks on graphs are "
+         "intervals of 95 % over the splits. --task fusion judges absolute times instead, of all "
+         "kernels of 5 us and more by the planner's schedule: means and medians of the error. Of "
+         "graphs with configurations, networks on graphs are "
          "judged: of kernels each is left out in turn, of several programs some are, of one "
          "program "
          "a third of its different configurations.",

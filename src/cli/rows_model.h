@@ -496,12 +496,22 @@ inline constexpr Option kTrainCostNetworks[] = {{.name = "members",
                                                  .low = 0}};
 inline constexpr Option kTrainCostOwn[] = {
     output_option("write the model there, for --cost, and not into the user's folder"),
+    {.name = "from",
+     .take = Take::file,
+     .value = "MODEL",
+     .doc = "go on from the networks of this model, which may be of another target: a file, or "
+            "one that comes with hone, as zen4-avx512"},
+    {.name = "split",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "learn from the programs of its part train alone (docs/datasets.md)"},
     {.name = "anew", .doc = "begin with the first step, whatever was trained before"}};
 inline constexpr Option kTrainCostNative[] = {kThreadsOption, kNativeCacheOption};
 inline constexpr auto kTrainCost = joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostNative);
 inline constexpr Example kTrainCostExamples[] = {
     {"hone train cost set", "commands that plan use the model from then on"},
-    {"hone train cost set -o my.model", "a file, for --cost"}};
+    {"hone train cost set -o my.model", "a file, for --cost"},
+    {"hone train cost set --from zen4-avx512", "from little data of another machine"}};
 inline constexpr Option kGraphNetwork[] = {
     {.name = "passing",
      .take = Take::word,
@@ -574,9 +584,9 @@ inline constexpr Option kEvalOwn[] = {
     {.name = "task",
      .take = Take::word,
      .value = "TASK",
-     .doc = "of a data set: kernels by schedules, or programs by layouts",
+     .doc = "of a data set: kernels by schedules, kernels in absolute time, or programs by layouts",
      .fallback = "tile",
-     .words = "tile|layout"},
+     .words = "tile|fusion|layout"},
     {.name = "model",
      .take = Take::file,
      .value = "FILE",
@@ -588,11 +598,17 @@ inline constexpr Option kEvalOwn[] = {
      .fallback = "5",
      .low = 1,
      .high = 100},
+    {.name = "split",
+     .take = Take::file,
+     .value = "FILE",
+     .doc = "in place of these: judge by its part test what learns from the others; several go "
+            "with commas"},
     json_option("write what was found as data; - is the standard output, without the table")};
 inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kEvalExamples[] = {
     {"hone eval set --model my.model", "how good a model is for other programs"},
     {"hone eval set --splits 5", "how good models of such data are"},
+    {"hone eval set --task fusion", "how far prices are from times"},
     {"hone eval op_tuning_data.pb", "of kernels of TpuGraphs, each left out of training in turn"}};
 
 }  // namespace hone::cli::rows

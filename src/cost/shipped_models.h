@@ -18,6 +18,9 @@ struct ShippedModel {
 };
 std::span<const ShippedModel> shipped_models();
 
+// By the name of its file without the ending; null: there is none.
+const ShippedModel* find_shipped_model(std::string_view name);
+
 // The model of the target's kind of core, of which there may be any number; none: there is none.
 // An error: the model does not fit this build, which is a fault of hone.
 Result<std::optional<KernelModel>> shipped_model_of(const Target& target);

@@ -126,6 +126,7 @@ class Loader {
     sample.kind = kernel_kind(*sample.timed.facts, sample.timed.schedules[0].algorithm());
     const std::set<std::string>& programs = programs_.at(kernel.kernel);
     sample.programs.assign(programs.begin(), programs.end());
+    sample.origin = kernel.origin;
     data_.kernels.push_back(std::move(sample));
     return {};
   }

@@ -25,6 +25,7 @@ struct KernelSample {
   std::vector<std::vector<double>> runs;  // of each schedule: its time in each race that it was in
   std::string kind;                       // kernel_kind()
   std::vector<std::string> programs;      // that have the kernel, sorted
+  KernelOrigin origin = KernelOrigin::plan;  // where it was first found
 };
 
 struct KernelData {

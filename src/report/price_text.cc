@@ -118,6 +118,82 @@ std::string price_trials_json(std::span<const PriceTrial> trials) {
   return json.dump(1) + "\n";
 }
 
+namespace {
+
+constexpr std::pair<std::string_view, double TimeVerdict::*> kTimes[] = {
+    {"analytic", &TimeVerdict::analytic},
+    {"fitted", &TimeVerdict::fitted},
+    {"learned", &TimeVerdict::learned}};
+constexpr KernelOrigin kOrigins[] = {KernelOrigin::plan, KernelOrigin::groups,
+                                     KernelOrigin::layouts};
+
+// A row of the table: kernels of a kind, of an origin, or all.
+struct TimeRow {
+  std::string name;
+  std::string_view kind = "";
+  std::optional<KernelOrigin> origin = {};
+};
+std::vector<TimeRow> time_rows() {
+  std::vector<TimeRow> rows;
+  for (std::string_view kind : kKernelKinds) rows.push_back({std::string(kind), kind});
+  for (KernelOrigin origin : kOrigins)
+    rows.push_back({fmt::format("of {}", name(origin)), "", origin});
+  rows.push_back({"all"});
+  return rows;
+}
+
+std::vector<TimeVerdict> joined(std::span<const std::vector<TimeVerdict>> trials) {
+  std::vector<TimeVerdict> all;
+  for (const auto& trial : trials) all.insert(all.end(), trial.begin(), trial.end());
+  return all;
+}
+
+MeanInterval over(std::span<const std::vector<TimeVerdict>> trials, double TimeVerdict::* price,
+                  double TimeErrors::* figure) {
+  std::vector<double> values;
+  for (const auto& trial : trials)
+    if (!trial.empty()) values.push_back(errors_of(trial, price).*figure);
+  return interval_of(values);
+}
+
+}  // namespace
+
+std::string time_trials_text(std::span<const std::vector<TimeVerdict>> trials) {
+  TextTable table("lrrrrrrr", {"kind", "kernels", "analytic %", "median", "fitted %", "median",
+                               "learned %", "median"});
+  const std::vector<TimeVerdict> all = joined(trials);
+  for (const TimeRow& each : time_rows()) {
+    const bool is_all = each.kind.empty() && !each.origin;
+    const size_t kernels = errors_of(all, &TimeVerdict::analytic, each.kind, each.origin).kernels;
+    if (kernels == 0) continue;
+    if (is_all) table.add_rule();
+    std::vector<std::string> row = {each.name, std::to_string(kernels)};
+    for (const auto& [name, price] : kTimes) {
+      const TimeErrors errors = errors_of(all, price, each.kind, each.origin);
+      for (double TimeErrors::* figure : {&TimeErrors::mean, &TimeErrors::median})
+        row.push_back(is_all ? text_of(over(trials, price, figure), true, true)
+                             : fmt::format("{:.1f}", 100 * (errors.*figure)));
+    }
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+std::string time_trials_json(std::span<const std::vector<TimeVerdict>> trials) {
+  Json json = {{"trials", trials.size()}, {"rows", Json::object()}};
+  const std::vector<TimeVerdict> all = joined(trials);
+  for (const TimeRow& each : time_rows()) {
+    if (errors_of(all, &TimeVerdict::analytic, each.kind, each.origin).kernels == 0) continue;
+    Json& row = json["rows"][each.name];
+    for (const auto& [name, price] : kTimes) {
+      const TimeErrors errors = errors_of(all, price, each.kind, each.origin);
+      row["kernels"] = errors.kernels;
+      row[std::string(name)] = {{"mean", errors.mean}, {"median", errors.median}};
+    }
+  }
+  return json.dump(1) + "\n";
+}
+
 std::string kernel_model_text(const KernelModel& model) {
   std::string text = fmt::format("{} networks for '{}' on {} {}, by {} kernels of {} programs\n",
                                  model.members.size(), model.target, model.threads,

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "learn/models/judge_prices.h"
 
@@ -11,6 +12,11 @@ namespace hone {
 // such kernels; with several trials, those of all kernels have their intervals.
 std::string price_trials_text(std::span<const PriceTrial> trials);
 std::string price_trials_json(std::span<const PriceTrial> trials);
+
+// Errors of absolute times, by kind of kernel and by origin, over the kernels of all trials; those
+// of all kernels with intervals over several trials.
+std::string time_trials_text(std::span<const std::vector<TimeVerdict>> trials);
+std::string time_trials_json(std::span<const std::vector<TimeVerdict>> trials);
 
 // What a model is: "5 networks, 300 kernels of 12 programs, ...".
 std::string kernel_model_text(const KernelModel& model);

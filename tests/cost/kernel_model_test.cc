@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "cost/fast_model.h"
 #include "io/safetensors.h"
 #include "tests/cost/kernel_model_testing.h"
@@ -24,10 +25,18 @@ std::filesystem::path file() {
 }
 
 // What reading says of the model's file after a change, whose checksum fits if `is_signed`.
-std::string failure(const std::function<void(Safetensors&)>& change) {
+std::string failure(const std::function<void(Safetensors&)>& change, bool is_signed = false) {
   EXPECT_TRUE(write_kernel_model(file(), random_model(target(), 1)).ok());
   Safetensors content = read_safetensors(file()).value();
   change(content);
+  if (is_signed) {
+    Hasher hasher;
+    for (const auto& [key, text] : content.metadata)
+      if (key != "checksum") hasher.add(std::string_view(key)).add(std::string_view(text));
+    for (const NamedTensor& each : content.tensors)
+      hasher.add(std::string_view(each.name)).add(each.tensor.bytes());
+    content.metadata["checksum"] = fmt::format("{:016x}", hasher.value());
+  }
   const std::string other = file().native() + ".changed";
   EXPECT_TRUE(write_safetensors(other, content).ok());
   const Result<KernelModel> read = read_kernel_model(other);
@@ -51,6 +60,15 @@ TEST(KernelModel, RefusesDamage) {
               HasSubstr("the entry 'checksum' is missing"));
   EXPECT_THAT(failure([](Safetensors& content) { content.metadata["format"] = "other"; }),
               HasSubstr("the format is 'other'"));
+}
+
+TEST(KernelModel, RefusesFeaturesOfAnotherVersion) {
+  const std::string text =
+      failure([](Safetensors& content) { content.metadata["features"] = "older"; }, true);
+  EXPECT_THAT(text, HasSubstr("the model knows features of version older, this hone has " +
+                              feature_version()));
+  EXPECT_THAT(text, HasSubstr("'hone train cost' makes a model"));
+  EXPECT_EQ(failure([](Safetensors&) {}, true), "");
 }
 
 // Every byte of the file counts, and no damage is more than an error.

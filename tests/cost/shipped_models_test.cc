@@ -28,6 +28,15 @@ TEST(ShippedModels, FitThisBuild) {
   EXPECT_LE(bytes, size_t{2} << 20);
 }
 
+TEST(ShippedModels, HaveNames) {
+  for (const ShippedModel& shipped : shipped_models()) {
+    const std::string_view name = shipped.name.substr(0, shipped.name.find(".model"));
+    ASSERT_NE(find_shipped_model(name), nullptr) << name;
+    EXPECT_EQ(find_shipped_model(name)->file.data(), shipped.file.data());
+  }
+  EXPECT_EQ(find_shipped_model("missing"), nullptr);
+}
+
 TEST(ShippedModels, OfAnUnknownCoreThereIsNone) {
   Target target;
   target.cpu = "a processor that nobody has built";

@@ -259,6 +259,20 @@ TEST(ProgramSplit, AtRandomKeepsFamiliesTogether) {
   EXPECT_THAT(random_split(programs, 0, {.validation = 0}).value().of(Part::validation), IsEmpty());
 }
 
+// Those that figures in docs/learned-prices.md are made with.
+TEST(ProgramSplit, OfTheDataOfTheRepositoryAreDrawnByTheirSeeds) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const ProgramSplit split =
+        read_split(fmt::format(HONE_TEST_DIR "/../data/splits/{}.split", seed)).value();
+    std::vector<std::string> programs;
+    for (Part part : kParts)
+      programs.insert(programs.end(), split.of(part).begin(), split.of(part).end());
+    std::ranges::sort(programs);
+    EXPECT_THAT(programs, SizeIs(30));
+    EXPECT_EQ(random_split(programs, seed).value(), split) << seed;
+  }
+}
+
 // A kernel of a tested program is not trained on.
 TEST_F(KernelDataTest, ASharedKernelIsInOnePart) {
   const Kernel shared = kernel(64), own = kernel(32), other = kernel(48);

@@ -14,6 +14,7 @@
 #include "learn/layers.h"
 #include "learn/models/judge_prices.h"
 #include "learn/trainer.h"
+#include "tests/cost/kernel_model_testing.h"
 #include "tune/calibration_set.h"
 
 namespace hone {
@@ -204,6 +205,39 @@ TEST(TrainKernelModel, PutsTheNetworksIntoTheFastModel) {
   }
 }
 
+TEST(TrainKernelModel, WeightsOfANetworkInAnotherScaleSayTheSame) {
+  std::vector<DescribedKernel> described;
+  for (const KernelSample& sample : samples())
+    described.push_back(describe(sample, target(), 1, {}));
+  FeatureScale scale = scale_of(described);
+  for (float& mean : scale.mean) mean += 0.5F;
+  const auto said_by = [&](const ModelMember& member) {
+    KernelModel model = trained();
+    model.members = {member};
+    std::vector<FastModel::Said> said(described[0].features.size());
+    FastModel(model).run(described[0].features, said);
+    return said;
+  };
+  const ModelMember& member = trained().members[0];
+  const auto before = said_by(member), after = said_by(member_of(weights_of(member, scale), scale));
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i].mean, after[i].mean, 1e-3) << i;
+}
+
+TEST(TrainKernelModel, GoesOnFromAnotherModel) {
+  ModelTraining options = small();
+  options.epochs = 1;
+  options.rate = 1e-5;
+  const auto error = [&](const KernelModel* start) {
+    options.start = start;
+    auto model = std::make_shared<KernelModel>(trained(options));
+    model->reach = 1e6;
+    return mean_of(judge_prices(of_program(true), LearnedCost(target(), model), 1)).error;
+  };
+  const double from_scratch = error(nullptr);
+  options.network = {};  // the widths are those of the start
+  EXPECT_LT(error(&trained()), from_scratch);
+}
+
 TEST(TrainKernelModel, LeavesProgramsTogether) {
   const std::vector<size_t> folds = program_folds(samples(), 3, 1);
   std::map<std::string, std::set<size_t>> of_program;
@@ -240,6 +274,123 @@ TEST(JudgePrices, CountsByKind) {
     EXPECT_LE(each.ceiling, 1);
   }
   EXPECT_EQ(worst_program(verdicts, verdicts), 1);
+}
+
+// A model that says nothing: its prices are the analytic ones.
+KernelModel silent(double bound) {
+  KernelModel model = random_model(target(), 1);
+  for (ModelMember& member : model.members) {
+    std::ranges::fill(member.output, 0.0F);
+    member.bias3 = 0;
+  }
+  model.levels.clear();
+  model.low.fill(-1e9F);
+  model.high.fill(1e9F);
+  model.bounds = {{"", std::vector<double>(std::size(kMeasuredCounts), bound)}};
+  return model;
+}
+
+// One kernel whose times are its prices, and one whose times go the other way.
+std::vector<KernelSample> right_and_wrong() {
+  std::vector<KernelSample> two;
+  for (const KernelSample& sample : samples()) {
+    if (sample.kind != "dot" || two.size() == 2) continue;
+    KernelSample kernel = sample;
+    kernel.timed.seconds = price_all(kernel.timed, target(), 1, {});
+    const double dearest = *std::ranges::max_element(kernel.timed.seconds);
+    if (!two.empty())
+      for (double& seconds : kernel.timed.seconds) seconds = dearest * dearest / seconds;
+    two.push_back(std::move(kernel));
+  }
+  return two;
+}
+
+TEST(JudgePrices, CountsHowOftenTheBoundHolds) {
+  std::vector<KernelSample> kernels = right_and_wrong();
+  ASSERT_EQ(kernels.size(), 2U);
+  const PriceTrial trial = judged(silent(0.25), kernels, target());
+  EXPECT_EQ(trial.known, 1);
+  EXPECT_EQ(trial.bound, 0.25);
+  EXPECT_EQ(trial.learned[0].top1, 0);
+  EXPECT_GT(trial.learned[1].top1, 0.25);
+  EXPECT_EQ(trial.bound_holds, 0.5);
+  KernelModel unknown = silent(0.25);
+  unknown.seen.clear();
+  const PriceTrial none = judged(unknown, kernels, target());
+  EXPECT_EQ(none.known, 0);
+  EXPECT_EQ(none.bound_holds, 0);
+}
+
+TEST(JudgePrices, TrainsByOnePartAndJudgesByAnother) {
+  KernelData data;
+  data.target = target();
+  data.kernels = samples();
+  ProgramSplit split;
+  split.of(Part::train) = {"p0", "p1", "p2", "p3"};
+  split.of(Part::validation) = {"p4"};
+  split.of(Part::test) = {"p5"};
+  ModelTraining options = small();
+  options.epochs = 1;
+  const PriceTrial trial = price_trial(data, split, options).value();
+  EXPECT_EQ(trial.model.programs, (std::vector<std::string>{"p0", "p1", "p2", "p3", "p4"}));
+  const size_t unseen = of_program(true).size();
+  EXPECT_EQ(trial.plain.size(), unseen);
+  EXPECT_EQ(trial.fitted.size(), unseen);
+  EXPECT_EQ(trial.learned.size(), unseen);
+  EXPECT_GT(trial.seconds, 0);
+
+  // In absolute time, of kernels by one schedule.
+  KernelData fusion = data;
+  for (KernelSample& kernel : fusion.kernels) {
+    kernel.timed.schedules.resize(1);
+    kernel.timed.seconds.resize(1);
+    kernel.noise.resize(1);
+  }
+  fusion.kernels.back().origin = KernelOrigin::groups;
+  fusion.kernels.back().programs = {"p5"};
+  data.kernels.pop_back();
+  const std::vector<TimeVerdict> verdicts = time_trial(data, fusion, split, options).value();
+  EXPECT_FALSE(verdicts.empty());
+  size_t of_groups = 0;
+  for (const TimeVerdict& each : verdicts) {
+    EXPECT_GE(each.time, kLeastJudgedTime);
+    EXPECT_EQ(each.analytic, each.fitted);  // training has not fitted it
+    EXPECT_GT(each.learned, 0);
+    of_groups += each.origin == KernelOrigin::groups ? 1 : 0;
+  }
+  EXPECT_EQ(of_groups, fusion.kernels.back().timed.seconds[0] >= kLeastJudgedTime ? 1U : 0U);
+}
+
+TEST(JudgePrices, GivesMeanAndMedianErrorsOfTimes) {
+  const std::vector<TimeVerdict> verdicts = {
+      {.kind = "dot", .time = 1, .analytic = 1.5, .learned = 1},
+      {.kind = "dot", .origin = KernelOrigin::groups, .time = 2, .analytic = 1, .learned = 2.2},
+      {.kind = "pool", .time = 4, .analytic = 12, .learned = 4}};
+  const TimeErrors all = errors_of(verdicts, &TimeVerdict::analytic);
+  EXPECT_EQ(all.kernels, 3U);
+  EXPECT_DOUBLE_EQ(all.mean, 1);
+  EXPECT_DOUBLE_EQ(all.median, 0.5);
+  EXPECT_NEAR(errors_of(verdicts, &TimeVerdict::learned, "dot").median, 0.05, 1e-12);
+  EXPECT_NEAR(errors_of(verdicts, &TimeVerdict::learned, "", KernelOrigin::groups).mean, 0.1,
+              1e-12);
+  EXPECT_TRUE(std::isnan(errors_of(verdicts, &TimeVerdict::learned, "rows").mean));
+}
+
+TEST(JudgePrices, SplitsConvsFromTheOthers) {
+  KernelData data;
+  const auto add = [&](const std::string& kind, std::vector<std::string> programs) {
+    KernelSample kernel = samples()[0];
+    kernel.kind = kind;
+    kernel.programs = std::move(programs);
+    data.kernels.push_back(std::move(kernel));
+  };
+  add("conv", {"a", "b"});
+  add("depthwise", {"a"});
+  add("dot", {"a", "b", "c"});
+  const ProgramSplit convs = dissimilar_split(data, true);
+  EXPECT_EQ(convs.of(Part::test), std::vector<std::string>{"a"});
+  EXPECT_EQ(convs.of(Part::train), (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(dissimilar_split(data, false).of(Part::train), std::vector<std::string>{"a"});
 }
 
 TEST(JudgePrices, GivesIntervalsByStudentsT) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/rng.h"
 #include "cost/learned_cost.h"
@@ -105,6 +106,56 @@ Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split
   PriceTrial trial = judged(std::move(model), part(data, split, Part::test), data.target);
   trial.seconds = took.count();
   return trial;
+}
+
+Result<std::vector<TimeVerdict>> time_trial(const KernelData& tiles, const KernelData& fusion,
+                                            const ProgramSplit& split,
+                                            const ModelTraining& options) {
+  const std::vector<KernelSample> test = part(fusion, split, Part::test);
+  std::vector<KernelSample> train;
+  std::set<uint64_t> taken;  // a program of the test may have a kernel by other groups alone
+  for (const KernelSample& kernel : test) taken.insert(kernel.timed.facts->hash);
+  for (Part of : {Part::train, Part::validation})
+    for (const KernelData* data : {&tiles, &fusion})
+      for (KernelSample& kernel : part(*data, split, of))
+        if (taken.insert(kernel.timed.facts->hash).second) train.push_back(std::move(kernel));
+  const auto model = std::make_shared<const KernelModel>(
+      HONE_TRY(train_kernel_model(train, fusion.target, fusion.threads, options)));
+  const AnalyticCost analytic(fusion.target), fitted(fusion.target, model->prices);
+  const LearnedCost learned(fusion.target, model);
+  std::vector<TimeVerdict> verdicts;
+  for (const KernelSample& kernel : test) {
+    if (kernel.timed.seconds[0] < kLeastJudgedTime) continue;
+    const auto price = [&](const Cost& cost) {
+      return cost.kernel(kernel.timed.facts, fusion.threads)->seconds(kernel.timed.schedules[0]);
+    };
+    verdicts.push_back({.kind = kernel.kind,
+                        .origin = kernel.origin,
+                        .time = kernel.timed.seconds[0],
+                        .analytic = price(analytic),
+                        .fitted = price(fitted),
+                        .learned = price(learned)});
+  }
+  return verdicts;
+}
+
+TimeErrors errors_of(std::span<const TimeVerdict> verdicts, double TimeVerdict::* price,
+                     std::string_view kind, std::optional<KernelOrigin> origin) {
+  std::vector<double> errors;
+  TimeErrors found;
+  for (const TimeVerdict& each : verdicts) {
+    if ((!kind.empty() && each.kind != kind) || (origin && each.origin != *origin)) continue;
+    errors.push_back(std::abs(each.*price / each.time - 1));
+    found.mean += errors.back();
+  }
+  found.kernels = errors.size();
+  found.mean /= static_cast<double>(errors.size());
+  std::ranges::sort(errors);
+  const size_t half = errors.size() / 2;
+  found.median = errors.empty()           ? std::numeric_limits<double>::quiet_NaN()
+                 : errors.size() % 2 == 1 ? errors[half]
+                                          : (errors[half - 1] + errors[half]) / 2;
+  return found;
 }
 
 ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,27 @@ struct PriceTrial {
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
 Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
                                const ModelTraining& options);
+
+// What a kernel took by the planner's schedule, and what prices say. Seconds.
+struct TimeVerdict {
+  std::string kind;
+  KernelOrigin origin = KernelOrigin::plan;
+  double time = 0, analytic = 0, fitted = 0, learned = 0;
+};
+inline constexpr double kLeastJudgedTime = 5e-6;  // of a kernel: less is mostly launching
+// Kernels in absolute time (load_fusion_data()), of Part::test, by a model of the others and of the
+// schedules that kernels of their programs have in `tiles`, which are of the same target.
+Result<std::vector<TimeVerdict>> time_trial(const KernelData& tiles, const KernelData& fusion,
+                                            const ProgramSplit& split,
+                                            const ModelTraining& options);
+// Of |price - time| / time, over the verdicts of a kind or of all (`kind` empty), and of an origin
+// if there is one. NaN: there are none.
+struct TimeErrors {
+  size_t kernels = 0;
+  double mean = 0, median = 0;
+};
+TimeErrors errors_of(std::span<const TimeVerdict> verdicts, double TimeVerdict::* price,
+                     std::string_view kind = "", std::optional<KernelOrigin> origin = {});
 
 // Programs that are mostly convs, and the others: one sort to train on, the other to test.
 ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs);

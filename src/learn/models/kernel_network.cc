@@ -169,4 +169,27 @@ ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& 
   return member;
 }
 
+std::vector<NamedTensor> weights_of(const ModelMember& member, const FeatureScale& scale) {
+  const size_t width1 = member.bias1.size(), width2 = member.bias2.size();
+  std::vector<float> input = member.input, bias = member.bias1;
+  for (size_t j = 0; j < width1; ++j) {
+    double sum = static_cast<double>(bias[j]);
+    for (size_t f = 0; f < kFeatures; ++f) {
+      float& weight = input[f * width1 + j];
+      sum += static_cast<double>(weight) * static_cast<double>(scale.mean[f]);
+      weight = scale.factor[f] == 0 ? 0 : weight / scale.factor[f];
+    }
+    bias[j] = static_cast<float>(sum);
+  }
+  const auto tensor = [](std::initializer_list<Dim> dims, std::span<const float> values) {
+    return Tensor::of(numbers(dims), values);
+  };
+  return {{"input/weight", tensor({dim(kFeatures), dim(width1)}, input)},
+          {"input/bias", tensor({dim(width1)}, bias)},
+          {"middle/weight", tensor({dim(width1), dim(width2)}, member.middle)},
+          {"middle/bias", tensor({dim(width2)}, member.bias2)},
+          {"output/weight", tensor({dim(width2), 1}, member.output)},
+          {"output/bias", tensor({1}, std::span(&member.bias3, 1))}};
+}
+
 }  // namespace hone

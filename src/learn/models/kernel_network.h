@@ -67,5 +67,8 @@ Objective kernel_objective(Network& net, const NetworkOptions& options);
 Value kernel_residual(Network& net, Value features, const NetworkOptions& options);
 // The weights of a trained network, for features as they are.
 ModelMember member_of(std::span<const NamedTensor> weights, const FeatureScale& scale);
+// The reverse: a network that says the same of features in this scale, to go on training. What the
+// scale leaves out counts as its mean.
+std::vector<NamedTensor> weights_of(const ModelMember& member, const FeatureScale& scale);
 
 }  // namespace hone

@@ -33,14 +33,22 @@ class Training {
  public:
   Training(std::span<const KernelSample> kernels, const Target& target, int64_t threads,
            const ModelTraining& options)
-      : kernels_(kernels), target_(target), threads_(threads), options_(options) {
+      : kernels_(kernels),
+        target_(target),
+        threads_(threads),
+        options_(options),
+        network_(options.network) {
     model_.target = target.name;
     model_.fingerprint = fingerprint(target);
     model_.core = core_fingerprint(target);
     model_.threads = threads;
     model_.caution = options.caution;
-    model_.width1 = static_cast<size_t>(options.network.width1);
-    model_.width2 = static_cast<size_t>(options.network.width2);
+    if (options.start != nullptr) {
+      network_.width1 = static_cast<int64_t>(options.start->width1);
+      network_.width2 = static_cast<int64_t>(options.start->width2);
+    }
+    model_.width1 = static_cast<size_t>(network_.width1);
+    model_.width2 = static_cast<size_t>(network_.width2);
   }
 
   Result<KernelModel> run() {
@@ -154,9 +162,11 @@ class Training {
     if (!options_.folder.empty())
       training.folder = options_.folder / fmt::format("member{}", member);
     const Target here = HONE_TRY(host_target());  // prices may be for another machine
-    Trainer trainer = HONE_TRY(
-        Trainer::make([this](Network& net) { return kernel_objective(net, options_.network); },
-                      slates, here, training));
+    Trainer trainer = HONE_TRY(Trainer::make(
+        [this](Network& net) { return kernel_objective(net, network_); }, slates, here, training));
+    if (const KernelModel* start = options_.start)
+      HONE_TRY(
+          trainer.begin_with(weights_of(start->members[member % start->members.size()], scale_)));
     if (!options_.folder.empty()) HONE_TRY(trainer.resume());
     const TrainingResult result = HONE_TRY(trainer.train());
     model_.members.push_back(member_of(trainer.weights(), scale_));
@@ -169,6 +179,7 @@ class Training {
   // What a network says about a kernel that it has not seen.
   struct Judged {
     std::string_view kind;
+    size_t schedules = 0;
     double distance = 0;         // from the nearest kernel that it has seen
     double learned = 0;          // the logarithm of its regret,
     double analytic = 0;         // and that of the analytic price
@@ -189,6 +200,8 @@ class Training {
         if (folds_[k] == m) judged_.push_back(judged(k, alone, fast));
     }
     find_levels();
+    // Those with too few schedules have an absolute time alone.
+    std::erase_if(judged_, [](const Judged& each) { return each.schedules < kLeastSchedules; });
     std::ranges::sort(judged_, {}, &Judged::distance);
     model_.reach = reach();
     std::erase_if(judged_, [&](const Judged& each) { return each.distance > model_.reach; });
@@ -209,7 +222,7 @@ class Training {
       analytic.push_back(std::exp(static_cast<double>(kernel.analytic[i])));
       learned.push_back(analytic[i] * std::exp(static_cast<double>(said[i].mean)));
     }
-    Judged judged{.kind = kind_of(kernels_[k]), .slower = {}};
+    Judged judged{.kind = kind_of(kernels_[k]), .schedules = seconds.size(), .slower = {}};
     judged.distance = alone.distance(kernel.features[0]);
     judged.learned = std::log(regret(learned, seconds, 1));
     judged.analytic = std::log(regret(analytic, seconds, 1));
@@ -281,6 +294,7 @@ class Training {
   const Target& target_;
   const int64_t threads_;
   const ModelTraining& options_;
+  NetworkOptions network_;
   std::vector<DescribedKernel> described_;
   FeatureScale scale_;
   std::vector<size_t> folds_;  // by kernel: the network that does not see it

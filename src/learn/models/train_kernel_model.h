@@ -29,6 +29,9 @@ struct ModelTraining {
   double jitter = 0.15;             // of KernelSlates
   uint64_t seed = 0;
   bool fits_prices = true;  // else the analytic price has its default coefficients
+  // Networks begin with those of this model, which may be of another target, and have their widths.
+  // Its prices do not count. Null: with random numbers.
+  const KernelModel* start = nullptr;
   // Checkpoints of the networks: training that was broken off goes on. Empty: there are none.
   std::filesystem::path folder = {};
   CompileOptions compile = {};
