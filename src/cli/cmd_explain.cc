@@ -65,6 +65,8 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
   HONE_TRY(check_writable(json));
   if (arguments.given("diff") && arguments.given("json"))
     return usage_error("--diff is for people; it does not go with --json");
+  if (arguments.given("why") && arguments.given("diff"))
+    return usage_error("--why tells of one plan; it does not go with --diff");
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const Bindings sizes = HONE_TRY(given_sizes(source, console));
   const Model model = HONE_TRY(with_sizes(source.model, sizes));
@@ -95,6 +97,13 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
     return {};
   }
   if (!json.empty()) HONE_TRY(write_file_atomic(json, explanation_json(explanation)));
+  if (arguments.given("why")) {
+    console.write(trust_text(explanation, top));
+    return {};
+  }
+  if (const size_t unknown = explanation.unknown(); unknown > 0)
+    console.note("{} of {} different kernels have the analytic price alone (--why: why)", unknown,
+                 explanation.kernels.size());
   console.write(explanation_text(explanation, top));
   return {};
 }

@@ -93,6 +93,9 @@ inline constexpr Option kExplainOwn[] = {
      .take = Take::file,
      .value = "PLAN",
      .doc = "tell instead what is different under this plan"},
+    {.name = "why",
+     .doc = "tell instead what learned prices stand on, and why some are not trusted "
+            "(docs/learned-prices.md)"},
     {.name = "top",
      .take = Take::integer,
      .value = "N",

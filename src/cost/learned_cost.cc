@@ -77,7 +77,7 @@ class LearnedCost::Kernel : public PricedKernel {
 };
 
 LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
-                         std::shared_ptr<const Cost> baseline)
+                         std::shared_ptr<const Cost> baseline, std::string place)
     : target_(target),
       model_(std::move(model)),
       fast_(std::make_shared<const FastModel>(*model_)),
@@ -85,7 +85,8 @@ LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel
       analytic_(target, model_->prices),
       version_(fmt::format("learned {:016x} beside {} on {}", hash_of(*model_),
                            baseline_ == nullptr ? "nothing" : baseline_->version(),
-                           analytic_.version())) {}
+                           analytic_.version())),
+      place_(std::move(place)) {}
 
 std::optional<Cost::Baseline> LearnedCost::baseline() const {
   if (baseline_ == nullptr) return std::nullopt;
@@ -123,6 +124,24 @@ Status LearnedCost::check_knows(const KernelFacts& facts, const Features& of_ker
 Status LearnedCost::check_knows(const KernelFacts& facts, int64_t threads) const {
   return check_knows(facts, KernelPrice(facts, target_, model_->prices, threads).of_kernel(),
                      threads);
+}
+
+LearnedCost::Trust LearnedCost::trust(const std::shared_ptr<const KernelFacts>& facts,
+                                      const Schedule& schedule, int64_t threads) const {
+  AnalyticKernel seen(facts, target_, model_->prices, model_->threads);
+  Features features;
+  Trust trust = {.analytic = seen.describe(schedule, features)};
+  if (threads != model_->threads)
+    trust.analytic = AnalyticKernel(facts, target_, model_->prices, threads).seconds(schedule);
+  const std::string_view kind = kernel_kind(*facts, Algorithm::generic);
+  trust.knows = check_knows(*facts, threads);
+  FastModel::Said said;
+  fast_->run({&features, 1}, {&said, 1});
+  trust.residual = model_->level(kind) + static_cast<double>(said.mean);
+  trust.deviation = static_cast<double>(said.deviation);
+  trust.is_inside = model_->has_seen(kind, schedule.algorithm()) && fast_->is_inside(features);
+  if (const RegretBound* bound = model_->bound_of(kind)) trust.bound = bound->slower[0];
+  return trust;
 }
 
 }  // namespace hone

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cost/analytic.h"
@@ -18,9 +19,9 @@ namespace hone {
 class LearnedCost : public Cost {
  public:
   // The model is of this target (check_is_for()). The baseline decides about all but schedules;
-  // null: this Cost decides alone.
+  // null: this Cost decides alone. `place` says to people where the model is from.
   LearnedCost(const Target& target, std::shared_ptr<const KernelModel> model,
-              std::shared_ptr<const Cost> baseline = nullptr);
+              std::shared_ptr<const Cost> baseline = nullptr, std::string place = "");
 
   std::string version() const override { return version_; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
@@ -30,8 +31,22 @@ class LearnedCost : public Cost {
   std::optional<Baseline> baseline() const override;
 
   const KernelModel& model() const { return *model_; }
+  const std::string& place() const { return place_; }
   // Whether the networks have a say in the price of a kernel, or why not.
   Status check_knows(const KernelFacts& facts, int64_t threads) const;
+
+  // What the price of a schedule stands on.
+  struct Trust {
+    Status knows = {};     // check_knows(); what follows is what networks would say
+    double analytic = 0;   // seconds, by the model's coefficients
+    double residual = 0;   // the logarithm of what networks and level say it is to be multiplied by
+    double deviation = 0;  // of the networks from each other, in that
+    bool is_inside =
+        false;  // of what was seen, by an algorithm that was: else the dearer one counts
+    std::optional<double> bound = {};  // RegretBound of the first by price
+  };
+  Trust trust(const std::shared_ptr<const KernelFacts>& facts, const Schedule& schedule,
+              int64_t threads) const;
 
  private:
   class Kernel;
@@ -42,7 +57,7 @@ class LearnedCost : public Cost {
   const std::shared_ptr<const FastModel> fast_;
   const std::shared_ptr<const Cost> baseline_;
   const AnalyticCost analytic_;
-  const std::string version_;
+  const std::string version_, place_;
 };
 
 }  // namespace hone

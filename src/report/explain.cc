@@ -16,7 +16,11 @@ constexpr size_t kMostPriced = 2000;  // schedules of an algorithm that is looke
 class Explainer {
  public:
   Explainer(const Target& target, const Cost& cost, int64_t threads, const ExplainOptions& options)
-      : target_(target), cost_(cost), threads_(threads), options_(options) {}
+      : target_(target),
+        cost_(cost),
+        learned_(dynamic_cast<const LearnedCost*>(&cost)),
+        threads_(threads),
+        options_(options) {}
 
   Result<ExplainedKernel> kernel(const PlannedKernel& planned) const {
     const auto facts = std::make_shared<const KernelFacts>(planned.body, planned.hash);
@@ -26,6 +30,7 @@ class Explainer {
     kernel.name = kernel_name(planned.body.graph);
     kernel.layers = layers_of(planned, options_.layers);
     kernel.chosen = HONE_TRY(figures(*facts, *price, *planned.schedule));
+    if (learned_ != nullptr) kernel.trust = learned_->trust(facts, *planned.schedule, threads_);
     const double peak = target_.peak(DType::f32) * static_cast<double>(threads_);
     if (peak > 0) kernel.arithmetic_roof = work_of(planned.body).inherent / peak;
     const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
@@ -99,6 +104,7 @@ class Explainer {
 
   const Target& target_;
   const Cost& cost_;
+  const LearnedCost* const learned_;  // null: the price is none
   const int64_t threads_;
   const ExplainOptions& options_;
 };
@@ -121,10 +127,18 @@ double Explanation::priced() const {
   return sum;
 }
 
+size_t Explanation::unknown() const {
+  return static_cast<size_t>(std::ranges::count_if(kernels, [](const ExplainedKernel& kernel) {
+    return kernel.trust && !kernel.trust->knows.ok();
+  }));
+}
+
 Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& target,
                             const Cost& cost, const ExplainOptions& options) {
   if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
   Explanation explanation = {.threads = plan.threads.value_or(1), .kernels = {}};
+  if (const auto* learned = dynamic_cast<const LearnedCost*>(&cost))
+    explanation.learned = learned->place();
   add_rewrites(plan, "", explanation.rewrites);
   const Explainer explainer(target, cost, explanation.threads, options);
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cost/cost.h"
+#include "cost/learned_cost.h"
 #include "log/log.h"
 #include "plan/plan.h"
 #include "report/profile.h"
@@ -34,7 +34,8 @@ struct ExplainedKernel {
   // What no schedule beats, if the target's rates are right: all operations at the f32 peak, and
   // all operands read or written once at the rate of memory. 0: the target does not say.
   double arithmetic_roof = 0, memory_roof = 0;
-  std::optional<ScheduleFigures> planned;  // by the planner, which has decided otherwise
+  std::optional<ScheduleFigures> planned;   // by the planner, which has decided otherwise
+  std::optional<LearnedCost::Trust> trust;  // in the chosen schedule's price, if that is learned
 
   double priced() const { return static_cast<double>(steps) * chosen.priced; }
 };
@@ -43,7 +44,10 @@ struct Explanation {
   int64_t threads = 1;
   std::vector<std::string> rewrites = {};  // of the graph, in their order: "@fold(%a)"
   std::vector<ExplainedKernel> kernels;    // different ones, the dearest first
+  std::string learned = {};                // where the model of learned prices is from
   double priced() const;                   // all of them
+  // Of a learned price: the kernels that the analytic price speaks for alone.
+  size_t unknown() const;
 };
 
 struct ExplainOptions {
@@ -59,6 +63,9 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
 
 // At most 100 columns wide: the `most` dearest kernels, each with its schedule, price and roofs.
 std::string explanation_text(const Explanation& explanation, size_t most);
+// Of learned prices: a table of what the prices of the `most` dearest kernels stand on, and why
+// networks have no say in those where they have none.
+std::string trust_text(const Explanation& explanation, size_t most);
 std::string explanation_json(const Explanation& explanation);
 // Kernels that only one of the plans has, or that it carries out in another way, with what they
 // cost under each.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -105,6 +106,15 @@ Json json_of(const ScheduleFigures& figures) {
   return json;
 }
 
+Json json_of(const LearnedCost::Trust& trust) {
+  Json json = {
+      {"knows", trust.knows.ok()},    {"why", trust.knows.ok() ? "" : trust.knows.error().what()},
+      {"analytic", trust.analytic},   {"residual", trust.residual},
+      {"deviation", trust.deviation}, {"inside", trust.is_inside}};
+  json["bound"] = trust.bound ? Json(*trust.bound) : Json(nullptr);
+  return json;
+}
+
 std::string rewrites_text(std::span<const std::string> rewrites, size_t most) {
   if (rewrites.empty()) return "";
   std::string text = fmt::format("\nthe graph is rewritten, {} {}:\n", rewrites.size(),
@@ -114,6 +124,12 @@ std::string rewrites_text(std::span<const std::string> rewrites, size_t most) {
   if (shown < rewrites.size())
     text += fmt::format("       and {} more (--top N shows more)\n", rewrites.size() - shown);
   return text;
+}
+
+// A name in a cell of a table.
+std::string cut(const std::string& name) {
+  constexpr size_t kName = 24;
+  return name.size() > kName ? name.substr(0, kName - 2) + ".." : name;
 }
 
 // The cells of a kernel under one plan; null: the plan does not have it.
@@ -142,6 +158,33 @@ std::string explanation_text(const Explanation& explanation, size_t most) {
   return text;
 }
 
+std::string trust_text(const Explanation& explanation, size_t most) {
+  TextTable table("rlrrrrrl",
+                  {"", "kernel", "price", "analytic", "networks", "+-", "bound", "price is"});
+  std::string reasons;
+  const size_t shown = std::min(most, explanation.kernels.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const ExplainedKernel& kernel = explanation.kernels[i];
+    if (!kernel.trust) continue;
+    const LearnedCost::Trust& trust = *kernel.trust;
+    const bool knows = trust.knows.ok();
+    table.add_row({fmt::format("{}.", i + 1), cut(kernel.name),
+                   format_seconds(kernel.chosen.priced), format_seconds(trust.analytic),
+                   knows ? fmt::format("x {:.2f}", std::exp(trust.residual)) : "",
+                   knows ? fmt::format("{:.0f} %", 100 * trust.deviation) : "",
+                   knows && trust.bound ? fmt::format("{:.0f} %", 100 * *trust.bound) : "",
+                   !knows            ? "analytic"
+                   : trust.is_inside ? "learned"
+                                     : "the dearer"});
+    if (!knows) reasons += fmt::format("{}. {}\n", i + 1, trust.knows.error().what());
+  }
+  if (table.empty()) return "no price is learned\n";
+  std::string text = fmt::format("learned prices, {}\n\n", explanation.learned);
+  text += table.to_string();
+  if (!reasons.empty()) text += "\nwhy networks have no say:\n" + reasons;
+  return text;
+}
+
 std::string explanation_json(const Explanation& explanation) {
   Json json = {{"threads", explanation.threads},
                {"priced", explanation.priced()},
@@ -159,6 +202,7 @@ std::string explanation_json(const Explanation& explanation) {
     for (const std::string& layer : kernel.layers) one["layers"].push_back(escape(layer));
     for (const ScheduleFigures& other : kernel.others) one["others"].push_back(json_of(other));
     if (kernel.planned) one["planner"] = json_of(*kernel.planned);
+    if (kernel.trust) one["trust"] = json_of(*kernel.trust);
     json["kernels"].push_back(std::move(one));
   }
   return json.dump(1) + "\n";
@@ -176,10 +220,7 @@ std::string explained_difference(const Explanation& first, const Explanation& se
     const bool is_same = a != nullptr && b != nullptr && a->steps == b->steps &&
                          a->chosen.schedule == b->chosen.schedule;
     if (is_same) continue;
-    std::string name = (a != nullptr ? a : b)->name;
-    constexpr size_t kName = 24;
-    if (name.size() > kName) name = name.substr(0, kName - 2) + "..";
-    std::vector<std::string> row = {std::move(name)};
+    std::vector<std::string> row = {cut((a != nullptr ? a : b)->name)};
     add_cells(a, row);
     add_cells(b, row);
     table.add_row(std::move(row));

@@ -121,7 +121,7 @@ Result<KnownModel> kernel_model_in(const std::string& file, const Target& target
 std::shared_ptr<const Cost> learned_cost(const Target& target, const KnownModel& model,
                                          std::shared_ptr<const Cost> baseline) {
   if (baseline == nullptr) baseline = std::make_shared<AnalyticCost>(target);
-  return std::make_shared<LearnedCost>(target, model.model, std::move(baseline));
+  return std::make_shared<LearnedCost>(target, model.model, std::move(baseline), model.place);
 }
 
 }  // namespace hone

@@ -63,17 +63,38 @@ plan() { "$HONE" compile zoo:mlp,size=tiny --threads 1 --no-log --emit plan "$@"
 plan >analytic 2>err
 ! grep -q "learned" err
 plan --cost my.model >named 2>err
+grep -q "^# learned: my.model$" named
 train >out 2>err
 file=$(sed -n 's/^wrote \(.*\.model\); .*/\1/p' err)
 [[ $file == prices/* || $file == "$PWD"/prices/* ]]
 plan >found 2>err
 grep -q "prices learned on this target, $file (--cost analytic: without)" err
-cmp named found
+cmp <(grep -v "^# learned" named) <(grep -v "^# learned" found)
+grep -q "^# learned: $file" found
 plan --cost analytic >out 2>err
 cmp analytic out
 ! grep -q "learned" err
 "$HONE" explain zoo:mlp,size=tiny --threads 1 --no-log >out 2>err
 grep -q "prices learned" err
+
+# What prices stand on. The set has no recurrent net.
+"$HONE" explain zoo:resnet18 --threads 1 --no-log --why >out 2>err
+contains "^learned prices, .*model$"
+contains "kernel +price +analytic +networks"
+contains "^ *1\. .* x [0-9.]+ +[0-9]+ % .*learned|^ *1\. .*(analytic|the dearer)"
+[[ $(wc -L <out) -le 120 ]]
+"$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log --why >out 2>err
+contains "^why networks have no say:"
+contains "^1\. the (model has not seen|kernel is .* from the nearest)"
+"$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log --why --json - >out 2>err
+contains '"knows": false'
+"$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log >out 2>err
+grep -qE "[0-9]+ of [0-9]+ different kernels have the analytic price alone" err
+"$HONE" compile zoo:lstm,size=tiny --threads 1 --no-log >out 2>err
+grep -qE "[0-9]+ of [0-9]+ different kernels have the analytic price alone" err
+"$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log --cost analytic --why >out 2>err
+contains "^no price is learned$"
+fails 2 "does not go with --diff" explain zoo:mlp,size=tiny --why --diff default
 
 # One that is damaged or of another target costs speed alone, unless it was asked for.
 cp "$file" good

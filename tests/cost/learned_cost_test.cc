@@ -165,6 +165,39 @@ TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
   EXPECT_TRUE(complete(graph(), {}, target(), cost).value() == usual);
 }
 
+TEST(LearnedCost, SaysWhatAPriceStandsOn) {
+  Rng rng(3);
+  for (const Schedule& schedule : {random_schedule(facts()->body, target(), rng),
+                                   random_schedule(facts()->body, target(), rng)})
+    for (int64_t threads : {1, 4}) {
+      const LearnedCost cost(target(), model(), nullptr, "somewhere");
+      EXPECT_EQ(cost.place(), "somewhere");
+      const LearnedCost::Trust trust = cost.trust(facts(), schedule, threads);
+      EXPECT_TRUE(trust.knows.ok());
+      EXPECT_EQ(trust.is_inside, schedule.algorithm() != Algorithm::winograd);
+      EXPECT_EQ(trust.bound, 0.4);
+      const double seconds = cost.kernel(facts(), threads)->seconds(schedule);
+      const double residual = trust.residual + model()->caution * trust.deviation;
+      EXPECT_NEAR(seconds, trust.analytic * std::exp(residual), 1e-5 * seconds);
+    }
+  const auto far = model([](KernelModel& model) { model.reach = 0.1; });
+  const LearnedCost::Trust none =
+      LearnedCost(target(), far).trust(facts(), random_schedule(facts()->body, target(), rng), 1);
+  EXPECT_THAT(none.knows.error().to_string(), HasSubstr("from the nearest"));
+}
+
+TEST(LearnedCost, SaysHowManyAreWorthMeasuring) {
+  const auto worth = [](const std::function<void(KernelModel&)>& change) {
+    return LearnedCost(target(), model(change)).kernel(facts(), 1)->worth_measuring();
+  };
+  EXPECT_EQ(worth({}), 16);  // the bound of dots is 2 % there
+  EXPECT_EQ(worth([](KernelModel& model) { model.bounds.pop_back(); }), 16);
+  EXPECT_EQ(worth([](KernelModel& model) { model.bounds[1].slower[2] = 0.01; }), 3);
+  EXPECT_EQ(worth([](KernelModel& model) { model.bounds[1].slower.assign(8, 0.5); }), std::nullopt);
+  EXPECT_EQ(worth([](KernelModel& model) { model.bounds.clear(); }), std::nullopt);
+  EXPECT_EQ(worth([](KernelModel& model) { model.reach = 0; }), std::nullopt);
+}
+
 // It may have learned from the very kernel.
 TEST(LearnedCost, HasAShortLeadForKernelsThatItHasSeen) {
   const auto seen = model([](KernelModel& model) {

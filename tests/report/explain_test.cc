@@ -10,6 +10,7 @@
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
+#include "tests/cost/kernel_model_testing.h"
 #include "tune/tune_kernel.h"
 
 namespace hone {
@@ -158,6 +159,28 @@ TEST_F(Explain, TheDifferenceHasTheKernelsThatDiffer) {
   const std::string text = explained_difference(first, second, "a", "b");
   EXPECT_THAT(text, ContainsRegex("\ndot +[12] +(gemm|nest) +.*generic"));
   EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+}
+
+// Of a learned price: whom it trusts, and why not the others.
+TEST_F(Explain, TellsWhatLearnedPricesStandOn) {
+  KernelModel model = random_model(target_, 1);
+  const auto text_by = [&](const KernelModel& model) {
+    const LearnedCost cost(target_, std::make_shared<const KernelModel>(model), nullptr,
+                           "my.model");
+    const Explanation explanation = explain(graph_, plan_, target_, cost).value();
+    EXPECT_EQ(explanation.unknown(), model.reach > 0 ? 0u : 2u);
+    EXPECT_THAT(explanation_json(explanation), HasSubstr("\"trust\""));
+    return trust_text(explanation, 1);
+  };
+  EXPECT_THAT(text_by(model), AllOf(HasSubstr("learned prices, my.model\n"),
+                                    ContainsRegex("\n1\\. +dot .* x [0-9.]+ +[0-9]+ % +40 %"),
+                                    Not(HasSubstr("2.")), Not(HasSubstr("no say"))));
+  model.reach = 0;
+  EXPECT_THAT(text_by(model),
+              AllOf(HasSubstr(" analytic\n"), HasSubstr("why networks have no say:"),
+                    ContainsRegex("\n1\\. the kernel is [^ ]+ from the nearest")));
+  EXPECT_EQ(trust_text(explained(plan_), 9), "no price is learned\n");
+  EXPECT_EQ(explained(plan_).unknown(), 0u);
 }
 
 }  // namespace
