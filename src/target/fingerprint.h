@@ -13,7 +13,8 @@ namespace hone {
 uint64_t fingerprint(const Target& target);
 
 // Of what decides how fast one core is: the same but for the number of cores, and for caches behind
-// the second one, of which a process sees no more than its cores do. Machines with one kind of processor have one, whichever part of it they use.
+// the second one, of which a process sees no more than its cores do. Machines with one kind of
+// processor have one, whichever part of it they use.
 uint64_t core_fingerprint(const Target& target);
 
 }  // namespace hone
