@@ -8,12 +8,22 @@ namespace fs = std::filesystem;
 
 fs::path root() { return fs::read_symlink("/proc/self/exe").parent_path() / "../.."; }
 
-Result<std::vector<double>> run_onnx_runtime(const fs::path& model, const fs::path& folder,
-                                             const OnnxRuntimeOptions& options) {
+namespace {
+
+const Result<OnnxRuntime>& installed() {
   static const Result<OnnxRuntime> runtime =
       find_onnx_runtime(root() / "build/bench/onnxruntime/node_modules");
+  return runtime;
+}
+
+}  // namespace
+
+bool has_onnx_runtime() { return installed().ok(); }
+
+Result<std::vector<double>> run_onnx_runtime(const fs::path& model, const fs::path& folder,
+                                             const OnnxRuntimeOptions& options) {
   return hone::run_onnx_runtime(
-      HONE_TRY(runtime), model, folder,
+      HONE_TRY(installed()), model, folder,
       {.threads = options.threads, .seconds = options.seconds, .writes_outputs = true});
 }
 

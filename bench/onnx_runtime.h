@@ -12,6 +12,9 @@ namespace hone::bench {
 // The root of the repository; benchmarks are in build/PRESET.
 std::filesystem::path root();
 
+// Whether setup.sh, or anyone else, has installed it.
+bool has_onnx_runtime();
+
 struct OnnxRuntimeOptions {
   int64_t threads = 1;
   double seconds = 0;  // to go on running for

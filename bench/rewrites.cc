@@ -34,7 +34,6 @@
 #include "rules/rule_files.h"
 #include "search/optimize.h"
 #include "session/known_prices.h"
-#include "session/onnx_runtime.h"
 #include "tune/plan_duel.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
@@ -160,7 +159,7 @@ Result<Row> measured(const std::string& given, const Target& target) {
   if (found.after < (1 - kPriceMargin) * found.before) row["taken"] = fight.gain();
   row["low"] = 1 / fight.times.interval->high;
   row["high"] = 1 / fight.times.interval->low;
-  if (!find_onnx_runtime().ok()) return row;
+  if (!has_onnx_runtime()) return row;
   row["ort"] = HONE_TRY(gain_in_onnx_runtime(graph, found.graph, inputs));
   return row;
 }

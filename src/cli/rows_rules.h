@@ -175,7 +175,7 @@ inline constexpr Option kOptimizeOwn[] = {
      .take = Take::real,
      .value = "PERCENT",
      .doc = "take nothing that is cheaper by less: prices are not exact (docs/optimize.md)",
-     .fallback = "1.5"},
+     .fallback = "2.5"},
     {.name = "check",
      .doc = "read what was written, compile it, and hold it on random inputs against the model, as "
             "'hone check' does"},
