@@ -193,6 +193,17 @@ std::string interpret_error(std::string_view text) {
   return results.ok() ? "" : results.error().to_string();
 }
 
+TEST(Tiles, TripsWithoutStatementsAreLimitedToo) {
+  const TileProgram program = parsed(R"(tiles @f(@x: f32[4]) -> (@y: f32[4]) {
+  threads i in 88888888888888 {
+  }
+}
+)");
+  const Tensor x = Tensor::zeros(Type::get(DType::f32, {4}));
+  EXPECT_THAT(interpret(program, std::vector{x}, {.max_statements = 1000}).error().to_string(),
+              testing::HasSubstr("more than 1000 statements"));
+}
+
 TEST(Tiles, InterpretationFindsRacesAndUnwrittenMemory) {
   EXPECT_EQ(interpret_error(in_phase("%0 = load @x[i]\nstore @y[i] = %0")), "");
   EXPECT_EQ(interpret_error(in_phase("%0 = load @x[i]\nstore @y[0] = %0")),

@@ -152,7 +152,7 @@ class Interpreter {
   // ---- Statements ------------------------------------------------------------------------------
 
   Status execute(const Block& body) {
-    statements_ += static_cast<int64_t>(body.size());
+    statements_ += std::max<int64_t>(std::ssize(body), 1);  // trips without any take time, too
     if (statements_ > options_.max_statements)
       return over_limit("more than {} statements", options_.max_statements);
     for (const Statement& statement : body)
