@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kMostPhases = 64, kMostConvs = 32;
 
 struct Phase {
-  int64_t first_tap, taps;  // of the kernel, every d-th one
-  int64_t begin;            // of the first window, from the input's first element on
+  int64_t first_tap = 0, taps = 0;  // of the kernel, every d-th one
+  int64_t begin = 0;                // of the first window, from the input's first element on
   bool sees_as(const Phase& other) const { return taps == other.taps && begin == other.begin; }
 };
 
@@ -90,8 +90,8 @@ class PhasedConv {
   }
 
  private:
-  using Phases = std::vector<const Phase*>;  // one of each dim
-  using Part = std::vector<Phases>;          // that see the same windows
+  using Phases = std::vector<Phase>;  // one of each dim
+  using Part = std::vector<Phases>;   // that see the same windows
 
   PhasedConv(const Graph& graph, NodeId n)
       : graph_(graph),
@@ -135,17 +135,16 @@ class PhasedConv {
       Phases phases(dims_.size());
       int64_t rest = number;
       for (size_t i = dims_.size(); i-- > 0; rest /= dims_[i].count())
-        phases[i] = &dims_[i].phases[static_cast<size_t>(rest % dims_[i].count())];
-      const auto sees_same = [](const Phase* a, const Phase* b) { return a->sees_as(*b); };
+        phases[i] = dims_[i].phases[static_cast<size_t>(rest % dims_[i].count())];
       if (is_grouped || parts_.empty() ||
-          !std::ranges::equal(parts_.back().back(), phases, sees_same))
+          !std::ranges::equal(parts_.back().back(), phases, &Phase::sees_as))
         parts_.emplace_back();
       parts_.back().push_back(std::move(phases));
     }
   }
 
   static bool has_no_tap(const Part& part) {
-    return std::ranges::any_of(part[0], [](const Phase* phase) { return phase->taps == 0; });
+    return std::ranges::any_of(part[0], [](const Phase& phase) { return phase.taps == 0; });
   }
 
   Dims dims_of(const Part& part) const {
@@ -162,7 +161,7 @@ class PhasedConv {
     for (const Phases& phases : part) {
       Value taps = w;
       for (size_t i = 0; i < dims_.size(); ++i)
-        taps = slice(taps, order_.kernel_spatial[dims_[i].number], phases[i]->first_tap,
+        taps = slice(taps, order_.kernel_spatial[dims_[i].number], phases[i].first_tap,
                      dims_[i].kernel, dims_[i].count());
       all.push_back(taps);
     }
@@ -177,8 +176,8 @@ class PhasedConv {
     }
     dilation.assign(low.size(), 1);
     for (size_t i = 0; i < dims_.size(); ++i) {
-      low[dims_[i].number] = dims_[i].low(*part[0][i]);
-      high[dims_[i].number] = dims_[i].high(*part[0][i]);
+      low[dims_[i].number] = dims_[i].low(part[0][i]);
+      high[dims_[i].number] = dims_[i].high(part[0][i]);
     }
     return {{"pad_low", low}, {"pad_high", high}, {"input_dilation", dilation}};
   }
