@@ -8,21 +8,12 @@
 #include "oracle/decision_counts.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
+#include "tests/oracle/host_testing.h"
 
 namespace hone {
 namespace {
 
 using testing::HasSubstr;
-
-const Target& host() {
-  static const Target target = host_target().value();
-  return target;
-}
-
-std::shared_ptr<Team> team() {
-  static const std::shared_ptr<Team> team = Team::create({.threads = host().cores}).value();
-  return team;
-}
 
 constexpr std::string_view kText = R"(case x86-64-v2 accurate
 graph @main(%x: f32[3]) -> f32[3] {

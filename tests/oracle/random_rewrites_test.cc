@@ -15,6 +15,7 @@
 #include "plan/rewritten.h"
 #include "rules/rule_files.h"
 #include "rules/sizes.h"
+#include "tests/oracle/host_testing.h"
 #include "zoo/inputs.h"
 
 // Random graphs made of what rules match, rewritten at random: the reference evaluates them as the
@@ -22,16 +23,6 @@
 
 namespace hone {
 namespace {
-
-const Target& host() {
-  static const Target target = host_target().value();
-  return target;
-}
-
-std::shared_ptr<Team> team() {
-  static const std::shared_ptr<Team> team = Team::create({.threads = host().cores}).value();
-  return team;
-}
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> rules = default_rules().value();

@@ -4,6 +4,7 @@
 #include "rules/prove.h"
 #include "rules/statement.h"
 #include "rules/verify.h"
+#include "tests/rules/rules_testing.h"
 
 // Laws of comparisons, of bools, and of what they choose, in the prover and in the checker.
 
@@ -35,11 +36,7 @@ Rule law_of_sums(std::string_view left, std::string_view right) {
 }
 
 void expect_true(const Rule& rule) {
-  const Proof proof = prove(rule);
-  ASSERT_TRUE(proof.proved) << proof.stopped << "\n" << print(rule);
-  const Status good =
-      check_certificate(rule, parse_certificates(proof.certificate, "c").value()[0]);
-  EXPECT_TRUE(good.ok()) << good.error().to_string();
+  expect_proved(rule);
   EXPECT_FALSE(test_identity(rule).value().counterexample);
 }
 
@@ -47,9 +44,7 @@ void expect_true(const Rule& rule) {
 void expect_false(const Rule& rule, std::vector<std::string> steps) {
   EXPECT_FALSE(prove(rule).proved) << print(rule);
   EXPECT_TRUE(test_identity(rule).value().counterexample) << print(rule);
-  const Certificate certificate = {
-      .rule = rule.name, .statement = statement_hash(rule), .line = 1, .steps = std::move(steps)};
-  EXPECT_FALSE(check_certificate(rule, certificate).ok());
+  EXPECT_FALSE(checked(rule, std::move(steps)).ok());
 }
 
 TEST(LawsOfChoice, OfBools) {

@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "rules/checker/checker.h"
 #include "rules/prove.h"
-#include "rules/statement.h"
 #include "rules/verify.h"
+#include "tests/rules/rules_testing.h"
 
 // The laws of exp, in the prover and in the checker.
 
@@ -31,11 +30,7 @@ std::string shifted(std::string_view map) {
 }
 
 void expect_true(const Rule& rule) {
-  const Proof proof = prove(rule);
-  ASSERT_TRUE(proof.proved) << proof.stopped << "\n" << print(rule);
-  const Status good =
-      check_certificate(rule, parse_certificates(proof.certificate, "c").value()[0]);
-  EXPECT_TRUE(good.ok()) << good.error().to_string();
+  expect_proved(rule);
   const RuleVerdict verdict = verify(rule).value();
   EXPECT_FALSE(verdict.refuted());
   EXPECT_EQ(verdict.rung, Rung::all_sizes);
@@ -46,9 +41,7 @@ void expect_false(const Rule& rule, std::vector<std::string> steps) {
   EXPECT_FALSE(prove(rule).proved) << print(rule);
   EXPECT_TRUE(verify(rule).value().refuted()) << print(rule);
   EXPECT_TRUE(test_reals(rule).value().has_value()) << print(rule);
-  const Certificate certificate = {
-      .rule = rule.name, .statement = statement_hash(rule), .line = 1, .steps = std::move(steps)};
-  const Status status = check_certificate(rule, certificate);
+  const Status status = checked(rule, std::move(steps));
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().to_string().find("the sides differ"), std::string::npos)
       << status.error().to_string();

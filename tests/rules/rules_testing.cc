@@ -1,10 +1,15 @@
 #include "tests/rules/rules_testing.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
 #include "ir/text.h"
+#include "rules/checker/checker.h"
+#include "rules/prove.h"
+#include "rules/statement.h"
 
 namespace hone {
 
@@ -20,6 +25,20 @@ std::vector<Rule> committed_rules() {
     std::ranges::move(rules, std::back_inserter(all));
   }
   return all;
+}
+
+void expect_proved(const Rule& rule) {
+  const Proof proof = prove(rule);
+  ASSERT_TRUE(proof.proved) << proof.stopped << "\n" << print(rule);
+  const Status good =
+      check_certificate(rule, parse_certificates(proof.certificate, "c").value()[0]);
+  EXPECT_TRUE(good.ok()) << good.error().to_string();
+}
+
+Status checked(const Rule& rule, std::vector<std::string> steps) {
+  return check_certificate(
+      rule,
+      {.rule = rule.name, .statement = statement_hash(rule), .line = 1, .steps = std::move(steps)});
 }
 
 Graph GraphText::graph() const {
