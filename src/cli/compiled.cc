@@ -69,6 +69,7 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                                 {"kernels", image.kernels.size()},
                                 {"commands", image.commands.size()},
                                 {"weights", image.constants.size()},
+                                {"prices", program.prices},
                                 {"plan", program.plan}});
   }
   // Names are any bytes.
@@ -109,6 +110,7 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
          fmt::format("{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
                      instructions_text(program.needs), program.threads, image.kernels.size(),
                      image.commands.size(), arena_text(program))});
+    if (!program.prices.empty()) table.add_row({"prices", escape(program.prices)});
   }
   table.add_row({"code", format_bytes(file.code_bytes())});
   table.add_row({"weights", fmt::format("{}, {}", format_bytes(file.weight_bytes()),

@@ -151,6 +151,7 @@ class Writer {
     for (std::string_view extension : extensions) out.text(extension);
     out.number(image.threads);
     out.text(program.plan);
+    out.text(program.prices);
     out.symbols(program.open == nullptr ? std::vector<Symbol>() : hone::symbols_of(*program.open));
     out.types(image.inputs);
     out.types(image.outputs);

@@ -21,6 +21,7 @@ namespace hone {
 struct HonecProgram {
   const Image* image = nullptr;
   std::string plan = {};            // as text, for people
+  std::string prices = {};          // Cost::version() of what the plan was made by
   const OpenImage* open = nullptr;  // instead of the image: for all sizes
   uint32_t unit = 0;                // a graph of a model of segments
 

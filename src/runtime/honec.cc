@@ -249,6 +249,7 @@ Status HonecFile::read_head(std::span<const std::byte> bytes) {
                         .threads = head.threads,
                         .arena_bytes = largest(head.arena),
                         .plan = head.plan,
+                        .prices = head.prices,
                         .inputs = ports_of(head.inputs, inputs_, !segments_),
                         .outputs = ports_of(head.outputs, outputs_, !segments_),
                         .is_open = !head.symbols.empty()}));

@@ -39,6 +39,7 @@ class HonecFile {
     int64_t threads = 1;      // that it was planned for
     int64_t arena_bytes = 0;  // if sizes are open: for the largest; at most kDimLimit
     std::string plan;         // text (docs/plan.md)
+    std::string prices;       // that it was made by; "" if they have no name
     std::vector<image::Port> inputs;
     std::vector<image::Port> outputs;
     size_t sizes = 0;  // an index of sizes(): programs of a unit with equal inputs have the same

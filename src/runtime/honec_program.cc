@@ -191,6 +191,7 @@ Result<Head> read_head(Cursor& in) {
   }
   head.threads = HONE_TRY(in.number("the threads", 1, Team::kMaxThreads));
   head.plan = HONE_TRY(in.text("the plan"));
+  head.prices = HONE_TRY(in.text("the prices"));
   head.symbols = HONE_TRY(read_symbols(in));
   for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
     const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));

@@ -24,6 +24,7 @@ struct Head {
   Instructions needs;
   int64_t threads = 1;
   std::string plan;
+  std::string prices;
   Symbols symbols;  // none: all sizes are numbers
   std::vector<Type> inputs;
   std::vector<Type> outputs;

@@ -63,6 +63,7 @@ Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Ta
     made.open = HONE_TRY(std::move(open));
   }
   made.plan = print(*HONE_TRY(compilation.plan()));
+  made.prices = compilation.cost().version();
   return made;
 }
 

@@ -17,9 +17,12 @@ struct DeployedGraph {
   OpenImage open;  // if its sizes are numbers, the image alone
   bool is_open = false;
   std::string plan;
+  std::string prices;
   uint32_t unit = 0;
 
-  HonecProgram program() const { return {&open.image, plan, is_open ? &open : nullptr, unit}; }
+  HonecProgram program() const {
+    return {&open.image, plan, prices, is_open ? &open : nullptr, unit};
+  }
 };
 // What can be compiled only when sizes are seen is refused, with the labels' way out.
 Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Target& target,

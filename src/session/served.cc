@@ -77,7 +77,8 @@ Status ServedModel::save(const std::filesystem::path& path, std::string_view ver
   Image image = *HONE_TRY(compilation_->image());
   for (size_t i = 0; i < image.inputs.size(); ++i) image.inputs[i].name = model_.inputs[i].name;
   for (size_t i = 0; i < image.outputs.size(); ++i) image.outputs[i].name = model_.outputs[i].name;
-  const HonecProgram program = {&image, print(*HONE_TRY(compilation_->plan()))};
+  const HonecProgram program = {&image, print(*HONE_TRY(compilation_->plan())),
+                                compilation_->cost().version()};
   return write_honec(path, {&program, 1}, version);
 }
 

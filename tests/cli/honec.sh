@@ -19,15 +19,17 @@ fails 2 "no input" run mlp.honec --input nothing=2x16xf32=0
 fails 2 "size 3 is not 2" run mlp.honec --input x=3x16xf32=0
 
 hone inspect mlp.honec >out
-contains '^compiled +mlp, by hone [0-9.]+, version 3 of the format$'
+contains '^compiled +mlp, by hone [0-9.]+, version 4 of the format$'
 contains '^input +x f32\[2, 16\]$'
 contains '^output +logits f32\[2, 10\]$'
 contains '^program +.*, threads [0-9]+, [0-9]+ kernels, [0-9]+ commands, an arena of '
+contains '^prices +(analytic|learned) [0-9a-f]{16}'
 contains '^weights +.*, not read'
 hone inspect mlp.honec --verify >out
 contains '^weights +.*, as they were written$'
 hone inspect mlp.honec --format json >out
 contains '"plan": "plan @mlp hash '
+contains '"prices": "(analytic|learned) '
 [[ $(head -c 1 out) == "{" ]]
 
 says "loaded and run once in" bench mlp.honec --seconds 0.01 --threads 1

@@ -47,7 +47,8 @@ std::string error_of(std::string_view bytes) {
 }
 
 std::string bytes_of(Compilation& compilation) {
-  const HonecProgram program = {compilation.image().value(), print(*compilation.plan().value())};
+  const HonecProgram program = {compilation.image().value(), print(*compilation.plan().value()),
+                                compilation.cost().version()};
   return honec_bytes({&program, 1}, "1.2.3").value().joined();
 }
 
@@ -96,6 +97,7 @@ void expect_round_trip(const Graph& graph, const std::vector<Tensor>& inputs, co
   EXPECT_EQ(file->hone(), "1.2.3");
   ASSERT_EQ(file->programs().size(), 1);
   EXPECT_EQ(file->programs()[0].plan, print(*compilation.plan().value()));
+  EXPECT_EQ(file->programs()[0].prices, compilation.cost().version());
   const auto loaded = load_honec(*file);
   ASSERT_TRUE(loaded.ok()) << loaded.error().to_string();
   const auto direct = compilation.executable().value();
@@ -287,7 +289,7 @@ TEST(Honec, OtherFilesAreRefused) {
   const Result<HonecFile> file = parse(later);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 3"));
+  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 4"));
   EXPECT_THAT(error_of(sample.bytes + "x"), HasSubstr("bytes, its header says"));
 }
 
