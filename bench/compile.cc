@@ -1,10 +1,12 @@
 // What compiling costs, from a graph to an image: cold, with a cache that is empty, and warm, with
-// one that has the plan and all kernels. Counters: nodes, distinct kernels, seconds of the stages.
+// one that has the plan and all kernels. Counters: nodes, distinct kernels, seconds of the stages,
+// and the most memory of the process at once (peak_mb), the model's weights included.
 
 #include <benchmark/benchmark.h>
 
 #include "base/file.h"
 #include "compile/compilation.h"
+#include "measure/timing.h"
 #include "zoo/zoo.h"
 
 namespace {
@@ -34,11 +36,13 @@ void compile(benchmark::State& state) {
   if (is_warm) compile_with(cache.get());
   state.counters.clear();
   size_t kernels = 0;
+  PeakMemory::start();
   for (auto _ : state) {
     if (!is_warm) cache->collect(0);
     kernels = compile_with(cache.get());
   }
   for (auto& [stage, seconds] : state.counters) seconds.flags = benchmark::Counter::kAvgIterations;
+  state.counters["peak_mb"] = static_cast<double>(PeakMemory::bytes()) / (1 << 20);
   state.counters["nodes"] = static_cast<double>(graph.node_count());
   state.counters["distinct"] = static_cast<double>(kernels);
 }

@@ -14,14 +14,13 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "base/rng.h"
+#include "bench/child.h"
 #include "bench/flags.h"
 #include "cost/analytic.h"
 #include "learn/models/graph_segments.h"
@@ -137,28 +136,16 @@ Result<Row> trained(const std::string& method, std::vector<ConfiguredGraph>& par
 
 void train(benchmark::State& state, const std::string& method) {
   std::vector<ConfiguredGraph> of_zoo = parts(static_cast<size_t>(kConfigs.number()));
-  int ends[2];
-  HONE_CHECK(pipe(ends) == 0, "no pipe");
   Row row;
   for (auto _ : state) {
-    const pid_t process = fork();
-    HONE_CHECK(process >= 0, "no process");
-    if (process == 0) {
-      const Result<Row> found = trained(method, of_zoo);
-      if (!found.ok()) fmt::print(stderr, "{}: {}\n", method, found.error().to_string());
-      if (found.ok() && write(ends[1], &*found, sizeof(Row)) == sizeof(Row)) _exit(0);
-      _exit(1);
-    }
-    int status = 0;
-    waitpid(process, &status, 0);
-    if (status != 0 || read(ends[0], &row, sizeof row) != sizeof row) {
-      state.SkipWithError("training failed");
+    const Result<Row> found = in_child<Row>([&] { return trained(method, of_zoo); });
+    if (!found.ok()) {
+      state.SkipWithError(found.error().what().c_str());
       break;
     }
+    row = *found;
     state.SetIterationTime(row.seconds);
   }
-  close(ends[0]);
-  close(ends[1]);
   state.counters["mb"] = row.mb;
   state.counters["tau"] = row.tau;
 }

@@ -11,7 +11,7 @@ hone_target(hone_bench_main)
 
 file(GLOB benches CONFIGURE_DEPENDS LIST_DIRECTORIES true bench/*)
 list(FILTER benches EXCLUDE REGEX
-  "/(main\\.cc|(flags|onnx_runtime|real_models|rows)\\.(cc|h)|.*\\.md)$")
+  "/(main\\.cc|child\\.h|(flags|onnx_runtime|real_models|rows)\\.(cc|h)|.*\\.md)$")
 foreach(bench IN LISTS benches)
   cmake_path(GET bench STEM name)
   set(sources ${bench})
