@@ -9,14 +9,13 @@
 #include "cli/console.h"
 #include "cli/log.h"
 #include "cli/prices.h"
+#include "cli/programs.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
 #include "learn/export_data.h"
 #include "report/data_set_text.h"
 #include "session/native.h"
 #include "tune/build_data_set.h"
-#include "zoo/random/random_graph.h"
-#include "zoo/zoo.h"
 
 namespace hone::cli {
 namespace {
@@ -26,42 +25,6 @@ Result<std::string> given_folder(const Arguments& arguments) {
   return arguments.text("output");
 }
 
-// The name of a program of a set: one line of ASCII.
-std::string name_of(const std::string& model) {
-  std::string name = escape(model);
-  std::ranges::replace(name, '#', '_');
-  return name;
-}
-
-NamedProgram program_of(const std::string& model, Console& console) {
-  return {name_of(model), [&console, model]() -> Result<Graph> {
-            const SourceOptions options = {.notice = console.face().notice};
-            const Source source = HONE_TRY(load_source(model, {}, options));
-            if (const Graph* graph = single_graph(source.model)) return *graph;
-            return no_single_graph(source.model, "a data set");
-          }};
-}
-
-// Large enough to have kernels that take some time.
-NamedProgram random_program(int64_t seed) {
-  return {fmt::format("random:{}", seed), [seed]() -> Result<Graph> {
-            return random_graph({.seed = static_cast<uint64_t>(seed),
-                                 .min_steps = 8,
-                                 .max_steps = 24,
-                                 .max_elements = 1 << 18,
-                                 .max_dim = 256,
-                                 .continuous = true});
-          }};
-}
-
-// One that a set has.
-NamedProgram program_named(const std::string& name, Console& console) {
-  std::string_view seed = name;
-  if (consume_prefix(seed, "random:"))
-    if (const Result<int64_t> number = parse_int(seed); number.ok()) return random_program(*number);
-  return program_of(name, console);
-}
-
 std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& console) {
   std::vector<NamedProgram> programs;
   for (const std::string& model : arguments.list("MODEL")) {
@@ -69,8 +32,8 @@ std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& co
       programs.push_back(program_of(model, console));
       continue;
     }
-    for (const ZooEntry& entry : zoo_entries())
-      programs.push_back(program_of(fmt::format("zoo:{}", entry.name), console));
+    std::vector<NamedProgram> zoo = zoo_programs(console);
+    std::ranges::move(zoo, std::back_inserter(programs));
   }
   for (int64_t i = 0; i < arguments.integer("random-graphs"); ++i)
     programs.push_back(random_program(arguments.integer("seed") * 1'000'000 + i));

@@ -3,17 +3,22 @@
 
 #include "base/text.h"
 #include "cli/arguments.h"
+#include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/graphs.h"
 #include "cli/native.h"
 #include "cli/prices.h"
+#include "cli/programs.h"
 #include "cli/source.h"
+#include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
 #include "learn/configured_graph.h"
+#include "report/data_set_text.h"
 #include "report/price_text.h"
 #include "session/native.h"
+#include "tune/build_data_set.h"
 
 namespace hone::cli {
 namespace {
@@ -32,13 +37,61 @@ ModelTraining training(const Arguments& arguments, const NativeOptions& native, 
   return options;
 }
 
-Result<KernelData> data_of(const Arguments& arguments, Console& console) {
-  KernelData data = HONE_TRY(load_kernel_data(arguments.text("DATA")));
+Result<KernelData> data_in(const std::string& folder, Console& console) {
+  KernelData data = HONE_TRY(load_kernel_data(folder));
   size_t schedules = 0;
   for (const KernelSample& kernel : data.kernels) schedules += kernel.timed.seconds.size();
   console.say(fmt::format("{} schedules of {} kernels of {} programs", schedules,
                           data.kernels.size(), programs_of(data).size()));
   return data;
+}
+
+// What is measured in a quarter of an hour, networks learn in the rest of it.
+constexpr double kShareOfMeasuring = 0.8;
+// Many kernels by some schedules tell more than few by many.
+constexpr int64_t kSchedulesOfKernel = 32;
+constexpr double kSecondsOfKernel = 6;
+
+// Goes on with the set in the folder; a new one is of the zoo.
+Status measure(const std::string& folder, bool is_of_zoo, const Target& target, double seconds,
+               Console& console) {
+  HONE_TRY(check_runs_here(target, Console::labels()));
+  const AnalyticCost cost(target);
+  const std::unique_ptr<Progress> progress = console.progress();
+  const BuildOptions options = {.seconds = seconds,
+                                .kernel_seconds = kSecondsOfKernel,
+                                .schedules = kSchedulesOfKernel,
+                                .version = HONE_VERSION,
+                                .cost = &cost,
+                                .cancel = &console.cancel(),
+                                .progress = progress.get()};
+  std::vector<NamedProgram> programs;
+  if (is_of_zoo) programs = zoo_programs(console);
+  console.say(built_text(HONE_TRY(build_data_set(folder, programs, target, options))));
+  return console.cancel().check();
+}
+
+// The folder to learn from: of DATA or, for this machine, of the user; measured first if a budget
+// says so.
+Result<std::string> data_to_train_on(const Arguments& arguments, Console& console) {
+  if (!arguments.given("budget")) {
+    if (arguments.given("isa")) return usage_error("--isa goes with --budget");
+    if (arguments.given("DATA")) return arguments.text("DATA");
+    return usage_error("DATA names the folder of a data set; or --budget TIME measures first");
+  }
+  const double seconds = HONE_TRY(parse_budget(arguments.text("budget")));
+  Target target = HONE_TRY(host_target());
+  if (arguments.given("isa"))
+    target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
+  std::string folder = arguments.text("DATA");
+  if (!arguments.given("DATA")) {
+    HONE_TRY(user_prices().check_keeps(target));
+    folder = HONE_TRY(user_prices().data_folder(target));
+  }
+  std::error_code failed;
+  const bool is_of_zoo = !arguments.given("DATA") || !fs::exists(folder, failed);
+  HONE_TRY(measure(folder, is_of_zoo, target, kShareOfMeasuring * seconds, console));
+  return folder;
 }
 
 // The kernels of a split's part, of programs that the data has.
@@ -99,13 +152,13 @@ Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
 }  // namespace
 
 Status cmd_train_cost(const Arguments& arguments, Console& console) {
-  KernelData data = HONE_TRY(data_of(arguments, console));
+  const std::string output = arguments.text("output");
+  HONE_TRY(check_writable(output));
+  KernelData data = HONE_TRY(data_in(HONE_TRY(data_to_train_on(arguments, console)), console));
   if (arguments.given("split")) {
     const std::string& file = arguments.text("split");
     data.kernels = HONE_TRY(part_of(data, file, Part::train));
   }
-  const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
   std::string file = output;
   if (output.empty()) {
     HONE_TRY(user_prices().check_keeps(data.target));
@@ -172,7 +225,7 @@ Status cmd_eval(const Arguments& arguments, Console& console) {
   if (arguments.text("task") == "layout" || are_graphs(arguments.text("DATA")))
     return eval_graphs(arguments, console);
   if (arguments.text("task") == "fusion") return eval_times(arguments, console);
-  const KernelData data = HONE_TRY(data_of(arguments, console));
+  const KernelData data = HONE_TRY(data_in(arguments.text("DATA"), console));
   std::vector<PriceTrial> trials;
   if (arguments.given("model")) {
     const std::string& file = arguments.text("model");

@@ -485,7 +485,9 @@ constexpr Command kCommands[] = {
          "these it is found out how far the model is to be trusted. Commands that plan for the "
          "target use it from then on, and say so. Training that was ended goes on where it stood. "
          "With --from, networks begin with those of another target's model "
-         "(docs/learned-prices.md).",
+         "(docs/learned-prices.md). With --budget the machine is measured first, by programs on "
+         "one "
+         "thread; a second call goes on with what the first has measured.",
      .positionals = kTrainCostData,
      .options = kTrainCost,
      .examples = kTrainCostExamples,

@@ -472,8 +472,6 @@ inline constexpr Example kTrainExamples[] = {
 
 // ---- train cost, eval --------------------------------------------------------------------------
 
-inline constexpr Positional kTrainCostData[] = {
-    {.name = "DATA", .take = Take::file, .doc = "the folder of a data set (docs/datasets.md)"}};
 inline constexpr Option kTrainCostNetworks[] = {{.name = "members",
                                                  .take = Take::integer,
                                                  .value = "N",
@@ -494,8 +492,19 @@ inline constexpr Option kTrainCostNetworks[] = {{.name = "members",
                                                  .doc = "of first weights, parts and orders",
                                                  .fallback = "0",
                                                  .low = 0}};
+inline constexpr Positional kTrainCostData[] = {
+    {.name = "DATA",
+     .take = Take::file,
+     .doc = "the folder of a data set (docs/datasets.md); with --budget a new or an old one "
+            "(default: with --budget one in the user's folder)",
+     .optional = true}};
 inline constexpr Option kTrainCostOwn[] = {
     output_option("write the model there, for --cost, and not into the user's folder"),
+    {.name = "budget",
+     .take = Take::text,
+     .value = "TIME",
+     .doc = "measure this machine first, in four fifths of so long, 15m or 1h: DATA goes on, or "
+            "is begun with all models of the zoo"},
     {.name = "from",
      .take = Take::file,
      .value = "MODEL",
@@ -507,8 +516,11 @@ inline constexpr Option kTrainCostOwn[] = {
      .doc = "learn from the programs of its part train alone (docs/datasets.md)"},
     {.name = "anew", .doc = "begin with the first step, whatever was trained before"}};
 inline constexpr Option kTrainCostNative[] = {kThreadsOption, kNativeCacheOption};
-inline constexpr auto kTrainCost = joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostNative);
+inline constexpr Option kTrainCostIsa[] = {kIsaOption};
+inline constexpr auto kTrainCost =
+    joined(kTrainCostOwn, kTrainCostNetworks, kTrainCostIsa, kTrainCostNative);
 inline constexpr Example kTrainCostExamples[] = {
+    {"hone train cost --budget 15m", "of a machine that hone has no model of"},
     {"hone train cost set", "commands that plan use the model from then on"},
     {"hone train cost set -o my.model", "a file, for --cost"},
     {"hone train cost set --from zen4-avx512", "from little data of another machine"}};

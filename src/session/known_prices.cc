@@ -24,6 +24,10 @@ Result<std::string> KnownPrices::model_file(const Target& target) const {
   return file_of(target, "model");
 }
 
+Result<std::string> KnownPrices::data_folder(const Target& target) const {
+  return file_of(target, "set");
+}
+
 Result<std::optional<FittedFile>> KnownPrices::fitted(const Target& target) const {
   std::error_code failed;
   if (!folder_) return std::optional<FittedFile>();

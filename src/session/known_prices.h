@@ -64,6 +64,8 @@ class KnownPrices {
 
   Result<std::string> fitted_file(const Target& target) const;
   Result<std::string> model_file(const Target& target) const;
+  // Of measurements that a model is trained on.
+  Result<std::string> data_folder(const Target& target) const;
   // Makes the folder: what is wrong is found before the work.
   Status check_keeps(const Target& target) const;
   Status keep(const Target& target, const Prices& prices) const;

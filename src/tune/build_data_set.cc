@@ -42,7 +42,7 @@ class SetBuilder {
     if (options_.task == DataTask::layout) {
       HONE_TRY(collect_layouts(programs));
     } else {
-      for (const NamedProgram& program : programs) HONE_TRY(add(program));
+      for (size_t i = 0; i < programs.size() && !is_over(); ++i) HONE_TRY(add(programs[i]));
       if (options_.from != nullptr) HONE_TRY(take_from(*options_.from));
       HONE_TRY(collect_kernels());
     }
@@ -80,7 +80,6 @@ class SetBuilder {
 
   // Plans the program, and keeps what its kernels are.
   Status add(const NamedProgram& program) {
-    if (options_.cancel != nullptr && options_.cancel->cancelled()) return {};
     const bool has_groups =
         options_.task != DataTask::fusion || has(program.name, KernelOrigin::groups);
     if (set_.has_program(program.name) && has_groups) return {};

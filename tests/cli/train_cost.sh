@@ -26,6 +26,22 @@ contains "^all .*analytic"
 contains "holds for"
 grep -q '"learned"' eval.json
 
+# With measuring before: a set goes on, or one in the user's folder.
+fails 2 "or --budget TIME measures first" train cost
+fails 2 "--isa goes with --budget" train cost set --isa avx2
+fails 2 "not a time" train cost set --budget soon
+cp -r set more
+schedules() { "$HONE" dataset inspect "$1" 2>/dev/null | awk '$1 == "all" { print $3 }'; }
+"$HONE" train cost more --budget 10s --members 2 --epochs 1 -o more.model >out 2>err
+grep -q "schedules of .* kernels of 3 programs" err
+(($(schedules more) > $(schedules set)))
+"$HONE" train cost --budget 0.001 >out 2>err && exit 1 # nothing was measured
+[[ -d $(echo "$HONE_PRICES"/*.set) ]]
+cp -r set/. "$HONE_PRICES"/*.set/
+"$HONE" train cost --budget 1s --members 2 --epochs 1 >out 2>err
+grep -q "prices/.*model; commands that plan for this target use it" err
+rm -r "$HONE_PRICES"
+
 # Splits of the programs, by files.
 printf 'train zoo:squeezenet\ntrain zoo:mobilenet_v2\ntest zoo:resnet18\n' >a.split
 printf 'train zoo:resnet18\ntrain zoo:mobilenet_v2\ntest zoo:squeezenet\n' >b.split
