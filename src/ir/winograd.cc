@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <numeric>
 
 #include "base/error.h"
@@ -64,57 +65,57 @@ WinogradTransform::WinogradTransform(int64_t points) : points(points), pairs(pai
   data.push_back(polynomial(values, n));
 }
 
-std::vector<double> transformed(const WinogradTransform& transform, std::span<const double> weights,
-                                int dims) {
-  std::vector<double> now(weights.begin(), weights.end());
-  // Each turn takes the first dim away and adds its products as the last one.
-  const size_t n = static_cast<size_t>(transform.products());
+std::vector<double> weights_matrix(const WinogradTransform& transform, int dims) {
+  std::vector<double> matrix = {1};
+  size_t rows = 1, columns = 1;
   for (int dim = 0; dim < dims; ++dim) {
-    const size_t rest = now.size() / kWinogradWindow;
-    std::vector<double> next(rest * n);
-    for (size_t r = 0; r < rest; ++r)
-      for (size_t i = 0; i < n; ++i) {
-        double sum = 0;
-        for (size_t k = 0; k < kWinogradWindow; ++k)
-          sum += transform.weights[i][k] * now[k * rest + r];
-        next[r * n + i] = sum;
-      }
-    now = std::move(next);
+    std::vector<double> next;
+    for (size_t row = 0; row < rows; ++row)
+      for (const std::vector<double>& inner : transform.weights)
+        for (size_t column = 0; column < columns; ++column)
+          for (double each : inner) next.push_back(matrix[row * columns + column] * each);
+    matrix = std::move(next);
+    rows *= transform.weights.size();
+    columns *= kWinogradWindow;
   }
-  return now;
+  return matrix;
 }
 
 WinogradWindows::WinogradWindows(const Tensor& weights, const Dims& dims) {
   const Type type = weights.type();
   std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = weights.bytes_once(scratch);
+  const std::shared_ptr<const void> borrowed(std::shared_ptr<void>(), bytes.data());
   numbers_.resize(static_cast<size_t>(weights.elements()));
-  Tensor::copy_of(type, weights.bytes_once(scratch)).read_reals(0, numbers_);
+  Tensor::shared(type, borrowed, bytes).value().read_reals(0, numbers_);
   const Ints strides = row_major_strides(type.static_dims());
   const auto stride = [&](int dim) { return strides[static_cast<size_t>(dim)]; };
   features_ = type.dim(dims.features).value();
   channels_ = type.dim(dims.channels).value();
   feature_stride_ = stride(dims.features);
   channel_stride_ = stride(dims.channels);
-  for (int dim : dims.window) strides_.push_back(stride(dim));
+  dims_ = static_cast<int>(dims.window.size());
+  taps_ = {0};
+  for (int dim : dims.window) {
+    std::vector<int64_t> next;
+    for (int64_t place : taps_)
+      for (int64_t tap = 0; tap < kWinogradWindow; ++tap) next.push_back(place + tap * stride(dim));
+    taps_ = std::move(next);
+  }
 }
 
-std::vector<double> WinogradWindows::at(int64_t feature, int64_t channel) const {
-  std::vector<int64_t> places = {feature * feature_stride_ + channel * channel_stride_};
-  for (int64_t stride : strides_) {
-    std::vector<int64_t> next;
-    for (int64_t place : places)
-      for (int64_t tap = 0; tap < kWinogradWindow; ++tap) next.push_back(place + tap * stride);
-    places = std::move(next);
-  }
-  std::vector<double> window;
-  for (int64_t place : places) window.push_back(numbers_[static_cast<size_t>(place)]);
-  return window;
+void WinogradWindows::read(int64_t feature, int64_t channel, std::span<double> window) const {
+  const double* first = numbers_.data() + feature * feature_stride_ + channel * channel_stride_;
+  for (size_t tap = 0; tap < taps_.size(); ++tap) window[tap] = first[taps_[tap]];
 }
 
 double WinogradWindows::squares(int64_t feature) const {
   double sum = 0;
-  for (int64_t channel = 0; channel < channels_; ++channel)
-    for (double each : at(feature, channel)) sum += each * each;
+  std::vector<double> window(taps_.size());
+  for (int64_t channel = 0; channel < channels_; ++channel) {
+    read(feature, channel, window);
+    for (double each : window) sum += each * each;
+  }
   return sum;
 }
 
@@ -148,24 +149,40 @@ std::vector<double> shares_of_points(const WinogradTransform& transform, int dim
   return all;
 }
 
+// The variance of a point by the weights of a window: of each pair of these, by what their product
+// counts.
+std::vector<double> variance_by_weights(const WinogradTransform& transform, int dims) {
+  const std::vector<double> of_data = variance_of_data(transform, dims);
+  const std::vector<double> shares = shares_of_points(transform, dims);
+  const std::vector<double> matrix = weights_matrix(transform, dims);
+  const size_t taps = matrix.size() / of_data.size();
+  std::vector<double> form(taps * taps, 0);
+  for (size_t product = 0; product < of_data.size(); ++product)
+    for (size_t a = 0; a < taps; ++a)
+      for (size_t b = 0; b < taps; ++b)
+        form[a * taps + b] += matrix[product * taps + a] * matrix[product * taps + b] *
+                              of_data[product] * shares[product];
+  return form;
+}
+
 }  // namespace
 
 // Of data with variance 1, by the variance of what is summed: the j-th of n sums has j/n of it, and
 // each sum rounds once.
 double winograd_loss(const WinogradTransform& transform, const WinogradWindows& weights,
                      std::span<const int64_t> features) {
-  const std::vector<double> of_data = variance_of_data(transform, weights.dims());
-  const std::vector<double> shares = shares_of_points(transform, weights.dims());
+  const std::vector<double> form = variance_by_weights(transform, weights.dims());
   const double terms = static_cast<double>(weights.channels());
-  const double taps = std::pow(kWinogradWindow, weights.dims());
+  std::vector<double> window(weights.taps());
+  const double taps = static_cast<double>(window.size());
   double plain = 0, lost = 0;
   for (int64_t feature : features) {
     double variance = 0;
     for (int64_t channel = 0; channel < weights.channels(); ++channel) {
-      const std::vector<double> products =
-          transformed(transform, weights.at(feature, channel), weights.dims());
-      for (size_t i = 0; i < products.size(); ++i)
-        variance += products[i] * products[i] * of_data[i] * shares[i];
+      weights.read(feature, channel, window);
+      for (size_t tap = 0; tap < window.size(); ++tap)
+        variance += window[tap] * std::inner_product(window.begin(), window.end(),
+                                                     form.data() + tap * window.size(), 0.0);
     }
     plain = std::max(plain, weights.squares(feature) * (terms * taps + 1) / 2);
     lost = std::max(lost, variance * ((terms + 1) / 2 + kTransformRoundings));

@@ -43,21 +43,22 @@ class WinogradWindows {
 
   int64_t features() const { return features_; }
   int64_t channels() const { return channels_; }
-  int dims() const { return static_cast<int>(strides_.size()); }
-  // The 3^dims weights of a channel of a feature, row-major.
-  std::vector<double> at(int64_t feature, int64_t channel) const;
+  int dims() const { return dims_; }
+  size_t taps() const { return taps_.size(); }  // 3^dims
+  // The weights of a channel of a feature, row-major.
+  void read(int64_t feature, int64_t channel, std::span<double> window) const;
   // The sum of squares of a feature's weights; if one is no number, neither is the sum.
   double squares(int64_t feature) const;
 
  private:
   std::vector<double> numbers_;
   int64_t features_, channels_, feature_stride_, channel_stride_;
-  Ints strides_;  // by dim of the window
+  int dims_ = 0;
+  std::vector<int64_t> taps_;  // from the first of a window to each
 };
 
-// G g G^T: the 3^dims weights, row-major, become (n + 2)^dims.
-std::vector<double> transformed(const WinogradTransform& transform, std::span<const double> weights,
-                                int dims);
+// G g G^T as a matrix: the products of a tile, row-major, by the weights of a window, row-major.
+std::vector<double> weights_matrix(const WinogradTransform& transform, int dims);
 
 // How many times the rounding errors of plain sums those of the transformed products are, for
 // independent data: in the mean over the points of a tile, of the feature with the largest errors.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "base/rng.h"
 
 namespace hone {
@@ -10,8 +12,10 @@ namespace {
 // The sums of windows over n + 2 numbers, in the way of the transforms.
 std::vector<double> by_products(const WinogradTransform& t, const std::vector<double>& weights,
                                 const std::vector<double>& data) {
-  const std::vector<double> g = transformed(t, weights, 1);
-  std::vector<double> sums;
+  const std::vector<double> matrix = weights_matrix(t, 1);
+  std::vector<double> g, sums;
+  for (size_t row = 0; row < matrix.size(); row += weights.size())
+    g.push_back(std::inner_product(weights.begin(), weights.end(), &matrix[row], 0.0));
   for (const std::vector<double>& row : t.results) {
     double sum = 0;
     for (size_t i = 0; i < g.size(); ++i) {
@@ -44,13 +48,11 @@ TEST(WinogradTransforms, ComputeSumsOverWindows) {
 
 TEST(WinogradTransforms, AreMadeAlongEachDimInTurn) {
   const WinogradTransform t(2);
-  std::vector<double> window(9, 0);
-  window[5] = 1;  // row 1, column 2
-  const std::vector<double> all = transformed(t, window, 2);
-  ASSERT_EQ(all.size(), 16U);
+  const std::vector<double> all = weights_matrix(t, 2);
+  ASSERT_EQ(all.size(), 16U * 9);
   for (size_t i = 0; i < 4; ++i)
     for (size_t j = 0; j < 4; ++j)
-      EXPECT_EQ(all[4 * i + j], t.weights[i][1] * t.weights[j][2]) << i << " " << j;
+      EXPECT_EQ(all[9 * (4 * i + j) + 5], t.weights[i][1] * t.weights[j][2]) << i << " " << j;
 }
 
 Tensor weights(int64_t features, int64_t channels, const std::function<double(size_t)>& number) {

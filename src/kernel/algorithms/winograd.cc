@@ -1,6 +1,7 @@
 #include "kernel/algorithms/winograd.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/hash.h"
@@ -258,17 +259,20 @@ namespace {
 
 template <class T>
 void fill_weights(const WinogradWindows& weights, const WinogradShape& shape, std::span<T> to) {
-  const WinogradTransform transform(shape.points);
+  const std::vector<double> matrix =
+      weights_matrix(WinogradTransform(shape.points), weights.dims());
+  std::vector<double> window(weights.taps());
   std::ranges::fill(to, T(0));
   for (int64_t feature = 0; feature < shape.features; ++feature)
     for (int64_t channel = 0; channel < shape.channels; ++channel) {
-      const std::vector<double> products =
-          transformed(transform, weights.at(feature, channel), weights.dims());
+      weights.read(feature, channel, window);
       for (int64_t p = 0; p < shape.products; ++p) {
         const int64_t row =
             (feature / shape.panel() * shape.products + p) * shape.channels + channel;
-        to[static_cast<size_t>(row * shape.panel() + feature % shape.panel())] = static_cast<T>(
-            products[static_cast<size_t>(HONE_PLANT(winograd_weight, p, shape.products - 1 - p))]);
+        const int64_t product = HONE_PLANT(winograd_weight, p, shape.products - 1 - p);
+        to[static_cast<size_t>(row * shape.panel() + feature % shape.panel())] =
+            static_cast<T>(std::inner_product(window.begin(), window.end(),
+                                              matrix.data() + product * std::ssize(window), 0.0));
       }
     }
 }
