@@ -47,9 +47,17 @@ class Chooser {
   }
 
  private:
-  // Keeps the schedule if it costs less than the best and can be carried out.
-  void consider(const Schedule& schedule) {
-    const double seconds = price_->seconds(schedule, least_);
+  void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }
+
+  // The same as one after another. Networks take several at once in less time.
+  void consider_all(std::span<const Schedule> schedules) {
+    std::vector<double> seconds(schedules.size());
+    price_->price(schedules, least_, seconds);
+    for (size_t i = 0; i < schedules.size(); ++i) keep(schedules[i], seconds[i]);
+  }
+
+  // If it costs less than the best and can be carried out.
+  void keep(const Schedule& schedule, double seconds) {
     if (!(seconds < least_) || !check_schedule(body_, facts_, schedule, target_).ok()) return;
     best_ = schedule;
     least_ = seconds;
@@ -79,32 +87,36 @@ class Chooser {
 
   void try_lanes(const std::vector<int>& candidates) {
     const Schedule start = *best_;
+    std::vector<Schedule> tried;
     for (int dim : candidates) {
       for (int64_t count : usual_lanes(site_, dim)) {
         Schedule next = start;
         next.lanes = {{dim, count}};
         set(next.unroll, dim, 1);
-        consider(whole_blocks(next));
+        tried.push_back(whole_blocks(next));
         if (!on_.inner_lanes) continue;
         std::erase(next.order, dim);
         if (dim < space_.parallel) next.order.push_back(dim);
-        consider(whole_blocks(next));
+        tried.push_back(whole_blocks(next));
       }
     }
+    consider_all(tried);
   }
 
   void try_unroll(const std::vector<int>& candidates) {
     if (!on_.unroll) return;
     for (int dim : candidates) {
       const Schedule start = *best_;
+      std::vector<Schedule> tried;
       for (int64_t count : usual_unroll(site_, dim)) {
         Schedule next = start;
         set(next.unroll, dim, count);
-        consider(whole_blocks(next));
+        tried.push_back(whole_blocks(next));
         next.unroll.clear();
         set(next.unroll, dim, count);
-        consider(whole_blocks(next));
+        tried.push_back(whole_blocks(next));
       }
+      consider_all(tried);
     }
   }
 
@@ -205,12 +217,13 @@ class Chooser {
   }
 
   void try_block(int dim) {
-    const Schedule start = *best_;
-    for (int64_t points : usual_blocks(site_, start, dim)) {
-      Schedule next = start;
+    std::vector<Schedule> tried;
+    for (int64_t points : usual_blocks(site_, *best_, dim)) {
+      Schedule next = *best_;
       set(next.get<GemmFields>().block, dim, points);
-      consider(next);
+      tried.push_back(std::move(next));
     }
+    consider_all(tried);
   }
 
   // From a start of its own: a bad gemm leads to a good one, through others that cost more than a
@@ -293,6 +306,7 @@ class Chooser {
 
   void register_tiles(int lanes, const std::vector<int>& other) {
     const Schedule start = *best_;
+    std::vector<Schedule> tried;
     for (int64_t count : usual_lanes(site_, lanes)) {
       // A single row of quads: a nest, which is as good for other numbers, has none.
       if (other.empty() && start.get<GemmFields>().products == Products::quads) {
@@ -301,7 +315,7 @@ class Chooser {
           next.lanes = {{lanes, count}};
           next.unroll.clear();
           set(next.unroll, lanes, vectors);
-          consider(whole_blocks(next));
+          tried.push_back(whole_blocks(next));
         }
       }
       for (int dim : std::views::reverse(other)) {
@@ -312,11 +326,12 @@ class Chooser {
             next.unroll.clear();
             set(next.unroll, dim, unroll);
             set(next.unroll, lanes, vectors);
-            consider(whole_blocks(next));
+            tried.push_back(whole_blocks(next));
           }
         }
       }
     }
+    consider_all(tried);
   }
 
   // ---- Winograd ---------------------------------------------------------------------------------
@@ -342,24 +357,26 @@ class Chooser {
   }
 
   void improve_winograd(const WinogradDims& dims) {
-    const Schedule start = *best_;
+    std::vector<Schedule> tried;
     for (int64_t vectors : {1, 2, 4})
       for (int64_t rows : usual_rows(site_, dims.spatial.back())) {
-        Schedule next = start;
+        Schedule next = *best_;
         set(next.unroll, dims.features, vectors);
         set(next.unroll, dims.spatial.back(), rows);
-        consider(next);
+        tried.push_back(std::move(next));
       }
-    const Schedule tiles = *best_;
+    consider_all(tried);
+    tried.clear();
     // A block that is best for one thread, as a whole image, may leave nothing to share.
-    for (const std::vector<Tile>& block : usual_winograd_blocks(site_, dims, tiles)) {
-      Schedule next = tiles;
+    for (const std::vector<Tile>& block : usual_winograd_blocks(site_, dims, *best_)) {
+      Schedule next = *best_;
       next.get<WinogradFields>().block = block;
-      consider(next);
+      tried.push_back(next);
       if (threads_ < 2) continue;
       next.threads = most_threads();
-      consider(next);
+      tried.push_back(std::move(next));
     }
+    consider_all(tried);
     try_threads();
   }
 
