@@ -157,6 +157,7 @@ class Reader {
 
   Status seen() {
     const std::string lines = HONE_TRY(text("seen"));
+    if (lines.empty()) return {};  // no kind was in two programs
     for (std::string_view line : split(lines, '\n')) {
       const size_t space = line.find(' ');
       if (space == std::string_view::npos) return bad_input("'{}' is no count", excerpt(line));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_def.h"
+#include "ir/ops/conv_order.h"
 #include "kernel/quads.h"
 
 namespace hone {
@@ -18,7 +19,13 @@ bool is_product_with_vector(const KernelFacts& facts) {
 }
 
 std::string_view kind_of_conv(const KernelFacts& facts) {
-  if (facts.body.graph.op(facts.space.anchor).integer("groups") > 1) return "depthwise";
+  const Graph& graph = facts.body.graph;
+  const Op conv = graph.op(facts.space.anchor);
+  if (conv.integer("groups") > 1) {
+    const Type kernel = graph.type(graph.operands(facts.space.anchor)[1]);
+    const ConvOrder order = *parse_conv_order(conv.word("order"), kernel.rank() - 2);
+    return kernel.dim(order.kernel_input).is(1) ? "depthwise" : "grouped";
+  }
   const auto summed = std::ranges::count_if(
       facts.loops, [](const auto& loop) { return !loop.is_result && loop.extent > 1; });
   return summed <= 1 ? "conv 1x1" : "conv";  // channels alone, or a window, too

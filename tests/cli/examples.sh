@@ -18,6 +18,7 @@ shortened() { # shortened EXAMPLE
   sed -E "
     s/zoo:([a-z0-9_]+)( |,symbolic|\$)/zoo:\1,size=tiny\2/
     s/build zoo /build zoo:mlp,size=tiny /
+    s/train cost --budget/train cost set --budget/
     s/(zoo export [a-z0-9_]+)/\1 --size tiny/
     s/--budget [0-9]+[smh]/--budget 1s/
     s/--count [0-9]{2,}/--count 5/

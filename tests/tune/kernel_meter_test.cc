@@ -64,10 +64,11 @@ TEST_F(KernelMeterTest, TakesSamplesInTurns) {
   ASSERT_EQ(results.size(), 3U);
   for (const Measured& result : results) {
     EXPECT_EQ(result.outcome, Outcome::measured) << result.detail;
-    EXPECT_GE(result.seconds.size(), kPlaces);
+    EXPECT_GE(result.seconds.size(), 1U);  // one that is clearly slower drops out
     for (double seconds : result.seconds) EXPECT_GT(seconds, 0);
   }
   EXPECT_TRUE(results[2].is_ahead);  // the champion stays to the end
+  EXPECT_GE(results[2].seconds.size(), kPlaces);
   EXPECT_EQ(meter.compiles(), 3);
 }
 

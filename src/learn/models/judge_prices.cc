@@ -164,7 +164,8 @@ ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs) {
     for (const std::string& program : kernel.programs) {
       auto& [convs, all] = counts[program];
       ++all;
-      if (kernel.kind.starts_with("conv") || kernel.kind == "depthwise" || kernel.kind == "pool")
+      const std::string_view kind = kernel.kind;
+      if (kind.starts_with("conv") || kind == "depthwise" || kind == "grouped" || kind == "pool")
         ++convs;
     }
   ProgramSplit split;

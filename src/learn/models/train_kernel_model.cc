@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMostFitted = 24;     // schedules of a kernel that coefficients are fitted to
 constexpr int64_t kLeastBounded = 20;  // kernels of a kind, for a bound of its own
+constexpr size_t kLeastPrograms = 2;   // that have a kind
 constexpr double kHolds = 0.9;         // of bounds
 constexpr double kLossesCount = 2;     // of choices, for one gain
 constexpr double kMostGain = 0.7;      // that one choice counts for: twice as fast
@@ -115,13 +116,24 @@ class Training {
       model_.low[f] -= slack;
       model_.high[f] += slack;
     }
+    see_kinds();
+    see_kernels();
+  }
+
+  // What one program alone has says nothing of how good a network is for others.
+  void see_kinds() {
+    std::map<std::string, std::set<std::string_view>> programs;
     for (const KernelSample& kernel : kernels_) {
       std::set<Algorithm> algorithms;
       for (const Schedule& each : kernel.timed.schedules) algorithms.insert(each.algorithm());
-      for (Algorithm each : algorithms)
-        ++model_.seen[fmt::format("{} {}", kind_of(kernel), name(each))];
+      for (Algorithm each : algorithms) {
+        const std::string what = fmt::format("{} {}", kind_of(kernel), name(each));
+        ++model_.seen[what];
+        programs[what].insert(kernel.programs.begin(), kernel.programs.end());
+      }
     }
-    see_kernels();
+    for (const auto& [what, its] : programs)
+      if (its.size() < kLeastPrograms) model_.seen.erase(what);
   }
 
   void see_kernels() {
