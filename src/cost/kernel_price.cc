@@ -128,6 +128,7 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
                    .is_store = array.is_store,
                    .side = array.side,
                    .run = array.run,
+                   .jump_places = places_in_pages(array.jump * array.element),
                    .guards = array.guards,
                    .steps = array.steps};
   // Words lie beside each other.
@@ -366,8 +367,22 @@ double KernelPrice::displaced(const Access& access, size_t l, double points) con
   return points > places * access.places[l] ? prices_.displaced : 0;
 }
 
+// Whether lines that a tile reads side by side lie whole pages apart, and are more than the nearest
+// cache has places for: those that it fetches ahead displace each other.
+bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
+  const double ways = static_cast<double>(target_.caches.front().bytes) / kPage;
+  for (Loops left = access.loops; left != 0; left &= left - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(left));
+    const bool has_runs = access.stride[l] == 1 && nest.tile[l] > access.run;
+    const double lines = has_runs ? std::ceil(nest.tile[l] / access.run) : nest.tile[l];
+    if (lines > ways * (has_runs ? access.jump_places : access.places[l])) return true;
+  }
+  return false;
+}
+
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? prices_.store : prices_.load, branch = 0;
+  bool is_apart = false;
   const Packing packing = nest.packing(access);
   if (packing == Packing::panels) return slots;
   if (packing == Packing::no && access.side == 0) {
@@ -387,7 +402,9 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     const bool is_broadcast = access.repeat[l] >= std::min(nest.lane_count, vector_);
     if (!is_wide || is_vector || is_broadcast) continue;
     slots *= has_words ? nest.lane_count * prices_.apart : slots_apart(nest, access, l);
+    is_apart = true;
   }
+  if (!is_apart && is_crowded(nest, access)) slots += prices_.crowded;
   return slots + branch;
 }
 

@@ -85,6 +85,7 @@ class KernelPrice {
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
     std::array<double, kMaxLoops> repeat{};  // the neighbouring points that share an element
     double run = 1e300;                      // the most neighbours that lie side by side
+    double jump_places = 0;                  // `places` of one run and the next
     Loops elsewhere = 0;                     // of other reductions than those that it serves
     Loops guards = 0;                        // that decide whether it meets padding
     Loops contiguous = 0;                    // where the stride is 1
@@ -140,6 +141,7 @@ class KernelPrice {
   double side_by_side(const Nest& nest, Loops loops) const;
   double slots_apart(const Nest& nest, const Access& access, size_t loop) const;
   double displaced(const Access& access, size_t l, double points) const;
+  bool is_crowded(const Nest& nest, const Access& access) const;
   double slots_of(const Nest& nest, const Access& access) const;
   double repeats(const Nest& nest, const Access& access) const;
   double starts(const Nest& nest, const Access& access) const;

@@ -193,14 +193,27 @@ class FactWalk {
         array.stride[l] += elements * step(part, place.index[static_cast<size_t>(part.dim)], l);
       elements *= size(stored.dim(d));
     }
-    if (!layout.parts.empty() && layout.parts.back().is_inner)
+    if (!layout.parts.empty() && layout.parts.back().is_inner) {
       array.run = static_cast<double>(layout.parts.back().block);
+      array.jump = jump_of(layout, stored);
+    }
     if (array.side >= 0) add_steps(place, array);
     array.first.resize(loops);
     for (size_t l = 0; l < loops; ++l)
       if (std::isnan(array.stride[l]) && place.data == 0)
         array.first[l] = first_places(l, layout, stored, place);
     facts_.arrays.push_back(std::move(array));
+  }
+
+  // How far the blocks of the dim lie apart whose elements lie side by side.
+  static double jump_of(const Layout& layout, Type stored) {
+    double elements = 1;
+    for (int d = stored.rank(); d-- > 0;) {
+      const Layout::Part& part = layout.parts[static_cast<size_t>(d)];
+      if (!part.is_inner && part.dim == layout.parts.back().dim) break;
+      elements *= size(stored.dim(d));
+    }
+    return elements;
   }
 
   // How far an index goes along a part of the layout with each trip of a loop. Within blocks,

@@ -47,6 +47,7 @@ struct KernelFacts {
     double element = 4;          // bytes
     double bytes = 0;            // of the whole array
     double run = 1e300;          // the most neighbours that lie side by side
+    double jump = 0;             // from one run of them to the next, in elements
     std::vector<double> stride;  // by loop, in elements; NaN: not the same everywhere
     // By loop, where the stride is NaN and no data decides: the places of the first points.
     std::vector<std::vector<double>> first = {};

@@ -197,6 +197,24 @@ KernelBody softmax(int64_t rows, int64_t columns) {
   return body_of(graph, nodes, {});
 }
 
+// Panels of 16 columns: those of 512 rows lie eight pages apart, those of 500 rows do not lie pages
+// apart. The sample's first cache has as many places as pages.
+TEST(KernelPrice, PanelsPagesApartDisplaceEachOther) {
+  const auto access = [&](int64_t depth, int64_t panels) {
+    KernelBody vector = product(1, 1024, depth);
+    vector.inputs[1] = parse_layout("[1/16, 0, 1%16]").value();
+    const KernelPrice price = price_of(vector);
+    const Schedule schedule = nest({0, 1}, {{1, 16}}, {{1, panels}});
+    Features features;
+    price.describe(schedule, features);
+    EXPECT_EQ(features.crowded > 0, depth == 512 && panels == 16) << depth << " " << panels;
+    return price.terms(schedule).access / static_cast<double>(depth);
+  };
+  ASSERT_LT(target().caches.front().bytes, 16 * 4096);
+  EXPECT_GT(access(512, 16), 1.5 * access(500, 16));
+  EXPECT_NEAR(access(512, 8), access(500, 8), 0.1 * access(500, 8));
+}
+
 TEST(KernelPrice, SumsOfARowAreTakenOnce) {
   const KernelPrice price = price_of(softmax(512, 1024));
   Schedule schedule = nest({0, 1}, {{1, 16}});
