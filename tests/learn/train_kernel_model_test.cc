@@ -140,6 +140,17 @@ TEST(TrainKernelModel, SetsFeaturesOfSchedulesOffByAJitter) {
   EXPECT_NEAR(std::sqrt(squares / count), 0.2, 0.03);
 }
 
+// What one program alone has leaves no other one to judge by.
+TEST(TrainKernelModel, KnowsNoKindOfOneProgramAlone) {
+  ASSERT_TRUE(trained().has_seen("rows", Algorithm::nest));
+  std::vector<KernelSample> kernels = of_program(false);
+  for (KernelSample& kernel : kernels)
+    if (kernel_kind(*kernel.timed.facts, Algorithm::generic) == "rows") kernel.programs = {"p0"};
+  const KernelModel model = train_kernel_model(kernels, target(), 1, small()).value();
+  EXPECT_FALSE(model.has_seen("rows", Algorithm::nest));
+  EXPECT_TRUE(model.has_seen("elementwise", Algorithm::nest));
+}
+
 TEST(TrainKernelModel, IsTheSameAgain) { EXPECT_TRUE(trained(small()) == trained()); }
 
 TEST(TrainKernelModel, GoesOnWhereItWasBrokenOff) {
