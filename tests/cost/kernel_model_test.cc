@@ -51,6 +51,13 @@ TEST(KernelModel, IsReadAsItWasWritten) {
   EXPECT_NE(hash_of(model), hash_of(random_model(target(), 2)));
 }
 
+TEST(KernelModel, OfNoKnownKindIsReadToo) {
+  KernelModel model = random_model(target(), 1);
+  model.seen.clear();
+  ASSERT_TRUE(write_kernel_model(file(), model).ok());
+  EXPECT_TRUE(read_kernel_model(file()).value() == model);
+}
+
 TEST(KernelModel, RefusesDamage) {
   EXPECT_THAT(failure([](Safetensors& content) { content.metadata["reach"] = "7"; }),
               HasSubstr("the checksum does not fit"));
