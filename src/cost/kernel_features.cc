@@ -127,8 +127,9 @@ void KernelPrice::describe_accesses(const Nest& nest, const Counted& counted, Fe
     } else {
       const bool is_near = is_along && (access.near & lanes) != 0;
       (!is_along ? shared : is_vector ? vectors : is_near ? near : apart) += slots;
-      if (nest.packing(access) == Packing::no && access.guards != 0)
-        ((access.guards & lanes) != 0 ? masked : branched) += slots;
+      const Loops guards = nest.guards(access);
+      if (nest.packing(access) == Packing::no && guards != 0)
+        ((guards & lanes) != 0 ? masked : branched) += slots;
     }
   }
   to.reads_vectors = share(vectors, all);

@@ -35,12 +35,18 @@ struct KernelPrice::Nest {
   double lane_count = 1;
   double copies = 0;                    // slots of packing
   double passed = 0;                    // of sums that go to memory and back between blocks
+  Loops cut = 0;                        // loops that end at their cuts
   std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
   std::array<Packing, 2> packings = {};
   std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
 
   std::optional<double> quad;  // slots of a vector of four products of bytes each
 
+  bool is_cut(Loops loops) const { return (loops & ~cut) == 0; }
+  // That decide whether the array is read, where its loops do not tell.
+  Loops guards(const Access& access) const {
+    return is_cut(access.cut) ? access.uncut : access.guards;
+  }
   Packing packing(const Access& access) const {
     if (access.side < 0 || access.side > 1) return Packing::no;
     return packings[static_cast<size_t>(access.side)];

@@ -56,7 +56,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
       prices_(prices),
       threads_(static_cast<double>(threads)),
       loops_(facts.loops),
-      parallel_(facts.space.parallel) {
+      parallel_(facts.space.parallel),
+      is_whole_(window.empty()) {
   const Graph& graph = facts.body.graph;
   int widest = 4;
   for (uint32_t v = 0; v < graph.value_count(); ++v)
@@ -91,10 +92,11 @@ void KernelPrice::add_work(const KernelFacts& facts) {
     const double slots = hone::slots_of(graph.opcode(each.node), dtype) * slots_in(dtype);
     if (slots == 0) continue;
     const auto known = std::ranges::find_if(work_, [&](const Work& work) {
-      return work.loops == each.loops && !work.is_sum && !each.is_sum;
+      return work.loops == each.loops && work.cut == each.cut && work.share == each.share &&
+             !work.is_sum && !each.is_sum;
     });
     if (known == work_.end())
-      work_.push_back({each.loops, slots, each.is_sum});
+      work_.push_back({each.loops, slots, each.is_sum, each.cut, each.share});
     else
       known->slots += slots;
   }
@@ -102,7 +104,7 @@ void KernelPrice::add_work(const KernelFacts& facts) {
 
 // Of all points, one after another.
 double KernelPrice::slots_alone(const Work& work) const {
-  double slots = work.slots;
+  double slots = work.slots * work.share;
   for (Loops left = work.loops; left != 0; left &= left - 1)
     slots *= std::max(loops_[static_cast<size_t>(std::countr_zero(left))].extent, 1.0);
   return slots;
@@ -130,6 +132,9 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
                    .run = array.run,
                    .jump_places = places_in_pages(array.jump * array.element),
                    .guards = array.guards,
+                   .uncut = array.uncut,
+                   .cut = array.cut,
+                   .share = array.share,
                    .steps = array.steps};
   // Words lie beside each other.
   if (quad_loop_ && array.side >= 0 && access.run == kQuad) access.run = kLine / access.element;
@@ -220,7 +225,30 @@ KernelPrice::Nest KernelPrice::nest_of(const Schedule& schedule) const {
   return nest;
 }
 
+// Loops that threads do not divide end where operands of concats meet, and tiles with them.
+void KernelPrice::end_at_cuts(const Schedule& schedule, Nest& nest) const {
+  if (!is_whole_) return;
+  Loops divided = 0;
+  for (int i = 0; i < schedule.threads && i < parallel_; ++i)
+    divided |= 1U << (schedule.order.empty() ? i : schedule.order[static_cast<size_t>(i)]);
+  for (size_t l = 0; l < static_cast<size_t>(parallel_); ++l) {
+    const int64_t lanes = tile_of(schedule.lanes, static_cast<int>(l));
+    const std::span<const int64_t> cuts = loops_[l].cuts_between(lanes);
+    if (cuts.empty() || (divided >> l & 1) != 0) continue;
+    nest.cut |= 1U << l;
+    double longest = loops_[l].extent - static_cast<double>(cuts.back()), before = 0;
+    for (int64_t cut : cuts) {
+      longest = std::max(longest, static_cast<double>(cut) - before);
+      before = static_cast<double>(cut);
+    }
+    if (nest.tile[l] <= longest) continue;
+    nest.instructions[l] = std::max(nest.instructions[l] * longest / nest.tile[l], 1.0);
+    nest.tile[l] = longest;
+  }
+}
+
 void KernelPrice::add_nest(const Schedule& schedule, Nest& nest) const {
+  end_at_cuts(schedule, nest);
   const auto trips = [&](int loop) {
     const auto l = static_cast<size_t>(loop);
     return std::max(loops_[l].extent, 1.0) / nest.tile[l];
@@ -349,8 +377,8 @@ double KernelPrice::runs(const Nest& nest, Loops loops) const {
 
 // Of a vector's lanes that lie apart: one by one, or a few vectors and a choice among each.
 double KernelPrice::slots_apart(const Nest& nest, const Access& access, size_t l) const {
-  const bool is_masked = nest.packing(access) == Packing::no && access.side == 0 &&
-                         nest.lanes >= 0 && (access.guards >> nest.lanes & 1) != 0;
+  const bool is_masked = nest.packing(access) == Packing::no && access.side <= 0 &&
+                         nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
   // Of more lanes than lie side by side, the others are far away.
   const bool is_far = access.stride[l] == 1 && nest.lane_count > access.run;
   if (!access.is_store && !is_masked && !is_far && (access.near >> l & 1) != 0)
@@ -381,17 +409,13 @@ bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
 }
 
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
-  double slots = access.is_store ? prices_.store : prices_.load, branch = 0;
+  double slots = access.is_store ? prices_.store : prices_.load;
   bool is_apart = false;
   const Packing packing = nest.packing(access);
   if (packing == Packing::panels) return slots;
-  if (packing == Packing::no && access.side == 0) {
-    // Where lanes do not share a guard, it is a mask.
-    const Loops masks = nest.lanes < 0 ? 0 : access.guards & (1U << nest.lanes);
-    const Loops results = (1U << parallel_) - 1;
-    if (masks != 0) slots += prices_.mask;
-    if ((access.guards & ~masks & (masks != 0 ? results : ~0U)) != 0) branch = prices_.branch;
-  }
+  // Where lanes do not share a guard, it is a mask.
+  const bool has_lanes = nest.lanes >= 0 && (nest.guards(access) >> nest.lanes & 1) != 0;
+  if (packing == Packing::no && access.side <= 0 && has_lanes) slots += prices_.mask;
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
@@ -405,7 +429,18 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     is_apart = true;
   }
   if (!is_apart && is_crowded(nest, access)) slots += prices_.crowded;
-  return slots + branch;
+  return slots;
+}
+
+// Slots of the branches around an access, for each point that is read; points with one condition
+// share a branch.
+double KernelPrice::branches(const Nest& nest, const Access& access) const {
+  if (nest.packing(access) != Packing::no || access.side > 0) return 0;
+  const Loops guards = nest.guards(access);
+  const Loops masks = nest.lanes < 0 ? 0 : guards & (1U << nest.lanes);
+  const Loops results = (1U << parallel_) - 1;
+  if ((guards & ~masks & (masks != 0 ? results : ~0U)) == 0) return 0;
+  return prices_.branch / side_by_side(nest, access.loops & ~guards);
 }
 
 // How many points of a tile share an element that is read for them: where tiles begin with others.
@@ -545,7 +580,8 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
     const bool are_quads = work.is_sum && nest.quad;
-    const double count = runs(nest, work.loops) / (are_quads ? kQuad : 1);
+    const double needed = nest.is_cut(work.cut) ? work.share : 1;
+    const double count = needed * runs(nest, work.loops) / (are_quads ? kQuad : 1);
     const double wide = side_by_side(nest, work.loops);
     const double each = are_quads ? *nest.quad : work.slots;
     Place& place = place_of(work.loops);
@@ -567,7 +603,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     const Access& access = accesses_[a];
     if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
     Place& place = place_of(access.loops);
-    const double each = slots_of(nest, access);
+    const double each = access.share * slots_of(nest, access) + branches(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
     if (nest.quad && access.side >= 0) counted.by_access[a] /= kQuad;
     place.loaded += counted.by_access[a];

@@ -72,6 +72,8 @@ class KernelPrice {
     Loops loops = 0;
     double slots = 1;     // of a vector, or of a number where there are no lanes
     bool is_sum = false;  // each trip of a reduction waits for the one before
+    Loops cut = 0;        // whose cuts tell where it is needed,
+    double share = 1;     // for so many of the points
   };
   // An array that is read or written, as far as this target sees it.
   struct Access {
@@ -88,6 +90,9 @@ class KernelPrice {
     double jump_places = 0;                  // `places` of one run and the next
     Loops elsewhere = 0;                     // of other reductions than those that it serves
     Loops guards = 0;                        // that decide whether it meets padding
+    Loops uncut = 0;                         // of these, those of guards that no cut decides
+    Loops cut = 0;                           // whose cuts decide the other guards,
+    double share = 1;                        // for so many of the points
     Loops contiguous = 0;                    // where the stride is 1
     Loops near = 0;                          // where a vector lies within a few
     // Of neighbours a page or more apart: the number of places in a page that they take. 1: they
@@ -144,6 +149,8 @@ class KernelPrice {
   bool is_crowded(const Nest& nest, const Access& access) const;
   double slots_of(const Nest& nest, const Access& access) const;
   double repeats(const Nest& nest, const Access& access) const;
+  void end_at_cuts(const Schedule& schedule, Nest& nest) const;
+  double branches(const Nest& nest, const Access& access) const;
   double starts(const Nest& nest, const Access& access) const;
   // Of an array.
   struct Footprint {
@@ -176,6 +183,7 @@ class KernelPrice {
   double registers_ = 32;
   std::vector<KernelFacts::Loop> loops_;
   int parallel_ = 0;
+  bool is_whole_ = true;  // not a part of the results
   std::vector<Work> work_;
   std::vector<Access> accesses_;
   double work_slots_ = 0;  // of all points, one after another

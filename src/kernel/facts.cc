@@ -23,6 +23,9 @@ double size(Dim dim) { return static_cast<double>(std::max<int64_t>(dim.range().
 struct Place {
   std::vector<IndexExpr> index;  // over loops
   Loops guards = 0;              // that decide whether it is needed
+  Loops uncut = 0;               // of these, those of guards that no cut decides
+  Loops cut = 0;                 // whose cuts decide the other guards,
+  double share = 1;              // for so many of the points
   Loops data = 0;                // of what was read to find the index
   int side = -1;                 // the operand of the anchor that it serves
   bool is_partial = false;       // needed at some points only
@@ -56,6 +59,7 @@ class FactWalk {
       needed_.add(points, place);
     }
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;) visit(NodeId{i});
+    tidy_cuts();
     // Reductions that came later opened loops that the arrays before them do not depend on.
     for (KernelFacts::Array& array : facts_.arrays) {
       array.stride.resize(facts_.loops.size(), 0);
@@ -103,7 +107,8 @@ class FactWalk {
     const Loops together = point.loops & ~outside;
     for (Loops left = together; left != 0; left &= left - 1)
       facts_.loops[static_cast<size_t>(std::countr_zero(left))].together |= together;
-    facts_.arithmetic.push_back({n, point.loops, relation.dims.size() > place.index.size()});
+    facts_.arithmetic.push_back({n, point.loops, relation.dims.size() > place.index.size(),
+                                 place.cut, place.share});
     return point;
   }
 
@@ -115,8 +120,7 @@ class FactWalk {
     next.is_partial = next.is_partial || !access.guards.empty() || read.pieces > 1;
     // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
     if (graph_.opcode(read.node) != Opcode::conv || read.operand == 0)
-      for (const Guard& guard : access.guards)
-        next.guards |= loops_of(guard.value.substitute(point.iters));
+      for (const Guard& guard : access.guards) add_guard(read.node, guard, point, next);
     for (size_t d = 0; d < access.index.size(); ++d) {
       const bool is_data = access.is_data_dependent(static_cast<int>(d));
       if (is_data) next.data |= point.loops;
@@ -127,6 +131,64 @@ class FactWalk {
   }
 
  private:
+  void add_guard(NodeId n, const Guard& guard, const Point& point, Place& place) const {
+    const IndexExpr value = guard.value.substitute(point.iters);
+    place.guards |= loops_of(value);
+    const bool may_cut = graph_.is_static() && op_def(graph_.opcode(n)).traits.is_piecewise;
+    const std::optional<Piece> piece =
+        may_cut ? piece_of({value, guard.lower, guard.upper}) : std::nullopt;
+    if (!piece) {
+      place.uncut |= loops_of(value);
+      return;
+    }
+    KernelFacts::Loop& loop = facts_.loops[piece->loop];
+    place.cut |= 1U << piece->loop;
+    place.share *= static_cast<double>(piece->high - piece->low) / loop.extent;
+    for (int64_t cut : {piece->low, piece->high})
+      if (0 < cut && static_cast<double>(cut) < loop.extent) loop.cuts.push_back(cut);
+  }
+
+  // Where a guard holds: for the points of one loop of the results from `low` to before `high`,
+  // whatever the others are.
+  struct Piece {
+    size_t loop;
+    int64_t low, high;
+  };
+  std::optional<Piece> piece_of(const Guard& guard) const {
+    std::vector<Range> box;
+    for (const KernelFacts::Loop& loop : facts_.loops)
+      box.push_back({0, std::max<int64_t>(static_cast<int64_t>(loop.extent) - 1, 0)});
+    for (size_t l = 0; l < static_cast<size_t>(facts_.space.parallel); ++l) {
+      const int64_t factor = guard.value.coefficient(static_cast<int>(l)).value_or(0);
+      if (factor <= 0) continue;
+      const IndexExpr others = guard.value - IndexExpr::iter(static_cast<int>(l)) * factor;
+      const Range rest = others.over(box);
+      // From which point on the value is at least the bound.
+      const auto first_at = [&](int64_t bound) -> std::optional<int64_t> {
+        const int64_t first = ceildiv(Dim(bound - rest.low), factor).value();
+        const int64_t extent = box[l].high + 1;
+        if (first > 0 && (std::min(first, extent) - 1) * factor + rest.high >= bound) return {};
+        return std::clamp<int64_t>(first, 0, extent);
+      };
+      const std::optional<int64_t> low = first_at(guard.lower.value()),
+                                   high = first_at(guard.upper.value());
+      if (low && high && *low < *high) return Piece{l, *low, *high};
+    }
+    return std::nullopt;
+  }
+
+  // Each once, and none of too many parts.
+  void tidy_cuts() {
+    size_t parts = 1;
+    for (KernelFacts::Loop& loop : facts_.loops) {
+      std::ranges::sort(loop.cuts);
+      loop.cuts.erase(std::ranges::unique(loop.cuts).begin(), loop.cuts.end());
+      parts = std::min(parts * (loop.cuts.size() + 1), KernelFacts::kMaxParts + 1);
+    }
+    if (parts <= KernelFacts::kMaxParts) return;
+    for (KernelFacts::Loop& loop : facts_.loops) loop.cuts.clear();
+  }
+
   // Where the element of an update goes. A window lies as well as if it began at 0; a scatter may
   // write anywhere.
   Place updated(ValueId output, Place place) const {
@@ -181,6 +243,9 @@ class FactWalk {
                                 .side = place.side,
                                 .loops = loops_of(place),
                                 .guards = place.guards,
+                                .uncut = place.uncut,
+                                .cut = place.cut,
+                                .share = place.share,
                                 .data = place.data,
                                 .element = static_cast<double>(bits(type.dtype())) / 8,
                                 .stride = std::vector<double>(loops)};

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,7 +28,16 @@ struct KernelFacts {
     bool is_result = false;  // a dim of the results; otherwise of a reduction
     Loops around = 0;        // of a reduction: the loops that its result depends on
     Loops together = 0;      // of a reduction: its loops, this one too
+    // Of results: where operands of a concat meet, or the padding of a pad begins; ascending, within
+    // the loop. From one cut to the next it is known which of them an element comes from.
+    std::vector<int64_t> cuts = {};
+    // Those that a loop goes by which takes so many points at once: all or none.
+    std::span<const int64_t> cuts_between(int64_t lanes) const {
+      const bool fit = std::ranges::all_of(cuts, [&](int64_t cut) { return cut % lanes == 0; });
+      return fit ? std::span(cuts) : std::span<const int64_t>();
+    }
   };
+  static constexpr size_t kMaxParts = 64;  // between cuts, of all loops together; more: no cuts
   // Loops that decide which rows a segment has: their points take different trips, so they do not
   // run side by side.
   Loops divided = 0;
@@ -35,6 +46,8 @@ struct KernelFacts {
     NodeId node;
     Loops loops = 0;
     bool is_sum = false;  // each trip of a reduction waits for the one before
+    Loops cut = 0;        // whose cuts tell where it is needed,
+    double share = 1;     // at so many of the points
   };
   // An array, read or written at one place.
   struct Array {
@@ -43,6 +56,9 @@ struct KernelFacts {
     int side = -1;               // the operand of the anchor that it serves; -1: none
     Loops loops = 0;             // that decide where and whether
     Loops guards = 0;            // that decide whether: the others may meet padding
+    Loops uncut = 0;             // of these, those of guards that no cut decides
+    Loops cut = 0;               // whose cuts decide the other guards,
+    double share = 1;            // for so many of the points
     Loops data = 0;              // of what was read to find the place
     double element = 4;          // bytes
     double bytes = 0;            // of the whole array

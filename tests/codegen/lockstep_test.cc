@@ -40,6 +40,49 @@ void check(std::string_view text) {
   }
 }
 
+// What one condition decides is behind one branch.
+TEST(Lockstep, PointsWithOneConditionBranchOnce) {
+  constexpr std::string_view kText =
+      R"(tiles @parts(@a: f32[3, 4, 16], @b: f32[2, 4, 16]) -> (@y: f32[5, 4, 16]) {
+    threads t in 1 {
+      for c in 5 {
+        unroll i in 4 {
+          lanes j in 16 {
+            %zero = number 0: f32
+            %0 = load @b[c - 3, i, j] if 0 <= c - 3 < 2 else %zero
+            %1 = load @a[c, i, j] if 0 <= c < 3 else %0
+            store @y[c, i, j] = %1
+          }
+        }
+      }
+    }
+  })";
+  check(kText);
+  const std::string code =
+      compile_tiles(parse_tiles(kText).value(), host_targets()[0], "k", CodeForm::mlir).value();
+  size_t branches = 0;
+  for (size_t at = code.find("scf.if"); at != std::string::npos; at = code.find("scf.if", at + 1))
+    ++branches;
+  EXPECT_EQ(branches, 2u) << code;
+}
+
+// Conditions that differ from point to point, and points that one of them decides for.
+TEST(Lockstep, ConditionsOfSomeOfTheLoops) {
+  check(R"(tiles @padded(@x: f32[4, 5, 8]) -> (@y: f32[6, 6, 8]) {
+    threads t in 3 {
+      unroll i in 2 {
+        unroll k in 6 {
+          lanes j in 8 {
+            %zero = number 0: f32
+            %0 = load @x[2*t + i - 1, k, j] if 0 <= 2*t + i - 1 < 4 and 0 <= k < 5 else %zero
+            store @y[2*t + i, k, j] = %0
+          }
+        }
+      }
+    }
+  })");
+}
+
 TEST(Lockstep, RegisterTileOfAProduct) {
   check(R"(tiles @gemm(@p: f32[9, 6], @w: f32[9, 32]) -> (@y: f32[6, 32]) {
     threads t in 3 {

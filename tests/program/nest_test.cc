@@ -160,6 +160,126 @@ TEST(Nests, ReductionsOfARowRunInItsLanes) {
   EXPECT_NE(nest_text(body, schedule).find("if 0 <= 8*i0 + i0_2 < N"), std::string::npos);
 }
 
+constexpr std::string_view kParts = R"(
+graph @parts(%a: f32[2, 32, 5], %b: f32[2, 48, 5]) -> f32[2, 80, 5] {
+  %c = concat %a, %b {axis = 1}
+  %y = neg %c
+  return %y
+}
+)";
+
+KernelBody parts_in_blocks() {
+  KernelBody body = body_of_text(kParts);
+  for (std::vector<Layout>* layouts : {&body.inputs, &body.outputs})
+    for (Layout& layout : *layouts) layout = parse_layout("[0, 1/16, 2, 1%16]").value();
+  return body;
+}
+
+// Each operand has loops of its own, which decide nothing.
+TEST(Nests, LoopsEndWhereOperandsMeet) {
+  EXPECT_EQ(nest_text(parts_in_blocks(), {.order = {0, 1, 2},
+                                          .lanes = {{1, 16}},
+                                          .unroll = {{2, 4}},
+                                          .own = NestFields()}),
+            R"(tiles @k(@x0: f32[2, 2, 5, 16], @x1: f32[2, 3, 5, 16]) -> (@y0: f32[2, 5, 5, 16]) {
+  for once in 1 {
+    %0 = number 0: f32
+    for i0 in 2 {
+      for i1 in 2 {
+        unroll i2 in 4 {
+          lanes i1_2 in 16 {
+            %1 = load @x0[i0, i1, i2, i1_2]
+            %2 = neg %1
+            store @y0[i0, i1, i2, i1_2] = %2
+          }
+        }
+        lanes i1_2 in 16 {
+          %3 = load @x0[i0, i1, 4, i1_2]
+          %4 = neg %3
+          store @y0[i0, i1, 4, i1_2] = %4
+        }
+      }
+      for i1 in 3 {
+        unroll i2 in 4 {
+          lanes i1_2 in 16 {
+            %5 = load @x1[i0, i1, i2, i1_2]
+            %6 = neg %5
+            store @y0[i0, i1 + 2, i2, i1_2] = %6
+          }
+        }
+        lanes i1_2 in 16 {
+          %7 = load @x1[i0, i1, 4, i1_2]
+          %8 = neg %7
+          store @y0[i0, i1 + 2, 4, i1_2] = %8
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+// Threads would wait for each other after each part. All lanes are in one block, so one comparison
+// decides for them.
+TEST(Nests, DividedLoopsDecideForWholeBlocks) {
+  const std::string text = nest_text(parts_in_blocks(), {.order = {1, 0, 2},
+                                                         .threads = 1,
+                                                         .lanes = {{1, 16}},
+                                                         .own = NestFields()});
+  EXPECT_NE(text.find("threads i1 in 5"), std::string::npos) << text;
+  EXPECT_NE(text.find("load @x0[i0, i1, i2, i1_2] if 0 <= i1 < 2 else"), std::string::npos) << text;
+}
+
+TEST(Nests, LanesPastACutKeepTheirGuards) {
+  const KernelBody body = body_of_text(kParts);
+  const std::string text =
+      nest_text(body, {.order = {0, 2, 1}, .lanes = {{1, 64}}, .own = NestFields()});
+  EXPECT_NE(text.find("if 0 <= i1 < 32"), std::string::npos) << text;
+}
+
+TEST(Nests, CutsAreWherePartsOfResultsBegin) {
+  const auto cuts = [](std::string_view text) {
+    std::string found;
+    for (const KernelFacts::Loop& loop : KernelFacts(body_of_text(text)).loops)
+      found += fmt::format("{{{}}}", fmt::join(loop.cuts, ", "));
+    return found;
+  };
+  EXPECT_EQ(cuts(kParts), "{}{32}{}");
+  EXPECT_EQ(cuts(R"(
+graph @padded(%a: f32[4, 6], %p: f32[]) -> f32[8, 7] {
+  %y = pad %a, %p {low = [1, 0], high = [3, 1]}
+  return %y
+}
+)"),
+            "{1, 5}{6}");
+  // Channels that are shuffled: which half they are from is a dim.
+  EXPECT_EQ(cuts(R"(
+graph @shuffled(%a: f32[8, 5], %b: f32[8, 5]) -> f32[8, 2, 5] {
+  %c = concat %a, %b {axis = 0}
+  %r = reshape %c {dims = [2, 8, 5]}
+  %y = transpose %r {permutation = [1, 0, 2]}
+  return %y
+}
+)"),
+            "{}{1}{}");
+  // Every other point is another operand's.
+  EXPECT_EQ(cuts(R"(
+graph @woven(%a: f32[8, 1], %b: f32[8, 1]) -> f32[16] {
+  %c = concat %a, %b {axis = 1}
+  %y = reshape %c {dims = [16]}
+  return %y
+}
+)"),
+            "{}");
+  EXPECT_EQ(cuts(R"(
+graph @open(%a: f32[N, 4], %b: f32[N, 4]) -> f32[N, 8] where N in 1..64 {
+  %y = concat %a, %b {axis = 1}
+  return %y
+}
+)"),
+            "{}{}");
+}
+
 TEST(Nests, SchedulesThatDoNotFitAreRefused) {
   const KernelBody body = body_of_text(kRows);
   const Schedule good = {.order = {0, 1}, .own = NestFields()};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "program/tiles/bounds.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
 
@@ -132,6 +133,24 @@ TEST(Tiles, VerifyProvesThatAccessesStayInside) {
       "");
   EXPECT_THAT(verify_error(in_phase(zero + "%0 = load @x[i - 1] if 0 <= i < 4 else %z")),
               HasSubstr("outside of 0..3"));
+}
+
+TEST(Tiles, GuardsOfWholeBlocksMentionNoLane) {
+  TileProgram program = parsed(in_phase("    for b in 9 { lanes l in 16 {\n    } }"));
+  const auto index = [&](std::string_view name) {
+    const auto at = std::ranges::find(program.indices, name, &TileIndex::name);
+    return IndexExpr::iter(static_cast<int>(at - program.indices.begin()));
+  };
+  const IndexExpr channel = index("b") * 16 + index("l");
+  const auto simplified = [&](const Guard& guard) {
+    return TileBounds(program).simplified(guard, {});
+  };
+  const Guard blocks = simplified({channel - 32, 0, 64});
+  EXPECT_EQ(blocks.value, index("b") - 2);
+  EXPECT_EQ(blocks.lower, 0);
+  EXPECT_EQ(blocks.upper, 4);
+  // The bound lies within a block.
+  EXPECT_EQ(simplified({channel, 0, 65}).value, channel);
 }
 
 TEST(Tiles, VerifyRefusesWhatIsNotWellFormed) {

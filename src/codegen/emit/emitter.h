@@ -105,6 +105,14 @@ class Emitter {
   Value pointer(tile::BufferId buffer, Value offset);
   // Lanes that a masked access takes at once.
   int64_t masked_lanes(mlir::Type element) const;
+  // A point that is loaded, and what it is where the place's guards do not hold.
+  struct LoadedPoint {
+    Trips trips = {};
+    Place place;
+    Value otherwise = {};
+  };
+  std::vector<Value> load_points(const std::vector<LoadedPoint>& points, LoopSet loops);
+  Value load_lanes(const LoadedPoint& point);
   // `first` is the offset of lane 0.
   Value load_once(const Place& place, const Trips& trips, Value otherwise);
   Value load_vector(const Place& place, Value first, Value otherwise);
@@ -136,6 +144,8 @@ class Emitter {
   void store_element(tile::BufferId buffer, Value offset, Value number);
   // `make` where the condition holds (null: always), `otherwise` elsewhere.
   Value where(Value condition, Value otherwise, const std::function<Value()>& make);
+  std::vector<Value> where(Value condition, const std::vector<Value>& otherwise,
+                           const std::function<std::vector<Value>()>& make);
   void where(Value condition, const std::function<void()>& make);
   bool is_packed(tile::BufferId buffer) const;  // elements are smaller than a byte
   DType dtype(tile::BufferId buffer) const { return program_.buffers[buffer].type.dtype(); }

@@ -28,12 +28,23 @@ void Lockstep::each(LoopSet loops, const std::function<void(const Trips&)>& body
   from(0);
 }
 
-Value Lockstep::at(const Grid& grid, const Trips& trips) const {
+size_t Lockstep::points(LoopSet loops) const {
+  int64_t points = 1;
+  for (size_t depth = 0; depth < open_.size(); ++depth)
+    if (((loops >> depth) & 1) != 0 && !open_[depth].is_lanes) points *= open_[depth].extent;
+  return static_cast<size_t>(points);
+}
+
+size_t Lockstep::position(LoopSet loops, const Trips& trips) const {
   int64_t position = 0;
   for (size_t depth = 0; depth < open_.size(); ++depth)
-    if (((grid.loops >> depth) & 1) != 0 && !open_[depth].is_lanes)
+    if (((loops >> depth) & 1) != 0 && !open_[depth].is_lanes)
       position = position * open_[depth].extent + trips[depth];
-  return grid.values[static_cast<size_t>(position)];
+  return static_cast<size_t>(position);
+}
+
+Value Lockstep::at(const Grid& grid, const Trips& trips) const {
+  return grid.values[position(grid.loops, trips)];
 }
 
 }  // namespace hone::code

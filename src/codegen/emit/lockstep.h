@@ -40,6 +40,8 @@ class Lockstep {
   // Calls body for each combination of trips of the unroll loops in the set, in the order of a
   // Grid.
   void each(LoopSet loops, const std::function<void(const Trips&)>& body) const;
+  size_t points(LoopSet loops) const;  // values of a Grid
+  size_t position(LoopSet loops, const Trips& trips) const;
   Value at(const Grid& grid, const Trips& trips) const;
 
  private:

@@ -101,14 +101,21 @@ Value Emitter::mask(const Place& place, int64_t first, int64_t count) {
 }
 
 Value Emitter::where(Value condition, Value otherwise, const std::function<Value()>& make) {
+  const auto one = [&] { return std::vector<Value>{make()}; };
+  return where(condition, std::vector<Value>{otherwise}, one)[0];
+}
+
+std::vector<Value> Emitter::where(Value condition, const std::vector<Value>& otherwise,
+                                  const std::function<std::vector<Value>()>& make) {
   if (!condition) return make();
-  auto branch = b_.create<mlir::scf::IfOp>(mlir::TypeRange{otherwise.getType()}, condition, true);
+  auto branch =
+      b_.create<mlir::scf::IfOp>(mlir::ValueRange(otherwise).getTypes(), condition, true);
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.thenBlock());
   b_.create<mlir::scf::YieldOp>(make());
   b_.setInsertionPointToStart(branch.elseBlock());
   b_.create<mlir::scf::YieldOp>(otherwise);
-  return branch.getResult(0);
+  return {branch.result_begin(), branch.result_end()};
 }
 
 void Emitter::where(Value condition, const std::function<void()>& make) {
@@ -179,27 +186,52 @@ void Emitter::store_element(BufferId buffer, Value offset, Value number) {
 
 void Emitter::emit(const Load& s) {
   const LoopSet loops = variance_.scalars[s.result];
-  const bool is_vector = (loops & open_.lanes_loop()) != 0;
-  if (is_vector && !s.is_word)
+  if ((loops & open_.lanes_loop()) != 0 && !s.is_word)
     if (std::optional<Grid> transposed = load_transposed(s, loops))
       return define(s.result, *std::move(transposed));
-  define(s.result, grid(loops, [&](const Trips& trips) {
-           Place at_place = place(s.buffer, s.index, s.guards, trips);
-           at_place.is_word = s.is_word;
-           const Value otherwise = s.otherwise ? at(*s.otherwise, trips, loops) : Value();
-           if (!is_vector)
-             return where(at_place.condition, otherwise,
-                          [&] { return load_number(at_place, index(at_place.offset, trips)); });
-           return where(at_place.condition, otherwise, [&] {
-             if (at_place.stride == 0) return load_once(at_place, trips, otherwise);
-             if (s.is_word) return load_word(at_place, trips, otherwise);
-             if (is_packed(s.buffer)) return load_each_lane(at_place, trips, otherwise);
-             if (HONE_PLANT(stride_ignored, at_place.stride != 1, false))
-               return load_scattered(at_place, trips, otherwise);
-             const IndexExpr first = here(at_place.offset, trips, 0);
-             return load_vector(at_place, index(first, trips), otherwise);
-           });
-         }));
+  const LoopSet deciding = variance_.of({}, s.guards) & loops & ~open_.lanes_loop();
+  Grid result{loops};
+  result.values.resize(open_.points(loops));
+  open_.each(deciding, [&](const Trips& decided) {
+    // All that one condition decides is behind one branch.
+    std::vector<LoadedPoint> points;
+    open_.each(loops & ~deciding, [&](const Trips& others) {
+      Trips trips = {};
+      for (size_t d = 0; d < trips.size(); ++d) trips[d] = decided[d] + others[d];
+      Place at_place = place(s.buffer, s.index, s.guards, trips);
+      at_place.is_word = s.is_word;
+      const Value otherwise = s.otherwise ? at(*s.otherwise, trips, loops) : Value();
+      points.push_back({trips, std::move(at_place), otherwise});
+    });
+    const std::vector<Value> loaded = load_points(points, loops);
+    for (size_t i = 0; i < points.size(); ++i)
+      result.values[open_.position(loops, points[i].trips)] = loaded[i];
+  });
+  define(s.result, std::move(result));
+}
+
+// Points with one condition.
+std::vector<Value> Emitter::load_points(const std::vector<LoadedPoint>& points, LoopSet loops) {
+  const bool is_vector = (loops & open_.lanes_loop()) != 0;
+  std::vector<Value> otherwise;
+  for (const LoadedPoint& point : points) otherwise.push_back(point.otherwise);
+  return where(points.front().place.condition, otherwise, [&] {
+    std::vector<Value> loaded;
+    for (const LoadedPoint& point : points)
+      loaded.push_back(is_vector ? load_lanes(point)
+                                 : load_number(point.place, index(point.place.offset, point.trips)));
+    return loaded;
+  });
+}
+
+Value Emitter::load_lanes(const LoadedPoint& point) {
+  const auto& [trips, place, otherwise] = point;
+  if (place.stride == 0) return load_once(place, trips, otherwise);
+  if (place.is_word) return load_word(place, trips, otherwise);
+  if (is_packed(place.buffer)) return load_each_lane(place, trips, otherwise);
+  if (HONE_PLANT(stride_ignored, place.stride != 1, false))
+    return load_scattered(place, trips, otherwise);
+  return load_vector(place, index(here(place.offset, trips, 0), trips), otherwise);
 }
 
 // For all lanes that a mask lets through. A gather would do, but of pointers that are all the same

@@ -22,6 +22,10 @@ class NestBuilder {
         points_(body, tiles, place),
         dims_(static_cast<size_t>(space_.parallel)) {
     for (size_t d = 0; d < place.first.size(); ++d) dims_[d].first = place.first[d];
+    if (place.first.empty() && std::ranges::any_of(computing_nodes(graph_), [&](NodeId n) {
+          return op_def(graph_.opcode(n)).traits.is_piecewise;
+        }))
+      loops_ = KernelFacts(body).loops;
     points_.split_by([this](NodeId node) { return splits_of(node); });
     if (schedule.algorithm() == Algorithm::generic) points_.skip_padding();
     plan_steps();
@@ -67,10 +71,17 @@ class NestBuilder {
         steps_.push_back({Kind::lanes, static_cast<size_t>(dim)});
   }
 
-  std::vector<TilePart> parts_of(size_t dim) const {
+  std::vector<TilePart> parts_of(size_t dim, std::span<const int64_t> cuts = {}) const {
     const int d = static_cast<int>(dim);
     return tile_parts(space_.dims[dim].extent, tile_of(schedule_.unroll, d),
-                      tile_of(schedule_.lanes, d));
+                      tile_of(schedule_.lanes, d), cuts);
+  }
+
+  // Dims that threads divide have no cuts: each part would be a phase, at whose end threads wait.
+  std::span<const int64_t> cuts_of(size_t dim) const {
+    if (dim >= loops_.size()) return {};
+    const int64_t lanes = tile_of(schedule_.lanes, static_cast<int>(dim));
+    return loops_[dim].cuts_between(lanes);
   }
 
   // ---- Loops -----------------------------------------------------------------------------------
@@ -105,7 +116,7 @@ class NestBuilder {
         if (steps_[step].is_divided)
           return tiles_.loop(Exec::threads, name, place.part.trips,
                              [&](const IndexExpr& i) { inside(step, place.trip, i); });
-        for (const TilePart& part : parts_of(dim)) {
+        for (const TilePart& part : parts_of(dim, cuts_of(dim))) {
           place.part = part;
           open_loop(tiles_, Exec::loop, name, part.trips,
                     [&](const IndexExpr& i) { inside(step, place.trip, i); });
@@ -176,6 +187,7 @@ class NestBuilder {
   PointBuilder points_;
   std::vector<Step> steps_;
   std::vector<Place> dims_;
+  std::vector<KernelFacts::Loop> loops_;  // of a body that has cuts
   int row_depth_ = 0;  // of the loops around a row; 0: not in a row
 };
 

@@ -318,7 +318,7 @@ PointBuilder::Guards PointBuilder::needed(const Guards& guards, const Guards& ot
   const TileBounds bounds(tiles_.program());
   Guards kept;
   for (const Guard& guard : guards) {
-    const Guard simple = {bounds.simplified(guard.value, others), guard.lower, guard.upper};
+    const Guard simple = bounds.simplified(guard, others);
     if (!bounds.always(simple, others) && !contains(kept, simple)) kept.push_back(simple);
   }
   return kept;

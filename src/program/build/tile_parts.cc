@@ -1,26 +1,41 @@
 #include "program/build/tile_parts.h"
 
+#include <utility>
+
 #include "base/planted.h"
 
 namespace hone {
 
-std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes) {
-  const int64_t tile = unroll * lanes;
-  if (tile == 1) return {{.trips = extent}};
-  if (!extent.is_static())
-    return {{.trips = ceildiv(extent, tile), .unroll = unroll, .lanes = lanes, .has_gaps = true}};
-  const int64_t whole = extent.value() / tile, rest = extent.value() % tile;
-  std::vector<TilePart> parts;
+namespace {
+
+void add_parts(int64_t first, int64_t end, int64_t unroll, int64_t lanes,
+               std::vector<TilePart>& parts) {
+  const int64_t tile = unroll * lanes, whole = (end - first) / tile, rest = (end - first) % tile;
   if (whole > 0 || rest == 0)
     parts.push_back({.trips = HONE_PLANT(whole_tiles, whole, whole > 1 ? whole - 1 : whole),
+                     .first = first,
                      .unroll = unroll,
                      .lanes = lanes});
   if (rest > 0)
     parts.push_back({.trips = 1,
-                     .first = whole * tile,
+                     .first = first + whole * tile,
                      .unroll = (rest + lanes - 1) / lanes,
                      .lanes = lanes,
                      .has_gaps = rest % lanes != 0});
+}
+
+}  // namespace
+
+std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
+                                 std::span<const int64_t> cuts) {
+  const int64_t tile = unroll * lanes;
+  if (tile == 1 && cuts.empty()) return {{.trips = extent}};
+  if (!extent.is_static())
+    return {{.trips = ceildiv(extent, tile), .unroll = unroll, .lanes = lanes, .has_gaps = true}};
+  std::vector<TilePart> parts;
+  int64_t first = 0;
+  for (int64_t cut : cuts) add_parts(std::exchange(first, cut), cut, unroll, lanes, parts);
+  add_parts(first, extent.value(), unroll, lanes, parts);
   return parts;
 }
 

@@ -8,8 +8,9 @@
 
 namespace hone {
 
-// A part of a dim: whole tiles of unroll x lanes points, or the rest that fills no tile. Its points
-// are first + (trip * unroll + u) * lanes + lane, where they are below the extent.
+// A part of a dim: whole tiles of unroll x lanes points, or the rest that fills no tile, of the dim
+// or of what lies between two cuts (KernelFacts::Loop). Its points are first + (trip * unroll + u) *
+// lanes + lane, where they are below the extent.
 struct TilePart {
   Dim trips;
   int64_t first = 0;
@@ -22,8 +23,9 @@ struct TilePart {
   }
 };
 
-// At least one; that of a dim without points has no trips.
-std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes);
+// At least one; that of a dim without points has no trips. Lanes divide the cuts.
+std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
+                                 std::span<const int64_t> cuts = {});
 
 // The order of the loops over the points of a tile, from outside in: the dim in lanes last, so that
 // the numbers that one number is combined with stay in a few registers.

@@ -1,6 +1,9 @@
 #include "program/tiles/bounds.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "base/planted.h"
 
 namespace hone {
 
@@ -144,6 +147,30 @@ DimRange TileBounds::of(const IndexExpr& expr, std::span<const Guard> guards) co
 IndexExpr TileBounds::simplified(const IndexExpr& expr, std::span<const Guard> guards) const {
   SimplerAlgebra algebra{{program_, guards}};
   return expr.compute(algebra).expr;
+}
+
+Guard TileBounds::simplified(const Guard& guard, std::span<const Guard> others) const {
+  const Guard simple = {simplified(guard.value, others), guard.lower, guard.upper};
+  if (!guard.lower.is_static() || !guard.upper.is_static()) return simple;
+  const int count = static_cast<int>(program_.indices.size());
+  const auto mentioned = [&](const IndexExpr& expr) {
+    int mentioned = 0;
+    for (int i = 0; i < count; ++i) mentioned += expr.mentions(i) ? 1 : 0;
+    return mentioned;
+  };
+  // Between multiples of a factor, quotients by it say as much. Of a factor of the value some of
+  // them depend on fewer indices.
+  for (int i = 0; i < count; ++i) {
+    const int64_t factor = std::abs(simple.value.coefficient(i).value_or(0));
+    if (factor < 2 || guard.lower.value() % factor != 0 || guard.upper.value() % factor != 0)
+      continue;
+    IndexExpr quotients = simplified(floordiv(simple.value, factor), others);
+    if (mentioned(quotients) < mentioned(simple.value))
+      return {std::move(quotients), guard.lower.value() / factor,
+              HONE_PLANT(guard_quotient, guard.upper.value() / factor,
+                         guard.upper.value() / factor - 1)};
+  }
+  return simple;
 }
 
 bool TileBounds::always(const Guard& guard, std::span<const Guard> others) const {

@@ -24,6 +24,8 @@ class TileBounds {
   // The expression without the quotients and remainders that are superfluous where all guards hold:
   // i/8 is 0 for i < 8.
   IndexExpr simplified(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
+  // The guard, with others around: 0 <= 16*i + j < 64 is 0 <= i < 4 for j < 16.
+  Guard simplified(const Guard& guard, std::span<const Guard> others) const;
   // Whether the guard holds at every point where the others do; whether it never does.
   bool always(const Guard& guard, std::span<const Guard> others = {}) const;
   bool never(const Guard& guard, std::span<const Guard> others = {}) const;
