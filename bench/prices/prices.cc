@@ -30,21 +30,21 @@ namespace {
 using Verdicts = std::vector<KernelVerdict> PriceTrial::*;
 constexpr std::pair<std::string_view, Verdicts> kPrices[] = {{"plain", &PriceTrial::plain},
                                                              {"fitted", &PriceTrial::fitted},
-                                                             {"learned", &PriceTrial::learned}};
+                                                             {"learned", &PriceTrial::learned},
+                                                             {"again", &PriceTrial::again}};
 
 // Of the kernels of a kind in all trials that have one.
 void report(benchmark::State& state, std::string_view kind) {
   if (!trials().ok()) return state.SkipWithError(trials().error().to_string().c_str());
   for (auto _ : state) state.SetIterationTime(0);
   const auto tell = [&](std::string_view name, const auto& verdicts_of, size_t count) {
-    std::vector<double> tau, ceiling, top1, top5, error, planned;
+    std::vector<double> tau, top1, top5, error, planned;
     double kernels = 0;
     for (size_t t = 0; t < count; ++t) {
       const MeanVerdict mean = mean_of(verdicts_of(t), kind);
       if (mean.kernels == 0) continue;
       kernels += static_cast<double>(mean.kernels);
       tau.push_back(mean.tau);
-      ceiling.push_back(mean.ceiling);
       top1.push_back(mean.top1);
       top5.push_back(mean.top5);
       error.push_back(mean.error);
@@ -59,7 +59,6 @@ void report(benchmark::State& state, std::string_view kind) {
       state.counters[fmt::format("{}_{}", what, name)] = interval.mean;
       if (kind.empty()) state.counters[fmt::format("{}_{}_half", what, name)] = interval.half;
     }
-    state.counters["ceiling"] = interval_of(ceiling).mean;
     state.counters["kernels"] = kernels;
   };
   const Trials& all = *trials();

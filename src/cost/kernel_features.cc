@@ -110,13 +110,14 @@ void KernelPrice::describe_memory(const Nest& nest, const Counted& counted, Feat
 
 void KernelPrice::describe_accesses(const Nest& nest, const Counted& counted, Features& to) const {
   double all = 0, vectors = 0, shared = 0, near = 0, apart = 0, packed = 0;
-  double writes = 0, writes_apart = 0, masked = 0, branched = 0, crowded = 0;
+  double writes = 0, writes_apart = 0, masked = 0, branched = 0, crowded = 0, cut = 0;
   const Loops lanes = nest.lanes < 0 ? 0 : 1U << nest.lanes;
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
     const double slots = counted.by_access[a];
     all += slots;
     if (nest.packing(access) != Packing::panels && is_crowded(nest, access)) crowded += slots;
+    if (access.cut != 0 && nest.is_cut(access.cut)) ++cut;
     const bool is_along = (access.loops & lanes) != 0;
     const bool is_vector =
         is_along && (access.contiguous & lanes) != 0 && nest.lane_count <= access.run;
@@ -142,6 +143,9 @@ void KernelPrice::describe_accesses(const Nest& nest, const Counted& counted, Fe
   to.branched = share(branched, all);
   to.packed = share(packed, all);
   to.crowded = share(crowded, all);
+  to.runs = log_feature(counted.runs);
+  to.followed = share(counted.followed, counted.runs);
+  to.cut = share(cut, static_cast<double>(accesses_.size()));
   const bool has_tail =
       nest.lanes >= 0 &&
       !divides(nest.lane_count, std::max(loops_[static_cast<size_t>(nest.lanes)].extent, 1.0));

@@ -12,6 +12,7 @@ namespace hone {
 
 inline constexpr double kLine = 64;    // bytes
 inline constexpr double kPage = 4096;  // bytes
+inline constexpr double kQuad = 4;     // products, or bytes of a word
 
 // Of counts: whole numbers.
 inline bool divides(double part, double whole) {
@@ -58,6 +59,8 @@ struct KernelPrice::Nest {
 struct KernelPrice::Counted {
   double arithmetic = 0, access = 0;  // slots, for all threads
   double starts = 0;                  // of those of accesses
+  double runs = 0;                    // of neighbours, in a tile
+  double followed = 0;                // of these, those that the next tile goes on with
   double trips = 0;                   // of inner loops
   double divided = 0;                 // of the loops that threads divide; 0: there are none
   double code = 0;                    // instructions side by side

@@ -87,6 +87,7 @@ class KernelPrice {
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector
     std::array<double, kMaxLoops> repeat{};  // the neighbouring points that share an element
     double run = 1e300;                      // the most neighbours that lie side by side
+    double jump = 0;                         // from one run to the next, in elements
     double jump_places = 0;                  // `places` of one run and the next
     Loops elsewhere = 0;                     // of other reductions than those that it serves
     Loops guards = 0;                        // that decide whether it meets padding
@@ -151,7 +152,13 @@ class KernelPrice {
   double repeats(const Nest& nest, const Access& access) const;
   void end_at_cuts(const Schedule& schedule, Nest& nest) const;
   double branches(const Nest& nest, const Access& access) const;
-  double starts(const Nest& nest, const Access& access) const;
+  // Where an array is touched.
+  struct Runs {
+    double count = 1;    // places where neighbours begin
+    bool go_on = false;  // the next tile goes on where they end
+  };
+  double moves_on(const Nest& nest, const Access& access) const;
+  Runs runs_of(const Nest& nest, const Access& access) const;
   // Of an array.
   struct Footprint {
     double bytes;  // in whole cache lines

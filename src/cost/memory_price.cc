@@ -116,7 +116,10 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     counted.levels[std::min(c, counted.levels.size() - 1)].bytes = bytes;
     slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
-  return slowest;
+  // Where a tile touches many lines of each array, what it reads and what it writes come in bursts.
+  const double arrays = std::max<double>(static_cast<double>(accesses_.size()), 1);
+  const double lines = std::max(counted.tile_bytes / kLine / arrays, 1.0);
+  return slowest * (1 + prices_.burst * (1 - 1 / lines));
 }
 
 double KernelPrice::memory_seconds() const {

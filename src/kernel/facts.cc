@@ -160,7 +160,7 @@ class FactWalk {
       box.push_back({0, std::max<int64_t>(static_cast<int64_t>(loop.extent) - 1, 0)});
     for (size_t l = 0; l < static_cast<size_t>(facts_.space.parallel); ++l) {
       const int64_t factor = guard.value.coefficient(static_cast<int>(l)).value_or(0);
-      if (factor <= 0) continue;
+      if (factor <= 0 || facts_.loops[l].extent < 1) continue;
       const IndexExpr others = guard.value - IndexExpr::iter(static_cast<int>(l)) * factor;
       const Range rest = others.over(box);
       // From which point on the value is at least the bound.

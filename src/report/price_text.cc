@@ -15,7 +15,8 @@ using Verdicts = std::vector<KernelVerdict> PriceTrial::*;
 
 constexpr std::pair<std::string_view, Verdicts> kPrices[] = {{"analytic", &PriceTrial::plain},
                                                              {"fitted", &PriceTrial::fitted},
-                                                             {"learned", &PriceTrial::learned}};
+                                                             {"learned", &PriceTrial::learned},
+                                                             {"measured", &PriceTrial::again}};
 struct Figure {
   std::string_view name;
   double MeanVerdict::* member;
@@ -71,7 +72,7 @@ std::string price_trials_text(std::span<const PriceTrial> trials) {
     if (kernels == 0) continue;
     const bool is_all = kind.empty();
     if (is_all) table.add_rule();
-    const double ceiling = figure(trials, &PriceTrial::learned, kind, &MeanVerdict::ceiling).mean;
+    const double ceiling = figure(trials, &PriceTrial::again, kind, &MeanVerdict::tau).mean;
     for (const auto& [name, verdicts] : kPrices) {
       const bool is_first = verdicts == &PriceTrial::plain;
       std::vector<std::string> row = {is_first ? std::string(is_all ? "all" : kind) : "",
@@ -106,7 +107,6 @@ std::string price_trials_json(std::span<const PriceTrial> trials) {
     if (kernels_of(trials, kind) == 0) continue;
     Json& of_kind = json["kinds"][kind.empty() ? "all" : std::string(kind)];
     of_kind["kernels"] = kernels_of(trials, kind);
-    of_kind["ceiling"] = figure(trials, &PriceTrial::learned, kind, &MeanVerdict::ceiling).mean;
     for (const auto& [name, verdicts] : kPrices)
       for (const Figure& each : kFigures) {
         const MeanInterval interval = figure(trials, verdicts, kind, each.member);

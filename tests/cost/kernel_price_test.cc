@@ -215,6 +215,72 @@ TEST(KernelPrice, PanelsPagesApartDisplaceEachOther) {
   EXPECT_NEAR(access(512, 8), access(500, 8), 0.1 * access(500, 8));
 }
 
+// Eight parts of a concat, each with work of its own.
+KernelBody parts() {
+  std::string inputs, parts, names;
+  for (int i = 0; i < 8; ++i) {
+    inputs += fmt::format("{}%x{}: f32[64, 32]", i > 0 ? ", " : "", i);
+    parts += fmt::format("%e{0} = exp %x{0}\n", i);
+    names += fmt::format("{}%e{}", i > 0 ? ", " : "", i);
+  }
+  return body(fmt::format("graph @g({}) -> f32[512, 32] {{ {} %y = concat {} {{axis = 0}} "
+                          "return %y }}",
+                          inputs, parts, names));
+}
+
+TEST(KernelPrice, BetweenCutsOneOperandIsComputed) {
+  const KernelPrice price = price_of(parts());
+  const KernelPrice whole = price_of(
+      body("graph @g(%x: f32[512, 32]) -> f32[512, 32] { %y = exp %x return %y }"));
+  Schedule schedule = nest({0, 1}, {{1, 16}});
+  const KernelTerms cut = price.terms(schedule), alone = whole.terms(schedule);
+  EXPECT_NEAR(cut.arithmetic, alone.arithmetic, 0.1 * alone.arithmetic);
+  EXPECT_NEAR(cut.access, alone.access, 0.1 * alone.access);
+  // Loops that threads divide do not end there, and all parts are computed for each point.
+  schedule.threads = 1;
+  EXPECT_NEAR(price.terms(schedule).arithmetic, 8 * alone.arithmetic, 0.1 * alone.arithmetic);
+  EXPECT_GT(price.terms(schedule).access, 2 * alone.access);
+}
+
+TEST(KernelPrice, TilesEndAtCuts) {
+  const KernelPrice price = price_of(parts());
+  EXPECT_EQ(price.seconds(nest({0, 1}, {{1, 16}}, {{0, 128}})),
+            price.seconds(nest({0, 1}, {{1, 16}}, {{0, 64}})));
+  Features features;
+  price.describe(nest({0, 1}, {{0, 64}}), features);
+  EXPECT_GT(features.cut, 0.8);
+  // Lanes go past a cut.
+  price.describe(nest({0, 1}, {{0, 128}}), features);
+  EXPECT_EQ(features.cut, 0);
+}
+
+// A core follows a few runs of neighbours ahead of time.
+TEST(KernelPrice, RunsThatGoOnBeginOnce) {
+  const KernelPrice price = price_of(body(
+      "graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }"));
+  const auto access = [&](int64_t rows) {
+    return price.terms(nest({0, 1}, {{1, 16}}, {{0, rows}})).access;
+  };
+  EXPECT_EQ(access(8), access(1));
+  EXPECT_GT(access(16), 1.5 * access(8));
+  // So do blocks of channels.
+  KernelBody blocks = body("graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }");
+  blocks.inputs[0] = blocks.outputs[0] = parse_layout("[0/16, 1, 0%16]").value();
+  const KernelPrice by_block = price_of(blocks);
+  const double few = by_block.terms(nest({0, 1}, {{0, 16}}, {{0, 8}})).access;
+  EXPECT_GT(by_block.terms(nest({0, 1}, {{0, 16}}, {{0, 16}})).access, 1.5 * few);
+  // Down the columns each tile begins anew.
+  EXPECT_GT(price.terms(nest({1, 0}, {{1, 16}})).access, 1.5 * access(1));
+}
+
+TEST(KernelPrice, BytesOfLargeTilesComeInBursts) {
+  const KernelPrice price = price_of(body(kExp));
+  const double small = price.terms(nest({0, 1}, {{1, 16}})).memory;
+  const double large = price.terms(nest({0, 1}, {{1, 16}}, {{1, 16}})).memory;
+  EXPECT_GT(large, 1.05 * small);
+  EXPECT_LT(large, 1.09 * small);
+}
+
 TEST(KernelPrice, SumsOfARowAreTakenOnce) {
   const KernelPrice price = price_of(softmax(512, 1024));
   Schedule schedule = nest({0, 1}, {{1, 16}});

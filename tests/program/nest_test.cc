@@ -271,6 +271,14 @@ graph @woven(%a: f32[8, 1], %b: f32[8, 1]) -> f32[16] {
 }
 )"),
             "{}");
+  // No point at all.
+  EXPECT_EQ(cuts(R"(
+graph @empty(%a: f32[2], %p: f32[]) -> f32[0] {
+  %y = pad %a, %p {low = [-1], high = [-1]}
+  return %y
+}
+)"),
+            "{}");
   EXPECT_EQ(cuts(R"(
 graph @open(%a: f32[N, 4], %b: f32[N, 4]) -> f32[N, 8] where N in 1..64 {
   %y = concat %a, %b {axis = 1}

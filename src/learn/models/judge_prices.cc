@@ -1,6 +1,7 @@
 #include "learn/models/judge_prices.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -17,18 +18,19 @@ namespace {
 
 constexpr int kReplicates = 4;
 
-double ceiling_of(const KernelSample& kernel) {
-  Rng rng(kernel.timed.facts->hash);
+KernelVerdict verdict_of(const KernelSample& kernel, std::span<const double> prices) {
   const std::vector<double>& seconds = kernel.timed.seconds;
-  double sum = 0;
-  for (int r = 0; r < kReplicates; ++r) {
-    std::vector<double> again;
-    for (size_t i = 0; i < seconds.size(); ++i)
-      again.push_back(seconds[i] * std::exp(std::sqrt(2.0) * kernel.noise[i] * rng.normal()));
-    sum += kendall_tau(again, seconds);
-  }
-  return sum / kReplicates;
+  return {.kind = kernel.kind,
+          .program = kernel.programs.empty() ? "" : kernel.programs[0],
+          .tau = kendall_tau(prices, seconds),
+          .top1 = regret(prices, seconds, 1) - 1,
+          .top5 = regret(prices, seconds, 5) - 1,
+          .error = mean_error(prices, seconds),
+          .planned = std::abs(prices[0] / seconds[0] - 1)};
 }
+
+constexpr std::array kFigures = {&KernelVerdict::tau, &KernelVerdict::top1, &KernelVerdict::top5,
+                                 &KernelVerdict::error, &KernelVerdict::planned};
 
 }  // namespace
 
@@ -36,18 +38,29 @@ std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, c
                                         int64_t threads) {
   std::vector<KernelVerdict> verdicts;
   for (const KernelSample& kernel : kernels) {
-    const std::vector<double>& seconds = kernel.timed.seconds;
-    std::vector<double> prices(seconds.size());
+    std::vector<double> prices(kernel.timed.seconds.size());
     cost.kernel(kernel.timed.facts, threads)
         ->price(kernel.timed.schedules, std::numeric_limits<double>::infinity(), prices);
-    verdicts.push_back({.kind = kernel.kind,
-                        .program = kernel.programs.empty() ? "" : kernel.programs[0],
-                        .tau = kendall_tau(prices, seconds),
-                        .ceiling = ceiling_of(kernel),
-                        .top1 = regret(prices, seconds, 1) - 1,
-                        .top5 = regret(prices, seconds, 5) - 1,
-                        .error = mean_error(prices, seconds),
-                        .planned = std::abs(prices[0] / seconds[0] - 1)});
+    verdicts.push_back(verdict_of(kernel, prices));
+  }
+  return verdicts;
+}
+
+std::vector<KernelVerdict> judge_replicates(std::span<const KernelSample> kernels) {
+  std::vector<KernelVerdict> verdicts;
+  for (const KernelSample& kernel : kernels) {
+    Rng rng(kernel.timed.facts->hash);
+    KernelVerdict mean = {.kind = kernel.kind,
+                          .program = kernel.programs.empty() ? "" : kernel.programs[0]};
+    for (int r = 0; r < kReplicates; ++r) {
+      // Of two measurements either is off.
+      std::vector<double> again = kernel.timed.seconds;
+      for (size_t i = 0; i < again.size(); ++i)
+        again[i] *= std::exp(std::sqrt(2.0) * kernel.noise[i] * rng.normal());
+      const KernelVerdict one = verdict_of(kernel, again);
+      for (double KernelVerdict::* figure : kFigures) mean.*figure += one.*figure / kReplicates;
+    }
+    verdicts.push_back(std::move(mean));
   }
   return verdicts;
 }
@@ -58,15 +71,13 @@ MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view ki
     if (!kind.empty() && each.kind != kind) continue;
     ++mean.kernels;
     mean.tau += each.tau;
-    mean.ceiling += each.ceiling;
     mean.top1 += each.top1;
     mean.top5 += each.top5;
     mean.error += each.error;
     mean.planned += each.planned;
   }
   const double count = std::max<double>(static_cast<double>(mean.kernels), 1);
-  for (double* each :
-       {&mean.tau, &mean.ceiling, &mean.top1, &mean.top5, &mean.error, &mean.planned})
+  for (double* each : {&mean.tau, &mean.top1, &mean.top5, &mean.error, &mean.planned})
     *each /= count;
   return mean;
 }
@@ -79,6 +90,7 @@ PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, cons
   trial.plain = judge_prices(kernels, AnalyticCost(target), threads);
   trial.fitted = judge_prices(kernels, AnalyticCost(target, trial.model.prices), threads);
   trial.learned = judge_prices(kernels, learned, threads);
+  trial.again = judge_replicates(kernels);
   double known = 0;
   for (size_t k = 0; k < kernels.size(); ++k) {
     const KernelFacts& facts = *kernels[k].timed.facts;

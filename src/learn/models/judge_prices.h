@@ -18,18 +18,19 @@ namespace hone {
 struct KernelVerdict {
   std::string kind, program;  // the first of its programs
   double tau = 0;             // of the order of its schedules (ranking.h)
-  double ceiling = 0;         // of the order of the times by another measurement with their noise
   double top1 = 0, top5 = 0;  // regrets: 0.03 is 3 %
   double error = 0;           // mean of |price - time| / time
   double planned = 0;         // the same of the planner's schedule alone
 };
 std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
                                         int64_t threads);
+// The same of another measurement with the noise of the times, which no price can be surer than.
+std::vector<KernelVerdict> judge_replicates(std::span<const KernelSample> kernels);
 
 // Means over the verdicts of a kind, or of all (`kind` empty).
 struct MeanVerdict {
   size_t kernels = 0;
-  double tau = 0, ceiling = 0, top1 = 0, top5 = 0, error = 0, planned = 0;
+  double tau = 0, top1 = 0, top5 = 0, error = 0, planned = 0;
 };
 MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view kind = "");
 
@@ -37,7 +38,8 @@ MeanVerdict mean_of(std::span<const KernelVerdict> verdicts, std::string_view ki
 // price as it is, and with coefficients that were fitted to the same kernels.
 struct PriceTrial {
   KernelModel model;
-  std::vector<KernelVerdict> plain, fitted, learned;  // of the kernels of Part::test
+  std::vector<KernelVerdict> plain, fitted, learned, again;  // of the kernels of Part::test; the
+                                                             // last by another measurement
   double known = 0;                                   // share of them that the model knows
   double bound_holds = 0,
          bound = 0;    // of those: how often the bound of one candidate does, its mean
