@@ -16,6 +16,7 @@
 #include "planner/planner.h"
 #include "rewrite/passes.h"
 #include "zoo/random/random_graph.h"
+#include "zoo/random/random_joins.h"
 
 namespace hone {
 
@@ -87,7 +88,9 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
                                 .first = first,
                                 .continuous = one.judge == Judge::accurate,
                                 .repeats_outputs = seed / 2 % 8 == 3};
-  one.graph = with_inputs_for(random_graph(options), rng, one.inputs);
+  constexpr uint64_t kJoins = 16;  // one seed of so many is for concats and slices alone
+  const bool joins = !derives_always && seed % kJoins == kJoins - 1;
+  one.graph = with_inputs_for(joins ? random_joins(seed) : random_graph(options), rng, one.inputs);
   // Slopes jump where a relu bends, so that they are not for the judge of continuous ops.
   const bool may_derive = derives_always || (one.judge == Judge::rounded && seed / 2 % 4 == 1);
   std::optional<Graph> derived;

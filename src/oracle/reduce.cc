@@ -91,7 +91,7 @@ class PlanCarrier {
     const Users users(graph);
     for (const auto& [value, flag] : before.view)
       if (const auto at = nodes.find(value);
-          at != nodes.end() && check_view(graph, users, at->second).ok())
+          at != nodes.end() && check_row_major_view(graph, users, at->second).ok())
         plan.view.emplace(value, flag);
     for (const auto& [value, flag] : before.in_place)
       if (const auto at = nodes.find(value);

@@ -21,19 +21,24 @@ void Derivation::find_ports(Step& step) const {
 
 Derivation::Place Derivation::place_of(ValueId v) const {
   const NodeId n = graph_.producer(v);
-  if (graph_.opcode(n) == Opcode::concat && planned_.is_view(n)) return {v, v};
+  if (graph_.opcode(n) == Opcode::concat && planned_.is_view(n)) return {v, outermost(v)};
   if (planned_.is_view(n)) {
     const ValueId x = graph_.operands(n)[0];
     return {planned_.version[x.index], planned_.base[x.index]};
   }
-  if (const NodeId concat = planned_.concat[v.index]; concat != NodeId{})
-    return {v, graph_.result(concat)};
+  if (planned_.concat[v.index] != NodeId{}) return {v, outermost(v)};
   const uint32_t step = planned_.step_of[n.index];
   if (step == kNoStep || !planned_.steps[step].in_place) return {v, v};
   // An input is copied to the output that may lie in its place.
   const ValueId x = graph_.operands(n)[0];
   if (graph_.opcode(graph_.producer(x)) == Opcode::parameter) return {v, v};
   return {v, planned_.base[x.index]};
+}
+
+// Of the concats that are views and have it as a part, or have one of these as a part, the last.
+ValueId Derivation::outermost(ValueId v) const {
+  while (planned_.concat[v.index] != NodeId{}) v = graph_.result(planned_.concat[v.index]);
+  return v;
 }
 
 Derivation::Memory Derivation::memory_of(ValueId v) const {
@@ -44,20 +49,18 @@ Derivation::Memory Derivation::memory_of(ValueId v) const {
   if (planned_.concat[v.index] != NodeId{} || (is_view && opcode != Opcode::concat))
     return {Home::view};
   const Home written = is_output ? Home::output : Home::temporary;
-  if (is_view) return {written};
+  const auto has_layout = [&] {
+    return graph_.type(v).rank() > 0 && !is_number(graph_, v) &&
+           std::ranges::none_of(inside(v), [&](ValueId part) { return is_row_major(part); });
+  };
+  if (is_view) return {written, has_layout()};
   const uint32_t step = planned_.step_of[n.index];
-  const bool has_dims = graph_.type(v).rank() > 0;
-  bool is_read = false, is_bound = false;
-  for_each_reader(v, [&](uint32_t reader) {
-    const Step& by = planned_.steps[reader];
-    is_read = true;
-    is_bound = is_bound || !by.is_kernel || (by.in_place && by.reads[0] == v);
-  });
-  for (NodeId user : users_.of(v))
-    if (planned_.is_view(user)) is_read = is_bound = true;
+  bool is_read = false;
+  for_each_reader(v, [&](uint32_t) { is_read = true; });
+  for (NodeId user : users_.of(v)) is_read = is_read || planned_.is_view(user);
   if (step == kNoStep) {
     if (!is_read && !is_output) return {};
-    return {Home::constant, !is_bound && !is_output && has_dims && !is_number(graph_, v)};
+    return {Home::constant, has_layout()};
   }
   const Step& writer = planned_.steps[step];
   const bool is_written = !writer.is_kernel || writer.nodes.size() == 1 || is_read || is_output;
@@ -65,7 +68,42 @@ Derivation::Memory Derivation::memory_of(ValueId v) const {
   // Memory that becomes an output is the output's from the start.
   if (writer.in_place && planned_.base[v.index] != v) return {Home::view};
   if (becomes_output(v)) return {Home::output};
-  return {written, writer.is_kernel && !writer.in_place && !is_output && !is_bound && has_dims};
+  return {written, has_layout()};
+}
+
+Layout Derivation::layout_of(ValueId v) const {
+  if (planned_.said_layout[v.index]) return planned_.layout[v.index];
+  const ValueId base = planned_.base[v.index];
+  if (base != v && planned_.has_layout(base)) return planned_.layout[base.index];
+  return Layout::row_major(graph_.type(v).rank());
+}
+
+std::vector<ValueId> Derivation::inside(ValueId v) const {
+  std::vector<ValueId> found = {v};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const NodeId n = graph_.producer(found[i]);
+    if (graph_.opcode(n) == Opcode::concat && planned_.is_view(n))
+      found.insert(found.end(), graph_.operands(n).begin(), graph_.operands(n).end());
+    for (NodeId user : users_.of(found[i]))
+      if (planned_.is_view(user) && graph_.opcode(user) != Opcode::concat)
+        found.push_back(graph_.result(user));
+  }
+  return found;
+}
+
+bool Derivation::is_row_major(ValueId v) const {
+  if (users_.is_output(v)) return true;
+  const uint32_t writer = planned_.step_of[graph_.producer(v).index];
+  if (writer != kNoStep && (!planned_.steps[writer].is_kernel || planned_.steps[writer].in_place))
+    return true;
+  bool is_row_major = false;
+  for (NodeId user : users_.of(v))
+    is_row_major = is_row_major || (planned_.is_view(user) && !keeps_layout(graph_, user));
+  for_each_reader(v, [&](uint32_t reader) {
+    const Step& by = planned_.steps[reader];
+    is_row_major = is_row_major || !by.is_kernel || (by.in_place && by.reads[0] == v);
+  });
+  return is_row_major;
 }
 
 uint32_t Derivation::changer_of(ValueId v) const {

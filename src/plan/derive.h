@@ -30,6 +30,13 @@ class Derivation {
     bool has_layout = false;
   };
   Memory memory_of(ValueId v) const;
+  // That the plan says, or of the memory that it lies in; row-major, if nobody says anything.
+  Layout layout_of(ValueId v) const;
+  // The value, and what lies in it: parts of a concat, views.
+  std::vector<ValueId> inside(ValueId v) const;
+  // Whether it is row-major, and so all that lies in the same memory: not only kernels write and
+  // read it, or it is changed in place, or a view of it has other dims.
+  bool is_row_major(ValueId v) const;
 
   // What the step changes in place: the operand of an update, inputs that outputs lie in.
   std::vector<ValueId> changed_by(const Step& step) const;
@@ -53,6 +60,7 @@ class Derivation {
 
  private:
   bool becomes_output(ValueId v) const;
+  ValueId outermost(ValueId v) const;
 
   const PlannedGraph& planned_;
   const GraphView graph_;

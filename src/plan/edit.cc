@@ -6,6 +6,7 @@
 #include "plan/derive.h"
 #include "plan/edit_set.h"
 #include "plan/in_place.h"
+#include "plan/view.h"
 
 // The edits themselves: what somebody decides. What follows from it is in edit_follow.cc.
 
@@ -145,14 +146,11 @@ Result<Undo> FrameEditor::set_layout(ValueId v, const std::optional<Layout>& lay
     set(&PlannedGraph::said_layout, v.index, layout.has_value());
     set(&PlannedGraph::layout, v.index,
         layout ? *layout : Layout::row_major(view().type(v).rank()));
-    const uint32_t writer = planned_.step_of[view().producer(v).index];
-    if (writer != kNoStep) HONE_TRY(rehash(writer, false));
-    std::vector<uint32_t> readers;
-    Derivation(planned_, users()).for_each_reader(v, [&](uint32_t step) {
-      if (readers.empty() || readers.back() != step) readers.push_back(step);
-    });
-    for (uint32_t step : readers) HONE_TRY(rehash(step, false));
-    return {};
+    std::vector<ValueId> same = Derivation(planned_, users()).inside(v);
+    std::vector<uint32_t> steps = follow_layouts(same);
+    HONE_TRY(check_views(same));
+    append_ports(v, steps);
+    return rehash_all(std::move(steps));
   };
   return attempt(change);
 }
@@ -275,63 +273,6 @@ Result<Undo> FrameEditor::set_view(NodeId n, Said said) {
     return follow(std::move(touched));
   };
   return attempt(change);
-}
-
-Status FrameEditor::view_on(NodeId n, Touched& touched) {
-  const ValueId result = view().result(n);
-  const uint32_t step = planned_.step_of[n.index];
-  if (planned_.steps[step].nodes.size() > 1)
-    return bad_input("'%{}' is a view, which nothing computes", view().name(result))
-        .within("fuse @" + planned_.steps[step].name);
-  if (const NodeId outer = planned_.concat[result.index]; outer != NodeId{})
-    return bad_input("'%{}' is a view", view().name(result))
-        .within("view " + view().label(view().result(outer)));
-  HONE_TRY(concat_on(n, touched));
-  touched.nodes.push_back(n);
-  touched.values.push_back(result);
-  for (ValueId v : view().operands(n)) touched.values.push_back(v);
-  set(&PlannedGraph::step_of, n.index, kNoStep);
-  if (planned_.steps[step].in_place || !planned_.steps[step].donors.empty())
-    return bad_input("no kernel computes '%{}'", view().name(result))
-        .within("in_place " + view().label(result));
-  std::vector<uint32_t> order = planned_.order;
-  if (std::erase(order, step) > 0) replace_order(std::move(order));
-  remove_step(step, touched);
-  return {};
-}
-
-void FrameEditor::view_off(NodeId n, Touched& touched) {
-  concat_off(n, touched);
-  touched.nodes.push_back(n);
-  touched.values.push_back(view().result(n));
-  for (ValueId v : view().operands(n)) touched.values.push_back(v);
-  const uint32_t added = add_step({.name = fresh_kernel(), .nodes = {n}});
-  touched.steps.push_back(added);
-  new_in_order_ = added;
-}
-
-// The operands of a concat that is a view lie side by side in it, each in no other.
-Status FrameEditor::concat_on(NodeId n, Touched& touched) {
-  if (view().opcode(n) != Opcode::concat) return {};
-  const auto refuse = [&](ValueId v, std::string_view why) {
-    return bad_input("'%{}' {}", view().name(v), why)
-        .within("view " + view().label(view().result(n)));
-  };
-  for (ValueId v : view().operands(n)) {
-    if (planned_.is_view(view().producer(v))) return refuse(v, "is a view");
-    if (planned_.concat[v.index] != NodeId{}) return refuse(v, "lies in another concat");
-    set(&PlannedGraph::concat, v.index, n);
-    touched.nodes.push_back(view().producer(v));
-  }
-  return {};
-}
-
-void FrameEditor::concat_off(NodeId n, Touched& touched) {
-  if (view().opcode(n) != Opcode::concat) return;
-  for (ValueId v : view().operands(n)) {
-    set(&PlannedGraph::concat, v.index, NodeId{});
-    touched.nodes.push_back(view().producer(v));
-  }
 }
 
 // ---- In place -----------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ class FrameEditor {
   const std::map<std::string, std::unique_ptr<FrameEditor>>& regions() const { return regions_; }
   PlanEditor& whole() const { return whole_; }
 
-  // Nothing: the layout is open, and row-major until somebody decides.
+  // Of the value and what lies in its memory. Nothing: the layout is open, and row-major until
+  // somebody decides.
   Result<Undo> set_layout(ValueId v, const std::optional<Layout>& layout);
   // The node of the step, which is in no group yet, is a kernel.
   Result<Undo> form(uint32_t step);
@@ -57,7 +58,8 @@ class FrameEditor {
   // The nodes, some of the step's but not all, are a kernel of their own, the last step.
   Result<Undo> split(uint32_t step, std::vector<NodeId> nodes);
   // What becomes a view stands alone in its group, which goes. What is none any more is a kernel of
-  // its own.
+  // its own. A slice, and the parts of a concat, have the layout of the memory that they lie in;
+  // what was said of theirs is dropped, and said again when they leave it.
   Result<Undo> set_view(NodeId n, Said said);
   Result<Undo> set_in_place(NodeId n, Said said);
   // The readers read a copy of the value, which is the last value from now on. That of a constant
@@ -103,6 +105,7 @@ class FrameEditor {
   void push_value(ValueId v);
   void pop_value();
 
+  std::vector<ValueId> placed_by(NodeId n) const;
   Status view_on(NodeId n, Touched& touched);
   void view_off(NodeId n, Touched& touched);
   Status concat_on(NodeId n, Touched& touched);
@@ -124,9 +127,12 @@ class FrameEditor {
   void follow_places(Touched& touched);
   void follow_ports(Touched& touched);
   void follow_memory(std::vector<ValueId>& values);
+  std::vector<uint32_t> follow_layouts(std::span<const ValueId> values);
+  void append_ports(ValueId v, std::vector<uint32_t>& steps) const;
   void follow_updates(const Touched& touched);
   Status check_groups(std::span<const uint32_t> steps) const;
   Status check_memory(std::span<const ValueId> values) const;
+  Status check_views(std::span<const ValueId> values) const;
   Status check_updates(const Touched& touched) const;
   Status check_update(NodeId n) const;
   Status check_inputs() const;
@@ -142,6 +148,7 @@ class FrameEditor {
   Status check_places() const;
   std::vector<uint32_t> followers(uint32_t step) const;
   Status rehash(uint32_t step, bool is_new_graph);
+  Status rehash_all(std::vector<uint32_t> steps);
   Status hash_all();
 
   PlanEditor& whole_;

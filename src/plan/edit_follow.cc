@@ -27,14 +27,17 @@ Status FrameEditor::follow(Touched touched) {
   follow_places(touched);
   follow_ports(touched);
   follow_memory(touched.values);
+  std::vector<uint32_t> relaid = follow_layouts(touched.values);
   HONE_TRY(check_groups(touched.steps));
   HONE_TRY(check_updates(touched));
   follow_updates(touched);
   HONE_TRY(check_memory(touched.values));
+  HONE_TRY(check_views(touched.values));
   if (const uint32_t added = std::exchange(new_in_order_, kNoStep); added != kNoStep)
     insert_in_order(added);
   HONE_TRY(check_order(touched.steps, touched.may_close_cycle || updates_ > 0));
   for (uint32_t step : touched.steps) HONE_TRY(rehash(step, true));
+  HONE_TRY(rehash_all(std::move(relaid)));
   whole_.tell(*this, kNoStep);
   return offsets_ > 0 ? check_places() : Status();
 }
@@ -51,6 +54,9 @@ void FrameEditor::follow_places(Touched& touched) {
       append(touched.values, std::array{version, base, place.version, place.base});
       set(&PlannedGraph::version, v.index, place.version);
       set(&PlannedGraph::base, v.index, place.base);
+      const NodeId n = view().producer(v);
+      if (view().opcode(n) == Opcode::concat && planned_.is_view(n))
+        for (ValueId part : view().operands(n)) touched.nodes.push_back(view().producer(part));
       for (NodeId user : users().of(v)) {
         const uint32_t step = planned_.step_of[user.index];
         const bool follows = step == kNoStep || planned_.steps[step].in_place;
@@ -83,12 +89,37 @@ void FrameEditor::follow_memory(std::vector<ValueId>& values) {
   std::erase_if(values, [&](ValueId v) {  // and copies that are gone
     return v.index >= planned_.home.size() || (view().is_copy(v) && users().of(v).empty());
   });
+  for (size_t i = 0, count = values.size(); i < count; ++i)
+    values.push_back(planned_.base[values[i].index]);
+  sort_once(values);
   const Derivation derived(planned_, users());
   for (ValueId v : values) {
     const Derivation::Memory memory = derived.memory_of(v);
     set(&PlannedGraph::home, v.index, memory.home);
     set(&PlannedGraph::free_layout, v.index, memory.has_layout);
   }
+}
+
+// Those of values that lie in other memory now, or no more, or in memory of another layout. The
+// steps that write or read them.
+std::vector<uint32_t> FrameEditor::follow_layouts(std::span<const ValueId> values) {
+  const Derivation derived(planned_, users());
+  std::vector<uint32_t> steps;
+  for (ValueId v : values) {
+    Layout layout = derived.layout_of(v);
+    if (layout == planned_.layout[v.index]) continue;
+    set(&PlannedGraph::layout, v.index, std::move(layout));
+    append_ports(v, steps);
+  }
+  return steps;
+}
+
+void FrameEditor::append_ports(ValueId v, std::vector<uint32_t>& steps) const {
+  const uint32_t writer = planned_.step_of[view().producer(v).index];
+  if (writer != kNoStep) steps.push_back(writer);
+  Derivation(planned_, users()).for_each_reader(v, [&](uint32_t reader) {
+    steps.push_back(reader);
+  });
 }
 
 // Steps wait for those that read what they change.
@@ -127,6 +158,16 @@ Status FrameEditor::check_memory(std::span<const ValueId> values) const {
     if (planned_.offset[v.index] != kNoOffset)
       if (Status good = check_offset(planned_, v); !good.ok())
         return std::move(good).error().within("offset " + view().label(v));
+  }
+  return {};
+}
+
+Status FrameEditor::check_views(std::span<const ValueId> values) const {
+  for (ValueId v : values) {
+    const NodeId n = view().producer(v);
+    if (!planned_.is_view(n)) continue;
+    Status good = check_side_by_side(planned_, n);
+    if (!good.ok()) return std::move(good).error().within("view " + view().label(v));
   }
   return {};
 }
@@ -362,6 +403,13 @@ Status FrameEditor::check_places() const {
 
 Status FrameEditor::hash_all() {
   for (uint32_t s = 0; s < planned_.steps.size(); ++s) HONE_TRY(rehash(s, true));
+  return {};
+}
+
+// Where only layouts are others.
+Status FrameEditor::rehash_all(std::vector<uint32_t> steps) {
+  sort_once(steps);
+  for (uint32_t step : steps) HONE_TRY(rehash(step, false));
   return {};
 }
 

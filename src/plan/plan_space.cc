@@ -127,7 +127,7 @@ bool PlanSpace::is_open(EditKind kind, NodeId n) const {
   if (frame_.view().is_copy(n)) return false;  // it writes memory of its own
   if (kind == EditKind::view)
     return (step == nullptr || step->nodes.size() == 1) &&
-           check_view(frame_.view(), frame_.users(), n).ok();
+           check_view(frame_.view(), frame_.users(), n).ok() && check_side_by_side(planned, n).ok();
   return step != nullptr && check_in_place(frame_.view(), frame_.users(), n).ok();
 }
 

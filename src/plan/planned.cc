@@ -85,7 +85,7 @@ class Resolver {
         auto refuse = [&](std::string_view why) {
           return bad_input("'%{}' {}", graph_.name(v), why).within(fmt::format("view %{}", result));
         };
-        if (result_.is_view(graph_.producer(v))) return refuse("is a view");
+        if (lies_elsewhere(result_, v)) return refuse("is a view");
         if (result_.concat[v.index] != NodeId{}) return refuse("lies in another concat");
         result_.concat[v.index] = n;
       }
@@ -224,7 +224,23 @@ class Resolver {
       result_.layout[v->index] = layout;
       result_.said_layout[v->index] = true;
     }
+    for (NodeId n : nodes_)
+      for (ValueId v : graph_.results(n)) lie_like_base(v);
+    for (NodeId n : nodes_) {
+      if (!result_.is_view(n)) continue;
+      Status good = check_side_by_side(result_, n);
+      if (!good.ok())
+        return std::move(good).error().within(
+            fmt::format("view %{}", graph_.name(graph_.result(n))));
+    }
     return {};
+  }
+
+  // As far as the plan's layout of that can be; if it cannot, check() says why.
+  void lie_like_base(ValueId v) {
+    const ValueId base = result_.base[v.index];
+    if (check(result_.layout[base.index], graph_.type(base)).ok())
+      result_.layout[v.index] = derived_.layout_of(v);
   }
 
   // ---- Order ------------------------------------------------------------------------------------
@@ -291,15 +307,16 @@ Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph) 
 std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
   std::vector<uint32_t> needed;
   const GraphView graph = view();
-  const auto add_writer = [&](ValueId v) {
-    const uint32_t writer = step_of[graph.producer(v).index];
-    if (writer != kNoStep) needed.push_back(writer);
-    return writer != kNoStep;
-  };
-  for (ValueId v : steps[step].reads) {
-    const NodeId producer = graph.producer(version[v.index]);
-    if (!add_writer(version[v.index]) && graph.opcode(producer) == Opcode::concat)
-      std::ranges::for_each(graph.operands(producer), add_writer);
+  std::vector<ValueId> written;  // what has to be, and parts of it
+  for (ValueId v : steps[step].reads) written.push_back(version[v.index]);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const NodeId producer = graph.producer(written[i]);
+    const uint32_t writer = step_of[producer.index];
+    if (writer != kNoStep)
+      needed.push_back(writer);
+    else if (graph.opcode(producer) == Opcode::concat)
+      written.insert(written.end(), graph.operands(producer).begin(),
+                     graph.operands(producer).end());
   }
   needed.insert(needed.end(), steps[step].after.begin(), steps[step].after.end());
   std::ranges::sort(needed);
@@ -353,34 +370,71 @@ std::string label(GraphView graph, const Step& step) {
   return (step.is_kernel ? "@" : "%") + step.name;
 }
 
-std::string why_no_layout(const PlannedGraph& planned, UsersView users, ValueId v) {
+bool lies_elsewhere(const PlannedGraph& planned, ValueId v) {
+  const NodeId n = planned.view().producer(v);
+  return planned.is_view(n) && planned.view().opcode(n) != Opcode::concat;
+}
+
+Status check_side_by_side(const PlannedGraph& planned, NodeId view) {
   const GraphView graph = planned.view();
-  switch (planned.home[v.index]) {
-    case Home::none: return "it has no memory: nothing outside of its kernel reads it";
-    case Home::input: return "an input of the graph is row-major";
-    case Home::output: return "an output of the graph is row-major";
-    case Home::view: return "it lies in other memory, which is row-major";
-    case Home::constant:
-    case Home::temporary: break;
-  }
-  if (graph.type(v).rank() == 0) return "a scalar has no dims";
+  if (!keeps_layout(graph, view)) return {};
+  const bool joins = graph.opcode(view) == Opcode::concat;
+  const ValueId base = planned.base[(joins ? graph.result(view) : graph.operands(view)[0]).index];
+  const Layout& layout = planned.layout[base.index];
+  const bool fits = planned.has_layout(base) && check(layout, graph.type(base)).ok();
+  return check_side_by_side(
+      graph, view, fits ? layout : Layout::row_major(graph.type(graph.result(view)).rank()));
+}
+
+namespace {
+
+// Why all is row-major that lies in the same memory; "": nothing of this value's is the cause.
+std::string why_row_major(const PlannedGraph& planned, UsersView users, ValueId v) {
+  const GraphView graph = planned.view();
   if (users.is_output(v)) return "an output of the graph is row-major";
   const uint32_t writer = planned.step_of[graph.producer(v).index];
   if (writer != kNoStep && !planned.steps[writer].is_kernel)
     return fmt::format("{} writes it row-major", label(graph, planned.steps[writer]));
   if (writer != kNoStep && planned.steps[writer].in_place)
     return "it is changed in place, where it is row-major";
-  if (writer == kNoStep) return "its parts lie side by side in it, row-major";
   for (NodeId reader : users.of(v)) {
     const uint32_t step = planned.step_of[reader.index];
-    if (step == kNoStep)
+    if (step == kNoStep) {
+      if (keeps_layout(graph, reader)) continue;
       return fmt::format("{} is a view of it, for which it must be row-major",
                          graph.label(graph.result(reader)));
+    }
     if (!planned.steps[step].is_kernel)
       return fmt::format("{} reads it row-major", label(graph, planned.steps[step]));
     if (planned.steps[step].in_place && graph.operands(reader)[0] == v)
       return fmt::format("{} changes it in place, for which it must be row-major",
                          label(graph, planned.steps[step]));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string why_no_layout(const PlannedGraph& planned, UsersView users, ValueId v) {
+  const GraphView graph = planned.view();
+  switch (planned.home[v.index]) {
+    case Home::none: return "it has no memory: nothing outside of its kernel reads it";
+    case Home::input: return "an input of the graph is row-major";
+    case Home::output: return "an output of the graph is row-major";
+    case Home::view: {
+      const ValueId base = planned.base[v.index];
+      if (!planned.has_layout(base)) return "it lies in other memory, which is row-major";
+      return fmt::format("it lies in other memory, that of {}, and has its layout",
+                         graph.label(base));
+    }
+    case Home::constant:
+    case Home::temporary: break;
+  }
+  if (graph.type(v).rank() == 0) return "a scalar has no dims";
+  for (ValueId part : Derivation(planned, users).inside(v)) {
+    const std::string why = why_row_major(planned, users, part);
+    if (why.empty()) continue;
+    return part == v ? why : fmt::format("{} lies in it, and {}", graph.label(part), why);
   }
   return "it is row-major";
 }

@@ -64,7 +64,8 @@ struct PlannedGraph {
   std::vector<ValueId> version;
   // By value: the concat that joins it with others and is a view; NodeId{}: there is none.
   std::vector<NodeId> concat;
-  std::vector<Layout> layout;                  // by value: row-major where the plan says nothing
+  // By value: row-major where the plan says nothing; what lies in other memory lies as that does.
+  std::vector<Layout> layout;
   std::vector<uint32_t> order;                 // steps, as far as the plan says
   std::vector<Said> said_view, said_in_place;  // by node
   std::vector<bool> said_layout;               // by value
@@ -77,8 +78,9 @@ struct PlannedGraph {
 
   // Steps that must come before: those whose results it reads, and Step::after. Each once.
   std::vector<uint32_t> needs(uint32_t step) const;
-  // Whether the memory of a value may have any layout: a kernel writes it or it is a constant, only
-  // kernels read it, and nothing else lies in it.
+  // Whether the memory of a value may have any layout in which its views can be: kernels write it
+  // or it is a constant, only kernels read it, and nothing lies in it but slices and parts of
+  // concats, of which the same is true. False of what lies in other memory.
   bool has_layout(ValueId v) const { return free_layout[v.index]; }
   std::vector<bool> free_layout;  // by value
 };
@@ -113,7 +115,12 @@ Result<PlannedGraph> planned(const Plan& plan, const Graph& graph);
 Result<PlannedGraph> planned_with_overlay(const Plan& plan, const Graph& graph);
 // "@k0", "%loop"; the first result of a node that has no group.
 std::string label(GraphView graph, const Step& step);
-// Why the memory of a value has no layout but row-major: has_layout() is false.
+// Whether a slice or a concat can be a view in the layout that its operand or result has.
+Status check_side_by_side(const PlannedGraph& graph, NodeId view);
+// Whether a value cannot be part of a concat, since it is a view of something else.
+bool lies_elsewhere(const PlannedGraph& graph, ValueId v);
+// Why the memory of a value has no layout but row-major, or not one of its own: has_layout() is
+// false.
 std::string why_no_layout(const PlannedGraph& graph, UsersView users, ValueId value);
 
 inline constexpr int64_t kOffsetAlignment = 64;  // bytes

@@ -23,7 +23,7 @@ class RandomFrame {
     views();
     kernels();
     updates();
-    for (const OpenEdit& edit : edits(EditKind::layout)) apply(frame_, edit, rng_).value();
+    layouts();
     schedules();
     frame_.set_order(random_order(planned_, rng_)).value();
     for (const auto& [key, inner] : frame_.regions()) RandomFrame(*inner, rng_).decide();
@@ -79,6 +79,15 @@ class RandomFrame {
         std::ignore = frame_.set_in_place(n, Said::yes);
       else if (rng_.chance(0.6))
         std::ignore = frame_.set_in_place(n, Said::no);
+    }
+  }
+
+  // Views do not fit every layout of the memory that they lie in.
+  void layouts() {
+    for (const OpenEdit& edit : edits(EditKind::layout)) {
+      if (apply(frame_, edit, rng_).ok()) continue;
+      const ValueId v{edit.subject};
+      frame_.set_layout(v, Layout::row_major(frame_.view().type(v).rank())).value();
     }
   }
 

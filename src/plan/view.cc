@@ -8,31 +8,44 @@
 namespace hone {
 namespace {
 
-// All dims of the result before this one have one element.
-int first_long_dim(Type type) {
-  int dim = 0;
-  while (dim < type.rank() && type.dim(dim).is(1)) ++dim;
-  return dim;
-}
-
-Dim first_element(Op slice, Type operand) {
+// The first element that the slice takes, in the order of memory.
+Dim first_element(Op slice, Type operand, const Layout& layout) {
+  const Type memory = stored_type(layout, operand);
   Dim element = 0;
-  for (int i = 0; i < operand.rank(); ++i)
-    element = element * operand.dim(i) + slice.dims("start")[static_cast<size_t>(i)];
+  for (int i = 0; i < memory.rank(); ++i) {
+    const Layout::Part& part = layout.parts[static_cast<size_t>(i)];
+    const Dim start = slice.dims("start")[static_cast<size_t>(part.dim)];
+    element = element * memory.dim(i) + (part.is_inner ? Dim(0) : floordiv(start, part.block));
+  }
   return element;
 }
 
-Status check_slice(Op slice, Type operand, Type result) {
-  const int first = first_long_dim(result);
-  const Ints& strides = slice.ints("stride");
-  for (int i = first; i < operand.rank(); ++i) {
-    const int64_t stride = strides.empty() ? 1 : strides[static_cast<size_t>(i)];
-    if (stride != 1) return bad_input("it takes one of {} elements in dim {}", stride, i);
-    if (i > first && operand.dim(i) != result.dim(i))
-      return bad_input("its elements are apart: it takes {} of {} in dim {}",
-                       result.dim(i).to_string(), operand.dim(i).to_string(), i);
+Status whole_blocks(Dim count, std::string_view what, const Layout::Part& part) {
+  if (count.divisible_by(part.block)) return {};
+  return bad_input("{} {} in dim {}, within a block of {}", what, count.to_string(), part.dim,
+                   part.block);
+}
+
+Status check_slice(Op slice, Type operand, Type result, const Layout& layout) {
+  for (const Layout::Part& part : layout.parts) {
+    const Dim start = slice.dims("start")[static_cast<size_t>(part.dim)];
+    HONE_TRY(whole_blocks(start, "it begins at", part));
+    HONE_TRY(whole_blocks(start + result.dim(part.dim), "it ends at", part));
   }
-  const Dim bits_before = first_element(slice, operand) * bits(operand.dtype());
+  const Type memory = stored_type(layout, operand), taken = stored_type(layout, result);
+  const Ints& strides = slice.ints("stride");
+  bool is_long = false;  // a part of the dims before takes more than one
+  for (int i = 0; i < memory.rank(); ++i) {
+    if (!is_long && taken.dim(i).is(1)) continue;
+    const int dim = layout.parts[static_cast<size_t>(i)].dim;
+    const int64_t stride = strides.empty() ? 1 : strides[static_cast<size_t>(dim)];
+    if (stride != 1) return bad_input("it takes one of {} elements in dim {}", stride, dim);
+    if (is_long && memory.dim(i) != taken.dim(i))
+      return bad_input("its elements are apart: it takes {} of {} in dim {}",
+                       result.dim(dim).to_string(), operand.dim(dim).to_string(), dim);
+    is_long = true;
+  }
+  const Dim bits_before = first_element(slice, operand, layout) * bits(operand.dtype());
   if (!bits_before.divisible_by(8)) return bad_input("it begins within a byte");
   return {};
 }
@@ -44,10 +57,26 @@ Status check_opcode(GraphView graph, NodeId node) {
                    name(def.opcode));
 }
 
-Status check_concat(GraphView graph, UsersView users, NodeId node) {
+Status check_parts(GraphView graph, NodeId node, const Layout& layout) {
   const int64_t axis = graph.op(node).integer("axis");
-  if (first_long_dim(graph.type(graph.result(node))) < axis)
-    return bad_input("its operands do not lie side by side in it");
+  const Type memory = stored_type(layout, graph.type(graph.result(node)));
+  for (int i = 0; i < memory.rank(); ++i) {
+    const Layout::Part& part = layout.parts[static_cast<size_t>(i)];
+    if (part.dim != axis || part.is_inner) {
+      if (!memory.dim(i).is(1)) return bad_input("its operands do not lie side by side in it");
+      continue;
+    }
+    for (ValueId v : graph.operands(node)) {
+      Status good = whole_blocks(graph.type(v).dim(part.dim), "it ends at", part);
+      if (!good.ok())
+        return bad_input("'%{}' does not fit: {}", graph.name(v), good.error().what());
+    }
+    break;
+  }
+  return {};
+}
+
+Status check_operands(GraphView graph, UsersView users, NodeId node) {
   const std::span<const ValueId> operands = graph.operands(node);
   std::unordered_set<uint32_t> seen;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -74,22 +103,38 @@ bool is_number(GraphView graph, ValueId value) {
 
 Status check_view(GraphView graph, UsersView users, NodeId node) {
   const Op op = graph.op(node);
-  if (op.opcode() == Opcode::concat) return check_concat(graph, users, node);
+  if (op.opcode() == Opcode::concat) return check_operands(graph, users, node);
   HONE_TRY(check_opcode(graph, node));
   if (users.is_output(graph.result(node)))
     return bad_input("an output of the graph has memory of its own");
   if (is_number(graph, graph.operands(node)[0]))
     return bad_input("a constant of one element has no memory");
-  if (op.opcode() != Opcode::slice) return {};
-  return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)));
+  return {};
 }
 
-Dim view_offset(GraphView graph, NodeId node) {
+Status check_side_by_side(GraphView graph, NodeId node, const Layout& layout) {
+  const Op op = graph.op(node);
+  if (op.opcode() == Opcode::concat) return check_parts(graph, node, layout);
+  if (op.opcode() != Opcode::slice) return {};
+  return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)),
+                     layout);
+}
+
+bool keeps_layout(GraphView graph, NodeId node) {
+  return graph.opcode(node) == Opcode::slice || graph.opcode(node) == Opcode::concat;
+}
+
+Status check_row_major_view(GraphView graph, UsersView users, NodeId node) {
+  HONE_TRY(check_view(graph, users, node));
+  return check_side_by_side(graph, node, Layout::row_major(graph.type(graph.result(node)).rank()));
+}
+
+Dim view_offset(GraphView graph, NodeId node, const Layout& layout) {
   if (graph.opcode(node) != Opcode::slice) return 0;
   const Type operand = graph.type(graph.operands(node)[0]);
-  return HONE_PLANT(view_offset,
-                    floordiv(first_element(graph.op(node), operand) * bits(operand.dtype()), 8),
-                    Dim(0));
+  return HONE_PLANT(
+      view_offset,
+      floordiv(first_element(graph.op(node), operand, layout) * bits(operand.dtype()), 8), Dim(0));
 }
 
 Dim part_offset(GraphView graph, NodeId concat, size_t operand) {
@@ -98,7 +143,7 @@ Dim part_offset(GraphView graph, NodeId concat, size_t operand) {
     const Type type = graph.type(before);
     offset = offset + floordiv(type.elements() * bits(type.dtype()), 8);
   }
-  return offset;
+  return HONE_PLANT(part_offset, offset, Dim(0));
 }
 
 }  // namespace hone

@@ -69,7 +69,8 @@ class Fuser {
  private:
   bool can_be_view(NodeId n) const {
     return op_def(graph_.opcode(n)).traits.may_be_view && freedom_.may_be_view[n.index] &&
-           graph_.opcode(n) != Opcode::concat && check_view(graph_, users_, n).ok();
+           graph_.opcode(n) != Opcode::concat &&
+           check_row_major_view(graph_, users_, n).ok();
   }
 
   // A group of its own, or a view.

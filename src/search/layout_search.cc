@@ -16,10 +16,14 @@ LayoutSearch::LayoutSearch(FrameEditor& frame, PlanCost& price, const LayoutSear
 
 void LayoutSearch::add_variables(const LayoutSearchOptions& options) {
   const GraphView graph = frame_.view();
+  const PlannedGraph& planned = frame_.planned();
+  std::vector<bool> is_shared(graph.value_count());
+  for (uint32_t i = 0; i < graph.value_count(); ++i)
+    if (planned.base[i] != ValueId{i}) is_shared[planned.base[i].index] = true;
   for (uint32_t i = 0; i < graph.value_count(); ++i) {
     const ValueId v{i};
     if (graph.is_copy(v) && frame_.users().of(v).empty()) continue;  // it is gone
-    if (!frame_.planned().has_layout(v)) continue;
+    if (!planned.has_layout(v) || is_shared[i]) continue;
     std::vector<Layout> layouts = candidates(v, options);
     if (layouts.size() < 2) continue;
     domains_.push_back(static_cast<uint32_t>(layouts.size()));

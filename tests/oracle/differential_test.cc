@@ -6,6 +6,7 @@
 #include "cost/analytic.h"
 #include "ir/barrier.h"
 #include "oracle/decision_counts.h"
+#include "plan/planned.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/oracle/host_testing.h"
@@ -108,6 +109,27 @@ TEST(Differential, CasesDifferInAllThatTheyHave) {
   EXPECT_GE(without_plan, 5);
   EXPECT_EQ(accurate, 50);
   EXPECT_GE(on_v2, 15);
+}
+
+// Concats and slices in layouts that are not row-major, of graphs that have little else.
+TEST(Differential, ViewsInLayoutsComputeWhatTheReferenceDoes) {
+  int concats = 0, slices = 0;
+  for (uint64_t seed = 15; seed < 1600; seed += 16) {
+    const DifferentialCase one = random_case(seed, host(), Isa::avx512);
+    const DifferentialOutcome outcome = run_case(one, host(), team());
+    ASSERT_FALSE(is_failure(outcome.verdict)) << seed << ": " << outcome.reason << "\n"
+                                              << print(one);
+    const Graph graph = prepare(one.graph).value();
+    const PlannedGraph planned = hone::planned(outcome.plan.value(), graph).value();
+    for (NodeId n : planned.view().nodes()) {
+      if (!planned.is_view(n)) continue;
+      if (planned.layout[planned.view().result(n).index].is_row_major()) continue;
+      ++(planned.view().opcode(n) == Opcode::concat ? concats : slices);
+    }
+  }
+  fmt::print("views that are not row-major: {} concats, {} slices\n", concats, slices);
+  EXPECT_GE(concats, 5);
+  EXPECT_GE(slices, 5);
 }
 
 TEST(Differential, RandomGraphsUnderRandomPlansComputeWhatTheReferenceDoes) {

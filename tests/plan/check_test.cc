@@ -179,6 +179,77 @@ TEST(PlanCheck, ConcatsThatAreViews) {
   EXPECT_THAT(error("view %rows = yes offset %a = 0"), HasSubstr("it lies in the memory of %rows"));
 }
 
+// Channels in blocks, between kernels that write them and read them so.
+TEST(PlanCheck, ViewsInLayouts) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%x: f32[1, 8, 3, 2], %y: f32[2, 6]) -> (f32[1, 20, 3, 2], f32[1, 8, 3, 2], f32[2, 3]) {
+      %a = exp %x
+      %b = neg %x
+      %c = concat %a, %b {axis = 1}
+      %e = slice %x {start = [0, 2, 0, 0], limit = [1, 6, 3, 2]}
+      %d = concat %c, %e {axis = 1}
+      %f = sin %d
+      %s = slice %c {start = [0, 4, 0, 0], limit = [1, 12, 3, 2]}
+      %g = cos %s
+      %p = exp %y
+      %q = slice %p {start = [0, 3], limit = [2, 6]}
+      %h = sin %q
+      return %f, %g, %h
+    })")
+                          .value();
+  const auto error = [&](std::string_view entries) { return check_error(graph, entries); };
+  const auto laid = [&](std::string_view views, std::string_view layout) {
+    return error(fmt::format("{} layout %c = {}", views, layout));
+  };
+  EXPECT_EQ(laid("view %c = yes", "[0, 1/8, 2, 3, 1%8]"), "");
+  EXPECT_EQ(laid("view %c = yes", "[1/4, 0, 3, 2, 1%4]"), "");
+  EXPECT_EQ(laid("view %c = yes", "[1, 3, 2, 0]"), "");
+  EXPECT_THAT(
+      laid("view %c = yes", "[0, 1/16, 2, 3, 1%16]"),
+      HasSubstr("'%a' does not fit: it ends at 8 in dim 1, within a block of 16 (view %c)"));
+  EXPECT_THAT(laid("view %c = yes", "[0, 2, 3, 1]"),
+              HasSubstr("its operands do not lie side by side in it (view %c)"));
+  EXPECT_THAT(laid("view %c = yes", "[1%8, 1/8, 0, 2, 3]"),
+              HasSubstr("its operands do not lie side by side in it (view %c)"));
+  EXPECT_THAT(laid("view %c = yes", "[0, 1/3, 2, 3, 1%3]"), HasSubstr("(layout %c)"));
+  EXPECT_THAT(error("view %c = yes layout %a = [1, 0, 2, 3]"),
+              HasSubstr("it lies in other memory, that of %c, and has its layout (layout %a)"));
+  EXPECT_EQ(laid("view %s = yes", "[0, 1/4, 2, 3, 1%4]"), "");
+  EXPECT_EQ(laid("view %c = yes view %s = yes", "[0, 1/4, 2, 3, 1%4]"), "");
+  EXPECT_THAT(laid("view %s = yes", "[0, 1/8, 2, 3, 1%8]"),
+              HasSubstr("it begins at 4 in dim 1, within a block of 8 (view %s)"));
+  EXPECT_THAT(laid("view %s = yes", "[0, 2, 3, 1]"),
+              HasSubstr("its elements are apart: it takes 8 of 16 in dim 1 (view %s)"));
+  // A concat is part of another one.
+  EXPECT_EQ(error("view %c = yes view %d = yes layout %d = [0, 1/4, 2, 3, 1%4]"), "");
+  EXPECT_THAT(error("view %c = yes view %d = yes layout %c = [0, 1/4, 2, 3, 1%4]"),
+              HasSubstr("that of %d, and has its layout (layout %c)"));
+  EXPECT_THAT(error("view %c = yes view %d = yes view %s = yes layout %d = [1, 2, 3, 0] "
+                    "layout %g = [1, 2, 3, 0]"),
+              HasSubstr("an output of the graph is row-major (layout %g)"));
+  // Side by side in that layout alone.
+  EXPECT_THAT(error("view %q = yes"), HasSubstr("its elements are apart"));
+  EXPECT_EQ(error("view %q = yes layout %p = [1, 0]"), "");
+}
+
+TEST(PlanCheck, WhatLiesInMemorySaysHowItMayLie) {
+  const Graph graph = parse_graph(R"(
+    graph @g(%x: f32[4, 6]) -> (f32[8, 6], f32[24]) {
+      %a = exp %x
+      %b = neg %x
+      %c = concat %a, %b {axis = 0}
+      %d = sin %c
+      %r = reshape %a {dims = [24]}
+      %e = cos %r
+      return %d, %e
+    })")
+                          .value();
+  EXPECT_EQ(check_error(graph, "view %c = yes layout %c = [0/2, 1, 0%2]"), "");
+  EXPECT_THAT(check_error(graph, "view %c = yes view %r = yes layout %c = [0/2, 1, 0%2]"),
+              HasSubstr("%a lies in it, and %r is a view of it, for which it must be row-major "
+                        "(layout %c)"));
+}
+
 TEST(PlanCheck, Layouts) {
   EXPECT_THAT(error_of("layout %zz = [0]"), HasSubstr("has no value '%zz' (layout %zz)"));
   EXPECT_THAT(error_of("layout %e = [0]"), HasSubstr("(layout %e)"));

@@ -9,6 +9,7 @@
 #include "rewrite/prepare.h"
 #include "tests/plan/plan_testing.h"
 #include "zoo/random/random_graph.h"
+#include "zoo/random/random_joins.h"
 
 namespace hone {
 namespace {
@@ -95,9 +96,15 @@ void expect_kernel_hashes(const FrameEditor& frame) {
       EXPECT_EQ(frame.kernel(s).hash, kernel_hash(frame.body(s)));
 }
 
+bool has_views_in_layouts(const PlannedGraph& planned) {
+  for (uint32_t i = 0; i < planned.base.size(); ++i)
+    if (planned.base[i] != ValueId{i} && !planned.layout[i].is_row_major()) return true;
+  return false;
+}
+
 // Some open edits of the kind, and what the plan is then. Counts what was accepted.
 void edit_at_random(const Graph& graph, PlanEditor& plan, Rng& rng, int edits,
-                    std::map<EditKind, int>& accepted) {
+                    std::map<EditKind, int>& accepted, int& views_in_layouts) {
   for (int i = 0; i < edits; ++i) {
     const EditKind kind = rng.pick(kEditKinds);
     const std::vector<OpenEdit> open = PlanSpace(plan.main()).edits(kind);
@@ -109,6 +116,7 @@ void edit_at_random(const Graph& graph, PlanEditor& plan, Rng& rng, int edits,
                              edit.subject, edit.other));
     if (done.ok()) {
       ++accepted[kind];
+      views_in_layouts += has_views_in_layouts(plan.main().planned()) ? 1 : 0;
       expect_same_as_text(graph, plan);
     } else {
       EXPECT_FALSE(done.error().what().empty());
@@ -120,12 +128,13 @@ void edit_at_random(const Graph& graph, PlanEditor& plan, Rng& rng, int edits,
 
 TEST(Edit, AcceptedEditsGiveThePlanOfTheirText) {
   std::map<EditKind, int> accepted;
+  int views_in_layouts = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     const RandomGraphOptions options = {
         .seed = seed,
         .first = seed % 3 == 0 ? std::optional(Opcode::dynamic_update) : std::nullopt};
-    const Graph graph = prepare(random_graph(options)).value();
+    const Graph graph = prepare(seed % 4 == 1 ? random_joins(seed) : random_graph(options)).value();
     Rng rng(seed);
     Plan start;
     if (seed % 2 == 0) start = random_plan(graph, target(), seed);
@@ -133,11 +142,13 @@ TEST(Edit, AcceptedEditsGiveThePlanOfTheirText) {
     expect_same_as_text(graph, *plan);
     plan->main().clear_offsets();
     if (seed % 4 == 0) ASSERT_TRUE(plan->main().set_order({}).ok());
-    edit_at_random(graph, *plan, rng, 25, accepted);
+    edit_at_random(graph, *plan, rng, 25, accepted, views_in_layouts);
     expect_kernel_hashes(plan->main());
     if (testing::Test::HasFailure()) return;
   }
   for (EditKind kind : kEditKinds) EXPECT_GE(accepted[kind], 5) << static_cast<int>(kind);
+  fmt::print("edits with views that are not row-major: {}\n", views_in_layouts);
+  EXPECT_GE(views_in_layouts, 50);
 }
 
 // ---- Refusals -----------------------------------------------------------------------------------
@@ -298,6 +309,71 @@ TEST(Edit, ACopyLiesInTheConcatThatReadsIt) {
   expect_same_as_text(graph, *plan);
 }
 
+// What lies in other memory takes its layout on, and keeps it when it leaves.
+TEST(Edit, ViewsInLayouts) {
+  const Graph graph = parse_graph(R"(graph @g(%x: f32[1, 8, 4]) -> (f32[1, 24, 4], f32[1, 8, 4]) {
+  %a = exp %x
+  %b = neg %x
+  %c = concat %a, %b {axis = 1}
+  %d = sin %x
+  %e = concat %c, %d {axis = 1}
+  %s = slice %c {start = [0, 4, 0], limit = [1, 12, 4]}
+  %f = cos %e
+  %g = exp %s
+  return %f, %g
+})")
+                          .value();
+  const std::unique_ptr<PlanEditor> plan = open(graph, {});
+  FrameEditor& frame = plan->main();
+  const auto value = [&](std::string_view name) {
+    uint32_t i = 0;
+    while (graph.name(ValueId{i}) != name) ++i;
+    return ValueId{i};
+  };
+  const auto node = [&](std::string_view name) { return graph.producer(value(name)); };
+  const auto layout_of = [&](std::string_view name) {
+    return print(frame.planned().layout[value(name).index]);
+  };
+  const auto expect_edit = [&](const Result<Undo>& done) {
+    ASSERT_TRUE(done.ok()) << done.error().to_string();
+    expect_same_as_text(graph, *plan);
+    expect_kernel_hashes(frame);
+  };
+  const auto text = [](const Result<Undo>& done) { return done.error().to_string(); };
+  const Layout blocks = parse_layout("[0, 1/4, 2, 1%4]").value();
+  for (std::string_view name : {"a", "b", "c"}) expect_edit(frame.set_layout(value(name), blocks));
+  const Undo apart = plan->now();
+  const State state = state_of(*plan);
+  expect_edit(frame.set_view(node("c"), Said::yes));
+  EXPECT_EQ(plan->to_plan().layout.size(), 1U);
+  EXPECT_EQ(layout_of("a"), print(blocks));
+  expect_edit(frame.set_view(node("s"), Said::yes));
+  EXPECT_EQ(layout_of("s"), print(blocks));
+  EXPECT_THAT(text(frame.set_layout(value("a"), blocks)), HasSubstr("has its layout (layout %a)"));
+  EXPECT_THAT(text(frame.set_layout(value("c"), parse_layout("[0, 1/8, 2, 1%8]").value())),
+              HasSubstr("it begins at 4 in dim 1, within a block of 8 (view %s)"));
+  expect_edit(frame.set_layout(value("c"), parse_layout("[1, 0, 2]").value()));
+  EXPECT_EQ(layout_of("b"), "[1, 0, 2]");
+  EXPECT_EQ(layout_of("s"), "[1, 0, 2]");
+  // All of %c is part of %e then, which is row-major.
+  expect_edit(frame.set_view(node("e"), Said::yes));
+  EXPECT_EQ(frame.planned().base[value("a").index], value("e"));
+  EXPECT_EQ(layout_of("s"), "[0, 1, 2]");
+  expect_edit(frame.set_layout(value("e"), blocks));
+  EXPECT_EQ(layout_of("s"), print(blocks));
+  EXPECT_THAT(text(frame.set_layout(value("e"), parse_layout("[0, 2, 1]").value())),
+              HasSubstr("do not lie side by side"));
+  // And parts of it again.
+  expect_edit(frame.set_view(node("e"), Said::no));
+  EXPECT_EQ(layout_of("d"), print(blocks));
+  EXPECT_EQ(frame.planned().base[value("a").index], value("c"));
+  expect_edit(frame.set_view(node("c"), Said::nothing));
+  for (std::string_view name : {"a", "b", "c", "d", "s"}) EXPECT_EQ(layout_of(name), print(blocks));
+  EXPECT_EQ(plan->to_plan().layout.size(), 5U);
+  plan->undo(apart);
+  EXPECT_EQ(state_of(*plan), state);
+}
+
 TEST_F(EditChain, Orders) {
   for (std::string_view name : {"a", "b", "c", "d", "r", "e", "f"})
     ASSERT_EQ(text(frame().form(step(name))), "");
@@ -329,7 +405,8 @@ TEST(Edit, UndoLeavesThePlanAsItWas) {
   std::map<EditKind, int> accepted;
   for (uint64_t seed = 0; undone < 1000; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = prepare(random_graph({.seed = seed})).value();
+    const Graph graph =
+        prepare(seed % 4 == 1 ? random_joins(seed) : random_graph({.seed = seed})).value();
     Rng rng(seed);
     const std::unique_ptr<PlanEditor> plan = open(graph, random_plan(graph, target(), seed));
     plan->main().clear_offsets();

@@ -10,6 +10,7 @@
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
 #include "zoo/random/random_graph.h"
+#include "zoo/random/random_joins.h"
 #include "zoo/zoo.h"
 
 namespace hone {
@@ -90,6 +91,21 @@ void count_donors(const Plan& plan, const Graph& graph, std::map<std::string, in
   }
 }
 
+// Views of memory that is not row-major.
+void count_views(const Plan& plan, const Graph& graph, std::map<std::string, int>& counts) {
+  const PlannedGraph resolved = planned(plan, graph).value();
+  for (NodeId n : resolved.view().nodes()) {
+    if (!resolved.is_view(n)) continue;
+    if (resolved.view().opcode(n) == Opcode::concat) ++counts["concat view"];
+    const Opcode opcode = resolved.view().opcode(n);
+    const ValueId v = resolved.view().result(n);
+    if (!resolved.layout[v.index].is_row_major())
+      ++counts[opcode == Opcode::concat ? "concat laid out" : "slice laid out"];
+    if (opcode == Opcode::concat && resolved.concat[v.index] != NodeId{})
+      ++counts["concat in a concat"];
+  }
+}
+
 TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
   std::map<std::string, int> counts;
   for (uint64_t seed = 0; seed < 400; ++seed) {
@@ -97,18 +113,31 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
     const Plan plan = random_plan(graph, target(), seed);
     count(plan, counts);
     count_donors(plan, graph, counts);
+    count_views(plan, graph, counts);
   }
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph updates =
         prepare(random_graph({.seed = seed, .first = Opcode::dynamic_update})).value();
     count(random_plan(updates, target(), seed), counts);
   }
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph joins = prepare(random_joins(seed)).value();
+    const Plan plan = random_plan(joins, target(), seed);
+    const Status good = check_complete(plan, joins, target());
+    ASSERT_TRUE(good.ok()) << good.error().to_string() << print(joins) << print(plan);
+    count_views(plan, joins, counts);
+  }
   std::vector<std::string> wanted = {
-      "copy for one",   "copy for several",  "in place yes",   "in place no",    "fuse one",
-      "fuse several",   "view yes",          "view no",        "layout plain",   "layout order",
-      "layout blocked", "order plain",       "order changed",  "offset 0",       "offset more",
-      "region",         "algorithm generic", "algorithm nest", "algorithm gemm", "donor read",
-      "donor not read", "donor of several",  "donor of one"};
+      "copy for one",      "copy for several",  "in place yes",   "in place no",
+      "fuse one",          "fuse several",      "view yes",       "view no",
+      "layout plain",      "layout order",      "layout blocked", "order plain",
+      "order changed",     "offset 0",          "offset more",    "region",
+      "algorithm generic", "algorithm nest",    "algorithm gemm", "donor read",
+      "donor not read",    "donor of several",  "donor of one",   "concat laid out",
+      "slice laid out",    "concat in a concat"};
+  for (std::string_view what :
+       {"concat view", "concat laid out", "slice laid out", "concat in a concat"})
+    fmt::print("{}: {}\n", what, counts[std::string(what)]);
   for (std::string_view lhs : {"no", "panels", "window"})
     for (std::string_view rhs : {"no", "panels", "window"})
       wanted.push_back(fmt::format("pack {} {}", lhs, rhs));

@@ -140,6 +140,38 @@ TEST(Lower, ConcatsAreMemory) {
   EXPECT_THAT(program, Not(HasSubstr("tiles @concat")));
 }
 
+// So are concats and slices whose blocks of channels lie side by side, whole.
+TEST(Lower, ViewsHaveTheLayoutOfTheirMemory) {
+  const std::string_view text =
+      "graph @g(%x: f32[1, 8, 3, 2], %z: f32[1, 4, 3, 2]) {\n"
+      "  %a = sort %x {axis = 1}\n"
+      "  %b = sort %z {axis = 2}\n"
+      "  %c = concat %a, %b {axis = 1}\n"
+      "  %d = sort %x {axis = 2}\n"
+      "  %e = concat %d, %c {axis = 1}\n"
+      "  %f = sort %e {axis = 1}\n"
+      "  %s = slice %c {start = [0, 4, 0, 0], limit = [1, 12, 3, 2]}\n"
+      "  %t = sort %s {axis = 1}\n"
+      "  return %f, %t\n"
+      "}\n";
+  check_text(text);
+  const Graph graph = prepared(text);
+  for (std::string_view layout : {"[0, 1/4, 2, 3, 1%4]", "[1/2, 3, 2, 1%2, 0]", "[1, 0, 3, 2]"}) {
+    Plan plan;
+    for (const char* view : {"c", "e", "s"}) plan.view[view] = true;
+    plan.layout["e"] = parse_layout(layout).value();
+    plan = complete(graph, plan, two_cores()).value();
+    check_lowered(graph, plan, random_inputs(graph, 1).value());
+    const std::string program = print(lower(graph, plan, two_cores()).value());
+    EXPECT_THAT(program, Not(HasSubstr("tiles @concat")));
+    EXPECT_THAT(program, HasSubstr("= %e [288]"));  // %s
+    if (!layout.starts_with("[0, ")) continue;
+    EXPECT_THAT(program, HasSubstr("view %c: f32[1, 3, 3, 2, 4] = %e [192]"));
+    EXPECT_THAT(program, HasSubstr("view %b: f32[1, 1, 3, 2, 4] = %e [384]"));
+    EXPECT_THAT(program, HasSubstr("view %s: f32[1, 2, 3, 2, 4] = %e [288]"));
+  }
+}
+
 // One value is read in two layouts: an input, an output, a constant, what an update changes then,
 // and what a concat joins.
 TEST(Lower, CopiesLieAsTheirReadersWantThem) {

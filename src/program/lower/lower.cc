@@ -164,6 +164,8 @@ class GraphLowering {
     frame_.copy(buffer(operand), buffer(result));
   }
 
+  Type memory(ValueId v) const { return stored_type(planned_.layout[v.index], graph_.type(v)); }
+
   void add_buffer(ValueId v) {
     if (buffers_[v.index]) return;
     const std::string_view name = graph_.name(v);
@@ -177,8 +179,7 @@ class GraphLowering {
             name, packed(graph_.constant(graph_.producer(v)), planned_.layout[v.index]));
         return;
       case Home::temporary: {
-        const Type type = stored_type(planned_.layout[v.index], graph_.type(v));
-        const BufferId id = frame_.add(name, type, Role::temporary);
+        const BufferId id = frame_.add(name, memory(v), Role::temporary);
         if (const auto place = plan_.offset.find(std::string(name)); place != plan_.offset.end())
           frame_.set_offset(id, place->second);
         buffers_[v.index] = id;
@@ -189,7 +190,7 @@ class GraphLowering {
           const std::span<const ValueId> parts = graph_.operands(concat);
           const auto at = static_cast<size_t>(std::ranges::find(parts, v) - parts.begin());
           add_buffer(graph_.result(concat));
-          buffers_[v.index] = frame_.add_view(name, graph_.type(v), buffer(graph_.result(concat)),
+          buffers_[v.index] = frame_.add_view(name, memory(v), buffer(graph_.result(concat)),
                                               part_offset(graph_, concat, at));
           return;
         }
@@ -198,8 +199,9 @@ class GraphLowering {
           buffers_[v.index] = buffer(planned_.base[v.index]);
           return;
         }
-        buffers_[v.index] = frame_.add_view(name, graph_.type(v), buffer(graph_.operands(n)[0]),
-                                            view_offset(graph_, n));
+        const ValueId x = graph_.operands(n)[0];
+        buffers_[v.index] = frame_.add_view(name, memory(v), buffer(x),
+                                            view_offset(graph_, n, planned_.layout[x.index]));
         return;
       }
     }
