@@ -50,7 +50,8 @@ class Fuser {
         on_(heuristics),
         group_of_(graph.node_count(), kNoGroup),
         feeds_contraction_(graph.node_count()),
-        is_elementwise_on_(graph.node_count()) {}
+        is_elementwise_on_(graph.node_count()),
+        is_joined_(graph.value_count()) {}
 
   Fusion run() {
     for (uint32_t i = static_cast<uint32_t>(graph_.node_count()); i-- > 0;)
@@ -69,12 +70,32 @@ class Fuser {
  private:
   bool can_be_view(NodeId n) const {
     return op_def(graph_.opcode(n)).traits.may_be_view && freedom_.may_be_view[n.index] &&
-           graph_.opcode(n) != Opcode::concat &&
+           graph_.opcode(n) != Opcode::concat && !is_joined_[graph_.result(n).index] &&
            check_row_major_view(graph_, users_, n).ok();
+  }
+
+  // Whether the operands of a concat of images lie side by side in it as convs may want them.
+  bool joins_images(NodeId n) const {
+    if (graph_.opcode(n) != Opcode::concat || !freedom_.may_be_view[n.index]) return false;
+    const ValueId result = graph_.result(n);
+    const Type type = graph_.type(result);
+    if (type.rank() < 3 || type.rank() > 5 || !type.is_static() || users_.is_output(result) ||
+        graph_.op(n).integer("axis") != 1)
+      return false;
+    for (ValueId v : graph_.operands(n))
+      if (!freedom_.is_free[graph_.producer(v).index] || freedom_.has_memory[v.index] ||
+          is_joined_[v.index] || !graph_.type(v).dim(1).divisible_by(freedom_.block))
+        return false;
+    return check_row_major_view(graph_, users_, n).ok();
   }
 
   // A group of its own, or a view.
   void found(NodeId n) {
+    if (joins_images(n)) {
+      views_.push_back(n);
+      for (ValueId v : graph_.operands(n)) is_joined_[v.index] = true;
+      return;
+    }
     if (can_be_view(n)) {
       views_.push_back(n);
       return;
@@ -250,6 +271,7 @@ class Fuser {
   std::vector<uint32_t> group_of_;       // by node
   std::vector<bool> feeds_contraction_;  // by node: in the group of the contraction
   std::vector<bool> is_elementwise_on_;  // by node: it is, and so is all behind it in its group
+  std::vector<bool> is_joined_;          // by value: in a concat that is a view
   std::vector<NodeId> views_;
   size_t counted_ = 0;  // as Fusion::counted
 };

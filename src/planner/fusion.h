@@ -12,6 +12,7 @@ struct FusionFreedom {
   std::vector<bool> is_free;      // by node: in no group yet, no view, no command
   std::vector<bool> may_be_view;  // by node, as far as check_view() allows it
   std::vector<bool> has_memory;   // by value: somebody decided where or how it lies
+  int64_t block = 1;              // channels of images that lie in blocks of so many
 };
 
 struct Fusion {
@@ -26,8 +27,9 @@ struct Fusion {
 //     twice;
 //   * a sum or maximum along rows joins what uses it in the same rows: softmax, norms;
 //   * a contraction takes an epilogue of elementwise ops, and data movement of its operands.
-// Reshapes and the like at the edge of a group are views. Concats are computed.
-// It takes time in proportion to the graph.
+// Reshapes and the like at the edge of a group are views, and so are concats of images that lie
+// side by side with their channels in blocks, too. All others are computed. It takes time in
+// proportion to the graph.
 Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom,
             const Heuristics& heuristics);
 

@@ -34,22 +34,22 @@ Layout with_last(std::vector<int> others, int last, int64_t block) {
 
 class LayoutChooser {
  public:
-  LayoutChooser(const Plan& plan, const std::vector<bool>& open, FrameEditor& frame, PlanCost& cost,
-                const Heuristics& on)
+  LayoutChooser(const Plan& plan, const std::vector<bool>& open, std::span<const NodeId> joined,
+                FrameEditor& frame, PlanCost& cost, const Heuristics& on)
       : editor_(frame),
         frame_(frame.planned()),
         graph_(frame.view()),
         users_(frame.users()),
         plan_(plan),
         open_(open),
+        joined_(joined),
         cost_(cost),
         on_(on),
-        block_(static_cast<int64_t>(vector_bytes(frame.whole().target().isa) / 4)),
-        region_of_(frame_.steps.size()),
-        has_conv_(frame_.steps.size()),
-        readers_(frame_.steps.size()) {}
+        block_(image_block(frame.whole().target())) {}
 
   Result<std::vector<LayoutCopy>> run() {
+    for (NodeId n : joined_)
+      if (!is_image(frame_.base[graph_.result(n).index])) HONE_TRY(take_apart(n));
     grow_regions();
     for (std::vector<uint32_t>& steps : regions()) HONE_TRY(choose(steps));
     for (uint32_t s = 0; s < frame_.steps.size(); ++s) HONE_TRY(price(s));
@@ -85,21 +85,33 @@ class LayoutChooser {
   }
 
   void grow_regions() {
+    const size_t count = frame_.steps.size();
+    region_of_.resize(count);
+    has_conv_.resize(count);
+    beside_.resize(count);
     std::iota(region_of_.begin(), region_of_.end(), 0);
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
+    for (uint32_t s = 0; s < count; ++s) {
       const Step& step = frame_.steps[s];
       is_local_.push_back(is_local(step));
       if (!is_local_[s]) continue;
       for (NodeId n : step.nodes) has_conv_[s] = has_conv_[s] || graph_.opcode(n) == Opcode::conv;
     }
-    for (uint32_t s = 0; s < frame_.steps.size(); ++s) {
-      for (ValueId v : frame_.steps[s].reads) {
-        const uint32_t writer = frame_.step_of[graph_.producer(v).index];
-        if (writer == kNoStep || !is_image(v)) continue;
-        readers_[writer].push_back(s);
+    std::vector<std::vector<uint32_t>> writers(graph_.value_count());  // of images, by their base
+    const auto meet_writers = [&](uint32_t s, ValueId v) {
+      for (uint32_t writer : writers[frame_.base[v.index].index]) {
+        beside_[writer].push_back(s);
         if (is_local_[writer] && is_local_[s]) region_of_[find(s)] = find(writer);
       }
+    };
+    for (uint32_t s = 0; s < count; ++s) {
+      for (ValueId v : frame_.steps[s].writes) {
+        if (!is_image(frame_.base[v.index])) continue;
+        writers[frame_.base[v.index].index].push_back(s);
+        meet_writers(s, v);
+      }
     }
+    for (uint32_t s = 0; s < count; ++s)
+      for (ValueId v : frame_.steps[s].reads) meet_writers(s, v);
   }
 
   // Those with a conv that passes on an image.
@@ -119,11 +131,13 @@ class LayoutChooser {
 
   Status choose(const std::vector<uint32_t>& steps) {
     std::vector<uint32_t> priced = steps;
-    for (uint32_t s : steps) priced.insert(priced.end(), readers_[s].begin(), readers_[s].end());
+    for (uint32_t s : steps) priced.insert(priced.end(), beside_[s].begin(), beside_[s].end());
     std::ranges::sort(priced);
     priced.erase(std::unique(priced.begin(), priced.end()), priced.end());
     Channels best = Channels::second;
     double least = std::numeric_limits<double>::infinity();
+    const Undo before = editor_.whole().now();
+    const auto count = static_cast<uint32_t>(frame_.steps.size());
     for (const Channels channels : {Channels::second, Channels::in_blocks, Channels::last}) {
       if ((channels == Channels::in_blocks && !on_.blocked_images) ||
           (channels == Channels::last && !on_.last_images))
@@ -131,18 +145,47 @@ class LayoutChooser {
       HONE_TRY(lay(steps, channels));
       double seconds = 0;
       for (uint32_t s : priced) seconds += HONE_TRY(price(s));
+      for (uint32_t s = count; s < frame_.steps.size(); ++s) seconds += HONE_TRY(price(s));
       if (seconds < least) {
         least = seconds;
         best = channels;
       }
+      editor_.whole().undo(before);
     }
     return lay(steps, best);
   }
 
   Status lay(const std::vector<uint32_t>& steps, Channels channels) {
     for (uint32_t s : steps)
-      for (ValueId v : frame_.steps[s].writes)
-        if (is_image(v)) HONE_TRY(editor_.set_layout(v, image(graph_.type(v), channels)));
+      for (ValueId v : std::vector<ValueId>(frame_.steps[s].writes))  // steps may come meanwhile
+        HONE_TRY(lay(frame_.base[v.index], channels));
+    return {};
+  }
+
+  // Concats whose operands do not lie side by side then are computed. What lies there because the
+  // plan says so, or as a slice, keeps the image row-major.
+  Status lay(ValueId v, Channels channels) {
+    if (!is_image(v)) return {};
+    const Layout layout = image(graph_.type(v), channels);
+    if (frame_.said_layout[v.index] && frame_.layout[v.index] == layout) return {};
+    if (editor_.set_layout(v, layout).ok()) return {};
+    std::vector<NodeId> inside;
+    for (NodeId n : joined_)
+      if (frame_.is_view(n) && frame_.base[graph_.result(n).index] == v) inside.push_back(n);
+    if (inside.empty()) {
+      HONE_TRY(editor_.set_layout(v, Layout::row_major(graph_.type(v).rank())));
+      return {};
+    }
+    for (NodeId n : inside) HONE_TRY(take_apart(n));
+    for (NodeId n : inside) {
+      HONE_TRY(lay(graph_.result(n), channels));
+      for (ValueId part : graph_.operands(n)) HONE_TRY(lay(part, channels));
+    }
+    return {};
+  }
+
+  Status take_apart(NodeId concat) {
+    HONE_TRY(editor_.set_view(concat, Said::nothing));
     return {};
   }
 
@@ -288,23 +331,29 @@ class LayoutChooser {
   const GraphView graph_;
   const UsersView users_;
   const Plan& plan_;
-  const std::vector<bool>& open_;  // by step
+  const std::vector<bool>& open_;         // by step
+  const std::span<const NodeId> joined_;  // concats
   PlanCost& cost_;
   const Heuristics& on_;
   const int64_t block_;
-  std::vector<uint32_t> region_of_;             // by step: a union-find forest
-  std::vector<bool> is_local_, has_conv_;       // by step
-  std::vector<std::vector<uint32_t>> readers_;  // by step: of images that it writes
+  std::vector<uint32_t> region_of_;        // by step: a union-find forest
+  std::vector<bool> is_local_, has_conv_;  // by step
+  std::vector<std::vector<uint32_t>>
+      beside_;  // by step: readers of its images, and who writes there
   // What steps want for weights that others read, too.
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 
 }  // namespace
 
+int64_t image_block(const Target& target) {
+  return static_cast<int64_t>(vector_bytes(target.isa) / 4);
+}
+
 Result<std::vector<LayoutCopy>> choose_layouts(const Plan& plan, const std::vector<bool>& open,
-                                               FrameEditor& frame, PlanCost& cost,
-                                               const Heuristics& on) {
-  return LayoutChooser(plan, open, frame, cost, on).run();
+                                               std::span<const NodeId> joined, FrameEditor& frame,
+                                               PlanCost& cost, const Heuristics& on) {
+  return LayoutChooser(plan, open, joined, frame, cost, on).run();
 }
 
 }  // namespace hone

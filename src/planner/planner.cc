@@ -68,6 +68,7 @@ class FramePlanner {
 
   FusionFreedom freedom() const {
     FusionFreedom freedom;
+    freedom.block = image_block(chooser_.target());
     freedom.is_free.assign(graph_.node_count(), false);
     freedom.may_be_view.assign(graph_.node_count(), false);
     freedom.has_memory.assign(graph_.value_count(), false);
@@ -80,7 +81,8 @@ class FramePlanner {
       const NodeId n = step.nodes[0];
       freedom.is_free[n.index] = true;
       const std::span<const ValueId> operands = graph_.operands(n);
-      freedom.may_be_view[n.index] = on_.views && !plan_.view.contains(name(graph_.result(n))) &&
+      const bool is_on = graph_.opcode(n) == Opcode::concat ? on_.concat_views : on_.views;
+      freedom.may_be_view[n.index] = is_on && !plan_.view.contains(name(graph_.result(n))) &&
                                      !freedom.has_memory[graph_.result(n).index] &&
                                      !operands.empty() && !operands[0].is_none() &&
                                      !plan_.layout.contains(name(operands[0]));
@@ -206,20 +208,30 @@ class FramePlanner {
     std::vector<bool> open;  // by step
     for (const Step& step : frame_.steps)
       open.push_back(step.is_kernel && freedom_.is_free[step.nodes[0].index]);
+    std::vector<NodeId> joined;  // concats, by the planner
+    for (NodeId n : graph_.nodes())
+      if (graph_.opcode(n) == Opcode::concat && frame_.is_view(n) && freedom_.is_free[n.index])
+        joined.push_back(n);
     FrameEditor& edited = editor().main();
     std::vector<LayoutCopy> copies;
-    bool is_joined = false;
+    bool is_chained = false;
+    Fusion laid;
     std::vector<Layout> layouts;
     {
       PlanCost price = this->price();
-      copies = HONE_TRY(choose_layouts(plan_, open, edited, price, on_));
+      copies = HONE_TRY(choose_layouts(plan_, open, joined, edited, price, on_));
       layouts = edited.planned().layout;
-      if (on_.image_chains) is_joined = HONE_TRY(join_image_chains(edited, freedom_, price));
+      laid = edited_groups();
+      if (on_.image_chains) is_chained = HONE_TRY(join_image_chains(edited, freedom_, price));
     }
-    if (is_joined)
-      take(edited_groups(), /*has_updates=*/true);
-    else
+    std::erase_if(joined, [&](NodeId n) { return edited.planned().is_view(n); });
+    for (NodeId n : joined) plan_.view.erase(name(graph_.result(n)));
+    if (is_chained || !joined.empty()) {
+      const bool fits = take(edited_groups(), /*has_updates=*/true) || take(laid, true);
+      HONE_CHECK(fits, "groups that do not fit");
+    } else {
       for (uint32_t s = 0; s < frame_.steps.size(); ++s) kernels_.push_back(edited.kernel(s).hash);
+    }
     frame_.layout = layouts;
     for (uint32_t i = 0; i < graph_.value_count(); ++i)
       if (frame_.has_layout(ValueId{i})) plan_.layout.try_emplace(name(ValueId{i}), layouts[i]);

@@ -249,6 +249,54 @@ TEST(Planner, ImagesBetweenConvsHaveTheirChannelsSideBySide) {
   EXPECT_GE(beside, 15);
 }
 
+// Two convs, whose channels are joined, then with the image itself, for a third.
+Graph joined_between_convs(int64_t channels) {
+  Builder b;
+  Rng rng(1);
+  const auto conv = [&](Value x, int64_t features) {
+    const Type type = Type::get(DType::f32, {features, x.dim(1), 3, 3});
+    const Value y = b.op(Opcode::conv, {x, b.constant(random_tensor(type, rng))},
+                         {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+    return relu(y);
+  };
+  const Value x = conv(b.parameter("x", DType::f32, {1, 32, 14, 14}), 64);
+  const Value inner = concat({conv(x, channels), conv(x, 64)}, 1).named("inner");
+  const Value outer = concat({relu(inner), inner}, 1).named("outer");
+  return prepare(b.finish({conv(conv(outer, 32), 32)}).value()).value();
+}
+
+TEST(Planner, ChannelsOfAnImageAreJoinedInMemory) {
+  const auto plan_without = [](const Graph& graph, std::string_view names) {
+    const AnalyticCost cost(target());
+    PlannerOptions options;
+    if (!names.empty()) options.heuristics = heuristics_without(names).value();
+    Plan plan = complete(graph, {}, target(), cost, options).value();
+    const Status good = check_complete(plan, graph, target());
+    EXPECT_TRUE(good.ok()) << good.error().to_string() << print(plan);
+    return plan;
+  };
+  const auto views = [](const Plan& plan) {
+    std::string names;
+    for (const auto& [name, is_view] : plan.view) names += is_view ? name + " " : "";
+    return names;
+  };
+  const Graph graph = joined_between_convs(48);
+  const Plan plan = plan_without(graph, "");
+  EXPECT_EQ(views(plan), "inner outer ");
+  EXPECT_EQ(print(plan.layout.at("outer")), "[0, 1/16, 2, 3, 1%16]");
+  EXPECT_FALSE(plan.layout.contains("inner"));
+  EXPECT_EQ(plan.fuse.size(), 6U) << print(plan);  // five convs with their epilogues
+  EXPECT_EQ(views(plan_without(graph, "concat_views")), "");
+  // No whole blocks.
+  EXPECT_EQ(views(plan_without(joined_between_convs(40), "")), "");
+  // With channels last nothing lies side by side: what is joined otherwise is computed after all.
+  const Plan last = plan_without(graph, "blocked_images");
+  EXPECT_EQ(print(last.layout.at("outer")), "[0, 2, 3, 1]");
+  EXPECT_EQ(views(last), "");
+  EXPECT_EQ(last.fuse.size(), 8U) << print(last);
+  EXPECT_EQ(views(plan_without(graph, "blocked_images,last_images")), "inner outer ");
+}
+
 // A conv in groups between others.
 Graph groups_between_convs() {
   Builder b;
