@@ -48,6 +48,15 @@ TEST(Planner, CompletesPlansOfTheZoo) {
   }
 }
 
+TEST(Planner, CompletesPlansOfPadsWithoutElements) {
+  expect_completed(prepare(parse_graph(R"(graph @g(%x: u8[1, 1, 2], %b: u8[]) -> u8[2, 2, 0] {
+    %y = pad %x, %b {low = [0, 0, -1], high = [1, 1, -1]}
+    return %y
+  })")
+                               .value())
+                       .value());
+}
+
 // The groups that the planner makes of a prepared graph, "{a, b} {c}", and its views.
 std::string groups_of(std::string_view text, std::string_view entries = "") {
   const Graph graph = prepare(parse_graph(text).value()).value();
