@@ -95,7 +95,8 @@ double KernelPrice::moves_on(const Nest& nest, const Access& access) const {
     const auto l = static_cast<size_t>(nest.steps[i].loop);
     const bool is_in = (access.loops >> l & 1) != 0;
     if (nest.steps[i].trips <= 1 || (!loops_[l].is_result && !is_in)) continue;
-    return is_in ? std::abs(access.stride[l]) * access.element * nest.tile[l] / access.repeat[l] : 0;
+    return is_in ? std::abs(access.stride[l]) * access.element * nest.tile[l] / access.repeat[l]
+                 : 0;
   }
   return 0;
 }

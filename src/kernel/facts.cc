@@ -107,8 +107,8 @@ class FactWalk {
     const Loops together = point.loops & ~outside;
     for (Loops left = together; left != 0; left &= left - 1)
       facts_.loops[static_cast<size_t>(std::countr_zero(left))].together |= together;
-    facts_.arithmetic.push_back({n, point.loops, relation.dims.size() > place.index.size(),
-                                 place.cut, place.share});
+    facts_.arithmetic.push_back(
+        {n, point.loops, relation.dims.size() > place.index.size(), place.cut, place.share});
     return point;
   }
 

@@ -28,8 +28,8 @@ struct KernelFacts {
     bool is_result = false;  // a dim of the results; otherwise of a reduction
     Loops around = 0;        // of a reduction: the loops that its result depends on
     Loops together = 0;      // of a reduction: its loops, this one too
-    // Of results: where operands of a concat meet, or the padding of a pad begins; ascending, within
-    // the loop. From one cut to the next it is known which of them an element comes from.
+    // Of results: where operands of a concat meet, or the padding of a pad begins; ascending,
+    // within the loop. From one cut to the next it is known which of them an element comes from.
     std::vector<int64_t> cuts = {};
     // Those that a loop goes by which takes so many points at once: all or none.
     std::span<const int64_t> cuts_between(int64_t lanes) const {

@@ -223,15 +223,16 @@ KernelBody parts() {
     parts += fmt::format("%e{0} = exp %x{0}\n", i);
     names += fmt::format("{}%e{}", i > 0 ? ", " : "", i);
   }
-  return body(fmt::format("graph @g({}) -> f32[512, 32] {{ {} %y = concat {} {{axis = 0}} "
-                          "return %y }}",
-                          inputs, parts, names));
+  return body(
+      fmt::format("graph @g({}) -> f32[512, 32] {{ {} %y = concat {} {{axis = 0}} "
+                  "return %y }}",
+                  inputs, parts, names));
 }
 
 TEST(KernelPrice, BetweenCutsOneOperandIsComputed) {
   const KernelPrice price = price_of(parts());
-  const KernelPrice whole = price_of(
-      body("graph @g(%x: f32[512, 32]) -> f32[512, 32] { %y = exp %x return %y }"));
+  const KernelPrice whole =
+      price_of(body("graph @g(%x: f32[512, 32]) -> f32[512, 32] { %y = exp %x return %y }"));
   Schedule schedule = nest({0, 1}, {{1, 16}});
   const KernelTerms cut = price.terms(schedule), alone = whole.terms(schedule);
   EXPECT_NEAR(cut.arithmetic, alone.arithmetic, 0.1 * alone.arithmetic);
@@ -256,15 +257,16 @@ TEST(KernelPrice, TilesEndAtCuts) {
 
 // A core follows a few runs of neighbours ahead of time.
 TEST(KernelPrice, RunsThatGoOnBeginOnce) {
-  const KernelPrice price = price_of(body(
-      "graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }"));
+  const KernelPrice price =
+      price_of(body("graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }"));
   const auto access = [&](int64_t rows) {
     return price.terms(nest({0, 1}, {{1, 16}}, {{0, rows}})).access;
   };
   EXPECT_EQ(access(8), access(1));
   EXPECT_GT(access(16), 1.5 * access(8));
   // So do blocks of channels.
-  KernelBody blocks = body("graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }");
+  KernelBody blocks =
+      body("graph @g(%x: f32[512, 1000]) -> f32[512, 1000] { %y = neg %x return %y }");
   blocks.inputs[0] = blocks.outputs[0] = parse_layout("[0/16, 1, 0%16]").value();
   const KernelPrice by_block = price_of(blocks);
   const double few = by_block.terms(nest({0, 1}, {{0, 16}}, {{0, 8}})).access;

@@ -177,11 +177,10 @@ KernelBody parts_in_blocks() {
 
 // Each operand has loops of its own, which decide nothing.
 TEST(Nests, LoopsEndWhereOperandsMeet) {
-  EXPECT_EQ(nest_text(parts_in_blocks(), {.order = {0, 1, 2},
-                                          .lanes = {{1, 16}},
-                                          .unroll = {{2, 4}},
-                                          .own = NestFields()}),
-            R"(tiles @k(@x0: f32[2, 2, 5, 16], @x1: f32[2, 3, 5, 16]) -> (@y0: f32[2, 5, 5, 16]) {
+  EXPECT_EQ(
+      nest_text(parts_in_blocks(),
+                {.order = {0, 1, 2}, .lanes = {{1, 16}}, .unroll = {{2, 4}}, .own = NestFields()}),
+      R"(tiles @k(@x0: f32[2, 2, 5, 16], @x1: f32[2, 3, 5, 16]) -> (@y0: f32[2, 5, 5, 16]) {
   for once in 1 {
     %0 = number 0: f32
     for i0 in 2 {
@@ -222,10 +221,9 @@ TEST(Nests, LoopsEndWhereOperandsMeet) {
 // Threads would wait for each other after each part. All lanes are in one block, so one comparison
 // decides for them.
 TEST(Nests, DividedLoopsDecideForWholeBlocks) {
-  const std::string text = nest_text(parts_in_blocks(), {.order = {1, 0, 2},
-                                                         .threads = 1,
-                                                         .lanes = {{1, 16}},
-                                                         .own = NestFields()});
+  const std::string text =
+      nest_text(parts_in_blocks(),
+                {.order = {1, 0, 2}, .threads = 1, .lanes = {{1, 16}}, .own = NestFields()});
   EXPECT_NE(text.find("threads i1 in 5"), std::string::npos) << text;
   EXPECT_NE(text.find("load @x0[i0, i1, i2, i1_2] if 0 <= i1 < 2 else"), std::string::npos) << text;
 }

@@ -108,8 +108,7 @@ Value Emitter::where(Value condition, Value otherwise, const std::function<Value
 std::vector<Value> Emitter::where(Value condition, const std::vector<Value>& otherwise,
                                   const std::function<std::vector<Value>()>& make) {
   if (!condition) return make();
-  auto branch =
-      b_.create<mlir::scf::IfOp>(mlir::ValueRange(otherwise).getTypes(), condition, true);
+  auto branch = b_.create<mlir::scf::IfOp>(mlir::ValueRange(otherwise).getTypes(), condition, true);
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.thenBlock());
   b_.create<mlir::scf::YieldOp>(make());
@@ -218,8 +217,9 @@ std::vector<Value> Emitter::load_points(const std::vector<LoadedPoint>& points, 
   return where(points.front().place.condition, otherwise, [&] {
     std::vector<Value> loaded;
     for (const LoadedPoint& point : points)
-      loaded.push_back(is_vector ? load_lanes(point)
-                                 : load_number(point.place, index(point.place.offset, point.trips)));
+      loaded.push_back(is_vector
+                           ? load_lanes(point)
+                           : load_number(point.place, index(point.place.offset, point.trips)));
     return loaded;
   });
 }

@@ -40,7 +40,7 @@ struct PriceTrial {
   KernelModel model;
   std::vector<KernelVerdict> plain, fitted, learned, again;  // of the kernels of Part::test; the
                                                              // last by another measurement
-  double known = 0;                                   // share of them that the model knows
+  double known = 0;                                          // share of them that the model knows
   double bound_holds = 0,
          bound = 0;    // of those: how often the bound of one candidate does, its mean
   double seconds = 0;  // of training

@@ -188,7 +188,7 @@ class NestBuilder {
   std::vector<Step> steps_;
   std::vector<Place> dims_;
   std::vector<KernelFacts::Loop> loops_;  // of a body that has cuts
-  int row_depth_ = 0;  // of the loops around a row; 0: not in a row
+  int row_depth_ = 0;                     // of the loops around a row; 0: not in a row
 };
 
 }  // namespace

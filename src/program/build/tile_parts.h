@@ -9,8 +9,8 @@
 namespace hone {
 
 // A part of a dim: whole tiles of unroll x lanes points, or the rest that fills no tile, of the dim
-// or of what lies between two cuts (KernelFacts::Loop). Its points are first + (trip * unroll + u) *
-// lanes + lane, where they are below the extent.
+// or of what lies between two cuts (KernelFacts::Loop). Its points are first + (trip * unroll + u)
+// * lanes + lane, where they are below the extent.
 struct TilePart {
   Dim trips;
   int64_t first = 0;
