@@ -125,7 +125,7 @@ fails 3 "cannot" none.onnx -o g.hone
 
 # Ctrl-C ends the search, which takes a minute of this model, and what was found is written.
 rm -f err
-"$HONE" optimize zoo:squeezenet -o stopped.hone --budget 1h --progress json >out 2>err &
+"$HONE" optimize zoo:vit_b16 -o stopped.hone --budget 1h --progress json >out 2>err &
 waited=0
 until grep -qs "of the price" err; do
   sleep 0.05
