@@ -167,6 +167,7 @@ class KernelPrice {
   Footprint footprint(const Access& access, const std::array<double, kMaxLoops>& inside,
                       Packing packing) const;
   double memory(const Nest& nest, double threads, Counted& counted) const;
+  double bursts(const Counted& counted) const;
   double seconds_from_behind(size_t cache, double bytes, double threads) const;
   // Features, part by part (kernel_features.cc).
   Features features_of_kernel(const KernelFacts& facts) const;

@@ -116,10 +116,17 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     counted.levels[std::min(c, counted.levels.size() - 1)].bytes = bytes;
     slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
-  // Where a tile touches many lines of each array, what it reads and what it writes come in bursts.
-  const double arrays = std::max<double>(static_cast<double>(accesses_.size()), 1);
-  const double lines = std::max(counted.tile_bytes / kLine / arrays, 1.0);
-  return slowest * (1 + prices_.burst * (1 - 1 / lines));
+  return slowest * (1 + prices_.burst * bursts(counted));
+}
+
+// Where a tile touches many lines of each array, reading and writing take turns: 1 for large tiles
+// of a kernel that writes as much as it reads.
+double KernelPrice::bursts(const Counted& counted) const {
+  double written = 0;
+  for (const Access& access : accesses_) written += access.is_store ? access.bytes : 0;
+  if (written == 0) return 0;
+  const double lines = counted.tile_bytes / kLine / static_cast<double>(accesses_.size());
+  return (1 - 1 / std::max(lines, 1.0)) * std::min(2 * written / bytes_, 1.0);
 }
 
 double KernelPrice::memory_seconds() const {
