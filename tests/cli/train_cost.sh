@@ -10,7 +10,7 @@ fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured
 "$HONE" help train >out
 contains "hone train cost"
 
-"$HONE" dataset build zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 5 \
+"$HONE" dataset build zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 10 \
   --threads 1 -o set >out 2>err
 train() { "$HONE" train cost set --members 2 --epochs 3 "$@"; }
 train -o my.model >out 2>err
