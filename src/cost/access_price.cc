@@ -42,6 +42,7 @@ bool KernelPrice::is_crowded(const Nest& nest, const Access& access) const {
   return false;
 }
 
+// Slots of an access, for each point that it may be done for. A mask lets none out.
 double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   double slots = access.is_store ? prices_.store : prices_.load;
   bool is_apart = false;
@@ -63,11 +64,10 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
     is_apart = true;
   }
   if (!is_apart && is_crowded(nest, access)) slots += prices_.crowded;
-  return slots;
+  return has_lanes ? slots : slots * access.share;
 }
 
-// Slots of the branches around an access, for each point that is read; points with one condition
-// share a branch.
+// Slots of the branches around an access, for each point; points with one condition share a branch.
 double KernelPrice::branches(const Nest& nest, const Access& access) const {
   if (nest.packing(access) != Packing::no || access.side > 0) return 0;
   const Loops guards = nest.guards(access);

@@ -497,7 +497,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     const Access& access = accesses_[a];
     if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
     Place& place = place_of(access.loops);
-    const double each = access.share * slots_of(nest, access) + branches(nest, access);
+    const double each = slots_of(nest, access) + branches(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
     if (nest.quad && access.side >= 0) counted.by_access[a] /= kQuad;
     place.loaded += counted.by_access[a];

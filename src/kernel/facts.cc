@@ -19,17 +19,22 @@ constexpr int64_t kFirst = 16;  // points: lanes of the widest vector of 4-byte 
 
 double size(Dim dim) { return static_cast<double>(std::max<int64_t>(dim.range().high, 0)); }
 
+// The points of a loop of the results from `low` to before `high`: between cuts.
+struct Piece {
+  size_t loop;
+  int64_t low, high;
+};
+
 // Where a value is needed for one point of the results.
 struct Place {
-  std::vector<IndexExpr> index;  // over loops
-  Loops guards = 0;              // that decide whether it is needed
-  Loops uncut = 0;               // of these, those of guards that no cut decides
-  Loops cut = 0;                 // whose cuts decide the other guards,
-  double share = 1;              // for so many of the points
-  Loops data = 0;                // of what was read to find the index
-  int side = -1;                 // the operand of the anchor that it serves
-  bool is_partial = false;       // needed at some points only
-  bool is_looked_up = false;     // found by data
+  std::vector<IndexExpr> index;    // over loops
+  Loops guards = 0;                // that decide whether it is needed
+  Loops uncut = 0;                 // of these, those of guards that no cut decides
+  std::vector<Piece> pieces = {};  // where the other guards hold, each loop once
+  Loops data = 0;                  // of what was read to find the index
+  int side = -1;                   // the operand of the anchor that it serves
+  bool is_partial = false;         // needed at some points only
+  bool is_looked_up = false;       // found by data
 
   bool is_same(const Place& other) const {
     return index == other.index && guards == other.guards && data == other.data;
@@ -37,6 +42,18 @@ struct Place {
   void absorb(const Place& other) {
     is_partial = is_partial || other.is_partial;
     is_looked_up = is_looked_up || other.is_looked_up;
+  }
+  // Of guards one behind the other.
+  void meet(const Piece& piece) {
+    const auto known = std::ranges::find(pieces, piece.loop, &Piece::loop);
+    if (known == pieces.end()) return pieces.push_back(piece);
+    known->low = std::max(known->low, piece.low);
+    known->high = std::max(std::min(known->high, piece.high), known->low);
+  }
+  Loops cut() const {
+    Loops loops = 0;
+    for (const Piece& piece : pieces) loops |= 1U << piece.loop;
+    return loops;
   }
 };
 
@@ -108,7 +125,7 @@ class FactWalk {
     for (Loops left = together; left != 0; left &= left - 1)
       facts_.loops[static_cast<size_t>(std::countr_zero(left))].together |= together;
     facts_.arithmetic.push_back(
-        {n, point.loops, relation.dims.size() > place.index.size(), place.cut, place.share});
+        {n, point.loops, relation.dims.size() > place.index.size(), place.cut(), share_of(place)});
     return point;
   }
 
@@ -141,19 +158,21 @@ class FactWalk {
       place.uncut |= loops_of(value);
       return;
     }
+    place.meet(*piece);
     KernelFacts::Loop& loop = facts_.loops[piece->loop];
-    place.cut |= 1U << piece->loop;
-    place.share *= static_cast<double>(piece->high - piece->low) / loop.extent;
     for (int64_t cut : {piece->low, piece->high})
       if (0 < cut && static_cast<double>(cut) < loop.extent) loop.cuts.push_back(cut);
   }
 
-  // Where a guard holds: for the points of one loop of the results from `low` to before `high`,
-  // whatever the others are.
-  struct Piece {
-    size_t loop;
-    int64_t low, high;
-  };
+  // Of the points of the results.
+  double share_of(const Place& place) const {
+    double share = 1;
+    for (const Piece& piece : place.pieces)
+      share *= static_cast<double>(piece.high - piece.low) / facts_.loops[piece.loop].extent;
+    return share;
+  }
+
+  // Where a guard holds, if one loop of the results decides it, whatever the others are.
   std::optional<Piece> piece_of(const Guard& guard) const {
     std::vector<Range> box;
     for (const KernelFacts::Loop& loop : facts_.loops)
@@ -244,8 +263,8 @@ class FactWalk {
                                 .loops = loops_of(place),
                                 .guards = place.guards,
                                 .uncut = place.uncut,
-                                .cut = place.cut,
-                                .share = place.share,
+                                .cut = place.cut(),
+                                .share = share_of(place),
                                 .data = place.data,
                                 .element = static_cast<double>(bits(type.dtype())) / 8,
                                 .stride = std::vector<double>(loops)};

@@ -269,6 +269,20 @@ graph @woven(%a: f32[8, 1], %b: f32[8, 1]) -> f32[16] {
 }
 )"),
             "{}");
+  // A part of a part counts once.
+  const KernelFacts nested(body_of_text(R"(
+graph @nested(%a: f32[4], %b: f32[12], %c: f32[16]) -> f32[32] {
+  %x = concat %a, %b {axis = 0}
+  %y = concat %x, %c {axis = 0}
+  return %y
+}
+)"));
+  EXPECT_EQ(nested.loops[0].cuts, (std::vector<int64_t>{4, 16}));
+  std::vector<double> shares;
+  for (const KernelFacts::Array& array : nested.arrays)
+    if (!array.is_store) shares.push_back(array.share);
+  std::ranges::sort(shares);
+  EXPECT_EQ(shares, (std::vector<double>{0.125, 0.375, 0.5}));
   // No point at all.
   EXPECT_EQ(cuts(R"(
 graph @empty(%a: f32[2], %p: f32[]) -> f32[0] {
