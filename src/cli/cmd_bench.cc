@@ -221,12 +221,12 @@ Status bench_compiled(const Request& request, const Arguments& arguments, Consol
 
 // What flushing changed, or that it may make the model faster.
 Status note_denormals(const BenchModel& of, Console& console) {
-  if (of.options.flush_denormals) {
+  if (of.options.prepare.flushes_denormals) {
     NativeModel model =
         HONE_TRY(NativeModel::make(of.source.model, of.inputs, of.options, console.face()));
     const std::vector<Tensor> flushed = HONE_TRY(model.run(of.inputs.tensors));
-    console.note("{}", HONE_TRY(flush_error(model, of.inputs.tensors, flushed,
-                                            output_names(of.source.model))));
+    console.note("{}", HONE_TRY(flush_error(flushed, of.source.model, of.inputs, of.options,
+                                            output_names(of.source.model), console.face())));
     return {};
   }
   const std::string note = denormals_note(count_denormals(of.source.model), "--flush-denormals");
@@ -244,13 +244,11 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   Tracer tracer(arguments);
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   tracer.watch(options);
-  options.flush_denormals = arguments.given("flush-denormals");
   HONE_TRY(check_runs_here(options.target, Console::labels()));
   std::optional<NativeOptions> rival_options;
   if (!request.rival.empty() && request.rival != kOnnxRuntime) {
     rival_options = HONE_TRY(native_options(arguments, console));
     rival_options->plan_seed.reset();
-    rival_options->flush_denormals = options.flush_denormals;
     HONE_TRY(take_plans(*rival_options, request.rival, "vs", arguments, console));
   }
   const Source source = HONE_TRY(tracer.timed(
@@ -259,7 +257,7 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
         return given_source(arguments.text("MODEL"), arguments, console,
                             {.runs_inputs = !rival_options});
       }));
-  if (request.donates && options.flush_denormals)
+  if (request.donates && options.prepare.flushes_denormals)
     return usage_error("--donate does not go with --flush-denormals, which runs the inputs twice");
   if (request.donates && single_graph(source.model) == nullptr)
     return no_single_graph(source.model, "--donate");

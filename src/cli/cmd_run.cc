@@ -101,7 +101,6 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   Tracer tracer(arguments);
   if (tracer.is_wanted() && !is_native) return usage_error("--trace is for native code");
   tracer.watch(native);
-  native.flush_denormals = flushes;
   std::shared_ptr<OnnxChecks> checks;
   if (arguments.given("checked")) checks = std::make_shared<OnnxChecks>();
   const Source source = HONE_TRY(tracer.timed(
@@ -141,7 +140,11 @@ Status cmd_run(const Arguments& arguments, Console& console) {
       is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
   console.note("{} {}", how, format_seconds(elapsed.count()));
   HONE_TRY(tracer.write(console));
-  if (flushes) console.note("{}", HONE_TRY(flush_error(*compiled, inputs.tensors, flushed, names)));
+  if (flushes) {
+    const std::string error =
+        HONE_TRY(flush_error(flushed, source.model, inputs, native, names, face));
+    console.note("{}", error);
+  }
   return hand_out(wishes, outputs, arguments, console);
 }
 

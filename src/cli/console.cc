@@ -70,7 +70,11 @@ std::unique_ptr<Progress> Console::progress() {
 }
 
 Labels Console::labels() {
-  return {.size = "--dim", .shape = "--shape", .threads = "--threads", .compile = "'hone compile'"};
+  return {.size = "--dim",
+          .shape = "--shape",
+          .threads = "--threads",
+          .flush = "--flush-denormals",
+          .compile = "'hone compile'"};
 }
 
 Face Console::face() {

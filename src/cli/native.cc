@@ -155,6 +155,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
                                   DefaultCache cache, LogPlans plans) {
   NativeOptions options;
   options.target = std::move(target);
+  options.prepare.flushes_denormals = arguments.given("flush-denormals");
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
   options.drops_unfit = arguments.given("plan-lenient");

@@ -146,9 +146,11 @@ inline constexpr Option kNativeCacheOption = {
     .take = Take::file,
     .value = "DIR",
     .doc = "the folder of what is compiled (default: see 'hone help cache ls'); none: no cache"};
-inline constexpr Option kFlushDenormals[] = {
-    {.name = "flush-denormals",
-     .doc = "native code takes denormal numbers for 0; prints how far that changes outputs"}};
+inline constexpr Option kFlushOption = {
+    .name = "flush-denormals",
+    .doc =
+        "native code takes denormal numbers for 0, and may multiply bf16 by instructions that "
+        "do; 'run' and 'bench' print how far that changes outputs"};
 inline constexpr Option kLogOption = log_option(
     "what was measured before: the best plan it knows is taken (default: see 'hone log')");
 inline constexpr Option kNoLogOption = {.name = "no-log",
@@ -169,9 +171,9 @@ inline constexpr Option kRewriteBudgetOption = {.name = "rewrite-budget",
                                                 .doc = "how long to look for rewrites",
                                                 .fallback = "30s"};
 inline constexpr Option kNative[] = {
-    kLogOption,     kNoLogOption,       kTargetOption, kIsaOption,          kPricesOption,
-    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption,  kPlanSeedOption,
-    kWithoutOption, kNativeCacheOption, kLevelOption,  kRewriteBudgetOption};
+    kLogOption,     kNoLogOption,       kTargetOption, kIsaOption,         kPricesOption,
+    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption, kPlanSeedOption,
+    kWithoutOption, kNativeCacheOption, kFlushOption,  kLevelOption,       kRewriteBudgetOption};
 
 inline constexpr Option kVerify[] = {
     {.name = "verify",
@@ -248,9 +250,8 @@ inline constexpr Option kChecked[] = {
     {.name = "checked",
      .doc = "of an ONNX file: stop at values for which the standard has no result, such as indices "
             "out of range, and name the node"}};
-inline constexpr auto kRun =
-    joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative, kFlushDenormals, kChecked,
-           kVerify, kTraceOption, kRunOutput, kExpectations);
+inline constexpr auto kRun = joined(kRunBackend, kInputOptions, kSizes, kRunNumerics, kNative,
+                                    kChecked, kVerify, kTraceOption, kRunOutput, kExpectations);
 inline constexpr Example kRunExamples[] = {
     {"hone run zoo:resnet18", "random inputs; prints a summary of the outputs"},
     {"hone run model.honec --verify", "what 'hone compile' wrote, its weights checked"},
@@ -279,9 +280,9 @@ inline constexpr Option kIsaOfFiles = {
         "the target without extensions, and for each level below",
     .words = "x86-64-v2|avx2|avx512|all"};
 inline constexpr Option kNativeOfFiles[] = {
-    kLogOption,     kNoLogOption,       kTargetOption, kIsaOfFiles,         kPricesOption,
-    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption,  kPlanSeedOption,
-    kWithoutOption, kNativeCacheOption, kLevelOption,  kRewriteBudgetOption};
+    kLogOption,     kNoLogOption,       kTargetOption, kIsaOfFiles,        kPricesOption,
+    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption, kPlanSeedOption,
+    kWithoutOption, kNativeCacheOption, kFlushOption,  kLevelOption,       kRewriteBudgetOption};
 inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,
@@ -357,7 +358,7 @@ inline constexpr Option kBenchOwn[] = {
             "input"},
     {.name = "profile", .doc = "measure as long again, and tell the layers that take longest"}};
 inline constexpr auto kBench =
-    joined(kInputOptions, kSizes, kNative, kFlushDenormals, kBenchOwn, kTraceOption, kVerify);
+    joined(kInputOptions, kSizes, kNative, kBenchOwn, kTraceOption, kVerify);
 inline constexpr Example kBenchExamples[] = {
     {"hone bench zoo:resnet50", "random inputs, all cores"},
     {"hone bench zoo:bert_base --threads 1 --profile", "where the time goes"},

@@ -54,8 +54,8 @@ double KernelPrice::slots_of(const Nest& nest, const Access& access) const {
   for (Loops left = access.loops; left != 0; left &= left - 1) {
     const auto l = static_cast<size_t>(std::countr_zero(left));
     const bool is_wide = nest.tile[l] > 1 && nest.instructions[l] < nest.tile[l];
-    const bool has_words = nest.quad && access.side >= 0;
-    const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == kQuad
+    const bool has_words = nest.word && access.side >= 0;
+    const bool is_vector = has_words ? packing == Packing::no && access.stride[l] == in_word_
                                      : access.stride[l] == 1 && nest.lane_count <= access.run;
     // Of an element that all lanes share.
     const bool is_broadcast = access.repeat[l] >= std::min(nest.lane_count, vector_);

@@ -23,7 +23,7 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
       double row = 1;  // neighbours in memory
       for (const std::vector<std::pair<int, double>>& dim : access.steps) {
         double extent = 1, of_groups = 1;
-        bool is_row = false, has_words = !nest.quad;
+        bool is_row = false, has_words = !nest.word;
         for (const auto& [loop, step] : dim) {
           const double block = nest.block[static_cast<size_t>(loop)];
           if (std::isnan(access.stride[static_cast<size_t>(loop)]))
@@ -31,7 +31,7 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
           else
             extent += step * (block - 1);
           is_row = is_row || (access.contiguous >> loop & 1) != 0;
-          has_words = has_words || loop == quad_loop_;
+          has_words = has_words || loop == word_loop_;
         }
         extent = std::max(extent, of_groups);
         is_row = is_row && has_words;  // other bytes are copied one by one

@@ -12,7 +12,6 @@ namespace hone {
 
 inline constexpr double kLine = 64;    // bytes
 inline constexpr double kPage = 4096;  // bytes
-inline constexpr double kQuad = 4;     // products, or bytes of a word
 
 // Of counts: whole numbers.
 inline bool divides(double part, double whole) {
@@ -41,7 +40,7 @@ struct KernelPrice::Nest {
   std::array<Packing, 2> packings = {};
   std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
 
-  std::optional<double> quad;  // slots of a vector of four products of bytes each
+  std::optional<double> word;  // slots of a vector whose lanes add the products of a word each
 
   bool is_cut(Loops loops) const { return (loops & ~cut) == 0; }
   // That decide whether the array is read, where its loops do not tell.

@@ -8,7 +8,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/contraction.h"
-#include "kernel/quads.h"
+#include "kernel/words.h"
 #include "target/estimate.h"
 
 namespace hone {
@@ -68,8 +68,10 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
     loops_[d].extent = static_cast<double>(window[d]);
   if (facts.contraction.ok()) {
     const NodeId anchor = facts.space.anchor;
-    quad_loop_ = quad_dim(graph, anchor, relation_of(graph, anchor));
-    if (quad_loop_) *quad_loop_ += parallel_ - graph.type(graph.result(anchor)).rank();
+    if (const auto words = word_products(graph, anchor, relation_of(graph, anchor))) {
+      word_loop_ = words->iter + parallel_ - graph.type(graph.result(anchor)).rank();
+      in_word_ = static_cast<double>(words->each());
+    }
   }
   add_work(facts);
   add_accesses(facts, held);
@@ -137,7 +139,7 @@ KernelPrice::Access KernelPrice::access_of(const KernelFacts::Array& array) cons
                    .share = array.share,
                    .steps = array.steps};
   // Words lie beside each other.
-  if (quad_loop_ && array.side >= 0 && access.run == kQuad) access.run = kLine / access.element;
+  if (word_loop_ && array.side >= 0 && access.run == in_word_) access.run = kLine / access.element;
   for (size_t l = 0; l < loops_.size(); ++l) {
     access.stride[l] = array.stride[l];
     look_along(l, array.first[l], access);
@@ -323,7 +325,9 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
     nest.split = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
   }
   if (own.products == Products::quads)
-    nest.quad = target_.extensions.contains(Extension::avx512_vnni) ? 1 : kWidenedQuad;
+    nest.word = target_.extensions.contains(Extension::avx512_vnni) ? 1 : kWidenedQuad;
+  if (own.products == Products::pairs && target_.peak(DType::bf16) > 0)
+    nest.word = in_word_ * target_.peak(DType::f32) / target_.peak(DType::bf16);
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;
@@ -340,7 +344,7 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
       outside = 1;
     }
     if (nest.split) times *= prices_.split;
-    if (nest.quad && nest.packings[static_cast<size_t>(side)] == Packing::panels)
+    if (nest.word && nest.packings[static_cast<size_t>(side)] == Packing::panels)
       times *= kWordCopies;
     nest.copies += times * copied_by_block(schedule, nest, side);
   }
@@ -473,11 +477,11 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     if (access.side >= 0 && nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0)
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
   for (const Work& work : work_) {
-    const bool are_quads = work.is_sum && nest.quad;
+    const bool are_words = work.is_sum && nest.word;
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
-    const double count = needed * runs(nest, work.loops) / (are_quads ? kQuad : 1);
+    const double count = needed * runs(nest, work.loops) / (are_words ? in_word_ : 1);
     const double wide = side_by_side(nest, work.loops);
-    const double each = are_quads ? *nest.quad : work.slots;
+    const double each = are_words ? *nest.word : work.slots;
     Place& place = place_of(work.loops);
     if (work.is_sum && nest.split) {
       place.slots += count * work.slots * *nest.split;
@@ -499,7 +503,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     Place& place = place_of(access.loops);
     const double each = slots_of(nest, access) + branches(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
-    if (nest.quad && access.side >= 0) counted.by_access[a] /= kQuad;
+    if (nest.word && access.side >= 0) counted.by_access[a] /= in_word_;
     place.loaded += counted.by_access[a];
     const double instructions =
         target_.isa == Isa::avx512 ? std::min(each, prices_.apart_code) : each;

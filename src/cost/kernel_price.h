@@ -197,7 +197,8 @@ class KernelPrice {
   double work_slots_ = 0;  // of all points, one after another
   double bytes_ = 0;       // of all arrays
   Features of_kernel_ = {};
-  std::optional<int> quad_loop_;  // along which bytes are multiplied four at a time, if they may be
+  std::optional<int> word_loop_;  // that words are taken along, if numbers are multiplied so
+  double in_word_ = 1;            // numbers of a word
   // Of a body that winograd takes.
   std::optional<std::pair<WinogradDims, KernelSpace>> winograd_;
 };

@@ -85,7 +85,7 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     // Bytes that have no room beside each other. Words that fill pages have a place for each line.
     const auto taken = [&](size_t a, size_t level) {
       const Footprint& part = touched[a][level];
-      const bool fills = nest.quad && part.bytes >= part.apart * kPage;
+      const bool fills = nest.word && part.bytes >= part.apart * kPage;
       const bool meet = part.apart > bytes_of_cache / kPage && !fills;
       return part.bytes * (meet ? prices_.page_conflict : 1);
     };

@@ -4,7 +4,7 @@
 
 #include "ir/op_def.h"
 #include "ir/ops/conv_order.h"
-#include "kernel/quads.h"
+#include "kernel/words.h"
 
 namespace hone {
 namespace {
@@ -45,7 +45,9 @@ std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned) {
   if (facts.space.has_anchor()) {
     const OpClass of = class_of(graph.opcode(facts.space.anchor));
     if (of == OpClass::window) return "pool";
-    if (quad_dim(graph, facts.space.anchor, relation_of(graph, facts.space.anchor))) return "bytes";
+    if (const auto words =
+            word_products(graph, facts.space.anchor, relation_of(graph, facts.space.anchor)))
+      return words->products == Products::pairs ? "pairs" : "bytes";
     if (of == OpClass::contraction && graph.opcode(facts.space.anchor) == Opcode::conv)
       return kind_of_conv(facts);
     if (of == OpClass::contraction) return is_product_with_vector(facts) ? "gemv" : "dot";

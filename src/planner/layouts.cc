@@ -9,7 +9,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
-#include "kernel/quads.h"
+#include "kernel/words.h"
 #include "plan/view.h"
 #include "target/estimate.h"
 
@@ -271,24 +271,26 @@ class LayoutChooser {
     // A kernel reads blocks from one end to the other.
     const int64_t block = type.dim(last).divisible_by(block_) ? block_ : 1;
     layouts.push_back(with_last(others, last, block));
-    if (const std::optional<int> iter = quad_dim(graph_, node, relation); iter && on_.quads)
-      if (std::optional<Layout> words = in_words(type, relation, *iter, others, last, block))
-        layouts.push_back(*std::move(words));
+    const std::optional<WordProducts> words = word_products(graph_, node, relation);
+    if (words && (words->products == Products::pairs ? on_.pairs : on_.quads))
+      if (std::optional<Layout> layout = in_words(type, relation, *words, others, last, block))
+        layouts.push_back(*std::move(layout));
     return layouts;
   }
 
-  // Four neighbours along a dim of the reduction are a word; these lie as single numbers would.
-  static std::optional<Layout> in_words(Type type, const AccessRelation& relation, int iter,
-                                        std::vector<int> others, int last, int64_t block) {
+  // Neighbours along a dim of the reduction are a word; these lie as single numbers would.
+  static std::optional<Layout> in_words(Type type, const AccessRelation& relation,
+                                        const WordProducts& words, std::vector<int> others,
+                                        int last, int64_t block) {
     const std::vector<IndexExpr>& index = relation.operands[1].at(0).index;
-    const auto along = std::ranges::find_if(index, [&](auto& e) { return e.mentions(iter); });
+    const auto along = std::ranges::find_if(index, [&](auto& e) { return e.mentions(words.iter); });
     const int dim = static_cast<int>(along - index.begin());
-    if (!type.dim(dim).divisible_by(QuadShape::kBytes)) return std::nullopt;
+    if (!type.dim(dim).divisible_by(words.each())) return std::nullopt;
     std::erase(others, dim);
     others.push_back(dim);
     Layout layout = with_last(others, last, block);
-    layout.parts[layout.parts.size() - 2].block = QuadShape::kBytes;
-    layout.parts.push_back({.dim = dim, .block = QuadShape::kBytes, .is_inner = true});
+    layout.parts[layout.parts.size() - 2].block = words.each();
+    layout.parts.push_back({.dim = dim, .block = words.each(), .is_inner = true});
     return layout;
   }
 

@@ -38,7 +38,8 @@ class Chooser {
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
-      if (on_.quads && takes_quads(site_)) try_gemm(nest, *facts_.contraction, Products::quads);
+      const std::optional<Products> words = products_by_words(site_);
+      if (words && is_on(*words)) try_gemm(nest, *facts_.contraction, *words);
     }
     if (on_.winograd && body_.window.empty()) try_winograd();
     consider({});
@@ -63,6 +64,7 @@ class Chooser {
     least_ = seconds;
   }
 
+  bool is_on(Products words) const { return words == Products::pairs ? on_.pairs : on_.quads; }
   int64_t extent(int dim) const { return site_.extent(dim); }
   int dims() const { return site_.dims(); }
   int rounds() const { return on_.second_round ? 2 : 1; }
@@ -308,8 +310,8 @@ class Chooser {
     const Schedule start = *best_;
     std::vector<Schedule> tried;
     for (int64_t count : usual_lanes(site_, lanes)) {
-      // A single row of quads: a nest, which is as good for other numbers, has none.
-      if (other.empty() && start.get<GemmFields>().products == Products::quads) {
+      // A single row of words: a nest, which is as good for other numbers, has none.
+      if (other.empty() && start.get<GemmFields>().products != Products::plain) {
         for (int64_t vectors : usual_vectors(site_, lanes, count)) {
           Schedule next = start;
           next.lanes = {{lanes, count}};

@@ -35,9 +35,12 @@ PassOptions passes_of_prepare() {
 Result<Graph> prepare(const Graph& graph, const PrepareOptions& options) {
   for (const std::string& name : options.without) HONE_TRY(check_can_leave_out(name));
   std::vector<Pass> passes;
+  const auto add = [&](std::string_view name) {
+    passes.push_back(*std::ranges::find(all_passes(), name, &Pass::name));
+  };
   for (std::string_view name : kPreparation)
-    if (std::ranges::find(options.without, name) == options.without.end())
-      passes.push_back(*std::ranges::find(all_passes(), name, &Pass::name));
+    if (std::ranges::find(options.without, name) == options.without.end()) add(name);
+  if (options.flushes_denormals) add("flush");
   return run_passes(graph, passes, options.passes);
 }
 

@@ -20,6 +20,8 @@ PassOptions passes_of_prepare();
 
 struct PrepareOptions {
   std::vector<std::string> without = {};  // optional passes; plans are then for another graph
+  // Products may take denormal numbers for 0 (the pass `flush`): for another graph, too.
+  bool flushes_denormals = false;
   PassOptions passes = passes_of_prepare();
 };
 

@@ -3,6 +3,7 @@
 #include "ir/graph_copy.h"
 #include "ir/op_def.h"
 #include "ir/winograd.h"
+#include "rewrite/constants.h"
 #include "rewrite/passes.h"
 #include "rewrite/transforms.h"
 
@@ -25,21 +26,14 @@ int64_t points_of(const Graph& graph, NodeId conv, const TransformPoints& points
   return points(graph.constant(producer), *parse_conv_order(op.word("order"), rank));
 }
 
-Op with_points(Op conv, int64_t points) {
-  Attrs attrs;
-  for (size_t i = 0; i < conv.attrs().size(); ++i)
-    attrs.emplace_back(conv.def().attrs[i].name, conv.attrs()[i]);
-  std::ranges::find(attrs, "winograd", &Attrs::value_type::first)->second = points;
-  return Op::get(Opcode::conv, std::move(attrs));
-}
-
 }  // namespace
 
 Result<Graph> permit_transforms_by(const Graph& graph, const TransformPoints& points) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     Op op = graph.op(n);
-    if (graph.opcode(n) == Opcode::conv) op = with_points(op, points_of(graph, n, points));
+    if (graph.opcode(n) == Opcode::conv)
+      op = Op::get(Opcode::conv, changed_attrs(op, {{"winograd", points_of(graph, n, points)}}));
     const auto inside = [&](const Graph& region) { return permit_transforms_by(region, points); };
     HONE_TRY(copy.node(n, op, HONE_TRY(transform_regions(graph, n, inside))));
   }

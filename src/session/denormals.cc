@@ -12,14 +12,17 @@ std::string denormals_note(const DenormalCount& count, std::string_view option) 
       count.denormals, count.reals, option);
 }
 
-Result<std::string> flush_error(NativeModel& model, std::span<const Tensor> inputs,
-                                std::span<const Tensor> flushed,
-                                std::span<const std::string> names) {
-  model.engine().flush_denormals(false);
-  Result<std::vector<Tensor>> exact = model.run(inputs);
-  model.engine().flush_denormals(true);
-  if (!exact.ok()) return std::move(exact).error();
-  return flush_error(flushed, *exact, names);
+Result<std::string> flush_error(std::span<const Tensor> flushed, const Model& model,
+                                const RunInputs& inputs, const NativeOptions& options,
+                                std::span<const std::string> names, const Face& face) {
+  NativeOptions exactly;
+  exactly.target = options.target;
+  exactly.threads = options.threads;
+  exactly.prepare.without = options.prepare.without;
+  exactly.heuristics = options.heuristics;
+  exactly.cost = options.cost;
+  NativeModel exact = HONE_TRY(NativeModel::make(model, inputs, exactly, face));
+  return flush_error(flushed, HONE_TRY(exact.run(inputs.tensors)), names);
 }
 
 Result<std::string> flush_error(std::span<const Tensor> flushed, std::span<const Tensor> exact,

@@ -18,9 +18,9 @@ std::string denormals_note(const DenormalCount& count, std::string_view option);
 // are those of the outputs.
 Result<std::string> flush_error(std::span<const Tensor> flushed, std::span<const Tensor> exact,
                                 std::span<const std::string> names);
-// The same; runs the model once more.
-Result<std::string> flush_error(NativeModel& model, std::span<const Tensor> inputs,
-                                std::span<const Tensor> flushed,
-                                std::span<const std::string> names);
+// The same; runs the model once more, compiled for exact numbers by the planner's plan.
+Result<std::string> flush_error(std::span<const Tensor> flushed, const Model& model,
+                                const RunInputs& inputs, const NativeOptions& options,
+                                std::span<const std::string> names, const Face& face);
 
 }  // namespace hone

@@ -28,6 +28,11 @@ Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> gr
   Result<std::vector<const PlacedPlan*>> plans =
       assign_plans(options.plans, graphs, options.prepare);
   if (plans.ok() || !plans.error().hint().empty()) return plans;
+  PrepareOptions other = options.prepare;
+  other.flushes_denormals = !other.flushes_denormals;
+  if (assign_plans(options.plans, graphs, other).ok())
+    return std::move(plans).error().with_hint(fmt::format(
+        "it is for this model {} {}", other.flushes_denormals ? "with" : "without", labels.flush));
   const bool is_open = assign_plans(options.plans, graphs_of(model), options.prepare).ok();
   std::string hint = is_open ? "it is for open sizes" : "it may be for other sizes";
   hint += sizes.empty() ? fmt::format("; {} and {} choose them", labels.size, labels.shape)
@@ -123,7 +128,7 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
       observer(stage, seconds);
     };
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  native.engine_->flush_denormals(options.flush_denormals);
+  native.engine_->flush_denormals(options.prepare.flushes_denormals);
   if (is_single) {
     native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
     return native;

@@ -26,7 +26,6 @@ struct NativeOptions {
   Heuristics heuristics = {};                  // of the planner
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic, with default coefficients
   std::optional<uint64_t> plan_seed;           // every decision is drawn at random
-  bool flush_denormals = false;                // of runs (RunOptions)
   // Of compilations (CompileOptions); what they point to outlives these.
   decltype(CompileOptions::observer) observer = {};
   KernelObserver kernel_observer = {};

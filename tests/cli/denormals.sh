@@ -29,3 +29,24 @@ grep -q 'denormals are taken for 0' talk.txt
 status=0
 run --flush-denormals --backend reference || status=$?
 [[ $status == 2 ]]
+
+# Products of bf16 may take two numbers at a time then.
+cat > pair.hone <<'END'
+graph @pair(%x: bf16[16, 64], %w: bf16[64, 64]) -> f32[16, 64] {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0], accumulate = f32}
+  return %y
+}
+END
+plan() { "$HONE" compile pair.hone --threads 1 --emit plan -o - "$@" 2> talk.txt; }
+plan > exact.plan
+plan --flush-denormals > flushed.plan
+! grep -q 'products = pairs' exact.plan
+if "$HONE" target show | grep -q avx512_bf16; then grep -q 'products = pairs' flushed.plan; fi
+"$HONE" check pair.hone --flush-denormals > out.txt
+"$HONE" run pair.hone --flush-denormals --plan flushed.plan > out.txt 2> talk.txt
+grep -q 'denormals are taken for 0, which changes' talk.txt
+# Their plan is for a graph that permits it.
+status=0
+"$HONE" run pair.hone --plan flushed.plan > out.txt 2> talk.txt || status=$?
+[[ $status == 3 ]]
+grep -q "it is for this model with --flush-denormals" talk.txt

@@ -367,6 +367,29 @@ TEST(Planner, ProductsOfBytesAreQuads) {
   EXPECT_EQ(quads(options), 0);
 }
 
+// Where the graph permits it and the machine has the instruction.
+TEST(Planner, ProductsOfBf16ArePairs) {
+  Builder b;
+  const Value x = b.parameter("x", DType::bf16, {256, 256});
+  const Value w = b.parameter("w", DType::bf16, {256, 256});
+  const Graph graph =
+      b.finish({b.op(Opcode::dot, {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}})})
+          .value();
+  const auto products = [&](bool flushes, const Target& target, const PlannerOptions& options) {
+    const Graph prepared = prepare(graph, {.flushes_denormals = flushes}).value();
+    const Plan plan = complete(prepared, {}, target, AnalyticCost(target), options).value();
+    return plan.schedule.begin()->second.get<GemmFields>().products;
+  };
+  EXPECT_EQ(products(true, target(), {}), Products::pairs);
+  EXPECT_EQ(products(false, target(), {}), Products::plain);
+  Target older = target();
+  older.extensions.erase(Extension::avx512_bf16);
+  EXPECT_EQ(products(true, older, {}), Products::plain);
+  PlannerOptions options;
+  ASSERT_TRUE(leave_out(options.heuristics, "pairs").ok());
+  EXPECT_EQ(products(true, target(), options), Products::plain);
+}
+
 // A row alone has no registers to share, but lanes.
 TEST(Planner, ARowOfBytesIsMultipliedInQuads) {
   Builder b;

@@ -13,6 +13,7 @@ Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program
     : program_(program),
       isa_(target.isa),
       has_vnni_(target.extensions.contains(Extension::avx512_vnni)),
+      has_bf16_(target.extensions.contains(Extension::avx512_bf16)),
       bounds_(program),
       variance_(program),
       b_(builder),

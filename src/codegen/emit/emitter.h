@@ -43,7 +43,8 @@ class Emitter {
   void emit(const tile::Position& s);
   void emit(const tile::Compute& s);
   void emit(const tile::Fma& s);
-  void emit(const tile::Quad& s);  // quads.cc
+  void emit(const tile::Quad& s);  // words.cc
+  void emit(const tile::Pair& s);  // words.cc
   void emit(const tile::Choose& s);
   void emit(const tile::Load& s);
   void emit(const tile::Store& s);
@@ -55,8 +56,13 @@ class Emitter {
   void sequential(const tile::Loop& s);
   void lockstep(const tile::Loop& s);
   Value combine_lanes(DType dtype, Opcode combine, Value vector);
+  // By parts that one instruction takes; null, if a vector has no such parts.
+  using OfVectors = Value (Emitter::*)(Value a, Value b, Value c);
+  Value by_parts(Value a, Value b, Value c, OfVectors each);
   Value quad(Value a, Value b, Value c);
   Value quad_of_vectors(Value a, Value b, Value c);
+  Value pair(Value a, Value b, Value c);
+  Value pair_of_vectors(Value a, Value b, Value c);
   // A Grid of what `make` gives for each combination of trips.
   Grid grid(LoopSet loops, const std::function<Value(const Trips&)>& make);
   // The scalar at these trips, as a vector if `loops` has the lanes loop.
@@ -91,7 +97,7 @@ class Emitter {
     std::optional<int64_t> stride;  // from lane to lane; none: irregular, or no lanes
     Value condition = {};           // i1: guards that hold for all lanes or for none; null: none
     std::vector<LaneGuard> lane_guards = {};  // the others
-    bool is_word = false;                     // of four elements (tile::Load)
+    bool is_word = false;                     // of several elements (tile::Load)
     bool is_masked() const { return !lane_guards.empty(); }
   };
   Place place(tile::BufferId buffer, const std::vector<IndexExpr>& index,
@@ -174,7 +180,7 @@ class Emitter {
 
   const TileProgram& program_;
   const Isa isa_;
-  const bool has_vnni_;
+  const bool has_vnni_, has_bf16_;
   TileBounds bounds_;
   Variance variance_;
   mlir::ImplicitLocOpBuilder& b_;

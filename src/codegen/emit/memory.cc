@@ -280,7 +280,8 @@ Value Emitter::load_vector(const Place& place, Value first, Value otherwise) {
 
 // Words that follow each other are a vector.
 Value Emitter::load_word(const Place& place, const Trips& trips, Value otherwise) {
-  if (place.stride != 4) return load_scattered(place, trips, otherwise);
+  if (place.stride != 32 / bits(dtype(place.buffer)))
+    return load_scattered(place, trips, otherwise);
   return load_vector(place, index(here(place.offset, trips, 0), trips), otherwise);
 }
 

@@ -39,6 +39,7 @@ class Spread {
   }
   void visit(const Fma& s, int) { add(s.result, of(s.a) | of(s.b) | of(s.c)); }
   void visit(const Quad& s, int) { add(s.result, of(s.a) | of(s.b) | of(s.c)); }
+  void visit(const Pair& s, int) { add(s.result, of(s.a) | of(s.b) | of(s.c)); }
   void visit(const Choose& s, int) { grow(v_.indices[static_cast<size_t>(s.index)], of(s.value)); }
   void visit(const Load& s, int) {
     add(s.result, v_.of(s.index, s.guards) | (s.otherwise ? of(*s.otherwise) : 0));

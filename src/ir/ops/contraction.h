@@ -12,6 +12,11 @@ inline constexpr AttrSpec kAccumulateAttr = {
     "accumulate", AttrKind::word, "same",
     "The element type of the result and of the sums; 'same': that of the operands."};
 
+inline constexpr AttrSpec kFlushAttr = {
+    "flush", AttrKind::flag, "false",
+    "Denormal numbers of bf16, and denormal sums of their products, may count as 0, where that is "
+    "faster; preparing a graph says so on request."};
+
 // The result's element type for these operands.
 inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
   const std::string& word = op.word("accumulate");

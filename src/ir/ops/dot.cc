@@ -17,7 +17,8 @@ constexpr AttrSpec kAttrs[] = {
     {"rhs_batch", AttrKind::ints, "[]", "The batch dims of rhs that go with them."},
     {"lhs_contract", AttrKind::ints, "", "Dims of lhs that are summed over."},
     {"rhs_contract", AttrKind::ints, "", "The dims of rhs that go with them."},
-    kAccumulateAttr};
+    kAccumulateAttr,
+    kFlushAttr};
 
 // Which dims of the operands play which part, each list in the order of the result or of the sum.
 struct DotDims {

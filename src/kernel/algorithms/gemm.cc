@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kernel/algorithms/loops.h"
-#include "kernel/quads.h"
 #include "kernel/split.h"
+#include "kernel/words.h"
 
 namespace hone {
 namespace {
@@ -68,20 +68,30 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
   switch (schedule.get<GemmFields>().products) {
     case Products::plain: return {};
     case Products::split: return check_split(site, schedule);
-    case Products::quads: break;
+    case Products::quads:
+    case Products::pairs: break;
   }
-  if (site.is_stage()) return unsupported("quads in a stage of a chain");
-  HONE_TRY(quad_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
+  const Products products = schedule.get<GemmFields>().products;
+  if (site.is_stage()) return unsupported("{} in a stage of a chain", name(products));
+  if (products == Products::pairs && !site.target.extensions.contains(Extension::avx512_bf16))
+    return unsupported("pairs on a target without avx512_bf16");
+  HONE_TRY(word_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
   return {};
 }
 
 }  // namespace
 
-bool takes_quads(const ScheduleSite& site) {
-  if (site.is_stage() || !site.facts.contraction.ok()) return false;
+std::optional<Products> products_by_words(const ScheduleSite& site) {
+  if (site.is_stage() || !site.facts.contraction.ok()) return std::nullopt;
   const Graph& graph = site.body.graph;
   const NodeId anchor = site.facts.space.anchor;
-  return quad_dim(graph, anchor, relation_of(graph, anchor)).has_value();
+  const std::optional<WordProducts> words =
+      word_products(graph, anchor, relation_of(graph, anchor));
+  if (!words) return std::nullopt;
+  if (words->products == Products::pairs &&
+      !site.target.extensions.contains(Extension::avx512_bf16))
+    return std::nullopt;
+  return words->products;
 }
 
 namespace {
@@ -117,26 +127,29 @@ const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
 const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
 const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
-// Quads where a body has them; split products are a plan's own choice.
+// By words where a body has them; split products are a plan's own choice.
 class ProductsDecision : public FieldDecision<Products> {
  public:
   using FieldDecision::FieldDecision;
-  double bound(const ScheduleSite& site) const override { return takes_quads(site) ? 2 : 1; }
+  double bound(const ScheduleSite& site) const override { return products_by_words(site) ? 2 : 1; }
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override {
     if (!visit(with(so_far, Products::plain))) return false;
-    return !takes_quads(site) || visit(with(so_far, Products::quads));
+    const std::optional<Products> words = products_by_words(site);
+    return !words || visit(with(so_far, *words));
   }
   void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
     get(so_far) = Products::plain;
-    if (!takes_quads(site) || !rng.chance(0.7)) return;
-    const Schedule quads = with(so_far, Products::quads);
-    if (check_products(site, quads).ok()) so_far = quads;
+    const std::optional<Products> words = products_by_words(site);
+    if (!words || !rng.chance(0.7)) return;
+    const Schedule by_words = with(so_far, *words);
+    if (check_products(site, by_words).ok()) so_far = by_words;
   }
   Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
     if (*get(schedule) != Products::plain) return simpler(site, schedule);
-    if (!takes_quads(site)) return {};
-    return {with(schedule, Products::quads)};
+    const std::optional<Products> words = products_by_words(site);
+    if (!words) return {};
+    return {with(schedule, *words)};
   }
   Schedules simpler(const ScheduleSite&, const Schedule& schedule) const override {
     if (*get(schedule) == Products::plain) return {};

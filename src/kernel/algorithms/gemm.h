@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
+
 #include "kernel/algorithms/algorithm.h"
 
 namespace hone {
 
-// Whether products of the body may be quads (quads.h).
-bool takes_quads(const ScheduleSite& site);
+// The products by words (words.h) of the body on the target, if there are any.
+std::optional<Products> products_by_words(const ScheduleSite& site);
 
 // Bytes of scratch of a gemm whose fields are legal.
 Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule);

@@ -15,8 +15,8 @@ void GemmBuilder::order_reduction() {
            index.begin();
   };
   std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
-  if (!split_ && !quads_) return;
-  const int inner = split_ ? split_->inner : quads_->inner;
+  if (!split_ && !words_) return;
+  const int inner = split_ ? split_->inner : words_->inner;
   std::erase(reduction_, inner);
   reduction_.push_back(inner);
 }
@@ -118,7 +118,7 @@ void GemmBuilder::in_block() {
   if (split_) return split_block();
   if (!sums_) {
     for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
-    if (quads_) return add_products(true);
+    if (words_) return add_products(true);
     return all_points([&] { points_.store_outputs(point(), guards()); });
   }
   reduction_blocks(0, false);
@@ -163,7 +163,7 @@ void GemmBuilder::add_products(bool is_last) {
   all_points([&] {
     const Scalar before = sums_ ? sum_before() : points_.zero(wide_);
     const Scalar sum =
-        quads_ ? sum_of_quads(before, 0)
+        words_ ? sum_of_words(before, 0)
                : points_.sum_of_products(space_.anchor, anchor_index(), guards(), before);
     if (!is_last) return tiles_.store(*sums_, sums_index(), sum);
     const ValueId value = graph_.result(space_.anchor);

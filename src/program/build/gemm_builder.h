@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernel/facts.h"
-#include "kernel/quads.h"
 #include "kernel/split.h"
+#include "kernel/words.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
 
@@ -42,7 +42,7 @@ class GemmBuilder {
     operands_[1].packing = own.pack_rhs;
     if (own.products == Products::split)
       split_ = split_shape(contraction_, space_, schedule).value();
-    if (own.products == Products::quads) set_up_quads();
+    if (own.products == Products::quads || own.products == Products::pairs) set_up_words();
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
     make_sums();
@@ -86,13 +86,13 @@ class GemmBuilder {
 
   // ---- Setting up ------------------------------------------------------------------------------
 
-  void set_up_quads();
+  void set_up_words();
   void set_up(size_t side);
   void set_up_panels(size_t side);
   // The dim whose points are neighbours in memory is the last one.
   void set_up_window(size_t side);
-  // A window of bytes has words side by side, and whole ones.
-  void set_up_words(size_t side);
+  // A window of words has their numbers side by side, and whole ones.
+  void set_up_window_of_words(size_t side);
   // The dim of an operand that words are taken along.
   std::optional<int> operand_dim(size_t side) const;
   // Rows that lie a power of two apart would compete for the same places of a cache.
@@ -134,14 +134,15 @@ class GemmBuilder {
   void reduction_block(bool is_last);
   void add_products(bool is_last);
 
-  // ---- Quads -----------------------------------------------------------------------------------
+  // ---- Words -----------------------------------------------------------------------------------
 
   int64_t inner_words() const;
-  Scalar sum_of_quads(Scalar so_far, size_t at);
+  Scalar sum_of_words(Scalar so_far, size_t at);
   void move_to(int dim, const IndexExpr& trip);
   Scalar word(size_t side);
   Scalar word_in_memory(size_t side);
   Scalar packed_word(size_t side);
+  Scalar bits_of(Scalar number);
 
   // ---- Split products --------------------------------------------------------------------------
 
@@ -215,9 +216,9 @@ class GemmBuilder {
   std::array<Operand, 2> operands_;
   std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
   std::optional<SplitShape> split_;
-  std::optional<QuadShape> quads_;
-  std::array<std::optional<WordSource>, 2> words_;  // of quads, by operand
-  IndexExpr word_ = 0;                              // of the block, along the quads' dim
+  std::optional<WordShape> words_;
+  std::array<std::optional<WordSource>, 2> sources_;  // of words, by operand
+  IndexExpr word_ = 0;                                // of the block, along the words' dim
   const bool blocks_reduction_ = blocks_reduction(schedule_, space_);
 };
 

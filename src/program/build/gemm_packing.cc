@@ -12,8 +12,8 @@ void GemmBuilder::set_up(size_t side) {
 
 void GemmBuilder::set_up_panels(size_t side) {
   const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
-  if (quads_) {
-    scratch(side, DType::u32, {shape.tiles, quads_->words, shape.points});
+  if (words_) {
+    scratch(side, DType::u32, {shape.tiles, words_->words, shape.points});
   } else if (!split_) {
     scratch(side, wide_, {shape.tiles, block_depth(schedule_, space_), shape.points});
   } else if (side == split_->row_side) {
@@ -29,7 +29,7 @@ void GemmBuilder::set_up_panels(size_t side) {
       last = dim;
   for (const Tile& lanes : schedule_.lanes)
     if (contraction_.sides[side][static_cast<size_t>(lanes.dim)]) last = lanes.dim;
-  if (quads_ && words_[side]) return;
+  if (words_ && sources_[side]) return;
   if (last && lie_side_by_side(operand_value(side), contraction_.reads[side], *last))
     operands_[side].lanes = last;
 }
@@ -40,14 +40,14 @@ void GemmBuilder::set_up_window(size_t side) {
   const int rank = graph_.type(operand_value(side)).rank();
   for (int dim = rank; dim-- > 0 && !operand.lanes;)
     if (lie_side_by_side(operand_value(side), identity_index(rank), dim)) operand.lanes = dim;
-  if (quads_) set_up_words(side);
+  if (words_) set_up_window_of_words(side);
   std::vector<Dim> extents;
   const std::optional<int> last = operand.last ? operand.last : operand.lanes;
   for (int dim = 0; dim < rank; ++dim)
     if (dim != last) operand.order.push_back(static_cast<size_t>(dim));
   if (last) operand.order.push_back(static_cast<size_t>(*last));
   for (size_t dim : operand.order) extents.push_back(operand.window[dim]);
-  const DType dtype = quads_ ? graph_.type(operand_value(side)).dtype() : wide_;
+  const DType dtype = words_ ? graph_.type(operand_value(side)).dtype() : wide_;
   if (!extents.empty()) extents.back() = apart(extents.back().value(), dtype);
   scratch(side, dtype, extents);
 }
@@ -117,7 +117,7 @@ void GemmBuilder::pack_depth(size_t side, size_t at) {
   if (split_ && at + 1 == reduction_.size()) return pack_pairs(side);
   if (at == reduction_.size()) return pack_points(side, Exec::unroll, 0);
   const int dim = reduction_[at];
-  const Dim trips = quads_ && dim == quads_->inner ? inner_words() : place(dim).block.unroll;
+  const Dim trips = words_ && dim == words_->inner ? inner_words() : place(dim).block.unroll;
   open_loop(tiles_, Exec::loop, name(dim), trips, [&](const IndexExpr& k) {
     move_to(dim, k);
     pack_depth(side, at + 1);
@@ -146,7 +146,7 @@ void GemmBuilder::pack_points(size_t side, Exec exec, size_t at) {
 
 void GemmBuilder::pack_point(size_t side) {
   tiles_.store(operands_[side].buffer, panel_index(side),
-               quads_ ? packed_word(side) : packed_number(side, {}));
+               words_ ? packed_word(side) : packed_number(side, {}));
 }
 
 tile::Scalar GemmBuilder::packed_number(size_t side, Guards gaps) {
@@ -204,15 +204,15 @@ void GemmBuilder::pack_window_point(size_t side, const Indices& point, const Gua
   for (size_t dim : operand.order) in_window.push_back(point[dim]);
   const Scalar number =
       points_.at_or(operand_value(side), index, gaps, inside, points_.zero(type.dtype()));
-  tiles_.store(operand.buffer, in_window, quads_ ? number : tiles_.cast(number, wide_), gaps);
+  tiles_.store(operand.buffer, in_window, tiles_.cast(number, words_ ? type.dtype() : wide_), gaps);
 }
 
 PointBuilder::Indices GemmBuilder::panel_index(size_t side) const {
   const Indices at = tile_and_point(contraction_.sides[side]);
   IndexExpr depth = 0;
   for (int dim : reduction_)
-    depth = quads_ && dim == quads_->inner
-                ? depth * quads_->inner_words + word_
+    depth = words_ && dim == words_->inner
+                ? depth * words_->inner_words + word_
                 : depth * cache_block(schedule_, space_, dim) + place(dim).trip;
   return {at[0], depth, at[1]};
 }

@@ -9,7 +9,7 @@
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
 #include "kernel/prepared.h"
-#include "kernel/quads.h"
+#include "kernel/words.h"
 #include "program/tiles/tile_builder.h"
 
 namespace hone {
@@ -100,7 +100,7 @@ class PointBuilder {
   // does not hold, arbitrary where some of `guards` does not hold.
   Scalar factor(NodeId node, size_t side, const Indices& iters, const Guards& guards,
                 const Guards& gaps);
-  // The word of a quad (kernel/quads.h) that lies at `index` in the memory of its source. `iters`
+  // The word (kernel/words.h) that lies at `index` in the memory of its source. `iters`
   // are at its first element; 0 where some of `gaps` does not hold.
   Scalar word(NodeId node, size_t side, const Indices& iters, const WordSource& source,
               Indices index, const Guards& gaps);

@@ -158,13 +158,13 @@ tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
   const auto last = static_cast<int>(index.size()) - 1;
   const auto outside = [&] {
     Indices end = index;
-    end.back() = end.back() + IndexExpr(QuadShape::kBytes - 1);
+    end.back() = end.back() + IndexExpr(source.each - 1);
     const std::optional<int> axis = bounds.outside(index, own, type);
     return axis ? axis : bounds.outside(end, own, type);
   };
   while (const std::optional<int> axis = outside()) {
     // As for a number: nothing that is needed lies outside.
-    const Dim places = type.dim(*axis) - (*axis == last ? QuadShape::kBytes - 1 : 0);
+    const Dim places = type.dim(*axis) - (*axis == last ? source.each - 1 : 0);
     IndexExpr& expr = index[static_cast<size_t>(*axis)];
     expr = tiles_.choose("at", 0, places, position(DType::i64, expr));
   }

@@ -203,6 +203,18 @@ class Interpreter {
     return {};
   }
 
+  Status execute(const Pair& s) {
+    const auto flushed = [](double sum) {
+      const auto number = static_cast<float>(sum);
+      return std::fpclassify(number) == FP_SUBNORMAL ? std::copysign(0.0, sum) : double{number};
+    };
+    double sum = scalars_[s.c].real;
+    for (bool is_second : {false, true})
+      sum = flushed(sum + half(scalars_[s.a], is_second) * half(scalars_[s.b], is_second));
+    scalars_[s.result].real = sum;
+    return {};
+  }
+
   Status execute(const Choose& s) {
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     int64_t value = scalars_[s.value].integer;
@@ -220,11 +232,15 @@ class Interpreter {
       return {};
     }
     if (!s.is_word) return read(s, *at, scalars_[s.result]);
+    const auto width = static_cast<size_t>(bits(program_.buffers[s.buffer].type.dtype()));
     uint32_t word = 0;
-    for (size_t i = 0; i < 4; ++i) {
-      ScalarNumber byte;
-      HONE_TRY(read(s, *at + i, byte));
-      word |= static_cast<uint32_t>(byte.integer & 0xff) << 8 * i;
+    for (size_t i = 0; i * width < 32; ++i) {
+      ScalarNumber element;
+      HONE_TRY(read(s, *at + i, element));
+      const uint32_t own = width == 8
+                               ? static_cast<uint32_t>(element.integer & 0xff)
+                               : std::bit_cast<uint32_t>(static_cast<float>(element.real)) >> 16;
+      word |= own << width * i;
     }
     scalars_[s.result] = {0, word};
     return {};

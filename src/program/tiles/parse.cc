@@ -113,8 +113,9 @@ class TileParser {
     if (word.is("number")) return number(out, labels[0]);
     if (word.is("position")) return position(out, labels[0]);
     if (word.is("load")) return load(out, labels[0]);
-    if (word.is("fma")) return fma(out, labels[0]);
-    if (word.is("quad")) return quad(out, labels[0]);
+    if (word.is("fma")) return sum<Fma>(out, labels[0]);
+    if (word.is("quad")) return sum<Quad>(out, labels[0]);
+    if (word.is("pair")) return sum<Pair>(out, labels[0]);
     return compute(out, labels[0], word);
   }
 
@@ -157,8 +158,6 @@ class TileParser {
     return {};
   }
 
-  Status fma(Block& out, const TextParser::Label& label) { return sum<Fma>(out, label); }
-  Status quad(Block& out, const TextParser::Label& label) { return sum<Quad>(out, label); }
   template <class Sum>
   Status sum(Block& out, const TextParser::Label& label) {
     Sum sum;

@@ -129,14 +129,13 @@ class TilePrinter {
     const std::string attrs = s.op.attrs_to_string();
     if (!attrs.empty()) out_ += " " + attrs;
   }
-  void print(const Fma& s) {
+  void print(const Fma& s) { sum("fma", s); }
+  void print(const Quad& s) { sum("quad", s); }
+  void print(const Pair& s) { sum("pair", s); }
+  template <class Sum>
+  void sum(std::string_view name, const Sum& s) {
     result(s.result);
-    out_ += "fma";
-    scalars({s.a, s.b, s.c});
-  }
-  void print(const Quad& s) {
-    result(s.result);
-    out_ += "quad";
+    out_ += name;
     scalars({s.a, s.b, s.c});
   }
   void print(const Choose& s) {

@@ -148,6 +148,12 @@ Scalar TileBuilder::quad(Scalar a, Scalar b, Scalar c) {
   return result;
 }
 
+Scalar TileBuilder::pair(Scalar a, Scalar b, Scalar c) {
+  const Scalar result = scalar(DType::f32);
+  add({Pair{result, a, b, c}});
+  return result;
+}
+
 Scalar TileBuilder::load(BufferId buffer, Indices index) {
   const Scalar result = scalar(program_.buffers[buffer].type.dtype());
   add({Load{result, buffer, std::move(index)}});

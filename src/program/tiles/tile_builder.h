@@ -62,6 +62,7 @@ class TileBuilder {
   Scalar cast(Scalar value, DType dtype);  // the value itself if it has the type
   Scalar fma(Scalar a, Scalar b, Scalar c);
   Scalar quad(Scalar a, Scalar b, Scalar c);
+  Scalar pair(Scalar a, Scalar b, Scalar c);
   Scalar load(tile::BufferId buffer, Indices index);
   Scalar load(tile::BufferId buffer, Indices index, std::vector<Guard> guards, Scalar otherwise);
   // Of four neighbours from the index on; without guards there is no `otherwise`.

@@ -113,6 +113,12 @@ struct Quad {
   Scalar result, a, b, c;
 };
 
+// c and two products: of the bf16 of `a` and `b` in the low and the high half. These are u32, the
+// sum is f32. Denormal factors and sums may count as 0, and the order of additions is open.
+struct Pair {
+  Scalar result, a, b, c;
+};
+
 // Makes an index of an integer. An integer outside of the index's bounds becomes the nearest
 // inside. The bounds are not empty.
 struct Choose {
@@ -121,8 +127,8 @@ struct Choose {
 };
 
 // A load whose guards do not all hold gives `otherwise`. One of a word, from a buffer of 8-bit
-// integers, is of the element and the three behind it along the last dim: a u32, the first element
-// in its lowest byte.
+// integers or of bf16, is of the element and what is behind it along the last dim, four or two: a
+// u32, the first element in its lowest bits.
 struct Load {
   Scalar result;
   BufferId buffer;
@@ -142,7 +148,8 @@ struct Store {
 };
 
 // A value that goes from trip to trip. With `combine` (an associative binary op) trips may be taken
-// in parts and in any order: `next` is combine(inside, something), or an Fma or Quad onto `inside`.
+// in parts and in any order: `next` is combine(inside, something), or an Fma, Quad or Pair onto
+// `inside`.
 struct Carry {
   Scalar initial;  // before the first trip
   Scalar inside;   // at the start of a trip
@@ -180,7 +187,7 @@ struct Loop {
 };
 
 struct Statement {
-  std::variant<Number, Position, Compute, Fma, Quad, Choose, Load, Store, Product, Loop> kind;
+  std::variant<Number, Position, Compute, Fma, Quad, Pair, Choose, Load, Store, Product, Loop> kind;
 };
 
 }  // namespace tile

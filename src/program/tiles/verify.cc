@@ -157,14 +157,15 @@ class Verifier {
     return {};
   }
 
-  Status check(const Quad& s, Place /*place*/) {
+  Status check(const Quad& s, Place /*place*/) { return sum_of_words("quad", s, DType::i32); }
+  Status check(const Pair& s, Place /*place*/) { return sum_of_words("pair", s, DType::f32); }
+  template <class Sum>
+  Status sum_of_words(std::string_view what, const Sum& s, DType sum) {
     for (Scalar operand : {s.a, s.b, s.c}) HONE_TRY(use(operand));
     HONE_TRY(define(s.result));
     const auto is = [&](Scalar scalar, DType dtype) { return type(scalar) == dtype; };
-    if (is(s.a, DType::u32) && is(s.b, DType::u32) && is(s.c, DType::i32) &&
-        is(s.result, DType::i32))
-      return {};
-    return bad_input("quad takes two words of u32 and adds to i32");
+    if (is(s.a, DType::u32) && is(s.b, DType::u32) && is(s.c, sum) && is(s.result, sum)) return {};
+    return bad_input("{} takes two words of u32 and adds to {}", what, name(sum));
   }
 
   Status check(const Choose& s, Place /*place*/) {
@@ -198,13 +199,14 @@ class Verifier {
   Status check_word(const Load& s) const {
     const TileBuffer& buffer = program_.buffers[s.buffer];
     const DType element = buffer.type.dtype();
-    if ((element != DType::u8 && element != DType::i8) || buffer.type.rank() == 0)
+    const bool has_words = element == DType::u8 || element == DType::i8 || element == DType::bf16;
+    if (!has_words || buffer.type.rank() == 0)
       return bad_input("@{}, {}, has no words", buffer.name, buffer.type.to_string());
     if (output_in_[s.buffer])
       return bad_input("a word of @{}, which an output may lie in", buffer.name);
     if (type(s.result) != DType::u32) return bad_input("a word is no {}", name(type(s.result)));
     std::vector<IndexExpr> last = s.index;
-    last.back() = last.back() + IndexExpr(3);
+    last.back() = last.back() + IndexExpr(32 / bits(element) - 1);
     return access(s.buffer, last, s.guards);
   }
 
@@ -344,6 +346,9 @@ class Verifier {
       } else if (const Quad* q = std::get_if<Quad>(&statement->kind); q && q->result == next) {
         if (combine != Opcode::add) return false;
         before = q->c;
+      } else if (const Pair* p = std::get_if<Pair>(&statement->kind); p && p->result == next) {
+        if (combine != Opcode::add) return false;
+        before = p->c;
       } else if (const Loop* loop = std::get_if<Loop>(&statement->kind)) {
         for (const Carry& inner : loop->carried) {
           if (inner.result != next) continue;
@@ -369,6 +374,8 @@ class Verifier {
         for (Scalar operand : {f->a, f->b, f->c}) read(operand);
       } else if (const Quad* q = std::get_if<Quad>(&statement.kind)) {
         for (Scalar operand : {q->a, q->b, q->c}) read(operand);
+      } else if (const Pair* p = std::get_if<Pair>(&statement.kind)) {
+        for (Scalar operand : {p->a, p->b, p->c}) read(operand);
       } else if (const Choose* c = std::get_if<Choose>(&statement.kind)) {
         read(c->value);
       } else if (const Load* l = std::get_if<Load>(&statement.kind)) {

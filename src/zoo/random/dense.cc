@@ -18,6 +18,8 @@ DType second_type(Generator& g, DType first) {
   return first;
 }
 
+bool may_flush(Generator& g, DType dtype) { return dtype == DType::bf16 && g.rng().chance(0.5); }
+
 // Powers of two: sums of reals are exact then, and no rounding decides what they are quantized to.
 Value power_scale(Generator& g, const Dims& dims, int64_t least, int64_t most) {
   const Type type = Type::get(DType::f32, dims);
@@ -112,7 +114,8 @@ void contracted(Generator& g, Opcode opcode, DType dtype) {
                       {"rhs_batch", r.batch},
                       {"lhs_contract", l.contract},
                       {"rhs_contract", r.contract},
-                      {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"}});
+                      {"accumulate", other != dtype || g.rng().chance(0.5) ? accumulate : "same"},
+                      {"flush", may_flush(g, dtype)}});
   is_quantized ? keep_product(g, z, bound) : g.keep(z, bound);
 }
 
@@ -156,7 +159,8 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
                                   {"input_dilation", input_dilation},
                                   {"kernel_dilation", kernel_dilation},
                                   {"groups", groups},
-                                  {"accumulate", other != dtype ? "i32" : "same"}});
+                                  {"accumulate", other != dtype ? "i32" : "same"},
+                                  {"flush", may_flush(g, dtype)}});
   bound *= g.bound(x) * g.bound(w);
   is_quantized ? keep_product(g, y, bound) : g.keep(y, bound);
 }

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernel/quads.h"
-#include "tests/program/quads_testing.h"
+#include "kernel/words.h"
+#include "tests/program/words_testing.h"
 
 namespace hone {
 namespace {
@@ -10,15 +10,16 @@ namespace {
 Target small_target() {
   Target target;
   target.caches = {{.bytes = 1 << 20}};
+  target.extensions = {Extension::avx512_bf16};
   return target;
 }
 
-TEST(Quads, RandomContractionsComputeWhatTheReferenceDoes) {
-  int checked = 0, in_memory = 0, windows = 0, panels = 0, blocked = 0;
-  for (uint64_t seed = 0; seed < 160; ++seed) {
+void check_random_contractions(Products products, uint64_t count) {
+  uint64_t checked = 0, in_memory = 0, windows = 0, panels = 0, blocked = 0;
+  for (uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    const std::optional<QuadsCase> drawn = random_quads(small_target(), rng);
+    const std::optional<WordsCase> drawn = random_words(products, small_target(), rng);
     if (!drawn) continue;
     SCOPED_TRACE(print(drawn->body.graph));
     check_kernel(drawn->body, drawn->schedule, drawn->inputs);
@@ -33,11 +34,19 @@ TEST(Quads, RandomContractionsComputeWhatTheReferenceDoes) {
     for (const Tile& block : own.block)
       blocked += block.dim >= space_of(drawn->body).parallel ? 1 : 0;
   }
-  EXPECT_GT(checked, 80);
-  EXPECT_GT(in_memory, 30);
-  EXPECT_GT(windows, 30);
-  EXPECT_GT(panels, 40);
-  EXPECT_GT(blocked, 10);
+  EXPECT_GT(checked, count / 2);
+  EXPECT_GT(in_memory, count / 6);
+  EXPECT_GT(windows, count / 6);
+  EXPECT_GT(panels, count / 4);
+  EXPECT_GT(blocked, count / 16);
+}
+
+TEST(Quads, RandomContractionsComputeWhatTheReferenceDoes) {
+  check_random_contractions(Products::quads, 160);
+}
+
+TEST(Pairs, RandomContractionsComputeWhatTheReferenceDoes) {
+  check_random_contractions(Products::pairs, 80);
 }
 
 // The largest products of bytes, which instructions with 16-bit sums would cut.
@@ -88,6 +97,54 @@ TEST(Quads, RefuseWhatTheyCannotMultiply) {
   GemmFields blocked = panels;
   blocked.block = {{2, 6}};
   EXPECT_NE(why_not(DType::u8, DType::i8, "i32", blocked).find("block of 6"), std::string::npos);
+}
+
+Graph product_of_bf16(bool flushes) {
+  Builder b;
+  const Value x = b.parameter("x", DType::bf16, {4, 8}), w = b.parameter("w", DType::bf16, {8, 16});
+  return b
+      .finish({b.op(Opcode::dot, {x, w},
+                    {{"lhs_contract", Ints{1}},
+                     {"rhs_contract", Ints{0}},
+                     {"accumulate", std::string("f32")},
+                     {"flush", flushes}})})
+      .value();
+}
+
+Schedule in_pairs() {
+  Schedule schedule = plain_nest(2);
+  schedule.own = GemmFields{
+      .pack_lhs = Packing::panels, .pack_rhs = Packing::panels, .products = Products::pairs};
+  return schedule;
+}
+
+// A plan alone does not permit it: the graph has to.
+TEST(Pairs, NeedAGraphThatPermitsThemAndAMachine) {
+  const auto why_not = [](bool flushes, const Target& target) {
+    const Status status = check_schedule(body_of_all(product_of_bf16(flushes)), in_pairs(), target);
+    return status.ok() ? "" : status.error().to_string();
+  };
+  EXPECT_EQ(why_not(true, small_target()), "");
+  EXPECT_NE(why_not(false, small_target()).find("or of denormal numbers"), std::string::npos);
+  EXPECT_NE(why_not(true, Target()).find("a target without avx512_bf16"), std::string::npos);
+}
+
+// The numbers that instructions take for 0, and those that they do not.
+TEST(Pairs, TakeDenormalNumbersForZero) {
+  const Graph graph = product_of_bf16(true);
+  const TileProgram program = build_kernel(body_of_all(graph), in_pairs(), "k").value();
+  const auto first = [&](double x, double w) {
+    std::vector<double> left(32), right(128);
+    left[0] = x;
+    right[0] = w;
+    const std::vector<Tensor> inputs = {Tensor::from_reals(graph.input_types()[0], left),
+                                        Tensor::from_reals(graph.input_types()[1], right)};
+    return interpret(program, inputs).value()[0].real_at(0);
+  };
+  EXPECT_EQ(first(0x1p-126, 0x1p100), 0x1p-26);
+  EXPECT_EQ(first(0x1p-127, 0x1p100), 0);
+  EXPECT_EQ(first(0x1p-70, 0x1p-70), 0);
+  EXPECT_EQ(first(INFINITY, -2), -INFINITY);
 }
 
 }  // namespace

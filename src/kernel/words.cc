@@ -1,4 +1,4 @@
-#include "kernel/quads.h"
+#include "kernel/words.h"
 
 #include <algorithm>
 #include <utility>
@@ -47,16 +47,25 @@ std::optional<ValueId> same_byte(const Graph& graph, ValueId value, uint8_t& fli
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<int> quad_dim(GraphView graph, NodeId node, const AccessRelation& relation) {
+std::optional<Products> products_of(GraphView graph, NodeId node) {
   if (class_of(graph.opcode(node)) != OpClass::contraction) return std::nullopt;
   const DType lhs = graph.type(graph.operands(node)[0]).dtype();
   const DType rhs = graph.type(graph.operands(node)[1]).dtype();
-  if (!is_byte(lhs) || !is_byte(rhs) || lhs == rhs ||
-      graph.type(graph.result(node)).dtype() != DType::i32)
-    return std::nullopt;
-  std::optional<int> best;
+  const DType sum = graph.type(graph.result(node)).dtype();
+  if (is_byte(lhs) && is_byte(rhs) && lhs != rhs && sum == DType::i32) return Products::quads;
+  const bool is_bf16 = lhs == DType::bf16 && rhs == DType::bf16;
+  if (is_bf16 && (sum == DType::bf16 || sum == DType::f32) && graph.op(node).flag("flush"))
+    return Products::pairs;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WordProducts> word_products(GraphView graph, NodeId node,
+                                          const AccessRelation& relation) {
+  const std::optional<Products> products = products_of(graph, node);
+  if (!products) return std::nullopt;
+  std::optional<WordProducts> best;
   std::pair<bool, int64_t> longest = {false, 0};
   for (size_t d = 0; d < relation.dims.size(); ++d) {
     const IterDim& dim = relation.dims[d];
@@ -66,18 +75,20 @@ std::optional<int> quad_dim(GraphView graph, NodeId node, const AccessRelation& 
         !dim_along(relation.operands[1].at(0).index, iter))
       continue;
     const int64_t extent = dim.extent.value();
-    const std::pair length(extent % QuadShape::kBytes == 0, extent);
+    const WordProducts words = {*products, iter};
+    const std::pair length(extent % words.each() == 0, extent);
     if (best && length < longest) continue;
-    best = iter;
+    best = words;
     longest = length;
   }
   return best;
 }
 
 std::optional<WordSource> word_source(const KernelBody& body, const Contraction& contraction,
-                                      const KernelSpace& space, int inner, size_t side) {
-  constexpr int64_t kBytes = QuadShape::kBytes;
-  if (space.dims[static_cast<size_t>(inner)].extent.value() % kBytes != 0) return std::nullopt;
+                                      const KernelSpace& space, const WordShape& shape,
+                                      size_t side) {
+  const int inner = shape.inner;
+  if (space.dims[static_cast<size_t>(inner)].extent.value() % shape.each != 0) return std::nullopt;
   const Graph& graph = body.graph;
   const Access access = relation_of(graph, space.anchor).operands[side].at(0);
   const int iter = static_cast<int>(contraction.index.size()) + inner - space.parallel;
@@ -85,6 +96,7 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   for (const Guard& guard : access.guards)
     if (side == 0 && guard.value.mentions(iter)) return std::nullopt;
   WordSource source = {.parameter = graph.operands(space.anchor)[side],
+                       .each = shape.each,
                        .index = contraction.reads[side]};
   while (graph.opcode(graph.producer(source.parameter)) != Opcode::parameter) {
     const NodeId node = graph.producer(source.parameter);
@@ -106,43 +118,48 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   const std::optional<size_t> along = dim_along(source.index, inner);
   if (!along || layout.parts.back().dim != static_cast<int>(*along)) return std::nullopt;
   // From now on the iter counts words.
-  source.index[*along] = source.index[*along] + IndexExpr::iter(inner) * (kBytes - 1);
-  const IndexExpr at = source.index[*along], word = floordiv(at, kBytes);
+  source.index[*along] = source.index[*along] + IndexExpr::iter(inner) * (shape.each - 1);
+  const IndexExpr at = source.index[*along], word = floordiv(at, shape.each);
   source.index = stored_index(layout, source.index);
   const int64_t block = layout.parts.back().block;
   if (block == 1) return source;
-  if (block % kBytes != 0 || !(word * kBytes == at)) return std::nullopt;
+  if (block % shape.each != 0 || !(word * shape.each == at)) return std::nullopt;
   for (size_t d = 0; d < source.index.size(); ++d) {
     const Layout::Part& part = layout.parts[d];
     if (part.dim != static_cast<int>(*along)) continue;
-    source.index[d] =
-        part.is_inner ? mod(word, block / kBytes) * kBytes : floordiv(word, block / kBytes);
+    source.index[d] = part.is_inner ? mod(word, block / shape.each) * shape.each
+                                    : floordiv(word, block / shape.each);
   }
   return source;
 }
 
-Result<QuadShape> quad_shape(const KernelBody& body, const Contraction& contraction,
+Result<WordShape> word_shape(const KernelBody& body, const Contraction& contraction,
                              const KernelSpace& space, const Schedule& schedule) {
   const Graph& graph = body.graph;
-  const std::optional<int> along = quad_dim(graph, space.anchor, relation_of(graph, space.anchor));
-  if (!along) return unsupported("quads of other operands than u8 and i8, or sums than i32");
-  QuadShape shape;
-  const DType lhs = graph.type(graph.operands(space.anchor)[0]).dtype();
-  shape.unsigned_side = lhs == DType::u8 ? 0 : 1;
-  shape.inner = *along - static_cast<int>(contraction.index.size()) + space.parallel;
+  const GemmFields& own = schedule.get<GemmFields>();
+  const std::optional<WordProducts> along =
+      word_products(graph, space.anchor, relation_of(graph, space.anchor));
+  if (!along || along->products != own.products)
+    return own.products == Products::quads
+               ? unsupported("quads of other operands than u8 and i8, or sums than i32")
+               : unsupported("pairs of other operands than bf16, or of denormal numbers");
+  WordShape shape = {.each = along->each()};
+  if (own.products == Products::quads)
+    shape.first_side = graph.type(graph.operands(space.anchor)[0]).dtype() == DType::u8 ? 0 : 1;
+  shape.inner = along->iter - static_cast<int>(contraction.index.size()) + space.parallel;
   const int64_t extent = space.dims[static_cast<size_t>(shape.inner)].extent.value();
   const int64_t block = cache_block(schedule, space, shape.inner);
-  if (block != extent && block % QuadShape::kBytes != 0)
-    return unsupported("quads with a block of {} of the reduction", block);
-  shape.inner_words = (block + QuadShape::kBytes - 1) / QuadShape::kBytes;
+  const std::string_view products = name(own.products);
+  if (block != extent && block % shape.each != 0)
+    return unsupported("{} with a block of {} of the reduction", products, block);
+  shape.inner_words = (block + shape.each - 1) / shape.each;
   shape.words = shape.inner_words;
   for (int dim = space.parallel; dim < static_cast<int>(space.dims.size()); ++dim)
     if (dim != shape.inner) shape.words *= cache_block(schedule, space, dim);
-  const GemmFields& own = schedule.get<GemmFields>();
   for (size_t side = 0; side < 2; ++side) {
     const Packing packing = side == 0 ? own.pack_lhs : own.pack_rhs;
-    if (packing == Packing::no && !word_source(body, contraction, space, shape.inner, side))
-      return unsupported("quads of operand {}, whose words do not lie side by side", side);
+    if (packing == Packing::no && !word_source(body, contraction, space, shape, side))
+      return unsupported("{} of operand {}, whose words do not lie side by side", products, side);
   }
   return shape;
 }

@@ -4,7 +4,7 @@
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
 #include "tests/codegen/native.h"
-#include "tests/program/quads_testing.h"
+#include "tests/program/words_testing.h"
 
 namespace hone {
 namespace {
@@ -32,6 +32,29 @@ TileProgram program_of(int64_t lanes, int64_t apart, bool is_guarded) {
                                  const auto otherwise = b.integer(DType::u32, 0x80ff0102);
                                  return b.quad(b.load_word(x, {r, i * apart}, guards, otherwise),
                                                b.load_word(w, {r, i * 4}), so_far);
+                               });
+      b.store(y, {i}, sum);
+    });
+  });
+  return std::move(b).finish();
+}
+
+// The same of bf16: words of x at 2 * i, or a number before or behind it.
+TileProgram pairs_of(int64_t lanes, int64_t apart, bool is_guarded) {
+  TileBuilder b("pairs");
+  const auto type = [](DType dtype, const Dims& dims) { return Type::get(dtype, dims); };
+  const auto x = b.buffer("x", type(DType::bf16, {3, lanes * apart + 2}), BufferRole::input);
+  const auto w = b.buffer("w", type(DType::bf16, {3, 2 * lanes}), BufferRole::input);
+  const auto y = b.buffer("y", type(DType::f32, {lanes}), BufferRole::output);
+  b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
+    b.loop(Exec::lanes, "i", lanes, [&](const IndexExpr& i) {
+      const auto sum = b.carry(Exec::loop, "r", 3, b.real(DType::f32, 7), Opcode::add,
+                               [&](const IndexExpr& r, tile::Scalar so_far) {
+                                 std::vector<Guard> guards;
+                                 if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
+                                 const auto otherwise = b.integer(DType::u32, 0x3f80c000);
+                                 return b.pair(b.load_word(x, {r, i * apart}, guards, otherwise),
+                                               b.load_word(w, {r, i * 2}), so_far);
                                });
       b.store(y, {i}, sum);
     });
@@ -91,14 +114,14 @@ TEST(Quads, NativeIsExact) {
         }
 }
 
-TEST(Quads, NativeKernelsComputeWhatTheReferenceDoes) {
-  const std::vector<Target> targets = all_targets();
+// On some of the machines.
+void check_native_kernels(Products products, const std::vector<Target>& targets) {
   int checked = 0;
   for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     const Target target = rng.pick(targets);
-    const std::optional<QuadsCase> drawn = random_quads(target, rng);
+    const std::optional<WordsCase> drawn = random_words(products, target, rng);
     if (!drawn) continue;
     SCOPED_TRACE(print(drawn->schedule));
     const KernelBody& body = drawn->body;
@@ -114,6 +137,40 @@ TEST(Quads, NativeKernelsComputeWhatTheReferenceDoes) {
     ++checked;
   }
   EXPECT_GT(checked, 50);
+}
+
+TEST(Quads, NativeKernelsComputeWhatTheReferenceDoes) {
+  check_native_kernels(Products::quads, all_targets());
+}
+
+// Schedules for a machine that has the instruction; code for this one.
+TEST(Pairs, NativeKernelsComputeWhatTheReferenceDoes) {
+  std::vector<Target> targets = all_targets();
+  std::erase_if(targets, [](const Target& target) {
+    return !target.extensions.contains(Extension::avx512_bf16);
+  });
+  if (targets.empty()) GTEST_SKIP() << "this machine has no avx512_bf16";
+  check_native_kernels(Products::pairs, targets);
+}
+
+// With the instruction, and with the arithmetic of machines that have none.
+TEST(Pairs, NativeIsThatOfTheInterpreter) {
+  Rng rng(1);
+  for (const Target& target : all_targets())
+    for (int64_t lanes : {1, 3, 4, 8, 16, 48})
+      for (int64_t apart : {0, 1, 2, 5})
+        for (bool is_guarded : {false, true}) {
+          SCOPED_TRACE(lanes);
+          SCOPED_TRACE(apart);
+          const TileProgram program = pairs_of(lanes, apart, is_guarded);
+          ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
+          EXPECT_EQ(print(parse_tiles(print(program)).value()), print(program));
+          const std::vector<Tensor> inputs = {random_tensor(program.buffers[0].type, rng),
+                                              random_tensor(program.buffers[1].type, rng)};
+          expect_close(run_native(program, inputs, target).value(),
+                       interpret(program, inputs).value());
+          if (testing::Test::HasFailure()) return;
+        }
 }
 
 }  // namespace

@@ -5,24 +5,26 @@
 #include "kernel/facts.h"
 #include "kernel/schedule_space.h"
 #include "tests/program/random_kernels.h"
+#include "zoo/random/generator.h"
 
-// Products of bytes, for tests.
+// Products of bytes and of bf16, for tests.
 
 namespace hone {
 
-// A contraction of u8 and i8, in either order, with sums of i32 and what may stand around it.
-class RandomQuads {
+// A contraction of u8 and i8, in either order, with sums of i32, or of bf16, and what may stand
+// around it.
+class RandomWords {
  public:
-  explicit RandomQuads(Rng& rng) : rng_(rng) {}
+  RandomWords(Products products, Rng& rng) : is_bf16_(products == Products::pairs), rng_(rng) {}
 
   Graph graph() {
     is_swapped_ = rng_.chance(0.4);
     Value y = rng_.chance(0.5) ? dot() : conv();
     if (rng_.chance(0.5)) {
       const int axis = static_cast<int>(rng_.below(static_cast<uint64_t>(y.rank())));
-      y = y + broadcast(b_.parameter("bias", DType::i32, {y.dim(axis)}), y.dims(), {axis});
+      y = y + broadcast(b_.parameter("bias", y.dtype(), {y.dim(axis)}), y.dims(), {axis});
     }
-    if (rng_.chance(0.3)) y = cast(cast(y, DType::f32) * 0.25, DType::i8);
+    if (!is_bf16_ && rng_.chance(0.3)) y = cast(cast(y, DType::f32) * 0.25, DType::i8);
     return b_.finish({y}).value();
   }
 
@@ -32,6 +34,10 @@ class RandomQuads {
   Dim depth() { return rng_.chance(0.6) ? 4 * rng_.between(1, 6) : rng_.between(1, 13); }
 
   Value operand(std::string_view name, const Dims& dims, bool is_first) {
+    if (is_bf16_) {
+      const Value x = b_.parameter(name, DType::bf16, dims);
+      return rng_.chance(0.7) ? x : -x;
+    }
     const DType dtype = is_first != is_swapped_ ? DType::u8 : DType::i8;
     const DType other = dtype == DType::u8 ? DType::i8 : DType::u8;
     if (rng_.chance(0.7)) return b_.parameter(name, dtype, dims);
@@ -59,7 +65,8 @@ class RandomQuads {
                   {"rhs_batch", batches},
                   {"lhs_contract", contract_lhs},
                   {"rhs_contract", contract_rhs},
-                  {"accumulate", std::string("i32")}});
+                  {"accumulate", sums()},
+                  {"flush", is_bf16_}});
   }
 
   Value conv() {
@@ -72,9 +79,13 @@ class RandomQuads {
                   {"pad_low", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
                   {"pad_high", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
                   {"groups", groups},
-                  {"accumulate", std::string("i32")}});
+                  {"accumulate", sums()},
+                  {"flush", is_bf16_}});
   }
 
+  std::string sums() { return !is_bf16_ ? "i32" : rng_.chance(0.5) ? "f32" : "same"; }
+
+  const bool is_bf16_;
   Rng& rng_;
   Builder b_;
   bool is_swapped_ = false;
@@ -97,20 +108,24 @@ inline Layout random_layout_of_words(Type type, Rng& rng) {
   return layout;
 }
 
-struct QuadsCase {
+struct WordsCase {
   KernelBody body;
   Schedule schedule;
   std::vector<Tensor> inputs;  // of all bytes
 };
 
-// Or none, if no schedule with quads was drawn.
-inline std::optional<QuadsCase> random_quads(const Target& target, Rng& rng) {
-  QuadsCase drawn = {body_of_all(RandomQuads(rng).graph()), {}, {}};
+// Or none, if no schedule with such products was drawn.
+inline std::optional<WordsCase> random_words(Products products, const Target& target, Rng& rng) {
+  WordsCase drawn = {body_of_all(RandomWords(products, rng).graph()), {}, {}};
   KernelBody& body = drawn.body;
   for (size_t i = 0; i < body.inputs.size(); ++i)
     body.inputs[i] = random_layout_of_words(body.graph.type(body.graph.inputs()[i]), rng);
   body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
   for (Type type : body.graph.input_types()) {
+    if (is_real(type.dtype())) {
+      drawn.inputs.push_back(random_tensor(type, rng));
+      continue;
+    }
     std::vector<int64_t> numbers;
     for (int64_t i = 0; i < type.static_elements(); ++i)
       numbers.push_back(wrap_to(type.dtype(), rng.between(0, 255)));
@@ -119,7 +134,7 @@ inline std::optional<QuadsCase> random_quads(const Target& target, Rng& rng) {
   for (int i = 0; i < 60; ++i) {
     drawn.schedule = random_schedule(body, target, rng);
     const auto* own = drawn.schedule.if_is<GemmFields>();
-    if (own != nullptr && own->products == Products::quads) return drawn;
+    if (own != nullptr && own->products == products) return drawn;
   }
   return std::nullopt;
 }

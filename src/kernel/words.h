@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+
+#include "kernel/contraction.h"
+
+namespace hone {
+
+inline constexpr int64_t kWordBytes = 4;
+
+// A gemm whose operands are words of 32 bits: neighbours along one dim of the reduction, whose
+// products one instruction adds to one sum. Quads are four bytes, u8 and i8, with sums of i32;
+// pairs are two bf16 with sums of f32. Behind the end of the dim they are 0.
+struct WordProducts {
+  Products products = Products::quads;
+  int iter = 0;  // of the node's relation: the dim of the reduction that words are taken along
+
+  int64_t each() const { return products == Products::pairs ? 2 : 4; }  // numbers of a word
+};
+
+// What a node multiplies by words, along the longest dim that both operands go along element by
+// element; whole words are better. None: its numbers are others, or, where words are pairs,
+// denormal ones do matter.
+std::optional<WordProducts> word_products(GraphView graph, NodeId node,
+                                          const AccessRelation& relation);
+
+struct WordShape {
+  int64_t each = 0;         // numbers of a word
+  size_t first_side = 0;    // the operand that the instruction takes first: of quads that of u8
+  int inner = 0;            // the dim of the reduction that words are taken along
+  int64_t inner_words = 0;  // that a block takes along it
+  int64_t words = 0;        // and along all dims of the reduction
+};
+
+// Or why the schedule, of a gemm, cannot be carried out so.
+Result<WordShape> word_shape(const KernelBody& body, const Contraction& contraction,
+                             const KernelSpace& space, const Schedule& schedule);
+
+// Where the words of an operand lie in memory, if they do: each is neighbours of a parameter, whose
+// bits may have to be changed.
+struct WordSource {
+  ValueId parameter;
+  int64_t each;  // numbers of a word
+  // Of the memory's dims, the first element: by the space's dims, of which the one that words are
+  // taken along counts words.
+  std::vector<IndexExpr> index;
+  uint8_t flip = 0;  // exclusive or with each byte
+};
+std::optional<WordSource> word_source(const KernelBody& body, const Contraction& contraction,
+                                      const KernelSpace& space, const WordShape& shape,
+                                      size_t side);
+
+}  // namespace hone
