@@ -37,13 +37,17 @@ double seconds_of(const BlockPhase& phase, double block, double threads) {
   return block * phase.blocks * std::ceil(phase.divided / threads) / phase.divided;
 }
 
+// What a block needs of a dim of a stage's results.
+int64_t points_along(const Along& along, const BlockPhase& phase) {
+  return along.points(phase.points[static_cast<size_t>(along.dim)]);
+}
+
 // What a stage leaves for others, in a block, as if numbers had four bytes.
 double bytes_kept(const Stage& stage, const KernelFacts& facts, const BlockPhase& phase) {
   double bytes = 4;
   for (size_t d = 0; d < std::min(stage.along.size(), facts.loops.size()); ++d)
-    bytes *= stage.along[d] < 0
-                 ? facts.loops[d].extent
-                 : static_cast<double>(phase.points[static_cast<size_t>(stage.along[d])]);
+    bytes *= stage.along[d].is_whole() ? facts.loops[d].extent
+                                       : static_cast<double>(points_along(stage.along[d], phase));
   return bytes;
 }
 
@@ -180,8 +184,8 @@ AnalyticKernel::Cut& AnalyticKernel::cut_of(const Schedule& chain) {
 const KernelPrice& AnalyticKernel::stage_price(CutStage& stage, const BlockPhase& phase) {
   window_ = stage.facts.body.window;
   for (size_t d = 0; d < window_.size(); ++d)
-    if (stage.stage.along[d] >= 0)
-      window_[d] = phase.points[static_cast<size_t>(stage.stage.along[d])];
+    if (const Along& along = stage.stage.along[d]; !along.is_whole())
+      window_[d] = points_along(along, phase);
   if (const auto known = stage.prices.find(window_); known != stage.prices.end())
     return known->second;
   ++kept_;

@@ -1,6 +1,7 @@
 #include "kernel/stages.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,7 +33,7 @@ class KeptPlaces {
         results_(graph_.type(graph_.outputs()[0])),
         is_blocked_(std::move(is_blocked)) {
     for (ValueId v : kept) along_[v.index] = std::nullopt;
-    next_iter_ = static_cast<int>(is_blocked_.size());
+    for (Dim extent : results_.dims()) new_iter(extent.value());
     for (ValueId output : graph_.outputs())
       needed_.add(output, {identity_index(graph_.type(output).rank())});
     for (auto node = static_cast<uint32_t>(graph_.node_count()); node-- > 0;) visit(NodeId{node});
@@ -40,13 +41,13 @@ class KeptPlaces {
       if (is_blocked_[d]) not_in_blocks_.insert(static_cast<int>(d));
   }
 
-  // Per dim of the value: the dim of the results that it goes along, or kWhole.
-  Result<std::vector<int>> along(ValueId kept) const {
+  // Per dim of the value: what a block needs of it.
+  Result<std::vector<Along>> along(ValueId kept) const {
     const auto& found = along_.at(kept.index);
     if (!found) return bad_input("nothing reads {}, which is kept", graph_.label(kept));
     return *found;
   }
-  // Dims of the results whose blocks need other parts of kept values than blocks.
+  // Dims of the results whose blocks need other parts of kept values than points side by side.
   const std::set<int>& not_in_blocks() const { return not_in_blocks_; }
 
   std::optional<Index> enter(NodeId /*node*/, const AccessRelation& relation, const Place& place) {
@@ -54,17 +55,19 @@ class KeptPlaces {
     Index iters = place.index;
     while (iters.size() < relation.dims.size()) {
       const bool is_point = relation.dims[iters.size()].extent.is(1);
-      iters.push_back(is_point ? IndexExpr(0) : IndexExpr::iter(next_iter_++));
+      iters.push_back(is_point ? IndexExpr(0)
+                               : new_iter(relation.dims[iters.size()].extent.value()));
     }
     return iters;
   }
 
   Place read(const BackRead& read, const Index& iters, const Place& /*place*/) {
+    const Type operand = graph_.type(graph_.operands(read.node)[read.operand]);
     Place next;
-    for (size_t d = 0; d < read.access.index.size(); ++d)
-      next.index.push_back(read.access.is_data_dependent(static_cast<int>(d))
-                               ? IndexExpr::iter(next_iter_++)
-                               : read.access.index[d].substitute(iters));
+    for (int d = 0; d < operand.rank(); ++d)
+      next.index.push_back(read.access.is_data_dependent(d)
+                               ? new_iter(operand.dim(d).value())
+                               : read.access.index[static_cast<size_t>(d)].substitute(iters));
     return next;
   }
 
@@ -82,32 +85,50 @@ class KeptPlaces {
     std::vector<Place>& places = needed_.of(value);
     if (found == along_.end() || places.empty()) return;
     const Index first = places[0].index;
-    std::vector<int> all(first.size(), kWhole);
-    for (size_t d = 0; d < all.size(); ++d) {
-      all[d] = dim_of(first[d]);
-      if (all[d] != kWhole && results_.dim(all[d]) != graph_.type(value).dim(static_cast<int>(d)))
-        refuse(first[d]);
+    std::vector<Along> all;
+    Index index;
+    for (size_t d = 0; d < first.size(); ++d) {
+      const std::optional<Along> along = along_of(first[d]);
       for (const Place& other : places) {
-        if (dim_of(other.index[d]) == all[d]) continue;
+        if (along && along_of(other.index[d]) == along) continue;
         refuse(other.index[d]);
         refuse(first[d]);
       }
+      all.push_back(along.value_or(Along()));
+      index.push_back(points_of(all.back(), graph_.type(value).dim(static_cast<int>(d)).value()));
     }
-    Index index;
-    for (int dim : all) index.push_back(IndexExpr::iter(dim == kWhole ? next_iter_++ : dim));
     places = {{std::move(index)}};
     found->second = std::move(all);
   }
 
-  // The dim whose block the expression goes along.
-  int dim_of(const IndexExpr& expr) {
+  // None: what blocks need does not lie side by side.
+  std::optional<Along> along_of(const IndexExpr& expr) const {
+    int dim = kWhole;
     for (int d = 0; d < static_cast<int>(is_blocked_.size()); ++d) {
       if (!is_blocked_[static_cast<size_t>(d)] || !expr.mentions(d)) continue;
-      if (expr == IndexExpr::iter(d)) return d;
-      refuse(expr);
-      return kWhole;
+      if (dim != kWhole) return std::nullopt;
+      dim = d;
     }
-    return kWhole;
+    if (dim == kWhole) return Along();
+    const std::optional<int64_t> stride = expr.coefficient(dim);
+    if (!stride || *stride < 1) return std::nullopt;
+    const Range reach = (expr - IndexExpr::iter(dim) * *stride).over(ranges_);
+    return Along{dim, *stride, reach.low, reach.high - reach.low + 1};
+  }
+
+  // All points that a block has of the dim, by those of the results.
+  IndexExpr points_of(const Along& along, int64_t extent) {
+    if (along.is_whole()) return new_iter(extent);
+    const int64_t apart = std::max(along.window, along.stride);  // up to the next point's
+    const IndexExpr origin = along.origin(IndexExpr::iter(along.dim));
+    return apart == 1 ? origin : origin + new_iter(apart);
+  }
+
+  IndexExpr new_iter(int64_t extent) {
+    const auto at = static_cast<size_t>(next_iter_);
+    if (at >= ranges_.size()) ranges_.resize(at + 1);
+    ranges_[at] = {0, extent - 1};
+    return IndexExpr::iter(next_iter_++);
   }
 
   void refuse(const IndexExpr& expr) {
@@ -119,10 +140,11 @@ class KeptPlaces {
   const Type results_;
   const std::vector<bool> is_blocked_;  // dims of the results
   NeededPlaces<Place> needed_{kMaxPlaces};
-  std::map<uint32_t, std::optional<std::vector<int>>> along_;
+  std::map<uint32_t, std::optional<std::vector<Along>>> along_;
   std::set<int> not_in_blocks_;
-  int next_iter_ = 0;   // no dim of the results
-  int first_iter_ = 0;  // of what the node at hand reduces over
+  std::vector<Range> ranges_;  // by iter
+  int next_iter_ = 0;          // no dim of the results
+  int first_iter_ = 0;         // of what the node at hand reduces over
 };
 
 // The values that it takes to make the results, back to parameters and what earlier stages have
@@ -157,10 +179,10 @@ std::optional<ValueId> image_of(const Graph& graph, ValueId value) {
 
 // The layout for another value of the same rank. Dims that do not consist of whole blocks, or of
 // which there is only a part, are not in blocks.
-Layout fitted(const Layout& layout, Type type, std::span<const int> along) {
+Layout fitted(const Layout& layout, Type type, std::span<const Along> along) {
   Layout fitted;
   for (Layout::Part part : layout.parts) {
-    const bool is_whole = along[static_cast<size_t>(part.dim)] == kWhole;
+    const bool is_whole = along[static_cast<size_t>(part.dim)].is_whole();
     if (part.block > 1 && !(is_whole && type.dim(part.dim).divisible_by(part.block))) {
       if (!part.is_inner) continue;
       part = {.dim = part.dim};
@@ -170,21 +192,40 @@ Layout fitted(const Layout& layout, Type type, std::span<const int> along) {
   return fitted;
 }
 
-// How scratch holds what stages keep: what a conv makes as its image lies, so that lanes find
-// neighbours side by side in both; everything else row-major.
+// Whether windows of the value, or of what elementwise ops make of it, are reduced.
+bool has_pool(const Graph& graph, ValueId value) {
+  std::vector<bool> is_made(graph.value_count());
+  is_made[value.index] = true;
+  for (NodeId node : graph.nodes()) {
+    const Opcode opcode = graph.opcode(node);
+    for (ValueId operand : graph.operands(node)) {
+      if (operand.is_none() || !is_made[operand.index]) continue;
+      if (opcode == Opcode::window_reduce) return true;
+      if (is_elementwise(opcode)) is_made[graph.result(node).index] = true;
+    }
+  }
+  return false;
+}
+
+// How scratch holds what stages keep: what a conv makes as its image lies, or for a pool as the
+// results lie, so that lanes find neighbours side by side in both; everything else row-major.
 class HeldLayouts {
  public:
   HeldLayouts(const KernelBody& body, std::span<const ValueId> kept) : body_(body), kept_(kept) {}
 
   // Of what the next stage keeps, which goes along these dims of the results.
-  const Layout& add(std::span<const int> along) {
+  const Layout& add(std::span<const Along> along) {
     const Graph& graph = body_.graph;
     const ValueId value = kept_[layouts_.size()];
     const Type type = graph.type(value);
-    const std::optional<ValueId> image = image_of(graph, value);
-    const Layout* layout = image ? known(*image) : nullptr;
-    const bool fits = layout != nullptr && graph.type(*image).rank() == type.rank();
-    layouts_.push_back(fits ? fitted(*layout, type, along) : Layout::row_major(type.rank()));
+    const Layout* layout = nullptr;
+    if (const std::optional<ValueId> image = image_of(graph, value)) {
+      const bool is_pooled = has_pool(graph, value);
+      layout = is_pooled ? &body_.outputs[0] : known(*image);
+      const ValueId other = is_pooled ? graph.outputs()[0] : *image;
+      if (graph.type(other).rank() != type.rank()) layout = nullptr;
+    }
+    layouts_.push_back(layout ? fitted(*layout, type, along) : Layout::row_major(type.rank()));
     return layouts_.back();
   }
   const std::vector<Layout>& all() const { return layouts_; }
@@ -322,13 +363,16 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
       stage.body.outputs = {held.add(stage.along)};
     } else {
       for (int d = 0; d < type.rank(); ++d)
-        stage.along.push_back(std::ranges::find(schedule.order, d) == schedule.order.end() ? kWhole
-                                                                                           : d);
+        stage.along.push_back({.dim = std::ranges::count(schedule.order, d) == 0 ? kWhole : d});
     }
     for (int d = 0; d < type.rank(); ++d) {
-      const int along = stage.along[static_cast<size_t>(d)];
-      stage.body.window.push_back(along == kWhole ? type.dim(d).value()
-                                                  : block_points(body, schedule, along));
+      const Along& along = stage.along[static_cast<size_t>(d)];
+      const int64_t extent = type.dim(d).value();
+      stage.body.window.push_back(
+          along.is_whole() ? extent : along.points(block_points(body, schedule, along.dim)));
+      if (stage.body.window.back() > extent)
+        return unsupported("a block needs {} points of dim {} of {}, which has {}",
+                           stage.body.window.back(), d, graph.label(kept[k]), extent);
     }
     stages.push_back(std::move(stage));
   }
@@ -340,6 +384,23 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
 namespace {
 
 bool is_contraction(Opcode opcode) { return class_of(opcode) == OpClass::contraction; }
+
+// How many points a block needs at least, so that what is kept, of which it needs points of a dim,
+// is computed little more than once: half again. None: it is always more.
+std::optional<int64_t> least_block(const Along& along, int64_t results, int64_t extent) {
+  const double most = 1.5 * static_cast<double>(extent) / static_cast<double>(results);
+  const auto fits = [&](int64_t block) {
+    return along.points(block) <= extent &&
+           static_cast<double>(along.points(block)) <= most * static_cast<double>(block);
+  };
+  if (fits(1)) return 1;
+  const double more = most - static_cast<double>(along.stride);  // with each point of the block
+  if (along.window <= along.stride || more <= 0) return std::nullopt;
+  const double block = std::ceil(static_cast<double>(along.window - along.stride) / more);
+  if (block >= static_cast<double>(results) || !fits(static_cast<int64_t>(block)))
+    return std::nullopt;
+  return static_cast<int64_t>(block);
+}
 
 // A value from which the operand is moved, without being computed.
 ValueId moved_from(const Graph& graph, ValueId value) {
@@ -384,6 +445,40 @@ std::set<uint32_t> values_to_keep(const Graph& graph) {
   return keep;
 }
 
+// The smallest blocks of all dims that may be taken in blocks.
+Result<std::map<int, int64_t>> smallest_blocks(const KernelBody& body,
+                                               std::span<const ValueId> kept) {
+  const Graph& graph = body.graph;
+  const Type type = graph.type(graph.outputs()[0]);
+  std::vector<bool> is_blocked;
+  for (Dim dim : type.dims()) is_blocked.push_back(!dim.is(1));
+  for (;;) {
+    const KeptPlaces places(body, kept, is_blocked);
+    std::set<int> others = places.not_in_blocks();
+    std::map<int, int64_t> blocks;
+    std::optional<int> overlapping;  // more of them would multiply what is computed again
+    for (int d = 0; d < type.rank(); ++d) {
+      if (!is_blocked[static_cast<size_t>(d)]) continue;
+      for (ValueId v : kept) {
+        const std::vector<Along> all = HONE_TRY(places.along(v));
+        const auto along = std::ranges::find(all, d, &Along::dim);
+        const auto extent = [&] {
+          return graph.type(v).dim(static_cast<int>(along - all.begin()));
+        };
+        const std::optional<int64_t> block =
+            along == all.end() ? std::nullopt
+                               : least_block(*along, type.dim(d).value(), extent().value());
+        const bool overlaps = block && along->window > along->stride;
+        if (overlaps) overlapping = overlapping.value_or(d);
+        if (!block || (overlaps && overlapping != d)) others.insert(d);
+        blocks[d] = std::max(blocks[d], block.value_or(1));
+      }
+    }
+    if (others.empty()) return blocks;
+    for (int d : others) is_blocked[static_cast<size_t>(d)] = false;
+  }
+}
+
 }  // namespace
 
 Result<Schedule> simplest_chain(const KernelBody& body) {
@@ -398,24 +493,9 @@ Result<Schedule> simplest_chain(const KernelBody& body) {
     if (keep.contains(graph.result(nodes[i]).index)) own.keep.push_back(static_cast<int64_t>(i));
   const std::vector<ValueId> kept = HONE_TRY(kept_values(graph, own.keep));
   const Type type = graph.type(graph.outputs()[0]);
-  std::vector<bool> is_blocked;
-  for (int d = 0; d < type.rank(); ++d) is_blocked.push_back(!type.dim(d).is(1));
-  while (std::ranges::find(is_blocked, true) != is_blocked.end()) {
-    const KeptPlaces places(body, kept, is_blocked);
-    std::set<int> others = places.not_in_blocks();
-    for (ValueId v : kept) {
-      const std::vector<int> along = HONE_TRY(places.along(v));
-      for (int d = 0; d < type.rank(); ++d)
-        if (is_blocked[static_cast<size_t>(d)] && std::ranges::find(along, d) == along.end())
-          others.insert(d);  // each block would compute the value again
-    }
-    if (others.empty()) break;
-    for (int d : others) is_blocked[static_cast<size_t>(d)] = false;
-  }
-  for (int d = 0; d < type.rank(); ++d) {
-    if (!is_blocked[static_cast<size_t>(d)]) continue;
-    chain.order.push_back(d);
-    own.block.push_back({d, 1});
+  for (const auto& [dim, points] : HONE_TRY(smallest_blocks(body, kept))) {
+    chain.order.push_back(dim);
+    own.block.push_back({dim, points});
   }
   for (ValueId v : kept) own.stages.push_back(plain_nest(graph.type(v).rank()));
   own.stages.push_back(plain_nest(type.rank()));

@@ -11,6 +11,19 @@
 
 namespace hone {
 
+// The points that a block needs of a dim of a value: side by side, so that blocks may overlap. Some
+// may lie outside of the value, where a reader has padding: these are arbitrary.
+struct Along {
+  int dim = -1;  // of the whole's results, taken in blocks; -1: a block needs all points
+  // What point p of the dim needs: `window` points from stride * p + first on.
+  int64_t stride = 1, first = 0, window = 1;
+
+  bool is_whole() const { return dim < 0; }
+  int64_t points(int64_t block) const { return stride * (block - 1) + window; }
+  IndexExpr origin(const IndexExpr& block) const { return block * stride + first; }
+  bool operator==(const Along&) const = default;
+};
+
 struct Stage {
   // Its parameters are those of the whole that it reads, then what earlier stages have kept; its
   // results what it keeps, or those of the whole. `window` is the largest block. Scratch holds what
@@ -18,18 +31,17 @@ struct Stage {
   KernelBody body;
   // Per parameter of the stage: a parameter of the whole, or, counted on, a stage.
   std::vector<size_t> sources;
-  // Per dim of its results: the dim of the whole's results that it goes along, a block at a time;
-  // -1: it has all points.
-  std::vector<int> along;
+  std::vector<Along> along;  // per dim of its results
 };
 
 // The stages of a chain, or why there are none: `keep`, `order` and `block` of the schedule have to
-// fit the body, and every block has to need a block, or all, of each dim of what is kept.
+// fit the body, and every block has to need points side by side, or all, of each dim of what is
+// kept.
 Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& schedule);
 
 // The simplest chain: keeps what contractions make for other than elementwise ops, and what is made
-// for them from sums; blocks are single points of all dims along which no kept value is computed
-// twice. Or why none can be carried out.
+// for them or for windows from sums; blocks are the smallest of all dims along which no kept value
+// is computed twice, but for overlaps along one dim. Or why none can be carried out.
 Result<Schedule> simplest_chain(const KernelBody& body);
 
 // The points of a dim that a block has at most.

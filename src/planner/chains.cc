@@ -28,8 +28,8 @@ std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain) {
     const Result<Contraction> contraction = KernelFacts(stage.body).contraction;
     if (!contraction.ok()) continue;
     for (size_t d = 0; d < stage.along.size(); ++d)
-      if (stage.along[d] >= 0 && contraction->sides[0][d] != contraction->sides[1][d])
-        has_rows[static_cast<size_t>(stage.along[d])] = true;
+      if (!stage.along[d].is_whole() && contraction->sides[0][d] != contraction->sides[1][d])
+        has_rows[static_cast<size_t>(stage.along[d].dim)] = true;
   }
   return has_rows;
 }
@@ -73,6 +73,7 @@ Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const Kerne
   std::optional<PricedSchedule> best;
   const auto consider = [&](Schedule chain) -> Status {
     const Result<std::vector<Stage>> stages = stages_of(body, chain);
+    if (!stages.ok()) return {};  // a block may need more than there is
     ChainFields& own = chain.get<ChainFields>();
     own.stages.clear();
     for (const Stage& stage : *stages) {

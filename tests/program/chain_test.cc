@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernel/schedule_space.h"
 #include "kernel/stages.h"
-#include "tests/program/kernel_testing.h"
-#include "tests/program/random_kernels.h"
+#include "tests/program/chain_testing.h"
 
 namespace hone {
 namespace {
@@ -70,29 +68,12 @@ KernelBody separable(std::string_view layout) {
 }
 
 void check_random(const KernelBody& body, uint64_t count) {
-  Target target;
-  target.caches = {{.bytes = 1 << 20}};
-  int chains = 0, gemms = 0, divided = 0, uneven = 0;
-  for (uint64_t seed = 0; seed < count; ++seed) {
-    SCOPED_TRACE(seed);
-    Rng rng(seed);
-    Schedule schedule = random_schedule(body, target, rng);
-    for (int i = 0; i < 60 && schedule.algorithm() != Algorithm::chain; ++i)
-      schedule = random_schedule(body, target, rng);
-    if (schedule.algorithm() != Algorithm::chain) continue;
-    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
-    if (testing::Test::HasFailure()) return;
-    ++chains;
-    divided += schedule.threads > 0 ? 1 : 0;
-    const ChainFields& own = schedule.get<ChainFields>();
-    for (const Schedule& stage : own.stages) gemms += stage.algorithm() == Algorithm::gemm;
-    for (const Tile& block : own.block)
-      uneven += body.graph.type(body.graph.outputs()[0]).dim(block.dim).value() % block.count > 0;
-  }
-  EXPECT_GT(chains, static_cast<int>(count / 2));
-  EXPECT_GT(gemms, chains / 8);
-  EXPECT_GT(divided, chains / 4);
-  EXPECT_GT(uneven, chains / 8);
+  const DrawnChains drawn = check_random_chains(body, count);
+  if (testing::Test::HasFailure()) return;
+  EXPECT_GT(drawn.chains, static_cast<int>(count / 2));
+  EXPECT_GT(drawn.gemms, drawn.chains / 8);
+  EXPECT_GT(drawn.divided, drawn.chains / 4);
+  EXPECT_GT(drawn.uneven, drawn.chains / 8);
 }
 
 void check_random(std::string_view text, uint64_t count) {
@@ -272,10 +253,10 @@ TEST(Chains, SchedulesThatDoNotFitAreRefused) {
   })",
                     [](Schedule& s) { s.order = {1}, own(s).block = {{1, 1}}; }),
             "error: it is done 20 times, more than 16 (stage 0)");
-  // A row needs three rows.
-  EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 4]) -> f32[4, 4] {
+  // Rows come in the opposite order.
+  EXPECT_EQ(refusal(R"(graph @g(%x: f32[6, 4]) -> f32[6, 4] {
     %a = tanh %x
-    %y = window_reduce %a {kind = sum, window = [3, 1]}
+    %y = reverse %a {axes = [0]}
     return %y
   })",
                     [](Schedule& s) { own(s).keep = {0}; }),

@@ -21,13 +21,24 @@ Type results_of(const ScheduleSite& site) {
 
 // ---- Legality -----------------------------------------------------------------------------------
 
-// Along dims that a stage does not go along, it is done again for each block.
+// Along dims that a stage does not go along, it is done again for each block; along others blocks
+// may overlap.
 Status check_repetition(const ScheduleSite& site, const Schedule& chain, const Stage& stage) {
+  const Type type = stage.body.graph.type(stage.body.graph.outputs()[0]);
   double times = 1;
-  for (int dim : chain.order)
-    if (std::ranges::find(stage.along, dim) == stage.along.end())
-      times *= std::ceil(static_cast<double>(results_of(site).dim(dim).value()) /
-                         static_cast<double>(block_points(site.body, chain, dim)));
+  for (int dim : chain.order) {
+    const int64_t block = block_points(site.body, chain, dim);
+    const double blocks = std::ceil(static_cast<double>(results_of(site).dim(dim).value()) /
+                                    static_cast<double>(block));
+    const auto along = std::ranges::find(stage.along, dim, &Along::dim);
+    if (along == stage.along.end()) {
+      times *= blocks;
+      continue;
+    }
+    const int64_t extent = type.dim(static_cast<int>(along - stage.along.begin())).value();
+    times *= std::max(
+        1.0, blocks * static_cast<double>(along->points(block)) / static_cast<double>(extent));
+  }
   if (times <= kMaxRepetition) return {};
   return over_limit("it is done {} times, more than {}", times, kMaxRepetition);
 }

@@ -91,13 +91,14 @@ class ChainBuilder {
     KernelBody body = stage.body;
     StagePlace at;
     for (size_t d = 0; d < stage.along.size(); ++d) {
-      if (stage.along[d] < 0) {
+      const Along& along = stage.along[d];
+      if (along.is_whole()) {
         at.first.push_back(0);
         continue;
       }
-      const Place& block = dims_[static_cast<size_t>(stage.along[d])];
-      at.first.push_back(block.first());
-      body.window[d] = block.block.unroll;
+      const Place& block = dims_[static_cast<size_t>(along.dim)];
+      at.first.push_back(HONE_PLANT(halo_first, along, Along{along.dim}).origin(block.first()));
+      body.window[d] = along.points(block.block.unroll);
     }
     const size_t parameters = body_.graph.inputs().size();
     if (s + 1 < stages_.size()) {
