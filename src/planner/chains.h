@@ -11,6 +11,8 @@ namespace hone {
 Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
                                                      ScheduleChooser& chooser);
 
+bool is_conv_with_pool(const Graph& graph);
+
 // Joins kernels with the only kernel that reads them where one chain costs less than both:
 // attention, cells of recurrent nets. Those of convs stay, as their layouts, which come later,
 // matter more. Whether some were joined.
@@ -19,5 +21,8 @@ Result<bool> join_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanC
 // The same of images, which have their layouts: a depthwise conv with the 1x1 conv that reads it.
 // What they pass on stays in a cache, a few rows at a time.
 Result<bool> join_image_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price);
+
+// A conv with the pool that reads it.
+Result<bool> join_pool_chains(FrameEditor& frame, const FusionFreedom& freedom, PlanCost& price);
 
 }  // namespace hone

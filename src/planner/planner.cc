@@ -223,6 +223,7 @@ class FramePlanner {
       layouts = edited.planned().layout;
       laid = edited_groups();
       if (on_.image_chains) is_chained = HONE_TRY(join_image_chains(edited, freedom_, price));
+      if (on_.pool_chains && HONE_TRY(join_pool_chains(edited, freedom_, price))) is_chained = true;
     }
     std::erase_if(joined, [&](NodeId n) { return edited.planned().is_view(n); });
     for (NodeId n : joined) plan_.view.erase(name(graph_.result(n)));

@@ -419,12 +419,14 @@ Result<const PricedSchedule*> ScheduleChooser::choose(
     return &known->second;
   const bool is_stage = !facts->body.window.empty();
   std::optional<PricedSchedule> best;
-  // What takes too much work in one nest is not even priced as one.
-  if (check_work(facts->work).ok())
-    best = Chooser(facts, target_, cost_, is_stage ? 1 : threads_, heuristics()).run();
-  if (!is_stage)
-    if (std::optional<PricedSchedule> chain = HONE_TRY(cheapest_chain(facts, *this)))
-      if (!best || chain->seconds < best->seconds) best = std::move(chain);
+  if (!is_stage) best = HONE_TRY(cheapest_chain(facts, *this));
+  // What takes too much work in one nest is not even priced as one, nor a conv in the windows of a
+  // pool, which has no register tiles there.
+  if (check_work(facts->work).ok() && !(best && is_conv_with_pool(facts->body.graph))) {
+    PricedSchedule alone =
+        Chooser(facts, target_, cost_, is_stage ? 1 : threads_, heuristics()).run();
+    if (!best || alone.seconds <= best->seconds) best = std::move(alone);
+  }
   HONE_CHECK(best, "no schedule fits a kernel of {} nodes", facts->body.graph.node_count());
   if (options_.progress != nullptr) options_.progress->advance();
   return &known_.chosen.emplace(facts->hash, std::move(*best)).first->second;

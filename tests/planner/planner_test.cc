@@ -159,6 +159,66 @@ graph @g(%x: f32[1, 64, 160, 160], %w: f32[64, 1, 3, 3], %v: f32[64, 64, 1, 1])
   EXPECT_EQ(kernels({.image_chains = false}).size(), 2U);
 }
 
+// Schedules of a conv and the pool behind it.
+std::map<uint64_t, Schedule> of_pool(std::string_view conv, std::string_view pool,
+                                     const Heuristics& heuristics = {}) {
+  const std::string text = fmt::format(R"(
+graph @g({}
+  %y = window_reduce %d {{{}}}
+  return %y
+}})",
+                                       conv, pool);
+  const Graph graph = parse_graph(text).value();
+  const Plan plan =
+      complete(graph, {}, target(), AnalyticCost(target()), {.heuristics = heuristics}).value();
+  EXPECT_TRUE(check_complete(plan, graph, target()).ok()) << print(plan);
+  return plan.schedule;
+}
+
+// A few at a time. In one nest, which would be cheaper by the price, the conv has no tiles.
+TEST(Planner, RowsOfAConvStayInACacheForThePool) {
+  constexpr std::string_view kConv = R"(%x: f32[1, 64, 112, 112], %w: f32[64, 64, 1, 1])
+    -> f32[1, 64, 56, 56] {
+  %d = conv %x, %w)";
+  for (const char* kind : {"max", "sum"}) {
+    const std::string pool =
+        fmt::format("kind = {}, window = [1, 1, 2, 2], stride = [1, 1, 2, 2]", kind);
+    const auto schedules = of_pool(kConv, pool);
+    ASSERT_EQ(schedules.size(), 1U);
+    const Schedule& schedule = schedules.begin()->second;
+    ASSERT_EQ(schedule.algorithm(), Algorithm::chain);
+    EXPECT_EQ(schedule.order, std::vector<int>{2});
+    EXPECT_EQ(schedule.get<ChainFields>().stages[0].algorithm(), Algorithm::gemm);
+    EXPECT_EQ(of_pool(kConv, pool, {.pool_chains = false}).size(), 2U);
+  }
+}
+
+// Rows that overlap are computed again if that costs less than passing them on, as it does where
+// many images leave the last cache.
+TEST(Planner, PoolsJoinConvsWhereThatPays) {
+  constexpr std::string_view kPool =
+      "kind = max, window = [1, 1, 3, 3], stride = [1, 1, 2, 2], pad_low = [0, 0, 1, 1]";
+  EXPECT_EQ(of_pool(R"(%x: f32[16, 3, 224, 224], %w: f32[64, 3, 7, 7])
+    -> f32[16, 64, 56, 56] {
+  %d = conv %x, %w {stride = [2, 2], pad_low = [3, 3], pad_high = [3, 3]})",
+                    kPool)
+                .size(),
+            1U);
+  EXPECT_EQ(of_pool(R"(%x: f32[1, 64, 56, 56], %w: f32[64, 64, 3, 3])
+    -> f32[1, 64, 28, 28] {
+  %d = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]})",
+                    kPool)
+                .size(),
+            2U);
+  // Stages have no transforms.
+  EXPECT_EQ(of_pool(R"(%x: f32[16, 64, 112, 112], %w: f32[64, 64, 3, 3])
+    -> f32[16, 64, 56, 56] {
+  %d = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], winograd = 4})",
+                    kPool)
+                .size(),
+            2U);
+}
+
 // Where a chain does not go with what is said to be in place, all other groups stay.
 TEST(Planner, WhatIsInPlaceIsNoChain) {
   const Graph graph = prepare(parse_graph(R"(
