@@ -6,8 +6,6 @@
 
 namespace hone {
 
-inline constexpr int64_t kWordBytes = 4;
-
 // A gemm whose operands are words of 32 bits: neighbours along one dim of the reduction, whose
 // products one instruction adds to one sum. Quads are four bytes, u8 and i8, with sums of i32;
 // pairs are two bf16 with sums of f32. Behind the end of the dim they are 0.

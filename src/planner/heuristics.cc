@@ -7,6 +7,10 @@
 
 namespace hone {
 
+bool is_on(const Heuristics& heuristics, Products words) {
+  return words == Products::pairs ? heuristics.pairs : heuristics.quads;
+}
+
 Status leave_out(Heuristics& heuristics, std::string_view name) {
   const auto row = std::ranges::find(kHeuristics, name, &Heuristic::name);
   if (row == kHeuristics.end()) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "kernel/schedule.h"
 
 namespace hone {
 
@@ -28,6 +29,9 @@ inline constexpr std::array kHeuristics = {
 #include "planner/heuristics.def"
 #undef HONE_HEURISTIC
 };
+
+// Of products by words: quads or pairs.
+bool is_on(const Heuristics& heuristics, Products words);
 
 // An unknown name is refused with the list of what there is.
 Status leave_out(Heuristics& heuristics, std::string_view name);

@@ -272,7 +272,7 @@ class LayoutChooser {
     const int64_t block = type.dim(last).divisible_by(block_) ? block_ : 1;
     layouts.push_back(with_last(others, last, block));
     const std::optional<WordProducts> words = word_products(graph_, node, relation);
-    if (words && (words->products == Products::pairs ? on_.pairs : on_.quads))
+    if (words && is_on(on_, words->products))
       if (std::optional<Layout> layout = in_words(type, relation, *words, others, last, block))
         layouts.push_back(*std::move(layout));
     return layouts;

@@ -39,7 +39,7 @@ class Chooser {
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
       const std::optional<Products> words = products_by_words(site_);
-      if (words && is_on(*words)) try_gemm(nest, *facts_.contraction, *words);
+      if (words && is_on(on_, *words)) try_gemm(nest, *facts_.contraction, *words);
     }
     if (on_.winograd && body_.window.empty()) try_winograd();
     consider({});
@@ -64,7 +64,6 @@ class Chooser {
     least_ = seconds;
   }
 
-  bool is_on(Products words) const { return words == Products::pairs ? on_.pairs : on_.quads; }
   int64_t extent(int dim) const { return site_.extent(dim); }
   int dims() const { return site_.dims(); }
   int rounds() const { return on_.second_round ? 2 : 1; }

@@ -16,46 +16,30 @@ std::vector<Target> all_targets() {
   return targets;
 }
 
-// sums[i] = words of x at 4 * i, or 3 bytes further, times those of w, added up over rows.
-TileProgram program_of(int64_t lanes, int64_t apart, bool is_guarded) {
-  TileBuilder b("quads");
+// sums[i] = words of x at `apart * i` times those of w, one behind the other, added up over rows.
+TileProgram program_of(Products products, int64_t lanes, int64_t apart, bool is_guarded) {
+  const bool are_pairs = products == Products::pairs;
+  const int64_t each = are_pairs ? 2 : 4;
+  TileBuilder b("words");
   const auto type = [](DType dtype, const Dims& dims) { return Type::get(dtype, dims); };
-  const auto x = b.buffer("x", type(DType::u8, {3, lanes * apart + 4}), BufferRole::input);
-  const auto w = b.buffer("w", type(DType::i8, {3, 4 * lanes}), BufferRole::input);
-  const auto y = b.buffer("y", type(DType::i32, {lanes}), BufferRole::output);
+  const auto x = b.buffer("x", type(are_pairs ? DType::bf16 : DType::u8, {3, lanes * apart + each}),
+                          BufferRole::input);
+  const auto w = b.buffer("w", type(are_pairs ? DType::bf16 : DType::i8, {3, each * lanes}),
+                          BufferRole::input);
+  const auto y =
+      b.buffer("y", type(are_pairs ? DType::f32 : DType::i32, {lanes}), BufferRole::output);
   b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
     b.loop(Exec::lanes, "i", lanes, [&](const IndexExpr& i) {
-      const auto sum = b.carry(Exec::loop, "r", 3, b.integer(DType::i32, 7), Opcode::add,
-                               [&](const IndexExpr& r, tile::Scalar so_far) {
-                                 std::vector<Guard> guards;
-                                 if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
-                                 const auto otherwise = b.integer(DType::u32, 0x80ff0102);
-                                 return b.quad(b.load_word(x, {r, i * apart}, guards, otherwise),
-                                               b.load_word(w, {r, i * 4}), so_far);
-                               });
-      b.store(y, {i}, sum);
-    });
-  });
-  return std::move(b).finish();
-}
-
-// The same of bf16: words of x at 2 * i, or a number before or behind it.
-TileProgram pairs_of(int64_t lanes, int64_t apart, bool is_guarded) {
-  TileBuilder b("pairs");
-  const auto type = [](DType dtype, const Dims& dims) { return Type::get(dtype, dims); };
-  const auto x = b.buffer("x", type(DType::bf16, {3, lanes * apart + 2}), BufferRole::input);
-  const auto w = b.buffer("w", type(DType::bf16, {3, 2 * lanes}), BufferRole::input);
-  const auto y = b.buffer("y", type(DType::f32, {lanes}), BufferRole::output);
-  b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
-    b.loop(Exec::lanes, "i", lanes, [&](const IndexExpr& i) {
-      const auto sum = b.carry(Exec::loop, "r", 3, b.real(DType::f32, 7), Opcode::add,
-                               [&](const IndexExpr& r, tile::Scalar so_far) {
-                                 std::vector<Guard> guards;
-                                 if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
-                                 const auto otherwise = b.integer(DType::u32, 0x3f80c000);
-                                 return b.pair(b.load_word(x, {r, i * apart}, guards, otherwise),
-                                               b.load_word(w, {r, i * 2}), so_far);
-                               });
+      const auto first = are_pairs ? b.real(DType::f32, 7) : b.integer(DType::i32, 7);
+      const auto sum = b.carry(
+          Exec::loop, "r", 3, first, Opcode::add, [&](const IndexExpr& r, tile::Scalar so_far) {
+            std::vector<Guard> guards;
+            if (is_guarded) guards.push_back({i, 1, Dim(lanes - 1)});
+            const auto otherwise = b.integer(DType::u32, are_pairs ? 0x3f80c000 : 0x80ff0102);
+            const auto left = b.load_word(x, {r, i * apart}, guards, otherwise);
+            const auto right = b.load_word(w, {r, i * each});
+            return are_pairs ? b.pair(left, right, so_far) : b.quad(left, right, so_far);
+          });
       b.store(y, {i}, sum);
     });
   });
@@ -70,7 +54,7 @@ Tensor random_bytes(Type type, Rng& rng) {
 }
 
 TEST(Quads, TextKeepsThem) {
-  const TileProgram program = program_of(16, 4, true);
+  const TileProgram program = program_of(Products::quads, 16, 4, true);
   ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
   const std::string text = print(program);
   EXPECT_NE(text.find("= load word @x[r, 4*i] if"), std::string::npos) << text;
@@ -105,7 +89,7 @@ TEST(Quads, NativeIsExact) {
         for (bool is_guarded : {false, true}) {
           SCOPED_TRACE(lanes);
           SCOPED_TRACE(apart);
-          const TileProgram program = program_of(lanes, apart, is_guarded);
+          const TileProgram program = program_of(Products::quads, lanes, apart, is_guarded);
           const std::vector<Tensor> inputs = {random_bytes(program.buffers[0].type, rng),
                                               random_bytes(program.buffers[1].type, rng)};
           expect_close(run_native(program, inputs, target).value(),
@@ -162,7 +146,7 @@ TEST(Pairs, NativeIsThatOfTheInterpreter) {
         for (bool is_guarded : {false, true}) {
           SCOPED_TRACE(lanes);
           SCOPED_TRACE(apart);
-          const TileProgram program = pairs_of(lanes, apart, is_guarded);
+          const TileProgram program = program_of(Products::pairs, lanes, apart, is_guarded);
           ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
           EXPECT_EQ(print(parse_tiles(print(program)).value()), print(program));
           const std::vector<Tensor> inputs = {random_tensor(program.buffers[0].type, rng),

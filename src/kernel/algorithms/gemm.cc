@@ -64,6 +64,10 @@ Status check_split(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
+bool has_instruction(const Target& target, Products words) {
+  return words != Products::pairs || target.extensions.contains(Extension::avx512_bf16);
+}
+
 Status check_products(const ScheduleSite& site, const Schedule& schedule) {
   switch (schedule.get<GemmFields>().products) {
     case Products::plain: return {};
@@ -73,7 +77,7 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
   }
   const Products products = schedule.get<GemmFields>().products;
   if (site.is_stage()) return unsupported("{} in a stage of a chain", name(products));
-  if (products == Products::pairs && !site.target.extensions.contains(Extension::avx512_bf16))
+  if (!has_instruction(site.target, products))
     return unsupported("pairs on a target without avx512_bf16");
   HONE_TRY(word_shape(site.body, *site.facts.contraction, site.facts.space, schedule));
   return {};
@@ -87,10 +91,7 @@ std::optional<Products> products_by_words(const ScheduleSite& site) {
   const NodeId anchor = site.facts.space.anchor;
   const std::optional<WordProducts> words =
       word_products(graph, anchor, relation_of(graph, anchor));
-  if (!words) return std::nullopt;
-  if (words->products == Products::pairs &&
-      !site.target.extensions.contains(Extension::avx512_bf16))
-    return std::nullopt;
+  if (!words || !has_instruction(site.target, words->products)) return std::nullopt;
   return words->products;
 }
 
