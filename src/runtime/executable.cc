@@ -11,6 +11,7 @@
 #include "base/planted.h"
 #include "runtime/denormal_mode.h"
 #include "runtime/memory.h"
+#include "tensor/memory_pool.h"
 
 namespace hone {
 
@@ -161,10 +162,14 @@ Status Executable::set_up(const Image& image, const LoadOptions& options) {
     const Script::Pointer& pointer = script_.pointers[i];
     if (pointer.base >= script_.first_port && !pointer.moves()) bound_.push_back(i);
   }
-  for (uint32_t i = 0; i < outputs_.size(); ++i)
-    if (const Type type = outputs_[i].type;
-        type.static_elements() > 0 && type.bits_of_last_byte() != std::byte{0xff})
+  size_t output_bytes = 0;
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    const Type type = outputs_[i].type;
+    output_bytes += static_cast<size_t>(type.static_bytes());
+    if (type.static_elements() > 0 && type.bits_of_last_byte() != std::byte{0xff})
       partly_used_.push_back(i);
+  }
+  output_memory_ = std::make_shared<MemoryPool>(output_bytes);
   team_ = options.team;
   if (!team_) team_ = HONE_TRY(Team::create({.threads = image.threads}));
   threads_ = std::min(image.threads, team_->threads());
@@ -287,7 +292,7 @@ Result<std::vector<Tensor>> Executable::run_to_tensors(std::span<const void* con
                                                        const RunOptions& options) const {
   std::vector<void*> to;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i]) outputs[i] = Tensor::zeros(outputs_[i].type);
+    if (!outputs[i]) outputs[i] = Tensor::uninitialized(outputs_[i].type, output_memory_);
     to.push_back(outputs[i].mutable_bytes().data());
   }
   HONE_TRY(run(inputs, to, options));

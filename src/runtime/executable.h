@@ -69,7 +69,8 @@ struct RunOptions {
 
 // A compiled model in memory. Any number of threads may run it at once: each run has a frame, with
 // an arena and scratch of its own. A run that finds no free frame makes one, which is kept; so
-// memory grows to what the largest number of runs at once needed. Other runs allocate nothing.
+// memory grows to what the largest number of runs at once needed. Other runs allocate nothing but
+// tensors for their outputs, and those lie in the memory of earlier outputs that nobody holds.
 //
 // Kernels run with the floating-point environment of the thread they are on: the caller's for its
 // part, the default for the team's workers. RunOptions::flush_denormals alone changes it, while a
@@ -138,6 +139,8 @@ class Executable {
   Script script_;
   std::vector<uint32_t> bound_;        // pointers into inputs and outputs that do not move
   std::vector<uint32_t> partly_used_;  // outputs whose last byte has unused bits
+  // Of a run's outputs, for those of the next run.
+  std::shared_ptr<MemoryPool> output_memory_;
   int64_t threads_ = 1;
   std::shared_ptr<Team> team_;
 

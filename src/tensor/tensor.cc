@@ -1,60 +1,34 @@
 #include "tensor/tensor.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #include "base/hash.h"
-#include "base/pages.h"
+#include "tensor/memory_pool.h"
 
 namespace hone {
 
 namespace detail {
-
-constexpr size_t kAlignment =
-    64;  // of all memory that tensors own: a cache line, an AVX-512 vector
-
-// Memory from the C heap, which hands out zeros without touching the pages.
-class AlignedBytes {
- public:
-  AlignedBytes() = default;
-  AlignedBytes(size_t size, bool zeroed) {
-    const size_t alignment = size >= kLargePage ? kLargePage : kAlignment;
-    raw_ = zeroed ? std::calloc(size + alignment, 1) : std::malloc(size + alignment);
-    if (raw_ == nullptr) throw std::bad_alloc();
-    auto address = reinterpret_cast<uintptr_t>(raw_);
-    data_ = static_cast<std::byte*>(raw_) + (alignment - address % alignment);
-    if (size >= kLargePage) want_large_pages({data_, size});
-  }
-  AlignedBytes(AlignedBytes&& other) noexcept
-      : raw_(std::exchange(other.raw_, nullptr)), data_(std::exchange(other.data_, nullptr)) {}
-  AlignedBytes& operator=(AlignedBytes&& other) noexcept {
-    std::swap(raw_, other.raw_);
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~AlignedBytes() { std::free(raw_); }
-
-  std::byte* data() const { return data_; }
-
- private:
-  void* raw_ = nullptr;
-  std::byte* data_ = nullptr;
-};
 
 // The bytes of one or more tensors; where they come from is decided at construction.
 class TensorStorage {
  public:
   // Owned.
   TensorStorage(size_t size, bool zeroed) : size_(size), own_(size, zeroed), data_(own_.data()) {}
+  // Owned, from a pool, and given back to it.
+  TensorStorage(size_t size, std::shared_ptr<MemoryPool> pool)
+      : size_(size), pool_(std::move(pool)), own_(pool_->take(size)), data_(own_.data()) {}
   // Somebody else's.
   TensorStorage(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)
       : size_(bytes.size()), owner_(std::move(owner)), data_(bytes.data()) {}
   // Made when needed.
   TensorStorage(size_t size, uint64_t identity, std::function<void(std::span<std::byte>)> fill)
       : size_(size), fill_(std::move(fill)), hash_(identity), hash_known_(true) {}
+
+  ~TensorStorage() {
+    if (pool_ != nullptr) pool_->give(std::move(own_), size_);
+  }
 
   size_t size() const { return size_; }
   bool is_owned() const { return !fill_ && own_.data() != nullptr && own_.data() == data_; }
@@ -100,6 +74,7 @@ class TensorStorage {
 
  private:
   const size_t size_;
+  const std::shared_ptr<MemoryPool> pool_;
   std::shared_ptr<const void> owner_;
   const std::function<void(std::span<std::byte>)> fill_;
   AlignedBytes own_;  // The bytes, or an aligned copy of the owner's.
@@ -118,6 +93,11 @@ Tensor::Tensor(Type type, std::shared_ptr<TensorStorage> storage)
 
 Tensor Tensor::zeros(Type type) {
   return {type, std::make_shared<TensorStorage>(static_cast<size_t>(type.static_bytes()), true)};
+}
+
+Tensor Tensor::uninitialized(Type type, std::shared_ptr<MemoryPool> pool) {
+  const auto size = static_cast<size_t>(type.static_bytes());
+  return {type, std::make_shared<TensorStorage>(size, std::move(pool))};
 }
 
 Tensor Tensor::copy_of(Type type, std::span<const std::byte> bytes) {

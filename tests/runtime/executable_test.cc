@@ -202,7 +202,15 @@ TEST(Executable, ASecondRunAllocatesNothing) {
                              false,
                              {{"copy", image::Copy{moving(input(0, 4), {{0, 4}}),
                                                    moving(arena(0, 4), {{0, 4}})}}}}});
-  const std::shared_ptr<const Executable> executable = load(image);
+  const std::shared_ptr<Team> team = Team::create({.threads = 2}).value();
+  // A worker allocates a stack for signals when it starts, which may be late.
+  std::atomic<bool> has_worked = false;
+  const auto main_thread = std::this_thread::get_id();
+  while (!has_worked)
+    team->run(2, 2, [&](int64_t, int64_t, int64_t) noexcept {
+      if (std::this_thread::get_id() != main_thread) has_worked = true;
+    });
+  const std::shared_ptr<const Executable> executable = load(image, {.team = team});
   alignas(64) float x[kSize] = {}, y[kSize];
   const void* inputs[] = {x};
   void* outputs[] = {y};
@@ -214,6 +222,20 @@ TEST(Executable, ASecondRunAllocatesNothing) {
   }
   is_counting = false;
   EXPECT_EQ(allocations, 0);
+}
+
+TEST(Executable, OutputsLieInTheMemoryOfEarlierOnes) {
+  constexpr int64_t kSize = 100'000;
+  const auto executable = load(affine(kSize, filled(kSize, 3), 1));
+  Tensor held = executable->run(std::vector{filled(kSize, 10)}).value().front();
+  Tensor other = executable->run(std::vector{filled(kSize, 20)}).value().front();
+  const void* const where = other.bytes().data();
+  EXPECT_NE(where, held.bytes().data());
+  other = {};
+  other = executable->run(std::vector{filled(kSize, 30)}).value().front();
+  EXPECT_EQ(other.bytes().data(), where);
+  EXPECT_THAT(values(other), Each(99));
+  EXPECT_THAT(values(held), Each(39));
 }
 
 TEST(Executable, RunsInManyThreadsAtOnce) {
