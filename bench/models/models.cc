@@ -3,7 +3,8 @@
 // turns: blocks of half a second, each of ONNX Runtime's in a process of its own, whose threads end
 // with it, and with a pause before it in which hone's go to sleep.
 // --benchmark_filter='resnet.*threads:1|mean' measures some;
-// --page=FILE writes docs/performance.md of what was measured.
+// --page=FILE writes docs/performance.md of what was measured;
+// --flush-denormals compiles with that option of hone.
 // Rows are kept in build/bench/models.rows.
 
 #include <benchmark/benchmark.h>
@@ -153,7 +154,7 @@ Result<double> difference(const Case& c, const std::vector<Tensor>& outputs) {
   return worst;
 }
 
-const Flag page("page", "");
+const Flag page("page", ""), flush_denormals("flush-denormals");
 
 std::vector<ModelRow>& rows() {
   static std::vector<ModelRow> all;
@@ -165,6 +166,7 @@ Result<Row> measure(const std::string& name, int64_t threads, const Target& targ
   const Case& c = *HONE_TRY(load_case(name));
   CompileOptions options;
   options.plan.threads = threads;
+  options.prepare.flushes_denormals = flush_denormals.is_given();
   // What comes with hone, as commands of a new user have it.
   options.cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
   Row row;
@@ -193,7 +195,9 @@ Status report(benchmark::State& state, const std::string& name, int64_t threads)
   Row row;
   for (auto _ : state) {
     row = HONE_TRY(kept_row(
-        {"models", fmt::format("{}/{}", name, threads), target, HONE_COMPILER_VERSION},
+        {"models",
+         fmt::format("{}/{}{}", name, threads, flush_denormals.is_given() ? "/flush" : ""), target,
+         HONE_COMPILER_VERSION},
         [&] { return measure(name, threads, target); }));
     state.SetIterationTime(row["hone"]);
   }

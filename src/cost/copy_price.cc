@@ -57,6 +57,7 @@ double KernelPrice::copied_by_block(const Schedule& schedule, const Nest& nest, 
 
 // Of copying a number of an operand into a panel.
 double KernelPrice::panel_slots(const Nest& nest, const Access& access) const {
+  if (nest.matrix) return matrix_panel_slots(nest, access);
   if (nest.lanes < 0) return prices_.panel_copy;
   const auto l = static_cast<size_t>(nest.lanes);
   if (access.stride[l] == 1 && nest.lane_count <= access.run) return prices_.panel_copy / vector_;

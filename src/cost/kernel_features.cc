@@ -247,7 +247,7 @@ void KernelPrice::describe_gemm(const Schedule& schedule, const Nest& nest, Feat
   to.lhs_panels = as_switch(own.pack_lhs == Packing::panels);
   to.lhs_window = as_switch(own.pack_lhs == Packing::window);
   to.rhs_panels = as_switch(own.pack_rhs == Packing::panels);
-  to.is_split = as_switch(nest.split.has_value());
+  to.is_split = as_switch(nest.matrix.has_value());
   std::array<Loops, 2> sides = {};
   for (const Access& access : accesses_)
     if (access.side == 0 || access.side == 1)

@@ -38,9 +38,8 @@ struct KernelPrice::Nest {
   Loops cut = 0;                        // loops that end at their cuts
   std::array<double, kMaxLoops> block;  // points of a loop that stay in a cache
   std::array<Packing, 2> packings = {};
-  std::optional<double> split;  // slots of a vector of products of parts, on a matrix unit
-
-  std::optional<double> word;  // slots of a vector whose lanes add the products of a word each
+  std::optional<double> matrix;  // slots of a vector of products on a matrix unit
+  std::optional<double> word;    // slots of a vector whose lanes add the products of a word each
 
   bool is_cut(Loops loops) const { return (loops & ~cut) == 0; }
   // That decide whether the array is read, where its loops do not tell.

@@ -8,7 +8,7 @@
 
 #include "ir/op_def.h"
 #include "kernel/contraction.h"
-#include "kernel/words.h"
+#include "kernel/matrix.h"
 #include "target/estimate.h"
 
 namespace hone {
@@ -25,6 +25,14 @@ double places_in_pages(double stride) {
 
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
 constexpr double kWordCopies = 2;   // copying bytes into words takes as long as so many copies
+
+// Products of pairs by vectors in the time of one of f32. With AMX the peak is that of the matrix
+// unit; processors that have it start such an instruction in every other cycle.
+double faster_pairs(const Target& target) {
+  constexpr double kBesideMatrixUnit = 0.5;
+  if (target.extensions.contains(Extension::amx_bf16)) return kBesideMatrixUnit;
+  return target.peak(DType::bf16) / target.peak(DType::f32);
+}
 
 // That a core takes for a vector multiply-add of numbers of a type that has a peak.
 double seconds_of_vector(const Target& target, DType type) {
@@ -72,6 +80,7 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
       word_loop_ = words->iter + parallel_ - graph.type(graph.result(anchor)).rank();
       in_word_ = static_cast<double>(words->each());
     }
+    matrix_ = matrix_numbers(graph, anchor);
   }
   add_work(facts);
   add_accesses(facts, held);
@@ -303,8 +312,10 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
     if (block(dim) != extent(dim)) nest.add(dim, extent(dim) / block(dim));
   const bool blocks_reduction = nest.count != blocks;
-  if (blocks_reduction) {
+  if (own.products == Products::matrix) nest.matrix = slots_on_matrix_unit(schedule, nest);
+  if (blocks_reduction || nest.matrix) {
     nest.passed = prices_.load + prices_.store;
+    if (nest.matrix) nest.passed = std::max(nest.passed, slots_of_sums(nest));
     for (size_t i = blocks; i < nest.count; ++i) nest.passed *= std::ceil(nest.steps[i].trips);
     for (int dim : schedule.order)
       nest.passed *= extent(dim) / nest.tile[static_cast<size_t>(dim)] *
@@ -320,14 +331,9 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim) nest.add(dim, block(dim));
 
   nest.packings = {own.pack_lhs, own.pack_rhs};
-  if (own.products == Products::split && target_.peak(DType::bf16) > 0) {
-    constexpr double kProductsOfParts = 6;
-    nest.split = kProductsOfParts * target_.peak(DType::f32) / target_.peak(DType::bf16);
-  }
   if (own.products == Products::quads)
     nest.word = target_.extensions.contains(Extension::avx512_vnni) ? 1 : kWidenedQuad;
-  if (own.products == Products::pairs && target_.peak(DType::bf16) > 0)
-    nest.word = in_word_ * target_.peak(DType::f32) / target_.peak(DType::bf16);
+  if (own.products == Products::pairs) nest.word = in_word_ / faster_pairs(target_);
   for (int side = 0; side < 2; ++side) {
     if (nest.packings[static_cast<size_t>(side)] == Packing::no) continue;
     Loops needed = 0;
@@ -343,7 +349,6 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
       times *= outside;
       outside = 1;
     }
-    if (nest.split) times *= prices_.split;
     if (nest.word && nest.packings[static_cast<size_t>(side)] == Packing::panels)
       times *= kWordCopies;
     nest.copies += times * copied_by_block(schedule, nest, side);
@@ -483,8 +488,8 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     const double wide = side_by_side(nest, work.loops);
     const double each = are_words ? *nest.word : work.slots;
     Place& place = place_of(work.loops);
-    if (work.is_sum && nest.split) {
-      place.slots += count * work.slots * *nest.split;
+    if (work.is_sum && nest.matrix) {
+      place.slots += count * work.slots * *nest.matrix;
       continue;
     }
     const double room = registers_ - (work.is_sum ? shared : 3);
@@ -499,7 +504,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
   }
   for (size_t a = 0; a < accesses_.size(); ++a) {
     const Access& access = accesses_[a];
-    if (nest.split && access.side >= 0) continue;  // The unit loads tiles beside its products.
+    if (nest.matrix && access.side >= 0) continue;  // The unit loads tiles beside its products.
     Place& place = place_of(access.loops);
     const double each = slots_of(nest, access) + branches(nest, access);
     counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);

@@ -12,6 +12,7 @@
 #include "cost/prices.h"
 #include "kernel/algorithms/winograd.h"
 #include "kernel/facts.h"
+#include "kernel/matrix.h"
 #include "target/target.h"
 
 // What a kernel takes on a target, by schedule, from its facts alone: nothing is built. It is for
@@ -136,8 +137,11 @@ class KernelPrice {
   Nest nest_of(const Schedule& schedule) const;
   void add_gemm(const Schedule& schedule, Nest& nest) const;
   void add_nest(const Schedule& schedule, Nest& nest) const;
+  double slots_on_matrix_unit(const Schedule& schedule, const Nest& nest) const;
   double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
   double panel_slots(const Nest& nest, const Access& access) const;
+  double slots_of_sums(const Nest& nest) const;
+  double matrix_panel_slots(const Nest& nest, const Access& access) const;
   double transposing() const;
   double run_of(const Nest& nest, const Access& access, size_t loop) const;
   double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;
@@ -197,8 +201,9 @@ class KernelPrice {
   double work_slots_ = 0;  // of all points, one after another
   double bytes_ = 0;       // of all arrays
   Features of_kernel_ = {};
-  std::optional<int> word_loop_;  // that words are taken along, if numbers are multiplied so
-  double in_word_ = 1;            // numbers of a word
+  std::optional<int> word_loop_;         // that words are taken along, if numbers are multiplied so
+  double in_word_ = 1;                   // numbers of a word
+  std::optional<MatrixNumbers> matrix_;  // that a matrix unit takes
   // Of a body that winograd takes.
   std::optional<std::pair<WinogradDims, KernelSpace>> winograd_;
 };

@@ -116,12 +116,14 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   const auto input = std::ranges::find(graph.inputs(), source.parameter) - graph.inputs().begin();
   const Layout& layout = body.inputs[static_cast<size_t>(input)];
   const std::optional<size_t> along = dim_along(source.index, inner);
-  if (!along || layout.parts.back().dim != static_cast<int>(*along)) return std::nullopt;
+  const Layout::Part& last = layout.parts.back();
+  if (!along || last.dim != static_cast<int>(*along)) return std::nullopt;
+  if (last.block > 1 && !last.is_inner) return std::nullopt;  // neighbours are a block apart
   // From now on the iter counts words.
   source.index[*along] = source.index[*along] + IndexExpr::iter(inner) * (shape.each - 1);
   const IndexExpr at = source.index[*along], word = floordiv(at, shape.each);
   source.index = stored_index(layout, source.index);
-  const int64_t block = layout.parts.back().block;
+  const int64_t block = last.block;
   if (block == 1) return source;
   if (block % shape.each != 0 || !(word * shape.each == at)) return std::nullopt;
   for (size_t d = 0; d < source.index.size(); ++d) {

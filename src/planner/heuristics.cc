@@ -7,8 +7,14 @@
 
 namespace hone {
 
-bool is_on(const Heuristics& heuristics, Products words) {
-  return words == Products::pairs ? heuristics.pairs : heuristics.quads;
+bool is_on(const Heuristics& heuristics, Products products) {
+  switch (products) {
+    case Products::plain: return true;
+    case Products::matrix: return heuristics.matrix;
+    case Products::quads: return heuristics.quads;
+    case Products::pairs: return heuristics.pairs;
+  }
+  return true;
 }
 
 Status leave_out(Heuristics& heuristics, std::string_view name) {

@@ -31,7 +31,7 @@ inline constexpr std::array kHeuristics = {
 };
 
 // Of products by words: quads or pairs.
-bool is_on(const Heuristics& heuristics, Products words);
+bool is_on(const Heuristics& heuristics, Products products);
 
 // An unknown name is refused with the list of what there is.
 Status leave_out(Heuristics& heuristics, std::string_view name);

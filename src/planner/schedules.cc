@@ -11,6 +11,7 @@
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
 #include "kernel/algorithms/winograd.h"
+#include "kernel/matrix.h"
 #include "planner/chains.h"
 
 namespace hone {
@@ -20,6 +21,7 @@ constexpr size_t kMaxLaneDims = 3;
 constexpr int64_t kLeastRun = 4, kMostRun = 16;  // neighbours in a block that is transposed
 // Of two that cost the same, a gemm is faster than a nest by so much: its loops read neighbours.
 constexpr double kGemmAhead = 1.1;
+constexpr int64_t kMatrixBlocks[] = {256, 512, 1024}, kMatrixDepths[] = {128, 256, 512};
 
 // Starts from the simplest schedule and changes one field after another to what costs least.
 class Chooser {
@@ -38,8 +40,8 @@ class Chooser {
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
-      const std::optional<Products> words = products_by_words(site_);
-      if (words && is_on(on_, *words)) try_gemm(nest, *facts_.contraction, *words);
+      for (Products products : other_products(site_))
+        if (is_on(on_, products)) try_gemm(nest, *facts_.contraction, products);
     }
     if (on_.winograd && body_.window.empty()) try_winograd();
     consider({});
@@ -235,9 +237,13 @@ class Chooser {
     GemmFields& own = start.own.emplace<GemmFields>();
     own.pack_lhs = own.pack_rhs = Packing::panels;
     own.products = products;
-    consider(start);
+    const bool on_matrix_unit = products == Products::matrix;
+    if (on_matrix_unit)
+      try_matrix(start, contraction);
+    else
+      consider(start);
     if (best_) improve_gemm(contraction);
-    if (on_.window_packing && reads_windows()) {
+    if (on_.window_packing && reads_windows() && !on_matrix_unit) {
       const std::optional<Schedule> panels = std::exchange(best_, std::nullopt);
       const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
       own.pack_lhs = Packing::window;
@@ -250,6 +256,53 @@ class Chooser {
     if (least_ < (on_.gemm_ahead ? kGemmAhead : 1) * least) return;
     best_ = before;
     least_ = least;
+  }
+
+  // Tiles of a matrix unit: they have columns in lanes from the start.
+  void try_matrix(const Schedule& start, const Contraction& contraction) {
+    std::vector<Schedule> tried;
+    for (size_t side = 0; side < 2; ++side) {
+      std::vector<int> columns, rows;
+      for (int dim = 0; dim < space_.parallel; ++dim) {
+        const auto d = static_cast<size_t>(dim);
+        if (extent(dim) == 1 || (contraction.sides[0][d] && contraction.sides[1][d])) continue;
+        (contraction.sides[side][d] ? columns : rows).push_back(dim);
+      }
+      for (int dim : columns)
+        for (const std::vector<Tile>& tile : usual_matrix_rows(site_, rows))
+          for (int64_t vectors : {1, 2}) {
+            Schedule next = start;
+            next.lanes = {{dim, MatrixShape::kWords}};
+            next.unroll = tile;
+            set(next.unroll, dim, vectors);
+            tried.push_back(std::move(next));
+          }
+    }
+    consider_all(tried);
+  }
+
+  // Blocks along a dim of each operand and of the reduction together: one alone costs more, as
+  // panels are packed again.
+  void try_matrix_blocks(const std::array<std::vector<int>, 2>& sides) {
+    const auto longest = [&](const auto& dims) {
+      return *std::ranges::max_element(dims, {}, [&](int dim) { return extent(dim); });
+    };
+    if (sides[0].empty() || sides[1].empty()) return;
+    const int left = longest(sides[0]), right = longest(sides[1]);
+    const int depth = longest(std::views::iota(space_.parallel, dims()));
+    std::vector<Schedule> tried;
+    for (int64_t points : kMatrixBlocks)
+      for (int64_t others : kMatrixBlocks)
+        for (int64_t reduced : kMatrixDepths) {
+          if (points >= extent(left) && others >= extent(right)) continue;
+          Schedule next = *best_;
+          std::vector<Tile>& block = next.get<GemmFields>().block;
+          set(block, left, std::min(points, extent(left)));
+          set(block, right, std::min(others, extent(right)));
+          set(block, depth, reduced < extent(depth) ? reduced : 0);
+          tried.push_back(whole_blocks(next));
+        }
+    consider_all(tried);
   }
 
   // Whether a point of the first operand is read for several points of the results.
@@ -279,8 +332,10 @@ class Chooser {
     if (on_.shared_columns && has_channels && sides[1].empty()) sides[1] = shared;
     for (int round = 0; round < rounds(); ++round) {
       // Lanes along one operand, registers along the other.
-      for (size_t side = 0; side < 2; ++side)
+      const bool on_matrix_unit = best_->get<GemmFields>().products == Products::matrix;
+      for (size_t side = 0; side < 2 && !on_matrix_unit; ++side)
         for (int lanes : sides[side]) register_tiles(lanes, sides[1 - side]);
+      if (on_.cache_blocks && on_matrix_unit) try_matrix_blocks(sides);
       for (int dim = 0; dim < dims(); ++dim)
         if (on_.cache_blocks && extent(dim) > 1) try_block(dim);
       if (on_.packing) try_packing();

@@ -408,23 +408,45 @@ Value quantized_conv(Value x, std::string_view name, int64_t channels = 64) {
   return cast(cast(sum, DType::f32) * 0.01, DType::u8);
 }
 
-TEST(Planner, ProductsOfBytesAreQuads) {
+TEST(Planner, ProductsOfBytesAreQuadsOrOnAMatrixUnit) {
   Builder b;
   const Value x = b.parameter("x", DType::u8, {1, 64, 28, 28});
   const Graph graph =
       prepare(b.finish({quantized_conv(quantized_conv(x, "v"), "w")}).value()).value();
-  const auto quads = [&](const PlannerOptions& options) {
+  const auto count = [&](Products products, const PlannerOptions& options) {
     const Plan plan = complete(graph, {}, target(), AnalyticCost(target()), options).value();
     int count = 0;
     for (const auto& [kernel, schedule] : plan.schedule)
       if (const auto* own = schedule.if_is<GemmFields>())
-        count += own->products == Products::quads ? 1 : 0;
+        count += own->products == products ? 1 : 0;
     return count;
   };
-  EXPECT_GE(quads({}), 1);
+  EXPECT_GE(count(Products::matrix, {}), 1);
   PlannerOptions options;
+  ASSERT_TRUE(leave_out(options.heuristics, "matrix").ok());
+  EXPECT_EQ(count(Products::matrix, options), 0);
+  EXPECT_GE(count(Products::quads, options), 1);
   ASSERT_TRUE(leave_out(options.heuristics, "quads").ok());
-  EXPECT_EQ(quads(options), 0);
+  EXPECT_EQ(count(Products::quads, options), 0);
+}
+
+// Where the graph permits it and the machine has the unit; f16 has no numbers that it takes for 0.
+TEST(Planner, ProductsOfRealsAreOnAMatrixUnit) {
+  Target unit = target();
+  unit.extensions.insert(Extension::amx_bf16);
+  unit.peak(DType::bf16) = 16 * unit.peak(DType::f32);
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    Builder b;
+    const Value x = b.parameter("x", dtype, {512, 512}), w = b.parameter("w", dtype, {512, 512});
+    const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+    const Graph graph = b.finish({b.op(Opcode::dot, {x, w}, contract)}).value();
+    for (bool flushes : {false, true}) {
+      const Graph prepared = prepare(graph, {.flushes_denormals = flushes}).value();
+      const Plan plan = complete(prepared, {}, unit).value();
+      const Products products = plan.schedule.begin()->second.get<GemmFields>().products;
+      EXPECT_EQ(products == Products::matrix, flushes || dtype == DType::f16) << name(dtype);
+    }
+  }
 }
 
 // Where the graph permits it and the machine has the instruction.

@@ -7,15 +7,17 @@
 #include "tests/program/random_kernels.h"
 #include "zoo/random/generator.h"
 
-// Products of bytes and of bf16, for tests.
+// Products of bytes and of small numbers, for tests.
 
 namespace hone {
 
-// A contraction of u8 and i8, in either order, with sums of i32, or of bf16, and what may stand
-// around it.
+// A contraction of u8 and i8, in either order, with sums of i32, or of another type, and what may
+// stand around it. Denormal numbers may be 0.
 class RandomWords {
  public:
-  RandomWords(Products products, Rng& rng) : is_bf16_(products == Products::pairs), rng_(rng) {}
+  // u8: of bytes.
+  RandomWords(DType numbers, Rng& rng)
+      : numbers_(numbers), are_bytes_(numbers == DType::u8), rng_(rng) {}
 
   Graph graph() {
     is_swapped_ = rng_.chance(0.4);
@@ -24,7 +26,7 @@ class RandomWords {
       const int axis = static_cast<int>(rng_.below(static_cast<uint64_t>(y.rank())));
       y = y + broadcast(b_.parameter("bias", y.dtype(), {y.dim(axis)}), y.dims(), {axis});
     }
-    if (!is_bf16_ && rng_.chance(0.3)) y = cast(cast(y, DType::f32) * 0.25, DType::i8);
+    if (are_bytes_ && rng_.chance(0.3)) y = cast(cast(y, DType::f32) * 0.25, DType::i8);
     return b_.finish({y}).value();
   }
 
@@ -34,8 +36,8 @@ class RandomWords {
   Dim depth() { return rng_.chance(0.6) ? 4 * rng_.between(1, 6) : rng_.between(1, 13); }
 
   Value operand(std::string_view name, const Dims& dims, bool is_first) {
-    if (is_bf16_) {
-      const Value x = b_.parameter(name, DType::bf16, dims);
+    if (!are_bytes_) {
+      const Value x = b_.parameter(name, numbers_, dims);
       return rng_.chance(0.7) ? x : -x;
     }
     const DType dtype = is_first != is_swapped_ ? DType::u8 : DType::i8;
@@ -66,7 +68,7 @@ class RandomWords {
                   {"lhs_contract", contract_lhs},
                   {"rhs_contract", contract_rhs},
                   {"accumulate", sums()},
-                  {"flush", is_bf16_}});
+                  {"flush", !are_bytes_}});
   }
 
   Value conv() {
@@ -80,12 +82,16 @@ class RandomWords {
                   {"pad_high", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
                   {"groups", groups},
                   {"accumulate", sums()},
-                  {"flush", is_bf16_}});
+                  {"flush", !are_bytes_}});
   }
 
-  std::string sums() { return !is_bf16_ ? "i32" : rng_.chance(0.5) ? "f32" : "same"; }
+  std::string sums() {
+    if (are_bytes_) return "i32";
+    return numbers_ == DType::bf16 && rng_.chance(0.5) ? "f32" : "same";
+  }
 
-  const bool is_bf16_;
+  const DType numbers_;
+  const bool are_bytes_;
   Rng& rng_;
   Builder b_;
   bool is_swapped_ = false;
@@ -114,9 +120,9 @@ struct WordsCase {
   std::vector<Tensor> inputs;  // of all bytes
 };
 
-// Or none, if no schedule with such products was drawn.
-inline std::optional<WordsCase> random_words(Products products, const Target& target, Rng& rng) {
-  WordsCase drawn = {body_of_all(RandomWords(products, rng).graph()), {}, {}};
+// Without a schedule.
+inline WordsCase random_contraction(DType numbers, Rng& rng) {
+  WordsCase drawn = {body_of_all(RandomWords(numbers, rng).graph()), {}, {}};
   KernelBody& body = drawn.body;
   for (size_t i = 0; i < body.inputs.size(); ++i)
     body.inputs[i] = random_layout_of_words(body.graph.type(body.graph.inputs()[i]), rng);
@@ -126,13 +132,19 @@ inline std::optional<WordsCase> random_words(Products products, const Target& ta
       drawn.inputs.push_back(random_tensor(type, rng));
       continue;
     }
-    std::vector<int64_t> numbers;
+    std::vector<int64_t> integers;
     for (int64_t i = 0; i < type.static_elements(); ++i)
-      numbers.push_back(wrap_to(type.dtype(), rng.between(0, 255)));
-    drawn.inputs.push_back(Tensor::from_integers(type, numbers));
+      integers.push_back(wrap_to(type.dtype(), rng.between(0, 255)));
+    drawn.inputs.push_back(Tensor::from_integers(type, integers));
   }
+  return drawn;
+}
+
+// Or none, if no schedule with such products was drawn.
+inline std::optional<WordsCase> random_words(Products products, const Target& target, Rng& rng) {
+  WordsCase drawn = random_contraction(products == Products::pairs ? DType::bf16 : DType::u8, rng);
   for (int i = 0; i < 60; ++i) {
-    drawn.schedule = random_schedule(body, target, rng);
+    drawn.schedule = random_schedule(drawn.body, target, rng);
     const auto* own = drawn.schedule.if_is<GemmFields>();
     if (own != nullptr && own->products == products) return drawn;
   }

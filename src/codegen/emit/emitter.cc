@@ -28,13 +28,13 @@ Emitter::Emitter(mlir::ImplicitLocOpBuilder& builder, const TileProgram& program
 
 void Emitter::phase(const Loop& phase) {
   place_scratch();
-  const bool multiplies = has_product(phase);
-  if (multiplies) begin_products();
+  const Product* product = first_product(phase);
+  if (product != nullptr) begin_products(*product);
   if (phase.exec == Exec::threads)
     threads(phase);
   else
     emit(phase);
-  if (multiplies) end_products();
+  if (product != nullptr) end_products();
 }
 
 // ---- Statements ---------------------------------------------------------------------------------

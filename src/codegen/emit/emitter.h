@@ -14,8 +14,8 @@
 
 namespace hone::code {
 
-// Whether the loop multiplies on a matrix unit (products.cc).
-bool has_product(const tile::Loop& loop);
+// The first one inside of the loop on a matrix unit, if there is one (products.cc).
+const tile::Product* first_product(const tile::Loop& loop);
 // Unsupported if the program does and the target has none.
 Status check_products(const TileProgram& program, const Target& target);
 
@@ -50,7 +50,7 @@ class Emitter {
   void emit(const tile::Store& s);
   void emit(const tile::Loop& s);
   void emit(const tile::Product& s);  // products.cc
-  void begin_products();
+  void begin_products(const tile::Product& product);
   void end_products();
   void threads(const tile::Loop& phase);
   void sequential(const tile::Loop& s);

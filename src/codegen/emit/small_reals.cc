@@ -10,6 +10,7 @@ namespace hone::code {
 
 namespace {
 constexpr int kMantissaBits = 23, kBias = 127;  // of f32
+constexpr int kBf16Cut = 16;                    // the bits that a bf16 lacks of an f32
 constexpr int64_t kInfinity = 0x7f800000, kNan = 0x7fc00000, kMagnitude = 0x7fffffff;
 }  // namespace
 
@@ -19,6 +20,7 @@ Value SmallReals::decode(DType dtype, Value pattern) {
     return code_.extf(code_.bitcast(pattern, code_.builder().getF16Type()), code_.f32());
   const RealFormat& format = real_format(dtype);
   const Value wide = code_.resized(pattern, code_.i(32), false);
+  if (dtype == DType::bf16) return code_.bitcast(code_.shl(wide, kBf16Cut), code_.f32());
   const Value magnitude =
       format.sign == 0 ? wide : code_.and_(wide, code_.integer(format.sign - 1, wide));
   const Value shifted = code_.shl(magnitude, kMantissaBits - format.mantissa_bits);
@@ -70,6 +72,13 @@ Value SmallReals::encode(DType dtype, Value real) {
   const Value is_odd = format.mantissa_bits == 0 ? one : code_.and_(code_.shr(size, cut), one);
   Value rounded = code_.add(size, code_.integer((int64_t{1} << (cut - 1)) - 1, size));
   rounded = code_.shr(HONE_PLANT(small_truncated, code_.add(rounded, is_odd), size), cut);
+  if (dtype == DType::bf16) {
+    // Subnormal numbers and infinity are where rounding leads.
+    const Value is_nan = code_.compare(Ints::ugt, size, code_.integer(kInfinity, size));
+    const Value number = code_.select(is_nan, code_.integer(format.nan, size), rounded);
+    const Value sign = code_.and_(code_.shr(pattern, kBf16Cut), code_.integer(format.sign, size));
+    return code_.resized(code_.or_(number, sign), stored, false);
+  }
   const int64_t moved = int64_t{kBias - format.bias} << format.mantissa_bits;
   rounded = code_.sub(rounded, code_.integer(moved, rounded));
   // Subnormal results are counted in units of the least one: the last place of a larger number.

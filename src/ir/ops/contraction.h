@@ -15,7 +15,9 @@ inline constexpr AttrSpec kAccumulateAttr = {
 inline constexpr AttrSpec kFlushAttr = {
     "flush", AttrKind::flag, "false",
     "Denormal numbers of bf16, and denormal sums of their products, may count as 0, where that is "
-    "faster; preparing a graph says so on request."};
+    "faster; of numbers of f32 so may what is below the normal numbers. Preparing a graph says so "
+    "on "
+    "request."};
 
 // The result's element type for these operands.
 inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernel/algorithms/loops.h"
-#include "kernel/split.h"
+#include "kernel/matrix.h"
 #include "kernel/words.h"
 
 namespace hone {
@@ -46,22 +46,14 @@ Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
-// The unit flushes numbers below the normal ones, so factors below 2^-100 lose accuracy: it is used
-// where a plan asks for it, and no search proposes it.
-Status check_split(const ScheduleSite& site, const Schedule& schedule) {
-  if (site.is_stage()) return unsupported("split products in a stage of a chain");
-  if (!site.target.extensions.contains(Extension::amx_bf16))
-    return unsupported("split products on a target without amx_bf16");
-  const Graph& graph = site.body.graph;
-  const NodeId anchor = site.facts.space.anchor;
-  for (ValueId operand : graph.operands(anchor))
-    if (graph.type(operand).dtype() != DType::f32)
-      return unsupported("split products of {}", name(graph.type(operand).dtype()));
-  if (graph.type(graph.result(anchor)).dtype() != DType::f32)
-    return unsupported("split products that give {}",
-                       name(graph.type(graph.result(anchor)).dtype()));
-  HONE_TRY(split_shape(*site.facts.contraction, site.facts.space, schedule));
-  return {};
+Status check_matrix(const ScheduleSite& site, const Schedule& schedule) {
+  if (site.is_stage()) return unsupported("a matrix unit in a stage of a chain");
+  const KernelSpace& space = site.facts.space;
+  const MatrixShape shape =
+      HONE_TRY(matrix_shape(site.body, *site.facts.contraction, space, schedule));
+  if (has_matrix_unit(site.target, shape.numbers)) return {};
+  return unsupported("a matrix unit on a target without {}",
+                     name(shape.numbers.are_quads ? Extension::amx_int8 : Extension::amx_bf16));
 }
 
 bool has_instruction(const Target& target, Products words) {
@@ -71,7 +63,7 @@ bool has_instruction(const Target& target, Products words) {
 Status check_products(const ScheduleSite& site, const Schedule& schedule) {
   switch (schedule.get<GemmFields>().products) {
     case Products::plain: return {};
-    case Products::split: return check_split(site, schedule);
+    case Products::matrix: return check_matrix(site, schedule);
     case Products::quads:
     case Products::pairs: break;
   }
@@ -85,14 +77,17 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
 
 }  // namespace
 
-std::optional<Products> products_by_words(const ScheduleSite& site) {
-  if (site.is_stage() || !site.facts.contraction.ok()) return std::nullopt;
+std::vector<Products> other_products(const ScheduleSite& site) {
+  if (site.is_stage() || !site.facts.contraction.ok()) return {};
   const Graph& graph = site.body.graph;
   const NodeId anchor = site.facts.space.anchor;
+  std::vector<Products> all;
   const std::optional<WordProducts> words =
       word_products(graph, anchor, relation_of(graph, anchor));
-  if (!words || !has_instruction(site.target, words->products)) return std::nullopt;
-  return words->products;
+  if (words && has_instruction(site.target, words->products)) all.push_back(words->products);
+  const std::optional<MatrixNumbers> numbers = matrix_numbers(graph, anchor);
+  if (numbers && has_matrix_unit(site.target, *numbers)) all.push_back(Products::matrix);
+  return all;
 }
 
 namespace {
@@ -128,29 +123,33 @@ const TileDecision kBlock("block", own_field<GemmFields, &GemmFields::block>(),
 const PackingDecision kPackLhs("pack_lhs", own_field<GemmFields, &GemmFields::pack_lhs>());
 const PackingDecision kPackRhs("pack_rhs", own_field<GemmFields, &GemmFields::pack_rhs>());
 
-// By words where a body has them; split products are a plan's own choice.
+// By words or on a matrix unit, where numbers and target allow it.
 class ProductsDecision : public FieldDecision<Products> {
  public:
   using FieldDecision::FieldDecision;
-  double bound(const ScheduleSite& site) const override { return products_by_words(site) ? 2 : 1; }
+  double bound(const ScheduleSite& site) const override {
+    return 1 + static_cast<double>(other_products(site).size());
+  }
   bool each(const ScheduleSite& site, const Schedule& so_far,
             const ScheduleVisit& visit) const override {
     if (!visit(with(so_far, Products::plain))) return false;
-    const std::optional<Products> words = products_by_words(site);
-    return !words || visit(with(so_far, *words));
+    return std::ranges::all_of(other_products(site),
+                               [&](Products other) { return visit(with(so_far, other)); });
   }
   void draw(const ScheduleSite& site, Schedule& so_far, Rng& rng) const override {
     get(so_far) = Products::plain;
-    const std::optional<Products> words = products_by_words(site);
-    if (!words || !rng.chance(0.7)) return;
-    const Schedule by_words = with(so_far, *words);
-    if (check_products(site, by_words).ok()) so_far = by_words;
+    const std::vector<Products> others = other_products(site);
+    if (others.empty() || !rng.chance(0.7)) return;
+    Schedule other = with(so_far, others[rng.below(others.size())]);
+    GemmFields& own = other.get<GemmFields>();
+    if (own.products == Products::matrix) own.pack_lhs = own.pack_rhs = Packing::panels;
+    if (check_products(site, other).ok()) so_far = other;
   }
   Schedules near(const ScheduleSite& site, const Schedule& schedule) const override {
-    if (*get(schedule) != Products::plain) return simpler(site, schedule);
-    const std::optional<Products> words = products_by_words(site);
-    if (!words) return {};
-    return {with(schedule, *words)};
+    Schedules all = simpler(site, schedule);
+    for (Products other : other_products(site))
+      if (other != *get(schedule)) all.push_back(with(schedule, other));
+    return all;
   }
   Schedules simpler(const ScheduleSite&, const Schedule& schedule) const override {
     if (*get(schedule) == Products::plain) return {};
@@ -203,9 +202,9 @@ Result<double> gemm_scratch(const ScheduleSite& site, const Schedule& schedule) 
            static_cast<double>(depth) * kMaxElementBytes;
   };
   double all = 0;
-  if (own.products == Products::split) {
-    const SplitShape split = HONE_TRY(split_shape(contraction, space, schedule));
-    const double words = static_cast<double>(split.steps * SplitShape::kWords * SplitShape::kParts);
+  if (own.products == Products::matrix) {
+    const MatrixShape shape = HONE_TRY(matrix_shape(site.body, contraction, space, schedule));
+    const auto words = static_cast<double>(shape.steps * MatrixShape::kWords * shape.numbers.parts);
     for (size_t side = 0; side < 2; ++side) {
       const BlockShape block = block_shape(schedule, space, contraction.sides[side]);
       all += 4 * words * static_cast<double>(block.tiles * block.points);
@@ -231,6 +230,29 @@ std::vector<int64_t> usual_rows(const ScheduleSite& site, int dim) {
   std::vector<int64_t> counts = {1, 2, 4, 6, 7, 8, 12, 14, 28};
   std::erase_if(counts, [&](int64_t count) { return count > site.extent(dim); });
   return counts;
+}
+
+std::vector<std::vector<Tile>> usual_matrix_rows(const ScheduleSite& site,
+                                                 std::span<const int> dims) {
+  constexpr int64_t kMost = MatrixShape::kMostRows;
+  std::vector<std::vector<Tile>> all;
+  for (int dim : dims) {
+    const int64_t extent = site.extent(dim);
+    for (int64_t count : {kMost, kMost / 2})
+      if (count < extent) all.push_back({{dim, count}});
+    if (extent > kMost) {
+      // As many in each tile.
+      const int64_t tiles = (extent + kMost - 1) / kMost;
+      all.push_back({{dim, (extent + tiles - 1) / tiles}});
+      continue;
+    }
+    all.push_back({{dim, extent}});
+    for (int other : dims)
+      if (const int64_t count = std::min(kMost / extent, site.extent(other));
+          other != dim && count > 1)
+        all.push_back({{dim, extent}, {other, count}});
+  }
+  return all;
 }
 
 std::vector<int64_t> usual_vectors(const ScheduleSite& site, int dim, int64_t lanes) {

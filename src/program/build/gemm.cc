@@ -15,8 +15,8 @@ void GemmBuilder::order_reduction() {
            index.begin();
   };
   std::ranges::sort(reduction_, {}, [&](int dim) { return std::pair(first_place(dim), dim); });
-  if (!split_ && !words_) return;
-  const int inner = split_ ? split_->inner : words_->inner;
+  if (!matrix_ && !words_) return;
+  const int inner = matrix_ ? matrix_->inner : words_->inner;
   std::erase(reduction_, inner);
   reduction_.push_back(inner);
 }
@@ -57,7 +57,7 @@ PointBuilder::Indices GemmBuilder::composed(const Indices& access, const Indices
 }
 
 void GemmBuilder::make_sums() {
-  if (!blocks_reduction_ && !split_) return;
+  if (!blocks_reduction_ && !matrix_) return;
   const BlockShape shape = block_shape(schedule_, space_, all_results());
   sums_ = scratch_.buffer("sums", Type::get(wide_, {shape.tiles, shape.points}));
 }
@@ -115,7 +115,7 @@ bool GemmBuilder::depends_beyond(size_t side, size_t at) const {
 }
 
 void GemmBuilder::in_block() {
-  if (split_) return split_block();
+  if (matrix_) return matrix_block();
   if (!sums_) {
     for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
     if (words_) return add_products(true);
@@ -151,7 +151,7 @@ std::vector<TilePart> GemmBuilder::with_last_trip(std::vector<TilePart> parts) {
 
 void GemmBuilder::reduction_block(bool is_last) {
   for (size_t side = 0; side < 2; ++side) pack(side);
-  if (split_)
+  if (matrix_)
     tiles(schedule_.order.size(), [&] { multiply_tile(); });
   else
     add_products(is_last);

@@ -3,11 +3,12 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "kernel/facts.h"
-#include "kernel/split.h"
+#include "kernel/matrix.h"
 #include "kernel/words.h"
 #include "program/build/point_builder.h"
 #include "program/build/tile_parts.h"
@@ -40,8 +41,7 @@ class GemmBuilder {
     const GemmFields& own = schedule.get<GemmFields>();
     operands_[0].packing = own.pack_lhs;
     operands_[1].packing = own.pack_rhs;
-    if (own.products == Products::split)
-      split_ = split_shape(contraction_, space_, schedule).value();
+    if (own.products == Products::matrix) set_up_matrix();
     if (own.products == Products::quads || own.products == Products::pairs) set_up_words();
     for (size_t side = 0; side < 2; ++side) set_up(side);
     order_reduction();
@@ -140,20 +140,27 @@ class GemmBuilder {
   Scalar sum_of_words(Scalar so_far, size_t at);
   void move_to(int dim, const IndexExpr& trip);
   Scalar word(size_t side);
-  Scalar word_in_memory(size_t side);
+  Scalar word_in_memory(size_t side, Guards gaps);
   Scalar packed_word(size_t side);
+  Scalar joined(std::span<const Scalar> numbers);  // into a word, the first in its lowest bits
   Scalar bits_of(Scalar number);
 
-  // ---- Split products --------------------------------------------------------------------------
+  // ---- The matrix unit -------------------------------------------------------------------------
 
-  void split_block();
+  void set_up_matrix();
+  void set_up_matrix_panels(size_t side);
+  void matrix_block();
   void clear_sums();
   // The unit takes the whole tile; what it computes behind the end of a dim is not stored.
   void multiply_tile();
-  // Pairs along the inner dim of the reduction, zeros behind its end. Vectors go along what lies
-  // side by side in memory: points of the tile, or pairs.
-  void pack_pairs(size_t side);
-  void pack_pair(size_t side, const IndexExpr& step, const IndexExpr& word, const IndexExpr& point);
+  // Words along the inner dim of the reduction, zeros behind its end. Vectors go along what lies
+  // side by side in memory: points of the tile, or words.
+  void pack_matrix(size_t side);
+  std::optional<int> points_side_by_side(size_t side) const;
+  void pack_matrix_points(size_t side, int dim, const std::function<void()>& body);
+  void pack_matrix_word(size_t side, const IndexExpr& step, const IndexExpr& word);
+  // By part.
+  std::vector<Scalar> matrix_word(size_t side, const IndexExpr& step, const IndexExpr& word);
   // Of the blocks of the reduction before this one. Only one dim has several.
   Scalar sum_before();
 
@@ -215,8 +222,8 @@ class GemmBuilder {
   DType wide_ = DType::f32;      // of sums and factors
   std::array<Operand, 2> operands_;
   std::optional<tile::BufferId> sums_;  // of the blocks of the reduction so far
-  std::optional<SplitShape> split_;
-  std::optional<WordShape> words_;
+  std::optional<MatrixShape> matrix_;
+  std::optional<WordShape> words_;  // on a matrix unit: those that lie so in memory
   std::array<std::optional<WordSource>, 2> sources_;  // of words, by operand
   IndexExpr word_ = 0;                                // of the block, along the words' dim
   const bool blocks_reduction_ = blocks_reduction(schedule_, space_);

@@ -12,17 +12,12 @@ void GemmBuilder::set_up(size_t side) {
 
 void GemmBuilder::set_up_panels(size_t side) {
   const BlockShape shape = block_shape(schedule_, space_, contraction_.sides[side]);
-  if (words_) {
+  if (matrix_)
+    set_up_matrix_panels(side);
+  else if (words_)
     scratch(side, DType::u32, {shape.tiles, words_->words, shape.points});
-  } else if (!split_) {
+  else
     scratch(side, wide_, {shape.tiles, block_depth(schedule_, space_), shape.points});
-  } else if (side == split_->row_side) {
-    scratch(side, DType::u32,
-            {shape.tiles, SplitShape::kParts, split_->steps, split_->rows, SplitShape::kWords});
-  } else {
-    scratch(side, DType::u32,
-            {shape.tiles, SplitShape::kParts, split_->steps * SplitShape::kWords, split_->columns});
-  }
   std::optional<int> last;
   for (int dim = 0; dim < space_.parallel; ++dim)
     if (contraction_.sides[side][static_cast<size_t>(dim)] && tile_of(schedule_.unroll, dim) > 1)
@@ -107,14 +102,14 @@ void GemmBuilder::pack_tiles(size_t side, size_t at) {
 std::vector<TilePart> GemmBuilder::packed_tiles_of(int dim) const {
   std::vector<TilePart> parts = tiles_of(dim);
   TilePart& last = parts.back();
-  if (!split_ || last.unroll * last.lanes == register_tile(schedule_, dim)) return parts;
+  if (!matrix_ || last.unroll * last.lanes == register_tile(schedule_, dim)) return parts;
   last.unroll = tile_of(schedule_.unroll, dim);
   last.has_gaps = true;
   return parts;
 }
 
 void GemmBuilder::pack_depth(size_t side, size_t at) {
-  if (split_ && at + 1 == reduction_.size()) return pack_pairs(side);
+  if (matrix_ && at + 1 == reduction_.size()) return pack_matrix(side);
   if (at == reduction_.size()) return pack_points(side, Exec::unroll, 0);
   const int dim = reduction_[at];
   const Dim trips = words_ && dim == words_->inner ? inner_words() : place(dim).block.unroll;

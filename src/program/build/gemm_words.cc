@@ -56,39 +56,46 @@ void GemmBuilder::move_to(int dim, const IndexExpr& trip) {
 
 tile::Scalar GemmBuilder::word(size_t side) {
   const Operand& operand = operands_[side];
-  if (!operand.is_packed) return word_in_memory(side);
+  if (!operand.is_packed) return word_in_memory(side, {});
   if (operand.packing == Packing::window)
     return tiles_.load_word(operand.buffer, window_index(side));
   return tiles_.load(operand.buffer, panel_index(side));
 }
 
-tile::Scalar GemmBuilder::word_in_memory(size_t side) {
+tile::Scalar GemmBuilder::word_in_memory(size_t side, Guards gaps) {
   Indices at;
   for (int dim = 0; dim < space_.parallel; ++dim) at.push_back(index_of(dim));
   for (int dim = space_.parallel; dim < dim_count(); ++dim)
     at.push_back(dim == words_->inner ? floordiv(place(dim).first(), words_->each) + word_
                                       : place(dim).first() + place(dim).trip);
+  for (Guard& gap : gaps_of(side)) gaps.push_back(std::move(gap));
   return points_.word(space_.anchor, side, factor_index(), *sources_[side],
-                      composed(sources_[side]->index, at), gaps_of(side));
+                      composed(sources_[side]->index, at), gaps);
 }
 
 tile::Scalar GemmBuilder::packed_word(size_t side) {
-  if (sources_[side]) return word_in_memory(side);
+  if (sources_[side]) return word_in_memory(side, {});
   Place& inner = place(words_->inner);
-  const int64_t bits = 32 / words_->each;
-  std::optional<Scalar> word;
+  std::vector<Scalar> numbers;
   for (int64_t i = 0; i < words_->each; ++i) {
     inner.trip = word_ * words_->each + IndexExpr(HONE_PLANT(word_number, i, int64_t{0}));
     Guards gaps;
     const bool is_whole = inner.block.unroll % words_->each == 0;
     if (HONE_PLANT(quad_end, !is_whole, false)) gaps.push_back({inner.trip, 0, inner.block.unroll});
-    Scalar number = bits_of(packed_number(side, std::move(gaps)));
-    if (i > 0)
-      number =
-          tiles_.compute(Opcode::mul, {number, points_.number(DType::u32, int64_t{1} << bits * i)});
-    word = word ? tiles_.compute(Opcode::or_, {*word, number}) : number;
+    numbers.push_back(packed_number(side, std::move(gaps)));
   }
-  return *word;
+  return joined(numbers);
+}
+
+tile::Scalar GemmBuilder::joined(std::span<const Scalar> numbers) {
+  const size_t bits = 32 / numbers.size();
+  Scalar word = bits_of(numbers[0]);
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    const Scalar factor = points_.number(DType::u32, int64_t{1} << bits * i);
+    const Scalar moved = tiles_.compute(Opcode::mul, {bits_of(numbers[i]), factor});
+    word = tiles_.compute(Opcode::or_, {word, moved});
+  }
+  return word;
 }
 
 // Of a byte that was widened to i32, or of a bf16 that was widened to f32.

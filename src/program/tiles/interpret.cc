@@ -279,6 +279,21 @@ class Interpreter {
     return std::fpclassify(static_cast<float>(number)) == FP_SUBNORMAL ? 0 : number;
   }
 
+  void add_products(const Product& s, const ScalarNumber& lhs, const ScalarNumber& rhs,
+                    ScalarNumber& sum) const {
+    const auto dtype = [&](BufferId id) { return program_.buffers[id].type.dtype(); };
+    if (dtype(s.sums) == DType::f32) {
+      for (bool second : {false, true})
+        sum.real = round_to(DType::f32, sum.real + half(lhs, second) * half(rhs, second));
+      return;
+    }
+    const auto byte = [&](BufferId id, const ScalarNumber& word, int i) {
+      return wrap_to(dtype(id) == DType::i32 ? DType::i8 : DType::u8, word.integer >> 8 * i);
+    };
+    for (int i = 0; i < 4; ++i)
+      sum.integer = wrap_to(DType::i32, sum.integer + byte(s.lhs, lhs, i) * byte(s.rhs, rhs, i));
+  }
+
   Status execute(const Product& s) {
     BufferState &sums = memories_[s.sums], &lhs = memories_[s.lhs], &rhs = memories_[s.rhs];
     const auto known = [&](BufferId id, const BufferState& memory, int64_t at) -> Status {
@@ -295,8 +310,10 @@ class Interpreter {
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
         const int64_t to = (s.sums_block.at(indices_) * rows + i) * columns + j;
-        HONE_TRY(known(s.sums, sums, to));
-        double sum = sums.elements[static_cast<size_t>(to)].real;
+        ScalarNumber& sum = sums.elements[static_cast<size_t>(to)];
+        if (!s.is_first) HONE_TRY(known(s.sums, sums, to));
+        if (s.is_first) sum = {};
+        sums.is_known[static_cast<size_t>(to)] = true;
         for (int64_t p = 0; p < parts; ++p) {
           for (int64_t q = 0; p + q < parts; ++q) {
             for (int64_t w = 0; w < depth; ++w) {
@@ -305,14 +322,11 @@ class Interpreter {
               const int64_t r = ((b * parts + q) * depth + w) * columns + j;
               HONE_TRY(known(s.lhs, lhs, l));
               HONE_TRY(known(s.rhs, rhs, r));
-              for (bool second : {false, true})
-                sum = round_to(DType::f32,
-                               sum + half(lhs.elements[static_cast<size_t>(l)], second) *
-                                         half(rhs.elements[static_cast<size_t>(r)], second));
+              add_products(s, lhs.elements[static_cast<size_t>(l)],
+                           rhs.elements[static_cast<size_t>(r)], sum);
             }
           }
         }
-        sums.elements[static_cast<size_t>(to)].real = sum;
       }
     }
     return {};

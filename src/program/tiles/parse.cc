@@ -211,6 +211,8 @@ class TileParser {
     HONE_TRY(block(product.lhs, product.lhs_block));
     HONE_TRY(text_.expect(","));
     HONE_TRY(block(product.rhs, product.rhs_block));
+    product.is_first = text_.eat(",");
+    if (product.is_first) HONE_TRY(text_.expect("first"));
     out.push_back({std::move(product)});
     return {};
   }

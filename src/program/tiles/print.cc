@@ -167,6 +167,7 @@ class TilePrinter {
     access(s.lhs, {s.lhs_block});
     out_ += ", ";
     access(s.rhs, {s.rhs_block});
+    if (s.is_first) out_ += ", first";
   }
   void print(const Loop& s) {
     for (size_t i = 0; i < s.carried.size(); ++i) {

@@ -158,17 +158,20 @@ struct Carry {
   std::optional<Opcode> combine = {};
 };
 
-// Adds products of matrices of pairs of bf16 numbers to sums, on a matrix unit. For each row i and
-// column j, over all parts p + q < P and all steps d and words w:
-//   sums[s, i * columns + j] += first(l) * first(r) + second(l) * second(r)
+// Adds products of matrices of words to sums, on a matrix unit. For each row i and column j, over
+// all parts p + q < P and all steps d and words w:
+//   sums[s, i * columns + j] += products of the numbers of l and r, the first by the first, ...
 //     where l = lhs[a, p, d, i, w], r = rhs[b, q, 16 * d + w, j]
-// A word is a pair in a u32, the first number in its low half. The sums are f32; in which order
-// they are taken is the machine's choice, and numbers below the normal ones count as 0. All buffers
-// are scratch; rows and columns are 16 or 32, words 16 a step, P at most 3. No unroll or lanes loop
-// is around.
+// Sums of f32 are of pairs of bf16, words u32 with the first number in its low half; in which order
+// they are taken is the machine's choice, and numbers below the normal ones count as 0. Sums of i32
+// are of quads of bytes, P = 1, and wrap; bytes of an i32 are signed, of a u32 unsigned.
+// `is_first`: onto 0, whatever the sums hold. All buffers are scratch; rows are 1 to 32, in one
+// program as many, columns 16 or 32, words 16 a step, P at most 3. No unroll or lanes loop is
+// around.
 struct Product {
   BufferId sums, lhs, rhs;
   IndexExpr sums_block = 0, lhs_block = 0, rhs_block = 0;
+  bool is_first = false;
 };
 
 // The part of a loop's trips that is taken: from `first` up to, and without, `end`, if there are

@@ -240,15 +240,19 @@ class Verifier {
     const std::pair<BufferId, const IndexExpr*> operands[] = {
         {s.sums, &s.sums_block}, {s.lhs, &s.lhs_block}, {s.rhs, &s.rhs_block}};
     constexpr int kRanks[] = {2, 5, 4};
+    bool are_quads = false;
     for (size_t i = 0; i < 3; ++i) {
       const auto& [id, block] = operands[i];
       if (id >= program_.buffers.size()) return bad_input("there is no buffer {}", id);
       const TileBuffer& buffer = program_.buffers[id];
-      const DType dtype = i == 0 ? DType::f32 : DType::u32;
-      if (buffer.role != BufferRole::scratch || buffer.type.dtype() != dtype ||
-          buffer.type.rank() != kRanks[i] || !buffer.type.is_static())
-        return bad_input("@{}, {}, is no scratch of {} of rank {} for a product", buffer.name,
-                         buffer.type.to_string(), name(dtype), kRanks[i]);
+      const DType dtype = buffer.type.dtype();
+      const bool fits = i == 0 ? dtype == DType::f32 || dtype == DType::i32
+                               : dtype == DType::u32 || (are_quads && dtype == DType::i32);
+      if (buffer.role != BufferRole::scratch || !fits || buffer.type.rank() != kRanks[i] ||
+          !buffer.type.is_static())
+        return bad_input("@{}, {}, is no scratch of rank {} for a product", buffer.name,
+                         buffer.type.to_string(), kRanks[i]);
+      if (i == 0) are_quads = dtype == DType::i32;
       std::vector<IndexExpr> index(static_cast<size_t>(kRanks[i]), 0);
       index[0] = *block;
       HONE_TRY(access(id, index, {}));
@@ -257,12 +261,15 @@ class Verifier {
       return program_.buffers[id].type.dim(dim).value();
     };
     const int64_t rows = size(s.lhs, 3), columns = size(s.rhs, 3);
-    const auto is_tile = [](int64_t n) { return n == 16 || n == 32; };
-    if (!is_tile(rows) || !is_tile(columns) || size(s.lhs, 4) != 16)
+    const bool is_tile = rows >= 1 && rows <= 32 && (columns == 16 || columns == 32);
+    if (!is_tile || size(s.lhs, 4) != 16)
       return bad_input("a product of {} rows of {} words and {} columns", rows, size(s.lhs, 4),
                        columns);
+    if (product_rows_.value_or(rows) != rows)
+      return bad_input("products of {} and of {} rows", *product_rows_, rows);
+    product_rows_ = rows;
     const int64_t parts = size(s.lhs, 1), words = size(s.rhs, 2);
-    if (parts != size(s.rhs, 1) || parts < 1 || parts > 3 || words % 16 != 0 ||
+    if (parts != size(s.rhs, 1) || parts < 1 || parts > (are_quads ? 1 : 3) || words % 16 != 0 ||
         words / 16 != size(s.lhs, 2) || size(s.sums, 1) != rows * columns)
       return bad_input("the blocks of a product do not fit each other");
     return {};
@@ -463,6 +470,7 @@ class Verifier {
   std::vector<std::optional<BufferId>> output_in_;  // by input: the output that may lie in it
   std::vector<Element> to_be_stored_, stored_;      // in the bodies at hand
   int depth_ = 0;
+  std::optional<int64_t> product_rows_;
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
   int lockstep_ = 0;     // unroll and lanes loops around the statement at hand

@@ -1,13 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <limits>
 
 #include "base/rng.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
 #include "tests/codegen/native.h"
-#include "tests/program/split_testing.h"
+#include "tests/program/matrix_testing.h"
 
 namespace hone {
 namespace {
@@ -16,6 +15,8 @@ using tile::BufferId;
 
 struct Sizes {
   int64_t parts, steps, rows, columns;
+  DType lhs = DType::u32, rhs = DType::u32, sums = DType::f32;
+  bool is_first = false;
 };
 
 // Copies both operands into scratch, multiplies them twice, each time onto what is there, and gives
@@ -25,12 +26,12 @@ TileProgram program_of(const Sizes& n) {
   const Dims lhs = {2, n.parts, n.steps, n.rows, 16}, rhs = {1, n.parts, 16 * n.steps, n.columns};
   const Dims sums = {2, n.rows * n.columns};
   const auto type = [](DType dtype, const Dims& dims) { return Type::get(dtype, dims); };
-  const BufferId x = b.buffer("x", type(DType::u32, lhs), BufferRole::input);
-  const BufferId w = b.buffer("w", type(DType::u32, rhs), BufferRole::input);
-  const BufferId y = b.buffer("y", type(DType::f32, {sums[1]}), BufferRole::output);
-  const BufferId l = b.buffer("l", type(DType::u32, lhs), BufferRole::scratch);
-  const BufferId r = b.buffer("r", type(DType::u32, rhs), BufferRole::scratch);
-  const BufferId s = b.buffer("s", type(DType::f32, sums), BufferRole::scratch);
+  const BufferId x = b.buffer("x", type(n.lhs, lhs), BufferRole::input);
+  const BufferId w = b.buffer("w", type(n.rhs, rhs), BufferRole::input);
+  const BufferId y = b.buffer("y", type(n.sums, {sums[1]}), BufferRole::output);
+  const BufferId l = b.buffer("l", type(n.lhs, lhs), BufferRole::scratch);
+  const BufferId r = b.buffer("r", type(n.rhs, rhs), BufferRole::scratch);
+  const BufferId s = b.buffer("s", type(n.sums, sums), BufferRole::scratch);
   using Indices = std::vector<IndexExpr>;
   const std::function<void(const Dims&, Indices, const std::function<void(const Indices&)>&)> all =
       [&](const Dims& dims, Indices index, const std::function<void(const Indices&)>& body) {
@@ -44,10 +45,17 @@ TileProgram program_of(const Sizes& n) {
   b.loop(Exec::loop, "once", 1, [&](const IndexExpr& once) {
     all(lhs, {}, [&](const Indices& i) { b.store(l, i, b.load(x, i)); });
     all(rhs, {}, [&](const Indices& i) { b.store(r, i, b.load(w, i)); });
-    all(sums, {}, [&](const Indices& i) { b.store(s, i, b.real(DType::f32, 1)); });
+    all(sums, {}, [&](const Indices& i) {
+      b.store(s, i, n.sums == DType::f32 ? b.real(n.sums, 1) : b.integer(n.sums, 1));
+    });
     b.loop(Exec::loop, "t", 2, [&](const IndexExpr& t) {
-      b.product(
-          {.sums = s, .lhs = l, .rhs = r, .sums_block = 1, .lhs_block = t, .rhs_block = once});
+      b.product({.sums = s,
+                 .lhs = l,
+                 .rhs = r,
+                 .sums_block = 1,
+                 .lhs_block = t,
+                 .rhs_block = once,
+                 .is_first = n.is_first});
     });
     all({sums[1]}, {}, [&](const Indices& i) { b.store(y, i, b.load(s, {1, i[0]})); });
   });
@@ -60,7 +68,7 @@ Tensor random_words(Type type, Rng& rng) {
     const auto number = [&] {
       return std::bit_cast<uint32_t>(static_cast<float>(rng.uniform(-1, 1))) >> 16;
     };
-    words.push_back(number() << 16 | number());
+    words.push_back(wrap_to(type.dtype(), number() << 16 | number()));
   }
   return Tensor::from_integers(type, words);
 }
@@ -71,6 +79,10 @@ TEST(Products, TextKeepsThem) {
   const std::string text = print(program);
   EXPECT_NE(text.find("product @s[1], @l["), std::string::npos) << text;
   EXPECT_EQ(print(parse_tiles(text).value()), text);
+  const std::string first =
+      print(program_of({1, 2, 7, 16, DType::i32, DType::u32, DType::i32, true}));
+  EXPECT_NE(first.find(", first"), std::string::npos) << first;
+  EXPECT_EQ(print(parse_tiles(first).value()), first);
 }
 
 TEST(Products, RefuseWhatDoesNotFit) {
@@ -80,23 +92,35 @@ TEST(Products, RefuseWhatDoesNotFit) {
   program = program_of({3, 2, 32, 16});
   program.buffers[3].type = Type::get(DType::u32, {1, 3, 2, 32, 16});
   EXPECT_FALSE(verify(program).ok());
-  program = program_of({4, 2, 32, 16});
-  EXPECT_FALSE(verify(program).ok());
+  for (const Sizes& sizes :
+       {Sizes{4, 2, 32, 16}, Sizes{1, 2, 33, 16}, Sizes{1, 2, 16, 24},
+        Sizes{1, 2, 16, 16, DType::i32}, Sizes{2, 2, 16, 16, DType::u32, DType::u32, DType::i32}})
+    EXPECT_FALSE(verify(program_of(sizes)).ok());
 }
 
 TEST(Products, NeedAMatrixUnit) {
   const Target without = restricted(host_target().value(), Isa::avx2);
-  const Result<std::string> code = compile_tiles(program_of({1, 1, 16, 16}), without, "k");
-  ASSERT_FALSE(code.ok());
-  EXPECT_NE(code.error().to_string().find("amx_bf16"), std::string::npos);
+  for (DType sums : {DType::f32, DType::i32}) {
+    const TileProgram program = program_of({1, 1, 16, 16, DType::u32, DType::u32, sums});
+    const Result<std::string> code = compile_tiles(program, without, "k");
+    ASSERT_FALSE(code.ok());
+    EXPECT_NE(code.error().to_string().find(sums == DType::f32 ? "amx_bf16" : "amx_int8"),
+              std::string::npos);
+  }
 }
 
 // The unit takes the sums in an order of its own.
 TEST(Products, NativeAgreesWithTheInterpreter) {
   const Target host = host_target().value();
-  const bool has_unit = host.extensions.contains(Extension::amx_bf16);
+  const bool has_unit = has_all_matrix_units(host);
   Rng rng(1);
-  for (const Sizes& sizes : {Sizes{1, 1, 16, 16}, Sizes{2, 3, 16, 32}, Sizes{3, 2, 32, 32}}) {
+  std::vector<Sizes> all = {{1, 1, 16, 16}, {2, 3, 16, 32}, {3, 2, 32, 32}, {1, 2, 1, 16},
+                            {3, 1, 7, 32},  {2, 2, 17, 16}, {1, 1, 31, 32}};
+  for (DType lhs : {DType::u32, DType::i32})
+    for (DType rhs : {DType::u32, DType::i32})
+      for (int64_t rows : {5, 16, 29}) all.push_back({1, 2, rows, 32, lhs, rhs, DType::i32});
+  for (size_t i = 0; i < all.size(); ++i) all[i].is_first = i % 2 == 1;
+  for (const Sizes& sizes : all) {
     const TileProgram program = program_of(sizes);
     const std::vector<Tensor> inputs = {random_words(program.buffers[0].type, rng),
                                         random_words(program.buffers[1].type, rng)};
@@ -123,66 +147,61 @@ double error_of(const KernelBody& body, const Schedule& schedule, const Target& 
   return error / largest;
 }
 
-TEST(SplitProducts, NativeIsAsAccurateAsPlainProducts) {
+TEST(Matrix, NativeIsAsAccurateAsPlainProducts) {
   const Target host = host_target().value();
-  if (!host.extensions.contains(Extension::amx_bf16))
-    GTEST_SKIP() << "this processor has no matrix unit";
-  const KernelBody body = body_of_all(product_of(70, 600, 50));
+  if (!has_all_matrix_units(host)) GTEST_SKIP() << "this processor has no matrix unit";
+  const KernelBody body = body_of_all(product_of(DType::f32, 70, 600, 50));
   Rng rng(1);
   for (int i = 0; i < 5; ++i) {
     const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
     const Tensor exact = evaluate(body.graph, inputs, {.numerics = Numerics::wide}).value().at(0);
     std::optional<Schedule> schedule;
-    while (!schedule) schedule = random_split(body, host, rng);
+    while (!schedule) schedule = random_matrix(body, host, rng);
     SCOPED_TRACE(print(*schedule));
     const double plain = error_of(body, plain_nest(2), host, inputs, exact);
     EXPECT_LE(error_of(body, *schedule, host, inputs, exact), 2 * plain);
   }
 }
 
-TEST(SplitProducts, NativeComputesWhatTheReferenceDoes) {
+TEST(Matrix, NativeComputesWhatTheReferenceDoes) {
   const Target host = host_target().value();
-  if (!host.extensions.contains(Extension::amx_bf16))
-    GTEST_SKIP() << "this processor has no matrix unit";
-  int checked = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    SCOPED_TRACE(seed);
-    Rng rng(seed);
-    KernelBody body = body_of_all(RandomGemm(rng).graph());
-    for (size_t i = 0; i < body.inputs.size(); ++i)
-      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
-    const std::optional<Schedule> schedule = random_split(body, host, rng);
-    if (!schedule) continue;
-    SCOPED_TRACE(print(*schedule));
-    const std::vector<Tensor> inputs = random_inputs(body.graph, rng);
-    std::vector<Tensor> memory;
-    for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
-    const auto program = build_kernel(body, *schedule, "k").value();
-    expect_close(run_native(program, memory, host, 2).value(),
-                 evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value(), 16);
-    if (testing::Test::HasFailure()) return;
-    ++checked;
+  if (!has_all_matrix_units(host)) GTEST_SKIP() << "this processor has no matrix unit";
+  for (DType numbers : kMatrixNumbers) {
+    SCOPED_TRACE(name(numbers));
+    int checked = 0;
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(seed);
+      Rng rng(seed);
+      const std::optional<WordsCase> drawn = random_matrix_case(numbers, host, rng);
+      if (!drawn) continue;
+      SCOPED_TRACE(print(drawn->schedule));
+      const KernelBody& body = drawn->body;
+      std::vector<Tensor> memory;
+      for (size_t i = 0; i < drawn->inputs.size(); ++i)
+        memory.push_back(stored(drawn->inputs[i], body.inputs[i]));
+      std::vector<Tensor> expected =
+          evaluate(body.graph, drawn->inputs, {.numerics = Numerics::rounded}).value();
+      expected[0] = stored(expected[0], body.outputs[0]);
+      const TileProgram program = build_kernel(body, drawn->schedule, "k").value();
+      expect_close(run_native(program, memory, host, 2).value(), expected, matrix_slack(numbers));
+      if (testing::Test::HasFailure()) return;
+      ++checked;
+    }
+    EXPECT_GT(checked, 15);
   }
-  EXPECT_GT(checked, 10);
 }
 
-TEST(SplitProducts, NativeTreatsInfinitiesAndNansAsPlainProductsDo) {
+TEST(Matrix, NativeTreatsInfinitiesAndNansAsPlainProductsDo) {
   const Target host = host_target().value();
-  if (!host.extensions.contains(Extension::amx_bf16))
-    GTEST_SKIP() << "this processor has no matrix unit";
-  const double inf = std::numeric_limits<double>::infinity();
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<double> numbers = {0, 1, -1.5, inf, -inf, nan, 3e38, -3e38, 1.0000001, 1e-20};
-  const auto count = static_cast<int64_t>(numbers.size());
-  const KernelBody body = body_of_all(product_of(count, 1, count));
-  Rng rng(1);
-  std::optional<Schedule> schedule;
-  while (!schedule) schedule = random_split(body, host, rng);
-  const std::vector<Tensor> inputs = {
-      Tensor::from_reals(Type::get(DType::f32, {count, 1}), numbers),
-      Tensor::from_reals(Type::get(DType::f32, {1, count}), numbers)};
-  expect_close(run_native(build_kernel(body, *schedule, "k").value(), inputs, host).value(),
-               evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value());
+  if (!has_all_matrix_units(host)) GTEST_SKIP() << "this processor has no matrix unit";
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    SCOPED_TRACE(name(dtype));
+    Rng rng(1);
+    const WordsCase drawn = product_of_specials(dtype, rng);
+    const TileProgram program = build_kernel(drawn.body, drawn.schedule, "k").value();
+    expect_close(run_native(program, drawn.inputs, host).value(),
+                 evaluate(drawn.body.graph, drawn.inputs, {.numerics = Numerics::rounded}).value());
+  }
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cost/kernel_nest.h"
+
+// Gemms on a matrix unit: what it takes to load tiles beside their products, and to pack panels.
+
+namespace hone {
+namespace {
+
+// How often the tiles of the left and the right operand are loaded in a step, for its products of
+// parts (codegen/emit/products.cc).
+std::array<double, 2> loads_in_step(int64_t parts) {
+  if (parts == 3) return {4, 3};
+  return {static_cast<double>(parts), static_cast<double>(parts)};
+}
+
+// Rows that the unit takes in before the sum of the first one is ready.
+constexpr double kLatency = 52;
+constexpr double kWholeLines = 0.7;  // of the time of bytes from a cache
+
+// A panel leaves as much room in a cache for all else.
+double seconds_of_byte(const Target& target, double panel) {
+  for (size_t c = 0; c + 1 < target.caches.size(); ++c)
+    if (2 * panel <= static_cast<double>(target.caches[c].bytes))
+      return 1 / target.caches[c].bytes_per_second;
+  return 1 / target.caches.back().bytes_per_second;
+}
+
+}  // namespace
+
+// Of a vector of products. The unit multiplies and tiles are loaded at the same time. The panel of
+// a tile of one operand stays while tiles of the other go through it, block by block.
+double KernelPrice::slots_on_matrix_unit(const Schedule& schedule, const Nest& nest) const {
+  const double unit = target_.peak(matrix_->are_quads ? DType::i8 : DType::bf16);
+  const auto products = static_cast<double>(matrix_->products());
+  if (!(unit > 0) || nest.lanes < 0 || target_.caches.empty()) return products;
+  Loops columns = 0;  // of the operand that has the lanes
+  for (const Access& access : accesses_)
+    if (access.side >= 0 && (access.loops >> nest.lanes & 1) != 0) columns |= access.loops;
+  // Rows, then columns: points of a tile and of a block.
+  std::array<double, 2> tile = {1, 1}, block = {1, 1};
+  double depth = 1;
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    const size_t side = (columns >> l & 1) != 0 ? 1 : 0;
+    if (!loops_[l].is_result) {
+      depth *= nest.block[l];
+      continue;
+    }
+    tile[side] *= static_cast<double>(register_tile(schedule, static_cast<int>(l)));
+    block[side] *= nest.block[l];
+  }
+  size_t inner = 0;  // the side whose tiles come one after another
+  for (int dim : schedule.order)
+    if (const auto d = static_cast<size_t>(dim); nest.block[d] > nest.tile[d]) {
+      inner = (columns >> d & 1) != 0 ? 1 : 0;
+      break;
+    }
+  const double number =
+      4.0 * static_cast<double>(matrix_->parts) / static_cast<double>(matrix_->each());  // bytes
+  const std::array<double, 2> loads = loads_in_step(matrix_->parts);
+  const double step = MatrixShape::kWords * static_cast<double>(matrix_->each());
+  double loading = 0;  // whole lines, one behind the other: as fast as caches can
+  for (size_t side = 0; side < 2; ++side) {
+    const double points = side == inner ? std::max(block[side], tile[side]) : tile[side];
+    const double bytes = loads[side] * tile[side] * 4 * MatrixShape::kWords;
+    loading += bytes * kWholeLines * seconds_of_byte(target_, points * depth * number);
+  }
+  const double multiplying = products * tile[0] * tile[1] * 2 * step / unit;
+  const double side_by_side = tile[0] * tile[1] / MatrixShape::kWords;
+  const double slower = std::max({loading / multiplying, kLatency / side_by_side, 1.0});
+  return slower * products * target_.peak(DType::f32) / unit;
+}
+
+// Of a vector that goes to memory and back.
+double KernelPrice::slots_of_sums(const Nest& nest) const {
+  if (target_.caches.empty()) return 0;
+  double bytes = 4;
+  for (size_t l = 0; l < loops_.size(); ++l)
+    if (loops_[l].is_result) bytes *= nest.block[l];
+  return 2 * kLine * seconds_of_byte(target_, bytes) / slot_;
+}
+
+// Of copying a number into a panel. Vectors go along the words of the reduction, or along the
+// columns.
+double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) const {
+  constexpr double kOfParts = 0.75;  // measured, of 1 to 3 parts
+  const auto parts = static_cast<double>(matrix_->parts);
+  bool has_vectors = false;
+  for (size_t l = 0; l < loops_.size(); ++l)
+    if (access.stride[l] == 1 && access.run >= vector_)
+      has_vectors |= !loops_[l].is_result || static_cast<int>(l) == nest.lanes;
+  const double copies = kOfParts * prices_.split * parts * parts;
+  return copies * prices_.panel_copy / (has_vectors ? vector_ : 1);
+}
+
+}  // namespace hone
