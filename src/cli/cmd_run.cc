@@ -11,6 +11,7 @@
 #include "session/denormals.h"
 #include "session/evaluation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -71,7 +72,13 @@ Status run_compiled(const Arguments& arguments, Console& console) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   console.write(outputs_table(wishes.names, outputs));
   console.note("compiled before, loaded and run in {}", format_seconds(elapsed.count()));
-  if (flushes) {
+  const bool is_made_so =
+      std::ranges::any_of(model.file.programs(), &HonecFile::Program::flushes_denormals);
+  if (flushes && is_made_so) {
+    console.note(
+        "denormals are taken for 0, as when it was compiled: 'hone check' holds it against "
+        "its source");
+  } else if (flushes) {
     const std::vector<Tensor> exact =
         HONE_TRY(model.run(model.inputs.tensors, {.cancel = &console.cancel()}));
     console.note("{}", HONE_TRY(flush_error(outputs, exact, wishes.names)));

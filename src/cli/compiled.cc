@@ -69,6 +69,7 @@ Result<std::string> file_json(const HonecFile& file, bool is_verified) {
                                 {"kernels", image.kernels.size()},
                                 {"commands", image.commands.size()},
                                 {"weights", image.constants.size()},
+                                {"flushes_denormals", program.flushes_denormals},
                                 {"prices", program.prices},
                                 {"plan", program.plan}});
   }
@@ -110,6 +111,7 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
          fmt::format("{}{}, threads {}, {} kernels, {} commands, {}", unit_text(file, program),
                      instructions_text(program.needs), program.threads, image.kernels.size(),
                      image.commands.size(), arena_text(program))});
+    if (program.flushes_denormals) table.add_row({"denormals", "taken for 0"});
     if (!program.prices.empty()) table.add_row({"prices", escape(program.prices)});
   }
   table.add_row({"code", format_bytes(file.code_bytes())});

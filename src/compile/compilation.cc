@@ -174,19 +174,27 @@ Result<std::span<const KernelCode>> Compilation::kernels() {
   return std::span<const KernelCode>(*kernels);
 }
 
+Result<Image> Compilation::finished(Result<Image> image) const {
+  if (image.ok()) image->flushes_denormals = options_.prepare.flushes_denormals;
+  return image;
+}
+
 Result<const Image*> Compilation::image() {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return at(CompileStage::image, image_, [&] { return instantiate(*program_, {}, kernels); });
+  return at(CompileStage::image, image_,
+            [&]() -> Result<Image> { return finished(instantiate(*program_, {}, kernels)); });
 }
 
 Result<Image> Compilation::image_for(const Bindings& sizes) {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return instantiate(*program_, sizes, kernels);
+  return finished(instantiate(*program_, sizes, kernels));
 }
 
 Result<OpenImage> Compilation::open_image() {
   const std::span<const KernelCode> kernels = HONE_TRY(this->kernels());
-  return instantiate_open(*program_, kernels);
+  OpenImage open = HONE_TRY(instantiate_open(*program_, kernels));
+  open.image.flushes_denormals = options_.prepare.flushes_denormals;
+  return open;
 }
 
 Result<std::shared_ptr<const Executable>> Compilation::executable() {

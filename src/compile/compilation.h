@@ -84,6 +84,7 @@ class Compilation {
   Result<Graph> rewritten_as_said();
   Result<Graph> graph_of_best(Graph graph);
   Error placed(Error error) const;
+  Result<Image> finished(Result<Image> image) const;
   Result<Plan> completed(const Plan& plan) const;
   Result<Plan> completed_as_said() const;
   Result<Plan> completed_leniently() const;

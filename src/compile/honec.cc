@@ -152,6 +152,7 @@ class Writer {
     out.number(image.threads);
     out.text(program.plan);
     out.text(program.prices);
+    out.number(image.flushes_denormals ? 1 : 0);
     out.symbols(program.open == nullptr ? std::vector<Symbol>() : hone::symbols_of(*program.open));
     out.types(image.inputs);
     out.types(image.outputs);

@@ -36,7 +36,7 @@ Result<std::shared_ptr<const Executable>> NativeEngine::executable(const GraphRe
 Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
                                               std::span<const Tensor> inputs) {
   Sized& sized = *HONE_TRY(find(graph, inputs));
-  RunOptions run = {.cancel = options_.cancel, .flush_denormals = flushes_denormals_};
+  RunOptions run = {.cancel = options_.cancel};
   if (is_profiled_) {
     run.profile = &sized.profile;
     run.trace = trace_;

@@ -46,8 +46,6 @@ class NativeEngine : public GraphEngine {
     is_profiled_ = true;
     trace_ = &trace;
   }
-  // Whether runs take denormal numbers for 0 (RunOptions).
-  void flush_denormals(bool flushes) { flushes_denormals_ = flushes; }
   // What runs of a graph for inputs of some sizes took.
   struct GraphProfile {
     std::string name;
@@ -98,7 +96,6 @@ class NativeEngine : public GraphEngine {
   bool is_profiled_ = false;
   RunTrace* trace_ = nullptr;
   uint32_t programs_ = 0;  // executables made so far
-  bool flushes_denormals_ = false;
 };
 
 }  // namespace hone

@@ -51,38 +51,6 @@ size_t attr_index(const OpDef& def, std::string_view name) {
   return def.attrs.size();
 }
 
-}  // namespace
-
-struct OpData {
-  Opcode opcode;
-  bool has_symbols;
-  uint64_t content_hash;
-  std::vector<AttrValue> attrs;
-
-  OpData(Opcode code, std::vector<AttrValue> values)
-      : opcode(code), has_symbols(false), attrs(std::move(values)) {
-    Hasher hasher(hash_string(name(code)));
-    for (const AttrValue& value : attrs) {
-      hasher.add(hash_of(value));
-      if (const Dims* dims = std::get_if<Dims>(&value))
-        has_symbols |=
-            std::any_of(dims->begin(), dims->end(), [](Dim d) { return !d.is_static(); });
-    }
-    content_hash = hasher.value();
-  }
-  size_t hash() const { return content_hash; }
-  bool operator==(const OpData& other) const {
-    return opcode == other.opcode && attrs == other.attrs;
-  }
-};
-
-namespace {
-
-Interner<OpData>& interner() {
-  static Interner<OpData>& table = *new Interner<OpData>();
-  return table;
-}
-
 // The parsed defaults of an op's schema; a default that does not parse is a bug in the table.
 struct Defaults {
   std::vector<std::optional<AttrValue>> values;
@@ -110,6 +78,40 @@ const Defaults& defaults_of(Opcode opcode) {
   if (slot.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) return *fresh;
   delete fresh;
   return *expected;
+}
+
+}  // namespace
+
+struct OpData {
+  Opcode opcode;
+  bool has_symbols;
+  uint64_t content_hash;
+  std::vector<AttrValue> attrs;
+
+  OpData(Opcode code, std::vector<AttrValue> values)
+      : opcode(code), has_symbols(false), attrs(std::move(values)) {
+    Hasher hasher(hash_string(name(code)));
+    for (size_t i = 0; i < attrs.size(); ++i) {
+      const AttrValue& value = attrs[i];
+      if (op_def(code).attrs[i].came_later && value == defaults_of(code).values[i]) continue;
+      hasher.add(hash_of(value));
+      if (const Dims* dims = std::get_if<Dims>(&value))
+        has_symbols |=
+            std::any_of(dims->begin(), dims->end(), [](Dim d) { return !d.is_static(); });
+    }
+    content_hash = hasher.value();
+  }
+  size_t hash() const { return content_hash; }
+  bool operator==(const OpData& other) const {
+    return opcode == other.opcode && attrs == other.attrs;
+  }
+};
+
+namespace {
+
+Interner<OpData>& interner() {
+  static Interner<OpData>& table = *new Interner<OpData>();
+  return table;
 }
 
 std::string_view kind_name(AttrKind kind) {

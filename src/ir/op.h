@@ -56,6 +56,9 @@ struct AttrSpec {
   std::string_view doc;              // one sentence; for a word of a stated set, see `words`
   std::string_view words = "";       // "sum|product|max": the allowed words, empty: any
   std::optional<int64_t> each = {};  // a list of this number alone means the same as []
+  // Younger than its op: at its default it does not count in hashes, by which logs and data sets
+  // name kernels.
+  bool came_later = false;
 };
 
 struct OpDef;   // op_def.h

@@ -142,6 +142,7 @@ class Executable {
   // Of a run's outputs, for those of the next run.
   std::shared_ptr<MemoryPool> output_memory_;
   int64_t threads_ = 1;
+  bool flushes_denormals_ = false;
   std::shared_ptr<Team> team_;
 
   int64_t scratch_offset_ = 0;  // in a frame's memory; the arena is at 0

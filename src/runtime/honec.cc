@@ -250,6 +250,7 @@ Status HonecFile::read_head(std::span<const std::byte> bytes) {
                         .arena_bytes = largest(head.arena),
                         .plan = head.plan,
                         .prices = head.prices,
+                        .flushes_denormals = head.flushes_denormals,
                         .inputs = ports_of(head.inputs, inputs_, !segments_),
                         .outputs = ports_of(head.outputs, outputs_, !segments_),
                         .is_open = !head.symbols.empty()}));

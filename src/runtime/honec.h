@@ -36,10 +36,11 @@ class HonecFile {
   struct Program {
     uint32_t unit = 0;  // a graph of the model: 0, unless it has segments
     Instructions needs;
-    int64_t threads = 1;      // that it was planned for
-    int64_t arena_bytes = 0;  // if sizes are open: for the largest; at most kDimLimit
-    std::string plan;         // text (docs/plan.md)
-    std::string prices;       // that it was made by; "" if they have no name
+    int64_t threads = 1;             // that it was planned for
+    int64_t arena_bytes = 0;         // if sizes are open: for the largest; at most kDimLimit
+    std::string plan;                // text (docs/plan.md)
+    std::string prices;              // that it was made by; "" if they have no name
+    bool flushes_denormals = false;  // it was made with leave to take denormal numbers for 0
     std::vector<image::Port> inputs;
     std::vector<image::Port> outputs;
     size_t sizes = 0;  // an index of sizes(): programs of a unit with equal inputs have the same

@@ -15,7 +15,7 @@ namespace hone::honec {
 
 inline constexpr char kMagic[8] = {0x7f, 'h', 'o', 'n', 'e', 'c', '\r', '\n'};
 // Of the format and of what its code is called by (kernel_abi.h).
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 
 // In the order metadata, segments, program, code, weights. `segments` are there if the model has
 // several. Of `program` there is one for each unit, choice of sizes and level of instructions, the

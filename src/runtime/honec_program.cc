@@ -192,6 +192,7 @@ Result<Head> read_head(Cursor& in) {
   head.threads = HONE_TRY(in.number("the threads", 1, Team::kMaxThreads));
   head.plan = HONE_TRY(in.text("the plan"));
   head.prices = HONE_TRY(in.text("the prices"));
+  head.flushes_denormals = HONE_TRY(in.truth("whether denormals are 0"));
   head.symbols = HONE_TRY(read_symbols(in));
   for (std::vector<Type>* types : {&head.inputs, &head.outputs}) {
     const int64_t count = HONE_TRY(in.count("types", 2 * kNumber));
@@ -205,6 +206,7 @@ Status read_program(Cursor& in, const ProgramParts& parts, OpenImage& open) {
   const Head head = HONE_TRY(read_head(in));
   Image& image = open.image;
   image.threads = head.threads;
+  image.flushes_denormals = head.flushes_denormals;
   open.arena = head.arena;
   open.numbers = HONE_TRY(read_sizes(in, "a number", head.symbols));
   const int64_t donations = HONE_TRY(in.count("donations", 2 * kNumber));

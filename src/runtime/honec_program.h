@@ -25,6 +25,7 @@ struct Head {
   int64_t threads = 1;
   std::string plan;
   std::string prices;
+  bool flushes_denormals = false;
   Symbols symbols;  // none: all sizes are numbers
   std::vector<Type> inputs;
   std::vector<Type> outputs;

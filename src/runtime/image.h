@@ -107,7 +107,8 @@ struct Image {
   std::vector<image::Kernel> kernels = {};
   image::Block commands = {};  // one after another
   int64_t arena_bytes = 0;
-  uint32_t loops = 0;  // numbers of Repeats are below
+  uint32_t loops = 0;              // numbers of Repeats are below
+  bool flushes_denormals = false;  // every run does (RunOptions::flush_denormals)
 };
 
 }  // namespace hone

@@ -128,7 +128,6 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
       observer(stage, seconds);
     };
   native.engine_ = std::make_shared<NativeEngine>(options.target, std::move(compile));
-  native.engine_->flush_denormals(options.prepare.flushes_denormals);
   if (is_single) {
     native.graph_ = std::get<GraphSegment>(planned.model.segments[0].kind).graph;
     return native;

@@ -52,3 +52,13 @@ status=0
 "$HONE" run pair.hone --plan flushed.plan > out.txt 2> talk.txt || status=$?
 [[ $status == 3 ]]
 grep -q "it is for this model with --flush-denormals" talk.txt
+# A compiled model remembers it.
+"$HONE" compile pair.hone --flush-denormals -o pair.honec > out.txt 2> talk.txt
+"$HONE" inspect pair.honec > out.txt
+grep -q '^denormals *taken for 0$' out.txt
+"$HONE" run pair.honec --flush-denormals > out.txt 2> talk.txt
+grep -q 'as when it was compiled' talk.txt
+"$HONE" compile small.hone --flush-denormals -o small.honec > out.txt 2> talk.txt
+"$HONE" run small.honec --input x='4xf32=1 2 3 4' > flushed.txt 2> talk.txt
+"$HONE" run small.hone --input x='4xf32=1 2 3 4' --flush-denormals > out.txt 2> talk.txt
+cmp flushed.txt out.txt

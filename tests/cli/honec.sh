@@ -19,7 +19,7 @@ fails 2 "no input" run mlp.honec --input nothing=2x16xf32=0
 fails 2 "size 3 is not 2" run mlp.honec --input x=3x16xf32=0
 
 hone inspect mlp.honec >out
-contains '^compiled +mlp, by hone [0-9.]+, version 4 of the format$'
+contains '^compiled +mlp, by hone [0-9.]+, version 5 of the format$'
 contains '^input +x f32\[2, 16\]$'
 contains '^output +logits f32\[2, 10\]$'
 contains '^program +.*, threads [0-9]+, [0-9]+ kernels, [0-9]+ commands, an arena of '
@@ -79,7 +79,7 @@ says "" run weight.honec
 fails 3 "is damaged (weight.honec)" run weight.honec --verify
 fails 3 "is damaged (weight.honec)" inspect weight.honec --verify
 { head -c 8 mlp.honec; printf '\x09'; tail -c +10 mlp.honec; } >later.honec
-fails 4 "version 9, this hone reads version 4" run later.honec
+fails 4 "version 9, this hone reads version 5" run later.honec
 [[ $(find . -name '*.tmp-*') == "" ]]
 
 # Code for several levels of instructions: the best is taken, or what --isa says.

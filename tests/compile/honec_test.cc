@@ -289,7 +289,7 @@ TEST(Honec, OtherFilesAreRefused) {
   const Result<HonecFile> file = parse(later);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::unsupported);
-  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 4"));
+  EXPECT_THAT(file.error().to_string(), HasSubstr("version 9, this hone reads version 5"));
   EXPECT_THAT(error_of(sample.bytes + "x"), HasSubstr("bytes, its header says"));
 }
 

@@ -27,6 +27,16 @@ TEST(Op, DefaultsFillWhatIsLeftOutAndAreNotPrinted) {
   EXPECT_EQ(Op::get(Opcode::softmax, {{"axis", int64_t{2}}}).attrs_to_string(), "{axis = 2}");
 }
 
+// Logs and data sets name kernels by hashes of their ops: an attribute that an op gets later leaves
+// those alone that do not have it.
+TEST(Op, HashesStayWhatTheyWere) {
+  const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+  const Op dot = Op::get(Opcode::dot, contract);
+  EXPECT_EQ(dot.hash(), 3077290229019712510u);
+  EXPECT_EQ(Op::get(Opcode::conv).hash(), 15513313450319730038u);
+  EXPECT_NE(Op::get(Opcode::conv, {{"flush", true}}).hash(), Op::get(Opcode::conv).hash());
+}
+
 TEST(Op, TextOfAttributesParsesBack) {
   Symbol n = Symbol::get("N", 1, 64);
   const Op ops[] = {

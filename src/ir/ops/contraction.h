@@ -13,11 +13,14 @@ inline constexpr AttrSpec kAccumulateAttr = {
     "The element type of the result and of the sums; 'same': that of the operands."};
 
 inline constexpr AttrSpec kFlushAttr = {
-    "flush", AttrKind::flag, "false",
-    "Denormal numbers of bf16, and denormal sums of their products, may count as 0, where that is "
-    "faster; of numbers of f32 so may what is below the normal numbers. Preparing a graph says so "
-    "on "
-    "request."};
+    .name = "flush",
+    .kind = AttrKind::flag,
+    .default_text = "false",
+    .doc =
+        "Denormal numbers of bf16, and denormal sums of their products, may count as 0, where "
+        "that is faster; of numbers of f32 so may what is below the normal numbers. Preparing a "
+        "graph says so on request.",
+    .came_later = true};
 
 // The result's element type for these operands.
 inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
