@@ -140,8 +140,10 @@ class KernelPrice {
   double slots_on_matrix_unit(const Schedule& schedule, const Nest& nest) const;
   double copied_by_block(const Schedule& schedule, const Nest& nest, int side) const;
   double panel_slots(const Nest& nest, const Access& access) const;
+  double filled_up(const Nest& nest) const;
   double slots_of_sums(const Nest& nest) const;
   double matrix_panel_slots(const Nest& nest, const Access& access) const;
+  double slots_of_jumps(const Nest& nest, const Access& access, bool is_along) const;
   double transposing() const;
   double run_of(const Nest& nest, const Access& access, size_t loop) const;
   double slots_transposed(const Nest& nest, const Access& access, size_t loop) const;

@@ -70,7 +70,17 @@ double KernelPrice::slots_on_matrix_unit(const Schedule& schedule, const Nest& n
   const double multiplying = products * tile[0] * tile[1] * 2 * step / unit;
   const double side_by_side = tile[0] * tile[1] / MatrixShape::kWords;
   const double slower = std::max({loading / multiplying, kLatency / side_by_side, 1.0});
-  return slower * products * target_.peak(DType::f32) / unit;
+  return filled_up(nest) * slower * products * target_.peak(DType::f32) / unit;
+}
+
+// Steps are whole, so the end of the dim that words are taken along has zeros in it.
+double KernelPrice::filled_up(const Nest& nest) const {
+  size_t inner = 0;
+  for (size_t l = static_cast<size_t>(parallel_); l < loops_.size(); ++l)
+    if (inner == 0 || loops_[l].extent >= loops_[inner].extent) inner = l;
+  if (word_loop_) inner = static_cast<size_t>(*word_loop_);
+  const double step = static_cast<double>(MatrixShape::kWords * matrix_->each());
+  return std::ceil(nest.block[inner] / step) * step / nest.block[inner];
 }
 
 // Of a vector that goes to memory and back.
@@ -82,17 +92,40 @@ double KernelPrice::slots_of_sums(const Nest& nest) const {
   return 2 * kLine * seconds_of_byte(target_, bytes) / slot_;
 }
 
-// Of copying a number into a panel. Vectors go along the words of the reduction, or along the
-// columns.
+// Of copying a number into a panel. Numbers in one part are copied by words.
 double KernelPrice::matrix_panel_slots(const Nest& nest, const Access& access) const {
   constexpr double kOfParts = 0.75;  // measured, of 1 to 3 parts
   const auto parts = static_cast<double>(matrix_->parts);
-  bool has_vectors = false;
-  for (size_t l = 0; l < loops_.size(); ++l)
-    if (access.stride[l] == 1 && access.run >= vector_)
-      has_vectors |= !loops_[l].is_result || static_cast<int>(l) == nest.lanes;
-  const double copies = kOfParts * prices_.split * parts * parts;
-  return copies * prices_.panel_copy / (has_vectors ? vector_ : 1);
+  const double together = matrix_->parts == 1 ? static_cast<double>(matrix_->each()) : 1;
+  // Panels of columns have these side by side, panels of rows have words so.
+  const bool has_columns = (access.loops >> nest.lanes & 1) != 0;
+  double run = 0;  // numbers side by side in memory, too
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    if (has_columns && static_cast<int>(l) == nest.lanes &&
+        (access.stride[l] == 1 || access.stride[l] == together))
+      run = nest.tile[l] * together;
+    if (!has_columns && !loops_[l].is_result && access.stride[l] == 1 &&
+        access.run >= together * MatrixShape::kWords)
+      run = nest.block[l];
+  }
+  const double copies = filled_up(nest) * kOfParts * prices_.split * parts * parts;
+  if (run == 0) return copies * prices_.panel_copy;  // each lane is stored by itself
+  return copies * prices_.panel_copy / vector_ + slots_of_jumps(nest, access, !has_columns) / run;
+}
+
+// Of the way to the next run, where that is a page or more and nothing nearer than memory has the
+// array: a core does not fetch it ahead of time.
+double KernelPrice::slots_of_jumps(const Nest& nest, const Access& access, bool is_along) const {
+  constexpr double kFar = 400;  // measured
+  const size_t near = target_.caches.size() > 1 ? target_.caches.size() - 2 : 0;
+  if (target_.caches.empty() || access.bytes <= static_cast<double>(target_.caches[near].bytes))
+    return 0;
+  for (size_t l = 0; l < loops_.size(); ++l) {
+    const bool crosses = is_along ? loops_[l].is_result && nest.tile[l] > 1
+                                  : !loops_[l].is_result && loops_[l].extent > 1;
+    if (crosses && std::abs(access.stride[l]) * access.element >= kPage) return kFar;
+  }
+  return 0;
 }
 
 }  // namespace hone

@@ -157,6 +157,7 @@ class GemmBuilder {
   // side by side in memory: points of the tile, or words.
   void pack_matrix(size_t side);
   std::optional<int> points_side_by_side(size_t side) const;
+  bool words_are_next(size_t side, int dim) const;  // along the dim, in memory
   void pack_matrix_points(size_t side, int dim, const std::function<void()>& body);
   void pack_matrix_word(size_t side, const IndexExpr& step, const IndexExpr& word);
   // By part.

@@ -1,4 +1,7 @@
 #include "program/build/gemm_builder.h"
+
+#include <algorithm>
+
 #include "program/build/split.h"
 
 namespace hone {
@@ -30,10 +33,14 @@ void GemmBuilder::set_up_matrix_panels(size_t side) {
 void GemmBuilder::matrix_block() {
   if (blocks_reduction_) clear_sums();
   reduction_blocks(0, false);
-  all_points([&] {
-    const ValueId value = graph_.result(space_.anchor);
-    points_.bind(value, tiles_.cast(tiles_.load(*sums_, sums_index()), graph_.type(value).dtype()));
-    points_.store_outputs(point(), guards());
+  // Sums are in memory: registers have nothing in common, and a loop is less code.
+  const ValueId value = graph_.result(space_.anchor);
+  tiles(schedule_.order.size(), [&] {
+    tile_points(Exec::loop, 0, [&] {
+      const Scalar sum = tiles_.load(*sums_, sums_index());
+      points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
+      points_.store_outputs(point(), guards());
+    });
   });
 }
 
@@ -98,9 +105,22 @@ std::optional<int> GemmBuilder::points_side_by_side(size_t side) const {
     along = dim;
   }
   if (!along || matrix_->points(side) % MatrixShape::kWords != 0) return std::nullopt;
-  if (!words_) return operands_[side].lanes == along ? along : std::nullopt;
-  const bool is_next = sources_[side]->index.back().coefficient(*along) == words_->each;
-  return is_next ? along : std::nullopt;
+  const bool are_next = words_ ? words_are_next(side, *along) : operands_[side].lanes == along;
+  return are_next ? along : std::nullopt;
+}
+
+bool GemmBuilder::words_are_next(size_t side, int dim) const {
+  const WordSource& source = *sources_[side];
+  const auto input = std::ranges::find(graph_.inputs(), source.parameter) - graph_.inputs().begin();
+  const Type stored =
+      stored_type(body_.inputs[static_cast<size_t>(input)], graph_.type(source.parameter));
+  int64_t apart = 1;  // numbers
+  for (size_t d = source.index.size(); d-- > 0;) {
+    if (source.index[d].mentions(dim))
+      return apart == words_->each && source.index[d].coefficient(dim).value_or(1) == 1;
+    apart *= stored.dim(static_cast<int>(d)).value();
+  }
+  return false;
 }
 
 void GemmBuilder::pack_matrix_points(size_t side, int dim, const std::function<void()>& body) {
