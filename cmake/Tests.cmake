@@ -25,12 +25,18 @@ target_compile_options(hone_test_pch PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(hone_test_pch PRIVATE
   cmake/pch.h ${test_headers} <gtest/gtest.h> <gmock/gmock.h>)
 
-# What tests of several folders share: tests/FOLDER/NAME_testing.cc.
-hone_glob(testing_sources tests/*_testing.cc)
-add_library(hone_testing STATIC EXCLUDE_FROM_ALL ${testing_sources})
-target_link_libraries(hone_testing PUBLIC hone_test_pch)
-hone_target(hone_testing)
-target_precompile_headers(hone_testing REUSE_FROM hone_test_pch)
+# What tests of several folders share: tests/FOLDER/NAME_testing.cc. All of it is about the
+# compiler.
+if(HONE_SANITIZE STREQUAL thread)
+  add_library(hone_testing INTERFACE)
+  target_link_libraries(hone_testing INTERFACE hone_test_pch)
+else()
+  hone_glob(testing_sources tests/*_testing.cc)
+  add_library(hone_testing STATIC EXCLUDE_FROM_ALL ${testing_sources})
+  target_link_libraries(hone_testing PUBLIC hone_test_pch)
+  hone_target(hone_testing)
+  target_precompile_headers(hone_testing REUSE_FROM hone_test_pch)
+endif()
 
 add_custom_target(tests)
 

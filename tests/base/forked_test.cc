@@ -76,6 +76,9 @@ TEST(Forked, ExceptionsAndMemoryHaveTheirEnds) {
 
 TEST(Forked, MemoryBeyondTheLimitIsRefused) {
   if (kUnderAsan) GTEST_SKIP() << "AddressSanitizer reserves more memory than any limit";
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "ThreadSanitizer ends a process that gets no memory";
+#endif
   const Told told = run({[](const Tell& tell) {
                           std::vector<char> small(10 << 20);
                           tell("small");
