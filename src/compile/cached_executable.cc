@@ -31,6 +31,7 @@ std::string image_key(const Graph& graph, const Target& target, const Cost& cost
   std::string key = plan_key(graph, options.plan, target, cost, options.heuristics, "image");
   key += fmt::format("image {} {}\n", HONE_IMAGE_VERSION, code_version());
   for (const std::string& pass : options.prepare.without) key += fmt::format("without {}\n", pass);
+  if (options.prepare.flushes_denormals) key += "flush\n";
   return key;
 }
 

@@ -312,7 +312,8 @@ void KernelPrice::add_gemm(const Schedule& schedule, Nest& nest) const {
   for (int dim = parallel_; dim < static_cast<int>(loops_.size()); ++dim)
     if (block(dim) != extent(dim)) nest.add(dim, extent(dim) / block(dim));
   const bool blocks_reduction = nest.count != blocks;
-  if (own.products == Products::matrix) nest.matrix = slots_on_matrix_unit(schedule, nest);
+  if (own.products == Products::matrix && matrix_)
+    nest.matrix = slots_on_matrix_unit(schedule, nest);
   if (blocks_reduction || nest.matrix) {
     nest.passed = prices_.load + prices_.store;
     if (nest.matrix) nest.passed = std::max(nest.passed, slots_of_sums(nest));

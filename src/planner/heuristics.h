@@ -30,7 +30,7 @@ inline constexpr std::array kHeuristics = {
 #undef HONE_HEURISTIC
 };
 
-// Of products by words: quads or pairs.
+// Of a way to multiply.
 bool is_on(const Heuristics& heuristics, Products products);
 
 // An unknown name is refused with the list of what there is.

@@ -374,7 +374,6 @@ Status Executable::prepare(Profile& profile) const {
 Status Executable::execute(Frame& frame, const RunOptions& options) const {
   const CancelToken* const cancel = options.cancel;
   const clockid_t clock = threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-  const bool flushes = options.flush_denormals || flushes_denormals_;
   void** const pointers = frame.pointers.data();
   for (size_t next = 0; next < script_.instructions.size();) {
     if (cancel != nullptr && cancel->cancelled()) return cancel->check();
@@ -389,7 +388,7 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
     }
     switch (now.kind) {
       case Kind::launch:
-        is_traced ? launch_traced(frame, now, options) : launch(frame, now, flushes);
+        is_traced ? launch_traced(frame, now, options) : launch(frame, now, flushes(options));
         break;
       case Kind::copy: copy(pointers[now.pointer], pointers[now.pointer + 1], now.count); break;
       case Kind::jump: next = now.target; break;
@@ -457,7 +456,7 @@ void Executable::launch_traced(const Frame& frame, const Instruction& instructio
                                const RunOptions& options) const {
   const auto threads = static_cast<size_t>(threads_);
   std::vector<Span> parts((instruction.last - instruction.first) * threads);
-  run_phases(frame, instruction, options.flush_denormals || flushes_denormals_,
+  run_phases(frame, instruction, flushes(options),
              [&](uint32_t phase, int64_t thread, const auto& compute) noexcept {
                const SpanClock clock;
                compute();

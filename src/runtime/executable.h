@@ -73,8 +73,8 @@ struct RunOptions {
 // tensors for their outputs, and those lie in the memory of earlier outputs that nobody holds.
 //
 // Kernels run with the floating-point environment of the thread they are on: the caller's for its
-// part, the default for the team's workers. RunOptions::flush_denormals alone changes it, while a
-// kernel runs.
+// part, the default for the team's workers. RunOptions::flush_denormals and an image that says so
+// change it, while a kernel runs.
 class Executable {
  public:
   // Checks the image (script.h). Constants are used where they are, or copied once if they are not
@@ -121,6 +121,9 @@ class Executable {
   Error overlap(const Extent& a, const Extent& b) const;
   Status prepare(Profile& profile) const;
   Status execute(Frame& frame, const RunOptions& options) const;
+  bool flushes(const RunOptions& options) const {
+    return options.flush_denormals || flushes_denormals_;
+  }
   // Threads share large ones.
   void copy(const void* from, void* to, int64_t bytes) const;
   void launch(const Frame& frame, const Script::Instruction& instruction,

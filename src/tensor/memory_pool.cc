@@ -39,7 +39,7 @@ AlignedBytes MemoryPool::take(size_t size) {
   return {size, false};
 }
 
-void MemoryPool::give(AlignedBytes memory, size_t size) {
+void MemoryPool::give(AlignedBytes memory, size_t size) noexcept {
   if (size < kLeast) return;
   const std::scoped_lock lock(mutex_);
   if (size > most_ - bytes_) return;

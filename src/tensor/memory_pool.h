@@ -37,10 +37,11 @@ class MemoryPool {
   // Smaller memory is the heap's: it keeps that itself.
   static constexpr size_t kLeast = size_t{128} << 10;
 
-  explicit MemoryPool(size_t most) : most_(most) {}  // bytes that it keeps
+  // Bytes that it keeps. Each piece has kLeast of them, so giving allocates nothing.
+  explicit MemoryPool(size_t most) : most_(most) { kept_.reserve(most / kLeast); }
 
   AlignedBytes take(size_t size);  // what is in it is left from before
-  void give(AlignedBytes memory, size_t size);
+  void give(AlignedBytes memory, size_t size) noexcept;
 
  private:
   struct Kept {

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
-#include "tests/codegen/native.h"
+#include "tests/codegen/words_native.h"
 #include "tests/program/matrix_testing.h"
 
 namespace hone {
@@ -98,6 +98,30 @@ TEST(Products, RefuseWhatDoesNotFit) {
     EXPECT_FALSE(verify(program_of(sizes)).ok());
 }
 
+// The unit is configured once, for all of them.
+TEST(Products, OfAProgramAreOfOneKind) {
+  const auto verified = [](int64_t rows, DType sums) {
+    TileBuilder b("two");
+    const auto product = [&](int64_t own_rows, DType dtype) {
+      const auto scratch = [&](std::string_view name, DType of, const Dims& dims) {
+        return b.buffer(name, Type::get(of, dims), BufferRole::scratch);
+      };
+      b.product({.sums = scratch("s", dtype, {1, own_rows * 16}),
+                 .lhs = scratch("l", DType::u32, {1, 1, 1, own_rows, 16}),
+                 .rhs = scratch("r", DType::u32, {1, 1, 16, 16}),
+                 .is_first = true});
+    };
+    b.loop(Exec::loop, "once", 1, [&](const IndexExpr&) {
+      product(16, DType::f32);
+      product(rows, sums);
+    });
+    return verify(std::move(b).finish()).ok();
+  };
+  EXPECT_TRUE(verified(16, DType::f32));
+  EXPECT_FALSE(verified(17, DType::f32));
+  EXPECT_FALSE(verified(16, DType::i32));
+}
+
 TEST(Products, NeedAMatrixUnit) {
   const Target without = restricted(host_target().value(), Isa::avx2);
   for (DType sums : {DType::f32, DType::i32}) {
@@ -174,16 +198,7 @@ TEST(Matrix, NativeComputesWhatTheReferenceDoes) {
       Rng rng(seed);
       const std::optional<WordsCase> drawn = random_matrix_case(numbers, host, rng);
       if (!drawn) continue;
-      SCOPED_TRACE(print(drawn->schedule));
-      const KernelBody& body = drawn->body;
-      std::vector<Tensor> memory;
-      for (size_t i = 0; i < drawn->inputs.size(); ++i)
-        memory.push_back(stored(drawn->inputs[i], body.inputs[i]));
-      std::vector<Tensor> expected =
-          evaluate(body.graph, drawn->inputs, {.numerics = Numerics::rounded}).value();
-      expected[0] = stored(expected[0], body.outputs[0]);
-      const TileProgram program = build_kernel(body, drawn->schedule, "k").value();
-      expect_close(run_native(program, memory, host, 2).value(), expected, matrix_slack(numbers));
+      check_native(*drawn, host, matrix_slack(numbers));
       if (testing::Test::HasFailure()) return;
       ++checked;
     }
@@ -198,9 +213,7 @@ TEST(Matrix, NativeTreatsInfinitiesAndNansAsPlainProductsDo) {
     SCOPED_TRACE(name(dtype));
     Rng rng(1);
     const WordsCase drawn = product_of_specials(dtype, rng);
-    const TileProgram program = build_kernel(drawn.body, drawn.schedule, "k").value();
-    expect_close(run_native(program, drawn.inputs, host).value(),
-                 evaluate(drawn.body.graph, drawn.inputs, {.numerics = Numerics::rounded}).value());
+    check_native(drawn, host);
   }
 }
 

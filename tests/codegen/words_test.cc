@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "program/tiles/interpret.h"
 #include "program/tiles/tile_builder.h"
-#include "tests/codegen/native.h"
+#include "tests/codegen/words_native.h"
 #include "tests/program/words_testing.h"
 
 namespace hone {
@@ -107,16 +107,7 @@ void check_native_kernels(Products products, const std::vector<Target>& targets)
     const Target target = rng.pick(targets);
     const std::optional<WordsCase> drawn = random_words(products, target, rng);
     if (!drawn) continue;
-    SCOPED_TRACE(print(drawn->schedule));
-    const KernelBody& body = drawn->body;
-    std::vector<Tensor> memory;
-    for (size_t i = 0; i < drawn->inputs.size(); ++i)
-      memory.push_back(stored(drawn->inputs[i], body.inputs[i]));
-    std::vector<Tensor> expected =
-        evaluate(body.graph, drawn->inputs, {.numerics = Numerics::rounded}).value();
-    expected[0] = stored(expected[0], body.outputs[0]);
-    const TileProgram program = build_kernel(body, drawn->schedule, "k").value();
-    expect_close(run_native(program, memory, target, 2).value(), expected);
+    check_native(*drawn, target);
     if (testing::Test::HasFailure()) return;
     ++checked;
   }

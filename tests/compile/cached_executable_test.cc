@@ -71,6 +71,23 @@ TEST_F(CachedExecutable, DependsOnAllThatDecides) {
   EXPECT_EQ(images().size(), 4);
 }
 
+TEST_F(CachedExecutable, KeepsWhetherDenormalsAreZero) {
+  const Graph graph = parse_graph(R"(graph @small(%x: f32[4]) -> f32[4] {
+    %y = mul %x, 1e-40
+    return %y
+  })")
+                          .value();
+  const std::vector<Tensor> ones = {
+      Tensor::from_reals(Type::get(DType::f32, {4}), std::vector<double>(4, 1))};
+  for (int i = 0; i < 2; ++i)  // made, then loaded
+    for (bool flushes : {true, false}) {
+      CompileOptions options = {.cache = cache_.get()};
+      options.prepare.flushes_denormals = flushes;
+      const auto executable = cached_executable(graph, target_, options).value();
+      EXPECT_EQ(executable->run(ones).value()[0].real_at(0) == 0, flushes);
+    }
+}
+
 TEST_F(CachedExecutable, IsMadeAnewWhereTheEntryIsDamaged) {
   const std::vector<Tensor> expected = run(graph_, {.cache = cache_.get()});
   for (const fs::directory_entry& entry : fs::directory_iterator(parent_.path() / "cache")) {

@@ -165,9 +165,9 @@ struct Carry {
 // Sums of f32 are of pairs of bf16, words u32 with the first number in its low half; in which order
 // they are taken is the machine's choice, and numbers below the normal ones count as 0. Sums of i32
 // are of quads of bytes, P = 1, and wrap; bytes of an i32 are signed, of a u32 unsigned.
-// `is_first`: onto 0, whatever the sums hold. All buffers are scratch; rows are 1 to 32, in one
-// program as many, columns 16 or 32, words 16 a step, P at most 3. No unroll or lanes loop is
-// around.
+// `is_first`: onto 0, whatever the sums hold. All buffers are scratch; columns are
+// 16 or 32, words 16 a step, P at most 3, rows 1 to 32. Products of a program have as many rows and
+// sums of one type. No unroll or lanes loop is around.
 struct Product {
   BufferId sums, lhs, rhs;
   IndexExpr sums_block = 0, lhs_block = 0, rhs_block = 0;

@@ -265,9 +265,11 @@ class Verifier {
     if (!is_tile || size(s.lhs, 4) != 16)
       return bad_input("a product of {} rows of {} words and {} columns", rows, size(s.lhs, 4),
                        columns);
-    if (product_rows_.value_or(rows) != rows)
-      return bad_input("products of {} and of {} rows", *product_rows_, rows);
-    product_rows_ = rows;
+    const std::pair kind(rows, are_quads);
+    if (product_kind_.value_or(kind) != kind)
+      return bad_input("products of several kinds, or of {} and {} rows", product_kind_->first,
+                       rows);
+    product_kind_ = kind;
     const int64_t parts = size(s.lhs, 1), words = size(s.rhs, 2);
     if (parts != size(s.rhs, 1) || parts < 1 || parts > (are_quads ? 1 : 3) || words % 16 != 0 ||
         words / 16 != size(s.lhs, 2) || size(s.sums, 1) != rows * columns)
@@ -470,7 +472,7 @@ class Verifier {
   std::vector<std::optional<BufferId>> output_in_;  // by input: the output that may lie in it
   std::vector<Element> to_be_stored_, stored_;      // in the bodies at hand
   int depth_ = 0;
-  std::optional<int64_t> product_rows_;
+  std::optional<std::pair<int64_t, bool>> product_kind_;  // rows, whether of quads: of all of them
   std::vector<bool> defined_, in_scope_;
   std::vector<bool> index_defined_, index_in_scope_;
   int lockstep_ = 0;     // unroll and lanes loops around the statement at hand
