@@ -273,8 +273,11 @@ Status Scanner::tensor(FileRange range) {
 Result<Skeleton> scan(std::span<const std::byte> file, RootMessage root, const OnnxLimits& limits) {
   Scanner scanner(file, limits);
   const Kind kind = root == RootMessage::model ? Kind::model : Kind::tensor;
-  HONE_TRY(scanner.message(kind, {0, file.size()}, 1));
-  return scanner.take();
+  Status good = scanner.message(kind, {0, file.size()}, 1);
+  if (good.ok()) return scanner.take();
+  Error error = std::move(good).error();
+  if (error.code() != ErrorCode::bad_input) return error;
+  return std::move(error).with_hint("the file is damaged, or is no ONNX file");
 }
 
 }  // namespace hone::onnx_io
