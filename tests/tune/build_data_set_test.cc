@@ -56,15 +56,16 @@ TEST_F(BuildDataSetTest, MeasuresKernelsThatCanBeLoaded) {
     EXPECT_GE(kernel.timed.schedules.size(), kLeastSchedules);
     EXPECT_EQ(kernel.kind, "rows");
   }
-  // The first kernel was measured twice, but for what the machine's drift made useless.
+  // The first kernel was measured twice, but for what the machine's drift made useless: a refused
+  // race leaves nothing in the log.
   const DataSet set = DataSet::open(path()).value();
   EXPECT_THAT(set.programs(), ElementsAre("a", "b", "c"));
   std::map<uint64_t, int> races;
   const std::vector<Record> records = set.log().find({.subject = set.kernels()[0].kernel}).value();
   for (const Record& record : records)
     if (record.outcome == Outcome::measured) ++races[record.code];
-  EXPECT_GE(races.size(), kLeastSchedules);
   if (built.refused > 0) GTEST_SKIP() << "the machine was too busy to measure a kernel twice";
+  EXPECT_GE(races.size(), kLeastSchedules);
   for (const auto& [code, count] : races) EXPECT_EQ(count, 2);
 }
 
