@@ -74,7 +74,16 @@ double KernelPrice::branches(const Nest& nest, const Access& access) const {
   const Loops masks = nest.lanes < 0 ? 0 : guards & (1U << nest.lanes);
   const Loops results = (1U << parallel_) - 1;
   if ((guards & ~masks & (masks != 0 ? results : ~0U)) == 0) return 0;
+  if (are_trips_inside(nest, guards)) return 0;
   return prices_.branch / side_by_side(nest, access.loops & ~guards);
+}
+
+// Windows whose place is one trip's skip the trips that meet padding.
+bool KernelPrice::are_trips_inside(const Nest& nest, Loops guards) const {
+  if ((guards >> parallel_) == 0) return false;
+  for (; guards != 0; guards &= guards - 1)
+    if (nest.tile[static_cast<size_t>(std::countr_zero(guards))] > 1) return false;
+  return true;
 }
 
 // How many points of a tile share an element that is read for them: where tiles begin with others.

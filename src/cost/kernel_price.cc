@@ -23,6 +23,17 @@ double places_in_pages(double stride) {
   return places;
 }
 
+// A reduction by max or min of reals, of which one may be NaN: a comparison, a choice, and the op.
+constexpr double kWithNan = 3;
+
+double slots_of_step(const Graph& graph, NodeId node, DType dtype) {
+  const Op& op = graph.op(node);
+  const bool is_fold = op.opcode() == Opcode::reduce || op.opcode() == Opcode::window_reduce;
+  if (!is_fold || !is_real(dtype)) return slots_of(op.opcode(), dtype);
+  const Opcode combine = combine_of(op.word("kind"));
+  return combine == Opcode::max || combine == Opcode::min ? kWithNan : slots_of(op.opcode(), dtype);
+}
+
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
 constexpr double kWordCopies = 2;   // copying bytes into words takes as long as so many copies
 
@@ -99,7 +110,7 @@ void KernelPrice::add_work(const KernelFacts& facts) {
   const Graph& graph = facts.body.graph;
   for (const KernelFacts::Arithmetic& each : facts.arithmetic) {
     const DType dtype = graph.type(graph.result(each.node)).dtype();
-    const double slots = hone::slots_of(graph.opcode(each.node), dtype) * slots_in(dtype);
+    const double slots = slots_of_step(graph, each.node, dtype) * slots_in(dtype);
     if (slots == 0) continue;
     const auto known = std::ranges::find_if(work_, [&](const Work& work) {
       return work.loops == each.loops && work.cut == each.cut && work.share == each.share &&
@@ -437,6 +448,13 @@ KernelTerms KernelPrice::price_chain(const Schedule& /*schedule*/, double /*limi
   HONE_CHECK(false, "a chain is priced as one nest");
 }
 
+// Lanes of a reduction come together once for each result, by halves.
+double KernelPrice::slots_of_folding(const Nest& nest, const Work& work) const {
+  if (!work.is_sum || nest.lanes < parallel_ || (work.loops >> nest.lanes & 1) == 0) return 0;
+  const Loops results = work.loops & ((1U << parallel_) - 1);
+  return runs(nest, results) * std::log2(nest.lane_count) * (prices_.transpose + work.slots);
+}
+
 // On average. A loop whose tiles do not divide its extent ends with a smaller one, which is a phase
 // of its own: threads wait for each other before it.
 double KernelPrice::threads_at_work(const Nest& nest, int divided) const {
@@ -499,6 +517,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     counted.sums = std::max(counted.sums, wide);
     place.slots += count * (each + prices_.spill * spilled);
     place.code += wide * each;
+    place.slots += needed * slots_of_folding(nest, work);
     if (!work.is_sum) continue;
     latency += count / wide * prices_.sum_latency;
     trips += count / wide;

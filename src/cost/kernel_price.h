@@ -132,6 +132,7 @@ class KernelPrice {
   double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
   static constexpr int kMaxDivided = 4;  // loops whose ends are phases of their own
   double threads_at_work(const Nest& nest, int divided) const;
+  double slots_of_folding(const Nest& nest, const Work& work) const;
   KernelTerms price_loops(const Schedule& schedule, Nest& nest, double limit,
                           Features* features) const;
   Nest nest_of(const Schedule& schedule) const;
@@ -158,6 +159,7 @@ class KernelPrice {
   double repeats(const Nest& nest, const Access& access) const;
   void end_at_cuts(const Schedule& schedule, Nest& nest) const;
   double branches(const Nest& nest, const Access& access) const;
+  bool are_trips_inside(const Nest& nest, Loops guards) const;
   // Where an array is touched.
   struct Runs {
     double count = 1;    // places where neighbours begin

@@ -154,16 +154,25 @@ Grid Emitter::unflatten(LoopSet loops, ValueRange list, size_t& next) {
   return grid(loops, [&](const Trips&) { return list[next++]; });
 }
 
+// What bounds a span is the same for all that runs side by side (check_lockstep).
+std::pair<Value, Value> Emitter::trips_of(const TileIndex& counter) {
+  const Value none = code_.integer(code_.i(64), 0), all = dim(counter.high);
+  if (!counter.span) return {none, all};
+  const auto& [first, end] = *counter.span;
+  Value from = index(first, {}), to = index(end, {});
+  if (!provably_le(0, bounds_.of(first).low)) from = b_.create<mlir::arith::MaxSIOp>(from, none);
+  if (!provably_le(bounds_.of(end).high, counter.high))
+    to = b_.create<mlir::arith::MinSIOp>(to, all);
+  return {from, to};
+}
+
 void Emitter::sequential(const Loop& s) {
   const auto position = static_cast<size_t>(s.index);
   llvm::SmallVector<Value> initial;
   for (const Carry& carry : s.carried)
     flatten(carry.initial, variance_.scalars[carry.inside], initial);
-  const mlir::Type i64 = code_.i(64);
-  // What bounds a span is the same for all that runs side by side (check_lockstep).
-  const Value first = s.span ? index(s.span->first, {}) : code_.integer(i64, 0);
-  const Value end = s.span ? index(s.span->end, {}) : dim(program_.indices[position].high);
-  auto loop = b_.create<mlir::scf::ForOp>(first, end, code_.integer(i64, 1), initial);
+  const auto [first, end] = trips_of(program_.indices[position]);
+  auto loop = b_.create<mlir::scf::ForOp>(first, end, code_.integer(code_.i(64), 1), initial);
   size_t next = 0;
   for (const Carry& carry : s.carried)
     define(carry.inside,

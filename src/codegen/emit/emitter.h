@@ -67,6 +67,8 @@ class Emitter {
   Grid grid(LoopSet loops, const std::function<Value(const Trips&)>& make);
   // The scalar at these trips, as a vector if `loops` has the lanes loop.
   Value at(tile::Scalar scalar, const Trips& trips, LoopSet loops);
+  // The first trip of a sequential loop, and the end of them.
+  std::pair<Value, Value> trips_of(const TileIndex& counter);
   // The carried values of a sequential loop in one list.
   void flatten(tile::Scalar scalar, LoopSet loops, llvm::SmallVectorImpl<Value>& list);
   Grid unflatten(LoopSet loops, ValueRange list, size_t& next);

@@ -97,9 +97,9 @@ Status check_spans(const TileProgram& program, const Variance& variance, const B
   for (const Statement& statement : body) {
     const Loop* loop = std::get_if<Loop>(&statement.kind);
     if (loop == nullptr) continue;
-    if (loop->span && (variance.of(loop->span->first) | variance.of(loop->span->end)) != 0)
-      return unsupported("what runs side by side takes different trips of loop {}",
-                         program.indices[static_cast<size_t>(loop->index)].name);
+    const TileIndex& index = program.indices[static_cast<size_t>(loop->index)];
+    if (index.span && (variance.of(index.span->first) | variance.of(index.span->end)) != 0)
+      return unsupported("what runs side by side takes different trips of loop {}", index.name);
     HONE_TRY(check_spans(program, variance, loop->body));
   }
   return {};

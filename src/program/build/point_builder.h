@@ -164,8 +164,15 @@ class PointBuilder {
   Scalar segment_reduce(Point& point);
   Scalar contract(Point& point, Scalar so_far);
   // Over the reduction dims: step(so far, guards of the points that are there) is what comes next.
+  // Points where the guards of `padding`, in terms of the relation, do not hold change nothing.
   using FoldStep = std::function<Scalar(Scalar, const Guards&)>;
-  Scalar folded(Point& point, Scalar initial, Opcode combine, const FoldStep& step);
+  Scalar folded(Point& point, Scalar initial, Opcode combine, std::span<const Guard> padding,
+                const FoldStep& step);
+  // Of a loop over one dim of the reduction from `first` on: the trips that meet no padding, where
+  // these are the same for all that runs side by side.
+  std::optional<tile::Span> trips_inside(const Point& point, std::span<const Guard> padding,
+                                         size_t dim, const IndexExpr& first,
+                                         const Dim& trips) const;
 
   // ---- Places ----------------------------------------------------------------------------------
   // The guards that mention the index and do not always hold.

@@ -37,9 +37,15 @@ class FoldLoops {
     IndexExpr trip = 0, u = 0, lane = 0;
   };
   using Step = std::function<tile::Scalar(tile::Scalar, const std::vector<FoldDim>&)>;
+  // The trips of a part that come to something.
+  using Trips = std::function<std::optional<tile::Span>(const FoldDim&)>;
 
-  FoldLoops(TileBuilder& tiles, std::vector<FoldDim> dims, Opcode combine, Step step)
-      : tiles_(tiles), dims_(std::move(dims)), combine_(combine), step_(std::move(step)) {}
+  FoldLoops(TileBuilder& tiles, std::vector<FoldDim> dims, Opcode combine, Trips trips, Step step)
+      : tiles_(tiles),
+        dims_(std::move(dims)),
+        combine_(combine),
+        trips_(std::move(trips)),
+        step_(std::move(step)) {}
 
   // Whole tiles first, then what is left of each dim.
   tile::Scalar run(tile::Scalar so_far, size_t d = 0) {
@@ -62,23 +68,26 @@ class FoldLoops {
     const bool is_unroll = exec == Exec::unroll, is_lanes = exec == Exec::lanes;
     const Dim extent = is_unroll ? dim.part.unroll : is_lanes ? dim.part.lanes : dim.part.trips;
     IndexExpr& at = is_unroll ? dim.u : is_lanes ? dim.lane : dim.trip;
-    return open_carry(tiles_, exec, dim.name, extent, so_far, combine_,
-                      [&](IndexExpr index, tile::Scalar inside) {
-                        at = std::move(index);
-                        return nested(exec, d + 1, inside);
-                      });
+    return open_carry(
+        tiles_, exec, dim.name, extent, so_far, combine_,
+        [&](IndexExpr index, tile::Scalar inside) {
+          at = std::move(index);
+          return nested(exec, d + 1, inside);
+        },
+        exec == Exec::loop ? trips_(dim) : std::nullopt);
   }
 
   TileBuilder& tiles_;
   std::vector<FoldDim> dims_;
   Opcode combine_;
+  Trips trips_;
   Step step_;
 };
 
 }  // namespace
 
 tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
-                                  const FoldStep& step) {
+                                  std::span<const Guard> padding, const FoldStep& step) {
   Splits splits = splits_ ? splits_(point.node) : Splits{};
   for (size_t d = 0; d < point.relation.dims.size(); ++d) {
     const int dim = static_cast<int>(d);
@@ -97,7 +106,12 @@ tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
                     .extent = extent,
                     .parts = tile_parts(extent, split.unroll, split.lanes)});
   }
-  FoldLoops loops(tiles_, std::move(dims), combine,
+  const auto trips = [&](const FoldLoops::FoldDim& dim) -> std::optional<tile::Span> {
+    if (dim.part.unroll > 1 || dim.part.lanes > 1) return std::nullopt;
+    return trips_inside(point, padding, dim.at, dim.first + IndexExpr(dim.part.first),
+                        dim.part.trips);
+  };
+  FoldLoops loops(tiles_, std::move(dims), combine, trips,
                   [&](Scalar so_far, const std::vector<FoldLoops::FoldDim>& at) {
                     Guards guards;
                     for (const FoldLoops::FoldDim& dim : at) {
@@ -110,6 +124,33 @@ tile::Scalar PointBuilder::folded(Point& point, Scalar initial, Opcode combine,
   return loops.run(initial);
 }
 
+std::optional<tile::Span> PointBuilder::trips_inside(const Point& point,
+                                                     std::span<const Guard> padding, size_t dim,
+                                                     const IndexExpr& first,
+                                                     const Dim& trips) const {
+  Indices iters = point.iters;
+  iters[dim] = first;
+  const auto is_of_other_loops = [&](const IndexExpr& value) {
+    for (size_t d = 0; d < point.relation.dims.size(); ++d)
+      if (d != dim && point.relation.dims[d].kind == IterKind::reduction &&
+          value.mentions(static_cast<int>(d)))
+        return true;
+    return false;
+  };
+  for (const Guard& guard : padding) {
+    if (guard.value.coefficient(static_cast<int>(dim)) != 1 || is_of_other_loops(guard.value))
+      continue;
+    const IndexExpr start = guard.value.substitute(iters);
+    if (tiles_.is_side_by_side(start)) continue;
+    const DimRange range = TileBounds(tiles_.program()).of(start);
+    if (provably_le(guard.lower, range.low) && provably_le(range.high + trips, guard.upper))
+      continue;
+    return tile::Span{IndexExpr(guard.lower) - start,
+                      IndexExpr(HONE_PLANT(last_window_row, guard.upper, guard.upper - 1)) - start};
+  }
+  return std::nullopt;
+}
+
 // ---- Ops ----------------------------------------------------------------------------------------
 
 tile::Scalar PointBuilder::fold(Point& point) {
@@ -118,8 +159,8 @@ tile::Scalar PointBuilder::fold(Point& point) {
   const DType wide = fold_type(combine, dtype);
   const Access& access = point.relation.operands[0].at(0);
   const Scalar nothing = identity(combine, dtype);
-  const Scalar folded =
-      this->folded(point, identity(combine, wide), combine, [&](Scalar so_far, Guards guards) {
+  const Scalar folded = this->folded(
+      point, identity(combine, wide), combine, access.guards, [&](Scalar so_far, Guards guards) {
         for (const Guard& guard : point.guards_here(access)) guards.push_back(guard);
         const Scalar element =
             at_or(point.operands[0], point.here(access), point.guards, guards, nothing);
@@ -177,7 +218,8 @@ tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
 }
 
 tile::Scalar PointBuilder::contract(Point& point, Scalar so_far) {
-  return folded(point, so_far, Opcode::add, [&](Scalar inside, const Guards& gaps) {
+  const Access& windows = point.relation.operands[0].at(0);
+  return folded(point, so_far, Opcode::add, windows.guards, [&](Scalar inside, const Guards& gaps) {
     auto side = [&](size_t i) {
       const std::optional<Scalar> other = factors_ ? factors_(i, point.iters) : std::nullopt;
       return other ? *other : factor(point.node, i, point.iters, point.guards, gaps);

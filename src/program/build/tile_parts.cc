@@ -53,9 +53,10 @@ void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
 }
 
 tile::Scalar open_carry(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
-                        tile::Scalar initial, Opcode combine, const TileBuilder::Step& step) {
+                        tile::Scalar initial, Opcode combine, const TileBuilder::Step& step,
+                        std::optional<tile::Span> span) {
   if (extent.is(1)) return step(0, initial);
-  return tiles.carry(exec, name, extent, initial, combine, step);
+  return tiles.carry(exec, name, extent, initial, combine, step, std::move(span));
 }
 
 }  // namespace hone

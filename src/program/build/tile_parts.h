@@ -35,6 +35,7 @@ std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> la
 void open_loop(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
                const std::function<void(IndexExpr)>& body);
 tile::Scalar open_carry(TileBuilder& tiles, Exec exec, std::string_view name, Dim extent,
-                        tile::Scalar initial, Opcode combine, const TileBuilder::Step& step);
+                        tile::Scalar initial, Opcode combine, const TileBuilder::Step& step,
+                        std::optional<tile::Span> span = {});
 
 }  // namespace hone

@@ -53,10 +53,6 @@ void each_size(AnyLoop& loop, const OnExpr& expr, const OnDim& dim) {
         [&](auto& s) {
           using S = std::remove_cvref_t<decltype(s)>;
           if constexpr (std::is_same_v<S, Loop>) {
-            if (s.span) {
-              expr(s.span->first);
-              expr(s.span->end);
-            }
             each_size(s, expr, dim);
           } else if constexpr (std::is_same_v<S, Position>) {
             expr(s.value);
@@ -85,11 +81,14 @@ std::vector<Symbol> symbols_of(const TileProgram& program) {
         if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(symbol);
   };
   for (const TileBuffer& buffer : program.buffers) std::ranges::for_each(buffer.type.dims(), add);
+  const DimReader<decltype(add)> reader{add};
   for (const TileIndex& index : program.indices) {
     add(index.low);
     add(index.high);
+    if (!index.span) continue;
+    index.span->first.compute(reader);
+    index.span->end.compute(reader);
   }
-  const DimReader<decltype(add)> reader{add};
   for (const Loop& phase : program.phases)
     each_size(phase, [&](const IndexExpr& expr) { expr.compute(reader); }, add);
   return symbols;
@@ -102,11 +101,13 @@ Result<TileProgram> specialize(const TileProgram& program, const Bindings& bindi
   TileProgram bound = program;
   for (TileBuffer& buffer : bound.buffers) buffer.type = HONE_TRY(buffer.type.bind(bindings));
   auto value = [&](Dim dim) { return dim.bind(bindings); };
+  const DimAlgebra<decltype(value)> algebra{value};
   for (TileIndex& index : bound.indices) {
     index.low = value(index.low);
     index.high = value(index.high);
+    if (index.span)
+      index.span = {index.span->first.compute(algebra), index.span->end.compute(algebra)};
   }
-  const DimAlgebra<decltype(value)> algebra{value};
   for (Loop& phase : bound.phases)
     each_size(
         phase, [&](IndexExpr& expr) { expr = expr.compute(algebra); },

@@ -139,13 +139,34 @@ struct SimplerAlgebra : BoundsAlgebra {
 
 }  // namespace
 
+TileBounds::TileBounds(const TileProgram& program) : program_(program) {
+  for (int i = 0; i < static_cast<int>(program.indices.size()); ++i) {
+    const std::optional<tile::Span>& span = program.indices[static_cast<size_t>(i)].span;
+    if (!span) continue;
+    // Guards have two bounds; the other one is no news.
+    const IndexExpr behind = IndexExpr::iter(i) - span->first,
+                    before = span->end - IndexExpr::iter(i);
+    BoundsAlgebra algebra{program_, {}};
+    spans_.push_back({behind, 0, behind.compute(algebra).range.high + 1});
+    spans_.push_back({before, 1, before.compute(algebra).range.high + 1});
+  }
+}
+
+std::vector<Guard> TileBounds::with_spans(std::span<const Guard> guards) const {
+  std::vector<Guard> all(guards.begin(), guards.end());
+  all.insert(all.end(), spans_.begin(), spans_.end());
+  return all;
+}
+
 DimRange TileBounds::of(const IndexExpr& expr, std::span<const Guard> guards) const {
-  BoundsAlgebra algebra{program_, guards};
+  const std::vector<Guard> all = with_spans(guards);
+  BoundsAlgebra algebra{program_, all};
   return expr.compute(algebra).range;
 }
 
 IndexExpr TileBounds::simplified(const IndexExpr& expr, std::span<const Guard> guards) const {
-  SimplerAlgebra algebra{{program_, guards}};
+  const std::vector<Guard> all = with_spans(guards);
+  SimplerAlgebra algebra{{program_, all}};
   return expr.compute(algebra).expr;
 }
 

@@ -17,7 +17,7 @@ struct DimRange {  // inclusive
 
 class TileBounds {
  public:
-  explicit TileBounds(const TileProgram& program) : program_(program) {}
+  explicit TileBounds(const TileProgram& program);
 
   // Bounds of an expression at points where all guards hold.
   DimRange of(const IndexExpr& expr, std::span<const Guard> guards = {}) const;
@@ -34,7 +34,10 @@ class TileBounds {
                              Type type) const;
 
  private:
+  std::vector<Guard> with_spans(std::span<const Guard> guards) const;
+
   const TileProgram& program_;
+  std::vector<Guard> spans_;  // what holds of the index of a loop over a part of its trips
 };
 
 }  // namespace hone

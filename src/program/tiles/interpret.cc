@@ -333,14 +333,15 @@ class Interpreter {
   }
 
   Status execute(const Loop& s) {
-    const int64_t extent = program_.indices[static_cast<size_t>(s.index)].high.value();
+    const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
+    const int64_t extent = index.high.value();
     const bool in_order = s.exec == Exec::loop &&
                           (s.carried.empty() || std::ranges::any_of(s.carried, [](const Carry& c) {
                              return !c.combine.has_value();
                            }));
     for (const Carry& carry : s.carried) scalars_[carry.inside] = scalars_[carry.initial];
-    const int64_t first = s.span ? s.span->first.at(indices_) : 0;
-    const int64_t end = s.span ? s.span->end.at(indices_) : extent;
+    const int64_t first = index.span ? std::max<int64_t>(index.span->first.at(indices_), 0) : 0;
+    const int64_t end = index.span ? std::min(index.span->end.at(indices_), extent) : extent;
     for (int64_t trip = first; trip < end; ++trip) {
       indices_[static_cast<size_t>(s.index)] =
           options_.backwards && !in_order ? first + end - 1 - trip : trip;

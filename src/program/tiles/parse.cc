@@ -245,10 +245,11 @@ class TileParser {
     const Dim extent = HONE_TRY(dim());
     Loop loop;
     loop.exec = exec;
+    std::optional<Span> span;
     if (text_.eat("from")) {
       IndexExpr first = HONE_TRY(expr());
       HONE_TRY(text_.expect("to"));
-      loop.span = Span{std::move(first), HONE_TRY(expr())};
+      span = Span{std::move(first), HONE_TRY(expr())};
     }
     if (text_.eat("carry")) HONE_TRY(carried(loop));
     if (loop.carried.size() != labels.size())
@@ -256,6 +257,7 @@ class TileParser {
                                        loop.carried.size(), labels.size()));
     HONE_TRY(text_.expect("{"));
     loop.index = HONE_TRY(define_index(label, 0, extent));
+    program_.indices.back().span = std::move(span);
     loop.body = HONE_TRY(body());
     if (!loop.carried.empty()) HONE_TRY(yield(loop));
     HONE_TRY(text_.expect("}"));

@@ -177,9 +177,9 @@ class TilePrinter {
     if (!s.carried.empty()) out_ += " = ";
     const TileIndex& index = program_.indices[static_cast<size_t>(s.index)];
     out_ += fmt::format("{} {} in {}", name(s.exec), index.name, index.high.to_string());
-    if (s.span)
-      out_ += fmt::format(" from {} to {}", s.span->first.to_string(names_),
-                          s.span->end.to_string(names_));
+    if (index.span)
+      out_ += fmt::format(" from {} to {}", index.span->first.to_string(names_),
+                          index.span->end.to_string(names_));
     for (size_t i = 0; i < s.carried.size(); ++i) {
       out_ += i == 0 ? " carry (" : ", ";
       result(s.carried[i].inside);

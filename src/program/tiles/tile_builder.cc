@@ -48,7 +48,7 @@ void TileBuilder::add_loop(Loop loop, const Fill& fill) {
   const TileIndex& index = program_.indices[static_cast<size_t>(loop.index)];
   open_.push_back({.body = &body,
                    .exec = loop.exec,
-                   .has_trips = provably_le(1, index.high),
+                   .has_trips = !index.span && provably_le(1, index.high),
                    .number = loops_++,
                    .names = {index.name}});
   fill(loop, IndexExpr::iter(loop.index));
@@ -74,12 +74,10 @@ Scalar TileBuilder::carry(Exec exec, std::string_view name, Dim extent, Scalar i
                        .next = 0,
                        .result = scalar(dtype(initial)),
                        .combine = combine};
+  const Index counter = index(name, 0, extent, depth() + 1);
+  program_.indices[static_cast<size_t>(counter)].span = std::move(span);
   add_loop(
-      {.index = index(name, 0, extent, depth() + 1),
-       .exec = exec,
-       .span = std::move(span),
-       .carried = {carry},
-       .body = {}},
+      {.index = counter, .exec = exec, .carried = {carry}, .body = {}},
       [&](Loop& loop, IndexExpr i) { loop.carried[0].next = step(std::move(i), carry.inside); });
   return carry.result;
 }
@@ -220,6 +218,13 @@ int TileBuilder::outermost() const {
          open_[static_cast<size_t>(depth - 1)].has_trips)
     --depth;
   return depth;
+}
+
+bool TileBuilder::is_side_by_side(const IndexExpr& expr) const {
+  const auto known = static_cast<size_t>(depth_of(expr));
+  return std::ranges::any_of(std::span(open_).first(known), [](const Open& open) {
+    return open.exec == Exec::unroll || open.exec == Exec::lanes;
+  });
 }
 
 bool TileBuilder::is_open(Exec exec) const {

@@ -86,6 +86,8 @@ class TileBuilder {
   // Identifies the open loop at `depth`.
   uint32_t loop_at(int depth) const { return open_[static_cast<size_t>(depth - 1)].number; }
   bool is_open(Exec exec) const;
+  // Whether the expression may differ between trips that run side by side.
+  bool is_side_by_side(const IndexExpr& expr) const;
 
   DType dtype(Scalar scalar) const { return program_.scalars[scalar]; }
   const TileProgram& program() const { return program_; }  // so far, without what is open

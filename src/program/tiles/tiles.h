@@ -67,11 +67,23 @@ struct TileBuffer {
   bool operator==(const TileBuffer&) const = default;
 };
 
+namespace tile {
+
+// The part of a loop's trips that is taken: from `first` up to, and without, `end`. What lies
+// outside of the loop's extent is no trip.
+struct Span {
+  IndexExpr first, end;
+  bool operator==(const Span&) const = default;
+};
+
+}  // namespace tile
+
 // An index, for which IndexExpr::iter stands: the counter of a loop, or a number that was read.
 struct TileIndex {
   std::string name;
-  Dim low = 0;   // low <= index < high
-  Dim high = 0;  // not below low
+  Dim low = 0;                          // low <= index < high
+  Dim high = 0;                         // not below low
+  std::optional<tile::Span> span = {};  // only of Exec::loop; none: all trips
   bool operator==(const TileIndex&) const = default;
 };
 
@@ -174,17 +186,10 @@ struct Product {
   bool is_first = false;
 };
 
-// The part of a loop's trips that is taken: from `first` up to, and without, `end`, if there are
-// any between them. Both lie in [0, extent].
-struct Span {
-  IndexExpr first, end;
-};
-
 // The index counts from 0; its bounds in TileProgram::indices are [0, extent).
 struct Loop {
   Index index;
   Exec exec;
-  std::optional<Span> span = {};    // only of Exec::loop; none: all trips
   std::vector<Carry> carried = {};  // of unroll and lanes loops: all with `combine`; threads: none
   Block body;
 };

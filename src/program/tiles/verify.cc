@@ -286,7 +286,7 @@ class Verifier {
     if (!index.low.is(0)) return bad_input("loop {} does not count from 0", index.name);
     if (is_tile && !index.high.is_static())
       return bad_input("{} loop {} has no fixed extent", name(s.exec), index.name);
-    if (s.span) HONE_TRY(check_span(s, index));
+    if (index.span) HONE_TRY(check_span(s, index));
     for (const Carry& carry : s.carried) {
       HONE_TRY(use(carry.initial));
       HONE_TRY(define(carry.inside));
@@ -309,14 +309,9 @@ class Verifier {
       return bad_input("{} loop {} takes a part of its trips", name(s.exec), index.name);
     // The loop's own index is defined only in its body.
     index_in_scope_[static_cast<size_t>(s.index)] = false;
-    HONE_TRY(known(s.span->first));
-    HONE_TRY(known(s.span->end));
+    HONE_TRY(known(index.span->first));
+    HONE_TRY(known(index.span->end));
     index_in_scope_[static_cast<size_t>(s.index)] = true;
-    if (unreachable_ > 0) return {};
-    if (!provably_le(0, bounds_.of(s.span->first).low) ||
-        !provably_le(bounds_.of(s.span->end).high, index.high))
-      return bad_input("loop {} may go on outside of 0..{}", index.name,
-                       (index.high - 1).to_string());
     return {};
   }
 
