@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
@@ -7,6 +8,9 @@
 
 namespace hone {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 struct Seen {
   int gemms = 0, panels = 0, windows = 0, blocked_sums = 0, lanes = 0, donations = 0;
@@ -163,6 +167,44 @@ TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
   }
 }
 )");
+}
+
+TEST(Gemms, WindowsSkipTheTripsThatMeetPadding) {
+  const auto text = [](std::string_view attributes, std::string_view weights, Schedule schedule) {
+    const KernelBody body = body_of_all(
+        parse_graph(fmt::format("graph @g(%x: f32[1, 8, 9, 9], %w: f32[16, 8, {}]) {{\n"
+                                "  %y = conv %x, %w {{{}}}\n  return %y\n}}",
+                                weights, attributes))
+            .value());
+    schedule.order = {0, 1, 2, 3};
+    schedule.lanes = {{1, 16}};
+    return gemm_text(body, schedule);
+  };
+  constexpr std::string_view kTall = "pad_low = [2, 0], pad_high = [2, 0]";
+  constexpr std::string_view kStrided =
+      "pad_low = [1, 0], pad_high = [1, 0], stride = [2, 1], kernel_dilation = [1, 1]";
+  constexpr std::string_view kDilated =
+      "pad_low = [2, 0], pad_high = [2, 0], kernel_dilation = [2, 1]";
+  constexpr std::string_view kSquare = "pad_low = [1, 1], pad_high = [1, 1]";
+  const Schedule row = {.unroll = {{3, 9}}, .own = GemmFields{}};
+  const Schedule rows = {.unroll = {{2, 3}}, .own = GemmFields{}};
+  const Schedule copied = {.unroll = {{3, 9}}, .own = GemmFields{.pack_lhs = Packing::window}};
+
+  // One row of windows: from the first row of the image to the last one, and no guard.
+  const std::string tall = text(kTall, "5, 1", row);
+  EXPECT_THAT(tall, HasSubstr("for r1 in 5 from -i2 + 2 to -i2 + 11 carry"));
+  EXPECT_THAT(tall, Not(HasSubstr(" if ")));
+  EXPECT_THAT(text(kStrided, "3, 1", row), HasSubstr("for r1 in 3 from -2*i2 + 1 to -2*i2 + 10"));
+  // Columns side by side differ in what they skip, so they ask; of a copy nobody asks.
+  const std::string square = text(kSquare, "3, 3", row);
+  EXPECT_THAT(square, HasSubstr("for r1 in 3 from -i2 + 1 to -i2 + 10 carry"));
+  EXPECT_THAT(square, HasSubstr("else"));
+  EXPECT_THAT(text(kSquare, "3, 3", copied), HasSubstr("for r1 in 3 from -i2 + 1 to -i2 + 10"));
+  // Rows side by side differ, too; steps of two end between rows; nothing is skipped of an image
+  // without padding.
+  EXPECT_THAT(text(kTall, "5, 1", rows), Not(HasSubstr(" from ")));
+  EXPECT_THAT(text(kDilated, "3, 1", row), Not(HasSubstr(" from ")));
+  EXPECT_THAT(text("", "3, 3", row), Not(HasSubstr(" from ")));
 }
 
 std::vector<Tile>& block(Schedule& schedule) { return schedule.get<GemmFields>().block; }
