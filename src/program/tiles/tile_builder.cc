@@ -48,7 +48,7 @@ void TileBuilder::add_loop(Loop loop, const Fill& fill) {
   const TileIndex& index = program_.indices[static_cast<size_t>(loop.index)];
   open_.push_back({.body = &body,
                    .exec = loop.exec,
-                   .has_trips = !index.span && provably_le(1, index.high),
+                   .has_trips = provably_le(1, index.high),
                    .number = loops_++,
                    .names = {index.name}});
   fill(loop, IndexExpr::iter(loop.index));
