@@ -171,11 +171,11 @@ TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
 
 TEST(Gemms, WindowsSkipTheTripsThatMeetPadding) {
   const auto text = [](std::string_view attributes, std::string_view weights, Schedule schedule) {
-    const KernelBody body = body_of_all(
-        parse_graph(fmt::format("graph @g(%x: f32[1, 8, 9, 9], %w: f32[16, 8, {}]) {{\n"
-                                "  %y = conv %x, %w {{{}}}\n  return %y\n}}",
-                                weights, attributes))
-            .value());
+    const KernelBody body =
+        body_of_all(parse_graph(fmt::format("graph @g(%x: f32[1, 8, 9, 9], %w: f32[16, 8, {}]) {{\n"
+                                            "  %y = conv %x, %w {{{}}}\n  return %y\n}}",
+                                            weights, attributes))
+                        .value());
     schedule.order = {0, 1, 2, 3};
     schedule.lanes = {{1, 16}};
     return gemm_text(body, schedule);
