@@ -381,6 +381,8 @@ TEST(Tiles, APartOfTheTripsIsOfALoop) {
                     bounds));
   };
   EXPECT_EQ(verify_error(loop("for r in 4 from g to 4")), "");
+  EXPECT_THAT(verify_error(loop("for r in 4 from 4611686018427387904*g to 4")),
+              HasSubstr("too far away"));
   EXPECT_THAT(verify_error(loop("unroll r in 4 from 0 to 2")),
               HasSubstr("takes a part of its trips"));
 }

@@ -312,6 +312,12 @@ class Verifier {
     HONE_TRY(known(index.span->first));
     HONE_TRY(known(index.span->end));
     index_in_scope_[static_cast<size_t>(s.index)] = true;
+    // Proofs take the index to lie between them, so the machine's numbers must hold them.
+    for (const IndexExpr* bound : {&index.span->first, &index.span->end}) {
+      const DimRange range = bounds_.of(*bound);
+      if (range.low.range().low <= -kDimLimit || range.high.range().high >= kDimLimit)
+        return bad_input("loop {} begins or ends too far away to tell where", index.name);
+    }
     return {};
   }
 
