@@ -183,6 +183,7 @@ class SetBuilder {
     MeterOptions meter;
     meter.conditions.threads = options_.threads;
     meter.seed = static_cast<uint64_t>(options_.seed);
+    meter.most_drift = options_.most_drift;
     meter.cancel = options_.cancel;
     return meter;
   }

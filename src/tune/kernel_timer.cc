@@ -67,7 +67,7 @@ Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> can
     const double start = typical(race.results.back().seconds);
     least_of_start_ = std::min(least_of_start_, start);
     race.drift = start / least_of_start_ - 1;
-    if (race.drift < kMostDrift - 1) return race;
+    if (race.drift < options_.most_drift - 1) return race;
   }
   ++refused_;
   return Race();

@@ -27,10 +27,9 @@ class KernelTimer {
   // All that have a time, the start first, each machine code once.
   const TimedKernel& timed() const { return timed_; }
   int64_t compiles() const { return meter_ ? meter_->compiles() : 0; }
-  // Races that were refused: the start took kMostDrift times as long as in another one, in each of
+  // Races that were refused: the start took most_drift times as long as in another one, in each of
   // kMostRaces attempts. Who took part counts as what cannot be carried out, and is not kept.
   int64_t refused() const { return refused_; }
-  static constexpr double kMostDrift = 1.25;
   static constexpr int kMostRaces = 3;
 
  private:
