@@ -314,6 +314,7 @@ Status measure(benchmark::State& state, const Case& c, Setting setting) {
   options.plan.threads = 1;
   options.cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
   options.heuristics.winograd = setting == Setting::alone || setting == Setting::between_convs;
+  options.heuristics.pool_chains = false;  // y is a kernel of its own
   Compilation compilation(is_between ? HONE_TRY(between_convs(alone)) : alone, target, options);
   Image image = *HONE_TRY(compilation.image());
   if (is_between) image = HONE_TRY(image_of_y(*HONE_TRY(compilation.plan()), image));

@@ -80,8 +80,8 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     const CacheLevel& cache = target_.caches[c];
     const bool is_last = c + 1 == target_.caches.size();
     const double bytes_of_cache = static_cast<double>(cache.bytes);
-    const double capacity =
-        bytes_of_cache / std::min(threads, static_cast<double>(cache.cores)) / 2;
+    const double sharers = std::min(threads, static_cast<double>(cache.cores));
+    const double capacity = bytes_of_cache / 2;
     // Bytes that have no room beside each other. Words that fill pages have a place for each line.
     const auto taken = [&](size_t a, size_t level) {
       const Footprint& part = touched[a][level];
@@ -89,11 +89,14 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
       const bool meet = part.apart > bytes_of_cache / kPage && !fills;
       return part.bytes * (meet ? prices_.page_conflict : 1);
     };
+    // Trips of divided loops that threads are at, at the same time.
+    double at_once = 1;
     size_t level = 0;
     for (; level < nest.count; ++level) {
       double all = 0;
       for (size_t a = 0; a < accesses_.size(); ++a) all += taken(a, level);
-      if (all <= capacity) break;
+      if (all * at_once <= capacity) break;
+      if (level < nest.divided) at_once = std::min(at_once * nest.steps[level].trips, sharers);
     }
     counted.levels[std::min(c, counted.levels.size() - 1)].outside = level;
     // What fits the last cache has been left there.
@@ -101,7 +104,7 @@ double KernelPrice::memory(const Nest& nest, double threads, Counted& counted) c
     double bytes = 0;
     for (size_t a = 0; a < accesses_.size(); ++a) {
       // What stages pass on in a cache does not come from behind it.
-      if (accesses_[a].is_held && accesses_[a].bytes <= capacity) continue;
+      if (accesses_[a].is_held && accesses_[a].bytes <= capacity / sharers) continue;
       double fetched = taken(a, level);
       bool is_kept = true;  // so far, what the inner steps touch is touched again
       for (size_t i = level; i-- > 0;) {

@@ -353,6 +353,37 @@ TEST(KernelPrice, BytesHaveAFactorByWhereTheyComeFrom) {
   EXPECT_DOUBLE_EQ(most, 2 * price_of(body(kTransposed)).terms(nest({0, 1})).memory);
 }
 
+// A shared cache holds the whole of a kernel's arrays once, and the trips that threads are at.
+TEST(KernelPrice, ThreadsFillASharedCacheTogether) {
+  Prices prices;
+  prices.second_cache = prices.third_cache = 0;
+  const auto from_memory = [&](const KernelBody& body, int64_t threads) {
+    Schedule schedule = nest({0, 1}, {{1, 16}});
+    schedule.threads = 1;
+    return KernelPrice(KernelFacts(body), target(), prices, threads).terms(schedule).memory;
+  };
+  const auto exps = [](int64_t rows) {
+    return body(fmt::format(
+        "graph @g(%x: f32[{0}, 1024]) -> f32[{0}, 1024] {{ %y = exp %x return %y }}", rows));
+  };
+  for (const int64_t threads : {1, 8}) {
+    EXPECT_EQ(from_memory(exps(4096), threads), 0);      // 32 of 105 MiB
+    EXPECT_GT(from_memory(exps(4 * 4096), threads), 0);  // 128
+  }
+  // Each image's 20 MiB are read again for each column of its result.
+  const KernelBody images = body(R"(graph @g(%x: f32[64, 4096, 1280], %w: f32[64, 1280, 16])
+    -> f32[64, 4096, 16] {
+    %y = dot %x, %w {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [1]}
+    return %y
+  })");
+  const auto columns_outside = [&](int64_t threads) {
+    Schedule schedule = nest({0, 2, 1}, {}, {{1, 4}});
+    schedule.threads = 1;
+    return KernelPrice(KernelFacts(images), target(), prices, threads).terms(schedule).memory;
+  };
+  EXPECT_GT(columns_outside(8), 2 * columns_outside(1));
+}
+
 TEST(KernelPrice, EverySchedulePricesToANumber) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Graph graph = prepare(random_graph({.seed = seed, .symbolic = seed % 3 == 0})).value();
