@@ -7,6 +7,11 @@
 
 namespace hone {
 
+bool has_open_sizes(const KernelSpace& space) {
+  return std::ranges::any_of(space.dims,
+                             [](const IterDim& dim) { return !dim.extent.is_static(); });
+}
+
 // ---- Blocks -------------------------------------------------------------------------------------
 
 int64_t tile_of(const std::vector<Tile>& tiles, int dim) {
@@ -19,7 +24,7 @@ int64_t register_tile(const Schedule& schedule, int dim) {
 }
 
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim) {
-  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.value();
+  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.range().high;
   const std::vector<Tile>& blocks = schedule.get<GemmFields>().block;
   const auto block = std::ranges::find(blocks, dim, &Tile::dim);
   const bool is_named = block != blocks.end();
@@ -67,7 +72,7 @@ std::optional<Jumps> jumps_along(const IndexExpr& expr, const KernelSpace& space
   if (expr - along != expr.substitute(others)) return std::nullopt;
   std::vector<int64_t> point(space.dims.size(), 0);
   int64_t& at = point[static_cast<size_t>(dim)];
-  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.value();
+  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.range().high;
   while (at < extent && along.at(point) == 0) ++at;
   if (at == 0) return std::nullopt;
   const Jumps jumps = {at, along.at(point)};

@@ -366,10 +366,11 @@ Status check_contraction(const Graph& graph, const KernelSpace& space) {
   if (!space.has_anchor()) return unsupported("gemm is for bodies with one contraction");
   if (class_of(graph.opcode(space.anchor)) != OpClass::contraction)
     return unsupported("gemm is for dot and conv, not for {}", graph.describe(space.anchor));
-  for (const IterDim& dim : space.dims) {
-    if (!dim.extent.is_static())
-      return unsupported("gemm needs sizes that are numbers, not {}", dim.extent.to_string());
-    if (dim.extent.is(0)) return unsupported("gemm has no blocks of dims without elements");
+  for (size_t d = 0; d < space.dims.size(); ++d) {
+    const Dim& extent = space.dims[d].extent;
+    if (!extent.is_static() && d >= static_cast<size_t>(space.parallel))
+      return unsupported("gemm needs a reduction of a known size, not of {}", extent.to_string());
+    if (extent.is(0)) return unsupported("gemm has no blocks of dims without elements");
   }
   return {};
 }

@@ -40,6 +40,8 @@ class Chooser {
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
+      if (has_open_sizes(space_))
+        try_gemm(open_dims_last(nest), *facts_.contraction, Products::plain);
       for (Products products : other_products(site_))
         if (is_on(on_, products)) try_gemm(nest, *facts_.contraction, products);
     }
@@ -227,6 +229,15 @@ class Chooser {
       tried.push_back(std::move(next));
     }
     consider_all(tried);
+  }
+
+  // Dims of open sizes have no blocks: if their loops are the innermost, panels of the other
+  // operand are packed once.
+  Schedule open_dims_last(Schedule schedule) const {
+    std::ranges::sort(schedule.order, {}, [&](int dim) {
+      return std::pair(!space_.dims[static_cast<size_t>(dim)].extent.is_static(), dim);
+    });
+    return schedule;
   }
 
   // From a start of its own: a bad gemm leads to a good one, through others that cost more than a

@@ -3,6 +3,7 @@
 
 #include "ir/text.h"
 #include "kernel/schedule_space.h"
+#include "program/tiles/bind.h"
 #include "tests/program/kernel_testing.h"
 #include "tests/program/random_kernels.h"
 
@@ -125,6 +126,74 @@ graph @g(%x: f32[56, 64], %w: f32[64, 64], %b: f32[64]) -> f32[56, 64] {
   return %y
 }
 )";
+
+constexpr std::string_view kOpen[] = {
+    R"(graph @g(%x: f32[N, 5], %w: f32[5, 6]) -> f32[N, 6] where N in 0..40 {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = tanh %h
+  return %y
+})",
+    R"(graph @g(%x: f32[5, 6], %w: f32[N, 5]) -> f32[6, N] where N in 1..40 {
+  %y = dot %x, %w {lhs_contract = [0], rhs_contract = [1]}
+  return %y
+})",
+    R"(graph @g(%x: f32[N, 3, 4, 5], %w: f32[4, 3, 3, 3]) -> f32[N, 4, 4, 5] where N in 1..40 {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})",
+    R"(graph @g(%x: f32[2, 3, N, 5], %w: f32[4, 3, 3, 3]) -> f32[2, 4, N, 5] where N in 1..40 {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})"};
+
+// Whole tiles, tiles of four, and points.
+TEST(Gemms, OpenSizesComputeWhatTheReferenceDoes) {
+  int gemms = 0, packed = 0, tiles = 0;
+  for (std::string_view text : kOpen) {
+    const KernelBody body = body_of_all(parse_graph(text).value());
+    const int open =
+        static_cast<int>(std::ranges::find_if(body.graph.output_types()[0].dims(),
+                                              [](const Dim& dim) { return !dim.is_static(); }) -
+                         body.graph.output_types()[0].dims().begin());
+    Rng rng(1);
+    for (int i = 0; i < 400; ++i) {
+      const Schedule schedule = random_schedule(body, Target{}, rng);
+      const GemmFields* own = schedule.if_is<GemmFields>();
+      if (own == nullptr) continue;
+      ++gemms;
+      packed += own->pack_lhs != Packing::no || own->pack_rhs != Packing::no ? 1 : 0;
+      tiles += tile_of(schedule.unroll, open) > 4 ? 1 : 0;
+      const Bindings size = {{"N", rng.between(1, 40)}};
+      SCOPED_TRACE(fmt::format("{} of {}", print(schedule), size.at("N").to_string()));
+      const TileProgram program = build_kernel(body, schedule, "k").value();
+      ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string() << print(program);
+      const std::vector<Tensor> inputs = random_inputs(specialize(body.graph, size).value(), rng);
+      check_program(specialize(program, size), inputs, evaluate(body.graph, inputs).value(), 16);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(gemms, 150);
+  EXPECT_GT(packed, 70);
+  EXPECT_GT(tiles, 10);
+}
+
+// Few points do not wait for panels: what a whole tile reads is packed if there is one.
+TEST(Gemms, TheRestOfAnOpenSizeReadsOperandsWhereTheyLie) {
+  const KernelBody body = body_of_all(parse_graph(kOpen[0]).value());
+  const Schedule schedule = {
+      .order = {1, 0}, .unroll = {{0, 6}}, .own = GemmFields{.pack_rhs = Packing::panels}};
+  const std::string text = print(build_kernel(body, schedule, "k").value());
+  EXPECT_THAT(text, HasSubstr("for once_2 in 1 from 0 to N/6 {"));
+  EXPECT_THAT(text, HasSubstr("for i0 in N/6 {"));
+  EXPECT_THAT(text, HasSubstr("for i0 in (N - 2*(N/6))/4 - N/6 {"));
+  const auto count = [&](std::string_view what) {
+    int all = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++all;
+    return all;
+  };
+  EXPECT_EQ(count("load @rhs["), 1);  // by whole tiles
+  EXPECT_EQ(count("load @x1["), 3);   // to be packed, by tiles of four, and by single points
+}
 
 TEST(Gemms, ATileReadsPanelsAndEndsWithTheEpilogue) {
   KernelBody body = body_of_all(parse_graph(kProduct).value());
@@ -277,13 +346,18 @@ graph @g(%x: f32[1, 8, 5, 5], %w: f32[24, 2, 3, 3]) {
   EXPECT_EQ(check_schedule(stage, of_stage, Target{}).error().to_string(),
             "error: a window of groups in a stage of a chain");
   EXPECT_EQ(refusal(R"(
-graph @g(%x: f32[N, 4], %w: f32[4, 4]) -> f32[N, 4] where N in 1..9 {
+graph @g(%x: f32[4, N], %w: f32[N, 4]) -> f32[4, 4] where N in 1..9 {
   %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
   return %y
 }
 )",
                     [](Schedule&) {}),
-            "error: gemm needs sizes that are numbers, not N");
+            "error: gemm needs a reduction of a known size, not of N");
+  EXPECT_EQ(refusal(kOpen[0], [](Schedule& s) { s.lanes = {{0, 8}}; }),
+            "error: lanes of a gemm along dim 0, of N");
+  EXPECT_EQ(refusal(kOpen[0], [](Schedule& s) { block(s) = {{0, 8}}; }),
+            "error: a block along dim 0, of N");
+  EXPECT_EQ(refusal(kOpen[0], [](Schedule& s) { s.unroll = {{0, 8}}; }), "");
   EXPECT_EQ(refusal(R"(
 graph @g(%x: f32[3, 0], %w: f32[0, 4]) -> f32[3, 4] {
   %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}

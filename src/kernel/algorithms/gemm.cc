@@ -33,6 +33,19 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
+// Open sizes: whole tiles, and smaller ones for the rest, which are blocks of their own.
+Status check_open(const ScheduleSite& site, const Schedule& schedule) {
+  for (int dim = 0; dim < site.parallel(); ++dim) {
+    const Dim& extent = site.facts.space.dims[static_cast<size_t>(dim)].extent;
+    if (extent.is_static()) continue;
+    if (tile_of(schedule.lanes, dim) > 1)
+      return unsupported("lanes of a gemm along dim {}, of {}", dim, extent.to_string());
+    if (std::ranges::count(schedule.get<GemmFields>().block, dim, &Tile::dim) > 0)
+      return unsupported("a block along dim {}, of {}", dim, extent.to_string());
+  }
+  return {};
+}
+
 // A stage may begin within a group of a conv's features, whose channels jump from one group to the
 // next.
 Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
@@ -47,6 +60,8 @@ Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
 }
 
 Status check_matrix(const ScheduleSite& site, const Schedule& schedule) {
+  if (has_open_sizes(site.facts.space))
+    return unsupported("a matrix unit for sizes that are no numbers");
   if (site.is_stage()) return unsupported("a matrix unit in a stage of a chain");
   const KernelSpace& space = site.facts.space;
   const MatrixShape shape =
@@ -68,6 +83,8 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
     case Products::pairs: break;
   }
   const Products products = schedule.get<GemmFields>().products;
+  if (has_open_sizes(site.facts.space))
+    return unsupported("{} of sizes that are no numbers", name(products));
   if (site.is_stage()) return unsupported("{} in a stage of a chain", name(products));
   if (!has_instruction(site.target, products))
     return unsupported("pairs on a target without avx512_bf16");
@@ -78,7 +95,8 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
 }  // namespace
 
 std::vector<Products> other_products(const ScheduleSite& site) {
-  if (site.is_stage() || !site.facts.contraction.ok()) return {};
+  if (site.is_stage() || !site.facts.contraction.ok() || has_open_sizes(site.facts.space))
+    return {};
   const Graph& graph = site.body.graph;
   const NodeId anchor = site.facts.space.anchor;
   std::vector<Products> all;
@@ -170,6 +188,7 @@ class Gemm : public AlgorithmDef {
         if (tile.dim >= site.parallel())
           return unsupported("gemm has no register tile along dim {} of the reduction", tile.dim);
     HONE_TRY(check_blocks(site, schedule));
+    HONE_TRY(check_open(site, schedule));
     HONE_TRY(check_windows(site, schedule));
     HONE_TRY(check_products(site, schedule));
     return check_scratch(site, HONE_TRY(gemm_scratch(site, schedule)), "packed operands");

@@ -67,18 +67,28 @@ std::vector<bool> GemmBuilder::all_results() const {
 }
 
 std::vector<TilePart> GemmBuilder::blocks_of(int dim) const {
-  return tile_parts(extent(dim), cache_block(schedule_, space_, dim), 1);
+  const int64_t points = cache_block(schedule_, space_, dim);
+  if (!extent(dim).is_static()) return open_tile_parts(extent(dim), points);
+  return tile_parts(extent(dim), points, 1);
+}
+
+void GemmBuilder::each_block(int dim, const std::function<void()>& body) {
+  const bool was_in_rest = in_rest_;
+  for (const TilePart& block : blocks_of(dim)) {
+    place(dim).block = block;
+    in_rest_ = was_in_rest || is_rest(dim);
+    body();
+  }
+  in_rest_ = was_in_rest;
+}
+
+bool GemmBuilder::is_rest(int dim) const {
+  return !extent(dim).is_static() && place(dim).block.unroll < cache_block(schedule_, space_, dim);
 }
 
 void GemmBuilder::phases(size_t at) {
-  if (at < static_cast<size_t>(schedule_.threads)) {
-    const int dim = schedule_.order[at];
-    for (const TilePart& block : blocks_of(dim)) {
-      place(dim).block = block;
-      phases(at + 1);
-    }
-    return;
-  }
+  if (at < static_cast<size_t>(schedule_.threads))
+    return each_block(schedule_.order[at], [&] { phases(at + 1); });
   if (schedule_.threads > 0) return blocks(0);
   tiles_.loop(Exec::loop, "once", 1, [&](const IndexExpr&) { blocks(0); });
 }
@@ -87,25 +97,39 @@ void GemmBuilder::blocks(size_t at) {
   const std::array<bool, 2> before = {operands_[0].is_packed, operands_[1].is_packed};
   if (at >= static_cast<size_t>(schedule_.threads) && !blocks_reduction_)
     for (size_t side = 0; side < 2; ++side)
-      if (HONE_PLANT(panel_early, !depends_beyond(side, at), true)) pack(side);
+      if (HONE_PLANT(panel_early, !depends_beyond(side, at), true)) pack_for_tiles(side, at);
   if (at == schedule_.order.size()) {
     in_block();
   } else {
     const int dim = schedule_.order[at];
-    auto inside = [&](const IndexExpr& trip) {
-      place(dim).block_trip = trip;
-      blocks(at + 1);
+    const Exec exec = at < static_cast<size_t>(schedule_.threads) ? Exec::threads : Exec::loop;
+    const auto loop = [&] {
+      const auto inside = [&](const IndexExpr& trip) {
+        place(dim).block_trip = trip;
+        blocks(at + 1);
+      };
+      if (exec == Exec::threads)
+        tiles_.loop(exec, name(dim), place(dim).block.trips, inside);
+      else
+        open_loop(tiles_, exec, name(dim), place(dim).block.trips, inside);
     };
-    if (at < static_cast<size_t>(schedule_.threads)) {
-      tiles_.loop(Exec::threads, name(dim), place(dim).block.trips, inside);
-    } else {
-      for (const TilePart& block : blocks_of(dim)) {
-        place(dim).block = block;
-        open_loop(tiles_, Exec::loop, name(dim), block.trips, inside);
-      }
-    }
+    if (exec == Exec::threads)
+      loop();
+    else
+      each_block(dim, loop);
   }
   for (size_t side = 0; side < 2; ++side) operands_[side].is_packed = before[side];
+}
+
+void GemmBuilder::pack_for_tiles(size_t side, size_t at) {
+  if (!is_to_be_packed(side)) return;
+  Dim uses = 1;
+  for (size_t i = at; i < schedule_.order.size(); ++i)
+    if (const int dim = schedule_.order[i]; !extent(dim).is_static())
+      uses = uses * floordiv(extent(dim), cache_block(schedule_, space_, dim));
+  if (uses.is_static()) return pack(side);
+  tiles_.loop(
+      Exec::loop, "once", 1, [&](const IndexExpr&) { pack(side); }, tile::Span{0, IndexExpr(uses)});
 }
 
 bool GemmBuilder::depends_beyond(size_t side, size_t at) const {
@@ -144,7 +168,7 @@ std::vector<TilePart> GemmBuilder::with_last_trip(std::vector<TilePart> parts) {
   TilePart end = last;
   last.trips = before;
   end.trips = 1;
-  end.first += before * end.unroll;
+  end.first = end.first + before * end.unroll;
   parts.push_back(end);
   return parts;
 }
@@ -176,7 +200,7 @@ tile::Scalar GemmBuilder::sum_before() {
   for (int dim : reduction_) {
     const Place& at = place(dim);
     if (at.block.unroll == extent(dim).value()) continue;
-    if (at.block.first > 0) break;
+    if (!at.block.first.is(0)) break;
     if (at.block.trips.is(1)) return points_.zero(wide_);
     return tiles_.load(*sums_, sums_index(), {{at.block_trip, 1, at.block.trips}},
                        points_.zero(wide_));
@@ -234,7 +258,7 @@ PointBuilder::Indices GemmBuilder::point() const {
 PointBuilder::Guards GemmBuilder::guards() const {
   Guards guards;
   for (int dim = 0; dim < space_.parallel; ++dim)
-    if (place(dim).tile.has_gaps) guards.push_back(guard(dim));
+    if (place(dim).tile.has_gaps || place(dim).block.has_gaps) guards.push_back(guard(dim));
   return guards;
 }
 
@@ -244,7 +268,7 @@ PointBuilder::Indices GemmBuilder::tile_and_point(const std::vector<bool>& dims)
     const Place& at = place(dim);
     const int64_t points = register_tile(schedule_, dim);
     tile = tile * (cache_block(schedule_, space_, dim) / points) + at.trip +
-           IndexExpr(at.tile.first / points);
+           IndexExpr(at.tile.first.value() / points);
     point = point * points + at.within_tile();
   };
   const int lanes = schedule_.lanes.empty() ? -1 : schedule_.lanes[0].dim;

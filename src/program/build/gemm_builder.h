@@ -124,6 +124,13 @@ class GemmBuilder {
   // beside it.
   void phases(size_t at);
   void blocks(size_t at);
+  // For each part of a dim, which is then the block at hand.
+  void each_block(int dim, const std::function<void()>& body);
+  // What whole tiles of an open size leave: it reads operands where they lie, so that a few points
+  // do not wait until all of an operand is packed.
+  bool is_rest(int dim) const;
+  // Unless blocks from `at` on have no whole tiles of an open size.
+  void pack_for_tiles(size_t side, size_t at);
   // Whether the operand depends on the block of a dim whose loop is not open yet.
   bool depends_beyond(size_t side, size_t at) const;
   void in_block();
@@ -192,6 +199,7 @@ class GemmBuilder {
   PointBuilder::Splits splits() const;
   std::optional<Scalar> packed(size_t side, const Indices& iters);
   void set_reduction(const Indices& iters);
+  bool is_to_be_packed(size_t side) const;
   // Packs the part of one operand that the current block needs, if the schedule asks for it.
   void pack(size_t side);
   void pack_tiles(size_t side, size_t at);
@@ -227,6 +235,7 @@ class GemmBuilder {
   std::optional<WordShape> words_;  // on a matrix unit: those that lie so in memory
   std::array<std::optional<WordSource>, 2> sources_;  // of words, by operand
   IndexExpr word_ = 0;                                // of the block, along the words' dim
+  bool in_rest_ = false;                              // a block at hand is one (is_rest)
   const bool blocks_reduction_ = blocks_reduction(schedule_, space_);
 };
 

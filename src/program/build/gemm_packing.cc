@@ -58,7 +58,7 @@ void GemmBuilder::scratch(size_t side, DType dtype, const std::vector<Dim>& dims
 
 std::optional<tile::Scalar> GemmBuilder::packed(size_t side, const Indices& iters) {
   const Operand& operand = operands_[side];
-  if (!operand.is_packed) return std::nullopt;
+  if (!operand.is_packed || in_rest_) return std::nullopt;
   set_reduction(iters);
   return tiles_.load(operand.buffer,
                      operand.packing == Packing::window ? window_index(side) : panel_index(side));
@@ -71,9 +71,13 @@ void GemmBuilder::set_reduction(const Indices& iters) {
         place(dim).first();
 }
 
+bool GemmBuilder::is_to_be_packed(size_t side) const {
+  return operands_[side].packing != Packing::no && !operands_[side].is_packed && !in_rest_;
+}
+
 void GemmBuilder::pack(size_t side) {
+  if (!is_to_be_packed(side)) return;
   Operand& operand = operands_[side];
-  if (operand.packing == Packing::no || operand.is_packed) return;
   if (!blocks_reduction_)
     for (int dim : reduction_) place(dim).block = {.trips = 1, .unroll = extent(dim).value()};
   for (Place& at : dims_) at.tile = {}, at.trip = at.u = at.lane = 0;

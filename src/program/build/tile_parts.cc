@@ -39,6 +39,20 @@ std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
   return parts;
 }
 
+std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile) {
+  constexpr int64_t kSmall = 4;
+  std::vector<TilePart> parts;
+  Dim first = 0, left = extent;
+  for (const int64_t size : {tile, std::min(tile, kSmall), int64_t{1}}) {
+    if (!parts.empty() && parts.back().unroll == size) continue;
+    const Dim trips = floordiv(left, size);
+    parts.push_back({.trips = trips, .first = first, .unroll = size, .has_gaps = true});
+    first = first + trips * size;
+    left = left - trips * size;
+  }
+  return parts;
+}
+
 std::vector<int> tile_order(std::span<const int> order, std::span<const Tile> lanes) {
   std::vector<int> dims(order.begin(), order.end());
   for (const Tile& tile : lanes)

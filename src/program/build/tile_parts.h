@@ -13,7 +13,7 @@ namespace hone {
 // * lanes + lane, where they are below the extent.
 struct TilePart {
   Dim trips;
-  int64_t first = 0;
+  Dim first = 0;
   int64_t unroll = 1;
   int64_t lanes = 1;
   bool has_gaps = false;  // some points may be beyond the extent
@@ -26,6 +26,9 @@ struct TilePart {
 // At least one; that of a dim without points has no trips. Lanes divide the cuts.
 std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
                                  std::span<const int64_t> cuts = {});
+
+// The same of a dim of any extent, without lanes: whole tiles, tiles of four, single points.
+std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile);
 
 // The order of the loops over the points of a tile, from outside in: the dim in lanes last, so that
 // the numbers that one number is combined with stay in a few registers.

@@ -107,7 +107,7 @@ class WinogradBuilder {
     // The last panel may have fewer vectors.
     for (const TilePart& part : tile_parts(shape_.features, shape_.vectors, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.features), part.trips, [&](const IndexExpr& trip) {
-        const IndexExpr panel = trip + IndexExpr(part.first / shape_.panel());
+        const IndexExpr panel = trip + IndexExpr(part.first.value() / shape_.panel());
         products(panel, part.unroll);
         results(panel, part);
       });

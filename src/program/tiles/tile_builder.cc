@@ -61,8 +61,10 @@ void TileBuilder::add_loop(Loop loop, const Fill& fill) {
 }
 
 void TileBuilder::loop(Exec exec, std::string_view name, Dim extent,
-                       const std::function<void(IndexExpr)>& body) {
-  add_loop({.index = index(name, 0, extent, depth() + 1), .exec = exec, .body = {}},
+                       const std::function<void(IndexExpr)>& body, std::optional<Span> span) {
+  const Index counter = index(name, 0, extent, depth() + 1);
+  program_.indices[static_cast<size_t>(counter)].span = std::move(span);
+  add_loop({.index = counter, .exec = exec, .body = {}},
            [&](Loop&, IndexExpr i) { body(std::move(i)); });
 }
 

@@ -39,9 +39,10 @@ class TileBuilder {
     program_.buffers[output].donor = input;
   }
 
+  // With a span, over a part of the trips.
   void loop(Exec exec, std::string_view name, Dim extent,
-            const std::function<void(IndexExpr)>& body);
-  // A loop that carries a value: `step` makes the next one. With a span, over a part of the trips.
+            const std::function<void(IndexExpr)>& body, std::optional<tile::Span> span = {});
+  // A loop that carries a value: `step` makes the next one.
   using Step = std::function<Scalar(IndexExpr, Scalar)>;
   Scalar carry(Exec exec, std::string_view name, Dim extent, Scalar initial,
                std::optional<Opcode> combine, const Step& step,
