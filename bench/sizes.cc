@@ -130,8 +130,10 @@ void open_rows(benchmark::State& state, int64_t inner) {
   state.counters["open_us"] = 1e6 * best(seconds[1]);
   state.counters["ratio"] = best(seconds[1]) / best(seconds[0]);
 }
-BENCHMARK_CAPTURE(open_rows, inner_512, 512)->Arg(1)->Arg(4)->Arg(16)->Arg(100)->Arg(512)->UseManualTime();
-BENCHMARK_CAPTURE(open_rows, inner_1024, 1024)->Arg(1)->Arg(4)->Arg(16)->Arg(100)->Arg(512)->UseManualTime();
+BENCHMARK_CAPTURE(open_rows, inner_512, 512)->ArgsProduct({{1, 4, 16, 100, 512}})->UseManualTime();
+BENCHMARK_CAPTURE(open_rows, inner_1024, 1024)
+    ->ArgsProduct({{1, 4, 16, 100, 512}})
+    ->UseManualTime();
 
 BENCHMARK(detections)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 

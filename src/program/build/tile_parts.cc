@@ -47,7 +47,7 @@ std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile) {
     if (!parts.empty() && parts.back().unroll == size) continue;
     const Dim trips = floordiv(left, size);
     parts.push_back({.trips = trips, .first = first, .unroll = size, .has_gaps = true});
-    first = first + trips * size;
+    first = HONE_PLANT(open_rest, first + trips * size, Dim(0));
     left = left - trips * size;
   }
   return parts;
