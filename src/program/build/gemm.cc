@@ -76,14 +76,10 @@ void GemmBuilder::each_block(int dim, const std::function<void()>& body) {
   const bool was_in_rest = in_rest_;
   for (const TilePart& block : blocks_of(dim)) {
     place(dim).block = block;
-    in_rest_ = was_in_rest || is_rest(dim);
+    in_rest_ = was_in_rest || block.is_rest;
     body();
   }
   in_rest_ = was_in_rest;
-}
-
-bool GemmBuilder::is_rest(int dim) const {
-  return !extent(dim).is_static() && place(dim).block.unroll < cache_block(schedule_, space_, dim);
 }
 
 void GemmBuilder::phases(size_t at) {
@@ -126,7 +122,7 @@ void GemmBuilder::pack_for_tiles(size_t side, size_t at) {
   Dim uses = 1;
   for (size_t i = at; i < schedule_.order.size(); ++i)
     if (const int dim = schedule_.order[i]; !extent(dim).is_static())
-      uses = uses * floordiv(extent(dim), cache_block(schedule_, space_, dim));
+      uses = uses * tiles_before_rest(extent(dim), cache_block(schedule_, space_, dim));
   if (uses.is_static()) return pack(side);
   tiles_.loop(
       Exec::loop, "once", 1, [&](const IndexExpr&) { pack(side); }, tile::Span{0, IndexExpr(uses)});

@@ -126,9 +126,6 @@ class GemmBuilder {
   void blocks(size_t at);
   // For each part of a dim, which is then the block at hand.
   void each_block(int dim, const std::function<void()>& body);
-  // What whole tiles of an open size leave: it reads operands where they lie, so that a few points
-  // do not wait until all of an operand is packed.
-  bool is_rest(int dim) const;
   // Unless blocks from `at` on have no whole tiles of an open size.
   void pack_for_tiles(size_t side, size_t at);
   // Whether the operand depends on the block of a dim whose loop is not open yet.
@@ -235,7 +232,9 @@ class GemmBuilder {
   std::optional<WordShape> words_;  // on a matrix unit: those that lie so in memory
   std::array<std::optional<WordSource>, 2> sources_;  // of words, by operand
   IndexExpr word_ = 0;                                // of the block, along the words' dim
-  bool in_rest_ = false;                              // a block at hand is one (is_rest)
+  // A block at hand is a rest: it reads operands where they lie, so that a few points do not wait
+  // until all of an operand is packed.
+  bool in_rest_ = false;
   const bool blocks_reduction_ = blocks_reduction(schedule_, space_);
 };
 

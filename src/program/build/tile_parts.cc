@@ -39,17 +39,25 @@ std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
   return parts;
 }
 
+Dim tiles_before_rest(const Dim& extent, int64_t tile) {
+  return tile == 1 ? extent : 2 * floordiv(extent, 2 * tile);
+}
+
 std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile) {
   constexpr int64_t kSmall = 4;
   std::vector<TilePart> parts;
   Dim first = 0, left = extent;
-  for (const int64_t size : {tile, std::min(tile, kSmall), int64_t{1}}) {
-    if (!parts.empty() && parts.back().unroll == size) continue;
-    const Dim trips = floordiv(left, size);
-    parts.push_back({.trips = trips, .first = first, .unroll = size, .has_gaps = true});
+  const auto add = [&](int64_t size, const Dim& trips, bool is_rest) {
+    parts.push_back(
+        {.trips = trips, .first = first, .unroll = size, .has_gaps = true, .is_rest = is_rest});
     first = HONE_PLANT(open_rest, first + trips * size, Dim(0));
     left = left - trips * size;
-  }
+  };
+  add(tile, tiles_before_rest(extent, tile), false);
+  if (tile == 1) return parts;
+  add(tile, floordiv(left, tile), true);
+  if (tile > kSmall) add(kSmall, floordiv(left, kSmall), true);
+  add(1, left, true);
   return parts;
 }
 

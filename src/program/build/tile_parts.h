@@ -17,6 +17,7 @@ struct TilePart {
   int64_t unroll = 1;
   int64_t lanes = 1;
   bool has_gaps = false;  // some points may be beyond the extent
+  bool is_rest = false;   // of an open size: what an even number of whole tiles leaves
 
   IndexExpr point(const IndexExpr& trip, const IndexExpr& u, const IndexExpr& lane) const {
     return (trip * unroll + u) * lanes + lane + IndexExpr(first);
@@ -27,8 +28,11 @@ struct TilePart {
 std::vector<TilePart> tile_parts(Dim extent, int64_t unroll, int64_t lanes,
                                  std::span<const int64_t> cuts = {});
 
-// The same of a dim of any extent, without lanes: whole tiles, tiles of four, single points.
+// The same of a dim of any extent, without lanes: an even number of whole tiles, and as the rest
+// one more, tiles of four, and single points.
 std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile);
+// How many whole tiles come before the rest.
+Dim tiles_before_rest(const Dim& extent, int64_t tile);
 
 // The order of the loops over the points of a tile, from outside in: the dim in lanes last, so that
 // the numbers that one number is combined with stay in a few registers.
