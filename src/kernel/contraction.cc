@@ -24,6 +24,7 @@ int64_t register_tile(const Schedule& schedule, int dim) {
 }
 
 int64_t cache_block(const Schedule& schedule, const KernelSpace& space, int dim) {
+  // Of an open size, which has no block of its own: a bound.
   const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.range().high;
   const std::vector<Tile>& blocks = schedule.get<GemmFields>().block;
   const auto block = std::ranges::find(blocks, dim, &Tile::dim);
@@ -61,6 +62,16 @@ struct Jumps {
   int64_t points = 1, step = 0;
 };
 
+// Whether an expression has no symbols.
+struct NumbersAlone {
+  bool number(const Dim& dim) const { return dim.is_static(); }
+  bool iter(int /*i*/) const { return true; }
+  bool add(bool a, bool b) const { return a && b; }
+  bool multiply(bool a, const Dim& factor) const { return a && factor.is_static(); }
+  bool floordiv(bool a, const Dim& divisor) const { return a && divisor.is_static(); }
+  bool mod(bool a, const Dim& divisor) const { return a && divisor.is_static(); }
+};
+
 // Nothing: it depends on the dim in another way.
 std::optional<Jumps> jumps_along(const IndexExpr& expr, const KernelSpace& space, int dim) {
   std::vector<IndexExpr> alone(space.dims.size(), 0), others;
@@ -69,11 +80,12 @@ std::optional<Jumps> jumps_along(const IndexExpr& expr, const KernelSpace& space
   alone[static_cast<size_t>(dim)] = IndexExpr::iter(dim);
   const IndexExpr along =
       expr.substitute(alone) - expr.substitute(std::vector<IndexExpr>(space.dims.size(), 0));
+  const Dim& all = space.dims[static_cast<size_t>(dim)].extent;
+  if (NumbersAlone numbers; !all.is_static() || !along.compute(numbers)) return std::nullopt;
   if (expr - along != expr.substitute(others)) return std::nullopt;
   std::vector<int64_t> point(space.dims.size(), 0);
   int64_t& at = point[static_cast<size_t>(dim)];
-  const int64_t extent = space.dims[static_cast<size_t>(dim)].extent.range().high;
-  while (at < extent && along.at(point) == 0) ++at;
+  while (at < all.value() && along.at(point) == 0) ++at;
   if (at == 0) return std::nullopt;
   const Jumps jumps = {at, along.at(point)};
   if (along != floordiv(IndexExpr::iter(dim), jumps.points) * jumps.step) return std::nullopt;
@@ -84,6 +96,7 @@ std::optional<Jumps> jumps_along(const IndexExpr& expr, const KernelSpace& space
 // or of one of them.
 std::optional<int64_t> reach(const IndexExpr& expr, const KernelSpace& space, int dim,
                              int64_t block) {
+  if (block == 1) return 0;
   if (const std::optional<int64_t> step = expr.coefficient(dim)) {
     if (*step < 0) return std::nullopt;
     return *step * (block - 1);

@@ -18,7 +18,7 @@ struct Contraction {
   std::array<bool, 2> has_holes = {};  // more is left out of an operand than what lies outside
 };
 
-bool has_open_sizes(const KernelSpace& space);
+bool has_open_sizes(const KernelSpace& space);  // of results or of the reduction
 
 // The count of a dim's tile; 1 if it has none.
 int64_t tile_of(const std::vector<Tile>& tiles, int dim);

@@ -144,6 +144,15 @@ constexpr std::string_view kOpen[] = {
     R"(graph @g(%x: f32[2, 3, N, 5], %w: f32[4, 3, 3, 3]) -> f32[2, 4, N, 5] where N in 1..40 {
   %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
   return %y
+})",
+    R"(graph @g(%x: f32[2, 4, 4, 5], %w: f32[2*N, 2, 3, 3]) -> f32[2, 2*N, 4, 5] where N in 1..40 {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], groups = 2}
+  return %y
+})",
+    R"(graph @g(%x: f32[2*N, 5], %w: f32[5, 6]) -> f32[2, N, 6] where N in 1..40 {
+  %h = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  %y = reshape %h {dims = [2, N, 6]}
+  return %y
 })"};
 
 // Whole tiles, tiles of four, and points.

@@ -126,7 +126,7 @@ class GemmBuilder {
   void blocks(size_t at);
   // For each part of a dim, which is then the block at hand.
   void each_block(int dim, const std::function<void()>& body);
-  // Unless blocks from `at` on have no whole tiles of an open size.
+  // Only if each open size from `at` on has whole tiles before its rest.
   void pack_for_tiles(size_t side, size_t at);
   // Whether the operand depends on the block of a dim whose loop is not open yet.
   bool depends_beyond(size_t side, size_t at) const;

@@ -47,6 +47,7 @@ std::vector<TilePart> open_tile_parts(const Dim& extent, int64_t tile) {
   constexpr int64_t kSmall = 4;
   std::vector<TilePart> parts;
   Dim first = 0, left = extent;
+  // They fit exactly, but not every proof sees it.
   const auto add = [&](int64_t size, const Dim& trips, bool is_rest) {
     parts.push_back(
         {.trips = trips, .first = first, .unroll = size, .has_gaps = true, .is_rest = is_rest});
