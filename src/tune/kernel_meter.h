@@ -31,7 +31,7 @@ struct MeterOptions {
   int64_t memory_bytes = int64_t{4} << 30;  // for compiling, and for operands
   // Of the champion, from one race of a data set to another one: a race with more is refused.
   double most_drift = 1.25;
-  bool drops = true;                        // who is clearly slower takes part in no more rounds
+  bool drops = true;  // who is clearly slower takes part in no more rounds
   const CancelToken* cancel = nullptr;
   // How candidates become code.
   std::function<Result<std::string>(const KernelCandidate&, const Target&)> compile = object_of;
