@@ -46,6 +46,14 @@ Status check_open(const ScheduleSite& site, const Schedule& schedule) {
   return {};
 }
 
+// What whole tiles leave of an open size has smaller ones beside it.
+double smaller_tiles(const ScheduleSite& site) {
+  double more = 1;
+  for (int dim = 0; dim < site.parallel(); ++dim)
+    if (!site.facts.space.dims[static_cast<size_t>(dim)].extent.is_static()) more *= 3;
+  return more;
+}
+
 // A stage may begin within a group of a conv's features, whose channels jump from one group to the
 // next.
 Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
@@ -181,7 +189,7 @@ class Gemm : public AlgorithmDef {
   Status check(const ScheduleSite& site, const Schedule& schedule) const override {
     HONE_TRY(check_loops(site, schedule));
     const size_t blocks = schedule.get<GemmFields>().block.size();
-    HONE_TRY(check_code(site, unrolled_statements(site, schedule, blocks)));
+    HONE_TRY(check_code(site, smaller_tiles(site) * unrolled_statements(site, schedule, blocks)));
     if (!site.facts.contraction.ok()) return site.facts.contraction.error();
     for (const std::vector<Tile>* tiles : {&schedule.lanes, &schedule.unroll})
       for (const Tile& tile : *tiles)

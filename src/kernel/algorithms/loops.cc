@@ -86,9 +86,6 @@ Status check_loops(const ScheduleSite& site, const Schedule& schedule) {
 double unrolled_statements(const ScheduleSite& site, const Schedule& schedule, size_t blocks) {
   double statements = static_cast<double>(site.facts.work.statements);
   for (const Tile& unroll : schedule.unroll) statements *= 2 * static_cast<double>(unroll.count);
-  // What whole tiles leave of an open size has smaller ones beside it.
-  for (int dim = 0; dim < site.parallel(); ++dim)
-    if (!site.facts.space.dims[static_cast<size_t>(dim)].extent.is_static()) statements *= 3;
   for (const Tile& lanes : schedule.lanes)
     statements *= 2 * std::max(static_cast<double>(lanes.count) / 16, 1.0);
   for (size_t i = 0; i < blocks; ++i) statements *= 2;
