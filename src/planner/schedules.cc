@@ -69,7 +69,6 @@ class Chooser {
   }
 
   int64_t extent(int dim) const { return site_.extent(dim); }
-  bool is_open(int dim) const { return !space_.dims[static_cast<size_t>(dim)].extent.is_static(); }
   int dims() const { return site_.dims(); }
   int rounds() const { return on_.second_round ? 2 : 1; }
 
@@ -235,7 +234,8 @@ class Chooser {
   // Dims of open sizes have no blocks: if their loops are the innermost, panels of the other
   // operand are packed once.
   Schedule open_dims_last(Schedule schedule) const {
-    std::ranges::sort(schedule.order, {}, [&](int dim) { return std::pair(is_open(dim), dim); });
+    std::ranges::sort(schedule.order, {},
+                      [&](int dim) { return std::pair(site_.is_open(dim), dim); });
     return schedule;
   }
 
@@ -258,7 +258,7 @@ class Chooser {
       const double least_panels = std::exchange(least_, std::numeric_limits<double>::infinity());
       own.pack_lhs = Packing::window;
       for (int dim = 0; dim < space_.parallel; ++dim)
-        if (contraction.sides[0][static_cast<size_t>(dim)] && !is_open(dim))
+        if (contraction.sides[0][static_cast<size_t>(dim)] && !site_.is_open(dim))
           own.block.push_back({dim, extent(dim)});
       consider(start);
       if (best_) improve_gemm(contraction);

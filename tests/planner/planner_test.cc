@@ -219,6 +219,31 @@ TEST(Planner, PoolsJoinConvsWhereThatPays) {
             2U);
 }
 
+// Code for all sizes: panels of the weights are packed once for all rows.
+TEST(Planner, OpenSizesAreGemms) {
+  const auto schedule = [](std::string_view text) {
+    const Graph graph = parse_graph(text).value();
+    const Plan alone = parse_plan("plan @g { threads = 1 }").value();
+    const Plan plan = complete(graph, alone, target()).value();
+    EXPECT_TRUE(check_complete(plan, graph, target()).ok()) << print(plan);
+    return plan.schedule.begin()->second;
+  };
+  const Schedule product = schedule(R"(
+graph @g(%x: f32[N, 512], %w: f32[512, 512]) -> f32[N, 512] where N in 1..1024 {
+  %y = dot %x, %w {lhs_contract = [1], rhs_contract = [0]}
+  return %y
+})");
+  ASSERT_EQ(product.algorithm(), Algorithm::gemm) << print(product);
+  EXPECT_EQ(product.order, (std::vector<int>{1, 0}));
+  EXPECT_EQ(product.get<GemmFields>().pack_rhs, Packing::panels);
+  const Schedule conv = schedule(R"(
+graph @g(%x: f32[N, 64, 28, 28], %w: f32[64, 64, 3, 3]) -> f32[N, 64, 28, 28] where N in 1..16 {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1]}
+  return %y
+})");
+  EXPECT_EQ(conv.algorithm(), Algorithm::gemm) << print(conv);
+}
+
 // Where a chain does not go with what is said to be in place, all other groups stay.
 TEST(Planner, WhatIsInPlaceIsNoChain) {
   const Graph graph = prepare(parse_graph(R"(

@@ -11,6 +11,7 @@
 #include "kernel/schedule_text.h"
 #include "oracle/compare.h"
 #include "program/build/kernel.h"
+#include "program/tiles/bind.h"
 #include "program/tiles/interpret.h"
 #include "zoo/random/random_graph.h"
 
@@ -110,6 +111,23 @@ inline void check_kernel(const KernelBody& body, const Schedule& schedule,
   if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
     memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
   check_program(build_kernel(body, schedule, "k"), memory, expected, slack);
+}
+
+// The same of a kernel with open sizes, for these.
+inline void check_open_kernel(const KernelBody& body, const Schedule& schedule,
+                              const Bindings& sizes, const std::vector<Tensor>& inputs,
+                              double slack = 1) {
+  SCOPED_TRACE(print(schedule));
+  const Result<TileProgram> program = build_kernel(body, schedule, "k");
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const Status status = verify(*program);
+  ASSERT_TRUE(status.ok()) << status.error().to_string() << print(*program);
+  std::vector<Tensor> memory = inputs;
+  if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+    memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
+  const std::vector<Tensor> expected =
+      evaluate(body.graph, inputs, {.numerics = Numerics::rounded}).value();
+  check_program(specialize(*program, sizes), memory, expected, slack);
 }
 
 // A node of a random graph as a kernel of its own.

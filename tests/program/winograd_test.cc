@@ -77,6 +77,27 @@ void check_random(uint64_t first, uint64_t count) {
 TEST(Winograd, RandomConvsComputeWhatTheReferenceDoes) { check_random(0, 150); }
 TEST(Winograd, DISABLED_SweepRandomConvs) { check_random(1'000'000, 20'000); }
 
+TEST(Winograd, AnOpenBatchComputesWhatTheReferenceDoes) {
+  const KernelBody body = body_of_all(parse_graph(R"(
+graph @g(%x: f32[N, 3, 7, 9], %w: f32[5, 3, 3, 3]) -> f32[N, 5, 7, 9] where N in 0..9 {
+  %y = conv %x, %w {pad_low = [1, 1], pad_high = [1, 1], winograd = 4}
+  return %y
+})")
+                                          .value());
+  int winograds = 0;
+  Rng rng(1);
+  for (int i = 0; i < 400; ++i) {
+    const Schedule schedule = random_schedule(body, Target{}, rng);
+    if (schedule.algorithm() != Algorithm::winograd) continue;
+    ++winograds;
+    const Bindings sizes = {{"N", rng.between(0, 9)}};
+    const Graph graph = specialize(body.graph, sizes).value();
+    check_open_kernel(body, schedule, sizes, random_inputs(graph, rng), 16);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(winograds, 40);
+}
+
 std::string refusal(std::string_view attributes, const Schedule& schedule,
                     std::string_view dtype = "f32") {
   const std::string text = fmt::format(

@@ -23,6 +23,9 @@ struct ScheduleSite {
   int64_t extent(int dim) const {
     return facts.space.dims[static_cast<size_t>(dim)].extent.range().high;
   }
+  bool is_open(int dim) const {  // its size is no number
+    return !facts.space.dims[static_cast<size_t>(dim)].extent.is_static();
+  }
   bool is_stage() const { return !body.window.empty(); }
 };
 

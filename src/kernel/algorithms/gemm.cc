@@ -35,13 +35,16 @@ Status check_blocks(const ScheduleSite& site, const Schedule& schedule) {
 
 // Open sizes: whole tiles, and smaller ones for the rest, which are blocks of their own.
 Status check_open(const ScheduleSite& site, const Schedule& schedule) {
+  const GemmFields& own = schedule.get<GemmFields>();
   for (int dim = 0; dim < site.parallel(); ++dim) {
-    const Dim& extent = site.facts.space.dims[static_cast<size_t>(dim)].extent;
-    if (extent.is_static()) continue;
+    if (!site.is_open(dim)) continue;
+    const std::string size = site.facts.space.dims[static_cast<size_t>(dim)].extent.to_string();
+    if (own.products != Products::plain)
+      return unsupported("products as {} with dim {}, of {}", name(own.products), dim, size);
     if (tile_of(schedule.lanes, dim) > 1)
-      return unsupported("lanes of a gemm along dim {}, of {}", dim, extent.to_string());
-    if (std::ranges::count(schedule.get<GemmFields>().block, dim, &Tile::dim) > 0)
-      return unsupported("a block along dim {}, of {}", dim, extent.to_string());
+      return unsupported("lanes of a gemm along dim {}, of {}", dim, size);
+    if (std::ranges::count(own.block, dim, &Tile::dim) > 0)
+      return unsupported("a block along dim {}, of {}", dim, size);
   }
   return {};
 }
@@ -49,8 +52,7 @@ Status check_open(const ScheduleSite& site, const Schedule& schedule) {
 // What whole tiles leave of an open size has smaller ones beside it.
 double smaller_tiles(const ScheduleSite& site) {
   double more = 1;
-  for (int dim = 0; dim < site.parallel(); ++dim)
-    if (!site.facts.space.dims[static_cast<size_t>(dim)].extent.is_static()) more *= 3;
+  for (int dim = 0; dim < site.parallel(); ++dim) more *= site.is_open(dim) ? 3 : 1;
   return more;
 }
 
@@ -68,8 +70,6 @@ Status check_windows(const ScheduleSite& site, const Schedule& schedule) {
 }
 
 Status check_matrix(const ScheduleSite& site, const Schedule& schedule) {
-  if (has_open_sizes(site.facts.space))
-    return unsupported("a matrix unit for sizes that are no numbers");
   if (site.is_stage()) return unsupported("a matrix unit in a stage of a chain");
   const KernelSpace& space = site.facts.space;
   const MatrixShape shape =
@@ -91,8 +91,6 @@ Status check_products(const ScheduleSite& site, const Schedule& schedule) {
     case Products::pairs: break;
   }
   const Products products = schedule.get<GemmFields>().products;
-  if (has_open_sizes(site.facts.space))
-    return unsupported("{} of sizes that are no numbers", name(products));
   if (site.is_stage()) return unsupported("{} in a stage of a chain", name(products));
   if (!has_instruction(site.target, products))
     return unsupported("pairs on a target without avx512_bf16");
