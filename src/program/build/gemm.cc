@@ -98,21 +98,15 @@ void GemmBuilder::blocks(size_t at) {
     in_block();
   } else {
     const int dim = schedule_.order[at];
-    const Exec exec = at < static_cast<size_t>(schedule_.threads) ? Exec::threads : Exec::loop;
-    const auto loop = [&] {
-      const auto inside = [&](const IndexExpr& trip) {
-        place(dim).block_trip = trip;
-        blocks(at + 1);
-      };
-      if (exec == Exec::threads)
-        tiles_.loop(exec, name(dim), place(dim).block.trips, inside);
-      else
-        open_loop(tiles_, exec, name(dim), place(dim).block.trips, inside);
+    const auto inside = [&](const IndexExpr& trip) {
+      place(dim).block_trip = trip;
+      blocks(at + 1);
     };
-    if (exec == Exec::threads)
-      loop();
+    if (at < static_cast<size_t>(schedule_.threads))
+      tiles_.loop(Exec::threads, name(dim), place(dim).block.trips, inside);
     else
-      each_block(dim, loop);
+      each_block(dim,
+                 [&] { open_loop(tiles_, Exec::loop, name(dim), place(dim).block.trips, inside); });
   }
   for (size_t side = 0; side < 2; ++side) operands_[side].is_packed = before[side];
 }
