@@ -221,6 +221,27 @@ class Chooser {
     return schedule;
   }
 
+  // Threads divide a few large blocks: in each of them an operand is packed again. For one thread
+  // such blocks gain nothing, so both come together.
+  void try_divided_blocks() {
+    if (threads_ < 2 || !on_.cache_blocks) return;
+    const Schedule start = *best_;
+    std::vector<Schedule> tried;
+    for (int count = 1; count <= most_threads(); ++count)
+      for (int at = 0; at < count; ++at) {
+        const int dim = start.order[static_cast<size_t>(at)];
+        if (site_.is_open(dim) || extent(dim) == 1) continue;
+        for (int64_t each : {1, 2, 4}) {
+          Schedule next = start;
+          next.threads = count;
+          const int64_t blocks = threads_ * each;
+          set(next.get<GemmFields>().block, dim, (extent(dim) + blocks - 1) / blocks);
+          tried.push_back(whole_blocks(std::move(next)));
+        }
+      }
+    consider_all(tried);
+  }
+
   void try_block(int dim) {
     std::vector<Schedule> tried;
     for (int64_t points : usual_blocks(site_, *best_, dim)) {
@@ -354,6 +375,7 @@ class Chooser {
       std::ranges::reverse(reversed.order);
       if (on_.reversed_order) consider(reversed);
       try_threads();
+      try_divided_blocks();
       try_unroll(results);
       try_transposed();
     }

@@ -391,6 +391,66 @@ TEST(Planner, ChannelsOfAnImageAreJoinedInMemory) {
   EXPECT_EQ(views(plan_without(graph, "blocked_images,last_images")), "inner outer ");
 }
 
+// Two halves of the channels of an image: one goes through a conv, and both are joined again.
+Graph split_between_convs(int64_t channels) {
+  Builder b;
+  Rng rng(1);
+  const auto conv = [&](Value x, int64_t features, int64_t side) {
+    const Type type = Type::get(DType::f32, {features, x.dim(1), side, side});
+    const Value y =
+        b.op(Opcode::conv, {x, b.constant(random_tensor(type, rng))},
+             {{"pad_low", Ints{side / 2, side / 2}}, {"pad_high", Ints{side / 2, side / 2}}});
+    return relu(y);
+  };
+  const auto half = [&](Value x, int64_t from) { return slice(x, 1, from, from + channels); };
+  const Value x =
+      conv(b.parameter("x", DType::f32, {1, 32, 14, 14}), 2 * channels, 1).named("whole");
+  const Value y = conv(half(x, channels).named("right"), channels, 3);
+  return prepare(b.finish({conv(concat({half(x, 0), y}, 1).named("outer"), 32, 1)}).value())
+      .value();
+}
+
+TEST(Planner, HalvesOfTheChannelsOfAnImageAreViews) {
+  const auto plan_of = [](int64_t channels) {
+    const Graph graph = split_between_convs(channels);
+    Plan plan = complete(graph, {}, target(), AnalyticCost(target()), {}).value();
+    const Status good = check_complete(plan, graph, target());
+    EXPECT_TRUE(good.ok()) << good.error().to_string() << print(plan);
+    return plan;
+  };
+  const Plan blocks = plan_of(48);
+  EXPECT_EQ(print(blocks.layout.at("whole")), "[0, 1/16, 2, 3, 1%16]");
+  EXPECT_TRUE(blocks.view.at("right")) << print(blocks);
+  // The left half has to be copied to where the concat has it, and nothing else.
+  EXPECT_TRUE(blocks.view.at("outer"));
+  EXPECT_EQ(blocks.fuse.size(), 4U) << print(blocks);
+  // Halves that are no whole blocks: no kernel copies them either.
+  const Plan odd = plan_of(58);
+  EXPECT_NE(print(odd.layout.at("whole")), "[0, 1/16, 2, 3, 1%16]");
+  EXPECT_EQ(odd.fuse.size(), 4U) << print(odd);
+}
+
+// A product of few rows with weights: the rows are packed once, or once by each thread.
+TEST(Planner, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
+  Builder b;
+  Rng rng(1);
+  const Value weights = b.constant(random_tensor(Type::get(DType::f32, {4096, 1024}), rng));
+  const Value x = b.parameter("x", DType::f32, {50, 1, 1024});
+  const Value y =
+      b.op(Opcode::dot, {x, weights}, {{"lhs_contract", Ints{2}}, {"rhs_contract", Ints{1}}});
+  const Graph graph = prepare(b.finish({y}).value()).value();
+  const AnalyticCost cost(target());
+  const auto seconds = [&](int64_t threads) {
+    Plan given;
+    given.threads = threads;
+    const Plan plan = complete(graph, given, target(), cost, {}).value();
+    const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k0");
+    EXPECT_EQ(kernel.schedule->algorithm(), Algorithm::gemm) << print(plan);
+    return cost.launch(kernel.body, *kernel.schedule, threads);
+  };
+  EXPECT_LT(seconds(2), 0.6 * seconds(1));
+}
+
 // A conv in groups between others.
 Graph groups_between_convs() {
   Builder b;
@@ -460,7 +520,8 @@ TEST(Planner, ProductsOfRealsAreOnAMatrixUnit) {
   unit.peak(DType::bf16) = 16 * unit.peak(DType::f32);
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     Builder b;
-    const Value x = b.parameter("x", dtype, {512, 512}), w = b.parameter("w", dtype, {512, 512});
+    const Value x = b.parameter("x", dtype, {1024, 1024}),
+                w = b.parameter("w", dtype, {1024, 1024});
     const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
     const Graph graph = b.finish({b.op(Opcode::dot, {x, w}, contract)}).value();
     for (bool flushes : {false, true}) {
