@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -81,13 +82,16 @@ std::vector<double> weights_matrix(const WinogradTransform& transform, int dims)
   return matrix;
 }
 
-WinogradWindows::WinogradWindows(const Tensor& weights, const Dims& dims) {
+WinogradWindows::WinogradWindows(const Tensor& weights, const Dims& dims) : weights_(weights) {
   const Type type = weights.type();
-  std::vector<std::byte> scratch;
-  const std::span<const std::byte> bytes = weights.bytes_once(scratch);
-  const std::shared_ptr<const void> borrowed(std::shared_ptr<void>(), bytes.data());
-  numbers_.resize(static_cast<size_t>(weights.elements()));
-  Tensor::shared(type, borrowed, bytes).value().read_reals(0, numbers_);
+  const std::span<const std::byte> bytes = weights.bytes_once(filled_);
+  if (type.dtype() == DType::f32) {
+    floats_ = bytes;
+  } else {
+    const std::shared_ptr<const void> borrowed(std::shared_ptr<void>(), bytes.data());
+    others_.resize(static_cast<size_t>(weights.elements()));
+    Tensor::shared(type, borrowed, bytes).value().read_reals(0, others_);
+  }
   const Ints strides = row_major_strides(type.static_dims());
   const auto stride = [&](int dim) { return strides[static_cast<size_t>(dim)]; };
   features_ = type.dim(dims.features).value();
@@ -104,9 +108,17 @@ WinogradWindows::WinogradWindows(const Tensor& weights, const Dims& dims) {
   }
 }
 
+double WinogradWindows::number(int64_t index) const {
+  const auto i = static_cast<size_t>(index);
+  if (floats_.empty()) return others_[i];
+  float number;  // a mapped file's may lie anywhere
+  std::memcpy(&number, floats_.data() + i * sizeof(number), sizeof(number));
+  return number;
+}
+
 void WinogradWindows::read(int64_t feature, int64_t channel, std::span<double> window) const {
-  const double* first = numbers_.data() + feature * feature_stride_ + channel * channel_stride_;
-  for (size_t tap = 0; tap < taps_.size(); ++tap) window[tap] = first[taps_[tap]];
+  const int64_t first = feature * feature_stride_ + channel * channel_stride_;
+  for (size_t tap = 0; tap < taps_.size(); ++tap) window[tap] = number(first + taps_[tap]);
 }
 
 double WinogradWindows::squares(int64_t feature) const {

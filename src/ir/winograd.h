@@ -40,6 +40,8 @@ class WinogradWindows {
     std::vector<int> window;
   };
   WinogradWindows(const Tensor& weights, const Dims& dims);
+  WinogradWindows(const WinogradWindows&) = delete;
+  WinogradWindows& operator=(const WinogradWindows&) = delete;
 
   int64_t features() const { return features_; }
   int64_t channels() const { return channels_; }
@@ -51,7 +53,13 @@ class WinogradWindows {
   double squares(int64_t feature) const;
 
  private:
-  std::vector<double> numbers_;
+  double number(int64_t index) const;
+
+  // Numbers of f32 stay where they are, unless they are lazy: there are many.
+  Tensor weights_;
+  std::vector<std::byte> filled_;
+  std::span<const std::byte> floats_;
+  std::vector<double> others_;
   int64_t features_, channels_, feature_stride_, channel_stride_;
   int dims_ = 0;
   std::vector<int64_t> taps_;  // from the first of a window to each
