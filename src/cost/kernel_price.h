@@ -129,6 +129,7 @@ class KernelPrice {
     double arithmetic = 0, access = 0, trips = 0;
   };
   WinogradWork winograd_work(const WinogradShape& shape) const;
+  void add_winograd_products(const WinogradShape& shape, double vectors, WinogradWork& to) const;
   double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
   static constexpr int kMaxDivided = 4;  // loops whose ends are phases of their own
   double threads_at_work(const Nest& nest, int divided) const;

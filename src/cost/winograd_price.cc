@@ -35,23 +35,27 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   }
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double threads = is_divided ? divided / std::ceil(divided / threads_) : 1;
-  WinogradWork work = winograd_work(shape);
-  KernelTerms terms = {.not_hidden = prices_.not_hidden};
-  terms.arithmetic = blocks * work.arithmetic * slot_ / threads;
-  terms.access = blocks * work.access * slot_ / threads;
-  terms.overhead = blocks * work.trips * prices_.trip * slot_ / threads;
+  const WinogradWork work = winograd_work(shape);
+  const double groups = blocks * real(shape.groups);
+  // With a group's few channels all passes are short, so they hide nothing of each other.
+  KernelTerms terms = {.not_hidden = shape.groups > 1 ? 1 : prices_.not_hidden};
+  terms.arithmetic = groups * work.arithmetic * slot_ / threads;
+  terms.access = groups * work.access * slot_ / threads;
+  terms.overhead = groups * work.trips * prices_.trip * slot_ / threads;
   terms.memory = winograd_memory(shape, blocks, threads);
   if (is_divided) terms.fork_join = target_.fork_join;
   if (features != nullptr) describe_winograd(schedule, shape, blocks, terms, *features);
   return terms;
 }
 
-// Of a block, in slots.
+// Of a group of features in a block, in slots. Without groups the stores of sums are left out:
+// there the products outweigh them, and the shipped models learned from such prices.
 KernelPrice::WinogradWork KernelPrice::winograd_work(const WinogradShape& shape) const {
   const WinogradDims& dims = winograd_->first;
   const bool is_plane = dims.spatial.size() == 2;
   const int64_t side = shape.points + kWinogradWindow - 1;
   const double lanes = real(shape.lanes), in_vector = std::ceil(lanes / vector_);
+  const double vectors = real(shape.vectors) * in_vector;
   const double products = real(shape.products), tiles = real(shape.tiles);
   const double points = is_plane ? real(shape.points * shape.points) : real(shape.points);
   double epilogue = 0, apart_in = 1, apart_out = 1;
@@ -72,30 +76,45 @@ KernelPrice::WinogradWork KernelPrice::winograd_work(const WinogradShape& shape)
   work.access +=
       channels * (products * (apart_in * prices_.load + prices_.branch + prices_.store) + kept);
   work.trips += channels;
-  // Products. The last register tile may have fewer rows.
-  const double vectors = real(shape.vectors) * in_vector;
-  const double sums = products * real(shape.panels()) * real(shape.channels);
-  const auto register_tiles = [&](int64_t count, int64_t rows) {
-    if (count == 0 || rows == 0) return;
-    const double sum = real(rows) * vectors, trips = sums * real(count);
-    const double no_register = std::max(sum + vectors + 1 - registers_, 0.0);
-    work.arithmetic += trips * std::max(sum, prices_.sum_latency);
-    work.access += trips * ((real(rows) + vectors) * prices_.load + no_register * prices_.spill);
-    work.trips += trips;
-  };
-  register_tiles(shape.tiles / shape.rows, shape.rows);
-  register_tiles(1, shape.tiles % shape.rows);
+  WinogradWork short_sums;
+  add_winograd_products(shape, vectors, shape.groups > 1 ? short_sums : work);
   // Results, of a vector of features of all tiles.
   const double features = tiles * real(shape.panels()) * vectors;
   work.arithmetic += features * ((is_plane ? real(side + shape.points) : 1) * result_slots(side) +
                                  points * epilogue);
   work.access += features * (products * prices_.load + kept + points * apart_out * prices_.store);
   work.trips += features;
+  if (shape.groups > 1) {
+    short_sums.access += features * products * prices_.store;
+    // The larger of both, which is no part of what transforms take.
+    work.arithmetic += std::max(short_sums.arithmetic - short_sums.access, 0.0);
+    work.access += short_sums.access;
+    work.trips += short_sums.trips;
+  }
   return work;
 }
 
+// The last register tile may have fewer rows. `vectors`: of the machine, in a panel.
+void KernelPrice::add_winograd_products(const WinogradShape& shape, double vectors,
+                                        WinogradWork& to) const {
+  const double sums = real(shape.products) * real(shape.panels()) * real(shape.channels);
+  const auto register_tiles = [&](int64_t count, int64_t rows) {
+    if (count == 0 || rows == 0) return;
+    const double sum = real(rows) * vectors, trips = sums * real(count);
+    const double no_register = std::max(sum + vectors + 1 - registers_, 0.0);
+    to.arithmetic += trips * std::max(sum, prices_.sum_latency);
+    to.access += trips * ((real(rows) + vectors) * prices_.load + no_register * prices_.spill);
+    to.trips += trips;
+  };
+  register_tiles(shape.tiles / shape.rows, shape.rows);
+  register_tiles(1, shape.tiles % shape.rows);
+}
+
 // As memory() counts: for each cache, what comes from behind it. Weights come once for each block
-// if they do not fit beside its tiles; transformed tiles once for each panel if a panel does not.
+// if they do not fit beside its tiles; a group's transformed tiles once for each of its panels if a
+// panel does not. Weights of groups serve few products, so it counts that they come from memory,
+// since a model's other weights displace them between its runs: as much of it as transformed ones
+// have more, for prices of other algorithms leave it out.
 double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
                                     double threads) const {
   double arrays = 0, element = 4;
@@ -105,21 +124,27 @@ double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
   }
   const double row = real(shape.products) * element;
   const double panel = row * real(shape.channels * shape.panel());
-  const double weights = panel * real(shape.panels());
+  const double panels = real(shape.groups * shape.panels());
+  const double weights = panel * panels;
   const double data = row * real(shape.tiles * shape.channels);
   const double sums = row * real(shape.tiles * shape.panel());
-  double slowest = 0;
+  double slowest = 0, displaced = 0;
   for (size_t c = 0; c < target_.caches.size(); ++c) {
     const CacheLevel& cache = target_.caches[c];
     const bool is_last = c + 1 == target_.caches.size();
     const double capacity = real(cache.bytes) / std::min(threads, real(cache.cores)) / 2;
-    if (is_last && weights + arrays <= capacity) continue;
+    if (is_last && weights + arrays <= capacity) {
+      const double plain = std::pow(kWinogradWindow, real(std::ssize(shape.block)));
+      if (shape.groups > 1)
+        displaced = seconds_from_behind(c, weights * (1 - plain / real(shape.products)), threads);
+      continue;
+    }
     double bytes = arrays + weights * (weights + data + sums <= capacity ? 1 : blocks);
-    if (panel + data + sums > capacity) bytes += blocks * real(shape.panels()) * data;
-    if (sums > capacity) bytes += 2 * blocks * real(shape.panels()) * sums;
+    if (panel + data + sums > capacity) bytes += blocks * panels * data;
+    if (sums > capacity) bytes += 2 * blocks * panels * sums;
     slowest = std::max(slowest, seconds_from_behind(c, bytes, threads));
   }
-  return slowest;
+  return slowest + displaced;
 }
 
 }  // namespace hone

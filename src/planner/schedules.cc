@@ -432,7 +432,11 @@ class Chooser {
     Schedule start = plain_nest(space_.parallel);
     std::erase(start.order, dims->features);
     start.order.push_back(dims->features);
-    start.lanes = {{dims->features, numbers_in_vector(site_)}};
+    int64_t lanes = numbers_in_vector(site_);
+    // Half a vector is as fast as one whose other lanes a group has no features for.
+    if (const int64_t groups = dims->groups; groups > 1)
+      while (lanes > 2 && lanes / 2 * groups >= site_.extent(dims->features)) lanes /= 2;
+    start.lanes = {{dims->features, lanes}};
     for (int64_t points : kWinogradPoints) {
       const std::optional<Schedule> before = std::exchange(best_, std::nullopt);
       const double least = std::exchange(least_, std::numeric_limits<double>::infinity());

@@ -19,11 +19,13 @@ int64_t points_of(const Graph& graph, NodeId conv, const TransformPoints& points
   const Op op = graph.op(conv);
   const ValueId weights = graph.operands(conv)[1];
   const NodeId producer = graph.producer(weights);
-  if (graph.opcode(producer) != Opcode::constant || op.integer("groups") != 1) return 0;
+  if (graph.opcode(producer) != Opcode::constant) return 0;
   for (std::string_view name : {"stride", "input_dilation", "kernel_dilation"})
     if (!are_all_one(op.ints(name))) return 0;
-  const int rank = graph.type(weights).rank() - 2;
-  return points(graph.constant(producer), *parse_conv_order(op.word("order"), rank));
+  const Type type = graph.type(weights);
+  const ConvOrder order = *parse_conv_order(op.word("order"), type.rank() - 2);
+  const bool is_depthwise = op.integer("groups") > 1 && type.dim(order.kernel_input).is(1);
+  return is_depthwise ? 0 : points(graph.constant(producer), order);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ void check_native(const KernelBody& body, const Schedule& schedule,
   SCOPED_TRACE(print(program));
   std::vector<Tensor> memory;
   for (size_t i = 0; i < inputs.size(); ++i) memory.push_back(stored(inputs[i], body.inputs[i]));
+  if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+    memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
   Result<std::vector<Tensor>> actual = run_native(program, memory, target, 2);
   ASSERT_TRUE(actual.ok()) << actual.error().to_string();
   const std::vector<Tensor> expected =
@@ -167,6 +169,34 @@ TEST(NativeKernels, TransposedBlocksTakeNoLaneAlone) {
 }
 
 // What is taken from the cache must be what would be made.
+// Groups of fewer features than a vector has lanes, of more, and of no multiple; tiles go beyond
+// the ends of images.
+TEST(NativeKernels, WinogradTakesConvsInGroups) {
+  struct Groups {
+    int64_t count, channels, features;  // of each
+  };
+  const std::vector<Target> targets = host_targets();
+  uint64_t seed = 0;
+  for (const Groups& groups : {Groups{4, 4, 4}, {2, 20, 20}, {3, 5, 35}})
+    for (std::string_view dtype : {"f32", "f16"})
+      for (std::string_view image : {"23", "9, 14"})
+        for (int round = 0; round < 2; ++round) {
+          const std::string text = fmt::format(
+              "graph @g(%x: {0}[2, {1}, {2}], %w: {0}[{3}, {4}, {5}]) {{ %y = conv %x, %w "
+              "{{pad_low = [{6}], pad_high = [{6}], groups = {7}, winograd = 4}} return %y }}",
+              dtype, groups.count * groups.channels, image, groups.count * groups.features,
+              groups.channels, image == "23" ? "3" : "3, 3", image == "23" ? "1" : "1, 1",
+              groups.count);
+          Rng rng(++seed);
+          KernelBody body = body_of_all(parse_graph(text).value());
+          random_layouts(body, rng);
+          const Target& target = targets[seed % targets.size()];
+          const Schedule schedule = random_schedule_by(Algorithm::winograd, body, target, rng);
+          if (HasFailure()) return;
+          check_native(body, schedule, random_inputs(body.graph, rng), target);
+        }
+}
+
 TEST(NativeKernels, KeysNameAllThatTheCodeDependsOn) {
   const auto kernel = [](std::string_view name, std::string_view op) {
     const Graph graph = parse_graph(fmt::format("graph @g(%x: f32[8]) -> f32[8] {{ "

@@ -100,6 +100,26 @@ TEST(KernelPrice, ThreadsWaitBeforeTheSmallerTilesAtTheEnd) {
   EXPECT_DOUBLE_EQ(arithmetic(197, 32, 2), arithmetic(197, 32, 1) * (3 * 32 + 5) / 197);
 }
 
+// Groups of a conv are one conv after another.
+TEST(KernelPrice, WinogradTakesEachGroupForItself) {
+  const auto terms = [&](int64_t groups) {
+    const KernelPrice price = price_of(body(fmt::format(
+        "graph @g(%x: f32[1, {0}, 14, 14], %w: f32[{0}, 16, 3, 3]) {{ %y = conv %x, %w "
+        "{{pad_low = [1, 1], pad_high = [1, 1], groups = {1}, winograd = 4}} return %y }}",
+        16 * groups, groups)));
+    return price.terms({.order = {0, 2, 3, 1},
+                        .lanes = {{1, 16}},
+                        .unroll = {{3, 4}},
+                        .own = WinogradFields{.points = 4, .block = {{2, 4}, {3, 4}}}});
+  };
+  const KernelTerms two = terms(2), all = terms(8);
+  EXPECT_GT(two.total(), 2 * terms(1).total());  // nothing is hidden, and more counts
+  EXPECT_DOUBLE_EQ(all.arithmetic, 4 * two.arithmetic);
+  EXPECT_DOUBLE_EQ(all.access, 4 * two.access);
+  EXPECT_DOUBLE_EQ(all.overhead, 4 * two.overhead);
+  EXPECT_GE(all.memory, 4 * two.memory);
+}
+
 // Rows are packed once for all columns, but by each trip anew if threads share the columns, too.
 TEST(KernelPrice, ThreadsHaveNoPackedOperandInCommon) {
   const auto overhead = [&](int divided) {

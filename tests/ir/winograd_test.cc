@@ -96,6 +96,9 @@ TEST(WinogradLoss, DecidesWhatWeightsPermit) {
   }
   EXPECT_LT(least, 3);
   EXPECT_GT(worst, 1.3 * least);
+  // Of a conv in groups a feature sums the channels of its group, whichever these are.
+  const Tensor group = weights(8, 4, [&](size_t) { return rng.normal(); });
+  EXPECT_EQ(permitted(group), loss(4, group, 8) <= 3 ? 4 : 2);
   // Few sums have few errors directly.
   EXPECT_EQ(permitted(weights(8, 1, [&](size_t) { return rng.normal(); })), 2);
 }

@@ -451,24 +451,25 @@ TEST(Planner, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
   EXPECT_LT(seconds(2), 0.6 * seconds(1));
 }
 
-// A conv in groups between others.
-Graph groups_between_convs() {
+// A conv in groups of so many channels between others.
+Graph groups_between_convs(int64_t channels, int64_t image) {
   Builder b;
   Rng rng(1);
   const auto conv = [&](Value x, int64_t side, int64_t groups) {
-    const int64_t channels = x.dim(1).value();
-    const Type type = Type::get(DType::f32, {channels, channels / groups, side, side});
+    const int64_t features = x.dim(1).value();
+    const Type type = Type::get(DType::f32, {features, features / groups, side, side});
     return b.op(Opcode::conv, {x, b.constant(random_tensor(type, rng))},
                 {{"pad_low", Ints{side / 2, side / 2}},
                  {"pad_high", Ints{side / 2, side / 2}},
                  {"groups", groups}});
   };
-  const Value x = b.parameter("x", DType::f32, {1, 256, 14, 14});
-  return prepare(b.finish({conv(conv(conv(x, 1, 1), 3, 16), 1, 1)}).value()).value();
+  const Value x = b.parameter("x", DType::f32, {1, 256, image, image});
+  const Value y = conv(conv(conv(x, 1, 1), 3, 256 / channels), 1, 1);
+  return prepare(b.finish({y}).value()).value();
 }
 
 TEST(Planner, ConvsInGroupsHaveRegisterTilesAlongTheirFeatures) {
-  const Graph graph = groups_between_convs();
+  const Graph graph = groups_between_convs(16, 14);
   const AnalyticCost cost(target());
   // Of the one in groups, between the two others.
   const auto seconds = [&](const PlannerOptions& options) {
@@ -476,9 +477,23 @@ TEST(Planner, ConvsInGroupsHaveRegisterTilesAlongTheirFeatures) {
     const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k1");
     return cost.launch(kernel.body, *kernel.schedule, plan.threads.value_or(1));
   };
-  PlannerOptions options;
+  PlannerOptions all, options;
+  ASSERT_TRUE(leave_out(all.heuristics, "winograd").ok());
+  ASSERT_TRUE(leave_out(options.heuristics, "winograd").ok());
   ASSERT_TRUE(leave_out(options.heuristics, "shared_columns").ok());
-  EXPECT_LT(1.02 * seconds({}), seconds(options));
+  EXPECT_LT(1.02 * seconds(all), seconds(options));
+}
+
+// Not where a group has too few channels to make up for what the transforms take.
+TEST(Planner, ConvsInGroupsAreTransformedWhereThatPays) {
+  const auto algorithm = [](int64_t channels, int64_t image) {
+    const Graph graph = groups_between_convs(channels, image);
+    const Plan alone = parse_plan("plan @g { threads = 1 }").value();
+    const Plan plan = complete(graph, alone, target(), AnalyticCost(target())).value();
+    return planned_kernels(graph, plan).value().at("k1").schedule->algorithm();
+  };
+  EXPECT_NE(algorithm(4, 28), Algorithm::winograd);
+  EXPECT_EQ(algorithm(16, 28), Algorithm::winograd);
 }
 
 // A conv of bytes, less what is lost by rounding.

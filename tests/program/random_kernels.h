@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "ir/functional.h"
 #include "kernel/kernel_body.h"
+#include "kernel/schedule_space.h"
 #include "kernel/update.h"
 #include "tests/program/kernel_testing.h"
 
@@ -162,6 +163,16 @@ class RandomGemm {
   DType dtype_ = DType::f32;
   int count_ = 0;
 };
+
+// A random schedule by the algorithm, which the body should permit.
+inline Schedule random_schedule_by(Algorithm algorithm, const KernelBody& body,
+                                   const Target& target, Rng& rng) {
+  Schedule schedule = random_schedule(body, target, rng);
+  for (int i = 0; i < 100 && schedule.algorithm() != algorithm; ++i)
+    schedule = random_schedule(body, target, rng);
+  EXPECT_EQ(schedule.algorithm(), algorithm) << print(body.graph);
+  return schedule;
+}
 
 inline std::vector<Tensor> random_inputs(const Graph& graph, Rng& rng) {
   std::vector<Tensor> inputs;

@@ -9,23 +9,24 @@ namespace hone {
 namespace {
 
 // A conv of one or two dims with windows of 3, and something before and after it.
-Graph random_conv(Rng& rng) {
-  constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::bf16};
+Graph random_conv(Rng& rng, int64_t groups = 1) {
+  constexpr DType kTypes[] = {DType::f32, DType::f32, DType::f64, DType::bf16, DType::f16};
   Builder b;
   const DType dtype = rng.pick(kTypes);
-  const int64_t in = rng.between(1, 6), out = rng.between(1, 9);
+  // Of a group.
+  const int64_t in = rng.between(groups > 1 ? 2 : 1, 6), out = rng.between(1, 9);
   const bool is_last = rng.chance(0.3);  // channels
   const int spatial = rng.chance(0.3) ? 1 : 2;
   Dims image = {rng.between(1, 3)}, window;
   Ints low, high;
-  if (!is_last) image.push_back(in), window = {out, in};
+  if (!is_last) image.push_back(groups * in), window = {groups * out, in};
   for (int i = 0; i < spatial; ++i) {
     image.push_back(rng.between(3, 14));
     window.push_back(3);
     low.push_back(rng.between(0, 2));
     high.push_back(rng.between(0, 2));
   }
-  if (is_last) image.push_back(in), window.insert(window.end(), {in, out});
+  if (is_last) image.push_back(groups * in), window.insert(window.end(), {in, groups * out});
   Value x = b.parameter("x", dtype, image);
   if (rng.chance(0.3)) x = maximum(x, 0);
   const std::string digits = spatial == 1 ? "0" : "01";
@@ -34,6 +35,7 @@ Graph random_conv(Rng& rng) {
                  {{"order", order},
                   {"pad_low", low},
                   {"pad_high", high},
+                  {"groups", groups},
                   {"winograd", rng.chance(0.3) ? 2 : 4}});
   if (rng.chance(0.5)) {
     const int axis = is_last ? spatial + 1 : 1;
@@ -45,20 +47,18 @@ Graph random_conv(Rng& rng) {
   return b.finish({y}).value();
 }
 
-void check_random(uint64_t first, uint64_t count) {
+void check_random(uint64_t first, uint64_t count, bool has_groups = false) {
   int checked = 0, lanes = 0, divided = 0, blocks = 0, fours = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    KernelBody body = body_of_all(random_conv(rng));
+    KernelBody body = body_of_all(random_conv(rng, has_groups ? rng.between(2, 5) : 1));
     for (size_t i = 0; i < body.inputs.size(); ++i)
       body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
     body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
     donate_some(body, rng);
-    Schedule schedule = random_schedule(body, Target{}, rng);
-    for (int i = 0; i < 100 && schedule.algorithm() != Algorithm::winograd; ++i)
-      schedule = random_schedule(body, Target{}, rng);
-    ASSERT_EQ(schedule.algorithm(), Algorithm::winograd) << print(body.graph);
+    const Schedule schedule = random_schedule_by(Algorithm::winograd, body, Target{}, rng);
+    if (testing::Test::HasFailure()) return;
     SCOPED_TRACE(print(body.graph));
     check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
     if (testing::Test::HasFailure()) return;
@@ -75,7 +75,9 @@ void check_random(uint64_t first, uint64_t count) {
 }
 
 TEST(Winograd, RandomConvsComputeWhatTheReferenceDoes) { check_random(0, 150); }
+TEST(Winograd, RandomGroupsComputeWhatTheReferenceDoes) { check_random(1000, 60, true); }
 TEST(Winograd, DISABLED_SweepRandomConvs) { check_random(1'000'000, 20'000); }
+TEST(Winograd, DISABLED_SweepRandomGroups) { check_random(2'000'000, 20'000, true); }
 
 TEST(Winograd, AnOpenBatchComputesWhatTheReferenceDoes) {
   const KernelBody body = body_of_all(parse_graph(R"(
@@ -99,11 +101,12 @@ graph @g(%x: f32[N, 3, 7, 9], %w: f32[5, 3, 3, 3]) -> f32[N, 5, 7, 9] where N in
 }
 
 std::string refusal(std::string_view attributes, const Schedule& schedule,
-                    std::string_view dtype = "f32") {
+                    std::string_view dtype = "f32", int64_t channels_of_group = 4) {
   const std::string text = fmt::format(
-      "graph @g(%x: {0}[1, 4, 8, 8], %w: {0}[4, 4, 3, 3]) {{ %y = conv %x, %w {{{1}{2}}} return %y "
-      "}}",
-      dtype, attributes, attributes.starts_with("winograd") ? "" : ", winograd = 2");
+      "graph @g(%x: {0}[1, 4, 8, 8], %w: {0}[4, {3}, 3, 3]) {{ %y = conv %x, %w {{{1}{2}}} return "
+      "%y }}",
+      dtype, attributes, attributes.starts_with("winograd") ? "" : ", winograd = 2",
+      channels_of_group);
   const KernelBody body = body_of_all(parse_graph(text).value());
   const Status status = check_schedule(body, schedule, Target{});
   return status.ok() ? "" : status.error().to_string();
@@ -116,12 +119,15 @@ TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
   for (std::string_view attributes : {"stride = [2, 2]", "stride = [1, 2]",
                                       "kernel_dilation = [2, 1]", "input_dilation = [2, 2]"})
     EXPECT_EQ(refusal(attributes, good),
-              "error: winograd is for windows of 3 with stride 1, without dilation or groups")
+              "error: winograd is for windows of 3 with stride 1, without dilation")
         << attributes;
   EXPECT_EQ(refusal(kPad, good, "i32"),
             "error: winograd multiplies by fractions, which i32 does not have");
   EXPECT_EQ(refusal("winograd = 0", good),
             "error: the conv does not permit that its products are transformed");
+  EXPECT_EQ(refusal("groups = 2", good, "f32", 2), "");
+  EXPECT_EQ(refusal("groups = 4", good, "f32", 1),
+            "error: winograd sums over channels, of which a group of a depthwise conv has one");
   Schedule bad = good;
   bad.order = {0, 1, 2, 3};
   EXPECT_EQ(refusal(kPad, bad), "error: dim 1 of the features is not the innermost loop");
@@ -166,6 +172,27 @@ TEST(Winograd, ReadsItsWeightsTransformedAndInPanels) {
   const std::string text = print(build_kernel(body, schedule, "k").value());
   EXPECT_NE(text.find("scratch @data: f32[36, 48]"), std::string::npos) << text;
   EXPECT_NE(text.find("scratch @sums: f32[36, 80]"), std::string::npos) << text;
+}
+
+// So that all lanes of a panel sum the same channels.
+TEST(Winograd, PanelsOfWeightsLieWithinOneGroup) {
+  const KernelBody body = body_of_all(
+      parse_graph(
+          "graph @g(%x: f32[1, 6, 8], %w: f32[10, 3, 3]) { "
+          "%y = conv %x, %w {pad_low = [1], pad_high = [1], groups = 2, winograd = 2} return %y }")
+          .value());
+  const Schedule schedule = {.order = {0, 2, 1}, .lanes = {{1, 4}}, .own = WinogradFields()};
+  const PreparedInput weights = prepared_input(body, schedule).value();
+  EXPECT_EQ(weights.type.to_string(), "f32[4, 4, 3, 4]");
+  // The first product takes the first weight of a window: here the number of its feature.
+  std::vector<double> numbers(10 * 3 * 3, 0);
+  for (size_t i = 0; i < numbers.size(); i += 3) numbers[i] = static_cast<double>(i / 9 + 1);
+  const Tensor made = weights.value(Tensor::from_reals(body.graph.input_types()[1], numbers));
+  const double once = made.real_at(0);
+  EXPECT_NE(once, 0);
+  constexpr double kFeatures[] = {1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 0, 0, 0};
+  for (int64_t i = 0; i < 16; ++i)
+    EXPECT_EQ(made.real_at(i / 4 * 4 * 3 * 4 + i % 4), once * kFeatures[i]) << i;
 }
 
 }  // namespace

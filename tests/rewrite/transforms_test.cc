@@ -9,9 +9,10 @@ namespace hone {
 namespace {
 
 // By how many points the products of a conv with random weights may be transformed.
-int64_t permitted(Attrs attrs, int64_t window = 3) {
+int64_t permitted(Attrs attrs, int64_t window = 3, int64_t groups = 1) {
   Rng rng(1);
-  const Type type = Type::get(DType::f32, {4, 16, window, window});
+  const Type type = Type::get(DType::f32, {16, 16 / groups, window, window});
+  attrs.emplace_back("groups", groups);
   std::vector<double> numbers(static_cast<size_t>(type.static_elements()));
   for (double& each : numbers) each = rng.normal();
   Builder b;
@@ -30,6 +31,9 @@ TEST(PermitTransforms, LooksAtConstantWeights) {
   EXPECT_EQ(permitted({{"stride", Ints{2, 2}}}), 0);
   EXPECT_EQ(permitted({{"kernel_dilation", Ints{1, 2}}}), 0);
   EXPECT_EQ(permitted({}, 5), 0);
+  EXPECT_GE(permitted({}, 3, 2), 2);
+  EXPECT_EQ(permitted({{"stride", Ints{2, 2}}}, 3, 2), 0);
+  EXPECT_EQ(permitted({}, 3, 16), 0);  // depthwise
 }
 
 // A permission that a text gives is checked again, since lowering relies on it.

@@ -152,6 +152,22 @@ class Winograd : public AlgorithmDef {
   }
 };
 
+Status check_op(const Graph& graph, const KernelSpace& space) {
+  const Op op = graph.op(space.anchor);
+  const bool is_conv = op.opcode() == Opcode::conv;
+  const int dims = static_cast<int>(space.dims.size());
+  if (!is_conv || space.parallel < 3 || space.parallel > 4 || dims != 2 * space.parallel - 1)
+    return unsupported("winograd is for convs of one or two spatial dims, not for {}",
+                       graph.describe(space.anchor));
+  constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
+  const DType dtype = graph.type(graph.result(space.anchor)).dtype();
+  if (std::ranges::find(kTypes, dtype) == std::end(kTypes))
+    return unsupported("winograd multiplies by fractions, which {} does not have", name(dtype));
+  if (op.integer("winograd") < kWinogradPoints[0])
+    return unsupported("the conv does not permit that its products are transformed");
+  return {};
+}
+
 // Only the conv reads the weights, and nothing is between the parameter and the conv.
 Status check_weights(const KernelBody& body, NodeId conv) {
   const Graph& graph = body.graph;
@@ -165,18 +181,35 @@ Status check_weights(const KernelBody& body, NodeId conv) {
 }
 
 // Fills in what the conv's data say; -1 where they do not.
-void find_data_dims(const Contraction& contraction, const KernelSpace& space, WinogradDims& roles) {
+void find_data_dims(const Contraction& contraction, const KernelSpace& space,
+                    const ConvOrder& order, WinogradDims& roles) {
   const int dims = static_cast<int>(space.dims.size());
   roles.batch = roles.channels = -1;
-  for (const IndexExpr& expr : contraction.reads[0]) {
-    if (const int batch = plain_iter(expr, 0, space.parallel); batch >= 0) {
+  for (size_t d = 0; d < contraction.reads[0].size(); ++d) {
+    const IndexExpr& expr = contraction.reads[0][d];
+    if (static_cast<int>(d) == order.input_feature) {
+      // The channels before those of a feature's group go by the feature.
+      roles.channels = step_iter(expr, space.parallel, dims);
+    } else if (const int batch = plain_iter(expr, 0, space.parallel); batch >= 0) {
       roles.batch = batch;
-    } else if (const int channels = plain_iter(expr, space.parallel, dims); channels >= 0) {
-      roles.channels = channels;
     } else {
       roles.spatial.push_back(step_iter(expr, 0, space.parallel));
       roles.window.push_back(step_iter(expr, space.parallel, dims));
     }
+  }
+}
+
+void find_weights_dims(const Contraction& contraction, const KernelSpace& space,
+                       WinogradDims& roles) {
+  roles.weights.window.resize(roles.window.size());
+  for (size_t d = 0; d < contraction.reads[1].size(); ++d) {
+    const int iter = plain_iter(contraction.reads[1][d], 0, static_cast<int>(space.dims.size()));
+    const int dim = static_cast<int>(d);
+    if (iter == roles.features) roles.weights.features = dim;
+    if (iter == roles.channels) roles.weights.channels = dim;
+    const auto window = std::ranges::find(roles.window, iter);
+    if (window != roles.window.end())
+      roles.weights.window[static_cast<size_t>(window - roles.window.begin())] = dim;
   }
 }
 
@@ -186,48 +219,33 @@ Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& fa
   if (!facts.contraction.ok()) return facts.contraction.error();
   const Contraction& contraction = *facts.contraction;
   const KernelSpace& space = facts.space;
-  const Graph& graph = body.graph;
-  const int dims = static_cast<int>(space.dims.size());
-  const bool is_conv = graph.opcode(space.anchor) == Opcode::conv;
-  if (!is_conv || space.parallel < 3 || space.parallel > 4 || dims != 2 * space.parallel - 1)
-    return unsupported("winograd is for convs of one or two spatial dims, not for {}",
-                       graph.describe(space.anchor));
-  constexpr DType kTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
-  const DType dtype = graph.type(graph.result(space.anchor)).dtype();
-  if (std::ranges::find(kTypes, dtype) == std::end(kTypes))
-    return unsupported("winograd multiplies by fractions, which {} does not have", name(dtype));
-  if (graph.op(space.anchor).integer("winograd") < kWinogradPoints[0])
-    return unsupported("the conv does not permit that its products are transformed");
+  const Op op = body.graph.op(space.anchor);
+  HONE_TRY(check_op(body.graph, space));
   HONE_TRY(check_weights(body, space.anchor));
   for (const IndexExpr& expr : contraction.index)
     if (plain_iter(expr, 0, space.parallel) < 0)
       return unsupported("winograd needs the points of the conv where they are");
-  WinogradDims roles;
-  find_data_dims(contraction, space, roles);
+  const int dims = static_cast<int>(space.dims.size());
   const size_t spatial = static_cast<size_t>(space.parallel) - 2;
+  WinogradDims roles;
+  roles.groups = op.integer("groups");
+  find_data_dims(contraction, space, *parse_conv_order(op.word("order"), space.parallel - 2),
+                 roles);
   const auto has_three = [&](int dim) {
     return dim >= 0 && space.dims[static_cast<size_t>(dim)].extent.is(kWinogradWindow);
   };
   const bool fits = roles.batch >= 0 && roles.channels >= 0 && roles.spatial.size() == spatial &&
                     std::ranges::all_of(roles.window, has_three) &&
                     std::ranges::min(roles.spatial) >= 0 && !contraction.has_holes[0];
-  if (!fits)
-    return unsupported("winograd is for windows of 3 with stride 1, without dilation or groups");
+  if (!fits) return unsupported("winograd is for windows of 3 with stride 1, without dilation");
   for (int dim = 0; dim < dims; ++dim)
     if (dim != roles.batch && !space.dims[static_cast<size_t>(dim)].extent.is_static())
       return unsupported("winograd needs an image of a known size");
+  if (roles.groups > 1 && space.dims[static_cast<size_t>(roles.channels)].extent.is(1))
+    return unsupported("winograd sums over channels, of which a group of a depthwise conv has one");
   roles.features = space.parallel * (space.parallel - 1) / 2 - roles.batch;
   for (int dim : roles.spatial) roles.features -= dim;
-  roles.weights.window.resize(spatial);
-  for (size_t d = 0; d < contraction.reads[1].size(); ++d) {
-    const int iter = plain_iter(contraction.reads[1][d], 0, dims);
-    const int dim = static_cast<int>(d);
-    if (iter == roles.features) roles.weights.features = dim;
-    if (iter == roles.channels) roles.weights.channels = dim;
-    const auto window = std::ranges::find(roles.window, iter);
-    if (window != roles.window.end())
-      roles.weights.window[static_cast<size_t>(window - roles.window.begin())] = dim;
-  }
+  find_weights_dims(contraction, space, roles);
   return roles;
 }
 
@@ -246,13 +264,15 @@ WinogradShape::WinogradShape(const WinogradDims& dims, const KernelSpace& space,
   lanes = tile_of(schedule.lanes, dims.features);
   vectors = tile_of(schedule.unroll, dims.features);
   channels = extent(dims.channels);
-  features = extent(dims.features);
+  groups = dims.groups;
+  features = extent(dims.features) / groups;
 }
 
 // ---- Weights ------------------------------------------------------------------------------------
 
 Type winograd_weights_type(const WinogradShape& shape, DType dtype) {
-  return Type::get(dtype, {shape.panels(), shape.products, shape.channels, shape.panel()});
+  return Type::get(dtype,
+                   {shape.groups * shape.panels(), shape.products, shape.channels, shape.panel()});
 }
 
 namespace {
@@ -263,18 +283,20 @@ void fill_weights(const WinogradWindows& weights, const WinogradShape& shape, st
       weights_matrix(WinogradTransform(shape.points), weights.dims());
   std::vector<double> window(weights.taps());
   std::ranges::fill(to, T(0));
-  for (int64_t feature = 0; feature < shape.features; ++feature)
+  for (int64_t feature = 0; feature < shape.groups * shape.features; ++feature) {
+    const int64_t group = feature / shape.features, in_group = feature % shape.features;
+    const int64_t panel = group * shape.panels() + in_group / shape.panel();
     for (int64_t channel = 0; channel < shape.channels; ++channel) {
       weights.read(feature, channel, window);
       for (int64_t p = 0; p < shape.products; ++p) {
-        const int64_t row =
-            (feature / shape.panel() * shape.products + p) * shape.channels + channel;
+        const int64_t row = (panel * shape.products + p) * shape.channels + channel;
         const int64_t product = HONE_PLANT(winograd_weight, p, shape.products - 1 - p);
-        to[static_cast<size_t>(row * shape.panel() + feature % shape.panel())] =
+        to[static_cast<size_t>(row * shape.panel() + in_group % shape.panel())] =
             static_cast<T>(std::inner_product(window.begin(), window.end(),
                                               matrix.data() + product * std::ssize(window), 0.0));
       }
     }
+  }
 }
 
 }  // namespace
@@ -283,7 +305,7 @@ Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const W
                         DType dtype) {
   Hasher hasher;
   hasher.add(weights.content_hash()).add(std::string_view("winograd")).add(shape.points);
-  hasher.add(shape.panel()).add(dims.weights.features).add(dims.weights.channels);
+  hasher.add(shape.groups).add(shape.panel()).add(dims.weights.features).add(dims.weights.channels);
   for (int dim : dims.weights.window) hasher.add(dim);
   const auto fill = [weights, dims, shape, dtype](std::span<std::byte> to) {
     const WinogradWindows windows(weights, dims.weights);

@@ -9,13 +9,14 @@ namespace hone {
 // three long and stand side by side.
 struct WinogradDims {
   int batch = 0, features = 0, channels = 0;
+  int64_t groups = 1;                // parts of the features, which sum channels of their own
   std::vector<int> spatial, window;  // in the same order
   WinogradWindows::Dims weights;     // where the second operand has its dims
 };
 
 // Or why winograd is not for the body: its weights are a parameter that only the conv reads, the
-// conv permits transforms, and each point of the results needs the point at the same place, apart
-// from a permutation of dims.
+// conv permits transforms, a group has channels to sum over, and each point of the results needs
+// the point at the same place, apart from a permutation of dims.
 Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts);
 
 // What a schedule makes of the roles.
@@ -28,9 +29,10 @@ struct WinogradShape {
   int64_t tiles = 1;                   // in a block
   int64_t rows = 1;                    // tiles side by side in registers
   int64_t lanes = 1, vectors = 1;      // of a panel of features
-  int64_t channels = 1, features = 1;  // how many there are
+  int64_t groups = 1;                  // each with panels of its own
+  int64_t channels = 1, features = 1;  // of a group
   int64_t panel() const { return lanes * vectors; }
-  int64_t panels() const { return (features + panel() - 1) / panel(); }
+  int64_t panels() const { return (features + panel() - 1) / panel(); }  // of a group
   // Blocks along a spatial dim of so many results.
   int64_t blocks(size_t spatial, int64_t results) const {
     const int64_t side = points * block[spatial];
@@ -38,7 +40,8 @@ struct WinogradShape {
   }
 };
 
-// The weights as the kernel reads them: [panels, products, channels, features of a panel].
+// The weights as the kernel reads them: [panels of all groups, products, channels, features of a
+// panel].
 Type winograd_weights_type(const WinogradShape& shape, DType dtype);
 Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const WinogradShape& shape,
                         DType dtype);

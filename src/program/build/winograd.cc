@@ -9,10 +9,11 @@
 namespace hone {
 namespace {
 
-// Blocks of tiles, in the schedule's order. For each block the data of all channels are
-// transformed, channels in lanes. Then, panel of features by panel: the sums over channels, one
-// product of the tiles after another, as register tiles of tiles x features; and the transformed
-// sums become the points of the results, each with its epilogue, features in lanes.
+// Blocks of tiles, in the schedule's order. For each block, group by group of a conv in groups, the
+// data of all channels are transformed, channels in lanes. Then, panel of features by panel: the
+// sums over channels, one product of the tiles after another, as register tiles of tiles x
+// features; and the transformed sums become the points of the results, each with its epilogue,
+// features in lanes.
 //
 // Weights are transformed already (prepared.h), and padded to whole panels.
 class WinogradBuilder {
@@ -94,6 +95,15 @@ class WinogradBuilder {
   }
 
   void block() {
+    open_loop(tiles_, Exec::loop, "group", shape_.groups, [&](const IndexExpr& group) {
+      group_ = group;
+      data_of_group();
+      features_of_group();
+    });
+  }
+
+  void data_of_group() {
+    at(dims_.features) = group_ * shape_.features;  // which decides where its channels are
     for (const TilePart& part : tile_parts(shape_.channels, 1, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.channels), part.trips, [&](const IndexExpr& trip) {
         each_tile(0, 0, [&](const IndexExpr& tile) {
@@ -104,11 +114,14 @@ class WinogradBuilder {
                     });
         });
       });
+  }
+
+  void features_of_group() {
     // The last panel may have fewer vectors.
     for (const TilePart& part : tile_parts(shape_.features, shape_.vectors, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.features), part.trips, [&](const IndexExpr& trip) {
         const IndexExpr panel = trip + IndexExpr(part.first.value() / shape_.panel());
-        products(panel, part.unroll);
+        products(group_ * shape_.panels() + panel, part.unroll);
         results(panel, part);
       });
   }
@@ -274,6 +287,7 @@ class WinogradBuilder {
 
   // ---- Products --------------------------------------------------------------------------------
 
+  // `panel`: of all groups.
   void products(const IndexExpr& panel, int64_t vectors) {
     tiles_.loop(Exec::loop, "p", shape_.products, [&](const IndexExpr& product) {
       for (const TilePart& part : tile_parts(shape_.tiles, shape_.rows, 1))
@@ -311,6 +325,7 @@ class WinogradBuilder {
     tiles_.store(sums_, {product, tile * shape_.panel() + feature}, sum);
   }
 
+  // `panel`: of the group at hand.
   void results(const IndexExpr& panel, const TilePart& part) {
     const ValueId value = graph_.result(anchor());
     const int features = dims_.features;
@@ -321,13 +336,14 @@ class WinogradBuilder {
           sums.push_back(tiles_.load(sums_, {p, tile * shape_.panel() + feature}));
         const Line points = along_all(sums, static_cast<size_t>(transform_.products()),
                                       [&](const Line& m) { return transformed_sums(m); });
-        at(features) = panel * shape_.panel() + feature;
+        const IndexExpr in_group = panel * shape_.panel() + feature;
+        at(features) = group_ * shape_.features + in_group;
         auto next = points.begin();
         each_index(static_cast<size_t>(shape_.points), [&](std::span<const size_t> index) {
           const Scalar number = *next++;
           if (!exists(index)) return;
           Guards guards = move_to(index);
-          if (part.has_gaps) guards.push_back({at(features), 0, extent(features)});
+          if (part.has_gaps) guards.push_back({in_group, 0, shape_.features});
           points_.bind(value, tiles_.cast(number, graph_.type(value).dtype()));
           points_.store_outputs({at_.begin(), at_.begin() + facts_.space.parallel}, guards);
         });
@@ -347,6 +363,7 @@ class WinogradBuilder {
   std::vector<IndexExpr> at_;      // the point at hand, by the space's dims
   std::vector<IndexExpr> first_;   // point of the block at hand, by spatial dim
   std::vector<IndexExpr> corner_;  // the first point of the tile at hand
+  IndexExpr group_ = 0;            // the one at hand
   DType wide_;                     // of sums and transformed numbers
   tile::BufferId weights_ = 0, data_ = 0, sums_ = 0;
 };
