@@ -66,7 +66,10 @@ std::optional<MatrixNumbers> matrix_numbers(GraphView graph, NodeId node) {
   if (lhs == DType::f16 && sum == DType::f16) return MatrixNumbers{.parts = 2};
   if (!graph.op(node).flag("flush")) return std::nullopt;
   if (lhs == DType::bf16 && (sum == DType::bf16 || sum == DType::f32)) return MatrixNumbers{};
-  if (lhs == DType::f32 && sum == DType::f32) return MatrixNumbers{.parts = 3};
+  if (lhs == DType::f32 && sum == DType::f32) {
+    const int64_t parts = graph.op(node).integer("parts");
+    return MatrixNumbers{.parts = parts, .are_rounded = parts == 2};
+  }
   return std::nullopt;
 }
 

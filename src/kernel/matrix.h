@@ -8,10 +8,11 @@ namespace hone {
 
 // What a matrix unit multiplies of the numbers of a contraction: words of 32 bits, which are pairs
 // of bf16 with sums of f32, or quads of bytes with sums of i32. Other numbers are several parts of
-// bf16 that add up to each of them.
+// bf16 that add up to each of them, or to what it is when rounded to so many.
 struct MatrixNumbers {
   bool are_quads = false;
   int64_t parts = 1;
+  bool are_rounded = false;
 
   int64_t each() const { return are_quads ? 4 : 2; }  // numbers of a word
   int64_t products() const { return parts * (parts + 1) / 2; }

@@ -38,10 +38,10 @@ TEST(Matrix, RandomContractionsComputeWhatTheReferenceDoes) {
 }
 
 TEST(Matrix, InfinitiesAndNansAreThoseOfPlainProducts) {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    SCOPED_TRACE(name(dtype));
+  for (const auto& [dtype, parts] : kPartsOfNumbers) {
+    SCOPED_TRACE(fmt::format("{} in {}", name(dtype), parts));
     Rng rng(1);
-    const WordsCase drawn = product_of_specials(dtype, rng);
+    const WordsCase drawn = product_of_specials(dtype, parts, rng);
     check_kernel(drawn.body, drawn.schedule, drawn.inputs);
   }
 }

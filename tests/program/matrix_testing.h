@@ -74,16 +74,22 @@ inline constexpr DType kMatrixNumbers[] = {DType::u8, DType::bf16, DType::f16, D
 // of small parts are left out.
 inline double matrix_slack(DType numbers) { return numbers == DType::f32 ? 16 : 2; }
 
-inline Graph product_of(DType dtype, int64_t rows, int64_t depth, int64_t columns) {
+inline Graph product_of(DType dtype, int64_t rows, int64_t depth, int64_t columns,
+                        int64_t parts = 3) {
   Builder b;
   const Value x = b.parameter("x", dtype, {rows, depth});
   const Value w = b.parameter("w", dtype, {depth, columns});
-  const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}, {"flush", true}};
+  const Attrs contract = {
+      {"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}, {"flush", true}, {"parts", parts}};
   return b.finish({b.op(Opcode::dot, {x, w}, contract)}).value();
 }
 
+// 'parts' of dots whose numbers are reals; it matters to f32 alone.
+inline constexpr std::pair<DType, int64_t> kPartsOfNumbers[] = {
+    {DType::f32, 3}, {DType::f32, 2}, {DType::f16, 3}, {DType::bf16, 3}};
+
 // Numbers that need care, as a column times a row.
-inline WordsCase product_of_specials(DType dtype, Rng& rng) {
+inline WordsCase product_of_specials(DType dtype, int64_t parts, Rng& rng) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double most = dtype == DType::f16 ? 6e4 : 3e38;
@@ -91,7 +97,7 @@ inline WordsCase product_of_specials(DType dtype, Rng& rng) {
                                        nan,  most,      -most,          1.0000001, 1e-20,
                                        0.25, 1.0009765, 0.999511718750, 6.1e-5,    6e-8};
   const auto count = static_cast<int64_t>(numbers.size());
-  WordsCase drawn = {body_of_all(product_of(dtype, count, 1, count)), {}, {}};
+  WordsCase drawn = {body_of_all(product_of(dtype, count, 1, count, parts)), {}, {}};
   std::optional<Schedule> schedule;
   while (!schedule) schedule = random_matrix(drawn.body, matrix_target(), rng);
   drawn.schedule = *schedule;

@@ -68,7 +68,8 @@ class RandomWords {
                   {"lhs_contract", contract_lhs},
                   {"rhs_contract", contract_rhs},
                   {"accumulate", sums()},
-                  {"flush", !are_bytes_}});
+                  {"flush", !are_bytes_},
+                  {"parts", parts()}});
   }
 
   Value conv() {
@@ -82,9 +83,11 @@ class RandomWords {
                   {"pad_high", Ints{rng_.between(0, 1), rng_.between(0, 2)}},
                   {"groups", groups},
                   {"accumulate", sums()},
-                  {"flush", !are_bytes_}});
+                  {"flush", !are_bytes_},
+                  {"parts", parts()}});
   }
 
+  int64_t parts() { return numbers_ == DType::f32 && rng_.chance(0.5) ? 2 : 3; }
   std::string sums() {
     if (are_bytes_) return "i32";
     return numbers_ == DType::bf16 && rng_.chance(0.5) ? "f32" : "same";

@@ -22,9 +22,23 @@ inline constexpr AttrSpec kFlushAttr = {
         "graph says so on request.",
     .came_later = true};
 
+inline constexpr int64_t kLeastParts = 2, kAllParts = 3;
+inline constexpr AttrSpec kPartsAttr = {
+    .name = "parts",
+    .kind = AttrKind::integer,
+    .default_text = "3",
+    .doc =
+        "The parts of bf16, 2 or 3, that a number of f32 has to be cut into on a matrix unit, if "
+        "'flush' permits that: 3 make up all of it, 2 are as accurate as plain sums of f32 if "
+        "these are long. Preparing a graph finds out, where 'flush' is asked for.",
+    .came_later = true};
+
 // The result's element type for these operands.
 inline Result<DType> contraction_type(Op op, DType lhs, DType rhs) {
   const std::string& word = op.word("accumulate");
+  const int64_t parts = op.integer("parts");
+  if (parts < kLeastParts || parts > kAllParts)
+    return bad_input("parts is {}, not {} or {}", parts, kLeastParts, kAllParts);
   if (!kNumber.contains(rhs))
     return bad_input("the second operand has element type {}, not a number", name(rhs));
   if (word == "same") {

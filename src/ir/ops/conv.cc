@@ -26,7 +26,8 @@ constexpr AttrSpec kAttrs[] = {
     {"winograd", AttrKind::integer, "0",
      "The weights are a constant that keeps its accuracy if products are transformed by Winograd's "
      "F(n, 3) for n up to this; preparing a graph finds out. It changes no result otherwise."},
-    kFlushAttr};
+    kFlushAttr,
+    kPartsAttr};
 
 size_t at(int dim) { return static_cast<size_t>(dim); }
 

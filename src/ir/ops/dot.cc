@@ -18,7 +18,8 @@ constexpr AttrSpec kAttrs[] = {
     {"lhs_contract", AttrKind::ints, "", "Dims of lhs that are summed over."},
     {"rhs_contract", AttrKind::ints, "", "The dims of rhs that go with them."},
     kAccumulateAttr,
-    kFlushAttr};
+    kFlushAttr,
+    kPartsAttr};
 
 // Which dims of the operands play which part, each list in the order of the result or of the sum.
 struct DotDims {

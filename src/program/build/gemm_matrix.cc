@@ -181,7 +181,7 @@ std::vector<tile::Scalar> GemmBuilder::matrix_word(size_t side, const IndexExpr&
     numbers.push_back(packed_number(side, std::move(gaps)));
   }
   if (matrix_->numbers.are_quads) return {as_stored(joined(numbers))};
-  return split_pair(tiles_, numbers[0], numbers[1], matrix_->numbers.parts);
+  return split_pair(tiles_, numbers[0], numbers[1], matrix_->numbers);
 }
 
 }  // namespace hone
