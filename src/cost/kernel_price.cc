@@ -34,6 +34,7 @@ double slots_of_step(const Graph& graph, NodeId node, DType dtype) {
   return combine == Opcode::max || combine == Opcode::min ? kWithNan : slots_of(op.opcode(), dtype);
 }
 
+constexpr double kWiden = 1;        // slots to make f32 of f16 or bf16; panels have it as f32
 constexpr double kWidenedQuad = 5;  // slots without an instruction for four products
 constexpr double kWordCopies = 2;   // copying bytes into words takes as long as so many copies
 
@@ -133,6 +134,7 @@ double KernelPrice::slots_alone(const Work& work) const {
 
 // The largest arrays decide.
 void KernelPrice::add_accesses(const KernelFacts& facts, std::span<const ValueId> held) {
+  const Graph& graph = facts.body.graph;
   std::vector<double> bytes;
   for (const KernelFacts::Array& array : facts.arrays) bytes.push_back(array.bytes);
   std::ranges::sort(bytes, std::greater<>());
@@ -140,6 +142,8 @@ void KernelPrice::add_accesses(const KernelFacts& facts, std::span<const ValueId
   for (const KernelFacts::Array& array : facts.arrays)
     if (array.bytes >= least && accesses_.size() < kMaxAccesses) {
       accesses_.push_back(access_of(array));
+      const DType dtype = graph.type(array.value).dtype();
+      accesses_.back().is_widened = array.side >= 0 && is_real(dtype) && bits(dtype) == 16;
       accesses_.back().is_held = std::ranges::find(held, array.value) != held.end();
     }
 }
@@ -527,7 +531,10 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     if (nest.matrix && access.side >= 0) continue;  // The unit loads tiles beside its products.
     Place& place = place_of(access.loops);
     const double each = slots_of(nest, access) + branches(nest, access);
-    counted.by_access[a] = each * runs(nest, access.loops) / repeats(nest, access);
+    const double count = runs(nest, access.loops) / repeats(nest, access);
+    counted.by_access[a] = each * count;
+    if (access.is_widened && !nest.word && nest.packing(access) == Packing::no)
+      place.slots += kWiden * count;
     if (nest.word && access.side >= 0) counted.by_access[a] /= in_word_;
     place.loaded += counted.by_access[a];
     const double instructions =

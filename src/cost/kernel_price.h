@@ -83,6 +83,7 @@ class KernelPrice {
     double bytes = 0;    // of the whole array; of what a stage passes on or reads: of its part
     bool is_store = false;
     bool is_held = false;                    // passed on from stage to stage
+    bool is_widened = false;                 // f16 or bf16, for products in f32
     int side = -1;                           // the operand of the contraction that it is
     std::array<double, kMaxLoops> stride{};  // in elements; NaN: not the same everywhere
     std::array<double, kMaxLoops> span{};    // elements from the first to the last of a vector

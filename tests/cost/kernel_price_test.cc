@@ -204,6 +204,19 @@ TEST(KernelPrice, SumsTakeWhatTheirTypeTakes) {
   }
 }
 
+// Panels have them as f32; code without panels makes that of them at each use.
+TEST(KernelPrice, SmallRealsAreWidenedInPanels) {
+  const auto arithmetic = [](DType type, Packing packing) {
+    Schedule schedule = gemm(8, 16);
+    schedule.get<GemmFields>().pack_lhs = schedule.get<GemmFields>().pack_rhs = packing;
+    return price_of(product(256, 256, 256, type)).terms(schedule).arithmetic;
+  };
+  for (DType type : {DType::f16, DType::bf16}) {
+    EXPECT_EQ(arithmetic(type, Packing::panels), arithmetic(DType::f32, Packing::panels));
+    EXPECT_GT(arithmetic(type, Packing::no), 1.2 * arithmetic(DType::f32, Packing::no));
+  }
+}
+
 KernelBody softmax(int64_t rows, int64_t columns) {
   const Graph graph =
       prepare(parse_graph(fmt::format("graph @g(%x: f32[{0}, {1}]) -> f32[{0}, {1}] {{ "
