@@ -33,15 +33,16 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
     blocks *= trips;
     if (i < static_cast<size_t>(schedule.threads)) divided *= trips;
   }
+  if (static_cast<size_t>(schedule.threads) == schedule.order.size()) divided *= real(shape.parts);
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double threads = is_divided ? divided / std::ceil(divided / threads_) : 1;
   const WinogradWork work = winograd_work(shape);
-  const double groups = blocks * real(shape.groups);
+  const double parts = blocks * real(shape.parts);
   // With a group's few channels all passes are short, so they hide nothing of each other.
-  KernelTerms terms = {.not_hidden = shape.groups > 1 ? 1 : prices_.not_hidden};
-  terms.arithmetic = groups * work.arithmetic * slot_ / threads;
-  terms.access = groups * work.access * slot_ / threads;
-  terms.overhead = groups * work.trips * prices_.trip * slot_ / threads;
+  KernelTerms terms = {.not_hidden = winograd_->first.groups > 1 ? 1 : prices_.not_hidden};
+  terms.arithmetic = parts * work.arithmetic * slot_ / threads;
+  terms.access = parts * work.access * slot_ / threads;
+  terms.overhead = parts * work.trips * prices_.trip * slot_ / threads;
   terms.memory = winograd_memory(shape, blocks, threads);
   if (is_divided) terms.fork_join = target_.fork_join;
   if (features != nullptr) describe_winograd(schedule, shape, blocks, terms, *features);
@@ -77,14 +78,14 @@ KernelPrice::WinogradWork KernelPrice::winograd_work(const WinogradShape& shape)
       channels * (products * (apart_in * prices_.load + prices_.branch + prices_.store) + kept);
   work.trips += channels;
   WinogradWork short_sums;
-  add_winograd_products(shape, vectors, shape.groups > 1 ? short_sums : work);
+  add_winograd_products(shape, vectors, dims.groups > 1 ? short_sums : work);
   // Results, of a vector of features of all tiles.
   const double features = tiles * real(shape.panels()) * vectors;
   work.arithmetic += features * ((is_plane ? real(side + shape.points) : 1) * result_slots(side) +
                                  points * epilogue);
   work.access += features * (products * prices_.load + kept + points * apart_out * prices_.store);
   work.trips += features;
-  if (shape.groups > 1) {
+  if (dims.groups > 1) {
     short_sums.access += features * products * prices_.store;
     // The larger of both, which is no part of what transforms take.
     work.arithmetic += std::max(short_sums.arithmetic - short_sums.access, 0.0);
@@ -111,20 +112,23 @@ void KernelPrice::add_winograd_products(const WinogradShape& shape, double vecto
 }
 
 // As memory() counts: for each cache, what comes from behind it. Weights come once for each block
-// if they do not fit beside its tiles; a group's transformed tiles once for each of its panels if a
+// if they do not fit beside its tiles; a part's transformed tiles once for each of its panels if a
 // panel does not. Weights of groups serve few products, so it counts that they come from memory,
 // since a model's other weights displace them between its runs: as much of it as transformed ones
 // have more, for prices of other algorithms leave it out.
 double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
                                     double threads) const {
+  const WinogradDims& dims = winograd_->first;
   double arrays = 0, element = 4;
   for (const Access& access : accesses_) {
     if (access.side == 1) element = std::max(access.element, 4.0);
     if (access.side != 1) arrays += access.bytes;
+    // Parts of a group transform the same data.
+    if (access.side == 0) arrays += access.bytes * real(shape.parts / dims.groups - 1);
   }
   const double row = real(shape.products) * element;
   const double panel = row * real(shape.channels * shape.panel());
-  const double panels = real(shape.groups * shape.panels());
+  const double panels = real(shape.parts * shape.panels());
   const double weights = panel * panels;
   const double data = row * real(shape.tiles * shape.channels);
   const double sums = row * real(shape.tiles * shape.panel());
@@ -135,7 +139,7 @@ double KernelPrice::winograd_memory(const WinogradShape& shape, double blocks,
     const double capacity = real(cache.bytes) / std::min(threads, real(cache.cores)) / 2;
     if (is_last && weights + arrays <= capacity) {
       const double plain = std::pow(kWinogradWindow, real(std::ssize(shape.block)));
-      if (shape.groups > 1)
+      if (dims.groups > 1)
         displaced = seconds_from_behind(c, weights * (1 - plain / real(shape.products)), threads);
       continue;
     }

@@ -463,11 +463,19 @@ class Chooser {
     // A block that is best for one thread, as a whole image, may leave nothing to share.
     for (const std::vector<Tile>& block : usual_winograd_blocks(site_, dims, *best_)) {
       Schedule next = *best_;
-      next.get<WinogradFields>().block = block;
+      auto& own = next.get<WinogradFields>();
+      own.block = block;
       tried.push_back(next);
       if (threads_ < 2) continue;
+      own.parts = 1;
       next.threads = most_threads();
-      tried.push_back(std::move(next));
+      tried.push_back(next);
+      // Each thread with weights of its own.
+      next.threads = space_.parallel;
+      for (int parts : {1, 2, 4}) {
+        own.parts = parts;
+        if (parts * dims.groups > 1) tried.push_back(next);
+      }
     }
     consider_all(tried);
     try_threads();

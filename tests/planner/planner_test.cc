@@ -430,6 +430,29 @@ TEST(Planner, HalvesOfTheChannelsOfAnImageAreViews) {
   EXPECT_EQ(odd.fuse.size(), 4U) << print(odd);
 }
 
+// One image of few tiles: threads that divide it would each read all weights.
+TEST(Planner, ThreadsDivideTheFeaturesOfASmallImage) {
+  Builder b;
+  Rng rng(1);
+  const Value weights = b.constant(random_tensor(Type::get(DType::f32, {512, 512, 3, 3}), rng));
+  const Value x = b.parameter("x", DType::f32, {1, 512, 7, 7});
+  const Value y =
+      b.op(Opcode::conv, {x, weights}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+  const Graph graph = prepare(b.finish({y}).value()).value();
+  const AnalyticCost cost(target());
+  Plan given;
+  given.threads = 2;
+  const Plan plan = complete(graph, given, target(), cost, {}).value();
+  const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k0");
+  ASSERT_EQ(kernel.schedule->algorithm(), Algorithm::winograd) << print(plan);
+  EXPECT_GT(kernel.schedule->get<WinogradFields>().parts, 1) << print(plan);
+  EXPECT_EQ(kernel.schedule->threads, 4);
+  Schedule whole = *kernel.schedule;
+  whole.get<WinogradFields>().parts = 1;
+  EXPECT_LT(cost.launch(kernel.body, *kernel.schedule, 2),
+            0.8 * cost.launch(kernel.body, whole, 2));
+}
+
 // A product of few rows with weights: the rows are packed once, or once by each thread.
 TEST(Planner, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
   Builder b;

@@ -48,7 +48,7 @@ Graph random_conv(Rng& rng, int64_t groups = 1) {
 }
 
 void check_random(uint64_t first, uint64_t count, bool has_groups = false) {
-  int checked = 0, lanes = 0, divided = 0, blocks = 0, fours = 0;
+  int checked = 0, lanes = 0, divided = 0, blocks = 0, fours = 0, parts = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -67,11 +67,13 @@ void check_random(uint64_t first, uint64_t count, bool has_groups = false) {
     divided += schedule.threads > 0 ? 1 : 0;
     blocks += schedule.get<WinogradFields>().block.empty() ? 0 : 1;
     fours += schedule.get<WinogradFields>().points == 4 ? 1 : 0;
+    parts += schedule.get<WinogradFields>().parts > 1 ? 1 : 0;
   }
   EXPECT_GT(lanes, checked / 4);
   EXPECT_GT(divided, checked / 4);
   EXPECT_GT(blocks, checked / 4);
   EXPECT_GT(fours, checked / 8);
+  EXPECT_GT(parts, checked / 16);
 }
 
 TEST(Winograd, RandomConvsComputeWhatTheReferenceDoes) { check_random(0, 150); }
@@ -132,9 +134,6 @@ TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
   bad.order = {0, 1, 2, 3};
   EXPECT_EQ(refusal(kPad, bad), "error: dim 1 of the features is not the innermost loop");
   bad = good;
-  bad.threads = 4;
-  EXPECT_EQ(refusal(kPad, bad), "error: dim 1 of the features is not the innermost loop");
-  bad = good;
   bad.lanes = {{3, 4}};
   EXPECT_EQ(refusal(kPad, bad), "error: winograd has lanes of the features, not of dim 3");
   bad = good;
@@ -144,6 +143,13 @@ TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal(kPad, bad), "error: winograd has no transform of 3 points");
   bad.own = WinogradFields{.block = {{1, 2}}};
   EXPECT_EQ(refusal(kPad, bad), "error: winograd has blocks of the image's dims, not of dim 1");
+  bad.own = WinogradFields{.parts = 3};
+  EXPECT_EQ(refusal(kPad, bad), "error: winograd cannot cut its features into 3 parts");
+  bad.own = WinogradFields{.parts = 2};
+  EXPECT_EQ(refusal(kPad, bad), "");
+  bad.lanes = {{1, 4}};
+  EXPECT_EQ(refusal(kPad, bad), "error: 2 parts of the features are not whole panels of 4");
+  bad.lanes.clear();
   bad.own = WinogradFields{.block = {{2, 5}}};
   EXPECT_EQ(refusal(kPad, bad), "error: a block of 5 tiles, outside of 1..3, those along dim 2");
 }

@@ -41,13 +41,18 @@ int64_t permitted(const ScheduleSite& site) {
 
 // ---- Domains ------------------------------------------------------------------------------------
 
-int most_threads_around(const ScheduleSite& site, const Schedule& so_far) {
-  return std::min(most_threads(site, so_far), site.parallel() - 1);
-}
 std::vector<int> numbers_of_points(const ScheduleSite& site) {
   std::vector<int> all;
   for (int64_t points : kWinogradPoints)
     if (all.empty() || points <= permitted(site)) all.push_back(static_cast<int>(points));
+  return all;
+}
+std::vector<int> numbers_of_parts(const ScheduleSite& site) {
+  const WinogradDims dims = dims_of(site);
+  const int64_t features = site.extent(dims.features) / dims.groups;
+  std::vector<int> all = {1};
+  for (int parts : {2, 4, 8})
+    if (features % parts == 0) all.push_back(parts);
   return all;
 }
 Counts lanes_of_features(const ScheduleSite& site, const Schedule& so_far, int dim) {
@@ -82,9 +87,10 @@ void draw_tiles(const ScheduleSite& site, const Schedule& so_far, std::vector<Ti
 
 const NumberDecision kPoints("points", own_field<WinogradFields, &WinogradFields::points>(),
                              numbers_of_points);
+const NumberDecision kParts("parts", own_field<WinogradFields, &WinogradFields::parts>(),
+                            numbers_of_parts);
 const OrderDecision kFeaturesLast(features_of);
-const CountDecision kThreadsAround("threads", shared_field<&Schedule::threads>(), 0.6,
-                                   most_threads_around);
+const CountDecision kThreadsOfAll("threads", shared_field<&Schedule::threads>(), 0.6, most_threads);
 const TileDecision kFeatureLanes("lanes", shared_field<&Schedule::lanes>(),
                                  {lanes_of_features, any, draw_tiles<lanes_of_features>});
 const TileDecision kRegisterTiles("unroll", shared_field<&Schedule::unroll>(),
@@ -101,6 +107,10 @@ Status check_tiles_of(const ScheduleSite& site, const WinogradDims& dims,
     if (tile.dim != dims.features && tile.dim != dims.spatial.back())
       return unsupported("winograd unrolls the features and dim {}, not dim {}",
                          dims.spatial.back(), tile.dim);
+  const std::vector<int> numbers = numbers_of_parts(site);
+  const int parts = schedule.get<WinogradFields>().parts;
+  if (std::ranges::find(numbers, parts) == numbers.end())
+    return unsupported("winograd cannot cut its features into {} parts", parts);
   std::set<int> seen;
   for (const Tile& tile : schedule.get<WinogradFields>().block) {
     if (std::ranges::find(dims.spatial, tile.dim) == dims.spatial.end())
@@ -126,10 +136,14 @@ class Winograd : public AlgorithmDef {
     if (points > permitted(site))
       return unsupported("the conv permits transforms of at most {} points, not of {}",
                          permitted(site), points);
-    if (schedule.order.back() != dims.features || schedule.threads >= site.parallel())
+    if (schedule.order.back() != dims.features)
       return bad_input("dim {} of the features is not the innermost loop", dims.features);
     HONE_TRY(check_tiles_of(site, dims, schedule));
     const WinogradShape shape(dims, site.facts.space, schedule);
+    const int parts = schedule.get<WinogradFields>().parts;
+    if (parts > 1 && shape.features % shape.panel() != 0)
+      return unsupported("{} parts of the features are not whole panels of {}", parts,
+                         shape.panel());
     // Tiles of features, of rows and of channels may each have another one at the end.
     const double statements =
         kTileStatements * static_cast<double>(shape.products * 4) +
@@ -145,7 +159,8 @@ class Winograd : public AlgorithmDef {
     return all_have_points(site) && !site.is_stage() && winograd_dims(site.body, site.facts).ok();
   }
   std::vector<const Decision*> decisions() const override {
-    return {&kPoints, &kFeaturesLast, &kThreadsAround, &kFeatureLanes, &kRegisterTiles, &kBlock};
+    return {&kPoints,        &kFeaturesLast, &kThreadsOfAll, &kFeatureLanes,
+            &kRegisterTiles, &kBlock,        &kParts};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};
@@ -264,15 +279,15 @@ WinogradShape::WinogradShape(const WinogradDims& dims, const KernelSpace& space,
   lanes = tile_of(schedule.lanes, dims.features);
   vectors = tile_of(schedule.unroll, dims.features);
   channels = extent(dims.channels);
-  groups = dims.groups;
-  features = extent(dims.features) / groups;
+  parts = dims.groups * own.parts;
+  features = extent(dims.features) / parts;
 }
 
 // ---- Weights ------------------------------------------------------------------------------------
 
 Type winograd_weights_type(const WinogradShape& shape, DType dtype) {
   return Type::get(dtype,
-                   {shape.groups * shape.panels(), shape.products, shape.channels, shape.panel()});
+                   {shape.parts * shape.panels(), shape.products, shape.channels, shape.panel()});
 }
 
 namespace {
@@ -283,15 +298,15 @@ void fill_weights(const WinogradWindows& weights, const WinogradShape& shape, st
       weights_matrix(WinogradTransform(shape.points), weights.dims());
   std::vector<double> window(weights.taps());
   std::ranges::fill(to, T(0));
-  for (int64_t feature = 0; feature < shape.groups * shape.features; ++feature) {
-    const int64_t group = feature / shape.features, in_group = feature % shape.features;
-    const int64_t panel = group * shape.panels() + in_group / shape.panel();
+  for (int64_t feature = 0; feature < shape.parts * shape.features; ++feature) {
+    const int64_t part = feature / shape.features, in_part = feature % shape.features;
+    const int64_t panel = part * shape.panels() + in_part / shape.panel();
     for (int64_t channel = 0; channel < shape.channels; ++channel) {
       weights.read(feature, channel, window);
       for (int64_t p = 0; p < shape.products; ++p) {
         const int64_t row = (panel * shape.products + p) * shape.channels + channel;
         const int64_t product = HONE_PLANT(winograd_weight, p, shape.products - 1 - p);
-        to[static_cast<size_t>(row * shape.panel() + in_group % shape.panel())] =
+        to[static_cast<size_t>(row * shape.panel() + in_part % shape.panel())] =
             static_cast<T>(std::inner_product(window.begin(), window.end(),
                                               matrix.data() + product * std::ssize(window), 0.0));
       }
@@ -305,7 +320,7 @@ Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const W
                         DType dtype) {
   Hasher hasher;
   hasher.add(weights.content_hash()).add(std::string_view("winograd")).add(shape.points);
-  hasher.add(shape.groups).add(shape.panel()).add(dims.weights.features).add(dims.weights.channels);
+  hasher.add(shape.parts).add(shape.panel()).add(dims.weights.features).add(dims.weights.channels);
   for (int dim : dims.weights.window) hasher.add(dim);
   const auto fill = [weights, dims, shape, dtype](std::span<std::byte> to) {
     const WinogradWindows windows(weights, dims.weights);

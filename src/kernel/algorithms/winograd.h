@@ -29,10 +29,10 @@ struct WinogradShape {
   int64_t tiles = 1;                   // in a block
   int64_t rows = 1;                    // tiles side by side in registers
   int64_t lanes = 1, vectors = 1;      // of a panel of features
-  int64_t groups = 1;                  // each with panels of its own
-  int64_t channels = 1, features = 1;  // of a group
+  int64_t parts = 1;                   // of all features: groups, and parts of those
+  int64_t channels = 1, features = 1;  // of a part
   int64_t panel() const { return lanes * vectors; }
-  int64_t panels() const { return (features + panel() - 1) / panel(); }  // of a group
+  int64_t panels() const { return (features + panel() - 1) / panel(); }  // of a part
   // Blocks along a spatial dim of so many results.
   int64_t blocks(size_t spatial, int64_t results) const {
     const int64_t side = points * block[spatial];
@@ -40,7 +40,7 @@ struct WinogradShape {
   }
 };
 
-// The weights as the kernel reads them: [panels of all groups, products, channels, features of a
+// The weights as the kernel reads them: [panels of all parts, products, channels, features of a
 // panel].
 Type winograd_weights_type(const WinogradShape& shape, DType dtype);
 Tensor winograd_weights(const Tensor& weights, const WinogradDims& dims, const WinogradShape& shape,

@@ -9,7 +9,7 @@
 namespace hone {
 namespace {
 
-// Blocks of tiles, in the schedule's order. For each block, group by group of a conv in groups, the
+// Blocks of tiles, in the schedule's order. For each block, part by part of the features, the
 // data of all channels are transformed, channels in lanes. Then, panel of features by panel: the
 // sums over channels, one product of the tiles after another, as register tiles of tiles x
 // features; and the transformed sums become the points of the results, each with its epilogue,
@@ -75,7 +75,7 @@ class WinogradBuilder {
 
   // Over all dims but the features, which stand last. `first_` is the first point of a block.
   void blocks(size_t depth) {
-    if (depth + 1 == schedule_.order.size()) return block();
+    if (depth + 1 == schedule_.order.size()) return parts();
     const int dim = schedule_.order[depth];
     const auto along = std::ranges::find(dims_.spatial, dim) - dims_.spatial.begin();
     const size_t i = static_cast<size_t>(along);
@@ -94,16 +94,22 @@ class WinogradBuilder {
       open_loop(tiles_, Exec::loop, name(dim), trips, inside);
   }
 
-  void block() {
-    open_loop(tiles_, Exec::loop, "group", shape_.groups, [&](const IndexExpr& group) {
-      group_ = group;
-      data_of_group();
-      features_of_group();
-    });
+  void parts() {
+    const bool are_divided = static_cast<size_t>(schedule_.threads) == schedule_.order.size();
+    const auto inside = [&](const IndexExpr& part) {
+      part_ = part;
+      data_of_part();
+      features_of_part();
+    };
+    if (are_divided)
+      tiles_.loop(Exec::threads, "part", shape_.parts, inside);
+    else
+      open_loop(tiles_, Exec::loop, "part", shape_.parts, inside);
   }
 
-  void data_of_group() {
-    at(dims_.features) = group_ * shape_.features;  // which decides where its channels are
+  void data_of_part() {
+    at(dims_.features) = HONE_PLANT(winograd_group, part_ * shape_.features,
+                                    0);  // which decides where its channels are
     for (const TilePart& part : tile_parts(shape_.channels, 1, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.channels), part.trips, [&](const IndexExpr& trip) {
         each_tile(0, 0, [&](const IndexExpr& tile) {
@@ -116,12 +122,12 @@ class WinogradBuilder {
       });
   }
 
-  void features_of_group() {
+  void features_of_part() {
     // The last panel may have fewer vectors.
     for (const TilePart& part : tile_parts(shape_.features, shape_.vectors, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.features), part.trips, [&](const IndexExpr& trip) {
         const IndexExpr panel = trip + IndexExpr(part.first.value() / shape_.panel());
-        products(group_ * shape_.panels() + panel, part.unroll);
+        products(part_ * shape_.panels() + panel, part.unroll);
         results(panel, part);
       });
   }
@@ -287,7 +293,7 @@ class WinogradBuilder {
 
   // ---- Products --------------------------------------------------------------------------------
 
-  // `panel`: of all groups.
+  // `panel`: of all parts.
   void products(const IndexExpr& panel, int64_t vectors) {
     tiles_.loop(Exec::loop, "p", shape_.products, [&](const IndexExpr& product) {
       for (const TilePart& part : tile_parts(shape_.tiles, shape_.rows, 1))
@@ -325,7 +331,7 @@ class WinogradBuilder {
     tiles_.store(sums_, {product, tile * shape_.panel() + feature}, sum);
   }
 
-  // `panel`: of the group at hand.
+  // `panel`: of the part at hand.
   void results(const IndexExpr& panel, const TilePart& part) {
     const ValueId value = graph_.result(anchor());
     const int features = dims_.features;
@@ -336,14 +342,14 @@ class WinogradBuilder {
           sums.push_back(tiles_.load(sums_, {p, tile * shape_.panel() + feature}));
         const Line points = along_all(sums, static_cast<size_t>(transform_.products()),
                                       [&](const Line& m) { return transformed_sums(m); });
-        const IndexExpr in_group = panel * shape_.panel() + feature;
-        at(features) = group_ * shape_.features + in_group;
+        const IndexExpr in_part = panel * shape_.panel() + feature;
+        at(features) = part_ * shape_.features + in_part;
         auto next = points.begin();
         each_index(static_cast<size_t>(shape_.points), [&](std::span<const size_t> index) {
           const Scalar number = *next++;
           if (!exists(index)) return;
           Guards guards = move_to(index);
-          if (part.has_gaps) guards.push_back({in_group, 0, shape_.features});
+          if (part.has_gaps) guards.push_back({in_part, 0, shape_.features});
           points_.bind(value, tiles_.cast(number, graph_.type(value).dtype()));
           points_.store_outputs({at_.begin(), at_.begin() + facts_.space.parallel}, guards);
         });
@@ -363,7 +369,7 @@ class WinogradBuilder {
   std::vector<IndexExpr> at_;      // the point at hand, by the space's dims
   std::vector<IndexExpr> first_;   // point of the block at hand, by spatial dim
   std::vector<IndexExpr> corner_;  // the first point of the tile at hand
-  IndexExpr group_ = 0;            // the one at hand
+  IndexExpr part_ = 0;             // the one at hand
   DType wide_;                     // of sums and transformed numbers
   tile::BufferId weights_ = 0, data_ = 0, sums_ = 0;
 };
