@@ -83,6 +83,7 @@ void add_schedule(ConfigRow& row, const Schedule& schedule) {
   row.add("products", gemm != nullptr ? static_cast<double>(gemm->products) : 0);
   row.add("stages", chain != nullptr ? static_cast<double>(chain->stages.size()) : 0);
   row.add("points", winograd != nullptr ? winograd->points : 0);
+  row.add("parts", winograd != nullptr ? winograd->parts : 0);
 }
 
 int64_t count_of(std::span<const Tile> tiles, int dim, int64_t otherwise) {
