@@ -21,6 +21,7 @@
 
 #include <mutex>
 
+#include "codegen/bit_selects.h"
 #include "codegen/lane_access.h"
 #include "codegen/llvm_object.h"
 
@@ -98,7 +99,10 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder->crossRegisterProxies(*loops, *functions, *graphs, *modules);
   LlvmObject<llvm::FunctionPassManager> passes(cleaning());
   for (llvm::Function& function : module)
-    if (!function.isDeclaration()) passes->run(function, *functions);
+    if (!function.isDeclaration()) {
+      passes->run(function, *functions);
+      split_bit_selects(function);
+    }
 }
 
 // LLVM's own faults show here, not as a crash later.

@@ -168,7 +168,6 @@ TEST(NativeKernels, TransposedBlocksTakeNoLaneAlone) {
   }
 }
 
-// What is taken from the cache must be what would be made.
 // Groups of fewer features than a vector has lanes, of more, and of no multiple; tiles go beyond
 // the ends of images.
 TEST(NativeKernels, WinogradTakesConvsInGroups) {
@@ -197,6 +196,25 @@ TEST(NativeKernels, WinogradTakesConvsInGroups) {
         }
 }
 
+// LLVM 19 had the wrong truth table (codegen/bit_selects.h).
+TEST(NativeKernels, SelectsOfBitsOfOneOperandAreRight) {
+  for (std::string_view text :
+       {"graph @g(%x: bf16[32]) -> bf16[32] { %y = log1p %x return %y }",
+        "graph @g(%x: f32[32], %v: f32[32], %c: bool[32]) -> (f32[32], f32[32]) { "
+        "%a = abs %v %s = sign %x %m = mul %a, %s %y = select %c, %x, %m %z = select %c, %m, %x "
+        "return %y, %z }",
+        "graph @g(%x: i32[32], %v: i32[32], %c: bool[32]) -> (i32[32], i32[32]) { "
+        "%k = constant 65280 : i32[] %kk = broadcast %k {dims = [32], map = []} %n = not %kk "
+        "%a = and %x, %kk %b = and %v, %n %o = or %a, %b "
+        "%y = select %c, %x, %o %z = select %c, %o, %v return %y, %z }"})
+    check_schedules(text, {"{algorithm = nest, order = [0], lanes = [0:2]}",
+                           "{algorithm = nest, order = [0], lanes = [0:4]}",
+                           "{algorithm = nest, order = [0], lanes = [0:8]}",
+                           "{algorithm = nest, order = [0], lanes = [0:16]}",
+                           "{algorithm = nest, order = [0], lanes = [0:32]}"});
+}
+
+// What is taken from the cache must be what would be made.
 TEST(NativeKernels, KeysNameAllThatTheCodeDependsOn) {
   const auto kernel = [](std::string_view name, std::string_view op) {
     const Graph graph = parse_graph(fmt::format("graph @g(%x: f32[8]) -> f32[8] {{ "
