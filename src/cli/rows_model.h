@@ -150,7 +150,8 @@ inline constexpr Option kFlushOption = {
     .name = "flush-denormals",
     .doc =
         "denormal numbers are 0 in what runs, and products of bf16 and f32 may be made by "
-        "instructions that take them for 0; 'run' and 'bench' print how far that changes outputs"};
+        "instructions that take them for 0, in long sums of f32 by parts that leave out 2^-18 of "
+        "each; 'run' and 'bench' print how far that changes outputs"};
 inline constexpr Option kLogOption = log_option(
     "what was measured before: the best plan it knows is taken (default: see 'hone log')");
 inline constexpr Option kNoLogOption = {.name = "no-log",

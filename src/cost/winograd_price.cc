@@ -37,19 +37,19 @@ KernelTerms KernelPrice::price_winograd(const Schedule& schedule, double /*limit
   const bool is_divided = threads_ > 1 && schedule.threads > 0;
   const double threads = is_divided ? divided / std::ceil(divided / threads_) : 1;
   const WinogradWork work = winograd_work(shape);
-  const double parts = blocks * real(shape.parts);
+  const double passes = blocks * real(shape.parts);
   // With a group's few channels all passes are short, so they hide nothing of each other.
   KernelTerms terms = {.not_hidden = winograd_->first.groups > 1 ? 1 : prices_.not_hidden};
-  terms.arithmetic = parts * work.arithmetic * slot_ / threads;
-  terms.access = parts * work.access * slot_ / threads;
-  terms.overhead = parts * work.trips * prices_.trip * slot_ / threads;
+  terms.arithmetic = passes * work.arithmetic * slot_ / threads;
+  terms.access = passes * work.access * slot_ / threads;
+  terms.overhead = passes * work.trips * prices_.trip * slot_ / threads;
   terms.memory = winograd_memory(shape, blocks, threads);
   if (is_divided) terms.fork_join = target_.fork_join;
   if (features != nullptr) describe_winograd(schedule, shape, blocks, terms, *features);
   return terms;
 }
 
-// Of a group of features in a block, in slots. Without groups the stores of sums are left out:
+// Of a part of the features in a block, in slots. Without groups the stores of sums are left out:
 // there the products outweigh them, and the shipped models learned from such prices.
 KernelPrice::WinogradWork KernelPrice::winograd_work(const WinogradShape& shape) const {
   const WinogradDims& dims = winograd_->first;

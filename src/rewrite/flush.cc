@@ -30,22 +30,36 @@ constexpr double kLongSum = 6144;
 // Whether some machine multiplies such numbers faster if it may.
 bool is_flushed(DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; }
 
-// Numbers that may be a choice, as a row of zeros and a one is: sums have few such products.
-bool is_chosen(const Graph& graph, ValueId v) {
-  NodeId n = graph.producer(v);
-  while (is_move(graph, n)) n = graph.producer(graph.operands(n)[0]);
-  return graph.opcode(n) == Opcode::select ||
-         (graph.opcode(n) == Opcode::cast && !is_real(graph.type(graph.operands(n)[0]).dtype()));
+constexpr int kMostSteps = 16;  // of a graph that makes the data, looked at
+
+// Whether the graph itself makes no zeros in the data, so that sums have as many terms as numbers:
+// no rows of zeros and a one, no padding, no masks. What is not known to make none may.
+bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
+  const NodeId n = graph.producer(v);
+  if (graph.opcode(n) == Opcode::parameter) return true;
+  if (graph.opcode(n) == Opcode::constant) return graph.constant(n).elements() == 1;
+  const OpClass sort = class_of(graph.opcode(n));
+  if (sort == OpClass::contraction || sort == OpClass::reduction) return true;
+  const bool is_elementwise = sort == OpClass::elementwise && graph.opcode(n) != Opcode::select;
+  if (steps == 0 || !(is_elementwise || is_move(graph, n))) return false;
+  return std::ranges::all_of(graph.operands(n), [&](ValueId operand) {
+    return is_real(graph.type(operand).dtype()) && is_dense(graph, operand, steps - 1);
+  });
 }
 
-// The dims of the operand that are summed over; none if these cannot be weights, or the other
-// operand has zeros in between.
+// The dims of the operand that are summed over; none if these cannot be weights, or some windows
+// have zeros of padding or in between.
 Ints summed_dims(const Graph& graph, NodeId n, size_t side) {
   const Op op = graph.op(n);
   if (graph.opcode(n) == Opcode::dot) return op.ints(side == 0 ? "lhs_contract" : "rhs_contract");
-  const bool is_dense =
-      std::ranges::all_of(op.ints("input_dilation"), [](int64_t each) { return each == 1; });
-  if (graph.opcode(n) != Opcode::conv || side == 0 || !is_dense) return {};
+  if (graph.opcode(n) != Opcode::conv || side == 0) return {};
+  const auto all = [&](std::string_view name, auto holds) {
+    return std::ranges::all_of(op.ints(name), holds);
+  };
+  const auto is_none = [](int64_t padding) { return padding <= 0; };
+  if (!all("pad_low", is_none) || !all("pad_high", is_none) ||
+      !all("input_dilation", [](int64_t each) { return each == 1; }))
+    return {};
   const int rank = graph.type(graph.operands(n)[1]).rank();
   const ConvOrder order = *parse_conv_order(op.word("order"), rank - 2);
   Ints dims;
@@ -68,7 +82,7 @@ int64_t parts_of(const Graph& graph, NodeId n) {
   for (size_t side = 0; side < 2; ++side) {
     const NodeId weights = graph.producer(operands[side]);
     if (graph.opcode(weights) == Opcode::constant &&
-        graph.type(operands[side]).dtype() == DType::f32 && !is_chosen(graph, operands[1 - side]) &&
+        graph.type(operands[side]).dtype() == DType::f32 && is_dense(graph, operands[1 - side]) &&
         are_long_sums(graph.constant(weights), summed_dims(graph, n, side)))
       return kLeastParts;
   }

@@ -101,16 +101,30 @@ TEST(PermitFlushing, CutsOtherSumsIntoThreeParts) {
   EXPECT_EQ(parts_of(b.finish({b.op(Opcode::dot, {x, w}, contract)}).value()), 3);
 }
 
-// A row of a table, which plain sums give as it is.
-TEST(PermitFlushing, CutsRowsOfATableIntoThreeParts) {
+// Sums that the graph itself makes short: rows of a table, padding, masks.
+TEST(PermitFlushing, CutsSumsOfZerosIntoThreeParts) {
   Rng rng(1);
-  Builder b;
-  const Value index = b.parameter("index", DType::i32, {4});
-  const Value hot =
-      b.op(Opcode::one_hot, {index}, {{"axis", 1}, {"depth", Dims{10'000}}, {"dtype", DType::f32}});
-  const Value table = b.constant(weights({10'000, 8}, normal(rng)), "table");
-  const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
-  EXPECT_EQ(parts_of(b.finish({b.op(Opcode::dot, {hot, table}, contract)}).value()), 3);
+  const Tensor table = weights({10'000, 8}, normal(rng));
+  const auto parts = [&](std::string_view data) {
+    Graph graph =
+        parse_graph(fmt::format("graph @g(%p: f32[4, 10000], %q: f32[4, 5000], %i: i32[4]) {{ {} "
+                                "return %x }}",
+                                data))
+            .value();
+    Builder b;
+    const std::vector<Value> inputs = {b.parameter("p", DType::f32, {4, 10'000}),
+                                       b.parameter("q", DType::f32, {4, 5'000}),
+                                       b.parameter("i", DType::i32, {4})};
+    const Value x = b.inlined(graph, inputs)[0];
+    const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+    return parts_of(b.finish({b.op(Opcode::dot, {x, b.constant(table, "t")}, contract)}).value());
+  };
+  EXPECT_EQ(parts("%a = tanh %p %x = add %a, %p"), 2);
+  EXPECT_EQ(parts("%x = one_hot %i {axis = 1, depth = [10000], dtype = f32}"), 3);
+  EXPECT_EQ(parts("%x = pad %q, 0 {low = [0, 0], high = [0, 5000]}"), 3);
+  EXPECT_EQ(parts("%n = compare %p, %p {direction = le} %m = cast %n {dtype = f32} "
+                  "%x = mul %m, %p"),
+            3);
 }
 
 TEST(PermitFlushing, LooksAtTheWeightsOfAConv) {
@@ -124,6 +138,8 @@ TEST(PermitFlushing, LooksAtTheWeightsOfAConv) {
   EXPECT_EQ(parts(1200, {}), 2);
   EXPECT_EQ(parts(512, {}), 3);
   EXPECT_EQ(parts(1200, {{"order", std::string("bf01_oi01->bf01")}, {"stride", Ints{2, 2}}}), 2);
+  // Windows at the border have fewer terms.
+  EXPECT_EQ(parts(1200, {{"pad_low", Ints{0, 0}}, {"pad_high", Ints{0, 1}}}), 3);
 }
 
 TEST(PermitFlushing, TextKeepsThePermission) {

@@ -110,7 +110,10 @@ Status check_tiles_of(const ScheduleSite& site, const WinogradDims& dims,
   const std::vector<int> numbers = numbers_of_parts(site);
   const int parts = schedule.get<WinogradFields>().parts;
   if (std::ranges::find(numbers, parts) == numbers.end())
-    return unsupported("winograd cannot cut its features into {} parts", parts);
+    return unsupported(
+        "winograd cannot cut its features into {} parts, only into 1, 2, 4 or 8 that divide "
+        "those of a group",
+        parts);
   std::set<int> seen;
   for (const Tile& tile : schedule.get<WinogradFields>().block) {
     if (std::ranges::find(dims.spatial, tile.dim) == dims.spatial.end())

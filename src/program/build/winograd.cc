@@ -108,8 +108,8 @@ class WinogradBuilder {
   }
 
   void data_of_part() {
-    at(dims_.features) = HONE_PLANT(winograd_group, part_ * shape_.features,
-                                    0);  // which decides where its channels are
+    // It decides where the channels are.
+    at(dims_.features) = HONE_PLANT(winograd_group, part_ * shape_.features, 0);
     for (const TilePart& part : tile_parts(shape_.channels, 1, shape_.lanes))
       open_loop(tiles_, Exec::loop, name(dims_.channels), part.trips, [&](const IndexExpr& trip) {
         each_tile(0, 0, [&](const IndexExpr& tile) {
