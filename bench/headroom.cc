@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -49,7 +50,8 @@ double now() {
 Result<std::vector<DefaultKernel>> all_kernels(const Target& target, int64_t threads) {
   std::set<uint64_t> seen;
   std::vector<std::vector<DefaultKernel>> models;
-  const auto cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
+  std::shared_ptr<const Cost> cost = KnownPrices({}, true).cost(target, [](std::string_view) {});
+  if (cost == nullptr) cost = std::make_shared<AnalyticCost>(target);
   for (std::string_view model : split(kModels.text(), ',')) {
     const Graph graph = HONE_TRY(prepare(HONE_TRY(build_zoo_model(model))));
     models.push_back(HONE_TRY(default_kernels(graph, target, *cost, threads)));
