@@ -467,14 +467,14 @@ class Chooser {
       own.block = block;
       tried.push_back(next);
       if (threads_ < 2) continue;
-      own.parts = 1;
+      own.parts = 0;
       next.threads = most_threads();
       tried.push_back(next);
       // Each thread with weights of its own.
       next.threads = space_.parallel;
-      for (int parts : {1, 2, 4}) {
+      for (int parts : {0, 2, 4}) {
         own.parts = parts;
-        if (parts * dims.groups > 1) tried.push_back(next);
+        if (parts > 0 || dims.groups > 1) tried.push_back(next);
       }
     }
     consider_all(tried);

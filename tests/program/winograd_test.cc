@@ -144,10 +144,9 @@ TEST(Winograd, SchedulesThatDoNotFitAreRefused) {
   bad.own = WinogradFields{.block = {{1, 2}}};
   EXPECT_EQ(refusal(kPad, bad), "error: winograd has blocks of the image's dims, not of dim 1");
   bad.own = WinogradFields{.parts = 3};
-  EXPECT_EQ(
-      refusal(kPad, bad),
-      "error: winograd cannot cut its features into 3 parts, only into 1, 2, 4 or 8 that divide "
-      "those of a group");
+  EXPECT_EQ(refusal(kPad, bad),
+            "error: winograd cannot cut its features into 3 parts, only into 2, 4 or 8 that divide "
+            "those of a group");
   bad.own = WinogradFields{.parts = 2};
   EXPECT_EQ(refusal(kPad, bad), "");
   bad.lanes = {{1, 4}};

@@ -47,12 +47,16 @@ std::vector<int> numbers_of_points(const ScheduleSite& site) {
     if (all.empty() || points <= permitted(site)) all.push_back(static_cast<int>(points));
   return all;
 }
+constexpr int kCuts[] = {0, 2, 4, 8};  // parts of the features of a group; 0: they are not cut
+bool may_be_cut(const ScheduleSite& site, const WinogradDims& dims, int parts) {
+  return std::ranges::find(kCuts, parts) != std::end(kCuts) &&
+         (parts == 0 || site.extent(dims.features) / dims.groups % parts == 0);
+}
 std::vector<int> numbers_of_parts(const ScheduleSite& site) {
   const WinogradDims dims = dims_of(site);
-  const int64_t features = site.extent(dims.features) / dims.groups;
-  std::vector<int> all = {1};
-  for (int parts : {2, 4, 8})
-    if (features % parts == 0) all.push_back(parts);
+  std::vector<int> all;
+  for (int parts : kCuts)
+    if (may_be_cut(site, dims, parts)) all.push_back(parts);
   return all;
 }
 Counts lanes_of_features(const ScheduleSite& site, const Schedule& so_far, int dim) {
@@ -107,11 +111,10 @@ Status check_tiles_of(const ScheduleSite& site, const WinogradDims& dims,
     if (tile.dim != dims.features && tile.dim != dims.spatial.back())
       return unsupported("winograd unrolls the features and dim {}, not dim {}",
                          dims.spatial.back(), tile.dim);
-  const std::vector<int> numbers = numbers_of_parts(site);
   const int parts = schedule.get<WinogradFields>().parts;
-  if (std::ranges::find(numbers, parts) == numbers.end())
+  if (!may_be_cut(site, dims, parts))
     return unsupported(
-        "winograd cannot cut its features into {} parts, only into 1, 2, 4 or 8 that divide "
+        "winograd cannot cut its features into {} parts, only into 2, 4 or 8 that divide "
         "those of a group",
         parts);
   std::set<int> seen;
@@ -282,7 +285,7 @@ WinogradShape::WinogradShape(const WinogradDims& dims, const KernelSpace& space,
   lanes = tile_of(schedule.lanes, dims.features);
   vectors = tile_of(schedule.unroll, dims.features);
   channels = extent(dims.channels);
-  parts = dims.groups * own.parts;
+  parts = dims.groups * std::max(own.parts, 1);
   features = extent(dims.features) / parts;
 }
 
