@@ -9,6 +9,7 @@
 #include "plan/planned.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"
+#include "zoo/random/random_convs.h"
 #include "zoo/random/random_graph.h"
 #include "zoo/random/random_joins.h"
 #include "zoo/zoo.h"
@@ -127,14 +128,21 @@ TEST(RandomPlan, EveryValueOfEveryDecisionComesUp) {
     ASSERT_TRUE(good.ok()) << good.error().to_string() << print(joins) << print(plan);
     count_views(plan, joins, counts);
   }
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Graph convs = prepare(random_convs(seed)).value();
+    const Plan plan = random_plan(convs, target(), seed);
+    const Status good = check_complete(plan, convs, target());
+    ASSERT_TRUE(good.ok()) << good.error().to_string() << print(convs) << print(plan);
+    count(plan, counts);
+  }
   std::vector<std::string> wanted = {
-      "copy for one",      "copy for several",  "in place yes",   "in place no",
-      "fuse one",          "fuse several",      "view yes",       "view no",
-      "layout plain",      "layout order",      "layout blocked", "order plain",
-      "order changed",     "offset 0",          "offset more",    "region",
-      "algorithm generic", "algorithm nest",    "algorithm gemm", "donor read",
-      "donor not read",    "donor of several",  "donor of one",   "concat laid out",
-      "slice laid out",    "concat in a concat"};
+      "copy for one",      "copy for several", "in place yes",      "in place no",
+      "fuse one",          "fuse several",     "view yes",          "view no",
+      "layout plain",      "layout order",     "layout blocked",    "order plain",
+      "order changed",     "offset 0",         "offset more",       "region",
+      "algorithm generic", "algorithm nest",   "algorithm gemm",    "algorithm winograd",
+      "donor read",        "donor not read",   "donor of several",  "donor of one",
+      "concat laid out",   "slice laid out",   "concat in a concat"};
   for (std::string_view what :
        {"concat view", "concat laid out", "slice laid out", "concat in a concat"})
     fmt::print("{}: {}\n", what, counts[std::string(what)]);

@@ -171,6 +171,7 @@ class Winograd : public AlgorithmDef {
   Schedule simplest(const ScheduleSite& site) const override {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};
   }
+  uint64_t weight() const override { return 2; }
 };
 
 Status check_op(const Graph& graph, const KernelSpace& space) {
