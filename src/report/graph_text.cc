@@ -43,6 +43,7 @@ void add_means(TextTable& table, const Verdicts& group) {
   };
   add("model", mean.model, mean.share);
   if (mean.priced) add("price", *mean.priced, mean.priced_share);
+  if (mean.summed) add("layouts", *mean.summed, std::nullopt);
   const auto one = [&](std::string_view by, double regret) {
     table.add_row({group.name, std::string(by), std::to_string(mean.graphs), "", percent(regret),
                    "", "", "", ""});
@@ -56,9 +57,10 @@ void add_means(TextTable& table, const Verdicts& group) {
 std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has_area) {
   TextTable table("llrrrrrrrrr", {"graph", "", "runs", "tau", "top1 %", "top5 %", "top10 %",
                                   "price top1 %", "random %", "default %", has_area ? "area" : ""});
-  std::vector<double> areas;
+  std::vector<double> areas, summed_areas;
   for (const GraphVerdict& each : verdicts) {
     areas.push_back(each.area);
+    if (each.summed) summed_areas.push_back(each.summed->area);
     table.add_row({each.program, each.sort, std::to_string(each.runs), digits(each.tau),
                    percent(each.top1), percent(each.top5), percent(each.top10),
                    each.priced ? percent(each.priced->top1) : "", percent(each.random),
@@ -69,9 +71,14 @@ std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has
   for (const Verdicts& group : grouped(verdicts)) add_means(means, group);
   std::string text = table.to_string() + "\n" + means.to_string();
   if (!has_area) return text;
-  const MeanInterval area = interval_of(areas);
-  text += fmt::format("area under the curve, slow against fast: {:.3f}", area.mean);
-  if (std::isfinite(area.half)) text += fmt::format(" ±{:.3f}", area.half);
+  const auto mean_area = [](std::string_view by, std::span<const double> each) {
+    const MeanInterval area = interval_of(each);
+    std::string text = fmt::format("{} {:.3f}", by, area.mean);
+    if (std::isfinite(area.half)) text += fmt::format(" ±{:.3f}", area.half);
+    return text;
+  };
+  text += "area under the curve, slow against fast: " + mean_area("model", areas);
+  if (!summed_areas.empty()) text += ", " + mean_area("sums of layouts", summed_areas);
   return text + "\n";
 }
 
@@ -94,6 +101,7 @@ Json json_of(const GraphVerdict& verdict) {
   json["random"] = verdict.random;
   if (verdict.planned) json["default"] = *verdict.planned;
   if (verdict.priced) json["priced"] = json_of(*verdict.priced);
+  if (verdict.summed) json["sums_of_layouts"] = json_of(*verdict.summed);
   if (verdict.whole_runs > 0) json["whole_runs"] = verdict.whole_runs;
   if (verdict.ceiling) json["ceiling"] = *verdict.ceiling;
   return json;
@@ -109,6 +117,7 @@ Json json_of(const MeanGraphVerdict& mean) {
     json["priced"] = json_of(*mean.priced);
     if (mean.priced_share) json["priced"]["share_of_ceiling"] = *mean.priced_share;
   }
+  if (mean.summed) json["sums_of_layouts"] = json_of(*mean.summed);
   return json;
 }
 

@@ -26,7 +26,7 @@ contains "^zoo:mlp,size=tiny +random "
 contains "^random +model +1 "
 contains "^default +price +1 "
 if grep -q squeezenet out; then exit 1; fi
-contains "^area under the curve, slow against fast: "
+contains "^area under the curve, slow against fast: model "
 "$HONE" eval set --task layout --model some.model --json - | grep -q '"tau"'
 fails 3 "in train and in test" train layout set -o m --split <(printf 'train a\ntest a\n')
 fails 3 "has no program 'a'" train layout set -o m --split <(printf 'train a\n')

@@ -368,6 +368,7 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   const std::vector<GraphVerdict> parts = judged_by_configs(doubled, 1, training).value();
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].runs, 2U * (16 / 3 + 8 / 3));
+  EXPECT_TRUE(parts[0].summed.has_value());
 
   ProgramSplit split;
   split.of(Part::train) = {"p1", "p9"};

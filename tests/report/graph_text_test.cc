@@ -40,12 +40,18 @@ TEST(GraphText, TellsRandomLayoutsFromThoseNearTheDefault) {
   EXPECT_THAT(text, HasSubstr("\nrandom   default       2           7.00\n"));
   EXPECT_THAT(text, HasSubstr("\ndefault  model         1  0.200"));
   EXPECT_THAT(text, Not(HasSubstr("\ndefault  price")));
-  EXPECT_THAT(text, HasSubstr("\narea under the curve, slow against fast: 0.500"));
+  EXPECT_THAT(text, HasSubstr("\narea under the curve, slow against fast: model 0.500"));
+  all[0].summed = OrderVerdict{.tau = 0.9, .area = 0.75, .whole = {}};
+  const std::string with_sums = graph_verdicts_text(all, true);
+  EXPECT_THAT(with_sums, HasSubstr("\nrandom   layouts       2  0.900"));
+  EXPECT_THAT(with_sums, HasSubstr(", sums of layouts 0.750\n"));
 
   const auto json = nlohmann::json::parse(graph_verdicts_json(all));
   EXPECT_EQ(json["graphs"][0]["sort"], "random");
   EXPECT_EQ(json["graphs"][0]["priced"]["tau_of_whole"], 0.4);
   EXPECT_EQ(json["graphs"][0]["ceiling"], 0.8);
+  EXPECT_EQ(json["graphs"][0]["sums_of_layouts"]["area"], 0.75);
+  EXPECT_EQ(json["means"]["random"]["sums_of_layouts"]["tau"], 0.9);
   EXPECT_EQ(json["graphs"][1]["top10"], 0.01);
   EXPECT_FALSE(json["graphs"][1].contains("priced"));
   EXPECT_NEAR(json["means"]["random"]["share_of_ceiling"].get<double>(), 0.75, 1e-9);

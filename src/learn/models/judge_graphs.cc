@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "learn/models/layout_sums.h"
 #include "learn/ranking.h"
 
 namespace hone {
@@ -185,17 +186,19 @@ std::vector<GraphVerdict> those(std::span<const GraphVerdict> verdicts, const Co
 }  // namespace
 
 MeanGraphVerdict mean_of(std::span<const GraphVerdict> verdicts) {
-  MeanOrder model, priced;
+  MeanOrder model, priced, summed;
   Mean random, planned;
   for (const GraphVerdict& each : verdicts) {
     model.add(each, each.ceiling);
     if (each.priced) priced.add(*each.priced, each.ceiling);
+    if (each.summed) summed.add(*each.summed, each.ceiling);
     random.add(each.random);
     if (each.planned) planned.add(*each.planned);
   }
   return {.graphs = verdicts.size(),
           .model = model.value().value_or(OrderVerdict()),
           .priced = priced.value(),
+          .summed = summed.value(),
           .random = random.value().value_or(0),
           .planned = planned.value(),
           .share = model.share.value(),
@@ -231,8 +234,7 @@ Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph>
   return verdicts;
 }
 
-Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph, int64_t splits,
-                                                    const GraphTraining& options) {
+Result<DividedConfigs> divided_configs(const ConfiguredGraph& graph, uint64_t seed) {
   const std::vector<size_t> firsts = first_equals(graph);
   const std::vector<bool> is_slow = slow_cluster(graph.times);
   std::array<std::set<size_t>, 2> clusters;  // first ones of equal configurations
@@ -241,30 +243,38 @@ Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph
   if (clusters[0].size() < 2 || clusters[1].size() < 2)
     return bad_input("'{}' has {} fast and {} slow configurations: too few to divide them",
                      graph.program, clusters[0].size(), clusters[1].size());
+  Rng rng(seed);
+  std::set<size_t> test;
+  for (const std::set<size_t>& cluster : clusters) {
+    std::vector<size_t> order(cluster.begin(), cluster.end());
+    rng.shuffle(order);
+    order.resize(std::max<size_t>(order.size() / 3, 1));
+    test.insert(order.begin(), order.end());
+  }
+  std::vector<size_t> trained, tested;
+  for (size_t i = 0; i < firsts.size(); ++i)
+    (test.contains(firsts[i]) ? tested : trained).push_back(i);
+  DividedConfigs divided = {with_configs(graph, trained), with_configs(graph, tested), {}};
+  for (size_t i : tested) divided.is_slow.push_back(is_slow[i]);
+  return divided;
+}
+
+Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph, int64_t splits,
+                                                    const GraphTraining& options) {
   std::vector<GraphVerdict> verdicts;
   for (int64_t s = 0; s < splits; ++s) {
-    Rng rng(hash_combine(options.seed, static_cast<uint64_t>(s + 1)));
-    std::set<size_t> test;
-    for (const std::set<size_t>& cluster : clusters) {
-      std::vector<size_t> order(cluster.begin(), cluster.end());
-      rng.shuffle(order);
-      order.resize(std::max<size_t>(order.size() / 3, 1));
-      test.insert(order.begin(), order.end());
-    }
-    std::vector<size_t> trained, tested;
-    for (size_t i = 0; i < firsts.size(); ++i)
-      (test.contains(firsts[i]) ? tested : trained).push_back(i);
-    const ConfiguredGraph known = with_configs(graph, trained);
-    const ConfiguredGraph unseen = with_configs(graph, tested);
+    const auto [known, unseen, is_slow] =
+        HONE_TRY(divided_configs(graph, hash_combine(options.seed, static_cast<uint64_t>(s + 1))));
     const GraphModel model = HONE_TRY(train_graph_model({&known, 1}, options));
     const RankedScores found = HONE_TRY(ranked(model, unseen, options.compile));
-    verdicts.push_back(judged(found.scores, unseen));
-    verdicts.back().tau = found.tau;
-    verdicts.back().program = fmt::format("split {}", s + 1);
-    // The clusters are those of all runs.
-    std::vector<bool> slow;
-    for (size_t i : tested) slow.push_back(is_slow[i]);
-    verdicts.back().area = area_under_curve(found.scores, slow);
+    const std::vector<double> sums = LayoutSums(known).scores(unseen);
+    GraphVerdict verdict = judged(found.scores, unseen);
+    verdict.program = fmt::format("split {}", s + 1);
+    verdict.tau = found.tau;
+    verdict.area = area_under_curve(found.scores, is_slow);
+    verdict.summed = judged(sums, unseen);
+    verdict.summed->area = area_under_curve(sums, is_slow);
+    verdicts.push_back(std::move(verdict));
   }
   return verdicts;
 }

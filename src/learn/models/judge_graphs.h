@@ -26,6 +26,7 @@ struct GraphVerdict : OrderVerdict {  // by a model
   std::string program, sort;          // as of its ConfiguredGraph
   size_t runs = 0, whole_runs = 0;
   std::optional<OrderVerdict> priced;  // by price
+  std::optional<OrderVerdict> summed;  // by LayoutSums of other assignments of the same graph
   double random = 0;                   // regret of any, on average
   std::optional<double> planned;       // regret of the compiler's default
   std::optional<double> ceiling;       // tau of whole runs and as many more, by their noise
@@ -53,7 +54,7 @@ inline constexpr size_t kManyRuns = 10;  // of a graph, to say much about it
 struct MeanGraphVerdict {
   size_t graphs = 0;
   OrderVerdict model;
-  std::optional<OrderVerdict> priced;
+  std::optional<OrderVerdict> priced, summed;
   double random = 0;
   std::optional<double> planned;
   std::optional<double> share, priced_share;  // of the ceiling, that the tau of whole runs is
@@ -67,8 +68,15 @@ std::vector<GraphVerdict> those_of_sort(std::span<const GraphVerdict> verdicts,
 // A model for each graph, trained without it. Graphs of one program are left out together.
 Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph> graphs,
                                                 const GraphTraining& options);
-// Models that are trained on two thirds of the configurations of one graph, judged by the others.
-// Equal configurations stay together, and both clusters are divided.
+// Two thirds of the configurations of one graph, and the others. Equal ones stay together, and both
+// clusters are divided.
+struct DividedConfigs {
+  ConfiguredGraph known, unseen;
+  std::vector<bool> is_slow;  // by unseen one: its cluster among all
+};
+Result<DividedConfigs> divided_configs(const ConfiguredGraph& graph, uint64_t seed);
+// Models that are trained on two thirds of the configurations of one graph, judged by the others,
+// and beside them LayoutSums.
 Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph, int64_t splits,
                                                     const GraphTraining& options);
 // Models that are trained on some programs, judged by others; one verdict for each graph of
