@@ -28,6 +28,7 @@ GraphTraining training(const ConfiguredGraph& graph, const Arguments& arguments,
   choose(arguments, "reduction", kGraphReductions, options.network.reduction);
   choose(arguments, "loss", kGraphLosses, options.network.loss);
   options.network.compares = arguments.given("compare");
+  options.network.skeleton = arguments.given("skeleton");
   if (arguments.given("segments")) options.segments = arguments.integer("segments");
   if (arguments.given("hops")) options.hops = arguments.integer("hops");
   if (arguments.given("epochs")) options.epochs = arguments.integer("epochs");

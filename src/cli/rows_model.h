@@ -542,6 +542,9 @@ inline constexpr Option kGraphNetwork[] = {
     {.name = "compare",
      .doc = "of graphs: configurations that are scored together look at one another before, and "
             "the best 32 are scored once more, together; not of additive scores"},
+    {.name = "skeleton",
+     .doc = "of layouts: a score is the logarithm of the plan's price and what the network adds; "
+            "not by segments"},
     {.name = "segments",
      .take = Take::integer,
      .value = "N",

@@ -139,10 +139,10 @@ std::string graph_model_text(const GraphModel& model) {
   const std::string segments =
       model.segments == 0 ? "" : fmt::format(", segments of {} nodes", model.segments);
   return fmt::format(
-      "{}, {} layers of {}, {} reduction, {}loss {}, {}{}: {} weights, from {} programs\n",
+      "{}, {} layers of {}, {} reduction, {}{}loss {}, {}{}: {} weights, from {} programs\n",
       name(model.network.passing), model.network.layers, model.network.width,
       name(model.network.reduction), model.network.compares ? "comparing, " : "",
-      name(model.network.loss),
+      model.network.skeleton ? "on prices, " : "", name(model.network.loss),
       model.hops < 0 ? std::string("whole graphs") : fmt::format("{} hops", model.hops), segments,
       numbers, model.programs.size());
 }

@@ -128,6 +128,45 @@ TEST(GraphModel, ComparesTheBestOnceMore) {
 }
 
 // Networks of sums and columns need no places of nodes.
+// The price knows of nodes of opcode 3 alone.
+ConfiguredGraph priced_layouts(uint64_t seed) {
+  ConfiguredGraph graph = layouts(seed);
+  for (size_t c = 0; c < graph.times.size(); ++c) {
+    float price = 1000;
+    for (size_t k = 0; k < graph.config_nodes.size(); ++k) {
+      const auto node = static_cast<size_t>(graph.config_nodes[k]);
+      if (graph.graph.opcodes[node] == 3 && graph.config(c)[2 * k] == 2)
+        price += 10 * std::log1p(graph.graph.nodes.row(node)[0]);
+    }
+    graph.besides.priced.push_back(price);
+  }
+  return graph;
+}
+
+TEST(GraphModel, AddsToPrices) {
+  const std::vector<ConfiguredGraph> some = many(priced_layouts, 8, 1);
+  GraphTraining training = small(some[0]);
+  training.network.skeleton = true;
+  training.epochs = 0;
+  const ConfiguredGraph graph = priced_layouts(100);
+  const GraphModel at_first = train_graph_model(some, training).value();
+  const GraphVerdict before = judged(at_first, graph, {}).value();
+  EXPECT_DOUBLE_EQ(before.tau, before.priced->tau);
+  training.epochs = 10;
+  const GraphModel model = train_graph_model(some, training).value();
+  EXPECT_GT(tau_of(model, graph), before.tau + 0.2);
+
+  // What is local is what the network adds.
+  const LocalScores local = LocalScores::make(model, graph, 3).value();
+  const double price = std::log(static_cast<double>(graph.besides.priced[3]));
+  EXPECT_NEAR(local.score() + price, scores_of(model, graph).value()[3], 1e-4);
+
+  EXPECT_THAT(scores_of(model, layouts(100)).error().to_string(),
+              HasSubstr("'p100' has no prices, which scores with a skeleton begin with"));
+  training.segments = 5;
+  EXPECT_THAT(train_graph_model(some, training).error().to_string(), HasSubstr("segments"));
+}
+
 TEST(GraphModel, PutsNodesInSequenceForThoseThatReadThem) {
   const ConfiguredGraph graph = tiles(1);
   const GraphScale scale = scale_of({&graph, 1});
@@ -197,9 +236,11 @@ TEST(GraphModel, IsKeptInAFile) {
   GraphModel other_model = trained();
   other_model.target = 0xabc;
   other_model.segments = 7;
+  other_model.network.skeleton = true;
   ASSERT_TRUE(write_graph_model(folder.path() / "of", other_model).ok());
   EXPECT_EQ(read_graph_model(folder.path() / "of")->target, 0xabcU);
   EXPECT_EQ(read_graph_model(folder.path() / "of")->segments, 7);
+  EXPECT_TRUE(read_graph_model(folder.path() / "of")->network.skeleton);
   EXPECT_EQ(scores_of(read, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
 
   const auto said = [&](const std::function<void(Safetensors&)>& change) {
@@ -210,7 +251,7 @@ TEST(GraphModel, IsKeptInAFile) {
     return read_graph_model(other).error().to_string();
   };
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["format"] = "hone kernel model 1"; }),
-              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 3'"));
+              HasSubstr("the format is 'hone kernel model 1', not 'hone graph model 4'"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata["width"] = "17"; }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.tensors.pop_back(); }), HasSubstr("damaged"));
   EXPECT_THAT(said([](Safetensors& c) { c.metadata.erase("format"); }),

@@ -56,8 +56,20 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
   return model;
 }
 
+namespace {
+
+Status check_prices(std::span<const ConfiguredGraph> graphs) {
+  for (const ConfiguredGraph& each : graphs)
+    if (each.besides.priced.empty())
+      return bad_input("'{}' has no prices, which scores with a skeleton begin with", each.program);
+  return {};
+}
+
+}  // namespace
+
 Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
                                      const GraphTraining& options) {
+  if (options.network.skeleton) HONE_TRY(check_prices(given));
   if (options.segments > 0) return train_by_segments(given, options);
   std::vector<double> noise;
   const std::vector<ConfiguredGraph> graphs =
@@ -94,6 +106,7 @@ Status check_fits(const GraphModel& model, const ConfiguredGraph& graph) {
     return bad_input("the model is of {}, the data of {}",
                      model.by_node ? "layouts of programs" : "tiles of kernels",
                      model.by_node ? "tiles of kernels" : "layouts of programs");
+  if (model.network.skeleton) HONE_TRY(check_prices({&graph, 1}));
   HONE_TRY(check_target(model.target, graph.target));
   HONE_TRY(check_columns({.names = model.node_columns, .values = {}}, graph.graph.nodes, "nodes"));
   return check_columns({.names = model.config_columns, .values = {}}, graph.configs,

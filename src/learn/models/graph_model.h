@@ -62,7 +62,8 @@ Result<GraphModel> model_for(std::span<const ConfiguredGraph> given,
 inline constexpr int64_t kScoredAtOnce = 32;  // configurations
 // By configuration: a number that is lower where the configuration is faster; if the network
 // compares, than others of the same kScoredAtOnce. Errors: a graph of another target, with other
-// columns than the model knows, or with configurations of another sort.
+// columns than the model knows, with configurations of another sort, or without the prices that a
+// skeleton needs.
 Result<std::vector<double>> scores_of(const GraphModel& model, const ConfiguredGraph& graph,
                                       const CompileOptions& compile = {});
 // Of several graphs, all of which one compiled network takes: padded to the largest one.
@@ -71,7 +72,7 @@ Result<std::vector<std::vector<double>>> scores_of_all(const GraphModel& model,
                                                        const CompileOptions& compile = {});
 Status check_fits(const GraphModel& model, const ConfiguredGraph& graph);
 
-inline constexpr std::string_view kGraphModelFormat = "hone graph model 3";
+inline constexpr std::string_view kGraphModelFormat = "hone graph model 4";
 // A safetensors file, all of which a checksum covers. Refused by name: damage, another kind of
 // model, features of another version. Of another target are graphs that are refused.
 Status write_graph_model(const std::filesystem::path& path, const GraphModel& model);

@@ -54,6 +54,7 @@ class Reader {
     network.reduction = HONE_TRY(one_of<GraphReduction>("reduction", kGraphReductions));
     network.loss = HONE_TRY(one_of<GraphLoss>("loss", kGraphLosses));
     network.compares = HONE_TRY(number("compares", 0, 1)) == 1;
+    network.skeleton = HONE_TRY(number("skeleton", 0, 1)) == 1;
     network.width = HONE_TRY(number("width", 1, kMostWidth));
     network.embedding = HONE_TRY(number("embedding", 1, kMostWidth));
     network.layers = HONE_TRY(number("layers", 0, kMostLayers));
@@ -135,6 +136,7 @@ Status write_graph_model(const std::filesystem::path& path, const GraphModel& mo
                       {"reduction", std::string(name(network.reduction))},
                       {"loss", std::string(name(network.loss))},
                       {"compares", network.compares ? "1" : "0"},
+                      {"skeleton", network.skeleton ? "1" : "0"},
                       {"width", std::to_string(network.width)},
                       {"embedding", std::to_string(network.embedding)},
                       {"layers", std::to_string(network.layers)},

@@ -21,6 +21,9 @@ constexpr double kTypicalNodes = 32;  // what sums are divided by
 constexpr double kLeak = 0.1;         // of the layers behind the reduction: none of them goes dead
 constexpr float kLeastDeviation = 1e-4F;
 constexpr double kShareOfSquares = 0.1;  // of a mixed loss
+// Of scores that are logarithms of times, in losses of pairs: whoever is 10 % apart should be told
+// apart with some confidence.
+constexpr double kSteepness = 20;
 
 // Each node behind those that it reads; of several that may come next the first by number. What
 // reads itself by way of others comes last.
@@ -172,6 +175,8 @@ class BatchWriter {
       const ConfiguredGraph& graph = *slate.graph->graph;
       for (size_t config : slate.configs) {
         times_.push_back(static_cast<float>(std::log(graph.times[config])));
+        const std::vector<float>& priced = graph.besides.priced;
+        prices_.push_back(priced.empty() ? 0 : std::log(priced[config]));
         noise_.push_back(slate.graph->noise[config]);
         if (by_node_) {
           add_by_node(graph.config(config), graph);
@@ -237,6 +242,7 @@ class BatchWriter {
         {"nodes", Tensor::of(reals({nodes_, columns}), std::span<const float>(features_))},
         {"configs", Tensor::of(configs, std::span<const float>(configs_))},
         {"times", Tensor::of(reals({slates, count}), std::span<const float>(times_))},
+        {"prices", Tensor::of(reals({slates, count}), std::span<const float>(prices_))},
         {"noise", Tensor::of(reals({slates, count}), std::span<const float>(noise_))}};
     HONE_TRY(add_segments(batch, "graphs", graph_of_, graphs_));
     if (in_sequence_)
@@ -255,7 +261,7 @@ class BatchWriter {
   std::vector<int32_t> opcodes_;
   std::vector<int64_t> graph_of_, sources_, targets_;
   std::vector<std::vector<int64_t>> sequences_;  // by graph
-  std::vector<float> features_, configs_, times_, noise_;
+  std::vector<float> features_, configs_, times_, prices_, noise_;
 };
 
 }  // namespace
@@ -365,7 +371,10 @@ Value node_states(Network& net, const GraphNetworkOptions& options) {
   return x;
 }
 
-Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t slates) {
+namespace {
+
+// What the network itself says.
+Value scores_of_network(Network& net, const GraphNetworkOptions& options, int64_t slates) {
   Value x = node_states(net, options);
   const Value configs = net.input("configs");
   if (!net.b.ok()) return x;
@@ -396,15 +405,28 @@ Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t sla
   return squeeze(linear(net, "score1", maximum(x, x * kLeak), 1), 2);
 }
 
+}  // namespace
+
+Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t slates) {
+  const Value added = scores_of_network(net, options, slates);
+  if (!net.b.ok() || !options.skeleton) return added;
+  const Value share = net.weight(kShareWeight, {}, Initializer::constant(0));
+  const Value prices = net.input("prices");
+  return net.b.ok() ? prices + broadcast(share, prices.dims(), {}) * added : added;
+}
+
 Objective graph_objective(Network& net, const GraphNetworkOptions& options) {
   const Value times = net.input("times");
   if (!net.b.ok()) return {times};
-  return loss_of(net, graph_scores(net, options, times.dim(0).value()), options.loss);
+  return loss_of(net, graph_scores(net, options, times.dim(0).value()), options);
 }
 
-Objective loss_of(Network& net, Value scores, GraphLoss loss) {
+Objective loss_of(Network& net, Value scores, const GraphNetworkOptions& options) {
   const Value times = net.input("times"), noise = net.input("noise");
   if (!net.b.ok()) return {times};
+  const GraphLoss loss = options.loss;
+  const bool is_of_pairs = loss != GraphLoss::log_squared && loss != GraphLoss::mixed;
+  if (options.skeleton && is_of_pairs) scores = scores * kSteepness;
   switch (loss) {
     case GraphLoss::logistic:  // times within twice their deviations of each other are equal
       return {noisy_pairwise_logistic(-scores, -times, 2.0 * noise)};

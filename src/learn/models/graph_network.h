@@ -55,9 +55,10 @@ struct Slate {
   const ScaledGraph* graph = nullptr;
   std::vector<size_t> configs;
 };
-// "opcodes", "nodes", "edges", "graphs", "configs", and by slate and configuration "times" (log)
-// and "noise". With configurable nodes each configuration is a graph of its own. `in_sequence`:
-// also "sequences", for networks that read nodes one behind the other.
+// "opcodes", "nodes", "edges", "graphs", "configs", and by slate and configuration "times" and
+// "prices" (logarithms; 0 where the graph knows no prices) and "noise". With configurable nodes
+// each configuration is a graph of its own. `in_sequence`: also "sequences", for networks that read
+// nodes one behind the other.
 Result<Batch> graph_batch(std::span<const Slate> slates, const GraphScale& scale, GraphRoom room,
                           bool in_sequence);
 
@@ -111,6 +112,8 @@ struct GraphNetworkOptions {
   // Configurations of a slate look at one another in front of the score, which therefore says what
   // is fast among them alone. Not of additive scores.
   bool compares = false;
+  // A score is the logarithm of the plan's price and what the network adds to it, at first nothing.
+  bool skeleton = false;
   int64_t width = 64, embedding = 32, layers = 2;
   bool reads_sequences() const {
     return reduction == GraphReduction::lstm || reduction == GraphReduction::transformer;
@@ -127,6 +130,8 @@ Value node_states(Network& net, const GraphNetworkOptions& options);
 Value graph_scores(Network& net, const GraphNetworkOptions& options, int64_t slates);
 Objective graph_objective(Network& net, const GraphNetworkOptions& options);
 // The loss of scores for the "times" of a batch.
-Objective loss_of(Network& net, Value scores, GraphLoss loss);
+Objective loss_of(Network& net, Value scores, const GraphNetworkOptions& options);
+// The weight that what a network adds to prices is multiplied by.
+inline constexpr std::string_view kShareWeight = "share";
 
 }  // namespace hone

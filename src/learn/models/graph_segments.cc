@@ -235,7 +235,7 @@ Objective segment_objective(Network& net, const GraphNetworkOptions& network) {
   const Value sums = segment_sum(node_states(net, network), segments_in(net, "graphs"));
   if (!net.b.ok()) return {others};
   const Value states = reshape(sums, others.dims()) * weight + others;
-  return loss_of(net, squeeze(linear(net, "node", states, 1), 2), network.loss);
+  return loss_of(net, squeeze(linear(net, "node", states, 1), 2), network);
 }
 
 std::vector<NamedTensor> copied(std::span<const NamedTensor> weights, std::string_view prefix) {
@@ -256,7 +256,7 @@ Status tune_head(std::span<const Segmented> graphs, const GraphTraining& options
   training.epochs = epochs;
   const auto head = [&](Network& net) {
     const Value y = linear(net, "node", net.input("states"), 1);
-    return net.b.ok() ? loss_of(net, squeeze(y, 2), options.network.loss) : Objective{y};
+    return net.b.ok() ? loss_of(net, squeeze(y, 2), options.network) : Objective{y};
   };
   Trainer trainer = HONE_TRY(Trainer::make(head, slates, HONE_TRY(host_target()), training));
   HONE_TRY(trainer.begin_with(copied(weights, "node/")));
@@ -270,6 +270,8 @@ Status check_options(const GraphTraining& options, const SegmentOptions& segment
   if (options.network.reduction != GraphReduction::additive)
     return bad_input("segments add up where scores of nodes do; the reduction is '{}'",
                      name(options.network.reduction));
+  if (options.network.skeleton)
+    return bad_input("what segments add to prices of whole graphs is not learned");
   if (options.network.loss == GraphLoss::log_squared)
     return bad_input("segments are trained by the order of times, and not by '{}'",
                      name(options.network.loss));

@@ -77,6 +77,12 @@ Status LocalScores::take_weights(const GraphModel& model) {
   HONE_TRY(take("node/weight", width_, node_));
   HONE_TRY(take("node/bias", 1, bias));
   node_bias_ = bias[0];
+  if (model.network.skeleton) {
+    std::vector<float> share;
+    HONE_TRY(take(std::string(kShareWeight), 1, share));
+    for (float& each : node_) each *= share[0];
+    node_bias_ *= share[0];
+  }
   layers_.resize(static_cast<size_t>(model.network.layers));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const std::string name = fmt::format("passing{}/", i);

@@ -14,6 +14,8 @@ namespace hone {
 //   LocalScores scores = HONE_TRY(LocalScores::make(model, graph, 0));
 //   const double after = scores.change(node, layout);  // of the whole graph
 //
+// Of a model with a skeleton it is what the network adds to the logarithm of the price.
+//
 // What a node hears is kept as a sum in double precision, to which differences are added.
 class LocalScores {
  public:
