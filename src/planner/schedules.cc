@@ -235,8 +235,14 @@ class Chooser {
           Schedule next = start;
           next.threads = count;
           const int64_t blocks = threads_ * each;
+          const int64_t tile = register_tile(start, dim);
           set(next.get<GemmFields>().block, dim, (extent(dim) + blocks - 1) / blocks);
-          tried.push_back(whole_blocks(std::move(next)));
+          tried.push_back(whole_blocks(next));
+          // What whole tiles leave comes behind the blocks.
+          if (const int64_t whole = extent(dim) / blocks / tile * tile; whole > 0) {
+            set(next.get<GemmFields>().block, dim, whole);
+            tried.push_back(std::move(next));
+          }
         }
       }
     consider_all(tried);
