@@ -156,6 +156,14 @@ TEST(GraphModel, AddsToPrices) {
   const GraphModel model = train_graph_model(some, training).value();
   EXPECT_GT(tau_of(model, graph), before.tau + 0.2);
 
+  // Prices of programs that are left out say how much it may add.
+  std::vector<ConfiguredGraph> exact = some;
+  for (ConfiguredGraph& each : exact)
+    each.besides.priced.assign(each.times.begin(), each.times.end());
+  ConfiguredGraph other = graph;
+  other.besides.priced.assign(other.times.begin(), other.times.end());
+  EXPECT_GT(tau_of(train_graph_model(exact, training).value(), other), 0.97);
+
   // What is local is what the network adds.
   const LocalScores local = LocalScores::make(model, graph, 3).value();
   const double price = std::log(static_cast<double>(graph.besides.priced[3]));

@@ -1,10 +1,13 @@
 #include "learn/models/graph_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
+#include "base/rng.h"
 #include "learn/models/graph_segments.h"
+#include "learn/ranking.h"
 #include "learn/trainer.h"
 
 namespace hone {
@@ -65,12 +68,8 @@ Status check_prices(std::span<const ConfiguredGraph> graphs) {
   return {};
 }
 
-}  // namespace
-
-Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
-                                     const GraphTraining& options) {
-  if (options.network.skeleton) HONE_TRY(check_prices(given));
-  if (options.segments > 0) return train_by_segments(given, options);
+Result<GraphModel> train_network(std::span<const ConfiguredGraph> given,
+                                 const GraphTraining& options) {
   std::vector<double> noise;
   const std::vector<ConfiguredGraph> graphs =
       HONE_TRY(graphs_to_learn_from(given, options.hops, &noise));
@@ -99,6 +98,77 @@ Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
     options.told(fmt::format("{} graphs, {} steps, loss {:.4f}", all.size(), trainer.steps(),
                              result.epochs.back().loss));
   return model;
+}
+
+// What a network adds to prices is mostly of the programs that it knows. So it counts as much as
+// serves a quarter of the programs, which are left out of training: at worst nothing.
+class Skeleton {
+ public:
+  explicit Skeleton(const GraphTraining& options) : options_(options) {}
+
+  Result<GraphModel> train(std::span<const ConfiguredGraph> graphs) {
+    divide(graphs);
+    GraphModel model = HONE_TRY(train_network(known_, options_));
+    for (const ConfiguredGraph& each : others_) model.programs.push_back(each.program);
+    std::ranges::sort(model.programs);
+    const auto [first, last] = std::ranges::unique(model.programs);
+    model.programs.erase(first, last);
+    const double part = HONE_TRY(best_part(model));
+    NamedTensor& share = *std::ranges::find(model.weights, kShareWeight, &NamedTensor::name);
+    const auto shrunk = static_cast<float>(part) * share.tensor.as<float>()[0];
+    share.tensor = Tensor::of(share.tensor.type(), std::span<const float>(&shrunk, 1));
+    return model;
+  }
+
+ private:
+  static constexpr size_t kLeast = 4;  // programs, for one of them to be left out
+  static constexpr double kParts[] = {1, 0.5, 0.25, 0.125, 0};
+
+  void divide(std::span<const ConfiguredGraph> graphs) {
+    std::set<std::string> names;
+    for (const ConfiguredGraph& each : graphs) names.insert(each.program);
+    std::vector<std::string> order(names.begin(), names.end());
+    Rng(options_.seed).shuffle(order);
+    order.resize(order.size() < kLeast ? 0 : order.size() / 4);
+    for (const ConfiguredGraph& each : graphs)
+      (std::ranges::count(order, each.program) > 0 ? others_ : known_).push_back(each);
+  }
+
+  // Of what the network adds: by the mean tau of the others.
+  Result<double> best_part(const GraphModel& model) const {
+    if (others_.empty()) return 1;
+    std::array<double, std::size(kParts)> taus = {};
+    const auto scores = HONE_TRY(scores_of_all(model, others_, options_.compile));
+    for (size_t g = 0; g < others_.size(); ++g)
+      for (size_t p = 0; p < taus.size(); ++p) {
+        std::vector<double> mixed;
+        for (size_t i = 0; i < scores[g].size(); ++i) {
+          const double price = std::log(static_cast<double>(others_[g].besides.priced[i]));
+          mixed.push_back(price + kParts[p] * (scores[g][i] - price));
+        }
+        taus[p] += kendall_tau(mixed, others_[g].times) / static_cast<double>(others_.size());
+      }
+    const auto best = static_cast<size_t>(std::ranges::max_element(taus) - taus.begin());
+    if (options_.told)
+      options_.told(
+          fmt::format("{} of what the network adds: tau {:.3f} of {} graphs left out, "
+                      "{:.3f} by price",
+                      kParts[best], taus[best], others_.size(), taus.back()));
+    return kParts[best];
+  }
+
+  const GraphTraining& options_;
+  std::vector<ConfiguredGraph> known_, others_;
+};
+
+}  // namespace
+
+Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
+                                     const GraphTraining& options) {
+  if (options.segments > 0) return train_by_segments(given, options);
+  if (!options.network.skeleton) return train_network(given, options);
+  HONE_TRY(check_prices(given));
+  return Skeleton(options).train(given);
 }
 
 Status check_fits(const GraphModel& model, const ConfiguredGraph& graph) {
