@@ -1,0 +1,242 @@
+#include "planner/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "cost/analytic.h"
+#include "ir/text.h"
+#include "plan/planned_kernels.h"
+#include "rewrite/prepare.h"
+#include "tests/target/target_testing.h"
+#include "zoo/random/generator.h"
+
+// Which schedules the planner finds for kernels: algorithms, threads, products.
+
+namespace hone {
+namespace {
+
+Target target() { return parse_target(kSampleTarget, "t").value(); }
+
+// One image of few tiles: threads that divide it would each read all weights.
+TEST(PlannerSchedules, ThreadsDivideTheFeaturesOfASmallImage) {
+  Builder b;
+  Rng rng(1);
+  const Value weights = b.constant(random_tensor(Type::get(DType::f32, {512, 512, 3, 3}), rng));
+  const Value x = b.parameter("x", DType::f32, {1, 512, 7, 7});
+  const Value y =
+      b.op(Opcode::conv, {x, weights}, {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}});
+  const Graph graph = prepare(b.finish({y}).value()).value();
+  const AnalyticCost cost(target());
+  Plan given;
+  given.threads = 2;
+  const Plan plan = complete(graph, given, target(), cost, {}).value();
+  const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k0");
+  ASSERT_EQ(kernel.schedule->algorithm(), Algorithm::winograd) << print(plan);
+  EXPECT_GT(kernel.schedule->get<WinogradFields>().parts, 1) << print(plan);
+  EXPECT_EQ(kernel.schedule->threads, 4);
+  Schedule whole = *kernel.schedule;
+  whole.get<WinogradFields>().parts = 0;
+  EXPECT_LT(cost.launch(kernel.body, *kernel.schedule, 2),
+            0.8 * cost.launch(kernel.body, whole, 2));
+}
+
+// A product of few rows with weights: the rows are packed once, or once by each thread.
+TEST(PlannerSchedules, ThreadsDivideProductsOfFewRowsInLargeBlocks) {
+  const AnalyticCost cost(target());
+  const auto seconds = [&](int64_t features, int64_t threads) {
+    Builder b;
+    Rng rng(1);
+    const Value weights = b.constant(random_tensor(Type::get(DType::f32, {features, 1024}), rng));
+    const Value x = b.parameter("x", DType::f32, {50, 1, 1024});
+    const Value y =
+        b.op(Opcode::dot, {x, weights}, {{"lhs_contract", Ints{2}}, {"rhs_contract", Ints{1}}});
+    const Graph graph = prepare(b.finish({y}).value()).value();
+    Plan given;
+    given.threads = threads;
+    const Plan plan = complete(graph, given, target(), cost, {}).value();
+    const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k0");
+    EXPECT_EQ(kernel.schedule->algorithm(), Algorithm::gemm) << print(plan);
+    return cost.launch(kernel.body, *kernel.schedule, threads);
+  };
+  // Of 8,001 each thread takes as many whole tiles, and one what they leave.
+  for (int64_t features : {4096, 8001})
+    EXPECT_LT(seconds(features, 2), 0.6 * seconds(features, 1)) << features;
+}
+
+// A conv in groups of so many channels between others.
+Graph groups_between_convs(int64_t channels, int64_t image) {
+  Builder b;
+  Rng rng(1);
+  const auto conv = [&](Value x, int64_t side, int64_t groups) {
+    const int64_t features = x.dim(1).value();
+    const Type type = Type::get(DType::f32, {features, features / groups, side, side});
+    return b.op(Opcode::conv, {x, b.constant(random_tensor(type, rng))},
+                {{"pad_low", Ints{side / 2, side / 2}},
+                 {"pad_high", Ints{side / 2, side / 2}},
+                 {"groups", groups}});
+  };
+  const Value x = b.parameter("x", DType::f32, {1, 256, image, image});
+  const Value y = conv(conv(conv(x, 1, 1), 3, 256 / channels), 1, 1);
+  return prepare(b.finish({y}).value()).value();
+}
+
+TEST(PlannerSchedules, ConvsInGroupsHaveRegisterTilesAlongTheirFeatures) {
+  const Graph graph = groups_between_convs(16, 14);
+  const AnalyticCost cost(target());
+  // Of the one in groups, between the two others.
+  const auto seconds = [&](const PlannerOptions& options) {
+    const Plan plan = complete(graph, {}, target(), cost, options).value();
+    const PlannedKernel kernel = planned_kernels(graph, plan).value().at("k1");
+    return cost.launch(kernel.body, *kernel.schedule, plan.threads.value_or(1));
+  };
+  PlannerOptions all, options;
+  ASSERT_TRUE(leave_out(all.heuristics, "winograd").ok());
+  ASSERT_TRUE(leave_out(options.heuristics, "winograd").ok());
+  ASSERT_TRUE(leave_out(options.heuristics, "shared_columns").ok());
+  EXPECT_LT(1.02 * seconds(all), seconds(options));
+}
+
+// Not where a group has too few channels to make up for what the transforms take.
+TEST(PlannerSchedules, ConvsInGroupsAreTransformedWhereThatPays) {
+  const auto algorithm = [](int64_t channels, int64_t image) {
+    const Graph graph = groups_between_convs(channels, image);
+    const Plan alone = parse_plan("plan @g { threads = 1 }").value();
+    const Plan plan = complete(graph, alone, target(), AnalyticCost(target())).value();
+    return planned_kernels(graph, plan).value().at("k1").schedule->algorithm();
+  };
+  EXPECT_NE(algorithm(4, 28), Algorithm::winograd);
+  EXPECT_EQ(algorithm(16, 28), Algorithm::winograd);
+}
+
+// A conv of bytes, less what is lost by rounding.
+Value quantized_conv(Value x, std::string_view name, int64_t channels = 64) {
+  Builder& b = x.builder();
+  Rng rng(static_cast<uint64_t>(name[0]));
+  const Type type = Type::get(DType::i8, {channels, channels, 1, 1});
+  const Value w = b.constant(random_tensor(type, rng), name);
+  const Value sum = b.op(Opcode::conv, {x, w}, {{"accumulate", std::string("i32")}});
+  return cast(cast(sum, DType::f32) * 0.01, DType::u8);
+}
+
+TEST(PlannerSchedules, ProductsOfBytesAreQuadsOrOnAMatrixUnit) {
+  Builder b;
+  const Value x = b.parameter("x", DType::u8, {1, 64, 28, 28});
+  const Graph graph =
+      prepare(b.finish({quantized_conv(quantized_conv(x, "v"), "w")}).value()).value();
+  const auto count = [&](Products products, const PlannerOptions& options) {
+    const Plan plan = complete(graph, {}, target(), AnalyticCost(target()), options).value();
+    int count = 0;
+    for (const auto& [kernel, schedule] : plan.schedule)
+      if (const auto* own = schedule.if_is<GemmFields>())
+        count += own->products == products ? 1 : 0;
+    return count;
+  };
+  EXPECT_GE(count(Products::matrix, {}), 1);
+  PlannerOptions options;
+  ASSERT_TRUE(leave_out(options.heuristics, "matrix").ok());
+  EXPECT_EQ(count(Products::matrix, options), 0);
+  EXPECT_GE(count(Products::quads, options), 1);
+  ASSERT_TRUE(leave_out(options.heuristics, "quads").ok());
+  EXPECT_EQ(count(Products::quads, options), 0);
+}
+
+// Where the graph permits it and the machine has the unit; f16 has no numbers that it takes for 0.
+// Large ones, in which packing for eight threads pays.
+TEST(PlannerSchedules, ProductsOfRealsAreOnAMatrixUnit) {
+  Target unit = target();
+  unit.extensions.insert(Extension::amx_bf16);
+  unit.peak(DType::bf16) = 16 * unit.peak(DType::f32);
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    Builder b;
+    const Value x = b.parameter("x", dtype, {1024, 1024}),
+                w = b.parameter("w", dtype, {1024, 1024});
+    const Attrs contract = {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}};
+    const Graph graph = b.finish({b.op(Opcode::dot, {x, w}, contract)}).value();
+    for (bool flushes : {false, true}) {
+      const Graph prepared = prepare(graph, {.flushes_denormals = flushes}).value();
+      const Plan plan = complete(prepared, {}, unit).value();
+      const Products products = plan.schedule.begin()->second.get<GemmFields>().products;
+      EXPECT_EQ(products == Products::matrix, flushes || dtype == DType::f16) << name(dtype);
+    }
+  }
+}
+
+// Where the graph permits it and the machine has the instruction.
+TEST(PlannerSchedules, ProductsOfBf16ArePairs) {
+  Builder b;
+  const Value x = b.parameter("x", DType::bf16, {256, 256});
+  const Value w = b.parameter("w", DType::bf16, {256, 256});
+  const Graph graph =
+      b.finish({b.op(Opcode::dot, {x, w}, {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}})})
+          .value();
+  const auto products = [&](bool flushes, const Target& target, const PlannerOptions& options) {
+    const Graph prepared = prepare(graph, {.flushes_denormals = flushes}).value();
+    const Plan plan = complete(prepared, {}, target, AnalyticCost(target), options).value();
+    return plan.schedule.begin()->second.get<GemmFields>().products;
+  };
+  EXPECT_EQ(products(true, target(), {}), Products::pairs);
+  EXPECT_EQ(products(false, target(), {}), Products::plain);
+  Target older = target();
+  older.extensions.erase(Extension::avx512_bf16);
+  EXPECT_EQ(products(true, older, {}), Products::plain);
+  PlannerOptions options;
+  ASSERT_TRUE(leave_out(options.heuristics, "pairs").ok());
+  EXPECT_EQ(products(true, target(), options), Products::plain);
+}
+
+// A row alone has no registers to share, but lanes.
+TEST(PlannerSchedules, ARowOfBytesIsMultipliedInQuads) {
+  Builder b;
+  Rng rng(1);
+  const Value x = b.parameter("x", DType::u8, {1, 512});
+  const Value w = b.constant(random_tensor(Type::get(DType::i8, {512, 1000}), rng), "w");
+  const Value sum = b.op(
+      Opcode::dot, {x, w},
+      {{"lhs_contract", Ints{1}}, {"rhs_contract", Ints{0}}, {"accumulate", std::string("i32")}});
+  const Plan plan = complete(prepare(b.finish({sum}).value()).value(), {}, target()).value();
+  ASSERT_EQ(plan.schedule.size(), 1u);
+  const Schedule& schedule = plan.schedule.begin()->second;
+  ASSERT_NE(schedule.if_is<GemmFields>(), nullptr) << print(plan);
+  EXPECT_EQ(schedule.get<GemmFields>().products, Products::quads);
+  EXPECT_EQ(schedule.lanes.size(), 1u);
+}
+
+// Words of weights that fill whole pages have room in a cache: nothing is packed for each run.
+TEST(PlannerSchedules, WeightsOfBytesLieInWords) {
+  Builder b;
+  Rng rng(1);
+  const Value x = b.parameter("x", DType::u8, {1, 512, 7, 7});
+  const Value w = b.constant(random_tensor(Type::get(DType::i8, {512, 512, 3, 3}), rng), "w");
+  const Value y =
+      b.op(Opcode::conv, {quantized_conv(x, "v", 512), w},
+           {{"pad_low", Ints{1, 1}}, {"pad_high", Ints{1, 1}}, {"accumulate", std::string("i32")}});
+  const Graph graph =
+      prepare(
+          b.finish({quantized_conv(cast(cast(y, DType::f32) * 0.01, DType::u8), "u", 512)}).value())
+          .value();
+  Target machine = target();
+  machine.isa = Isa::avx512;
+  machine.extensions = {Extension::avx512_vnni};
+  machine.caches = {{.bytes = 32 << 10, .bytes_per_second = 384e9},
+                    {.bytes = 1 << 20, .bytes_per_second = 96e9},
+                    {.bytes = 32 << 20, .cores = 2, .bytes_per_second = 24e9}};
+  const Plan plan = complete(graph, {}, machine).value();
+  const Layout::Part last = plan.layout.at("w").parts.back();
+  EXPECT_TRUE(last.dim == 1 && last.block == 4 && last.is_inner) << print(plan);
+}
+
+// Otherwise one of them would write sums of i32 for the kernel of the other.
+TEST(PlannerSchedules, KernelsOfContractionsWriteWhatIsNarrow) {
+  Builder b;
+  const Value x = b.parameter("x", DType::u8, {1, 64, 28, 28});
+  const auto reals = [](Value v) { return cast(v, DType::f32); };
+  const Value sum = reals(quantized_conv(x, "v")) + reals(quantized_conv(x, "w"));
+  const Graph graph = prepare(b.finish({cast(sum * 0.5, DType::u8)}).value()).value();
+  const Plan plan = complete(graph, {}, target()).value();
+  ASSERT_EQ(plan.fuse.size(), 2u) << print(plan);
+  for (const Group& group : plan.fuse) EXPECT_GT(group.nodes.size(), 3u) << print(plan);
+}
+
+}  // namespace
+}  // namespace hone
