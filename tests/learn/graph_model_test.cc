@@ -418,6 +418,13 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].runs, 2U * (16 / 3 + 8 / 3));
   EXPECT_TRUE(parts[0].summed.has_value());
+  // One that is far slower than all others is no cluster to divide.
+  ConfiguredGraph outlier = known()[0];
+  outlier.times[0] *= 100;
+  EXPECT_TRUE(divided_configs(outlier, 1).ok());
+  const std::vector<size_t> pair = {0, 1};
+  EXPECT_THAT(divided_configs(with_configs(outlier, pair), 1).error().to_string(),
+              HasSubstr("2 different configurations: too few to divide them"));
 
   ProgramSplit split;
   split.of(Part::train) = {"p1", "p9"};

@@ -240,9 +240,10 @@ Result<DividedConfigs> divided_configs(const ConfiguredGraph& graph, uint64_t se
   std::array<std::set<size_t>, 2> clusters;  // first ones of equal configurations
   for (size_t i = 0; i < firsts.size(); ++i)
     if (firsts[i] == i) clusters[is_slow[i] ? 1 : 0].insert(i);
-  if (clusters[0].size() < 2 || clusters[1].size() < 2)
-    return bad_input("'{}' has {} fast and {} slow configurations: too few to divide them",
-                     graph.program, clusters[0].size(), clusters[1].size());
+  if (clusters[0].size() + clusters[1].size() < 3)
+    return bad_input("'{}' has {} different configurations: too few to divide them", graph.program,
+                     clusters[0].size() + clusters[1].size());
+  if (clusters[0].size() < 2 || clusters[1].size() < 2) clusters[0].merge(clusters[1]);
   Rng rng(seed);
   std::set<size_t> test;
   for (const std::set<size_t>& cluster : clusters) {

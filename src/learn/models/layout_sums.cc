@@ -1,5 +1,6 @@
 #include "learn/models/layout_sums.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -11,6 +12,21 @@ namespace {
 constexpr double kShrinkage = 0.01;
 constexpr int kMostSteps = 1000;  // of conjugate gradients
 constexpr double kClose = 1e-12;  // of the first residual's square
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+template <class Numbers>
+Spread spread_of_logs(const Numbers& numbers) {
+  double sum = 0, squares = 0;
+  for (const auto& each : numbers) {
+    const double log = std::log(static_cast<double>(each));
+    sum += log;
+    squares += log * log;
+  }
+  const double count = std::max<double>(static_cast<double>(numbers.size()), 1), mean = sum / count;
+  return {mean, std::sqrt(std::max(squares / count - mean * mean, 0.0))};
+}
 
 double product(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -25,43 +41,50 @@ std::vector<float> LayoutSums::layout(const ConfiguredGraph& graph, size_t confi
   return {row.begin(), row.end()};
 }
 
+double LayoutSums::price(const ConfiguredGraph& graph, size_t config) const {
+  if (price_factor_ == 0 || graph.besides.priced.empty()) return 0;
+  return (std::log(static_cast<double>(graph.besides.priced[config])) - mean_price_) *
+         price_factor_;
+}
+
 LayoutSums::LayoutSums(const ConfiguredGraph& measured) {
   const ConfiguredGraph graph = merged(measured).graph;
   places_.resize(graph.rows());
-  std::vector<Places> assignments(graph.times.size());
-  std::vector<double> logs;
+  const Spread prices = spread_of_logs(graph.besides.priced);
+  mean_price_ = prices.mean;
+  price_factor_ = prices.deviation > 0 ? 1 / prices.deviation : 0;
+  std::vector<Assignment> assignments(graph.times.size());
+  const double mean = spread_of_logs(graph.times).mean;
+  std::vector<double> right;
   size_t count = 0;
   for (size_t i = 0; i < graph.times.size(); ++i) {
-    logs.push_back(std::log(graph.times[i]));
+    right.push_back(std::log(graph.times[i]) - mean);
+    assignments[i].price = price(graph, i);
     for (size_t node = 0; node < graph.rows(); ++node) {
       const auto [at, is_new] = places_[node].emplace(layout(graph, i, node), count);
       if (is_new) ++count;
-      assignments[i].push_back(at->second);
+      assignments[i].places.push_back(at->second);
     }
   }
-  const double mean =
-      std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
-  for (double& each : logs) each -= mean;
-  numbers_.resize(count);
-  fit(assignments, std::move(logs));
+  numbers_.resize(count + 1);
+  fit(assignments, right);
 }
 
-// The least squares by conjugate gradients of the normal equations: X has a row of zeros and ones
-// for each assignment, so that products with it are sums of numbers.
-void LayoutSums::fit(const std::vector<Places>& assignments, std::vector<double> right) {
+// The least squares by conjugate gradients of the normal equations: X has a row for each
+// assignment, of zeros, ones and the price, so that products with it are sums of numbers.
+void LayoutSums::fit(const std::vector<Assignment>& assignments, const std::vector<double>& right) {
   const double shrinkage = kShrinkage * static_cast<double>(places_.size());
   const auto gathered = [&](const std::vector<double>& by_assignment) {
     std::vector<double> sums(numbers_.size());
-    for (size_t i = 0; i < assignments.size(); ++i)
-      for (size_t place : assignments[i]) sums[place] += by_assignment[i];
+    for (size_t i = 0; i < assignments.size(); ++i) {
+      for (size_t place : assignments[i].places) sums[place] += by_assignment[i];
+      sums.back() += assignments[i].price * by_assignment[i];
+    }
     return sums;
   };
   const auto applied = [&](const std::vector<double>& x) {
     std::vector<double> sums;
-    for (const Places& places : assignments) {
-      double& sum = sums.emplace_back(0);
-      for (size_t place : places) sum += x[place];
-    }
+    for (const Assignment& each : assignments) sums.push_back(sum_of(each, x));
     std::vector<double> all = gathered(sums);
     for (size_t i = 0; i < x.size(); ++i) all[i] += shrinkage * x[i];
     return all;
@@ -83,12 +106,21 @@ void LayoutSums::fit(const std::vector<Places>& assignments, std::vector<double>
   }
 }
 
+double LayoutSums::sum_of(const Assignment& assignment, std::span<const double> numbers) {
+  double sum = assignment.price * numbers.back();
+  for (size_t place : assignment.places) sum += numbers[place];
+  return sum;
+}
+
 std::vector<double> LayoutSums::scores(const ConfiguredGraph& graph) const {
-  std::vector<double> scores(graph.times.size());
-  for (size_t i = 0; i < scores.size(); ++i)
+  std::vector<double> scores;
+  for (size_t i = 0; i < graph.times.size(); ++i) {
+    Assignment assignment = {.places = {}, .price = price(graph, i)};
     for (size_t node = 0; node < places_.size(); ++node)
       if (const auto at = places_[node].find(layout(graph, i, node)); at != places_[node].end())
-        scores[i] += numbers_[at->second];
+        assignment.places.push_back(at->second);
+    scores.push_back(sum_of(assignment, numbers_));
+  }
   return scores;
 }
 
