@@ -239,7 +239,8 @@ class Chooser {
           set(next.get<GemmFields>().block, dim, (extent(dim) + blocks - 1) / blocks);
           tried.push_back(whole_blocks(next));
           // What whole tiles leave comes behind the blocks.
-          if (const int64_t whole = extent(dim) / blocks / tile * tile; whole > 0) {
+          const int64_t whole = extent(dim) / blocks / tile * tile;
+          if (whole > 0 && whole * blocks < extent(dim)) {
             set(next.get<GemmFields>().block, dim, whole);
             tried.push_back(std::move(next));
           }

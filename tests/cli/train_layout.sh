@@ -16,6 +16,10 @@ contains "^sage, 2 layers of 32, additive reduction, loss weighted, 1 hops: "
 train -o two.model >out 2>err
 cmp one.model two.model # the same again
 
+train -o priced.model --skeleton >out 2>err
+contains "^sage, 2 layers of 32, additive reduction, on prices, loss weighted, 1 hops: "
+fails 3 "add nothing to prices" train layout set -o m --skeleton --compare --reduction columns
+
 # Of some programs, judged by the others.
 cat >my.split <<'END'
 train zoo:squeezenet,size=tiny

@@ -127,7 +127,6 @@ TEST(GraphModel, ComparesTheBestOnceMore) {
   EXPECT_EQ(ranked(model, few, {})->tau, kendall_tau(scores_of(model, few).value(), few.times));
 }
 
-// Networks of sums and columns need no places of nodes.
 // The price knows of nodes of opcode 3 alone.
 ConfiguredGraph priced_layouts(uint64_t seed) {
   ConfiguredGraph graph = layouts(seed);
@@ -171,10 +170,14 @@ TEST(GraphModel, AddsToPrices) {
 
   EXPECT_THAT(scores_of(model, layouts(100)).error().to_string(),
               HasSubstr("'p100' has no prices, which scores with a skeleton begin with"));
+  training.network.compares = true;
+  EXPECT_THAT(train_graph_model(some, training).error().to_string(), HasSubstr("a few"));
+  training.network.compares = false;
   training.segments = 5;
   EXPECT_THAT(train_graph_model(some, training).error().to_string(), HasSubstr("segments"));
 }
 
+// Networks of sums and columns need no places of nodes.
 TEST(GraphModel, PutsNodesInSequenceForThoseThatReadThem) {
   const ConfiguredGraph graph = tiles(1);
   const GraphScale scale = scale_of({&graph, 1});
@@ -244,10 +247,15 @@ TEST(GraphModel, IsKeptInAFile) {
   GraphModel other_model = trained();
   other_model.target = 0xabc;
   other_model.segments = 7;
-  other_model.network.skeleton = true;
   ASSERT_TRUE(write_graph_model(folder.path() / "of", other_model).ok());
   EXPECT_EQ(read_graph_model(folder.path() / "of")->target, 0xabcU);
   EXPECT_EQ(read_graph_model(folder.path() / "of")->segments, 7);
+  other_model.network.skeleton = true;
+  ASSERT_TRUE(write_graph_model(folder.path() / "of", other_model).ok());
+  EXPECT_THAT(read_graph_model(folder.path() / "of").error().to_string(),
+              HasSubstr("a model with a skeleton neither compares nor sums segments"));
+  other_model.segments = 0;
+  ASSERT_TRUE(write_graph_model(folder.path() / "of", other_model).ok());
   EXPECT_TRUE(read_graph_model(folder.path() / "of")->network.skeleton);
   EXPECT_EQ(scores_of(read, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
 
@@ -421,7 +429,9 @@ TEST(JudgeGraphs, LeavesGraphsAndConfigurationsOut) {
   // One that is far slower than all others is no cluster to divide.
   ConfiguredGraph outlier = known()[0];
   outlier.times[0] *= 100;
-  EXPECT_TRUE(divided_configs(outlier, 1).ok());
+  const DividedConfigs divided = divided_configs(outlier, 1).value();
+  EXPECT_EQ(divided.unseen.times.size(), outlier.times.size() / 3);
+  EXPECT_EQ(divided.known.times.size() + divided.unseen.times.size(), outlier.times.size());
   const std::vector<size_t> pair = {0, 1};
   EXPECT_THAT(divided_configs(with_configs(outlier, pair), 1).error().to_string(),
               HasSubstr("2 different configurations: too few to divide them"));

@@ -49,6 +49,20 @@ TEST(LayoutSums, DoNotTakeNoiseForCosts) {
   EXPECT_GT(kendall_tau(sums.scores(others), others.times), 0.5);
 }
 
+TEST(LayoutSums, CountAShareOfThePrice) {
+  // Ten assignments say little of 48 layouts.
+  ConfiguredGraph few = assignments(12, 10, 0, 1), others = assignments(12, 60, 0, 2);
+  const auto tau = [&] { return kendall_tau(LayoutSums(few).scores(others), others.times); };
+  const double without = tau();
+  for (ConfiguredGraph* graph : {&few, &others})
+    for (double time : graph->times)
+      graph->besides.priced.push_back(static_cast<float>(std::sqrt(time)));
+  EXPECT_GT(tau(), without + 0.2);
+  // Equal prices tell nothing.
+  std::ranges::fill(few.besides.priced, 5.0F);
+  EXPECT_EQ(tau(), without);
+}
+
 TEST(LayoutSums, KnowNothingOfLayoutsThatTheyHaveNotSeen) {
   ConfiguredGraph graph = assignments(2, 10, 0, 1);
   const LayoutSums sums(graph);

@@ -101,7 +101,8 @@ Result<GraphModel> train_network(std::span<const ConfiguredGraph> given,
 }
 
 // What a network adds to prices is mostly of the programs that it knows. So it counts as much as
-// serves a quarter of the programs, which are left out of training: at worst nothing.
+// serves a quarter of the programs, which are left out of training: at worst nothing. Of fewer than
+// four programs none is left out.
 class Skeleton {
  public:
   explicit Skeleton(const GraphTraining& options) : options_(options) {}
@@ -122,11 +123,13 @@ class Skeleton {
 
  private:
   static constexpr size_t kLeast = 4;  // programs, for one of them to be left out
-  static constexpr double kParts[] = {1, 0.5, 0.25, 0.125, 0};
+  static constexpr double kParts[] = {0, 0.125, 0.25, 0.5, 1};
 
   void divide(std::span<const ConfiguredGraph> graphs) {
-    std::set<std::string> names;
-    for (const ConfiguredGraph& each : graphs) names.insert(each.program);
+    std::set<std::string> names;  // of programs that have something to order
+    for (const ConfiguredGraph& each : graphs)
+      if (!std::ranges::all_of(first_equals(each), [](size_t first) { return first == 0; }))
+        names.insert(each.program);
     std::vector<std::string> order(names.begin(), names.end());
     Rng(options_.seed).shuffle(order);
     order.resize(order.size() < kLeast ? 0 : order.size() / 4);
@@ -153,7 +156,7 @@ class Skeleton {
       options_.told(
           fmt::format("{} of what the network adds: tau {:.3f} of {} graphs left out, "
                       "{:.3f} by price",
-                      kParts[best], taus[best], others_.size(), taus.back()));
+                      kParts[best], taus[best], others_.size(), taus.front()));
     return kParts[best];
   }
 
@@ -168,6 +171,8 @@ Result<GraphModel> train_graph_model(std::span<const ConfiguredGraph> given,
   if (options.segments > 0) return train_by_segments(given, options);
   if (!options.network.skeleton) return train_network(given, options);
   HONE_TRY(check_prices(given));
+  if (options.network.compares)
+    return bad_input("scores that hold among a few configurations add nothing to prices");
   return Skeleton(options).train(given);
 }
 

@@ -61,6 +61,8 @@ class Reader {
     model_.hops = HONE_TRY(number("hops", -1, kMostHops));
     model_.by_node = HONE_TRY(number("by_node", 0, 1)) == 1;
     model_.segments = HONE_TRY(number("segments", 0, INT32_MAX));
+    if (network.skeleton && (network.compares || model_.segments > 0))
+      return bad_input("a model with a skeleton neither compares nor sums segments");
     if (const std::string target = HONE_TRY(text("target")); !target.empty()) {
       const std::optional<uint64_t> hash = parse_hash(target);
       if (!hash) return bad_input("the entry 'target' is no fingerprint");

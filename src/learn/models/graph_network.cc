@@ -424,18 +424,16 @@ Objective graph_objective(Network& net, const GraphNetworkOptions& options) {
 Objective loss_of(Network& net, Value scores, const GraphNetworkOptions& options) {
   const Value times = net.input("times"), noise = net.input("noise");
   if (!net.b.ok()) return {times};
-  const GraphLoss loss = options.loss;
-  const bool is_of_pairs = loss != GraphLoss::log_squared && loss != GraphLoss::mixed;
-  if (options.skeleton && is_of_pairs) scores = scores * kSteepness;
-  switch (loss) {
+  const Value steep = options.skeleton ? scores * kSteepness : scores;
+  switch (options.loss) {
     case GraphLoss::logistic:  // times within twice their deviations of each other are equal
-      return {noisy_pairwise_logistic(-scores, -times, 2.0 * noise)};
-    case GraphLoss::weighted: return {weighted_pairwise_logistic(-scores, -times, 2.0 * noise)};
-    case GraphLoss::hinge: return {pairwise_hinge(-scores, -times)};
-    case GraphLoss::list_mle: return {list_mle(-scores, -times)};
+      return {noisy_pairwise_logistic(-steep, -times, 2.0 * noise)};
+    case GraphLoss::weighted: return {weighted_pairwise_logistic(-steep, -times, 2.0 * noise)};
+    case GraphLoss::hinge: return {pairwise_hinge(-steep, -times)};
+    case GraphLoss::list_mle: return {list_mle(-steep, -times)};
     case GraphLoss::log_squared: return {mean_squared_error(scores, times)};
     case GraphLoss::mixed:
-      return {noisy_pairwise_logistic(-scores, -times, 2.0 * noise) +
+      return {noisy_pairwise_logistic(-steep, -times, 2.0 * noise) +
               kShareOfSquares * mean_squared_error(scores, times)};
   }
   return {times};

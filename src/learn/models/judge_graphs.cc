@@ -247,6 +247,7 @@ Result<DividedConfigs> divided_configs(const ConfiguredGraph& graph, uint64_t se
   Rng rng(seed);
   std::set<size_t> test;
   for (const std::set<size_t>& cluster : clusters) {
+    if (cluster.empty()) continue;
     std::vector<size_t> order(cluster.begin(), cluster.end());
     rng.shuffle(order);
     order.resize(std::max<size_t>(order.size() / 3, 1));

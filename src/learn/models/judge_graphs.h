@@ -68,8 +68,8 @@ std::vector<GraphVerdict> those_of_sort(std::span<const GraphVerdict> verdicts,
 // A model for each graph, trained without it. Graphs of one program are left out together.
 Result<std::vector<GraphVerdict>> leave_one_out(std::span<const ConfiguredGraph> graphs,
                                                 const GraphTraining& options);
-// Two thirds of the configurations of one graph, and the others. Equal ones stay together, and each
-// cluster of more than one is divided.
+// Two thirds of the configurations of one graph, and the others. Equal ones stay together. Both
+// clusters are divided, or all at once if one of them has a single configuration.
 struct DividedConfigs {
   ConfiguredGraph known, unseen;
   std::vector<bool> is_slow;  // by unseen one: its cluster among all
