@@ -89,9 +89,10 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
                                 .first = first,
                                 .continuous = one.judge == Judge::accurate,
                                 .repeats_outputs = seed / 2 % 8 == 3};
-  // One seed of so many is for concats and slices alone, and one for convs, by both judges.
+  // One seed of so many is for concats and slices alone, and one for convs. Both are odd: several
+  // convs in a row may be as accurate as f32 and yet further apart than the other judge allows.
   constexpr uint64_t kSorts = 16, kJoins = 15, kConvs = 7;
-  const uint64_t sort = derives_always ? 0 : seed / 2 % kSorts;
+  const uint64_t sort = derives_always ? 0 : seed % kSorts;
   one.graph = with_inputs_for(sort == kJoins   ? random_joins(seed)
                               : sort == kConvs ? random_convs(seed)
                                                : random_graph(options),
