@@ -42,11 +42,16 @@ TEST(LayoutSums, OrderOtherAssignmentsOfTheGraph) {
   EXPECT_GT(kendall_tau(sums.scores(others), others.times), 0.97);
 }
 
+// As many assignments as unknowns: without shrinkage noise would be met exactly (0.50).
 TEST(LayoutSums, DoNotTakeNoiseForCosts) {
-  // Fewer assignments than layouts.
-  const LayoutSums sums(assignments(12, 40, 0.3, 1));
-  const ConfiguredGraph others = assignments(12, 60, 0.3, 2);
-  EXPECT_GT(kendall_tau(sums.scores(others), others.times), 0.5);
+  constexpr uint64_t kSeeds = 10;
+  double tau = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const LayoutSums sums(assignments(12, 40, 1, seed + 1));
+    const ConfiguredGraph others = assignments(12, 60, 0, 100);
+    tau += kendall_tau(sums.scores(others), others.times) / kSeeds;
+  }
+  EXPECT_GT(tau, 0.58);
 }
 
 TEST(LayoutSums, CountAShareOfThePrice) {

@@ -315,6 +315,10 @@ TEST(Planner, SchedulesFollowThePrice) {
   EXPECT_EQ(softmax.threads, 1);
   ASSERT_EQ(softmax.lanes.size(), 1u);
   EXPECT_EQ(softmax.lanes[0].dim, 1);
+  // Of short rows several at once, since each waits for its own sums.
+  const Schedule rows = only_schedule(
+      "graph @g(%x: f32[768, 64]) -> f32[768, 64] { %y = softmax %x {axis = 1} return %y }");
+  EXPECT_GE(tile_of(rows.unroll, 0), 2);
   const Schedule small =
       only_schedule("graph @g(%x: f32[4, 16]) -> f32[4, 16] { %y = exp %x return %y }");
   EXPECT_EQ(small.threads, 0);

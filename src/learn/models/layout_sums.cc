@@ -74,7 +74,8 @@ LayoutSums::LayoutSums(const ConfiguredGraph& measured) {
 }
 
 // The least squares by conjugate gradients of the normal equations: X has a row for each
-// assignment, of zeros, ones and the price, so that products with it are sums of numbers.
+// assignment, of zeros, ones and the price, so that products with it are sums of numbers. Large
+// graphs have thousands of unknowns, whose matrix (least_squares.h) would be large.
 void LayoutSums::fit(const std::vector<Assignment>& assignments, const std::vector<double>& right) {
   const double shrinkage = kShrinkage * static_cast<double>(places_.size());
   const auto gathered = [&](const std::vector<double>& by_assignment) {
