@@ -51,16 +51,21 @@ Result<Archive> open_archive(std::span<const std::byte> file) {
   return archive;
 }
 
+// Of members whose bytes are in the file as they are.
+enum class Checksums : uint8_t { verified, ignored };
+
 // One reading of an archive.
 class Reader {
  public:
   Reader(std::span<const std::byte> file, std::shared_ptr<const void> owner, Archive archive,
-         const NpzFilter& filter)
+         const NpzFilter& filter, Checksums checksums)
       : filter_(filter),
+        checksums_(checksums),
         owner_(std::move(owner)),
         archive_(std::move(archive)),
         layout_(zip_layout(file)),
-        budget_(std::min(static_cast<int64_t>(file.size()) * kMaxInflation, kMaxInflatedBytes)) {}
+        budget_(std::min(static_cast<int64_t>(file.size()) * kMaxInflation, kMaxInflatedBytes)),
+        unverified_(static_cast<int64_t>(file.size())) {}
 
   Result<std::vector<NamedTensor>> read() {
     std::vector<NamedTensor> tensors;
@@ -96,19 +101,22 @@ class Reader {
     if (!name.ends_with(kSuffix)) return bad_input("it is not a .npy file");
     name.remove_suffix(kSuffix.size());
     HONE_TRY(check_npz_name(name));
-    if (filter_ && !HONE_TRY(is_wanted(index, name))) return std::optional<NamedTensor>();
+    const bool is_needed = !filter_ || HONE_TRY(is_wanted(index, name, info.size));
+    if (!is_needed) return std::optional<NamedTensor>();
     const auto found = [&](Tensor tensor) {
       return std::optional(NamedTensor{std::string(name), std::move(tensor)});
     };
-    if (const ZipMember* place = stored(index, info))
+    if (const ZipMember* place = stored(index, info)) {
+      if (checksums_ == Checksums::verified) HONE_TRY(verify(index, info));
       return found(HONE_TRY(parse_npy(place->data, "", owner_)));
+    }
     std::shared_ptr<const std::byte[]> bytes = HONE_TRY(inflate(index, info));
     std::span<const std::byte> all(bytes.get(), info.size);
     return found(HONE_TRY(parse_npy(all, "", std::move(bytes))));
   }
 
   // By the header alone.
-  Result<bool> is_wanted(zip_uint64_t index, std::string_view name) {
+  Result<bool> is_wanted(zip_uint64_t index, std::string_view name, zip_uint64_t size) {
     constexpr size_t kHeader = size_t{64} << 10;
     OpenMember member(zip_fopen_index(archive_.get(), index, 0));
     if (member == nullptr) return bad_input("{}", zip_strerror(archive_.get()));
@@ -122,7 +130,13 @@ class Reader {
     }
     const NpyHeader header = HONE_TRY(parse_npy_header(std::string_view(begin).substr(0, done)));
     const Dims dims(header.shape.begin(), header.shape.end());
-    return filter_(name, HONE_TRY(Type::make(header.dtype, dims)));
+    const Type type = HONE_TRY(Type::make(header.dtype, dims));
+    if (!HONE_TRY(filter_(name, type))) return false;
+    // Whoever wants this type does not want more bytes inflated than it has.
+    const auto bytes = static_cast<zip_uint64_t>(type.static_bytes()) + header.size;
+    if (size > bytes)
+      return bad_input("{} bytes follow the data of {}", size - bytes, type.to_string());
+    return true;
   }
 
   // The member's bytes within the file, if they are there as they are.
@@ -132,6 +146,22 @@ class Reader {
     bool same = found.stored && info.comp_method == ZIP_CM_STORE && found.name == info.name &&
                 found.data.size() == info.size;
     return same ? &found : nullptr;
+  }
+
+  // libzip compares the checksum at the end.
+  Status verify(zip_uint64_t index, const zip_stat_t& info) {
+    // Members that overlap would be read again and again.
+    if (info.size > static_cast<zip_uint64_t>(unverified_))
+      return bad_input("with it, the members hold more bytes than the file");
+    unverified_ -= static_cast<int64_t>(info.size);
+    OpenMember member(zip_fopen_index(archive_.get(), index, 0));
+    if (member == nullptr) return bad_input("{}", zip_strerror(archive_.get()));
+    std::vector<std::byte> piece(size_t{64} << 10);
+    zip_int64_t count = 0;
+    while ((count = zip_fread(member.get(), piece.data(), piece.size())) > 0) {
+    }
+    if (count < 0) return bad_input("its bytes are damaged: {}", zip_file_strerror(member.get()));
+    return {};
   }
 
   Result<std::shared_ptr<const std::byte[]>> inflate(zip_uint64_t index, const zip_stat_t& info) {
@@ -163,17 +193,19 @@ class Reader {
   }
 
   const NpzFilter& filter_;
+  const Checksums checksums_;
   std::shared_ptr<const void> owner_;
   Archive archive_;
   std::vector<ZipMember> layout_;
-  int64_t budget_;  // bytes that may still be inflated
+  int64_t budget_;      // bytes that may still be inflated
+  int64_t unverified_;  // stored bytes that may still be verified
 };
 
 Result<std::vector<NamedTensor>> parse(std::span<const std::byte> file,
-                                       std::shared_ptr<const void> owner,
-                                       const NpzFilter& filter = {}) {
+                                       std::shared_ptr<const void> owner, const NpzFilter& filter,
+                                       Checksums checksums) {
   Archive archive = HONE_TRY(open_archive(file));
-  return Reader(file, std::move(owner), std::move(archive), filter).read();
+  return Reader(file, std::move(owner), std::move(archive), filter, checksums).read();
 }
 
 }  // namespace
@@ -197,14 +229,15 @@ Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,
                                           const NpzFilter& filter) {
   auto file = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));
   std::span<const std::byte> bytes = file->bytes();
-  Result<std::vector<NamedTensor>> tensors = parse(bytes, std::move(file), filter);
+  Result<std::vector<NamedTensor>> tensors =
+      parse(bytes, std::move(file), filter, Checksums::verified);
   if (!tensors.ok()) return std::move(tensors).error().within(path.native());
   return tensors;
 }
 
 Result<std::vector<NamedTensor>> parse_npz(std::span<const std::byte> file, std::string_view where,
                                            std::shared_ptr<const void> owner) {
-  Result<std::vector<NamedTensor>> tensors = parse(file, std::move(owner));
+  Result<std::vector<NamedTensor>> tensors = parse(file, std::move(owner), {}, Checksums::ignored);
   if (!tensors.ok()) return std::move(tensors).error().within(where);
   return tensors;
 }

@@ -29,13 +29,14 @@ inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 // It is asked before the member's data is inflated.
 using NpzFilter = std::function<Result<bool>(std::string_view name, Type type)>;
 
-// In the order of the file. Members that are stored uncompressed stay mapped, and their checksums
-// are not verified; those of compressed ones are.
+// In the order of the file. Members that are stored uncompressed stay mapped. The checksums of all
+// that is wanted are verified.
 Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,
                                           const NpzFilter& filter = {});
 
 // The same for a file in memory; `where` names it in errors. Tensors share the bytes for as long
-// as they keep `owner`; without an owner they copy them.
+// as they keep `owner`; without an owner they copy them. Checksums of members that are stored
+// uncompressed are not verified, so that large weights are read only when they are needed.
 Result<std::vector<NamedTensor>> parse_npz(std::span<const std::byte> file, std::string_view where,
                                            std::shared_ptr<const void> owner = nullptr);
 

@@ -14,10 +14,13 @@ namespace hone {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // to write: adding to it takes time by its size
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as the format says
+// Of tensors, of texts of metadata, and of all that they are made of.
+constexpr size_t kMaxKeys = 1 << 17, kMaxParts = kMaxKeys * 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::pair<DType, std::string_view> kDTypes[] = {
@@ -108,17 +111,31 @@ Status read_metadata(const Json& object, std::map<std::string, std::string>& met
 }
 
 // The header as JSON. Keys that repeat would hide tensors, so they are looked for while parsing.
+// What is beyond the limits is not kept.
 Result<Json> parse_header(std::string_view text) {
   std::set<std::string> names;
   std::string repeated;
   bool is_repeated = false;
+  size_t keys = 0, parts = 0;
+  size_t metadata_keys = 0;
+  bool in_metadata = false;
   const auto watch = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (event != Json::parse_event_t::key || depth != 1) return depth <= 4;
+    if (depth > 4 || ++parts > kMaxParts) return false;
+    if (event != Json::parse_event_t::key) return true;
+    if (depth == 1) in_metadata = parsed.get_ref<const std::string&>() == kMetadata;
+    if (depth == 2 && in_metadata) return ++metadata_keys <= kMaxKeys;
+    if (depth != 1) return true;
+    if (++keys > kMaxKeys) return false;
     const std::string& name = parsed.get_ref<const std::string&>();
     if (!names.insert(name).second) repeated = name, is_repeated = true;
     return true;
   };
   Json header = Json::parse(text, watch, /*allow_exceptions=*/false);
+  if (keys > kMaxKeys) return over_limit("the header has {} tensors, more than {}", keys, kMaxKeys);
+  if (metadata_keys > kMaxKeys)
+    return over_limit("'{}' has {} texts, more than {}", kMetadata, metadata_keys, kMaxKeys);
+  if (parts > kMaxParts)
+    return over_limit("the header has {} parts, more than {}", parts, kMaxParts);
   if (!header.is_object()) return bad_input("the header is no JSON object");
   if (is_repeated) return bad_input("two tensors are called {}", hone::quoted(excerpt(repeated)));
   return header;
@@ -162,8 +179,9 @@ Result<Safetensors> parse(std::span<const std::byte> file,
   uint64_t length = 0;
   for (size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<uint64_t>(file[i]) << (8 * i);
   if (length > kMaxHeaderBytes)
-    return bad_input("the header would have {} bytes; at most {} are allowed", length,
-                     kMaxHeaderBytes);
+    return bad_input(
+        "not a safetensors file: the header would have {} bytes; at most {} are allowed", length,
+        kMaxHeaderBytes);
   if (length > file.size() - kLengthBytes)
     return bad_input("the header has {} bytes, but only {} are there", length,
                      file.size() - kLengthBytes);
@@ -191,19 +209,19 @@ Result<Safetensors> parse(std::span<const std::byte> file,
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-Result<Json> entry_json(const std::string& name, Type type, int64_t begin) {
+Result<OrderedJson> entry_json(const std::string& name, Type type, int64_t begin) {
   const auto* row =
       std::ranges::find(kDTypes, type.dtype(), &std::pair<DType, std::string_view>::first);
   if (row == std::end(kDTypes))
     return unsupported("tensor {} is {}, which safetensors files cannot hold",
                        hone::quoted(excerpt(name)), type.to_string());
-  return Json{{"dtype", row->second},
-              {"shape", type.static_dims()},
-              {"data_offsets", {begin, begin + type.static_bytes()}}};
+  return OrderedJson{{"dtype", row->second},
+                     {"shape", type.static_dims()},
+                     {"data_offsets", {begin, begin + type.static_bytes()}}};
 }
 
 Result<std::string> header_text(const Safetensors& content) {
-  Json header = Json::object();
+  OrderedJson header = OrderedJson::object();
   if (!content.metadata.empty()) header[std::string(kMetadata)] = content.metadata;
   int64_t offset = 0;
   for (const auto& [name, tensor] : content.tensors) {
@@ -215,7 +233,7 @@ Result<std::string> header_text(const Safetensors& content) {
     offset += tensor.byte_size();
   }
   // Names that are no UTF-8 are written with replacement characters instead of failing.
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
   return text;
 }

@@ -208,6 +208,50 @@ TEST_F(NpzTest, AFilterSeesHeadersBeforeData) {
   }
 }
 
+TEST_F(NpzTest, AFilterLetsNoMoreBytesBeInflatedThanItSaw) {
+  const Member member = {.packed = kDeflated, .size = 1 << 16, .method = kDeflate};
+  ASSERT_TRUE(write_file_atomic(path, zip({member})).ok());
+  EXPECT_THAT(read_npz(path).error().what(), testing::HasSubstr("it holds 64 bytes, not 65536"));
+  const auto all = [](std::string_view, Type) -> Result<bool> { return true; };
+  EXPECT_EQ(read_npz(path, all).error().what(), "65472 bytes follow the data of u8[3]");
+}
+
+TEST_F(NpzTest, DamageOfStoredMembersIsFound) {
+  round_trip({{"a", counting(Type::get(DType::f32, {7}))},
+              {"large", counting(Type::get(DType::u8, {200000}))}});
+  const std::string file = *read_file(path, 1 << 20);
+  const ZipMember large = zip_layout(bytes_of(file))[1];
+  std::string damaged = file;
+  damaged[static_cast<size_t>(large.data.data() + large.data.size() - bytes_of(file).data()) - 1] ^=
+      1;
+  ASSERT_TRUE(write_file_atomic(path, damaged).ok());
+  const Error error = read_npz(path).error();
+  EXPECT_EQ(error.what(), "its bytes are damaged: CRC error");
+  EXPECT_THAT(error.where(), testing::EndsWith("t.npz, member 'large.npy'"));
+  // What is not wanted is not read.
+  const auto is_small = [](std::string_view name, Type) -> Result<bool> { return name == "a"; };
+  EXPECT_EQ(read_npz(path, is_small)->size(), 1u);
+  // Weights are read when they are needed.
+  EXPECT_TRUE(parse_npz(bytes_of(damaged), "t.npz").ok());
+}
+
+TEST_F(NpzTest, StoredMembersThatOverlapAreReadOnce) {
+  Member entry;
+  const std::string member = entry.header("\3\4", "\x2d\0"s) + entry.name + kNpy;
+  std::string directory;
+  const int count = 200;
+  std::string file = member;
+  for (int i = 0; i < count; ++i) {
+    entry.name = fmt::format("{}.npy", i);
+    directory += entry.header("\1\2", "\x2d\0\x2d\0"s) + number(0, 14) + entry.name;
+  }
+  file += directory + "PK\5\6"s + number(0, 4) + number(count, 2) + number(count, 2) +
+          number(directory.size(), 4) + number(member.size(), 4) + number(0, 2);
+  ASSERT_TRUE(write_file_atomic(path, file).ok());
+  EXPECT_THAT(read_npz(path).error().to_string(),
+              testing::HasSubstr("the members hold more bytes than the file"));
+}
+
 TEST(NpzParse, TheLayoutFindsStoredData) {
   std::string file = zip({{.zip64 = true}, {.packed = kDeflated, .method = kDeflate}, {}});
   std::vector<ZipMember> layout = zip_layout(bytes_of(file));

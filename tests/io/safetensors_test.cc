@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "base/file.h"
 
 namespace hone {
@@ -94,6 +96,26 @@ TEST(Safetensors, RefusesHolesOverlapsAndRests) {
   EXPECT_THAT(error(fmt::format(kTwo, "b", 2, 4), "abc"), HasSubstr("but 3 follow"));
   EXPECT_THAT(error(fmt::format(kTwo, "a", 2, 4), "abcd"),
               HasSubstr(R"(two tensors are called "a")"));
+}
+
+// In less time than it would take to look for each key among those before it.
+TEST(Safetensors, RefusesMoreThanItsLimits) {
+  const auto texts = [](int count) {
+    std::string header = R"({"__metadata__":{"k":"v")";
+    for (int i = 1; i < count; ++i) header += fmt::format(R"(,"{}":"")", i);
+    return header + "}}";
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(error(texts(100000), ""), "parsed");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(error(texts(500000), ""), "'__metadata__' has 500000 texts, more than 131072");
+  std::string tensors = "{";
+  for (int i = 0; i < 200000; ++i) tensors += fmt::format(R"("{}":0,)", i);
+  tensors.back() = '}';
+  EXPECT_EQ(error(tensors, ""), "the header has 200000 tensors, more than 131072");
+  std::string shape = R"({"a":{"shape":[0)";
+  for (int i = 0; i < 5000000; ++i) shape += ",0";
+  EXPECT_THAT(error(shape + "]}}", ""), HasSubstr("parts, more than 4194304"));
 }
 
 TEST(Safetensors, RefusesToWriteWhatItCannotHold) {
