@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zip.h>
 
 #include <cmath>
 
 #include "base/file.h"
+#include "io/npy.h"
 #include "io/tpu/features.h"
 
 namespace hone::tpu {
@@ -163,6 +165,8 @@ TEST(TpuGraph, RefusesNumbersThatCannotBe) {
               HasSubstr("'config_runtime_normalizers' has a time of -5 ns at 1"));
   EXPECT_THAT(tile_failure(set("edge_index", DType::i32, {1, 2}, {0, 3})),
               HasSubstr("'edge_index' has the node 3; there are 3"));
+  EXPECT_THAT(tile_failure(set("edge_index", DType::i32, {2, 2}, {2, 0, 1, 1})),
+              HasSubstr("'edge_index' has an edge from the node 1 to itself"));
   EXPECT_THAT(tile_failure(set("node_opcode", DType::i32, {3}, {1, 2, 121})),
               HasSubstr("'node_opcode' has 121 at 2; there are 0 to 120"));
   EXPECT_THAT(layout_failure(set("node_config_ids", DType::i32, {2}, {0, 3})),
@@ -176,6 +180,22 @@ TEST(TpuGraph, RefusesNumbersThatCannotBe) {
                     Type::get(DType::f32, {2, 24}), std::vector<double>(48, std::nan("")));
               }),
               HasSubstr("the array 'config_feat' has nan in row 0"));
+}
+
+// As in the published files.
+TEST(TpuGraph, TakesSplitsThatAreOneRow) {
+  const auto with_dims = [](Dims dims) {
+    return [dims](std::vector<NamedTensor>& arrays) {
+      array(arrays, "node_splits") = Tensor::zeros(Type::get(DType::i64, dims));
+    };
+  };
+  EXPECT_EQ(layout_failure(with_dims({1, 2})), "");
+  EXPECT_THAT(layout_failure(with_dims({2, 1})), HasSubstr("its shape should be [1, any]"));
+  EXPECT_THAT(layout_failure(with_dims({1, 1, 2})), HasSubstr("its shape should be [any]"));
+  std::vector<NamedTensor> arrays = arrays_of(some_layout());
+  array(arrays, "node_splits") =
+      Tensor::from_integers(Type::get(DType::i64, {1, 2}), std::vector<int64_t>{0, 3});
+  EXPECT_EQ(layout_graph_of(arrays).value(), some_layout());
 }
 
 TEST(TpuGraph, RefusesFeaturesOfAnotherVersion) {
@@ -192,6 +212,47 @@ TEST(TpuGraph, RefusesFeaturesOfAnotherVersion) {
   array(other, "config_feat_names") = array(other, "node_feat_names");
   EXPECT_THAT(tile_graph_of(other).error().to_string(),
               HasSubstr("'config_feat_names' has 140 names for 25 columns"));
+}
+
+// By their headers: nothing is made of the numbers.
+TEST(TpuGraph, RefusesArraysThatAreTooLarge) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const auto path = folder.path() / "a.npz";
+  const auto said = [&](std::string_view name, Type type) {
+    std::vector<NamedTensor> arrays = arrays_of(some_layout());
+    array(arrays, name) = Tensor::zeros(type);
+    EXPECT_TRUE(write_npz(path, arrays).ok());
+    const Result<std::vector<NamedTensor>> read = read_arrays(path);
+    return read.ok() ? "" : read.error().to_string();
+  };
+  EXPECT_EQ(said("node_splits", Type::get(DType::u8, {1, 2})), "");
+  EXPECT_THAT(said("node_config_ids", Type::get(DType::u8, {4})),
+              HasSubstr("the array 'node_config_ids' has 4 nodes; there are 3 ("));
+  EXPECT_THAT(said("node_config_ids", Type::get(DType::u8, {kMaxNodes + 1})),
+              HasSubstr("it is u8[1048577]; axis 0 may be at most 1048576"));
+  EXPECT_THAT(said("node_splits", Type::get(DType::u8, {kMaxConfigs + 1})),
+              HasSubstr("it is u8[4194305]; there may be at most 4194304 numbers"));
+  EXPECT_THAT(said("node_feat", Type::get(DType::u8, {3, kMaxColumns + 1})),
+              HasSubstr("it is u8[3, 4097]; axis 1 may be at most 4096"));
+  EXPECT_THAT(read_layout_npz(path).error().to_string(), HasSubstr("member 'node_feat.npy'"));
+}
+
+TEST(TpuGraph, RefusesSmallFilesOfLargeArrays) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const auto path = folder.path() / "a.npz";
+  ASSERT_TRUE(write_npz(path, arrays_of(some_layout())).ok());
+  const Tensor zeros = Tensor::zeros(Type::get(DType::f32, {300000, 140}));
+  const NpyImage image = npy_image(zeros);
+  std::string npy = image.header;
+  npy.append(reinterpret_cast<const char*>(image.data.data()), image.data.size());
+  zip_t* archive = zip_open(path.c_str(), 0, nullptr);
+  ASSERT_NE(archive, nullptr);
+  zip_source_t* source = zip_source_buffer(archive, npy.data(), npy.size(), 0);
+  const zip_int64_t at = zip_file_add(archive, "node_feat.npy", source, ZIP_FL_OVERWRITE);
+  ASSERT_EQ(zip_set_file_compression(archive, static_cast<zip_uint64_t>(at), ZIP_CM_DEFLATE, 9), 0);
+  ASSERT_EQ(zip_close(archive), 0);
+  ASSERT_LT(std::filesystem::file_size(path), 1U << 20);
+  EXPECT_THAT(read_arrays(path).error().to_string(), HasSubstr("more than 64.0 MiB and 400 times"));
 }
 
 }  // namespace

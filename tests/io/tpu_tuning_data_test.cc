@@ -186,5 +186,16 @@ TEST(TuningData, FeaturesOfAMeasuredConvAreThePublishedOnes) {
   EXPECT_EQ(std::vector<float>(columns.begin(), columns.end()), row);
 }
 
+// Before they take memory: parts of few bytes are large once they are read.
+TEST(TuningData, RefusesMoreThanItsLimits) {
+  std::string modules;
+  for (size_t i = 0; i <= kMaxModules; ++i) modules += message(1, number(2, 1));
+  EXPECT_THAT(failure(modules), HasSubstr("there are more than 65536 modules"));
+  std::string instructions;
+  for (int i = 0; i < 100000; ++i) instructions += message(2, message(2, "a"));
+  EXPECT_THAT(failure(message(1, message(3, instructions)) + number(2, 99)),
+              HasSubstr("it has too many parts for its size"));
+}
+
 }  // namespace
 }  // namespace hone::tpu

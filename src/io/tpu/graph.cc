@@ -41,19 +41,15 @@ class Arrays {
 
   template <class T>
   Result<std::vector<T>> integers(std::string_view name, int64_t size) const {
-    constexpr DType kDtypes[] = {DType::i64, DType::i32, DType::u8, DType::u16, DType::i16};
-    const Tensor tensor = HONE_TRY(need(name, kDtypes, {size}));
-    std::vector<int64_t> wide(static_cast<size_t>(tensor.elements()));
-    tensor.read_integers(0, wide);
-    std::vector<T> narrow;
-    for (int64_t each : wide) {
-      if (each < std::numeric_limits<T>::min() || each > std::numeric_limits<T>::max())
-        return bad_input("the array '{}' has {}, which is out of range", name, each);
-      narrow.push_back(static_cast<T>(each));
-    }
-    return narrow;
+    return integers_of<T>(HONE_TRY(need(name, kIntegers, {size})), name);
   }
-
+  // Of the published files, where they are one row.
+  Result<std::vector<int64_t>> splits(std::string_view name) const {
+    const Tensor* tensor = find(name);
+    const bool is_row = tensor != nullptr && tensor->type().rank() == 2;
+    return integers_of<int64_t>(
+        HONE_TRY(is_row ? need(name, kIntegers, {1, -1}) : need(name, kIntegers, {-1})), name);
+  }
   Result<std::vector<std::string>> names(std::string_view name, int64_t columns) const {
     constexpr DType kDtypes[] = {DType::u8};
     const Tensor tensor = HONE_TRY(need(name, kDtypes, {-1}));
@@ -68,7 +64,83 @@ class Arrays {
   }
 
  private:
+  static constexpr DType kIntegers[] = {DType::i64, DType::i32, DType::u8, DType::u16, DType::i16};
+
+  template <class T>
+  static Result<std::vector<T>> integers_of(const Tensor& tensor, std::string_view name) {
+    std::vector<int64_t> wide(static_cast<size_t>(tensor.elements()));
+    tensor.read_integers(0, wide);
+    std::vector<T> narrow;
+    for (int64_t each : wide) {
+      if (each < std::numeric_limits<T>::min() || each > std::numeric_limits<T>::max())
+        return bad_input("the array '{}' has {}, which is out of range", name, each);
+      narrow.push_back(static_cast<T>(each));
+    }
+    return narrow;
+  }
+
   std::span<const NamedTensor> arrays_;
+};
+
+// ---- Limits -------------------------------------------------------------------------------------
+
+struct Limit {
+  std::string_view name;
+  std::vector<int64_t> most;  // by axis
+};
+
+// Of the arrays that may be larger than kMaxConfigs, or must be smaller.
+const std::vector<Limit>& limits() {
+  static const std::vector<Limit> limits = {
+      {"node_feat", {kMaxNodes, kMaxColumns}},
+      {"node_opcode", {kMaxNodes}},
+      {"edge_index", {kMaxEdges, 2}},
+      {"config_feat", {kMaxConfigs, kMaxColumns}},
+      {"node_config_ids", {kMaxNodes}},
+      {"node_config_feat", {kMaxConfigs, kMaxNodes, kMaxColumns}},
+  };
+  return limits;
+}
+
+// Of an array as its header declares it.
+Status check_size(std::string_view name, Type type) {
+  const Ints dims = type.static_dims();
+  const auto limit = std::ranges::find(limits(), name, &Limit::name);
+  if (limit == limits().end() || limit->most.size() != dims.size()) {
+    if (type.static_elements() <= kMaxConfigs) return {};
+    return over_limit("it is {}; there may be at most {} numbers", type.to_string(), kMaxConfigs);
+  }
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] > limit->most[axis])
+      return over_limit("it is {}; axis {} may be at most {}", type.to_string(), axis,
+                        limit->most[axis]);
+  return {};
+}
+
+// The arrays of a file as their headers declare them.
+class Declared {
+ public:
+  Status add(std::string_view name, Type type) {
+    HONE_TRY(check_size(name, type));
+    bytes_ += type.static_bytes();
+    if (name == "node_feat" && type.rank() == 2) nodes_ = type.static_dims()[0];
+    if (name == "node_config_ids") config_nodes_ = type.static_elements();
+    return {};
+  }
+  Status check(int64_t file_bytes) const {
+    if (config_nodes_ > nodes_)
+      return bad_input("the array 'node_config_ids' has {} nodes; there are {}", config_nodes_,
+                       nodes_);
+    if (bytes_ > kFreeArrayBytes + file_bytes * kMaxArrayInflation)
+      return over_limit("its arrays have {}, more than {} and {} times the {} of the file",
+                        format_bytes(bytes_), format_bytes(kFreeArrayBytes), kMaxArrayInflation,
+                        format_bytes(file_bytes));
+    return {};
+  }
+
+ private:
+  int64_t nodes_ = kMaxNodes, config_nodes_ = 0;
+  int64_t bytes_ = 0;
 };
 
 constexpr DType kF32[] = {DType::f32};
@@ -118,6 +190,8 @@ Result<OpGraph> graph_of(const Arrays& arrays) {
     for (int64_t end : {ends[i], ends[i + 1]})
       if (end < 0 || end >= nodes)
         return bad_input("the array 'edge_index' has the node {}; there are {}", end, nodes);
+    if (ends[i] == ends[i + 1])
+      return bad_input("the array 'edge_index' has an edge from the node {} to itself", ends[i]);
     graph.edges.push_back({static_cast<int32_t>(ends[i]), static_cast<int32_t>(ends[i + 1])});
   }
   return graph;
@@ -204,12 +278,30 @@ void cut(Features& features, size_t columns, std::vector<std::string>& lost) {
 
 template <class T>
 Result<T> read(const std::filesystem::path& path, Result<T> (*make)(std::span<const NamedTensor>)) {
-  Result<T> graph = make(HONE_TRY(read_npz(path)));
+  Result<T> graph = make(HONE_TRY(read_arrays(path)));
   if (!graph.ok()) return std::move(graph).error().within(path.native());
   return graph;
 }
 
 }  // namespace
+
+Result<std::vector<NamedTensor>> read_arrays(const std::filesystem::path& path) {
+  Declared declared;
+  const auto declare = [&](std::string_view name, Type type) -> Result<bool> {
+    HONE_TRY(declared.add(name, type));
+    return false;
+  };
+  HONE_TRY(read_npz(path, declare));
+  std::error_code failed;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failed));
+  if (Status good = declared.check(failed ? 0 : size); !good.ok())
+    return std::move(good).error().within(path.native());
+  // Again, in case that the file is another one by now.
+  return read_npz(path, [](std::string_view name, Type type) -> Result<bool> {
+    HONE_TRY(check_size(name, type));
+    return true;
+  });
+}
 
 Result<TileGraph> tile_graph_of(std::span<const NamedTensor> given) {
   const Arrays arrays(given);
@@ -236,8 +328,7 @@ Result<LayoutGraph> layout_graph_of(std::span<const NamedTensor> given) {
                             static_cast<int64_t>(layout.config_nodes.size()), -1}));
   layout.configs =
       HONE_TRY(features_of(arrays, configs, "node_config_feat", layout_feature_names()));
-  if (arrays.find("node_splits") != nullptr)
-    layout.splits = HONE_TRY(arrays.integers<int64_t>("node_splits", -1));
+  if (arrays.find("node_splits") != nullptr) layout.splits = HONE_TRY(arrays.splits("node_splits"));
   HONE_TRY(check(layout));
   return layout;
 }

@@ -20,6 +20,12 @@ inline constexpr int64_t kNodeFeatures = 140, kTileFeatures = 24, kLayoutFeature
 // Of files whose features are wider than the published ones: they have names and this number.
 inline constexpr int64_t kFeatureVersion = 1;
 
+// What a file may hold. The largest published graph has some 50,000 nodes.
+inline constexpr int64_t kMaxNodes = 1 << 20, kMaxEdges = 1 << 22, kMaxConfigs = 1 << 22;
+inline constexpr int64_t kMaxColumns = 1 << 12;
+// Of its arrays, for each byte of the file, besides so many for any file.
+inline constexpr int64_t kMaxArrayInflation = 400, kFreeArrayBytes = int64_t{64} << 20;
+
 // Rows of features with their names.
 struct Features {
   std::vector<std::string> names;  // by column
@@ -62,6 +68,9 @@ struct LayoutGraph {
 // another type or shape, or has a number that cannot be.
 Result<TileGraph> read_tile_npz(const std::filesystem::path& path);
 Result<LayoutGraph> read_layout_npz(const std::filesystem::path& path);
+// All arrays of a file. Errors: what its headers declare is beyond the limits above, or does not
+// fit together; then no data is inflated.
+Result<std::vector<NamedTensor>> read_arrays(const std::filesystem::path& path);
 Result<TileGraph> tile_graph_of(std::span<const NamedTensor> arrays);
 Result<LayoutGraph> layout_graph_of(std::span<const NamedTensor> arrays);
 

@@ -8,14 +8,33 @@ namespace {
 
 // How much of the limits is left.
 struct Room {
+  explicit Room(size_t file_bytes) : bytes(kFreeTuningBytes + file_bytes * kMaxTuningInflation) {}
+
+  size_t bytes;
+  size_t modules = kMaxModules;
   size_t instructions = kMaxInstructions;
   size_t runs = kMaxRuns;
 };
 
+Status take_one(size_t& room, std::string_view what, size_t most) {
+  if (room == 0) return over_limit("there are more than {} {}", most, what);
+  --room;
+  return {};
+}
+
+// Before there is another part of so many bytes: parts of 2 bytes become large ones.
+Status take_bytes(Room& room, size_t bytes) {
+  if (bytes > room.bytes)
+    return over_limit("it has too many parts for its size: they take more than {} times its bytes",
+                      kMaxTuningInflation);
+  room.bytes -= bytes;
+  return {};
+}
+
 // What a field of a message is for: its number, and where it goes. Other fields do not matter.
 class Fields {
  public:
-  explicit Fields(const WireField& field) : field_(field) {}
+  Fields(const WireField& field, Room& room) : field_(field), room_(room) {}
 
   Fields& integer(uint64_t number, int64_t& to) {
     if (is(number)) keep(field_.integer(), [&](int64_t value) { to = value; });
@@ -35,15 +54,18 @@ class Fields {
   }
   // A message, read by `read(bytes, to)`; one that comes again goes on with the same.
   template <class T>
-  Fields& message(uint64_t number, T& to, Status (*read)(std::string_view, T&)) {
+  Fields& message(uint64_t number, T& to, Status (*read)(std::string_view, T&, Room&)) {
     if (!is(number)) return *this;
     const Result<std::string_view> bytes = field_.message();
-    status_ = bytes.ok() ? read(*bytes, to) : Status(Error(bytes.error()));
+    status_ = bytes.ok() ? read(*bytes, to, room_) : Status(Error(bytes.error()));
     return *this;
   }
   template <class T>
-  Fields& messages(uint64_t number, std::vector<T>& to, Status (*read)(std::string_view, T&)) {
-    return is(number) ? message(number, to.emplace_back(), read) : *this;
+  Fields& messages(uint64_t number, std::vector<T>& to,
+                   Status (*read)(std::string_view, T&, Room&)) {
+    if (!is(number)) return *this;
+    status_ = take_bytes(room_, sizeof(T));
+    return status_.ok() ? message(number, to.emplace_back(), read) : *this;
   }
   Status done() { return std::move(status_); }
 
@@ -58,20 +80,21 @@ class Fields {
   }
 
   const WireField& field_;
+  Room& room_;
   Status status_;
 };
 
 // ---- The program --------------------------------------------------------------------------------
 
-Status read_layout(std::string_view bytes, Integers& minor_to_major) {
-  return each_field(bytes,
-                    [&](const WireField& f) { return Fields(f).list(1, minor_to_major).done(); });
+Status read_layout(std::string_view bytes, Integers& minor_to_major, Room& room) {
+  return each_field(
+      bytes, [&](const WireField& f) { return Fields(f, room).list(1, minor_to_major).done(); });
 }
 
-Status read_shape(std::string_view bytes, HloShape& shape) {
+Status read_shape(std::string_view bytes, HloShape& shape, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     shape.tuple_size += f.number == 4 ? 1 : 0;
-    return Fields(f)
+    return Fields(f, room)
         .integer(2, shape.element_type)
         .list(3, shape.dims)
         .message(5, shape.minor_to_major, read_layout)
@@ -79,9 +102,9 @@ Status read_shape(std::string_view bytes, HloShape& shape) {
   });
 }
 
-Status read_window_dim(std::string_view bytes, HloWindowDim& dim) {
+Status read_window_dim(std::string_view bytes, HloWindowDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f)
+    return Fields(f, room)
         .integer(1, dim.size)
         .integer(2, dim.stride)
         .integer(3, dim.padding_low)
@@ -93,15 +116,15 @@ Status read_window_dim(std::string_view bytes, HloWindowDim& dim) {
   });
 }
 
-Status read_window(std::string_view bytes, std::vector<HloWindowDim>& dims) {
+Status read_window(std::string_view bytes, std::vector<HloWindowDim>& dims, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).messages(1, dims, read_window_dim).done();
+    return Fields(f, room).messages(1, dims, read_window_dim).done();
   });
 }
 
-Status read_conv_dims(std::string_view bytes, HloConvDims& conv) {
+Status read_conv_dims(std::string_view bytes, HloConvDims& conv, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f)
+    return Fields(f, room)
         .integer(3, conv.kernel_input_feature)
         .integer(4, conv.kernel_output_feature)
         .list(6, conv.kernel_spatial)
@@ -114,9 +137,9 @@ Status read_conv_dims(std::string_view bytes, HloConvDims& conv) {
   });
 }
 
-Status read_dot_dims(std::string_view bytes, HloDotDims& dot) {
+Status read_dot_dims(std::string_view bytes, HloDotDims& dot, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f)
+    return Fields(f, room)
         .list(1, dot.lhs_contract)
         .list(2, dot.rhs_contract)
         .list(3, dot.lhs_batch)
@@ -125,28 +148,34 @@ Status read_dot_dims(std::string_view bytes, HloDotDims& dot) {
   });
 }
 
-Status read_slice_dim(std::string_view bytes, HloSliceDim& dim) {
+Status read_slice_dim(std::string_view bytes, HloSliceDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).integer(1, dim.start).integer(2, dim.limit).integer(3, dim.stride).done();
+    return Fields(f, room)
+        .integer(1, dim.start)
+        .integer(2, dim.limit)
+        .integer(3, dim.stride)
+        .done();
   });
 }
 
-Status read_pad_dim(std::string_view bytes, HloPadDim& dim) {
+Status read_pad_dim(std::string_view bytes, HloPadDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).integer(1, dim.low).integer(2, dim.high).done();
+    return Fields(f, room).integer(1, dim.low).integer(2, dim.high).done();
   });
 }
 
-Status read_padding(std::string_view bytes, std::vector<HloPadDim>& dims) {
-  return each_field(
-      bytes, [&](const WireField& f) { return Fields(f).messages(1, dims, read_pad_dim).done(); });
+Status read_padding(std::string_view bytes, std::vector<HloPadDim>& dims, Room& room) {
+  return each_field(bytes, [&](const WireField& f) {
+    return Fields(f, room).messages(1, dims, read_pad_dim).done();
+  });
 }
 
-Status read_instruction(std::string_view bytes, HloInstruction& to) {
+Status read_instruction(std::string_view bytes, HloInstruction& to, Room& room) {
+  HONE_TRY(take_one(room.instructions, "instructions", kMaxInstructions));
   HONE_TRY(each_field(
       bytes,
       [&](const WireField& f) {
-        return Fields(f)
+        return Fields(f, room)
             .text(2, to.opcode)
             .message(3, to.shape, read_shape)
             .integer(9, to.parameter_number)
@@ -169,9 +198,9 @@ Status read_instruction(std::string_view bytes, HloInstruction& to) {
   return {};
 }
 
-Status read_computation(std::string_view bytes, HloComputation& to) {
+Status read_computation(std::string_view bytes, HloComputation& to, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f)
+    return Fields(f, room)
         .text(1, to.name)
         .messages(2, to.instructions, read_instruction)
         .integer(5, to.id)
@@ -180,56 +209,59 @@ Status read_computation(std::string_view bytes, HloComputation& to) {
   });
 }
 
-Status read_module(std::string_view bytes, HloModule& to) {
+Status read_module(std::string_view bytes, HloModule& to, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).text(1, to.name).messages(3, to.computations, read_computation).done();
+    return Fields(f, room).text(1, to.name).messages(3, to.computations, read_computation).done();
   });
 }
 
 // ---- Runs ---------------------------------------------------------------------------------------
 
-Status read_tile(std::string_view bytes, TuningRun& run) {
+Status read_tile(std::string_view bytes, TuningRun& run, Room& room) {
   run.has_tile = true;
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).list(1, run.kernel).list(2, run.output).list(3, run.input).done();
+    return Fields(f, room).list(1, run.kernel).list(2, run.output).list(3, run.input).done();
   });
 }
 
-Status read_op_config(std::string_view bytes, TuningRun& run) {
+Status read_op_config(std::string_view bytes, TuningRun& run, Room& room) {
   return each_field(
-      bytes, [&](const WireField& f) { return Fields(f).message(1, run, read_tile).done(); });
+      bytes, [&](const WireField& f) { return Fields(f, room).message(1, run, read_tile).done(); });
 }
 
-Status read_tensor(std::string_view bytes, Integers& dims) {
-  return each_field(bytes, [&](const WireField& f) { return Fields(f).list(1, dims).done(); });
+Status read_tensor(std::string_view bytes, Integers& dims, Room& room) {
+  return each_field(bytes,
+                    [&](const WireField& f) { return Fields(f, room).list(1, dims).done(); });
 }
 
-Status read_node(std::string_view bytes, std::vector<Integers>& tensors) {
+Status read_node(std::string_view bytes, std::vector<Integers>& tensors, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).messages(1, tensors, read_tensor).done();
+    return Fields(f, room).messages(1, tensors, read_tensor).done();
   });
 }
 
-Status read_layouts(std::string_view bytes, TuningRun& run) {
+Status read_layouts(std::string_view bytes, TuningRun& run, Room& room) {
   run.has_layout = true;
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f).messages(1, run.nodes, read_node).done();
+    return Fields(f, room).messages(1, run.nodes, read_node).done();
   });
 }
 
-Status read_module_config(std::string_view bytes, TuningRun& run) {
-  return each_field(
-      bytes, [&](const WireField& f) { return Fields(f).message(1, run, read_layouts).done(); });
-}
-
-Status read_profile(std::string_view bytes, int64_t& nanoseconds) {
-  return each_field(bytes,
-                    [&](const WireField& f) { return Fields(f).integer(4, nanoseconds).done(); });
-}
-
-Status read_run(std::string_view bytes, TuningRun& run) {
+Status read_module_config(std::string_view bytes, TuningRun& run, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
-    return Fields(f)
+    return Fields(f, room).message(1, run, read_layouts).done();
+  });
+}
+
+Status read_profile(std::string_view bytes, int64_t& nanoseconds, Room& room) {
+  return each_field(
+      bytes, [&](const WireField& f) { return Fields(f, room).integer(4, nanoseconds).done(); });
+}
+
+Status read_run(std::string_view bytes, TuningRun& run, Room& room) {
+  HONE_TRY(take_one(room.runs, "runs", kMaxRuns));
+  return each_field(bytes, [&](const WireField& f) {
+    return Fields(f, room)
         .message(1, run, read_op_config)
         .message(2, run, read_module_config)
         .flag(3, run.has_error)
@@ -239,31 +271,20 @@ Status read_run(std::string_view bytes, TuningRun& run) {
   });
 }
 
-Status take(size_t& room, size_t count, std::string_view what, size_t most) {
-  if (count > room) return over_limit("there are more than {} {}", most, what);
-  room -= count;
-  return {};
-}
-
 Status read_tuning_module(std::string_view bytes, TuningModule& to, Room& room) {
   HONE_TRY(each_field(
       bytes,
       [&](const WireField& f) -> Status {
         int64_t fingerprint = static_cast<int64_t>(to.fingerprint);
-        HONE_TRY(Fields(f)
+        HONE_TRY(Fields(f, room)
                      .message(1, to.module, read_module)
                      .integer(2, fingerprint)
                      .messages(3, to.runs, read_run)
                      .list(4, to.config_nodes)
                      .done());
         to.fingerprint = static_cast<uint64_t>(fingerprint);
-        return to.runs.size() > room.runs ? take(room.runs, to.runs.size(), "runs", kMaxRuns)
-                                          : Status();
+        return {};
       }));
-  HONE_TRY(take(room.runs, to.runs.size(), "runs", kMaxRuns));
-  for (const HloComputation& computation : to.module.computations)
-    HONE_TRY(
-        take(room.instructions, computation.instructions.size(), "instructions", kMaxInstructions));
   return {};
 }
 
@@ -281,14 +302,16 @@ Result<bool> is_wrapped(std::string_view bytes) {
 
 Result<std::vector<TuningModule>> parse(std::string_view bytes) {
   std::vector<TuningModule> modules;
-  Room room;
+  Room room(bytes.size());
   if (!HONE_TRY(is_wrapped(bytes))) {
     HONE_TRY(read_tuning_module(bytes, modules.emplace_back(), room));
     return modules;
   }
   HONE_TRY(each_field(
       bytes,
-      [&](const WireField& f) {
+      [&](const WireField& f) -> Status {
+        HONE_TRY(take_one(room.modules, "modules", kMaxModules));
+        HONE_TRY(take_bytes(room, sizeof(TuningModule)));
         return read_tuning_module(f.bytes, modules.emplace_back(), room);
       }));
   return modules;

@@ -37,8 +37,12 @@ struct TuningModule {
 };
 
 inline constexpr size_t kMaxTuningBytes = size_t{1} << 28;
-inline constexpr size_t kMaxInstructions = 1 << 22;  // of a file
+// Of a file.
+inline constexpr size_t kMaxModules = 1 << 16;
+inline constexpr size_t kMaxInstructions = 1 << 22;
 inline constexpr size_t kMaxRuns = 1 << 22;
+// Memory of what was read, for each byte of the file, besides so much for any file.
+inline constexpr size_t kMaxTuningInflation = 32, kFreeTuningBytes = size_t{16} << 20;
 
 // A TuningData, or a ModuleTuningData alone: one that has other fields than a list of messages.
 Result<std::vector<TuningModule>> read_tuning_data(const std::filesystem::path& path);
