@@ -12,6 +12,7 @@
 #include "cli/programs.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "learn/configured_graph.h"
 #include "learn/export_data.h"
 #include "report/data_set_text.h"
 #include "session/native.h"
@@ -141,6 +142,20 @@ Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
   return {};
 }
 
+namespace {
+
+Result<Exported> exported_files(const std::filesystem::path& what, const std::string& folder,
+                                const ExportOptions& options) {
+  std::error_code failed;
+  if (std::filesystem::exists(what / "dataset.json", failed))
+    return export_data(HONE_TRY(DataSet::open(what.native())), folder, options);
+  if (std::filesystem::is_directory(what, failed) || what.extension() == ".npz")
+    return export_data(what, folder, options);
+  return export_data(HONE_TRY(tpu::read_tuning_data(what)), folder, options);
+}
+
+}  // namespace
+
 Status cmd_dataset_export(const Arguments& arguments, Console& console) {
   const std::string what = arguments.text("WHAT");
   if (!arguments.given("output")) return usage_error("-o names the folder for the files");
@@ -149,14 +164,18 @@ Status cmd_dataset_export(const Arguments& arguments, Console& console) {
   options.published_only = arguments.text("schema") == "tpu";
   if (arguments.text("features") == "extended") options.features = tpu::FeatureSet::extended;
   if (arguments.given("split")) options.split = HONE_TRY(read_split(arguments.text("split")));
-  std::error_code failed;
-  const bool is_set = std::filesystem::is_directory(what, failed);
-  const Exported exported = is_set ? HONE_TRY(export_data(HONE_TRY(load_kernel_data(what)), folder,
-                                                          options))
-                                   : HONE_TRY(export_data(HONE_TRY(tpu::read_tuning_data(what)),
-                                                          folder, options));
+  const bool is_set = !are_graphs(what);
+  if (options.features == tpu::FeatureSet::extended &&
+      (is_set || std::filesystem::path(what).extension() != ".pb"))
+    return usage_error("--features is for a file of measurements of TpuGraphs; '{}' is none",
+                       excerpt(what));
+  if (options.split && !is_set)
+    return usage_error("--split is for data sets: '{}' names no programs", excerpt(what));
+  const Exported exported = HONE_TRY(exported_files(what, folder, options));
   console.note("wrote {} files to {}", exported.files, folder);
   if (!exported.lost.empty()) console.note("columns that are lost: {}", join(exported.lost, ", "));
+  if (!exported.lost_arrays.empty())
+    console.note("arrays that are lost: {}", join(exported.lost_arrays, ", "));
   return {};
 }
 

@@ -69,11 +69,40 @@ Result<std::vector<GraphVerdict>> judged_by(const GraphModel& model,
   return verdicts;
 }
 
+// The given ones, or some at random.
+Result<std::vector<ProgramSplit>> splits_of(const Arguments& arguments,
+                                            std::span<const ConfiguredGraph> graphs) {
+  std::vector<ProgramSplit> splits;
+  if (arguments.given("split")) {
+    const std::string files = arguments.text("split");
+    for (std::string_view each : split(files, ',')) {
+      const std::string file(each);
+      splits.push_back(HONE_TRY(read_split(file)));
+      const Result<std::vector<ConfiguredGraph>> tested = part(graphs, splits.back(), Part::test);
+      if (!tested.ok()) return Error(tested.error()).within(file);
+      if (tested->empty())
+        return bad_input("no graph is in its part {}", name(Part::test)).within(file);
+    }
+    return splits;
+  }
+  const std::vector<std::string> programs = programs_of(graphs);
+  for (int64_t s = 0; s < arguments.integer("splits"); ++s)
+    splits.push_back(
+        HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1), {.validation = 0})));
+  return splits;
+}
+
 Result<std::vector<GraphVerdict>> trained_and_judged(std::span<const ConfiguredGraph> graphs,
-                                                     int64_t splits, const GraphTraining& options) {
-  if (graphs[0].config_nodes.empty()) return leave_one_out(graphs, options);
-  if (graphs.size() == 1) return judged_by_configs(graphs[0], splits, options);
-  return judged_by_programs(graphs, splits, options);
+                                                     const Arguments& arguments,
+                                                     const GraphTraining& options) {
+  const bool are_kernels = graphs[0].config_nodes.empty();
+  if (arguments.given("split") && are_kernels)
+    return usage_error("each of these kernels is left out in turn: --split is for programs");
+  if (arguments.given("split") && graphs.size() == 1)
+    return usage_error("of one graph some configurations are left out: --split is for programs");
+  if (are_kernels) return leave_one_out(graphs, options);
+  if (graphs.size() == 1) return judged_by_configs(graphs[0], arguments.integer("splits"), options);
+  return judged_by_programs(graphs, HONE_TRY(splits_of(arguments, graphs)), options);
 }
 
 }  // namespace
@@ -116,7 +145,7 @@ Status eval_graphs(const Arguments& arguments, Console& console) {
     if (!found.ok()) return Error(found.error()).within(file);
     verdicts = *std::move(found);
   } else {
-    verdicts = HONE_TRY(trained_and_judged(graphs, arguments.integer("splits"), options));
+    verdicts = HONE_TRY(trained_and_judged(graphs, arguments, options));
   }
   if (json == "-") {
     console.write(graph_verdicts_json(verdicts));

@@ -143,7 +143,8 @@ inline constexpr Positional kExportWhat[] = {
     {.name = "WHAT",
      .take = Take::file,
      .doc =
-         "a data set, or a file of measurements of TpuGraphs: a TuningData or a ModuleTuningData"}};
+         "a data set; an .npz file or a folder of them; or a file of measurements of TpuGraphs: a "
+         "TuningData or a ModuleTuningData"}};
 inline constexpr Option kExportOptions[] = {
     output_option("a new folder for the .npz files", "", "FOLDER"),
     {.name = "schema",
@@ -161,9 +162,10 @@ inline constexpr Option kExportOptions[] = {
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
-     .doc = "put the kernels of a data set into the folders train, valid and test"}};
+     .doc = "put the kernels and layouts of a data set into folders train, valid and test"}};
 inline constexpr Example kExportExamples[] = {
-    {"hone dataset export zoo.set -o npz --split my.split", "a file for each kernel"},
+    {"hone dataset export zoo.set -o npz --split my.split",
+     "a file for each kernel, and each file of layouts"},
     {"hone dataset export zoo.set -o tpu --schema tpu", "for programs that know TpuGraphs alone"},
     {"hone dataset export op_tuning_data.pb -o tiles", "of measurements of TpuGraphs"}};
 

@@ -19,10 +19,15 @@ namespace {
 namespace fs = std::filesystem;
 using Graphs = std::vector<ConfiguredGraph>;
 
-Result<ConfiguredGraph> read_npz_graph(const fs::path& path) {
-  const std::vector<NamedTensor> arrays = HONE_TRY(read_npz(path));
-  const bool is_tile = std::ranges::find(arrays, "config_feat", &NamedTensor::name) != arrays.end();
-  if (is_tile) return configured(HONE_TRY(tpu::tile_graph_of(arrays)), program_of_file(path));
+Result<ConfiguredGraph> graph_of(std::span<const NamedTensor> arrays, const fs::path& path) {
+  const bool has_tiles = HONE_TRY(is_tile(arrays));
+  if (has_tiles) {
+    const TileFile file = HONE_TRY(tile_file_of(arrays));
+    ConfiguredGraph graph =
+        configured(file.tile, file.program.empty() ? program_of_file(path) : file.program);
+    graph.target = file.target;
+    return graph;
+  }
   LayoutFile file = HONE_TRY(layout_file_of(arrays));
   if (file.program.empty()) file.program = program_of_file(path);
   ConfiguredGraph graph = HONE_TRY(configured(file.layout, file.program));
@@ -34,8 +39,7 @@ Result<ConfiguredGraph> read_npz_graph(const fs::path& path) {
   return graph;
 }
 
-Result<Graphs> read_modules(const fs::path& path) {
-  const std::vector<tpu::TuningModule> modules = HONE_TRY(tpu::read_tuning_data(path));
+Result<Graphs> graphs_of(std::span<const tpu::TuningModule> modules) {
   Graphs graphs;
   for (size_t i = 0; i < modules.size(); ++i) {
     const auto timed = std::ranges::find_if(modules[i].runs, &tpu::TuningRun::is_timed);
@@ -50,20 +54,6 @@ Result<Graphs> read_modules(const fs::path& path) {
     graphs.push_back(*std::move(graph));
   }
   return graphs;
-}
-
-// All data in one file, or one a file.
-Result<std::vector<fs::path>> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
-    if (at->path().extension() == ".npz") files.push_back(at->path());
-  if (failed) return bad_input("'{}' cannot be listed", excerpt(folder.native()));
-  if (files.empty())
-    return bad_input("there are no .npz files in '{}'", excerpt(folder.native()))
-        .with_hint("'hone dataset build --task layout' measures whole programs by many layouts");
-  std::ranges::sort(files);
-  return files;
 }
 
 Status check_alike(const Graphs& graphs) {
@@ -109,6 +99,48 @@ Result<ConfiguredGraph> configured(const tpu::LayoutGraph& layout, std::string p
                          .times = {layout.runtimes.begin(), layout.runtimes.end()}};
 }
 
+Result<bool> is_tile(std::span<const NamedTensor> arrays) {
+  const auto find = [&](std::initializer_list<std::string_view> names) {
+    for (std::string_view name : names)
+      if (std::ranges::find(arrays, name, &NamedTensor::name) != arrays.end()) return name;
+    return std::string_view();
+  };
+  const std::string_view tile = find({"config_feat", "config_runtime_normalizers"});
+  const std::string_view layout = find({"node_config_feat", "node_config_ids"});
+  if (!tile.empty() && !layout.empty())
+    return bad_input("it has both '{}', of kernels with tiles, and '{}', of programs with layouts",
+                     tile, layout);
+  if (tile.empty() && layout.empty())
+    return bad_input(
+        "it has neither 'config_feat', as kernels with tiles have, nor "
+        "'node_config_feat', as programs with layouts have");
+  return !tile.empty();
+}
+
+Result<std::vector<fs::path>> graph_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  size_t seen = 0;
+  std::error_code failed, unknown;
+  for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (++seen > kMaxGraphFiles)
+      return over_limit("there are more than {} files and folders in '{}'", kMaxGraphFiles,
+                        excerpt(folder.native()));
+    if (!at->is_directory(unknown)) {
+      if (at->path().extension() == ".npz") files.push_back(at->path());
+    } else if (at.depth() == kMaxFolderDepth) {
+      return over_limit("the folder '{}' is deeper than {} in '{}'", excerpt(at->path().native()),
+                        kMaxFolderDepth, excerpt(folder.native()));
+    }
+  }
+  if (failed) return bad_input("'{}' cannot be listed", excerpt(folder.native()));
+  if (files.empty())
+    return bad_input("there are no .npz files in '{}'", excerpt(folder.native()))
+        .with_hint("'hone dataset build --task layout' measures whole programs by many layouts");
+  std::ranges::sort(files);
+  return files;
+}
+
 bool are_graphs(const fs::path& path) {
   std::error_code failed;
   return fs::exists(path, failed) && !fs::exists(path / "dataset.json", failed);
@@ -119,7 +151,7 @@ namespace {
 Result<Graphs> read_files(std::span<const fs::path> files) {
   Graphs graphs;
   for (const fs::path& file : files) {
-    Result<ConfiguredGraph> graph = read_npz_graph(file);
+    Result<ConfiguredGraph> graph = graph_of(HONE_TRY(tpu::read_arrays(file)), file);
     if (!graph.ok()) return Error(graph.error()).within(file.native());
     graphs.push_back(*std::move(graph));
   }
@@ -129,7 +161,7 @@ Result<Graphs> read_files(std::span<const fs::path> files) {
 // Files of before do not say what the set does.
 Result<Graphs> read_set(const fs::path& folder) {
   const uint64_t target = fingerprint(HONE_TRY(DataSet::open(folder.native())).info().target);
-  const std::vector<fs::path> files = HONE_TRY(files_in(folder / "layout"));
+  const std::vector<fs::path> files = HONE_TRY(graph_files(folder / "layout"));
   Graphs graphs = HONE_TRY(read_files(files));
   for (size_t i = 0; i < graphs.size(); ++i) {
     if (graphs[i].target == 0) graphs[i].target = target;
@@ -142,9 +174,9 @@ Result<Graphs> read_set(const fs::path& folder) {
 Result<Graphs> read_any(const fs::path& path) {
   std::error_code failed;
   if (fs::exists(path / "dataset.json", failed)) return read_set(path);
-  if (fs::is_directory(path, failed)) return read_files(HONE_TRY(files_in(path)));
+  if (fs::is_directory(path, failed)) return read_files(HONE_TRY(graph_files(path)));
   if (path.extension() != ".pb") return read_files({&path, 1});
-  Result<Graphs> modules = read_modules(path);
+  Result<Graphs> modules = graphs_of(HONE_TRY(tpu::read_tuning_data(path)));
   if (!modules.ok()) return Error(modules.error()).within(path.native());
   return modules;
 }
@@ -195,7 +227,8 @@ Status check_columns(const tpu::Features& known, const tpu::Features& given,
                        excerpt(known.names[i]));
   if (known.names.size() == given.names.size()) return {};
   return bad_input("the {} have {} columns, not {}", what, given.names.size(), known.names.size())
-      .with_hint("'hone dataset export --schema tpu' keeps the published columns alone");
+      .with_hint(
+          "'hone dataset export DATA -o FOLDER --schema tpu' keeps the published columns alone");
 }
 
 ConfiguredGraph with_configs(const ConfiguredGraph& graph, std::span<const size_t> which) {

@@ -42,6 +42,13 @@ Result<ConfiguredGraph> configured(const tpu::LayoutGraph& layout, std::string p
 // whole programs by layouts these are. All have configurations of one sort, the same columns, and
 // one target. Of well_known() configurations alone.
 Result<std::vector<ConfiguredGraph>> load_graphs(const std::filesystem::path& path);
+// The .npz files of a folder, sorted, and of the folders in it, as of a tree of train, valid and
+// test. Errors: there are none, more than so many files and folders, or folders that are deeper.
+inline constexpr size_t kMaxGraphFiles = 100'000;
+inline constexpr int kMaxFolderDepth = 8;
+Result<std::vector<std::filesystem::path>> graph_files(const std::filesystem::path& folder);
+// Whether it is of a kernel with tiles, by the arrays that only one of the two sorts has.
+Result<bool> is_tile(std::span<const NamedTensor> arrays);
 // Whether it is for load_graphs() alone: no data set of kernels.
 bool are_graphs(const std::filesystem::path& path);
 

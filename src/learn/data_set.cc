@@ -99,6 +99,7 @@ Result<ProgramKernel> parse_line(std::string_view line) {
   HONE_TRY(fields.read("program", kernel.program));
   HONE_TRY(fields.read("planned", kernel.planned));
   HONE_TRY(fields.read("price", kernel.price));
+  if (!(kernel.price >= 0)) return bad_input("its price is {} s", kernel.price);
   std::string origin;
   HONE_TRY(fields.read("origin", origin));
   const auto at = std::ranges::find(kOrigins, origin, [](KernelOrigin each) { return name(each); });
@@ -142,6 +143,25 @@ Status check_same(const DataSetInfo& a, const DataSetInfo& b) {
   return {};
 }
 
+namespace {
+
+// Nothing goes into a folder that people keep other files in. What a killed process has begun a
+// data set with is its own.
+Status check_free(const std::string& folder) {
+  constexpr std::string_view kOwn[] = {"dataset.json", "log.db", "programs.jsonl", "layout"};
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().native();
+    if (std::ranges::none_of(kOwn, [&](std::string_view own) { return name.starts_with(own); }))
+      return bad_input("it is no data set, and not empty: it has '{}'", excerpt(name))
+          .within(folder)
+          .with_hint("a data set begins in a new folder");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<DataSet> DataSet::make(const std::string& folder, const DataSetInfo& info) {
   HONE_TRY(make_folders(folder));
   DataSetInfo known = info;
@@ -153,6 +173,8 @@ Result<DataSet> DataSet::make(const std::string& folder, const DataSetInfo& info
       return std::move(same).error().within(folder).with_hint("-o names another folder");
     known.seed = info.seed;
     known.schedules = info.schedules;
+  } else {
+    HONE_TRY(check_free(folder));
   }
   DataSet set(folder, known);
   set.log_ = HONE_TRY(Log::open(path_in(folder, "log.db")));

@@ -7,7 +7,7 @@
 #include "io/tpu/features.h"
 #include "learn/kernel_data.h"
 
-// Data in the schema of TpuGraphs, an .npz file for each kernel or module.
+// Data in the schema of TpuGraphs, an .npz file for each kernel, program or module.
 
 namespace hone {
 
@@ -19,11 +19,18 @@ struct ExportOptions {
 
 struct Exported {
   size_t files = 0;
-  std::vector<std::string> lost = {};  // columns, each once
+  std::vector<std::string> lost = {};         // columns, each once
+  std::vector<std::string> lost_arrays = {};  // each once
 };
 
-// Into a folder that is not there yet, or is empty.
-Result<Exported> export_data(const KernelData& data, const std::string& folder,
+// Into a folder that is not there yet, or is empty. Errors: nothing to export.
+//
+// A data set: a file for each kernel, and its files of layouts in folders as those of TpuGraphs,
+// layout/hone/random and layout/hone/default.
+Result<Exported> export_data(const DataSet& set, const std::string& folder,
+                             const ExportOptions& options);
+// An .npz file, or a folder of them, which are where they were.
+Result<Exported> export_data(const std::filesystem::path& graphs, const std::string& folder,
                              const ExportOptions& options);
 // Measurements of TpuGraphs: modules with tiles or with layouts. Those without timed runs are left
 // out.

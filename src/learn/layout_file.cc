@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "learn/data_set.h"
 #include "log/hash_text.h"
 
 namespace hone {
@@ -68,7 +69,35 @@ NamedTensor text_array(std::string_view name, std::string_view text) {
                           std::as_bytes(std::span(text)))};
 }
 
+void add_origin(std::vector<NamedTensor>& arrays, std::string_view program, uint64_t target) {
+  if (!program.empty()) arrays.push_back(text_array(kProgram, program));
+  if (target != 0) arrays.push_back(text_array(kTarget, hash_text(target)));
+}
+
+Status read_origin(std::span<const NamedTensor> arrays, std::string& program, uint64_t& target) {
+  program = HONE_TRY(read_text(arrays, kProgram));
+  if (!program.empty()) HONE_TRY(check_program_name(program));
+  const std::string text = HONE_TRY(read_text(arrays, kTarget));
+  if (text.empty()) return {};
+  const std::optional<uint64_t> hash = parse_hash(text);
+  if (!hash) return bad_input("the array '{}' is '{}', no fingerprint", kTarget, excerpt(text));
+  target = *hash;
+  return {};
+}
+
 }  // namespace
+
+std::vector<NamedTensor> arrays_of(const TileFile& file) {
+  std::vector<NamedTensor> arrays = arrays_of(file.tile);
+  add_origin(arrays, file.program, file.target);
+  return arrays;
+}
+
+Result<TileFile> tile_file_of(std::span<const NamedTensor> arrays) {
+  TileFile file = {.tile = HONE_TRY(tpu::tile_graph_of(arrays))};
+  HONE_TRY(read_origin(arrays, file.program, file.target));
+  return file;
+}
 
 std::vector<NamedTensor> arrays_of(const LayoutFile& file) {
   std::vector<NamedTensor> arrays = arrays_of(file.layout);
@@ -79,9 +108,8 @@ std::vector<NamedTensor> arrays_of(const LayoutFile& file) {
                       Tensor::of(Type::get(DType::f32, {static_cast<int64_t>(values.size())}),
                                  std::span<const float>(values))});
   }
-  if (!file.program.empty()) arrays.push_back(text_array(kProgram, file.program));
+  add_origin(arrays, file.program, file.target);
   if (!file.priced_by.empty()) arrays.push_back(text_array(kPricedBy, file.priced_by));
-  if (file.target != 0) arrays.push_back(text_array(kTarget, hash_text(file.target)));
   if (const auto& progress = file.progress) {
     const std::array<int64_t, 4> numbers = {progress->seed, progress->plans, progress->whole,
                                             progress->has_kernels ? 1 : 0};
@@ -96,19 +124,14 @@ Result<LayoutFile> layout_file_of(std::span<const NamedTensor> arrays) {
   const auto count = static_cast<int64_t>(file.layout.runtimes.size());
   for (const LayoutColumn& column : kLayoutColumns)
     HONE_TRY(read_column(arrays, column, count, file.times.*column.values));
-  file.program = HONE_TRY(read_text(arrays, kProgram));
+  HONE_TRY(read_origin(arrays, file.program, file.target));
   file.priced_by = HONE_TRY(read_text(arrays, kPricedBy));
-  if (const std::string target = HONE_TRY(read_text(arrays, kTarget)); !target.empty()) {
-    const std::optional<uint64_t> hash = parse_hash(target);
-    if (!hash) return bad_input("the array '{}' is '{}', no fingerprint", kTarget, excerpt(target));
-    file.target = *hash;
-  }
   file.progress = HONE_TRY(progress_of(arrays));
   return file;
 }
 
 Result<LayoutFile> read_layout_file(const std::filesystem::path& path) {
-  Result<LayoutFile> file = layout_file_of(HONE_TRY(read_npz(path)));
+  Result<LayoutFile> file = layout_file_of(HONE_TRY(tpu::read_arrays(path)));
   if (!file.ok()) return std::move(file).error().within(path.native());
   return file;
 }

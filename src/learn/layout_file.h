@@ -63,6 +63,15 @@ Result<LayoutFile> read_layout_file(const std::filesystem::path& path);
 // Without the rest of the file. None: there is no file, or one that does not say.
 Result<std::optional<LayoutProgress>> read_progress(const std::filesystem::path& path);
 
+// A kernel with tiles, and what hone knows besides.
+struct TileFile {
+  tpu::TileGraph tile;
+  std::string program = {};  // one that has the kernel; empty: the file's name tells
+  uint64_t target = 0;       // a fingerprint; 0: it does not say
+};
+std::vector<NamedTensor> arrays_of(const TileFile& file);
+Result<TileFile> tile_file_of(std::span<const NamedTensor> arrays);
+
 // ---- Names --------------------------------------------------------------------------------------
 
 // "zoo_mlp_size=tiny" of "zoo:mlp,size=tiny".

@@ -14,19 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<LayoutFile> read_of(const DataSet& set, const fs::path& path) {
-  LayoutFile file = HONE_TRY(read_layout_file(path));
-  const uint64_t target = fingerprint(set.info().target);
-  if (file.target == 0) file.target = target;
-  if (Status same = check_target(target, file.target); !same.ok())
-    return std::move(same).error().within(path.native());
-  if (file.program.empty()) file.program = program_of_file(path);
-  return file;
-}
-
-LayoutCounts counts_of(const LayoutFile& file, std::string_view sort) {
-  LayoutCounts counts = {.program = file.program,
-                         .sort = std::string(sort),
+LayoutCounts counts_of(const LayoutFile& file, const fs::path& path) {
+  LayoutCounts counts = {.file = path,
+                         .program = file.program,
+                         .sort = std::string(sort_of_file(path)),
                          .priced_by = file.priced_by,
                          .nodes = file.layout.graph.opcodes.size(),
                          .configurable = file.layout.config_nodes.size(),
@@ -52,6 +43,16 @@ LayoutCounts counts_of(const LayoutFile& file, std::string_view sort) {
 
 }  // namespace
 
+Result<LayoutFile> read_layouts_of(const DataSet& set, const fs::path& path) {
+  LayoutFile file = HONE_TRY(read_layout_file(path));
+  const uint64_t target = fingerprint(set.info().target);
+  if (file.target == 0) file.target = target;
+  if (Status same = check_target(target, file.target); !same.ok())
+    return std::move(same).error().within(path.native());
+  if (file.program.empty()) file.program = program_of_file(path);
+  return file;
+}
+
 Result<std::vector<fs::path>> layout_files(const std::string& folder) {
   std::vector<fs::path> files;
   std::error_code failed;
@@ -67,19 +68,19 @@ Result<std::vector<fs::path>> layout_files(const std::string& folder) {
 Result<std::vector<LayoutCounts>> count_layouts(const DataSet& set) {
   std::vector<LayoutCounts> all;
   for (const fs::path& path : HONE_TRY(layout_files(set.folder())))
-    all.push_back(counts_of(HONE_TRY(read_of(set, path)), sort_of_file(path)));
+    all.push_back(counts_of(HONE_TRY(read_layouts_of(set, path)), path));
   return all;
 }
 
 Result<int64_t> merge_layouts(const DataSet& into, const DataSet& from) {
   int64_t taken = 0;
   for (const fs::path& path : HONE_TRY(layout_files(from.folder()))) {
-    const LayoutFile file = HONE_TRY(read_of(from, path));
+    const LayoutFile file = HONE_TRY(read_layouts_of(from, path));
     const fs::path place = fs::path(into.folder()) / "layout" / path.filename();
     std::error_code failed;
     if (fs::exists(place, failed)) {
-      const LayoutCounts here = counts_of(HONE_TRY(read_of(into, place)), "");
-      const LayoutCounts there = counts_of(file, "");
+      const LayoutCounts here = counts_of(HONE_TRY(read_layouts_of(into, place)), place);
+      const LayoutCounts there = counts_of(file, path);
       if (std::pair(here.whole, here.known) >= std::pair(there.whole, there.known)) continue;
     }
     HONE_TRY(make_folders(place.parent_path().native()));

@@ -13,8 +13,13 @@ namespace hone {
 // Sorted; none: the set has no layouts.
 Result<std::vector<std::filesystem::path>> layout_files(const std::string& folder);
 
+// One of them, with its program and target, which files of before do not name. Errors: it is
+// damaged, or of another target than the set.
+Result<LayoutFile> read_layouts_of(const DataSet& set, const std::filesystem::path& path);
+
 // What a file has.
 struct LayoutCounts {
+  std::filesystem::path file = {};
   std::string program, sort, priced_by;
   size_t nodes = 0, configurable = 0;  // of the graph
   size_t assignments = 0, whole = 0;   // that were run whole

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "learn/kernel_data.h"
+#include "learn/layout_file.h"
 
 namespace hone {
 namespace {
@@ -29,7 +30,8 @@ std::string_view name(Part part) {
 
 Result<ProgramSplit> parse_split(std::string_view text, std::string_view file) {
   ProgramSplit split;
-  std::map<std::string, Part, std::less<>> known;
+  // By the names of files, which are all that some data has: zoo:alexnet and zoo_alexnet are one.
+  std::map<std::string, std::pair<std::string, Part>, std::less<>> known;
   int64_t number = 0;
   for (std::string_view line : split_lines(text)) {
     ++number;
@@ -46,12 +48,15 @@ Result<ProgramSplit> parse_split(std::string_view text, std::string_view file) {
     const std::string program(trim(line.substr(blank)));
     if (Status status = check_program_name(program); !status.ok())
       return std::move(status).error().at(where);
-    const auto [at, is_new] = known.emplace(program, *part);
-    if (!is_new)
-      return bad_input("the program '{}' is in {} and in {}", program, name(at->second),
+    const auto [at, is_new] = known.try_emplace(file_name_of(program), program, *part);
+    if (!is_new) {
+      const auto& [before, its_part] = at->second;
+      const std::string spelled = before == program ? "" : fmt::format(" as '{}'", before);
+      return bad_input("the program '{}' is in {}{} and in {}", program, name(its_part), spelled,
                        name(*part))
           .at(where)
           .with_hint("a program is in one part, and is named once");
+    }
     split.of(*part).push_back(program);
   }
   for (Part part : kParts) std::ranges::sort(split.of(part));
@@ -87,6 +92,9 @@ Result<ProgramSplit> random_split(std::span<const std::string> programs, uint64_
       shares.validation + shares.test >= 1)
     return usage_error("shares of {} and {} leave nothing to train with", shares.validation,
                        shares.test);
+  if (programs.empty())
+    return bad_input("there are no programs to split")
+        .with_hint("'hone dataset inspect' tells what a set has");
   std::map<std::string, std::vector<std::string>, std::less<>> families;
   for (const std::string& program : programs)
     families[std::string(family_of(program))].push_back(program);

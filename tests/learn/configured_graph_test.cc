@@ -162,6 +162,48 @@ TEST_F(LoadedLayouts, AreOfTheTargetOfTheirSet) {
   EXPECT_THAT(said(), HasSubstr("it is of the target 0x0000000000001234"));
 }
 
+TEST_F(LoadedLayouts, SayOfWhichSortAnArrayIsMissing) {
+  const auto said_of = [&](const std::function<void(std::vector<NamedTensor>&)>& change) {
+    std::vector<NamedTensor> arrays = arrays_of(small_layouts());
+    change(arrays);
+    EXPECT_TRUE(write_npz(folder_.path() / "a.npz", arrays).ok());
+    return said();
+  };
+  const auto erase = [](std::vector<NamedTensor>& arrays, std::string_view name) {
+    std::erase_if(arrays, [&](const NamedTensor& each) { return each.name == name; });
+  };
+  EXPECT_THAT(said_of([&](auto& arrays) {
+                erase(arrays, "node_config_feat");
+                erase(arrays, "node_config_ids");
+              }),
+              HasSubstr("it has neither 'config_feat', as kernels with tiles have, nor "
+                        "'node_config_feat', as programs with layouts have"));
+  EXPECT_THAT(said_of([&](auto& arrays) { erase(arrays, "node_config_ids"); }),
+              HasSubstr("the array 'node_config_ids' is missing"));
+  EXPECT_THAT(
+      said_of([&](auto& arrays) {
+        erase(arrays, "node_config_feat");
+        erase(arrays, "node_config_ids");
+        arrays.push_back({"config_runtime_normalizers", Tensor::zeros(Type::get(DType::i64, {2}))});
+      }),
+      HasSubstr("the array 'config_feat' is missing"));
+  EXPECT_THAT(said_of([&](auto& arrays) {
+                arrays.push_back({"config_feat", Tensor::zeros(Type::get(DType::f32, {2, 24}))});
+              }),
+              HasSubstr("it has both 'config_feat', of kernels with tiles, and "
+                        "'node_config_feat', of programs with layouts"));
+}
+
+// Once.
+TEST_F(LoadedLayouts, SayWhereAnErrorIs) {
+  const std::filesystem::path path = folder_.path() / "a.npz";
+  ASSERT_TRUE(write_file_atomic(path, "damaged").ok());
+  EXPECT_EQ(load_graphs(path).error().where(), path.native());
+  const std::filesystem::path modules = folder_.path() / "a.pb";
+  ASSERT_TRUE(write_file_atomic(modules, "damaged").ok());
+  EXPECT_EQ(load_graphs(modules).error().where(), modules.native());
+}
+
 TEST(ConfiguredGraph, RefusesWhatIsMixedOrMissing) {
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   EXPECT_THAT(load_graphs(folder.path()).error().to_string(), HasSubstr("there are no .npz files"));

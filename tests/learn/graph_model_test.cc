@@ -58,6 +58,31 @@ TEST(GraphModel, IsTheSameAgain) {
   EXPECT_EQ(scores_of(again, layouts(100)).value(), scores_of(trained(), layouts(100)).value());
 }
 
+// After the last step they are those of the model; segments tune the last layer later.
+TEST(GraphModel, TellsWeightsOfEachStep) {
+  for (int64_t segments : {0, 24}) {
+    GraphTraining training = small(known()[0]);
+    training.epochs = 1;
+    training.segments = segments;
+    int64_t steps = 0;
+    std::vector<NamedTensor> last;
+    training.on_step = [&](int64_t step, std::span<const NamedTensor> weights) {
+      EXPECT_EQ(step, ++steps);
+      last.clear();
+      for (const NamedTensor& each : weights)
+        last.push_back({each.name, Tensor::copy_of(each.tensor.type(), each.tensor.bytes())});
+    };
+    const GraphModel model = train_graph_model(known(), training).value();
+    EXPECT_EQ(steps, 8 * training.draws / training.slates);
+    ASSERT_EQ(last.size(), model.weights.size());
+    for (size_t i = 0; i < last.size(); ++i) {
+      EXPECT_EQ(last[i].name, model.weights[i].name);
+      if (segments > 0 && last[i].name.starts_with("node/")) continue;
+      EXPECT_TRUE(std::ranges::equal(last[i].tensor.bytes(), model.weights[i].tensor.bytes()));
+    }
+  }
+}
+
 TEST(GraphModel, OrdersTilesByOtherLayersAndLosses) {
   const std::vector<ConfiguredGraph> kernels = many(tiles, 12, 1);
   const std::pair<MessagePassing, GraphLoss> kinds[] = {
@@ -130,6 +155,7 @@ TEST(GraphModel, ComparesTheBestOnceMore) {
 // The price knows of nodes of opcode 3 alone.
 ConfiguredGraph priced_layouts(uint64_t seed) {
   ConfiguredGraph graph = layouts(seed);
+  graph.program = fmt::format("random:{}", seed);
   for (size_t c = 0; c < graph.times.size(); ++c) {
     float price = 1000;
     for (size_t k = 0; k < graph.config_nodes.size(); ++k) {
@@ -175,6 +201,27 @@ TEST(GraphModel, AddsToPrices) {
   training.network.compares = false;
   training.segments = 5;
   EXPECT_THAT(train_graph_model(some, training).error().to_string(), HasSubstr("segments"));
+}
+
+// A program is no unseen one where training knows its sister.
+TEST(GraphModel, LeavesFamiliesOutTogether) {
+  std::vector<ConfiguredGraph> some = many(priced_layouts, 8, 1);
+  const auto said = [&](std::initializer_list<const char*> names) {
+    size_t at = 0;
+    for (const char* name : names) some[at++].program = name;
+    GraphTraining training = small(some[0]);
+    training.network.skeleton = true;
+    training.epochs = 0;
+    std::string lines;
+    training.told = [&](std::string_view line) { lines += line; };
+    EXPECT_TRUE(train_graph_model(some, training).ok());
+    return lines;
+  };
+  // Of four families one: of five programs or of one, and not two programs.
+  EXPECT_THAT(said({"zoo:a1", "zoo:a2", "zoo:a3", "zoo:a4", "zoo:a5", "zoo:b", "zoo:c", "zoo:d"}),
+              testing::AnyOf(HasSubstr("of 5 graphs left out"), HasSubstr("of 1 graphs left out")));
+  EXPECT_THAT(said({"zoo:a1", "zoo:a2", "zoo:a3", "zoo:b1", "zoo:b2", "zoo:c", "zoo:c1", "zoo:c2"}),
+              testing::Not(HasSubstr("left out")));
 }
 
 // Networks of sums and columns need no places of nodes.

@@ -53,6 +53,8 @@ TEST(LayoutFile, RefusesNumbersThatCannotBe) {
   EXPECT_THAT(said([](LayoutFile& f) { f.layout.runtimes[1] = 0; }),
               HasSubstr("'config_runtime' has a time of 0 ns"));
   EXPECT_THAT(said([](LayoutFile& f) { f.program = "a\nb"; }), HasSubstr("no line of printable"));
+  EXPECT_THAT(said([](LayoutFile& f) { f.program = "a#b"; }),
+              HasSubstr("'a#b' is no name of a program"));
 }
 
 TEST(LayoutFile, RefusesArraysOfOtherTypes) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/rng.h"
+#include "learn/kernel_data.h"
 #include "learn/models/graph_segments.h"
 #include "learn/ranking.h"
 #include "learn/trainer.h"
@@ -88,9 +89,15 @@ Result<GraphModel> train_network(std::span<const ConfiguredGraph> given,
   training.compile = options.compile;
   const int64_t steps = options.epochs * (slates.size() / training.loader.batch_size);
   training.rate = cosine_rate(options.rate, steps / 20 + 1, steps);
+  const Trainer* running = nullptr;
+  if (options.on_step)
+    training.on_step = [&](const StepResult& step) {
+      options.on_step(step.step, running->weights());
+    };
   const Target here = HONE_TRY(host_target());  // graphs may be of another machine
   Trainer trainer = HONE_TRY(Trainer::make(
       [&](Network& net) { return graph_objective(net, options.network); }, slates, here, training));
+  running = &trainer;
   const TrainingResult result = HONE_TRY(trainer.train());
   for (const NamedTensor& each : trainer.weights())
     model.weights.push_back({each.name, Tensor::copy_of(each.tensor.type(), each.tensor.bytes())});
@@ -101,8 +108,8 @@ Result<GraphModel> train_network(std::span<const ConfiguredGraph> given,
 }
 
 // What a network adds to prices is mostly of the programs that it knows. So it counts as much as
-// serves a quarter of the programs, which are left out of training: at worst nothing. Of fewer than
-// four programs none is left out.
+// serves a quarter of the families of programs, which are left out of training: at worst nothing.
+// Of fewer than four families none is left out.
 class Skeleton {
  public:
   explicit Skeleton(const GraphTraining& options) : options_(options) {}
@@ -122,19 +129,19 @@ class Skeleton {
   }
 
  private:
-  static constexpr size_t kLeast = 4;  // programs, for one of them to be left out
+  static constexpr size_t kLeast = 4;  // families, for one of them to be left out
   static constexpr double kParts[] = {0, 0.125, 0.25, 0.5, 1};
 
   void divide(std::span<const ConfiguredGraph> graphs) {
-    std::set<std::string> names;  // of programs that have something to order
+    std::set<std::string_view> families;  // of programs that have something to order
     for (const ConfiguredGraph& each : graphs)
       if (!std::ranges::all_of(first_equals(each), [](size_t first) { return first == 0; }))
-        names.insert(each.program);
-    std::vector<std::string> order(names.begin(), names.end());
+        families.insert(family_of(each.program));
+    std::vector<std::string_view> order(families.begin(), families.end());
     Rng(options_.seed).shuffle(order);
     order.resize(order.size() < kLeast ? 0 : order.size() / 4);
     for (const ConfiguredGraph& each : graphs)
-      (std::ranges::count(order, each.program) > 0 ? others_ : known_).push_back(each);
+      (std::ranges::count(order, family_of(each.program)) > 0 ? others_ : known_).push_back(each);
   }
 
   // Of what the network adds: by the mean tau of the others.

@@ -40,6 +40,8 @@ struct GraphTraining {
   uint64_t seed = 0;
   CompileOptions compile = {};
   std::function<void(std::string_view)> told = {};  // a line for each network
+  // Gets the number of steps done and the weights, which the next step overwrites.
+  std::function<void(int64_t, std::span<const NamedTensor>)> on_step = {};
 };
 // What is good for graphs like these: sums of scores of nodes where those are configurable.
 GraphTraining training_for(const ConfiguredGraph& graph);

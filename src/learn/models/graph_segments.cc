@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "learn/graph_layers.h"
 #include "learn/layers.h"
+#include "learn/models/segment_slates.h"
 #include "learn/trainer.h"
 
 namespace hone {
@@ -15,171 +16,13 @@ constexpr double kHeadRate = 0.1;  // of the rate before, for the last layer alo
 
 Type reals(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
 
-// What segments come to: the sum of the states of their nodes, for some configurations.
-class Summer {
- public:
-  Summer(const GraphNetworkOptions& network, const CompileOptions& compile)
-      : network_(network), compile_(compile) {
-    compile_.progress = nullptr;
-  }
-
-  // [graphs of the batch, width]
-  Result<Tensor> run(const Batch& batch, std::span<const NamedTensor> weights) {
-    if (executable_ == nullptr) HONE_TRY(compile(batch));
-    std::vector<Tensor> inputs;
-    for (const Network::Port& port : ports_) {
-      if (port.role == Network::Role::input) {
-        inputs.push_back(batch.find(port.name)->second);
-        continue;
-      }
-      const auto at = std::ranges::find(weights, port.name, &NamedTensor::name);
-      HONE_CHECK(at != weights.end(), "the network has no weight '{}'", port.name);
-      inputs.push_back(at->tensor);
-    }
-    return HONE_TRY(executable_->run(inputs))[0];
-  }
-
- private:
-  Status compile(const Batch& batch) {
-    const BatchTypes types = types_of(batch);
-    Builder b("segments");
-    Network net(b, Network::Mode::evaluation, types);
-    const Value sums = segment_sum(node_states(net, network_), segments_in(net, "graphs"));
-    const Graph graph = HONE_TRY(b.finish(std::vector{sums}));
-    ports_ = net.ports();
-    executable_ = HONE_TRY(Compilation(graph, HONE_TRY(host_target()), compile_).executable());
-    return {};
-  }
-
-  const GraphNetworkOptions network_;
-  CompileOptions compile_;
-  std::vector<Network::Port> ports_;
-  std::shared_ptr<const Executable> executable_;
-};
-
-// A graph in segments, with what each came to when it was last computed.
-struct Segmented {
-  std::vector<double> times;
-  std::vector<ConfiguredGraph> segments;
-  std::vector<ScaledGraph> scaled;         // of these
-  std::vector<std::vector<float>> tables;  // by segment: [configurations, width]
-};
-
-// One step's slates: a segment of each drawn graph.
-class SegmentSlates : public Dataset {
- public:
-  SegmentSlates(std::vector<Segmented>& graphs, const GraphScale& scale,
-                const GraphTraining& options, const SegmentOptions& segments)
-      : graphs_(graphs), scale_(scale), options_(options), segments_(segments), rng_(options.seed) {
-    for (const Segmented& graph : graphs)
-      for (const ScaledGraph& segment : graph.scaled) room_.hold(segment);
-    draw();
-  }
-
-  int64_t size() const override { return std::max<int64_t>(options_.slates, 1); }
-  Result<Batch> batch(std::span<const int64_t> /*samples*/, int64_t /*bucket*/) const override {
-    std::vector<Slate> slates;
-    std::vector<float> others, weights;
-    for (const Drawn& each : drawn_) {
-      slates.push_back(each.slate);
-      const Segmented& graph = graphs_[each.graph];
-      weights.push_back(segments_.corrects
-                            ? static_cast<float>(segment_weight(segments_, graph.segments.size()))
-                            : 1.0F);
-      for (size_t config : each.slate.configs) add_others(graph, each, config, others);
-    }
-    Batch batch = HONE_TRY(graph_batch(slates, scale_, room_, false));
-    const Dim width = options_.network.width;
-    batch.insert_or_assign("others", Tensor::of(reals({size(), options_.slate, width}),
-                                                std::span<const float>(others)));
-    batch.insert_or_assign("weight",
-                           Tensor::of(reals({size(), 1, 1}), std::span<const float>(weights)));
-    return batch;
-  }
-
-  // The next step's.
-  void draw() {
-    drawn_.clear();
-    for (int64_t i = 0; i < size(); ++i) {
-      Drawn& one = drawn_.emplace_back();
-      one.graph = rng_.below(graphs_.size());
-      const Segmented& graph = graphs_[one.graph];
-      one.segment = rng_.below(graph.segments.size());
-      one.slate = {&graph.scaled[one.segment], draw_configs(graph.times, options_.slate, rng_)};
-      for (size_t s = 0; s < graph.segments.size(); ++s)
-        one.counts.push_back(s != one.segment && rng_.chance(segments_.keeps));
-    }
-  }
-  // Writes what the trained segments come to now into the table.
-  Status refresh(Summer& summer, const Batch& batch, std::span<const NamedTensor> weights) {
-    const Tensor sums = HONE_TRY(summer.run(batch, weights));
-    size_t row = 0;
-    for (const Drawn& each : drawn_)
-      for (size_t config : each.slate.configs)
-        write(graphs_[each.graph].tables[each.segment], config, sums, row++);
-    return {};
-  }
-  // All of the table.
-  Status refresh_all(Summer& summer, std::span<const NamedTensor> weights) {
-    for (Segmented& graph : graphs_)
-      for (size_t s = 0; s < graph.segments.size(); ++s)
-        for (size_t first = 0; first < graph.times.size();) {
-          // As many as a step has, so that one compiled network takes them.
-          std::vector<Slate> slates;
-          std::vector<size_t> configs;
-          for (int64_t i = 0; i < size(); ++i) {
-            Slate slate = {&graph.scaled[s], {}};
-            for (int64_t c = 0; c < options_.slate; ++c)
-              slate.configs.push_back(std::min(first++, graph.times.size() - 1));
-            configs.insert(configs.end(), slate.configs.begin(), slate.configs.end());
-            slates.push_back(std::move(slate));
-          }
-          const Batch batch = HONE_TRY(graph_batch(slates, scale_, room_, false));
-          const Tensor sums = HONE_TRY(summer.run(batch, weights));
-          for (size_t row = 0; row < configs.size(); ++row)
-            write(graph.tables[s], configs[row], sums, row);
-        }
-    return {};
-  }
-
- private:
-  struct Drawn {
-    size_t graph = 0, segment = 0;
-    Slate slate;
-    std::vector<bool> counts;  // by segment: whether what the table says of it does
-  };
-
-  void add_others(const Segmented& graph, const Drawn& drawn, size_t config,
-                  std::vector<float>& others) const {
-    const auto width = static_cast<size_t>(options_.network.width);
-    std::vector<float> sum(width);
-    for (size_t s = 0; s < graph.segments.size(); ++s)
-      for (size_t j = 0; drawn.counts[s] && j < width; ++j)
-        sum[j] += graph.tables[s][config * width + j];
-    others.insert(others.end(), sum.begin(), sum.end());
-  }
-  void write(std::vector<float>& table, size_t config, const Tensor& sums, size_t row) const {
-    const auto width = static_cast<size_t>(options_.network.width);
-    const std::span<const float> from = sums.as<float>().subspan(row * width, width);
-    std::ranges::copy(from, table.begin() + static_cast<std::ptrdiff_t>(config * width));
-  }
-
-  std::vector<Segmented>& graphs_;
-  const GraphScale& scale_;
-  const GraphTraining& options_;
-  const SegmentOptions& segments_;
-  Rng rng_;
-  GraphRoom room_;
-  std::vector<Drawn> drawn_;
-};
-
 // The sums of all segments, less their mean over configurations, which orders nothing.
 class HeadSlates : public Dataset {
  public:
-  HeadSlates(std::span<const Segmented> graphs, const GraphTraining& options)
+  HeadSlates(std::span<const SegmentedGraph> graphs, const GraphTraining& options)
       : graphs_(graphs), options_(options) {
     const auto width = static_cast<size_t>(options.network.width);
-    for (const Segmented& graph : graphs) {
+    for (const SegmentedGraph& graph : graphs) {
       std::vector<double>& sums = sums_.emplace_back(graph.times.size() * width);
       for (const std::vector<float>& table : graph.tables)
         for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(table[i]);
@@ -214,7 +57,7 @@ class HeadSlates : public Dataset {
   }
 
  private:
-  const std::span<const Segmented> graphs_;
+  const std::span<const SegmentedGraph> graphs_;
   const GraphTraining& options_;
   std::vector<std::vector<double>> sums_;  // by graph: [configurations, width]
 };
@@ -247,8 +90,8 @@ std::vector<NamedTensor> copied(std::span<const NamedTensor> weights, std::strin
 }
 
 // The last layer alone, on all segments as they are now.
-Status tune_head(std::span<const Segmented> graphs, const GraphTraining& options, int64_t epochs,
-                 std::vector<NamedTensor>& weights) {
+Status tune_head(std::span<const SegmentedGraph> graphs, const GraphTraining& options,
+                 int64_t epochs, std::vector<NamedTensor>& weights) {
   const HeadSlates slates(graphs, options);
   const int64_t batch = std::min<int64_t>(8, slates.size());
   const int64_t steps = epochs * (slates.size() / batch);
@@ -272,7 +115,8 @@ Status check_options(const GraphTraining& options, const SegmentOptions& segment
                      name(options.network.reduction));
   if (options.network.skeleton)
     return bad_input("what segments add to prices of whole graphs is not learned");
-  if (options.network.loss == GraphLoss::log_squared)
+  // A segment's share of an absolute time is not known.
+  if (options.network.loss == GraphLoss::log_squared || options.network.loss == GraphLoss::mixed)
     return bad_input("segments are trained by the order of times, and not by '{}'",
                      name(options.network.loss));
   if (options.segments < 1 || !(segments.keeps >= 0 && segments.keeps <= 1))
@@ -335,11 +179,11 @@ Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> given,
   std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_to_learn_from(given, options.hops, &noise));
   GraphModel model = HONE_TRY(model_for(given, graphs, options));
   const auto width = static_cast<size_t>(options.network.width);
-  std::vector<Segmented> all;
+  std::vector<SegmentedGraph> all;
   for (ConfiguredGraph& graph : graphs) {
     if (graph.config_nodes.empty())
       return bad_input("'{}' has tiles of a kernel, and no layouts", graph.program);
-    Segmented& one = all.emplace_back();
+    SegmentedGraph& one = all.emplace_back();
     one.times = graph.times;
     one.segments = segments_of(graph, options.segments);
     graph = {};
@@ -356,7 +200,7 @@ Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> given,
   Trainer trainer = HONE_TRY(Trainer::make(
       [&](Network& net) { return segment_objective(net, options.network); }, slates,
       HONE_TRY(host_target()), training_of(options, slates.size(), steps, options.rate)));
-  Summer summer(options.network, options.compile);
+  SegmentSums summer(options.network, options.compile);
   HONE_TRY(slates.refresh_all(summer, trainer.weights()));
   double loss = 0;
   for (int64_t step = 0; step < steps; ++step) {
@@ -364,6 +208,7 @@ Result<GraphModel> train_by_segments(std::span<const ConfiguredGraph> given,
     loss = HONE_TRY(trainer.step()).loss;
     HONE_TRY(slates.refresh(summer, HONE_TRY(slates.batch({}, 0)), trainer.weights()));
     slates.draw();
+    if (options.on_step) options.on_step(step + 1, trainer.weights());
   }
   model.weights = copied(trainer.weights(), "");
   HONE_TRY(slates.refresh_all(summer, model.weights));

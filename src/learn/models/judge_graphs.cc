@@ -282,14 +282,14 @@ Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph
 }
 
 Result<std::vector<GraphVerdict>> judged_by_programs(std::span<const ConfiguredGraph> graphs,
-                                                     int64_t splits, const GraphTraining& options) {
-  const std::vector<std::string> programs = programs_of(graphs);
+                                                     std::span<const ProgramSplit> splits,
+                                                     const GraphTraining& options) {
   std::vector<GraphVerdict> verdicts;
-  for (int64_t s = 0; s < splits; ++s) {
-    const ProgramSplit split =
-        HONE_TRY(random_split(programs, static_cast<uint64_t>(s + 1), {.validation = 0}));
-    const GraphModel model =
-        HONE_TRY(train_graph_model(HONE_TRY(part(graphs, split, Part::train)), options));
+  for (const ProgramSplit& split : splits) {
+    std::vector<ConfiguredGraph> known = HONE_TRY(part(graphs, split, Part::train));
+    for (ConfiguredGraph& each : HONE_TRY(part(graphs, split, Part::validation)))
+      known.push_back(std::move(each));
+    const GraphModel model = HONE_TRY(train_graph_model(known, options));
     for (const ConfiguredGraph& each : HONE_TRY(part(graphs, split, Part::test)))
       verdicts.push_back(HONE_TRY(judged(model, each, options.compile)));
   }

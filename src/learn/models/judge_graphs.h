@@ -79,10 +79,11 @@ Result<DividedConfigs> divided_configs(const ConfiguredGraph& graph, uint64_t se
 // and beside them LayoutSums.
 Result<std::vector<GraphVerdict>> judged_by_configs(const ConfiguredGraph& graph, int64_t splits,
                                                     const GraphTraining& options);
-// Models that are trained on some programs, judged by others; one verdict for each graph of
-// Part::test and split.
+// Models that are trained on Part::train and Part::validation, judged by Part::test: one verdict
+// for each graph of it and split.
 Result<std::vector<GraphVerdict>> judged_by_programs(std::span<const ConfiguredGraph> graphs,
-                                                     int64_t splits, const GraphTraining& options);
+                                                     std::span<const ProgramSplit> splits,
+                                                     const GraphTraining& options);
 
 // The graphs of the programs of a part. An error names a program that no graph is of.
 Result<std::vector<ConfiguredGraph>> part(std::span<const ConfiguredGraph> graphs,
