@@ -22,6 +22,19 @@ foreach(bench IN LISTS benches)
   target_link_libraries(bench_${name} PRIVATE hone_bench_main)
   hone_target(bench_${name})
 endforeach()
+
+# XGBoost of the distribution, a rival of bench_prices, which says how to get it where it is not.
+find_path(HONE_XGBOOST_INCLUDE xgboost/c_api.h)
+find_library(HONE_XGBOOST xgboost)
+if(HONE_XGBOOST_INCLUDE AND HONE_XGBOOST)
+  target_include_directories(bench_prices SYSTEM PRIVATE ${HONE_XGBOOST_INCLUDE})
+  target_link_libraries(bench_prices PRIVATE ${HONE_XGBOOST})
+  set(left_out bench/prices/no_xgboost.cc)
+else()
+  set(left_out bench/prices/xgboost.cc)
+endif()
+set_source_files_properties(${left_out} PROPERTIES HEADER_FILE_ONLY ON)  # not compiled
+
 # What decides about rows that are kept.
 set(compiled planner cost alloc plan program kernel rewrite ir tensor target codegen runtime)
 hone_version(bench/tune/tune.cc HONE_TUNER_VERSION tune search measure ${compiled})

@@ -1,39 +1,22 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <vector>
 
-#include "learn/models/kernel_network.h"
+#include "learn/models/judge_prices.h"
 
-// Boosted regression trees on the features of the kernel model: its rival.
+// XGBoost's trees in place of the networks, whether a kernel is like known ones or not. They need
+// no networks, so that they are tried in minutes.
 
 namespace hone::bench {
 
-struct TreeOptions {
-  int rounds = 300, depth = 6;
-  double rate = 0.08;
-  double rows = 0.7, columns = 0.5;  // shares that a tree sees
-  double least = 8;                  // samples of a leaf
-  double pull = 4;                   // of leaves towards 0
-  uint64_t seed = 0;
+struct TreesTrials {
+  // Kernels of the test parts, by split: by the analytic price with coefficients that are fitted to
+  // the same kernels, and with what trees have learned of their order, or of the times' logarithms.
+  std::vector<std::vector<KernelVerdict>> fitted, order, squared;
+  std::vector<double> order_seconds, squared_seconds;  // of one core, to train
 };
-
-// Predicts log(time / analytic price), of each kernel's mean and within it.
-class Trees {
- public:
-  Trees(std::span<const DescribedKernel> kernels, const TreeOptions& options);
-  double residual(const Features& features) const;
-
- private:
-  struct Node {
-    int feature = -1;  // -1: a leaf
-    float at = 0;      // to the left: less or equal
-    int left = 0, right = 0;
-    float value = 0;
-  };
-  using Tree = std::vector<Node>;
-  std::vector<Tree> trees_;
-};
+bool asks_for_trees();
+// They are made when they are first asked for.
+const Result<TreesTrials>& trees_trials();
 
 }  // namespace hone::bench

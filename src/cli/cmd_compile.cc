@@ -10,14 +10,13 @@
 #include "cli/tracer.h"
 #include "cost/learned_cost.h"
 #include "ir/summary.h"
-#include "plan/planned_kernels.h"
 #include "report/pass_times.h"
 #include "runtime/honec.h"
 #include "session/build_library.h"
 #include "session/stages.h"
+#include "session/unknown_kernels.h"
 
 #include <filesystem>
-#include <set>
 #include <span>
 
 namespace hone::cli {
@@ -105,9 +104,9 @@ Result<std::string> emitted(Compilation& compilation, const Target& target, std:
   if (form == "graph") return print(*HONE_TRY(compilation.graph()));
   if (form == "plan") {
     const Plan& plan = *HONE_TRY(compilation.plan());
-    const auto* learned = dynamic_cast<const LearnedCost*>(&compilation.cost());
+    const LearnedCost* learned = compilation.cost().learned();
     return fmt::format(
-        "# what is not given is chosen by the price: {}\n{}{}", compilation.cost().version(),
+        "# what is not given is chosen by the price: {}\n{}{}", compilation.cost().name(),
         learned == nullptr ? "" : fmt::format("# learned: {}\n", learned->place()), print(plan));
   }
   const Program& program = *HONE_TRY(compilation.program());
@@ -162,24 +161,6 @@ Result<CompileStage> last_stage(const Graph& graph, const Request& request, Cons
   return CompileStage::kernels;
 }
 
-// A model has no say in kernels whose like training has not seen.
-Status note_unknown(Compilation& compilation, Console& console) {
-  const auto* learned = dynamic_cast<const LearnedCost*>(&compilation.cost());
-  if (learned == nullptr) return {};
-  const Graph& graph = *HONE_TRY(compilation.graph());
-  const Plan& plan = *HONE_TRY(compilation.plan());
-  std::set<uint64_t> all, unknown;
-  for (const auto& [step, kernel] : HONE_TRY(planned_kernels(graph, plan))) {
-    if (!all.insert(kernel.hash).second) continue;
-    const KernelFacts facts(kernel.body, kernel.hash);
-    if (!learned->check_knows(facts, plan.threads.value_or(1)).ok()) unknown.insert(kernel.hash);
-  }
-  if (!unknown.empty())
-    console.note("{} of {} different kernels have the analytic price alone (hone explain --why)",
-                 unknown.size(), all.size());
-  return {};
-}
-
 // The text that is asked for; empty if it is objects, which go to the folder.
 Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
                                 const PlacedPlan* plan, const Request& request,
@@ -202,9 +183,12 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
     text = HONE_TRY(summary(compilation, HONE_TRY(last_stage(graph, request, console))));
   else
     text = HONE_TRY(emitted(compilation, options.target, request.form, console));
-  if (!request.form.empty() ? request.form != "graph"
-                            : request.last.value_or(CompileStage::image) >= CompileStage::plan)
-    HONE_TRY(note_unknown(compilation, console));
+  const bool is_planned = !request.form.empty()
+                              ? request.form != "graph"
+                              : request.last.value_or(CompileStage::image) >= CompileStage::plan;
+  if (is_planned)
+    if (const std::string unknown = HONE_TRY(unknown_kernels_text(compilation)); !unknown.empty())
+      console.note("{}", unknown);
   if (request.wants_times) {
     console.say(pass_times(passes));
     for (const StageTime& time : times)

@@ -89,7 +89,8 @@ Result<std::string> data_to_train_on(const Arguments& arguments, Console& consol
     folder = HONE_TRY(user_prices().data_folder(target));
   }
   std::error_code failed;
-  const bool is_of_zoo = !arguments.given("DATA") || !fs::exists(folder, failed);
+  const bool is_of_zoo =
+      !arguments.given("DATA") || !fs::exists(fs::path(folder) / "dataset.json", failed);
   HONE_TRY(measure(folder, is_of_zoo, target, kShareOfMeasuring * seconds, console));
   return folder;
 }
@@ -105,11 +106,19 @@ Result<std::vector<KernelSample>> part_of(const KernelData& data, const std::str
   return kernels;
 }
 
-// A file, or the name of one that comes with hone.
-Result<KernelModel> start_model(const std::string& word) {
-  if (const ShippedModel* shipped = find_shipped_model(word))
-    return parse_kernel_model(shipped->file, shipped->name);
-  return read_kernel_model(word);
+// What networks begin with: a file, or the name of a model that comes with hone. What a budget
+// measures is too little to begin with nothing. None: random numbers.
+Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const Target& target,
+                                               Console& console) {
+  const std::string word = arguments.text("from");
+  const ShippedModel* shipped = find_shipped_model(word);
+  if (word.empty() && arguments.given("budget")) shipped = shipped_start_for(target);
+  if (shipped != nullptr) {
+    console.say(fmt::format("networks begin with those of {}", shipped->name));
+    return std::optional(HONE_TRY(parse_kernel_model(shipped->file, shipped->name)));
+  }
+  if (word.empty() || word == "none") return std::optional<KernelModel>();
+  return std::optional(HONE_TRY(read_kernel_model(word)));
 }
 
 // The given ones, or some at random.
@@ -167,11 +176,8 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";
-  std::optional<KernelModel> start;
-  if (arguments.given("from")) {
-    start = HONE_TRY(start_model(arguments.text("from")));
-    options.start = &*start;
-  }
+  const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data.target, console));
+  if (start) options.start = &*start;
   if (arguments.given("anew")) fs::remove_all(options.folder);
   const KernelModel model =
       HONE_TRY(train_kernel_model(data.kernels, data.target, data.threads, options));
@@ -222,6 +228,8 @@ Status eval_times(const Arguments& arguments, Console& console) {
 
 Status cmd_eval(const Arguments& arguments, Console& console) {
   HONE_TRY(check_writable(arguments.text("json")));
+  if (arguments.given("split") && arguments.given("model"))
+    return usage_error("--split trains models on parts of the data; it takes no --model");
   if (arguments.text("task") == "layout" || are_graphs(arguments.text("DATA")))
     return eval_graphs(arguments, console);
   if (arguments.text("task") == "fusion") return eval_times(arguments, console);

@@ -498,7 +498,7 @@ constexpr Command kCommands[] = {
          "A network on the graph of a program learns which of two assignments of layouts is the "
          "faster one; equal assignments count once, with their mean time. -o names the model, and "
          "'hone eval DATA --model' judges it by programs that it has not learned from. No plan is "
-         "made with it (docs/learned-prices.md).",
+         "made with it (docs/graph-models.md).",
      .positionals = kTrainLayoutData,
      .options = kTrainLayout,
      .examples = kTrainLayoutExamples,

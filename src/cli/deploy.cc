@@ -36,6 +36,8 @@ Status compile_level(const NativeOptions& level, const GivenGraphs& given,
     by_graph[i].push_back(
         HONE_TRY(deployed_graph(*given.graphs[i], static_cast<uint32_t>(i), level.target,
                                 std::move(options), Console::labels())));
+    if (const std::string& unknown = by_graph[i].back().unknown; !unknown.empty())
+      console.note("{}", unknown);
     if (!arguments.given("time-passes")) continue;
     console.say(pass_times(passes));
     for (const StageTime& time : times)

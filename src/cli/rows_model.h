@@ -511,7 +511,8 @@ inline constexpr Option kTrainCostOwn[] = {
      .take = Take::file,
      .value = "MODEL",
      .doc = "go on from the networks of this model, which may be of another target: a file, or "
-            "one that comes with hone, as zen4-avx512"},
+            "one that comes with hone, as zen4-avx512; none: from random numbers. With --budget "
+            "it is one that comes with hone for such instructions, if there is one"},
     {.name = "split",
      .take = Take::file,
      .value = "FILE",
@@ -619,7 +620,7 @@ inline constexpr Option kEvalOwn[] = {
      .take = Take::file,
      .value = "FILE",
      .doc = "in place of these: judge by its part test what learns from the others; several go "
-            "with commas"},
+            "with commas. Not of graphs that are left out in turn, or of one alone"},
     json_option("write what was found as data; - is the standard output, without the table")};
 inline constexpr auto kEval = joined(kEvalOwn, kTrainCostNetworks, kGraphNetwork, kTrainCostNative);
 inline constexpr Example kEvalExamples[] = {

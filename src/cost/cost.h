@@ -13,6 +13,8 @@
 
 namespace hone {
 
+class LearnedCost;
+
 // A part of a price, such as the time that memory takes. Parts may overlap: the price is at most
 // their sum.
 struct PriceTerm {
@@ -34,11 +36,17 @@ class PricedKernel {
   // What the price of the schedule stands on, a word for people.
   virtual std::string_view source(const Schedule& /*schedule*/) { return "analytic"; }
   // How many candidates are worth measuring, the cheapest first, so that the best of them is hardly
-  // ever slower than the best of all by more than noise; none: nobody knows.
+  // ever slower than the best of all by more than noise, or the most that it knows anything of;
+  // none: it knows nothing.
   virtual std::optional<int64_t> worth_measuring() const { return std::nullopt; }
-  // By how much a schedule has to be cheaper than that of the baseline, if that is another share
-  // for this kernel than Cost::Baseline has.
+  // By how much a schedule has to be cheaper than that of Cost::baseline() to take its place, as a
+  // share: 0.05 is 5 %. None: the baseline's stays.
   virtual std::optional<double> lead() const { return std::nullopt; }
+  // Whether a schedule of this price takes the place of the baseline's, which has that price.
+  bool is_ahead(double seconds, double usual) const {
+    const std::optional<double> lead = this->lead();
+    return lead && seconds < (1 - *lead) * usual;
+  }
 
   double seconds(const Schedule& schedule, double limit = std::numeric_limits<double>::infinity()) {
     double result = 0;
@@ -63,14 +71,13 @@ class Cost {
   // Beginning a command, whatever it does.
   virtual double command() const = 0;
 
+  // For people: what priced a plan, and the learned price in it; null: there is none.
+  std::string name() const { return version().empty() ? "times of the log" : version(); }
+  virtual const LearnedCost* learned() const { return nullptr; }
+
   // A Cost that is trusted with schedules alone names another one, which decides about groups,
-  // chains and layouts, and whose schedules stay unless others are cheaper by the lead: 0.05 is 5
-  // %.
-  struct Baseline {
-    const Cost& cost;
-    double lead = 0;
-  };
-  virtual std::optional<Baseline> baseline() const { return std::nullopt; }
+  // chains and layouts, and whose schedules stay unless others are cheaper by the kernel's lead.
+  virtual const Cost* baseline() const { return nullptr; }
 
   // One launch of a kernel that is priced once.
   double launch(const KernelBody& body, const Schedule& schedule, int64_t threads) const {

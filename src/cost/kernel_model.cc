@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/team.h"
 #include "base/text.h"
 #include "io/safetensors.h"
 #include "target/fingerprint.h"
@@ -14,7 +15,7 @@
 namespace hone {
 namespace {
 
-constexpr std::string_view kFormat = "hone kernel model 3";
+constexpr std::string_view kFormat = "hone kernel model 4";
 constexpr size_t kMaxMembers = 64, kMaxWidth = 1024, kMaxKernels = 1 << 16;
 
 constexpr int64_t kAll = kFeatures, kOfKernel = kKernelFeatures;
@@ -44,7 +45,9 @@ class Writer {
     add("kernels/deviation", {kOfKernel}, model.deviation);
     std::vector<float> kernels;
     for (const auto& each : model.kernels) kernels.insert(kernels.end(), each.begin(), each.end());
-    add("kernels", {static_cast<int64_t>(model.kernels.size()), kOfKernel}, kernels);
+    const auto count = static_cast<int64_t>(model.kernels.size());
+    add("kernels", {count, kOfKernel}, kernels);
+    add("kernels/priced", {count}, model.priced);
     auto& metadata = content_.metadata;
     metadata["format"] = kFormat;
     metadata["features"] = feature_version();
@@ -113,6 +116,8 @@ class Reader {
     model_.fingerprint = HONE_TRY(fingerprint("fingerprint"));
     model_.core = HONE_TRY(fingerprint("core"));
     model_.threads = HONE_TRY(parse_int(HONE_TRY(text("threads"))));
+    if (model_.threads < 1 || model_.threads > Team::kMaxThreads)
+      return bad_input("{} threads are outside of 1..{}", model_.threads, Team::kMaxThreads);
     model_.reach = HONE_TRY(number("reach"));
     model_.lead = HONE_TRY(number("lead"));
     model_.caution = HONE_TRY(number("caution"));
@@ -124,6 +129,8 @@ class Reader {
     HONE_TRY(networks());
     HONE_TRY(fill("low", model_.low));
     HONE_TRY(fill("high", model_.high));
+    for (size_t f = 0; f < kFeatures; ++f)
+      if (!(model_.low[f] <= model_.high[f])) return bad_input("'low' lies above 'high'");
     HONE_TRY(fill("kernels/mean", model_.mean));
     HONE_TRY(fill("kernels/deviation", model_.deviation));
     HONE_TRY(kernels());
@@ -181,6 +188,7 @@ class Reader {
 
   Status bounds() {
     const std::string lines = HONE_TRY(text("bounds"));
+    if (lines.empty()) return {};  // too few kernels were judged
     for (std::string_view line : split(lines, '\n')) {
       RegretBound bound;
       for (size_t i = 0; i < std::size(kMeasuredCounts); ++i) {
@@ -256,6 +264,8 @@ class Reader {
     for (size_t k = 0; k < model_.kernels.size(); ++k)
       std::ranges::copy(all.subspan(k * kKernelFeatures, kKernelFeatures),
                         model_.kernels[k].begin());
+    const std::span<const float> priced = HONE_TRY(numbers("kernels/priced", {count}));
+    model_.priced.assign(priced.begin(), priced.end());
     return {};
   }
 

@@ -63,10 +63,14 @@ struct KernelModel {
   // nearest may be.
   std::array<float, kKernelFeatures> mean = {}, deviation = {};
   std::vector<std::array<float, kKernelFeatures>> kernels;
+  // By kernel, the mean logarithm of the prices of its schedules when training was done: a build
+  // that computes other features or another price than the one that trained is found out by it.
+  std::vector<float> priced;
   double reach = 0;
   std::vector<RegretBound> bounds;
   // By how much another schedule has to be cheaper than the planner's to be taken: a share, with
-  // which choices gained most of kernels that the networks had not seen.
+  // which choices gained most of kernels that the networks had not seen. kNoLead: none gained, so
+  // no schedule does, not even of a kernel that it has learned from.
   double lead = 0;
   // How many deviations of the networks a price lies above their mean: who takes the least of many
   // prices finds what networks are wrong about.
@@ -86,6 +90,7 @@ struct KernelModel {
   const RegretBound* bound_of(std::string_view kind) const;
 };
 inline constexpr int64_t kLeastSeen = 5;  // kernels
+inline constexpr double kNoLead = 1;
 
 uint64_t hash_of(const KernelModel& model);  // of all of it
 

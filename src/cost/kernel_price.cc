@@ -500,10 +500,16 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     return places[(loops >> parallel_) != 0 ? 1 : 0];
   };
   double latency = 0, trips = 1;
-  double shared = 1;  // registers of what sums side by side have in common
-  for (const Access& access : accesses_)
-    if (access.side >= 0 && nest.lanes >= 0 && (access.loops >> nest.lanes & 1) != 0)
+  // Registers of what sums side by side have in common, and of a number that goes to all lanes,
+  // which AVX-512 takes from memory.
+  double shared = 1, to_all = 0;
+  for (const Access& access : accesses_) {
+    if (access.side < 0 || nest.lanes < 0) continue;
+    if ((access.loops >> nest.lanes & 1) != 0)
       shared = std::max(shared, side_by_side(nest, access.loops) / repeats(nest, access));
+    else if (target_.isa != Isa::avx512)
+      to_all = 1;
+  }
   for (const Work& work : work_) {
     const bool are_words = work.is_sum && nest.word;
     const double needed = nest.is_cut(work.cut) ? work.share : 1;
@@ -515,7 +521,7 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
       place.slots += count * work.slots * *nest.matrix;
       continue;
     }
-    const double room = registers_ - (work.is_sum ? shared : 3);
+    const double room = registers_ - (work.is_sum ? shared + to_all : 3);
     const double spilled = std::clamp(wide - room, 0.0, wide) / wide;
     counted.spilled = std::max(counted.spilled, spilled);
     counted.sums = std::max(counted.sums, wide);

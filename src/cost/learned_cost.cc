@@ -24,9 +24,11 @@ class LearnedCost::Kernel : public PricedKernel {
         is_measured_(model_->distance((seen_ ? *seen_ : *analytic_).of_kernel()) < kSame) {
     for (size_t a = 0; a < std::size(kAlgorithms); ++a)
       has_seen_[a] = model_->has_seen(kind, kAlgorithms[a]);
-    const RegretBound* bound = model_->bound_of(kind);
-    for (size_t c = 0; bound != nullptr && !worth_measuring_ && c < bound->slower.size(); ++c)
-      if (bound->slower[c] <= kTolerated) worth_measuring_ = kMeasuredCounts[c];
+    if (const RegretBound* bound = model_->bound_of(kind)) {
+      const auto is_enough = [](double slower) { return slower <= kTolerated; };
+      const auto enough = std::ranges::find_if(bound->slower, is_enough) - bound->slower.begin();
+      worth_measuring_ = kMeasuredCounts[std::min(enough, std::ssize(kMeasuredCounts) - 1)];
+    }
   }
 
   void price(std::span<const Schedule> schedules, double /*limit*/,
@@ -42,7 +44,9 @@ class LearnedCost::Kernel : public PricedKernel {
       for (size_t i = 0; i < count; ++i) {
         const double said_now = level_ + static_cast<double>(said_[i].mean) +
                                 model_->caution * static_cast<double>(said_[i].deviation);
-        const double learned = seconds[at + i] * std::exp(std::clamp(said_now, -kMost, kMost));
+        // Weights that are finite may say what is not.
+        const double residual = std::isfinite(said_now) ? std::clamp(said_now, -kMost, kMost) : 0;
+        const double learned = seconds[at + i] * std::exp(residual);
         const bool is_known =
             has_seen_[schedules[at + i].own.index()] && fast_->is_inside(features_[i]);
         seconds[at + i] = is_known ? learned : std::max(learned, seconds[at + i]);
@@ -55,7 +59,8 @@ class LearnedCost::Kernel : public PricedKernel {
   std::string_view source(const Schedule& /*schedule*/) override { return "learned"; }
   std::optional<int64_t> worth_measuring() const override { return worth_measuring_; }
   std::optional<double> lead() const override {
-    return is_measured_ ? std::optional(std::min(kLeadOfMeasured, model_->lead)) : std::nullopt;
+    const bool is_shorter = is_measured_ && model_->lead < kNoLead;
+    return is_shorter ? std::min(kLeadOfMeasured, model_->lead) : model_->lead;
   }
 
  private:
@@ -87,11 +92,6 @@ LearnedCost::LearnedCost(const Target& target, std::shared_ptr<const KernelModel
                            baseline_ == nullptr ? "nothing" : baseline_->version(),
                            analytic_.version())),
       place_(std::move(place)) {}
-
-std::optional<Cost::Baseline> LearnedCost::baseline() const {
-  if (baseline_ == nullptr) return std::nullopt;
-  return Baseline{*baseline_, model_->lead};
-}
 
 std::unique_ptr<PricedKernel> LearnedCost::kernel(std::shared_ptr<const KernelFacts> facts,
                                                   int64_t threads) const {

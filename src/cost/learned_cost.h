@@ -28,7 +28,8 @@ class LearnedCost : public Cost {
                                        int64_t threads) const override;
   double copy(double bytes) const override { return analytic_.copy(bytes); }
   double command() const override { return analytic_.command(); }
-  std::optional<Baseline> baseline() const override;
+  const Cost* baseline() const override { return baseline_.get(); }
+  const LearnedCost* learned() const override { return this; }
 
   const KernelModel& model() const { return *model_; }
   const std::string& place() const { return place_; }

@@ -4,10 +4,33 @@
 
 namespace hone {
 
+namespace {
+
+std::string_view stem_of(const ShippedModel& shipped) {
+  return shipped.name.substr(0, shipped.name.rfind('.'));
+}
+
+}  // namespace
+
 const ShippedModel* find_shipped_model(std::string_view name) {
   for (const ShippedModel& shipped : shipped_models())
-    if (shipped.name.substr(0, shipped.name.rfind('.')) == name) return &shipped;
+    if (stem_of(shipped) == name) return &shipped;
   return nullptr;
+}
+
+const ShippedModel* shipped_start_for(const Target& target) {
+  const ShippedModel* start = nullptr;
+  size_t most = 0;
+  for (const ShippedModel& shipped : shipped_models()) {
+    if (!stem_of(shipped).ends_with(fmt::format("-{}", name(target.isa)))) continue;
+    const Result<KernelModel> model = parse_kernel_model(shipped.file, shipped.name);
+    if (!model.ok()) continue;
+    if (model->core == core_fingerprint(target)) return &shipped;
+    if (model->priced.size() <= most) continue;
+    most = model->priced.size();
+    start = &shipped;
+  }
+  return start;
 }
 
 Result<std::optional<KernelModel>> shipped_model_of(const Target& target) {

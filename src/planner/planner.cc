@@ -22,7 +22,6 @@ namespace {
 struct Choosers {
   ScheduleChooser& all;
   ScheduleChooser* schedules = nullptr;
-  double lead = 0;
 };
 
 // Of a graph or a region. Schedules go to the whole plan.
@@ -270,11 +269,11 @@ class FramePlanner {
   Result<Schedule> schedule(const KernelBody& body) {
     const Schedule usual = HONE_TRY(chooser_.choose(body))->schedule;
     if (choosers_.schedules == nullptr) return usual;
-    const PricedSchedule& other = *HONE_TRY(choosers_.schedules->choose(body));
     const auto& facts = chooser_.known().facts(kernel_hash(body), [&] { return body; });
     const auto priced = choosers_.schedules->cost().kernel(facts, chooser_.threads());
-    const double lead = priced->lead().value_or(choosers_.lead);
-    return other.seconds < (1 - lead) * priced->seconds(usual) ? other.schedule : usual;
+    if (!priced->lead()) return usual;
+    const PricedSchedule& other = *HONE_TRY(choosers_.schedules->choose(body));
+    return priced->is_ahead(other.seconds, priced->seconds(usual)) ? other.schedule : usual;
   }
 
   void order() {
@@ -329,11 +328,11 @@ Result<Plan> complete(const Graph& graph, Plan partial, const Target& target, co
   plan.graph_hash = hash_without_weights(graph);
   plan.target = target.name;
   if (!plan.threads) plan.threads = target.cores;
-  const std::optional<Cost::Baseline> baseline = cost.baseline();
-  ScheduleChooser all(target, baseline ? baseline->cost : cost, *plan.threads, options);
+  const Cost* const baseline = cost.baseline();
+  ScheduleChooser all(target, baseline != nullptr ? *baseline : cost, *plan.threads, options);
   std::optional<ScheduleChooser> schedules;
-  if (baseline) schedules.emplace(target, cost, *plan.threads, options);
-  Choosers choosers{all, schedules ? &*schedules : nullptr, baseline ? baseline->lead : 0};
+  if (baseline != nullptr) schedules.emplace(target, cost, *plan.threads, options);
+  Choosers choosers{all, schedules ? &*schedules : nullptr};
   HONE_TRY(FramePlanner::decide(graph, plan, plan, choosers));
   // What was said may fit what was decided here badly: places that overlap in the order, schedules
   // of kernels that were not formed.

@@ -18,7 +18,7 @@ class Explainer {
   Explainer(const Target& target, const Cost& cost, int64_t threads, const ExplainOptions& options)
       : target_(target),
         cost_(cost),
-        learned_(dynamic_cast<const LearnedCost*>(&cost)),
+        learned_(cost.learned()),
         threads_(threads),
         options_(options) {}
 
@@ -129,7 +129,7 @@ double Explanation::priced() const {
 
 size_t Explanation::unknown() const {
   return static_cast<size_t>(std::ranges::count_if(kernels, [](const ExplainedKernel& kernel) {
-    return kernel.trust && !kernel.trust->knows.ok();
+    return kernel.trust && kernel.chosen.source == "analytic";
   }));
 }
 
@@ -137,8 +137,7 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan, const Target& 
                             const Cost& cost, const ExplainOptions& options) {
   if (!graph.is_static()) return bad_input("sizes are open, and what kernels cost depends on them");
   Explanation explanation = {.threads = plan.threads.value_or(1), .kernels = {}};
-  if (const auto* learned = dynamic_cast<const LearnedCost*>(&cost))
-    explanation.learned = learned->place();
+  if (const LearnedCost* learned = cost.learned()) explanation.learned = learned->place();
   add_rewrites(plan, "", explanation.rewrites);
   const Explainer explainer(target, cost, explanation.threads, options);
   const std::map<std::string, PlannedKernel> planned = HONE_TRY(planned_kernels(graph, plan));

@@ -1,5 +1,6 @@
 #include "report/price_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,14 @@ MeanInterval over(std::span<const PriceTrial> trials, double PriceTrial::* membe
   return interval_of(values);
 }
 
+// Over the trials in which a kernel has a bound.
+MeanInterval over_bounded(std::span<const PriceTrial> trials, double PriceTrial::* member) {
+  std::vector<double> values;
+  for (const PriceTrial& trial : trials)
+    if (trial.bounded > 0) values.push_back(trial.*member);
+  return interval_of(values);
+}
+
 }  // namespace
 
 std::string price_trials_text(std::span<const PriceTrial> trials) {
@@ -87,19 +96,29 @@ std::string price_trials_text(std::span<const PriceTrial> trials) {
     }
   }
   std::string text = table.to_string();
+  text += fmt::format("{:.0f} % of the kernels are known; ",
+                      100 * over(trials, &PriceTrial::known).mean);
+  const bool has_bound =
+      std::ranges::any_of(trials, [](const PriceTrial& trial) { return trial.bounded > 0; });
+  text +=
+      !has_bound
+          ? "none has a bound\n"
+          : fmt::format("their bound of one candidate is {:.0f} % on average, and holds for {} %\n",
+                        100 * over_bounded(trials, &PriceTrial::bound).mean,
+                        text_of(over_bounded(trials, &PriceTrial::bound_holds), true, true));
   text += fmt::format(
-      "{:.0f} % of the kernels are known; their bound of one candidate is {:.0f} % on average, and "
-      "holds for {} %\n",
-      100 * over(trials, &PriceTrial::known).mean, 100 * over(trials, &PriceTrial::bound).mean,
-      text_of(over(trials, &PriceTrial::bound_holds), true, true));
+      "what the planner chooses of them, by the analytic price unless the learned one leads, is "
+      "{} % slower than the fastest\n",
+      text_of(figure(trials, &PriceTrial::chosen, "", &MeanVerdict::top1), true, true));
   return text;
 }
 
 std::string price_trials_json(std::span<const PriceTrial> trials) {
   Json json = {{"trials", trials.size()},
                {"known", over(trials, &PriceTrial::known).mean},
-               {"bound", over(trials, &PriceTrial::bound).mean},
-               {"bound_holds", over(trials, &PriceTrial::bound_holds).mean},
+               {"bound", over_bounded(trials, &PriceTrial::bound).mean},
+               {"bound_holds", over_bounded(trials, &PriceTrial::bound_holds).mean},
+               {"chosen", figure(trials, &PriceTrial::chosen, "", &MeanVerdict::top1).mean},
                {"kinds", Json::object()}};
   std::vector<std::string_view> kinds(std::begin(kKernelKinds), std::end(kKernelKinds));
   kinds.push_back("");
@@ -205,8 +224,10 @@ std::string kernel_model_text(const KernelModel& model) {
     table.add_row({bound.kind.empty() ? "all" : bound.kind, cell(0), cell(3), cell(5)});
   }
   return text + "at most, for nine of ten that a network has not seen:\n" + table.to_string("  ") +
-         fmt::format("a schedule takes the planner's place if it is priced {:.0f} % below\n",
-                     100 * model.lead);
+         (model.lead < kNoLead
+              ? fmt::format("a schedule takes the planner's place if it is priced {:.0f} % below\n",
+                            100 * model.lead)
+              : "no schedule takes the planner's place: choices gained nothing\n");
 }
 
 }  // namespace hone

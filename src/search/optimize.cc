@@ -81,8 +81,8 @@ Result<Optimized> optimize(const Graph& graph, std::span<const Rule> rules, cons
   if (!graph.is_static())
     return unsupported("what is cheapest depends on the open size {}", graph.symbols()[0].name());
   // A Cost that is trusted with schedules alone tells schedules of a kernel apart, not graphs.
-  const std::optional<Cost::Baseline> baseline = cost.baseline();
-  const Cost& price = baseline ? baseline->cost : cost;
+  const Cost* const baseline = cost.baseline();
+  const Cost& price = baseline != nullptr ? *baseline : cost;
   Optimized result = HONE_TRY(Optimizer(rules, target, price, options).run(graph));
   result.graph = HONE_TRY(rewritten(graph, result.plan, rules));
   // What is cheap may be so for its stand-ins alone. Who has cancelled waits for it, too: the

@@ -7,6 +7,7 @@
 #include "ir/summary.h"
 #include "session/sizes.h"
 #include "session/source.h"
+#include "session/unknown_kernels.h"
 
 namespace hone {
 
@@ -63,7 +64,8 @@ Result<DeployedGraph> deployed_graph(const Graph& graph, uint32_t unit, const Ta
     made.open = HONE_TRY(std::move(open));
   }
   made.plan = print(*HONE_TRY(compilation.plan()));
-  made.prices = compilation.cost().version();
+  made.prices = compilation.cost().name();
+  made.unknown = HONE_TRY(unknown_kernels_text(compilation));
   return made;
 }
 

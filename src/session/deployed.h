@@ -18,6 +18,7 @@ struct DeployedGraph {
   bool is_open = false;
   std::string plan;
   std::string prices;
+  std::string unknown;  // unknown_kernels_text()
   uint32_t unit = 0;
 
   HonecProgram program() const {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "kernel/schedule_text.h"
 #include "measure/samples.h"
@@ -14,6 +16,16 @@ namespace {
 struct Times {
   std::vector<Schedule> schedules;
   std::vector<double> seconds;
+
+  void keep(const Schedule& schedule, double time) {
+    const auto at = std::ranges::find(schedules, schedule);
+    if (at != schedules.end()) {
+      seconds[static_cast<size_t>(at - schedules.begin())] = time;
+      return;
+    }
+    schedules.push_back(schedule);
+    seconds.push_back(time);
+  }
 };
 using Kernels = std::unordered_map<uint64_t, Times>;  // by hash
 
@@ -44,6 +56,8 @@ class MeasuredKernel : public PricedKernel {
   std::string_view source(const Schedule& schedule) override {
     return find(schedule) != nullptr ? "measured" : otherwise_->source(schedule);
   }
+  std::optional<int64_t> worth_measuring() const override { return otherwise_->worth_measuring(); }
+  std::optional<double> lead() const override { return otherwise_->lead(); }
 
  private:
   const double* find(const Schedule& schedule) const {
@@ -60,10 +74,13 @@ class MeasuredKernel : public PricedKernel {
 
 class MeasuredCost : public Cost {
  public:
-  MeasuredCost(Kernels kernels, int64_t threads, std::shared_ptr<const Cost> otherwise)
-      : kernels_(std::make_shared<const Kernels>(std::move(kernels))),
-        threads_(threads),
-        otherwise_(std::move(otherwise)) {}
+  MeasuredCost(std::shared_ptr<const Kernels> kernels, int64_t threads,
+               std::shared_ptr<const Cost> otherwise)
+      : kernels_(std::move(kernels)), threads_(threads), otherwise_(std::move(otherwise)) {
+    if (const Cost* baseline = otherwise_->baseline())
+      baseline_ = std::make_unique<MeasuredCost>(kernels_, threads_,
+                                                 std::shared_ptr<const Cost>(otherwise_, baseline));
+  }
 
   std::string version() const override { return ""; }
   std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
@@ -75,11 +92,14 @@ class MeasuredCost : public Cost {
   }
   double copy(double bytes) const override { return otherwise_->copy(bytes); }
   double command() const override { return otherwise_->command(); }
+  const Cost* baseline() const override { return baseline_.get(); }
+  const LearnedCost* learned() const override { return otherwise_->learned(); }
 
  private:
   const std::shared_ptr<const Kernels> kernels_;
   const int64_t threads_;
   const std::shared_ptr<const Cost> otherwise_;
+  std::unique_ptr<const MeasuredCost> baseline_;  // the same times, else the other's baseline
 };
 
 }  // namespace
@@ -94,7 +114,11 @@ Result<Schedule> schedule_of(const std::string& choice) {
 Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& target,
                                                   int64_t threads,
                                                   std::shared_ptr<const Cost> otherwise) {
-  Kernels kernels;
+  struct Known {
+    std::map<std::string, Times> by_conditions;
+    std::string last;  // conditions
+  };
+  std::unordered_map<uint64_t, Known> known;
   const std::string wanted = fmt::format(" threads={} ", threads);
   const Query query = {
       .kind = "kernel", .target = fingerprint(target), .outcome = Outcome::measured};
@@ -104,19 +128,15 @@ Result<std::shared_ptr<const Cost>> measured_cost(const Log& log, const Target& 
         if ((" " + record.conditions + " ").find(wanted) == std::string::npos) return {};
         const Result<Schedule> schedule = schedule_of(record.choice);
         if (!schedule.ok()) return {};  // of another version of hone
-        Times& times = kernels[record.subject];
-        const auto at = std::ranges::find(times.schedules, *schedule);
-        if (at != times.schedules.end()) {
-          times.seconds[static_cast<size_t>(at - times.schedules.begin())] =
-              typical(record.seconds);
-          return {};
-        }
-        times.schedules.push_back(*schedule);
-        times.seconds.push_back(typical(record.seconds));
+        Known& of_kernel = known[record.subject];
+        of_kernel.last = record.conditions;
+        of_kernel.by_conditions[record.conditions].keep(*schedule, typical(record.seconds));
         return {};
       }));
-  return std::shared_ptr<const Cost>(
-      std::make_shared<const MeasuredCost>(std::move(kernels), threads, std::move(otherwise)));
+  Kernels kernels;
+  for (auto& [kernel, its] : known) kernels[kernel] = std::move(its.by_conditions[its.last]);
+  return std::shared_ptr<const Cost>(std::make_shared<const MeasuredCost>(
+      std::make_shared<const Kernels>(std::move(kernels)), threads, std::move(otherwise)));
 }
 
 }  // namespace hone

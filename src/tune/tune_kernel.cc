@@ -62,7 +62,7 @@ class MeasuredSchedules : public Pricer {
     auto most =
         static_cast<size_t>(std::ceil(measured_share_ * static_cast<double>(points.size())));
     if (const std::optional<int64_t> worth = price_.worth_measuring())
-      most = std::min(most, static_cast<size_t>(*worth));
+      most = static_cast<size_t>(*worth);
     Round round;
     for (size_t i : by_price) {
       if (round.measured < most)

@@ -73,6 +73,7 @@ class Tuner {
         target_(target),
         options_(options),
         cost_(options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target)),
+        planning_(default_cost()),
         times_(cost_),
         known_(options.log, target, options.version),
         progress_(options.progress != nullptr ? *options.progress : no_progress()) {}
@@ -163,7 +164,7 @@ class Tuner {
   }
   Contender contender(const Graph& graph, Plan plan, const Heuristics& heuristics,
                       const CancelToken* cancel) const {
-    return contender(graph, std::move(plan), heuristics, cancel, cost_);
+    return contender(graph, std::move(plan), heuristics, cancel, planning_);
   }
   Contender contender(const Graph& graph, Plan plan, const Heuristics& heuristics,
                       const CancelToken* cancel, std::shared_ptr<const Cost> cost) const {
@@ -198,19 +199,29 @@ class Tuner {
 
   // A price that is trusted with schedules alone has to win, too.
   std::shared_ptr<const Cost> default_cost() const {
-    const std::optional<Cost::Baseline> baseline = cost_->baseline();
-    return baseline ? std::shared_ptr<const Cost>(cost_, &baseline->cost) : cost_;
+    const Cost* const baseline = cost_->baseline();
+    return baseline != nullptr ? std::shared_ptr<const Cost>(cost_, baseline) : cost_;
   }
 
-  // The default plan with the schedules that such a price chooses.
+  // The default plan with the schedules that such a price chooses. Other shapes have these, too, if
+  // they win.
   Status schedules_by_price() {
-    if (!cost_->baseline() || left_for_shapes() < compile_seconds_ + least_duel()) return {};
+    if (cost_->baseline() == nullptr || left_for_shapes() < compile_seconds_ + least_duel())
+      return {};
     show("schedules by learned prices");
-    Contender other = contender(prepared_, best_->threads, best_->heuristics, options_.cancel);
+    Plan open;
+    open.threads = best_->threads;
+    Contender other =
+        contender(prepared_, std::move(open), best_->heuristics, options_.cancel, cost_);
     if (HONE_TRY(other.code->plan())->schedule == best_->plan().schedule) return {};
     const Result<const Image*> image = other.code->image();
     if (!image.ok()) return unless_cancelled(image.error());
-    return challenge(std::move(other), kTuneSchedules, "schedules by learned prices");
+    const size_t shares = result_.shares.size();
+    const int64_t untried = result_.untried;
+    HONE_TRY(challenge(std::move(other), kTuneSchedules, "schedules by learned prices"));
+    if (result_.shares.size() > shares) planning_ = cost_;
+    price_lost_ = result_.shares.size() == shares && result_.untried == untried;
+    return {};
   }
 
   Status begin_from_log() {
@@ -545,7 +556,10 @@ class Tuner {
   // confirmation has said.
   Status confirm() {
     result_.plan = result_.before;
-    if (best_->code == default_->code) return {};
+    if (best_->code == default_->code) {
+      if (options_.log != nullptr) remember();
+      return {};
+    }
     show("confirming");
     // Who has cancelled waits for a short one alone.
     DuelOptions last_duel = {.seconds = std::min(for_confirming(), kLongDuel),
@@ -569,9 +583,9 @@ class Tuner {
   }
 
   // The plan, if it is better than the default. One of the log that has turned out to be slower is
-  // forgotten.
+  // forgotten; the default is remembered where the planner would choose schedules that have lost.
   void remember() {
-    if (result_.stays || (result_.is_default && !result_.was_known)) return;
+    if (result_.stays || (result_.is_default && !result_.was_known && !price_lost_)) return;
     const Interval ratio =
         result_.is_default ? Interval{1, 1} : *result_.confirmation.times.interval;
     Status status = options_.log->set_best({.graph = given_hash_,
@@ -589,6 +603,7 @@ class Tuner {
   const Target& target_;
   const TuneOptions& options_;
   const std::shared_ptr<const Cost> cost_;
+  std::shared_ptr<const Cost> planning_;  // cost_, or its baseline until its schedules have won
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   TableCost times_;  // of kernels as they were in their last race
   MeasuredKernels known_;
@@ -598,6 +613,7 @@ class Tuner {
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
   std::optional<KnownPlan> known_plan_;  // of the log
+  bool price_lost_ = false;              // schedules_by_price(): they were not faster
   double run_seconds_ = 0;      // of the best and a challenger; by price until a duel tells
   double compile_seconds_ = 0;  // of one whole plan, at most so far
   double best_gain_ = 1;        // over the default plan, as duels say

@@ -79,6 +79,20 @@ TEST(KernelModel, RefusesFeaturesOfAnotherVersion) {
 }
 
 // Every byte of the file counts, and no damage is more than an error.
+TEST(KernelModel, RefusesWhatCannotBe) {
+  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const auto error = [&](const std::function<void(KernelModel&)>& change) {
+    KernelModel model = random_model(target(), 1);
+    change(model);
+    EXPECT_TRUE(write_kernel_model(folder.path() / "model", model).ok());
+    const Result<KernelModel> read = read_kernel_model(folder.path() / "model");
+    return read.ok() ? "" : read.error().to_string();
+  };
+  EXPECT_EQ(error([](KernelModel& model) { model.bounds.clear(); }), "");
+  EXPECT_THAT(error([](KernelModel& model) { model.threads = 0; }), HasSubstr("0 threads"));
+  EXPECT_THAT(error([](KernelModel& model) { model.low[3] = 2e6F; }), HasSubstr("above 'high'"));
+}
+
 TEST(KernelModel, RefusesEveryChangedByteOrReadsTheSame) {
   const KernelModel model = random_model(target(), 1);
   ASSERT_TRUE(write_kernel_model(file(), model).ok());

@@ -34,6 +34,7 @@ inline KernelModel random_model(const Target& target, uint64_t seed) {
       {"dot chain", 20}, {"dot gemm", 20}, {"dot generic", 20}, {"dot nest", 20}, {"rows nest", 3}};
   model.deviation.fill(1);
   model.kernels.resize(2);
+  model.priced = {-9.5, -11};
   model.reach = 1e6;
   model.bounds = {{"", {0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0}},
                   {"dot", {0.4, 0.3, 0.2, 0.1, 0.05, 0.04, 0.02, 0}}};

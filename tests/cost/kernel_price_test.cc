@@ -144,6 +144,18 @@ TEST(KernelPrice, RegisterTilesOfProductsReachThePeak) {
   EXPECT_LT(efficiency(nest({0, 1})), 0.05);
 }
 
+// Two vectors of six rows each leave room for both vectors and the number that goes to all their
+// lanes; of seven rows they do not. AVX-512 takes that number from memory.
+TEST(KernelPrice, ANumberForAllLanesTakesARegister) {
+  const KernelBody body = product(1008, 1024, 1024);
+  const auto arithmetic = [&](Isa isa, int64_t rows, int64_t lanes) {
+    return price_of(body, 1, restricted(target(), isa)).terms(gemm(rows, lanes)).arithmetic;
+  };
+  EXPECT_DOUBLE_EQ(arithmetic(Isa::avx2, 6, 16), arithmetic(Isa::avx2, 4, 16));
+  EXPECT_GT(arithmetic(Isa::avx2, 7, 16), 1.1 * arithmetic(Isa::avx2, 6, 16));
+  EXPECT_DOUBLE_EQ(arithmetic(Isa::avx512, 14, 32), arithmetic(Isa::avx512, 7, 32));
+}
+
 // The loop of a sum is as short with a long epilogue behind it as without: what is read more slowly
 // is the epilogue alone.
 TEST(KernelPrice, CodeBehindASumDoesNotSlowTheSum) {

@@ -128,6 +128,17 @@ TEST(LearnedCost, TakesTheDearerPriceOutsideOfWhatWasSeen) {
     EXPECT_GE(each.learned, each.analytic * std::min(1.0, std::exp(each.residual)) * (1 - 1e-6));
 }
 
+// A file that nobody has damaged may have such weights.
+TEST(LearnedCost, IsTheAnalyticPriceWhereNetworksSayNoNumber) {
+  const auto huge = model([](KernelModel& model) {
+    for (ModelMember& member : model.members) {
+      std::ranges::fill(member.input, 3e38F);
+      std::ranges::fill(member.middle, -3e38F);
+    }
+  });
+  for (const Priced& each : priced(huge)) EXPECT_EQ(each.learned, each.analytic);
+}
+
 TEST(LearnedCost, HasAVersionOfItsWeights) {
   const LearnedCost a(target(), model()), b(target(), model());
   const LearnedCost c(target(), model([](KernelModel& model) { model.members[0].bias3 += 1; }));
@@ -140,7 +151,6 @@ TEST(LearnedCost, HasAVersionOfItsWeights) {
 // A planner with a baseline takes another schedule only if that leads.
 TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
   const auto analytic = std::make_shared<AnalyticCost>(target());
-  const Plan usual = complete(graph(), {}, target(), *analytic).value();
   Plan one_thread;
   one_thread.threads = 1;
   const Plan by_analytic = complete(graph(), one_thread, target(), *analytic).value();
@@ -159,10 +169,16 @@ TEST(LearnedCost, KeepsThePlannersScheduleUnlessAnotherOneLeads) {
     changed += other.schedule == by_analytic.schedule ? 0 : 1;
   }
   EXPECT_GT(changed, 0);
-  // On other threads than the model has seen the baseline decides.
-  const auto two = model([](KernelModel& model) { model.threads = 2; });
+  // Of kernels that the model does not know the baseline decides, whatever its coefficients say.
+  const auto two = model([](KernelModel& model) {
+    model.threads = 2;
+    model.lead = 0;
+    model.prices.sum_latency = 300;
+  });
   const LearnedCost cost(target(), two, analytic);
-  EXPECT_TRUE(complete(graph(), {}, target(), cost).value() == usual);
+  EXPECT_TRUE(complete(graph(), one_thread, target(), cost).value() == by_analytic);
+  const AnalyticCost fitted(target(), two->prices);
+  EXPECT_FALSE(complete(graph(), one_thread, target(), fitted).value() == by_analytic);
 }
 
 TEST(LearnedCost, SaysWhatAPriceStandsOn) {
@@ -193,22 +209,31 @@ TEST(LearnedCost, SaysHowManyAreWorthMeasuring) {
   EXPECT_EQ(worth({}), 16);  // the bound of dots is 2 % there
   EXPECT_EQ(worth([](KernelModel& model) { model.bounds.pop_back(); }), 16);
   EXPECT_EQ(worth([](KernelModel& model) { model.bounds[1].slower[2] = 0.01; }), 3);
-  EXPECT_EQ(worth([](KernelModel& model) { model.bounds[1].slower.assign(8, 0.5); }), std::nullopt);
+  EXPECT_EQ(worth([](KernelModel& model) { model.bounds[1].slower.assign(8, 0.5); }), 24);
   EXPECT_EQ(worth([](KernelModel& model) { model.bounds.clear(); }), std::nullopt);
   EXPECT_EQ(worth([](KernelModel& model) { model.reach = 0; }), std::nullopt);
 }
 
 // It may have learned from the very kernel.
 TEST(LearnedCost, HasAShortLeadForKernelsThatItHasSeen) {
-  const auto seen = model([](KernelModel& model) {
-    model.lead = 0.2;
-    const Features features = KernelPrice(*facts(), target(), model.prices, 1).of_kernel();
-    for (size_t f = 0; f < kKernelFeatures; ++f)
-      model.kernels[0][f] = (features.all()[f] - model.mean[f]) / model.deviation[f];
-  });
-  for (int64_t threads : {1, 2})
-    EXPECT_EQ(LearnedCost(target(), seen).kernel(facts(), threads)->lead(), 0.03);
-  EXPECT_EQ(LearnedCost(target(), model()).kernel(facts(), 1)->lead(), std::nullopt);
+  const auto seen_with = [](double lead) {
+    return model([lead](KernelModel& model) {
+      model.lead = lead;
+      const Features features = KernelPrice(*facts(), target(), model.prices, 1).of_kernel();
+      for (size_t f = 0; f < kKernelFeatures; ++f)
+        model.kernels[0][f] = (features.all()[f] - model.mean[f]) / model.deviation[f];
+    });
+  };
+  const auto lead_of = [&](double lead, int64_t threads) {
+    return LearnedCost(target(), seen_with(lead)).kernel(facts(), threads)->lead();
+  };
+  for (int64_t threads : {1, 2}) EXPECT_EQ(lead_of(0.2, threads), 0.03);
+  EXPECT_EQ(lead_of(0.02, 1), 0.02);
+  EXPECT_EQ(lead_of(kNoLead, 1), kNoLead);
+  EXPECT_EQ(LearnedCost(target(), model()).kernel(facts(), 1)->lead(), model()->lead);
+  // One that it does not know leaves the choice to the planner.
+  const auto far = model([](KernelModel& model) { model.reach = 0; });
+  EXPECT_EQ(LearnedCost(target(), far).kernel(facts(), 1)->lead(), std::nullopt);
 }
 
 }  // namespace

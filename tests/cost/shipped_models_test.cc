@@ -40,6 +40,11 @@ TEST(ShippedModels, HaveNames) {
 TEST(ShippedModels, OfAnUnknownCoreThereIsNone) {
   Target target;
   target.cpu = "a processor that nobody has built";
+  EXPECT_EQ(shipped_start_for(target), nullptr);
+  target.isa = Isa::avx2;
+  EXPECT_EQ(shipped_start_for(target), find_shipped_model("zen3-avx2"));
+  target.isa = Isa::avx512;
+  EXPECT_EQ(shipped_start_for(target), find_shipped_model("zen4-avx512"));
   const Result<std::optional<KernelModel>> model = shipped_model_of(target);
   ASSERT_TRUE(model.ok());
   EXPECT_FALSE(model->has_value());

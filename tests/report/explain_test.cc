@@ -11,6 +11,7 @@
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "tests/cost/kernel_model_testing.h"
+#include "tune/measured_cost.h"
 #include "tune/tune_kernel.h"
 
 namespace hone {
@@ -51,8 +52,26 @@ class Explain : public testing::Test {
     return explain(graph_, plan, target_, cost_, options).value();
   }
 
+  // Puts into the log what the kernel takes under this plan.
+  void keep(uint64_t kernel, const Plan& plan, double seconds) {
+    MeasuredKernels known(log_.get(), target_, "test");
+    const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph_, plan).value();
+    for (const auto& [step, planned] : kernels) {
+      if (planned.hash != kernel) continue;
+      const std::vector<KernelCandidate> candidates = {
+          candidate_of(std::make_shared<const KernelBody>(planned.body), *planned.schedule, target_)
+              .value()};
+      const std::vector<Measured> results = {
+          {.outcome = Outcome::measured, .seconds = std::vector<double>(kPlaces, seconds)}};
+      known.keep(conditions_, candidates, results);
+    }
+  }
+
   const Target target_ = host_target().value();
   const AnalyticCost cost_{target_};
+  const TempDir folder_ = TempDir::create(std::filesystem::temp_directory_path()).value();
+  const std::unique_ptr<Log> log_ = Log::open((folder_.path() / "log.db").native()).value();
+  const std::string conditions_ = MeterConditions{.threads = 1}.text();
   const Graph graph_ = prepare(parse_graph(kProducts).value()).value();
   Plan plan_;
 };
@@ -90,52 +109,27 @@ TEST_F(Explain, TellsWhatThePlannerWouldHaveDecided) {
 }
 
 TEST_F(Explain, HasTheTimesOfTheLogForThisVeryCode) {
-  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
-  const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();
-  const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph_, plan_).value();
-  const PlannedKernel& one = kernels.begin()->second;
-  const std::vector<KernelCandidate> candidates = {
-      candidate_of(std::make_shared<const KernelBody>(one.body), *one.schedule, target_).value()};
-  const std::vector<Measured> results = {
-      {.outcome = Outcome::measured, .seconds = std::vector<double>(kPlaces, 3e-6)}};
-  const std::string conditions = MeterConditions{.threads = 1}.text();
-  MeasuredKernels known(log.get(), target_, "test");
-  known.keep(conditions, candidates, results);
-
+  const uint64_t one = plan_.schedule.begin()->first;
+  keep(one, plan_, 3e-6);
   ExplainOptions options;
-  options.log = log.get();
+  options.log = log_.get();
   const Explanation explanation = explained(plan_, options);
   for (const ExplainedKernel& kernel : explanation.kernels)
-    EXPECT_EQ(kernel.chosen.measured.contains(conditions), kernel.hash == one.hash);
+    EXPECT_EQ(kernel.chosen.measured.contains(conditions_), kernel.hash == one);
   EXPECT_THAT(explanation_text(explanation, 2), HasSubstr("measured   3"));
-  for (const ExplainedKernel& kernel : explained(otherwise(one.hash), options).kernels)
+  for (const ExplainedKernel& kernel : explained(otherwise(one), options).kernels)
     EXPECT_TRUE(kernel.chosen.measured.empty());
 }
 
 TEST_F(Explain, TellsWhatAnotherScheduleHasBought) {
-  const TempDir folder = TempDir::create(std::filesystem::temp_directory_path()).value();
-  const std::unique_ptr<Log> log = Log::open((folder.path() / "log.db").native()).value();
-  MeasuredKernels known(log.get(), target_, "test");
   const uint64_t changed = plan_.schedule.begin()->first;
   const Plan tuned = otherwise(changed);
-  const auto keep = [&](const Plan& plan, double seconds) {
-    const std::map<std::string, PlannedKernel> kernels = planned_kernels(graph_, plan).value();
-    for (const auto& [step, kernel] : kernels) {
-      if (kernel.hash != changed) continue;
-      const std::vector<KernelCandidate> candidates = {
-          candidate_of(std::make_shared<const KernelBody>(kernel.body), *kernel.schedule, target_)
-              .value()};
-      const std::vector<Measured> results = {
-          {.outcome = Outcome::measured, .seconds = std::vector<double>(kPlaces, seconds)}};
-      known.keep(MeterConditions{.threads = 1}.text(), candidates, results);
-    }
-  };
   ExplainOptions options;
-  options.log = log.get();
+  options.log = log_.get();
   options.planned = &plan_;
-  keep(plan_, 3e-6);  // one of the two alone says nothing
+  keep(changed, plan_, 3e-6);  // one of the two alone says nothing
   EXPECT_THAT(explanation_text(explained(tuned, options), 2), Not(HasSubstr("as fast now")));
-  keep(tuned, 2e-6);
+  keep(changed, tuned, 2e-6);
   EXPECT_THAT(explanation_text(explained(tuned, options), 2),
               AllOf(HasSubstr("planner's"), HasSubstr("it is 1.500x as fast now")));
 }
@@ -174,13 +168,28 @@ TEST_F(Explain, TellsWhatLearnedPricesStandOn) {
   };
   EXPECT_THAT(text_by(model), AllOf(HasSubstr("learned prices, my.model\n"),
                                     ContainsRegex("\n1\\. +dot .* x [0-9.]+ +[0-9]+ % +40 %"),
-                                    Not(HasSubstr("2.")), Not(HasSubstr("no say"))));
+                                    Not(HasSubstr("\n2.")), Not(HasSubstr("no say"))));
   model.reach = 0;
   EXPECT_THAT(text_by(model),
               AllOf(HasSubstr(" analytic\n"), HasSubstr("why networks have no say:"),
                     ContainsRegex("\n1\\. the kernel is [^ ]+ from the nearest")));
   EXPECT_EQ(trust_text(explained(plan_), 9), "no price is learned\n");
   EXPECT_EQ(explained(plan_).unknown(), 0u);
+}
+
+// Of prices by the log, beside networks that know nothing: what was measured needs no network.
+TEST_F(Explain, KernelsWithTimesAreNotUnknown) {
+  KernelModel model = random_model(target_, 1);
+  model.reach = 0;
+  const auto learned =
+      std::make_shared<const LearnedCost>(target_, std::make_shared<const KernelModel>(model));
+  const auto unknown = [&] {
+    const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, learned).value();
+    return explain(graph_, plan_, target_, *cost).value().unknown();
+  };
+  EXPECT_EQ(unknown(), 2u);
+  keep(plan_.schedule.begin()->first, plan_, 3e-6);
+  EXPECT_EQ(unknown(), 1u);
 }
 
 }  // namespace

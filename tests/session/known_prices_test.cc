@@ -71,8 +71,8 @@ TEST_F(KnownPricesTest, AModelCountsBesideFittedPrices) {
   ASSERT_TRUE(known.keep(target(), prices).ok());
   keep_model(target());
   const std::shared_ptr<const Cost> both = cost();
-  ASSERT_NE(dynamic_cast<const LearnedCost*>(both.get()), nullptr);
-  EXPECT_EQ(both->baseline()->cost.version(), AnalyticCost(target(), prices).version());
+  ASSERT_EQ(both->learned(), both.get());
+  EXPECT_EQ(both->baseline()->version(), AnalyticCost(target(), prices).version());
   EXPECT_THAT(lines_, ElementsAre(StartsWith("prices fitted"), StartsWith("prices learned")));
 }
 

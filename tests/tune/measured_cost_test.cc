@@ -19,12 +19,13 @@ namespace {
 
 class MeasuredCostTest : public testing::Test {
  protected:
-  void keep(const Schedule& schedule, double seconds, int64_t threads) {
+  void keep(const Schedule& schedule, double seconds, int64_t threads, bool is_cold = false) {
     const auto body = std::make_shared<const KernelBody>(facts_->body);
     const KernelCandidate candidate = candidate_of(body, schedule, target_).value();
     const Measured measured = {.outcome = Outcome::measured, .seconds = {seconds}};
     MeterConditions conditions;
     conditions.threads = threads;
+    if (is_cold) conditions.cold = {true};
     MeasuredKernels(log_.get(), target_, "test")
         .keep(conditions.text(), {&candidate, 1}, {&measured, 1});
   }
@@ -65,6 +66,51 @@ TEST_F(MeasuredCostTest, SaysWhatWasMeasuredAndOtherwiseInProportion) {
   EXPECT_TRUE(measured->terms(first).empty());
   EXPECT_EQ(cost->version(), "");
   EXPECT_EQ(this->cost(2)->kernel(facts_, 2)->seconds(others[0]), 1);
+
+  keep(others[0], 2, 1, true);  // under other conditions: earlier times do not compare
+  const std::shared_ptr<const Cost> cold = this->cost();
+  EXPECT_EQ(cold->kernel(facts_, 1)->seconds(others[0]), 2);
+  EXPECT_EQ(cold->kernel(facts_, 1)->source(first), "analytic");
+  keep(others[1], 4, 1);  // and those under these count again, with what was measured before
+  EXPECT_EQ(this->cost()->kernel(facts_, 1)->source(first), "measured");
+}
+
+// A price that is trusted with schedules alone is so beside measurements, too.
+class Trusted : public AnalyticCost {
+ public:
+  explicit Trusted(const Target& target) : AnalyticCost(target), baseline_(target) {}
+  const Cost* baseline() const override { return &baseline_; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return std::make_unique<Kernel>(AnalyticCost::kernel(std::move(facts), threads));
+  }
+
+ private:
+  class Kernel : public PricedKernel {
+   public:
+    explicit Kernel(std::unique_ptr<PricedKernel> analytic) : analytic_(std::move(analytic)) {}
+    void price(std::span<const Schedule> schedules, double limit,
+               std::span<double> seconds) override {
+      analytic_->price(schedules, limit, seconds);
+    }
+    std::optional<double> lead() const override { return 0.25; }
+    std::optional<int64_t> worth_measuring() const override { return 3; }
+
+   private:
+    const std::unique_ptr<PricedKernel> analytic_;
+  };
+  const AnalyticCost baseline_;
+};
+
+TEST_F(MeasuredCostTest, KeepsLeadAndBaselineOfWhatItStandsBeside) {
+  keep(space_.simplest(), 1, 1);
+  const std::shared_ptr<const Cost> cost =
+      measured_cost(*log_, target_, 1, std::make_shared<Trusted>(target_)).value();
+  EXPECT_EQ(cost->kernel(facts_, 1)->lead(), 0.25);
+  EXPECT_EQ(cost->kernel(facts_, 1)->worth_measuring(), 3);
+  ASSERT_NE(cost->baseline(), nullptr);
+  EXPECT_EQ(cost->baseline()->kernel(facts_, 1)->seconds(space_.simplest()), 1);
+  EXPECT_EQ(this->cost()->baseline(), nullptr);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class RefitTest : public testing::Test {
     const ScheduleSpace space(facts_->body, *facts_, target_);
     AnalyticKernel analytic(facts_, target_, {}, 1);
     Rng rng(5);
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 1600; ++i) {
       Features features;
       schedules_.push_back(space.sample(rng));
       prices_.push_back(analytic.describe(schedules_.back(), features));

@@ -77,7 +77,7 @@ class Worth : public Cost {
   const int64_t worth_;
 };
 
-TEST_F(TuneKernelTest, MeasuresAsManyOfABatchAsThePriceSaysAtMost) {
+TEST_F(TuneKernelTest, MeasuresAsManyOfABatchAsThePriceSays) {
   TuneKernelOptions options;
   options.search.budget.trials = 49;  // the start, and one batch
   const auto measured = [&](int64_t worth) {
@@ -87,8 +87,7 @@ TEST_F(TuneKernelTest, MeasuresAsManyOfABatchAsThePriceSaysAtMost) {
         .measured;
   };
   EXPECT_LE(measured(2), 3);
-  EXPECT_GT(measured(100), 5);
-  EXPECT_LE(measured(100), 13);
+  EXPECT_GT(measured(100), 13);  // a quarter of the batch, where it says nothing
 }
 
 TEST_F(TuneKernelTest, WhatTheLogKnowsIsNotMeasuredAgain) {

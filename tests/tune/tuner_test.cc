@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "cost/analytic.h"
 #include "ir/text.h"
 #include "target/fingerprint.h"
 #include "tune/best_plan.h"
@@ -142,6 +143,55 @@ TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
   EXPECT_FALSE(lines.empty());
   const std::optional<KnownPlan> known = best_plan(*log_, prepared, target(), 1);
   EXPECT_EQ(known.has_value(), !tuned.is_default);
+}
+
+// Dear schedules are cheap, and nothing is worth measuring.
+class Misled : public AnalyticCost {
+ public:
+  using AnalyticCost::AnalyticCost;
+  std::string version() const override { return "misled"; }
+  const Cost* baseline() const override { return &analytic_; }
+  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
+                                       int64_t threads) const override {
+    return std::make_unique<Kernel>(AnalyticCost::kernel(std::move(facts), threads));
+  }
+
+ private:
+  class Kernel : public PricedKernel {
+   public:
+    explicit Kernel(std::unique_ptr<PricedKernel> analytic) : analytic_(std::move(analytic)) {}
+    void price(std::span<const Schedule> schedules, double /*limit*/,
+               std::span<double> seconds) override {
+      analytic_->price(schedules, INFINITY, seconds);
+      for (double& each : seconds) each = 1e-9 / each;
+    }
+    std::optional<double> lead() const override { return 0; }
+    std::optional<int64_t> worth_measuring() const override { return 0; }
+
+   private:
+    const std::unique_ptr<PricedKernel> analytic_;
+  };
+  const AnalyticCost analytic_{target()};
+};
+
+// Otherwise whoever compiles next would have the schedules that were slower here.
+TEST_F(TunerTest, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
+  TuneOptions options;
+  options.seconds = 4;
+  options.log = log_.get();
+  options.version = "test";
+  options.tries_layouts = options.tries_groups = options.tries_threads = false;
+  options.cost = std::make_shared<Misled>(target());
+  std::vector<std::string> lines;
+  options.told = [&](std::string_view line) { lines.emplace_back(line); };
+  const Tuned tuned = tune(graph_, target(), options).value();
+  EXPECT_THAT(lines, Contains(HasSubstr("schedules by learned prices: 0.")));
+  EXPECT_TRUE(tuned.is_default);
+  const std::optional<KnownPlan> known =
+      best_plan(*log_, **Compilation(graph_, target()).graph(), target(), 1);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->plan, tuned.before);
+  EXPECT_EQ(known->gain, 1);
 }
 
 // What a log says of a graph is taken by whoever compiles it, unless it does not fit.

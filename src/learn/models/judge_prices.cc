@@ -18,6 +18,33 @@ namespace {
 
 constexpr int kReplicates = 4;
 
+constexpr std::array kFigures = {&KernelVerdict::tau, &KernelVerdict::top1, &KernelVerdict::top5,
+                                 &KernelVerdict::error, &KernelVerdict::planned};
+
+std::vector<double> prices_of(const KernelSample& kernel, PricedKernel& priced) {
+  std::vector<double> prices(kernel.timed.seconds.size());
+  priced.price(kernel.timed.schedules, std::numeric_limits<double>::infinity(), prices);
+  return prices;
+}
+
+size_t first_of(std::span<const double> prices) {
+  return static_cast<size_t>(std::ranges::min_element(prices) - prices.begin());
+}
+
+// PriceTrial::chosen.
+KernelVerdict verdict_of_choice(const KernelSample& kernel, const Cost& plain, const Cost& learned,
+                                int64_t threads) {
+  const auto usual = plain.kernel(kernel.timed.facts, threads);
+  const auto other = learned.kernel(kernel.timed.facts, threads);
+  std::vector<double> order = prices_of(kernel, *usual);
+  const std::vector<double> prices = prices_of(kernel, *other);
+  const size_t first = first_of(prices);
+  if (other->is_ahead(prices[first], prices[first_of(order)])) order[first] = 0;
+  return verdict_of(kernel, order);
+}
+
+}  // namespace
+
 KernelVerdict verdict_of(const KernelSample& kernel, std::span<const double> prices) {
   const std::vector<double>& seconds = kernel.timed.seconds;
   return {.kind = kernel.kind,
@@ -29,19 +56,12 @@ KernelVerdict verdict_of(const KernelSample& kernel, std::span<const double> pri
           .planned = std::abs(prices[0] / seconds[0] - 1)};
 }
 
-constexpr std::array kFigures = {&KernelVerdict::tau, &KernelVerdict::top1, &KernelVerdict::top5,
-                                 &KernelVerdict::error, &KernelVerdict::planned};
-
-}  // namespace
-
 std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
                                         int64_t threads) {
   std::vector<KernelVerdict> verdicts;
   for (const KernelSample& kernel : kernels) {
-    std::vector<double> prices(kernel.timed.seconds.size());
-    cost.kernel(kernel.timed.facts, threads)
-        ->price(kernel.timed.schedules, std::numeric_limits<double>::infinity(), prices);
-    verdicts.push_back(verdict_of(kernel, prices));
+    const auto priced = cost.kernel(kernel.timed.facts, threads);
+    verdicts.push_back(verdict_of(kernel, prices_of(kernel, *priced)));
   }
   return verdicts;
 }
@@ -87,22 +107,26 @@ PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, cons
   trial.model = std::move(model);
   const int64_t threads = trial.model.threads;
   const LearnedCost learned(target, std::make_shared<const KernelModel>(trial.model));
-  trial.plain = judge_prices(kernels, AnalyticCost(target), threads);
+  const AnalyticCost plain(target);
+  trial.plain = judge_prices(kernels, plain, threads);
   trial.fitted = judge_prices(kernels, AnalyticCost(target, trial.model.prices), threads);
   trial.learned = judge_prices(kernels, learned, threads);
   trial.again = judge_replicates(kernels);
   double known = 0;
   for (size_t k = 0; k < kernels.size(); ++k) {
     const KernelFacts& facts = *kernels[k].timed.facts;
+    trial.chosen.push_back(verdict_of_choice(kernels[k], plain, learned, threads));
     if (!learned.check_knows(facts, threads).ok()) continue;
     ++known;
     const RegretBound* bound = trial.model.bound_of(kernel_kind(facts, Algorithm::generic));
     if (bound == nullptr) continue;
+    ++trial.bounded;
     trial.bound += bound->slower[0];
     if (trial.learned[k].top1 <= bound->slower[0]) ++trial.bound_holds;
   }
-  trial.bound /= std::max(known, 1.0);
-  trial.bound_holds /= std::max(known, 1.0);
+  const double bounded = std::max<double>(static_cast<double>(trial.bounded), 1);
+  trial.bound /= bounded;
+  trial.bound_holds /= bounded;
   trial.known = kernels.empty() ? 0 : known / static_cast<double>(kernels.size());
   return trial;
 }
@@ -202,7 +226,8 @@ double worst_program(std::span<const KernelVerdict> verdicts, std::span<const Ke
 
 MeanInterval interval_of(std::span<const double> values) {
   // Student's t for 97.5 %, by degrees of freedom.
-  constexpr double kStudent[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+  constexpr double kStudent[] = {12.71, 4.303, 3.182, 2.776, 2.571,
+                                 2.447, 2.365, 2.306, 2.262, 2.228};
   MeanInterval interval;
   const auto count = static_cast<double>(values.size());
   for (double each : values) interval.mean += each / count;
@@ -210,8 +235,7 @@ MeanInterval interval_of(std::span<const double> values) {
   for (double each : values) squares += (each - interval.mean) * (each - interval.mean);
   interval.half = std::numeric_limits<double>::infinity();
   if (values.size() < 2) return interval;
-  const double student =
-      values.size() - 2 < std::size(kStudent) ? kStudent[values.size() - 2] : 1.96;
+  const double student = kStudent[std::min(values.size() - 2, std::size(kStudent) - 1)];
   interval.half = student * std::sqrt(squares / (count - 1) / count);
   return interval;
 }

@@ -22,6 +22,7 @@ struct KernelVerdict {
   double error = 0;           // mean of |price - time| / time
   double planned = 0;         // the same of the planner's schedule alone
 };
+KernelVerdict verdict_of(const KernelSample& kernel, std::span<const double> prices);
 std::vector<KernelVerdict> judge_prices(std::span<const KernelSample> kernels, const Cost& cost,
                                         int64_t threads);
 // The same of another measurement with the noise of the times, which no price can be surer than.
@@ -41,8 +42,12 @@ struct PriceTrial {
   std::vector<KernelVerdict> plain, fitted, learned, again;  // of the kernels of Part::test; the
                                                              // last by another measurement
   double known = 0;                                          // share of them that the model knows
-  double bound_holds = 0,
-         bound = 0;    // of those: how often the bound of one candidate does, its mean
+  // Of those that have one, so many: how often the bound of one candidate holds, and its mean.
+  size_t bounded = 0;
+  double bound_holds = 0, bound = 0;
+  // Of what the planner chooses: the order of the analytic price as it is, but what the learned
+  // one puts first comes first where it has the lead.
+  std::vector<KernelVerdict> chosen;
   double seconds = 0;  // of training
 };
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
@@ -72,8 +77,8 @@ TimeErrors errors_of(std::span<const TimeVerdict> verdicts, double TimeVerdict::
 
 // Programs that are mostly convs, and the others: one sort to train on, the other to test.
 ProgramSplit dissimilar_split(const KernelData& data, bool tests_convs);
-// Over programs, by the first one of each kernel: the most of mean time of the choices by some
-// prices over that by others.
+// Over programs, by the first one of each kernel: the most of the mean slowdown (1 + top1) of the
+// choices by some prices over that by others. A short kernel counts as much as a long one.
 double worst_program(std::span<const KernelVerdict> verdicts, std::span<const KernelVerdict> than);
 
 // A mean over trials, and half of the width of its 95 % interval by Student's t; of one trial the

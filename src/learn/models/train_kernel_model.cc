@@ -6,8 +6,10 @@
 #include <numeric>
 #include <set>
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "cost/fast_model.h"
+#include "cost/learned_cost.h"
 #include "kernel/kernel_kind.h"
 #include "learn/ranking.h"
 #include "learn/trainer.h"
@@ -22,7 +24,7 @@ constexpr size_t kLeastPrograms = 2;   // that have a kind
 constexpr double kHolds = 0.9;         // of bounds
 constexpr double kLossesCount = 2;     // of choices, for one gain
 constexpr double kMostGain = 0.7;      // that one choice counts for: twice as fast
-constexpr double kMostLead = 0.3;      // where no choices gain
+constexpr size_t kLeastJudged = 9;     // kernels that a bound of nine in ten stands on
 constexpr double kPulled = 2;          // kernels of the mean that a kind's level is held to
 constexpr float kSlack = 0.05F;        // of a feature's range, on both sides
 
@@ -62,6 +64,8 @@ class Training {
       return bad_input("{} kernels of {} programs are too few to learn from", kernels_.size(),
                        programs.size())
           .with_hint("'hone dataset build' measures more");
+    if (const KernelModel* start = options_.start)  // its networks have seen them
+      programs.insert(start->programs.begin(), start->programs.end());
     model_.programs.assign(programs.begin(), programs.end());
     if (options_.fits_prices) fit();
     for (const KernelSample& kernel : kernels_)
@@ -69,8 +73,10 @@ class Training {
     scale_ = scale_of(described_);
     see();
     folds_ = program_folds(kernels_, static_cast<size_t>(options_.members), options_.seed);
+    if (!options_.folder.empty()) drop_other_trainings();
     for (size_t m = 0; m < static_cast<size_t>(options_.members); ++m) HONE_TRY(train(m));
     judge();
+    price();
     return std::move(model_);
   }
 
@@ -79,23 +85,8 @@ class Training {
     if (options_.told) options_.told(line);
   }
 
-  // Schedules that lie evenly in the order of their times say as much as all.
   void fit() {
-    std::vector<TimedKernel> some;
-    for (const KernelSample& kernel : kernels_) {
-      const TimedKernel& timed = kernel.timed;
-      const size_t count = timed.seconds.size(), step = (count + kMostFitted - 1) / kMostFitted;
-      std::vector<size_t> order(count);
-      std::iota(order.begin(), order.end(), size_t{0});
-      std::ranges::sort(order, {}, [&](size_t i) { return std::pair(timed.seconds[i], i); });
-      TimedKernel part{.facts = timed.facts, .schedules = {}, .seconds = {}};
-      for (size_t i = 0; i < count; i += step) {
-        part.schedules.push_back(timed.schedules[order[i]]);
-        part.seconds.push_back(timed.seconds[order[i]]);
-      }
-      some.push_back(std::move(part));
-    }
-    const FittedPrices fitted = fit_prices(some, target_, threads_);
+    const FittedPrices fitted = fitted_prices(kernels_, target_, threads_);
     model_.prices = fitted.prices;
     tell(fmt::format("analytic price: loss {:.4f}, fitted {:.4f}", fitted.loss_before,
                      fitted.loss_after));
@@ -155,10 +146,50 @@ class Training {
     }
   }
 
+  bool is_in(size_t kernel, size_t fold) const {
+    return std::ranges::binary_search(folds_[kernel], fold);
+  }
+
+  // Of all that networks learn from and begin with.
+  std::string data_hash() const {
+    Hasher hasher;
+    const auto add = [&](std::span<const float> numbers) { hasher.add(std::as_bytes(numbers)); };
+    for (const DescribedKernel& kernel : described_) {
+      for (const Features& each : kernel.features) add(each.all());
+      for (const auto* numbers : {&kernel.analytic, &kernel.times, &kernel.noise}) add(*numbers);
+    }
+    for (const std::vector<size_t>& its : folds_) hasher.add_range(its);
+    if (options_.start != nullptr)
+      for (const ModelMember& member : options_.start->members)
+        for (const NamedTensor& each : weights_of(member, scale_))
+          hasher.add(each.name).add(each.tensor.bytes());
+    return fmt::format("{:016x}", hasher.value());
+  }
+
+  // Checkpoints are of the data that their names say; those of other data are of no use any more.
+  void drop_other_trainings() {
+    namespace fs = std::filesystem;
+    hash_ = data_hash();
+    std::error_code failed;
+    std::vector<fs::path> others;
+    for (const auto& each : fs::directory_iterator(options_.folder, failed)) {
+      const std::string name = each.path().filename().native();
+      if (name.starts_with("member") && !name.ends_with(hash_)) others.push_back(each.path());
+    }
+    for (const fs::path& each : others) fs::remove_all(each, failed);
+    if (!others.empty()) tell("the training that was broken off was of other data: it starts anew");
+  }
+
   Status train(size_t member) {
     std::vector<DescribedKernel> seen;
     for (size_t k = 0; k < kernels_.size(); ++k)
-      if (folds_[k] != member) seen.push_back(described_[k]);
+      if (!is_in(k, member)) seen.push_back(described_[k]);
+    if (seen.empty())
+      return bad_input(
+                 "network {} has nothing to learn from: each kernel is of a program that it "
+                 "is judged by",
+                 member + 1)
+          .with_hint("'hone dataset build' measures more programs");
     const uint64_t seed = hash_combine(options_.seed, member);
     const KernelSlates slates(seen, scale_, options_.slate, seed, options_.jitter);
     TrainingOptions training;
@@ -172,7 +203,7 @@ class Training {
     const int64_t steps = options_.epochs * (slates.size() / training.loader.batch_size);
     training.rate = cosine_rate(options_.rate, steps / 20 + 1, steps);
     if (!options_.folder.empty())
-      training.folder = options_.folder / fmt::format("member{}", member);
+      training.folder = options_.folder / fmt::format("member{}-{}", member, hash_);
     const Target here = HONE_TRY(host_target());  // prices may be for another machine
     Trainer trainer = HONE_TRY(Trainer::make(
         [this](Network& net) { return kernel_objective(net, network_); }, slates, here, training));
@@ -206,10 +237,10 @@ class Training {
       alone.members = {model_.members[m]};
       alone.kernels.clear();
       for (size_t k = 0; k < kernels_.size(); ++k)
-        if (folds_[k] != m) alone.kernels.push_back(model_.kernels[k]);
+        if (!is_in(k, m)) alone.kernels.push_back(model_.kernels[k]);
       const FastModel fast(alone);
       for (size_t k = 0; k < kernels_.size(); ++k)
-        if (folds_[k] == m) judged_.push_back(judged(k, alone, fast));
+        if (folds_[k] == std::vector{m}) judged_.push_back(judged(k, alone, fast));
     }
     find_levels();
     // Those with too few schedules have an absolute time alone.
@@ -217,7 +248,7 @@ class Training {
     std::ranges::sort(judged_, {}, &Judged::distance);
     model_.reach = reach();
     std::erase_if(judged_, [&](const Judged& each) { return each.distance > model_.reach; });
-    model_.bounds.push_back(bound(""));
+    if (judged_.size() >= kLeastJudged) model_.bounds.push_back(bound(""));
     for (std::string_view kind : kKernelKinds)
       if (std::ranges::count(judged_, kind, &Judged::kind) >= kLeastBounded)
         model_.bounds.push_back(bound(kind));
@@ -284,7 +315,7 @@ class Training {
       std::ranges::sort(slower);
       const auto at =
           static_cast<size_t>(std::ceil(kHolds * static_cast<double>(slower.size() + 1)));
-      bound.slower.push_back(slower.empty() ? 1 : slower[std::min(at, slower.size()) - 1]);
+      bound.slower.push_back(slower[at - 1]);
     }
     return bound;
   }
@@ -292,7 +323,7 @@ class Training {
   // The lead with which choices gain most over the planner's. Losses count more: whoever plans
   // without measuring does not see them.
   double lead() const {
-    double most = 0, best = kMostLead;
+    double most = 0, best = kNoLead;
     for (double lead : {0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2}) {
       double gained = 0;
       for (const Judged& each : judged_)
@@ -302,6 +333,14 @@ class Training {
     return best;
   }
 
+  // KernelModel::priced.
+  void price() {
+    model_.priced.resize(kernels_.size());
+    const LearnedCost cost(target_, std::make_shared<const KernelModel>(model_));
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      model_.priced[k] = mean_log_price(kernels_[k].timed, cost, threads_);
+  }
+
   const std::span<const KernelSample> kernels_;
   const Target& target_;
   const int64_t threads_;
@@ -309,33 +348,76 @@ class Training {
   NetworkOptions network_;
   std::vector<DescribedKernel> described_;
   FeatureScale scale_;
-  std::vector<size_t> folds_;  // by kernel: the network that does not see it
+  std::vector<std::vector<size_t>> folds_;  // by kernel: the networks that do not see it
   std::vector<Judged> judged_;
+  std::string hash_;  // data_hash(), if there are checkpoints
   KernelModel model_;
 };
 
 }  // namespace
 
-std::vector<size_t> program_folds(std::span<const KernelSample> kernels, size_t count,
-                                  uint64_t seed) {
-  std::map<std::string, std::vector<size_t>> by_program;  // of the first program
-  for (size_t k = 0; k < kernels.size(); ++k)
-    by_program[kernels[k].programs.empty() ? "" : kernels[k].programs[0]].push_back(k);
-  std::vector<const std::vector<size_t>*> programs;
-  for (const auto& [name, its] : by_program) programs.push_back(&its);
-  Rng(seed).shuffle(programs);
-  std::vector<size_t> order(programs.size());  // the largest first
+float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t threads) {
+  std::vector<double> prices(kernel.schedules.size());
+  cost.kernel(kernel.facts, threads)
+      ->price(kernel.schedules, std::numeric_limits<double>::infinity(), prices);
+  double sum = 0;
+  for (double each : prices) sum += std::log(each);
+  return static_cast<float>(sum / static_cast<double>(prices.size()));
+}
+
+std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample> kernels, size_t count,
+                                               uint64_t seed) {
+  std::set<std::string_view> names;
+  for (const KernelSample& kernel : kernels)
+    for (const std::string& program : kernel.programs) names.insert(family_of(program));
+  const auto group_of = [has_families = names.size() >= count](std::string_view program) {
+    return has_families ? family_of(program) : program;
+  };
+  std::map<std::string_view, size_t> kernels_of;  // by group, of which a kernel's first program is
+  for (const KernelSample& kernel : kernels) {
+    for (const std::string& program : kernel.programs) kernels_of[group_of(program)];
+    if (!kernel.programs.empty()) ++kernels_of[group_of(kernel.programs[0])];
+  }
+  std::vector<std::pair<std::string_view, size_t>> groups(kernels_of.begin(), kernels_of.end());
+  Rng(seed).shuffle(groups);
+  std::vector<size_t> order(groups.size());  // the largest first
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, std::greater<>(),
-                    [&](size_t i) { return std::pair(programs[i]->size(), i); });
-  std::vector<size_t> sizes(count), folds(kernels.size());
+                    [&](size_t i) { return std::pair(groups[i].second, i); });
+  std::vector<size_t> sizes(count);
+  std::map<std::string_view, size_t> fold_of;
   for (size_t i : order) {
-    const std::vector<size_t>* its = programs[i];
+    const auto& [group, size] = groups[i];
     const auto least = static_cast<size_t>(std::ranges::min_element(sizes) - sizes.begin());
-    sizes[least] += its->size();
-    for (size_t k : *its) folds[k] = least;
+    sizes[least] += size;
+    fold_of[group] = least;
+  }
+  std::vector<std::vector<size_t>> folds;
+  for (const KernelSample& kernel : kernels) {
+    std::set<size_t> its;
+    for (const std::string& program : kernel.programs) its.insert(fold_of[group_of(program)]);
+    folds.emplace_back(its.begin(), its.end());
   }
   return folds;
+}
+
+FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,
+                           int64_t threads) {
+  std::vector<TimedKernel> some;
+  for (const KernelSample& kernel : kernels) {
+    const TimedKernel& timed = kernel.timed;
+    const size_t count = timed.seconds.size(), step = (count + kMostFitted - 1) / kMostFitted;
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::sort(order, {}, [&](size_t i) { return std::pair(timed.seconds[i], i); });
+    TimedKernel part{.facts = timed.facts, .schedules = {}, .seconds = {}};
+    for (size_t i = 0; i < count; i += step) {
+      part.schedules.push_back(timed.schedules[order[i]]);
+      part.seconds.push_back(timed.seconds[order[i]]);
+    }
+    some.push_back(std::move(part));
+  }
+  return fit_prices(some, target, threads);
 }
 
 Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,

@@ -32,7 +32,8 @@ struct ModelTraining {
   // Networks begin with those of this model, which may be of another target, and have their widths.
   // Its prices do not count. Null: with random numbers.
   const KernelModel* start = nullptr;
-  // Checkpoints of the networks: training that was broken off goes on. Empty: there are none.
+  // Checkpoints of the networks: training that was broken off goes on. That of other data, or from
+  // another start, begins anew. Empty: there are none.
   std::filesystem::path folder = {};
   CompileOptions compile = {};
   const CancelToken* cancel = nullptr;
@@ -44,9 +45,17 @@ struct ModelTraining {
 Result<KernelModel> train_kernel_model(std::span<const KernelSample> kernels, const Target& target,
                                        int64_t threads, const ModelTraining& options = {});
 
-// The kernels in parts of about equal size, by program: kernels that share one are in one part, as
-// far as one part does not get more than half of all. By kernel.
-std::vector<size_t> program_folds(std::span<const KernelSample> kernels, size_t count,
-                                  uint64_t seed);
+// Of the schedules of a kernel, by so many threads: KernelModel::priced.
+float mean_log_price(const TimedKernel& kernel, const Cost& cost, int64_t threads);
+
+// The analytic price of such a model, fitted to some schedules of each kernel: those that lie
+// evenly in the order of their times say as much as all.
+FittedPrices fitted_prices(std::span<const KernelSample> kernels, const Target& target,
+                           int64_t threads);
+
+// Programs in parts of about as many kernels, families (family_of()) together if there are as many
+// as parts: by kernel the parts that its programs are in, in order.
+std::vector<std::vector<size_t>> program_folds(std::span<const KernelSample> kernels, size_t count,
+                                               uint64_t seed);
 
 }  // namespace hone
