@@ -6,11 +6,14 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "kernel/kernel_kind.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
+#include "learn/configured_graph.h"
 #include "log/hash_text.h"
 #include "measure/samples.h"
+#include "target/fingerprint.h"
 
 namespace hone {
 namespace {
@@ -48,6 +51,21 @@ double merged_noise(std::span<const double> noise) {
   return std::sqrt(sum) / static_cast<double>(noise.size());
 }
 
+// Leaves the runs that count, and tells how many do not.
+int64_t drop_slow(Candidate& candidate) {
+  const double most = kMostSlowdown * *std::ranges::min_element(candidate.seconds);
+  size_t kept = 0;
+  for (size_t i = 0; i < candidate.seconds.size(); ++i) {
+    if (candidate.seconds[i] > most) continue;
+    candidate.seconds[kept] = candidate.seconds[i];
+    candidate.noise[kept++] = candidate.noise[i];
+  }
+  const size_t dropped = candidate.seconds.size() - kept;
+  candidate.seconds.resize(kept);
+  candidate.noise.resize(kept);
+  return static_cast<int64_t>(dropped);
+}
+
 class Loader {
  public:
   // `is_absolute`: all kernels, by the planner's schedule alone.
@@ -60,7 +78,21 @@ class Loader {
   Result<KernelData> load() {
     for (const ProgramKernel& kernel : set_.kernels())
       if (is_wanted(kernel)) programs_[kernel.kernel].insert(kernel.program);
-    HONE_TRY(set_.log().visit(set_.query(), [&](const Record& record) { return take(record); }));
+    HONE_TRY(set_.log().visit(
+        {.kind = "kernel"},
+        [&](const Record& record) -> Status {
+          ++records_;
+          if (Status is_own = check_own(record); !is_own.ok())
+            return std::move(is_own).error().within(
+                fmt::format("{}/log.db, record {}", set_.folder(), record.id));
+          return take(record);
+        }));
+    if (set_.kernels().empty() && records_ > 0)
+      return bad_input("it names no program, but the log has {} records of kernels", records_)
+          .within(fmt::format("{}/programs.jsonl", set_.folder()))
+          .with_hint(
+              "'hone dataset build MODEL... -o SET' names programs, and measures nothing "
+              "twice");
     std::set<uint64_t> done;
     for (const ProgramKernel& kernel : set_.kernels())
       if (is_wanted(kernel) && done.insert(kernel.kernel).second) HONE_TRY(add(kernel));
@@ -72,6 +104,15 @@ class Loader {
     return is_absolute_ || kernel.origin == KernelOrigin::plan;
   }
 
+  // Data that was put there by hand.
+  Status check_own(const Record& record) const {
+    HONE_TRY(check_target(target_, record.target));
+    if (record.conditions != data_.conditions)
+      return bad_input("it was measured as '{}', the set says '{}'", excerpt(record.conditions),
+                       excerpt(data_.conditions));
+    return {};
+  }
+
   Status take(const Record& record) {
     if (!programs_.contains(record.subject)) return {};
     if (record.outcome != Outcome::measured) {
@@ -81,12 +122,12 @@ class Loader {
     const double seconds = typical(record.seconds);
     if (!(seconds > 0) || !std::isfinite(seconds))
       return bad_input("record {} has a time of {} s", record.id, seconds).within(set_.folder());
+    Subject& subject = subjects_[record.subject];  // also of a kernel whose times are all noisy
     const double noise = std::hypot(relative_noise(record.seconds), record.noise);
     if (noise > kMostNoise) {
       ++data_.noisy;
       return {};
     }
-    Subject& subject = subjects_[record.subject];
     const auto [at, is_new] = subject.by_code.try_emplace(record.code, subject.candidates.size());
     if (is_new) subject.candidates.emplace_back();
     data_.duplicates += is_new ? 0 : 1;
@@ -132,7 +173,7 @@ class Loader {
   }
 
   // False: the schedule is none that this version of hone takes.
-  bool add(const Candidate& candidate, KernelSample& sample) {
+  bool add(Candidate& candidate, KernelSample& sample) {
     const Result<Schedule> schedule = schedule_of(candidate.choices[0]);
     const KernelFacts& facts = *sample.timed.facts;
     if (!schedule.ok() || !check_schedule(facts.body, facts, *schedule, data_.target).ok()) {
@@ -140,6 +181,7 @@ class Loader {
       return false;
     }
     sample.timed.schedules.push_back(*schedule);
+    data_.slow += drop_slow(candidate);
     sample.timed.seconds.push_back(merged(candidate.seconds));
     sample.noise.push_back(merged_noise(candidate.noise));
     sample.runs.push_back(candidate.seconds);
@@ -158,6 +200,8 @@ class Loader {
 
   const DataSet& set_;
   const bool is_absolute_;
+  const uint64_t target_ = fingerprint(set_.info().target);
+  int64_t records_ = 0;
   KernelData data_;
   std::unordered_map<uint64_t, std::set<std::string>> programs_;
   std::unordered_map<uint64_t, Subject> subjects_;

@@ -22,9 +22,9 @@ struct KernelSample {
   // Of each time: a standard deviation, relative to it, by how far places in memory differ and by
   // how far the planner's schedule drifted in the same race.
   std::vector<double> noise;
-  std::vector<std::vector<double>> runs;  // of each schedule: its time in each race that it was in
-  std::string kind;                       // kernel_kind()
-  std::vector<std::string> programs;      // that have the kernel, sorted
+  std::vector<std::vector<double>> runs;     // of each schedule: its time in each race that counts
+  std::string kind;                          // kernel_kind()
+  std::vector<std::string> programs;         // that have the kernel, sorted
   KernelOrigin origin = KernelOrigin::plan;  // where it was first found
 };
 
@@ -36,16 +36,19 @@ struct KernelData {
   // What is not among them.
   int64_t duplicates = 0;  // records of a schedule, or of the same code, beside the first: merged
   int64_t noisy = 0;       // records that places in memory disagree about by more than kMostNoise
+  int64_t slow = 0;        // records of a slow machine: kMostSlowdown
   int64_t unfit = 0;       // records whose schedule this version of hone does not take
   int64_t failed = 0;      // records without a time
   int64_t left_out = 0;    // kernels without the planner's schedule, or with too few of them
 };
 
 inline constexpr double kMostNoise = 0.3;
+// A run of so many times the least of the same code was raced while the machine was slower.
+inline constexpr double kMostSlowdown = 1.25;
 inline constexpr size_t kLeastSchedules = 4;  // of a kernel, to say something about their order
 
-// Of the data set in a folder. Errors: what of it is damaged, and a text that is not the kernel
-// that it stands for.
+// Of the data set in a folder. Errors: what of it is damaged, a text that is not the kernel that it
+// stands for, a record of another target or of other conditions, and records without any program.
 Result<KernelData> load_kernel_data(const std::string& folder);
 Result<KernelData> load_kernel_data(const DataSet& set);
 // The same for prices in absolute time: the kernels of plans with other groups and layouts, too,
@@ -69,7 +72,8 @@ struct ProgramSplit {
   bool operator==(const ProgramSplit&) const = default;
 };
 
-// A program in two parts is an error, and so is one that is named twice. `file` is for error texts.
+// A program in two parts is an error, and so is one that is named twice, also by the name of its
+// files: zoo:alexnet and zoo_alexnet. `file` is for error texts.
 Result<ProgramSplit> parse_split(std::string_view text, std::string_view file);
 Result<ProgramSplit> read_split(const std::string& path);
 std::string print(const ProgramSplit& split);

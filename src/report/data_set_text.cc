@@ -134,9 +134,10 @@ std::string kernel_data_text(const KernelData& data) {
     programs.add_row({program, std::to_string(figures.kernels), std::to_string(figures.schedules)});
   text += kinds.to_string() + "\n" + programs.to_string() + "\n";
   text += fmt::format(
-      "{} records of the same code were merged, {} were too noisy, {} have no time, {} have a "
-      "schedule that is none any more; {} kernels have too little\n",
-      data.duplicates, data.noisy, data.failed, data.unfit, data.left_out);
+      "{} records of the same code were merged, {} of them from a slower machine left out; {} were "
+      "too noisy, {} have no time, {} have a schedule that is none any more; {} kernels have too "
+      "little\n",
+      data.duplicates, data.slow, data.noisy, data.failed, data.unfit, data.left_out);
   return text;
 }
 
@@ -195,6 +196,7 @@ std::string data_set_json(const KernelData& data, std::span<const LayoutCounts> 
                      {"kinds", kinds},
                      {"programs", programs},
                      {"merged", data.duplicates},
+                     {"slow", data.slow},
                      {"noisy", data.noisy},
                      {"failed", data.failed},
                      {"unfit", data.unfit},

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
-#include "learn/kernel_data.h"
 #include "log/hash_text.h"
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
@@ -246,6 +245,10 @@ class SetBuilder {
     return static_cast<int64_t>(hashes.size());
   }
 
+  static std::string name_of(const ProgramKernel& kernel) {
+    return fmt::format("kernel {}", hash_text(kernel.kernel));
+  }
+
   // What was asked for of a kernel, as the key of the text that says so.
   uint64_t key_of(const ProgramKernel& kernel) const {
     return Hasher(kernel.kernel)
@@ -257,7 +260,6 @@ class SetBuilder {
   }
 
   Status collect(const ProgramKernel& row, size_t number) {
-    const std::string what = fmt::format("kernel {}", hash_text(row.kernel));
     if (HONE_TRY(set_.log().text(kCollected, key_of(row)))) {
       ++result_.collected;
       return {};
@@ -268,7 +270,7 @@ class SetBuilder {
     result_.compiles += timer.compiles();
     result_.refused += timer.refused();
     if (status.ok() || status.error().code() == ErrorCode::interrupted) return {};
-    leave_out(what, status.error());
+    leave_out(name_of(row), status.error());
     // A later build need not try again.
     return set_.log().know(kCollected, key_of(row), detail_of(status.error().what()));
   }
@@ -283,10 +285,18 @@ class SetBuilder {
                                                       .cancel = options_.cancel},
                                                      timer));
     if (!is_whole && is_over()) return {};
+    HONE_TRY(timer.renew(options_.most_noise));
     if (repeats) HONE_TRY(timer.repeat());
     if (known_.unwritten()) return Error(*known_.unwritten());
-    HONE_TRY(set_.log().know(kCollected, key_of(row),
-                             fmt::format("{} schedules", timer.timed().schedules.size())));
+    const size_t times = timer.timed().schedules.size();
+    const size_t certain = timer.certain(options_.most_noise);
+    if (certain < kLeastSchedules && (certain < times || timer.refused() > 0)) {
+      leave_out(name_of(row), bad_input("the machine is not steady: {} times of it count; a later "
+                                        "build measures it again",
+                                        certain));
+      return {};
+    }
+    HONE_TRY(set_.log().know(kCollected, key_of(row), fmt::format("{} schedules", times)));
     ++result_.collected;
     return {};
   }

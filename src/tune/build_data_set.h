@@ -9,6 +9,7 @@
 #include "cost/cost.h"
 #include "ir/graph.h"
 #include "learn/data_set.h"
+#include "learn/kernel_data.h"
 #include "tune/kernel_meter.h"
 
 // Data sets by measuring: docs/datasets.md. All that is measured is on disk at once, so that a
@@ -38,6 +39,7 @@ struct BuildOptions {
   size_t whole = 50;           // of a program's plans with other layouts, so many are run whole
   int64_t threads = 1;
   double most_drift = MeterOptions().most_drift;
+  double most_noise = kMostNoise;  // of a time: it is measured once more
   int64_t seed = 1;
   std::string version = {};     // of hone
   const Log* from = nullptr;    // what it has of the kernels is taken, and not measured again

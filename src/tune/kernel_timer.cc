@@ -8,10 +8,7 @@ namespace hone {
 namespace {
 
 constexpr double kRefused = std::numeric_limits<double>::infinity();
-
-double seconds_of(const Measured& measured) {
-  return measured.outcome == Outcome::measured ? typical(measured.seconds) : kRefused;
-}
+constexpr size_t kAtOnce = 16;  // in a race of what has a time already
 
 }  // namespace
 
@@ -32,16 +29,19 @@ Result<std::vector<double>> KernelTimer::seconds(std::span<const Schedule> sched
     Result<KernelCandidate> candidate = candidate_of(body_, schedule, target_);
     codes.emplace_back(candidate.ok() ? std::optional(candidate->code) : std::nullopt);
     if (!candidate.ok() || by_code_.contains(candidate->code)) continue;
-    const std::optional<double> known = HONE_TRY(known_.seconds(candidate->code, conditions_));
+    const std::optional<KernelTime> known = HONE_TRY(known_.time(candidate->code, conditions_));
     if (known) {
       HONE_TRY(known_.adopt(*candidate, conditions_, schedule == start_));
-      note(*candidate, *known);
+      note(*candidate, {known->seconds, known->noise});
     } else {
       by_code_[candidate->code] = kRefused;
       fresh.push_back(*std::move(candidate));
     }
   }
-  if (!fresh.empty()) HONE_TRY(measure(fresh));
+  if (!fresh.empty()) {
+    const std::vector<Taken> taken = HONE_TRY(measure(fresh));
+    for (size_t i = 0; i < taken.size(); ++i) note(fresh[i], taken[i]);
+  }
   std::vector<double> seconds;
   for (const std::optional<uint64_t>& code : codes)
     seconds.push_back(code ? by_code_.at(*code) : kRefused);
@@ -73,47 +73,71 @@ Result<KernelTimer::Race> KernelTimer::race(std::span<const KernelCandidate> can
   return Race();
 }
 
-Status KernelTimer::measure(std::span<const KernelCandidate> fresh) {
+Result<std::vector<KernelTimer::Taken>> KernelTimer::measure(
+    std::span<const KernelCandidate> candidates) {
   HONE_TRY(make_meter());
   // The start is measured in any case; if it is asked for, it has no second entry.
   const uint64_t champion = meter_->champion().code;
   std::vector<KernelCandidate> others;
-  for (const KernelCandidate& each : fresh)
+  for (const KernelCandidate& each : candidates)
     if (each.code != champion) others.push_back(each);
   // Alone it would be the first at a place in every round: it races itself.
   if (others.empty()) others.push_back(meter_->champion());
   const Race race = HONE_TRY(this->race(others));
-  if (race.results.empty()) return {};
-  if (others.size() < fresh.size()) others.push_back(meter_->champion());
+  std::vector<Taken> taken;
+  if (race.results.empty()) return taken;
+  if (others.size() < candidates.size()) others.push_back(meter_->champion());
   known_.keep(conditions_, others, std::span(race.results).first(others.size()), race.drift);
-  for (const KernelCandidate& each : fresh) {
-    const auto at = std::ranges::find(others, each.code, &KernelCandidate::code);
-    note(each, seconds_of(race.results[static_cast<size_t>(at - others.begin())]));
+  const double start = typical(race.results.back().seconds);
+  for (const KernelCandidate& each : candidates) {
+    const KernelTime time = HONE_TRY(known_.time(each.code, conditions_)).value();
+    taken.push_back({time.seconds, time.noise, start});
+  }
+  return taken;
+}
+
+Status KernelTimer::renew(double most_noise) {
+  std::vector<size_t> doubtful;
+  for (size_t i = 0; i < taken_.size(); ++i)
+    if (is_doubtful(taken_[i], most_noise, least_of_start_, options_.most_drift))
+      doubtful.push_back(i);
+  for (size_t at = 0; at < doubtful.size(); at += kAtOnce) {
+    const auto some = std::span(doubtful).subspan(at, std::min(kAtOnce, doubtful.size() - at));
+    std::vector<KernelCandidate> candidates;
+    for (size_t i : some) candidates.push_back(HONE_TRY(candidate_of(body_, timed_.schedules[i], target_)));
+    const std::vector<Taken> taken = HONE_TRY(measure(candidates));
+    for (size_t k = 0; k < taken.size(); ++k)
+      if (std::isfinite(taken[k].seconds)) {
+        by_code_[candidates[k].code] = timed_.seconds[some[k]] = taken[k].seconds;
+        taken_[some[k]] = taken[k];
+      }
   }
   return {};
 }
 
 Status KernelTimer::repeat() {
-  constexpr size_t kAtOnce = 16;
-  HONE_TRY(make_meter());
   const std::vector<Schedule>& all = timed_.schedules;
-  for (size_t at = 1; at < all.size(); at += kAtOnce) {
+  for (size_t at = 0; at < all.size(); at += kAtOnce) {
     std::vector<KernelCandidate> some;
     for (size_t i = at; i < std::min(at + kAtOnce, all.size()); ++i)
       some.push_back(HONE_TRY(candidate_of(body_, all[i], target_)));
-    const Race race = HONE_TRY(this->race(some));
-    if (race.results.empty()) continue;
-    if (at == 1) some.push_back(meter_->champion());  // once
-    known_.keep(conditions_, some, std::span(race.results).first(some.size()), race.drift);
+    HONE_TRY(measure(some));
   }
   return {};
 }
 
-void KernelTimer::note(const KernelCandidate& candidate, double seconds) {
-  by_code_[candidate.code] = seconds;
-  if (!std::isfinite(seconds) || !(seconds > 0)) return;
+size_t KernelTimer::certain(double most_noise) const {
+  if (taken_.empty() || taken_[0].noise > most_noise) return 0;
+  return static_cast<size_t>(
+      std::ranges::count_if(taken_, [&](const Taken& each) { return each.noise <= most_noise; }));
+}
+
+void KernelTimer::note(const KernelCandidate& candidate, const Taken& taken) {
+  by_code_[candidate.code] = taken.seconds;
+  if (!std::isfinite(taken.seconds) || !(taken.seconds > 0)) return;
   timed_.schedules.push_back(candidate.schedule);
-  timed_.seconds.push_back(seconds);
+  timed_.seconds.push_back(taken.seconds);
+  taken_.push_back(taken);
 }
 
 Status TimedSchedules::price(std::span<const Point> points, double /*limit*/,

@@ -1,6 +1,5 @@
 # Data sets: built, gone on with, merged, split, and what is refused.
 source "$ROOT/tests/cli/expect.bash"
-build() { "$HONE" dataset build "$@" --schedules 8 >out 2>err; }
 
 fails 2 "-o names the folder" dataset build zoo:mlp
 fails 2 "not a time" dataset build zoo:mlp -o set --budget soon
@@ -10,7 +9,7 @@ fails 3 "none.db" dataset build zoo:mlp -o set --from none.db
 fails 3 "is no data set" dataset inspect set
 [[ ! -e set ]]
 
-build zoo:mlp zoo:lstm,size=tiny -o set --kernels 2
+build_set zoo:mlp zoo:lstm,size=tiny -o set --kernels 2 --schedules 8
 contains "^[12] programs, "
 [[ -e set/log.db && -e set/programs.jsonl && -e set/dataset.json ]]
 "$HONE" dataset inspect set >out
@@ -20,7 +19,7 @@ contains "^zoo:mlp "
 "$HONE" dataset inspect set --json - | grep -q '"zoo:mlp"'
 
 # A second build has nothing to measure.
-build -o set --kernels 2
+"$HONE" dataset build -o set --kernels 2 --schedules 8 >out 2>err
 contains "^0 compiled, "
 
 # A set is of one number of threads, and of one target.
@@ -33,6 +32,14 @@ says "added" dataset merge set set -o both
 "$HONE" dataset inspect set >one
 "$HONE" dataset inspect both >two
 cmp one two
+
+# Data of another protocol, or without programs, is not dropped in silence.
+cp -r set mixed
+sed -i 's/protocol=1/protocol=9/' mixed/dataset.json
+fails 3 "mixed/log.db, record" dataset inspect mixed
+cp set/dataset.json mixed
+rm mixed/programs.jsonl
+fails 3 "it names no program, but the log has" dataset inspect mixed
 
 # Splits.
 printf 'train zoo:mlp\ntest zoo:mlp\n' >bad.split
@@ -50,9 +57,14 @@ files=(npz/*.npz)
 [[ -e ${files[0]} ]]
 fails 3 "is there already" dataset export set -o npz
 says "columns that are lost: " dataset export set -o published --schema tpu
+says "columns that are lost: " dataset export npz -o cut --schema tpu
+for file in published/*.npz; do cmp "$file" "cut/${file#published/}"; done
+fails 2 "--split is for data sets" dataset export npz -o no --split good.split
 fails 3 "none.pb" dataset export none.pb -o pb
 printf 'abc' >bad.pb
 fails 3 "bad.pb" dataset export bad.pb -o pb
+: >empty.pb
+fails 3 "there are no timed runs in the 0 modules" dataset export empty.pb -o pb
 [[ ! -e pb ]]
 data=$ROOT/../shared/data/tpu
 if [[ -e $data ]]; then

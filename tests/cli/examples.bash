@@ -75,11 +75,11 @@ make_measured() {
 
 # Data sets, and a model that has learned from a part of one.
 make_learned() {
-  local build=(dataset build --threads 1 --schedules 4)
-  hone "${build[@]}" zoo:{squeezenet,mobilenet_v2},image=64 --kernels 6 -o part.set
+  local tiny=(--threads 1 --schedules 8)
+  build_set zoo:{squeezenet,mobilenet_v2},image=64 --kernels 6 "${tiny[@]}" -o part.set
   hone train cost part.set --members 2 --epochs 1 -o my.model
   cp -r part.set set
-  hone "${build[@]}" zoo:resnet18,image=64 --kernels 9 -o set
+  build_set zoo:resnet18,image=64 --kernels 9 "${tiny[@]}" -o set
   for copy in zoo a b; do cp -r set $copy.set; done
   printf 'train zoo:squeezenet,image=64\ntest zoo:mobilenet_v2,image=64\n' >my.split
   hone dataset build zoo:mlp,size=tiny zoo:squeezenet,size=tiny --task layout --plans 24 --whole 0 \

@@ -29,6 +29,22 @@ contains() { # contains PATTERN: a line of standard output
   grep -qE -- "$1" out || { echo "no '$1' in:"; cat out; return 1; }
 }
 
+# What must not succeed: `! command` alone would not end a script.
+never() { # never COMMAND...
+  if "$@"; then
+    echo "it succeeded: $*"
+    return 1
+  fi
+}
+
+# A data set. What a busy machine spoils is measured again by the next build.
+build_set() { # build_set ARGS of hone dataset build
+  for _ in 1 2 3 4 5; do
+    "$HONE" dataset build "$@" >out 2>err
+    if grep -Eq '; ([0-9]+) of \1 wanted are done' out; then break; fi
+  done
+}
+
 # A log that has measured kernels of the model, and the plan of the file as its best one: of this
 # processor and one thread, 1.5x as fast as the default.
 log_with_plan() { # log_with_plan LOG MODEL PLAN

@@ -10,8 +10,7 @@ fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured
 "$HONE" help train >out
 contains "hone train cost"
 
-"$HONE" dataset build zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 10 \
-  --threads 1 -o set >out 2>err
+build_set zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 10 --threads 1 -o set
 train() { "$HONE" train cost set --members 2 --epochs 3 "$@"; }
 train -o my.model >out 2>err
 contains "2 networks for .* on 1 thread, by"
@@ -23,18 +22,22 @@ cmp my.model other.model # the same again
 grep -q "has learned from all programs" err
 "$HONE" eval set --splits 1 --members 2 --epochs 1 --json eval.json >out 2>err
 contains "^all .*analytic"
-contains "holds for"
+contains "of the kernels are known; (their bound .* holds for|none has a bound)"
 grep -q '"learned"' eval.json
 
 # With measuring before: a set goes on, or one in the user's folder.
 fails 2 "or --budget TIME measures first" train cost
 fails 2 "--isa goes with --budget" train cost set --isa avx2
 fails 2 "not a time" train cost set --budget soon
+mkdir papers && touch papers/a.txt
+fails 3 "no data set, and not empty: it has 'a.txt' (papers)" train cost papers --budget 1s
+[[ $(ls papers) == a.txt ]]
 cp -r set more
 schedules() { "$HONE" dataset inspect "$1" 2>/dev/null | awk '$1 == "all" { print $3 }'; }
 "$HONE" train cost more --budget 30s --members 2 --epochs 1 -o more.model >out 2>err
 grep -q "schedules of .* kernels of 3 programs" err
-(($(schedules more) > $(schedules set)))
+grep -Eq "begin with those of zen(3-avx2|4-avx512|4-avx2).model" err
+(($(schedules more) > $(schedules set))) || grep -qE "were refused|not steady" err # a busy machine
 "$HONE" train cost --budget 0.001 >out 2>err && exit 1 # nothing was measured
 [[ -d $(echo "$HONE_PRICES"/*.set) ]]
 cp -r set/. "$HONE_PRICES"/*.set/
@@ -57,6 +60,7 @@ printf 'test zoo:resnet18\n' >none.split
 fails 3 "no kernel is in its part train (none.split)" train cost set -o x.model --split none.split
 printf 'train zoo:resnet18\n' >untested.split
 fails 3 "no kernel is in its part test (untested.split)" eval set --split untested.split
+fails 2 "it takes no --model" eval set --split a.split --model part.model
 
 # Absolute times.
 "$HONE" eval set --task fusion --splits 1 --members 2 --epochs 1 --json times.json >out 2>err
@@ -68,16 +72,18 @@ fails 2 "takes no --model" eval set --task fusion --model my.model
 # From the networks of another model: of a file, or of one that comes with hone, of another target.
 train -o again.model --from my.model >out 2>err
 contains "2 networks for"
-! cmp -s my.model again.model
+never cmp -s my.model again.model
+train -o none.model --from none >out 2>err
+cmp my.model none.model
 train -o shipped.model --from zen4-avx2 >out 2>err
 contains "2 networks for"
-fails 3 "none.model" train cost set -o x.model --from none.model
+fails 3 "missing.model" train cost set -o x.model --from missing.model
 fails 3 "a.split" train cost set -o x.model --from a.split
 
 # It is used where it is found, and by name.
 plan() { "$HONE" compile zoo:mlp,size=tiny --threads 1 --no-log --emit plan "$@"; }
 plan >analytic 2>err
-! grep -q "learned" err
+never grep -q "learned" err
 plan --cost my.model >named 2>err
 grep -q "^# learned: my.model$" named
 train >out 2>err
@@ -89,7 +95,7 @@ cmp <(grep -v "^# learned" named) <(grep -v "^# learned" found)
 grep -q "^# learned: $file" found
 plan --cost analytic >out 2>err
 cmp analytic out
-! grep -q "learned" err
+never grep -q "learned" err
 "$HONE" explain zoo:mlp,size=tiny --threads 1 --no-log >out 2>err
 grep -q "prices learned" err
 
@@ -106,7 +112,12 @@ contains "^1\. the (model has not seen|kernel is .* from the nearest)"
 contains '"knows": false'
 "$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log >out 2>err
 grep -qE "[0-9]+ of [0-9]+ different kernels have the analytic price alone" err
-"$HONE" compile zoo:lstm,size=tiny --threads 1 --no-log >out 2>err
+for form in "" "-o lstm.honec"; do # shellcheck disable=SC2086
+  "$HONE" compile zoo:lstm,size=tiny --threads 1 --no-log $form >out 2>err
+  grep -qE "[0-9]+ of [0-9]+ different kernels have the analytic price alone" err
+done
+# Nor has it times.
+"$HONE" compile zoo:lstm,size=tiny --threads 1 --log set/log.db --cost measured >out 2>err
 grep -qE "[0-9]+ of [0-9]+ different kernels have the analytic price alone" err
 "$HONE" explain zoo:lstm,size=tiny --threads 1 --no-log --cost analytic --why >out 2>err
 contains "^no price is learned$"
@@ -119,7 +130,7 @@ plan >out 2>err
 grep -q "learned prices are not used: " err
 cmp analytic out
 fails 3 "damaged" compile zoo:mlp,size=tiny --cost "$file"
-fails 4 "is of the target" compile zoo:mlp,size=tiny --isa avx2 --cost good
+fails 4 "is of the target" compile zoo:mlp,size=tiny --isa x86-64-v2 --cost good
 head -c 100 good >"$file"
 plan >out 2>err
 grep -q "learned prices are not used: " err
