@@ -20,12 +20,12 @@ grep -q "wrote my.prices" err
 [[ ! -e prices ]]
 plan() { "$HONE" compile zoo:mlp,size=tiny --no-log --emit plan "$@"; }
 plan --prices my.prices >/dev/null 2>err
-! grep -q "fitted" err
+never grep -q "fitted" err
 
 # What it has measured is known to the next one, which may be for other code.
 "$HONE" calibrate --budget 1s >out 2>err
 grep -q " known from the log" out
-! grep -q ", 0 known from the log" out
+never grep -q ", 0 known from the log" out
 file=$(sed -n 's/^wrote \(.*\.prices\); .*/\1/p' err)
 if [[ ! $file ]]; then # nothing was better than the defaults
   grep -q "they stay" err
@@ -36,7 +36,7 @@ fi
 plan >fitted 2>err
 grep -q "prices fitted to this target, $file" err
 plan --prices default >default 2>err
-! grep -q "fitted" err
+never grep -q "fitted" err
 
 # A file that is damaged or of another target is refused, and the defaults count.
 cp "$file" good

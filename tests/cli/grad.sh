@@ -9,7 +9,7 @@ says "wrote frozen.state.npz" grad zoo:mlp,size=tiny --freeze 'hidden/*' --optim
   -o frozen.hone
 "$HONE" inspect frozen.hone >out
 contains 'output/weight.velocity'
-! grep -q 'hidden/0/weight.velocity' out
+never grep -q 'hidden/0/weight.velocity' out
 "$HONE" grad zoo:mlp,size=tiny --optimizer none -o - >out
 contains 'hidden/0/weight.grad'
 

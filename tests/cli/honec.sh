@@ -83,11 +83,13 @@ fails 4 "version 9, this hone reads version 5" run later.honec
 [[ $(find . -name '*.tmp-*') == "" ]]
 
 # Code for several levels of instructions: the best is taken, or what --isa says.
-says "; avx2; x86-64-v2" compile zoo:mlp,size=tiny --isa all --cache none -o all.honec
+says "avx2; x86-64-v2" compile zoo:mlp,size=tiny --isa all --cache none -o all.honec
+levels=(x86-64-v2 avx2)
+grep -q avx512 err && levels+=(avx512)
 hone inspect all.honec >out
-[[ $(grep -c '^program ' out) -ge 3 ]]
-for level in x86-64-v2 avx2 avx512; do
-  says "compiled before" run all.honec --isa $level --seed 3 --expect direct.npy
+[[ $(grep -c '^program ' out) -ge ${#levels[@]} ]]
+for level in "${levels[@]}"; do
+  says "compiled before" run all.honec --isa "$level" --seed 3 --expect direct.npy
 done
 says "" bench all.honec --runs 3 --isa x86-64-v2 --json -
 contains '"isa": "x86-64-v2"'

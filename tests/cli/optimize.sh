@@ -45,10 +45,10 @@ level f.hone -O3 --emit plan
 contains "^rewriting: .*% less by price$"
 grep -q "rewrite 1" out
 level f.hone -O3 --emit plan
-! grep -q "^rewriting" out
+never grep -q "^rewriting" out
 grep -q "rewrite 1" out
 level f.hone -O2 --emit plan
-! grep -q "rewrite 1" out
+never grep -q "rewrite 1" out
 level zoo:mlp,size=tiny,symbolic-batch -O3
 contains "not rewritten: the size N is open"
 "$HONE" run f.hone -O3 --cache cache --no-log >/dev/null 2>&1
@@ -61,7 +61,7 @@ contains "rewritten"
 # On the standard output is the graph alone.
 hone f.hone -o - --budget 5s >out 2>err
 grep -q "^graph @f" out
-! grep -q "price" out
+never grep -q "price" out
 grep -q "^price" err
 "$HONE" run out >/dev/null 2>&1
 

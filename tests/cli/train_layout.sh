@@ -36,6 +36,37 @@ fails 3 "in train and in test" train layout set -o m --split <(printf 'train a\n
 fails 3 "has no program 'a'" train layout set -o m --split <(printf 'train a\n')
 fails 3 "has learned from all programs" eval set --task layout --model one.model
 
+# Splits of the programs, by files.
+printf 'train zoo:squeezenet,size=tiny\ntest zoo:mlp,size=tiny\n' >a.split
+printf 'validation zoo:mlp,size=tiny\ntest zoo:squeezenet,size=tiny\n' >b.split
+evaluate() { "$HONE" eval "$1" --task layout --epochs 1 --threads 1 "${@:2}" >out 2>err; }
+evaluate set --split a.split
+contains "^zoo:mlp,size=tiny +random "
+if grep -q squeezenet out; then exit 1; fi
+evaluate set --split a.split,b.split
+contains "^zoo:mlp,size=tiny +random "
+contains "^zoo:squeezenet,size=tiny +random "
+fails 3 "has no program 'a', which the split names" eval set --task layout \
+  --split <(printf 'train zoo:mlp,size=tiny\ntest a\n')
+fails 3 "no graph is in its part test (my.split)" eval set --task layout --split my.split
+fails 3 "missing.split" eval set --task layout --split a.split,missing.split
+fails 2 "it takes no --model" eval set --task layout --split a.split --model some.model
+data=$ROOT/../shared/data/tpu
+if [[ -e $data ]]; then
+  fails 2 "some configurations are left out" eval "$data/module_tuning_data_layout.pb" \
+    --split a.split
+  fails 2 "each of these kernels is left out in turn" eval "$data/op_tuning_data.pb" --split a.split
+  # Measurements of TPUs: each kernel in turn, beside any tile and the vendor's default. What these
+  # two come to follows from the data: means over kernels of mean time / best, and of the
+  # normalizer / best.
+  "$HONE" eval "$data/op_tuning_data.pb" --members 2 --epochs 1 >out 2>err
+  contains "^all +model +15 "
+  contains "^all +random +15 +121.71"
+  contains "^10 runs and more +default +8 +1.84"
+else
+  echo "there is no $data: its files are not judged"
+fi
+
 # By segments, and with a network that compares.
 train -o segments.model --split my.split --segments 20 >out 2>err
 contains ", 1 hops, segments of 20 nodes: "
@@ -61,7 +92,20 @@ contains "^[0-9]+ assignments of layouts, 0 runs"
 fails 3 "none.model" dataset build -o both --task layout \
   --cost none.model
 
+# Exported by its own columns, and by the published ones, which name no target.
+says "wrote 4 files" dataset export set -o npz
+"$HONE" eval npz --task layout --model some.model --json - | cmp - \
+  <("$HONE" eval set --task layout --model some.model --json -)
+says "columns that are lost: " dataset export set -o tpu --schema tpu --split own.split
+has_said "arrays that are lost: " dataset export
+[[ -n $(find tpu/layout/hone/random/test -name '*-random.npz') ]]
+train_tpu() { "$HONE" train layout tpu --epochs 1 --threads 1 "$@"; }
+train_tpu -o tpu.model >out 2>err
+fails 3 "one that nobody names" eval npz --task layout --model tpu.model
+says "wrote 4 files" dataset export npz -o cut --schema tpu
+"$HONE" eval cut --task layout --model tpu.model --json - >out 2>err || has_said "all programs" eval
+
 # What is damaged or of another kind.
 printf 'x' | dd of=two.model bs=1 seek=9000 conv=notrunc status=none
 fails 3 "damaged" eval set --task layout --model two.model
-fails 3 "not 'hone kernel model 3'" compile zoo:mlp,size=tiny --cost one.model
+fails 3 "not 'hone kernel model 4'" compile zoo:mlp,size=tiny --cost one.model

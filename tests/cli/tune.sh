@@ -27,8 +27,16 @@ if grep -q '"was_known": true' again.json; then
   "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 >out 2>err
   grep -q "the log's plan" err
   "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --no-log >out 2>err
-  ! grep -q "the log's plan" err
+  never grep -q "the log's plan" err
 fi
+
+# What the log has measured is a price.
+by_log() { "$HONE" compile zoo:mlp,size=tiny --cache none --threads 1 --cost measured "$@"; }
+by_log --emit plan >out 2>err
+contains "^# .*: times of the log$"
+by_log -o measured.honec >out 2>err
+"$HONE" inspect measured.honec >out 2>err
+contains "^prices +times of the log"
 
 # What another version of hone has measured counts for the same code, and for no other.
 "$HONE" log export | sed 's/"version":"[^"]*"/"version":"99.0.0"/; /^{"plan"/d' >lines
