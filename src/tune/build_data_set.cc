@@ -291,9 +291,9 @@ class SetBuilder {
     const size_t times = timer.timed().schedules.size();
     const size_t certain = timer.certain(options_.most_noise);
     if (certain < kLeastSchedules && (certain < times || timer.refused() > 0)) {
-      leave_out(name_of(row), bad_input("the machine is not steady: {} times of it count; a later "
-                                        "build measures it again",
-                                        certain));
+      leave_out(name_of(row), bad_input("its times are too noisy: {} of {} count; a later build "
+                                        "measures it again",
+                                        certain, times));
       return {};
     }
     HONE_TRY(set_.log().know(kCollected, key_of(row), fmt::format("{} schedules", times)));

@@ -104,7 +104,10 @@ Status KernelTimer::renew(double most_noise) {
   for (size_t at = 0; at < doubtful.size(); at += kAtOnce) {
     const auto some = std::span(doubtful).subspan(at, std::min(kAtOnce, doubtful.size() - at));
     std::vector<KernelCandidate> candidates;
-    for (size_t i : some) candidates.push_back(HONE_TRY(candidate_of(body_, timed_.schedules[i], target_)));
+    for (size_t i : some) {
+      const Schedule& schedule = timed_.schedules[i];
+      candidates.push_back(HONE_TRY(candidate_of(body_, schedule, target_)));
+    }
     const std::vector<Taken> taken = HONE_TRY(measure(candidates));
     for (size_t k = 0; k < taken.size(); ++k)
       if (std::isfinite(taken[k].seconds)) {

@@ -10,7 +10,8 @@ fails 3 "there is no log" compile zoo:mlp,size=tiny --cost measured
 "$HONE" help train >out
 contains "hone train cost"
 
-build_set zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 10 --threads 1 -o set
+build_set zoo:squeezenet zoo:mobilenet_v2 zoo:resnet18 --kernels 12 --schedules 10 --threads 1 \
+  -o set
 train() { "$HONE" train cost set --members 2 --epochs 3 "$@"; }
 train -o my.model >out 2>err
 contains "2 networks for .* on 1 thread, by"
@@ -36,8 +37,8 @@ cp -r set more
 schedules() { "$HONE" dataset inspect "$1" 2>/dev/null | awk '$1 == "all" { print $3 }'; }
 "$HONE" train cost more --budget 30s --members 2 --epochs 1 -o more.model >out 2>err
 grep -q "schedules of .* kernels of 3 programs" err
-grep -Eq "begin with those of zen(3-avx2|4-avx512|4-avx2).model" err
-(($(schedules more) > $(schedules set))) || grep -qE "were refused|not steady" err # a busy machine
+grep -Eq "begin with those of [a-z0-9]+-avx(2|512)\.model" err
+(($(schedules more) > $(schedules set))) || grep -qE "were refused|too noisy" err # a busy machine
 "$HONE" train cost --budget 0.001 >out 2>err && exit 1 # nothing was measured
 [[ -d $(echo "$HONE_PRICES"/*.set) ]]
 cp -r set/. "$HONE_PRICES"/*.set/
