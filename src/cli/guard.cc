@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 
+#include <execinfo.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -54,11 +55,19 @@ int report_fault(std::span<const std::string> words, Console& console, const fs:
   std::abort();
 }
 
+// Exceptions pass frames of the C library, such as that of a first call (std::call_once), by a part
+// of the compiler's library that it loads when one does: that fails where memory has just ended.
+void load_unwinder() {
+  void* here = nullptr;
+  (void)::backtrace(&here, 1);
+}
+
 }  // namespace
 
 int guarded(std::span<const std::string> words, Console& console, const fs::path& folder,
             const std::function<Status()>& body) {
   std::set_terminate(end_without_unwinding);
+  load_unwinder();
   try {
     Status done = body();
     if (done.ok()) done = console.flush();

@@ -101,7 +101,7 @@ data=/usr/share/libonnx-testdata/data/node/test_relu
 mkdir cases
 cp -r "$data" cases/
 refused=0
-for ((limit = start; limit < start + 60000; limit += 6000)); do
+for ((limit = start; limit < start + 60000; limit += 400)); do
   code=$(limited $limit conformance cases --backend native --cache none --progress none)
   [[ $code == 0 ]] && continue
   [[ $code == 5 ]] || { echo "conformance: exit code $code at $limit KB"; cat out err; exit 1; }
