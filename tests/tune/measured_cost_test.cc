@@ -12,6 +12,7 @@
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "tests/program/random_kernels.h"
+#include "tests/tune/trusted_price_testing.h"
 #include "tune/tune_kernel.h"
 
 namespace hone {
@@ -76,36 +77,11 @@ TEST_F(MeasuredCostTest, SaysWhatWasMeasuredAndOtherwiseInProportion) {
 }
 
 // A price that is trusted with schedules alone is so beside measurements, too.
-class Trusted : public AnalyticCost {
- public:
-  explicit Trusted(const Target& target) : AnalyticCost(target), baseline_(target) {}
-  const Cost* baseline() const override { return &baseline_; }
-  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
-                                       int64_t threads) const override {
-    return std::make_unique<Kernel>(AnalyticCost::kernel(std::move(facts), threads));
-  }
-
- private:
-  class Kernel : public PricedKernel {
-   public:
-    explicit Kernel(std::unique_ptr<PricedKernel> analytic) : analytic_(std::move(analytic)) {}
-    void price(std::span<const Schedule> schedules, double limit,
-               std::span<double> seconds) override {
-      analytic_->price(schedules, limit, seconds);
-    }
-    std::optional<double> lead() const override { return 0.25; }
-    std::optional<int64_t> worth_measuring() const override { return 3; }
-
-   private:
-    const std::unique_ptr<PricedKernel> analytic_;
-  };
-  const AnalyticCost baseline_;
-};
-
 TEST_F(MeasuredCostTest, KeepsLeadAndBaselineOfWhatItStandsBeside) {
   keep(space_.simplest(), 1, 1);
-  const std::shared_ptr<const Cost> cost =
-      measured_cost(*log_, target_, 1, std::make_shared<Trusted>(target_)).value();
+  const auto trusted = std::make_shared<TrustedPrice>(
+      target_, TrustedPrice::Says{.lead = 0.25, .worth_measuring = 3});
+  const std::shared_ptr<const Cost> cost = measured_cost(*log_, target_, 1, trusted).value();
   EXPECT_EQ(cost->kernel(facts_, 1)->lead(), 0.25);
   EXPECT_EQ(cost->kernel(facts_, 1)->worth_measuring(), 3);
   ASSERT_NE(cost->baseline(), nullptr);

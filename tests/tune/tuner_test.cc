@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/file.h"
-#include "cost/analytic.h"
 #include "ir/text.h"
 #include "target/fingerprint.h"
+#include "tests/tune/trusted_price_testing.h"
 #include "tune/best_plan.h"
 #include "zoo/inputs.h"
 #include "zoo/zoo.h"
@@ -145,35 +145,6 @@ TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
   EXPECT_EQ(known.has_value(), !tuned.is_default);
 }
 
-// Dear schedules are cheap, and nothing is worth measuring.
-class Misled : public AnalyticCost {
- public:
-  using AnalyticCost::AnalyticCost;
-  std::string version() const override { return "misled"; }
-  const Cost* baseline() const override { return &analytic_; }
-  std::unique_ptr<PricedKernel> kernel(std::shared_ptr<const KernelFacts> facts,
-                                       int64_t threads) const override {
-    return std::make_unique<Kernel>(AnalyticCost::kernel(std::move(facts), threads));
-  }
-
- private:
-  class Kernel : public PricedKernel {
-   public:
-    explicit Kernel(std::unique_ptr<PricedKernel> analytic) : analytic_(std::move(analytic)) {}
-    void price(std::span<const Schedule> schedules, double /*limit*/,
-               std::span<double> seconds) override {
-      analytic_->price(schedules, INFINITY, seconds);
-      for (double& each : seconds) each = 1e-9 / each;
-    }
-    std::optional<double> lead() const override { return 0; }
-    std::optional<int64_t> worth_measuring() const override { return 0; }
-
-   private:
-    const std::unique_ptr<PricedKernel> analytic_;
-  };
-  const AnalyticCost analytic_{target()};
-};
-
 // Otherwise whoever compiles next would have the schedules that were slower here.
 TEST_F(TunerTest, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
   TuneOptions options;
@@ -181,7 +152,7 @@ TEST_F(TunerTest, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
   options.log = log_.get();
   options.version = "test";
   options.tries_layouts = options.tries_groups = options.tries_threads = false;
-  options.cost = std::make_shared<Misled>(target());
+  options.cost = std::make_shared<TrustedPrice>(target(), TrustedPrice::Says{.is_misled = true});
   std::vector<std::string> lines;
   options.told = [&](std::string_view line) { lines.emplace_back(line); };
   const Tuned tuned = tune(graph_, target(), options).value();
