@@ -11,7 +11,7 @@ namespace {
 
 // The limit on the looks of one order of first fit: some tenths of a second. Later blocks go on
 // top.
-constexpr int64_t kMostLooks = 50'000'000;
+constexpr int64_t kMostGreedyLooks = 50'000'000;
 
 class Greedy {
  public:
@@ -87,7 +87,7 @@ class Greedy {
     for (uint32_t i : order) {
       const Block& block = packing_.blocks[i];
       if (block.offset) continue;
-      put(i, occupied.looks() < kMostLooks ? occupied.lowest(block) : occupied.on_top(block));
+      put(i, occupied.looks() < kMostGreedyLooks ? occupied.lowest(block) : occupied.on_top(block));
     }
     return result;
   }

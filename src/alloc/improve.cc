@@ -14,7 +14,7 @@ namespace {
 
 // The limit on work, in boxes that are looked at: hundreds of boxes take some hundredths of a
 // second, tens of thousands a second.
-constexpr int64_t kLooksPerBlock = 10'000, kMostLooks = 20'000'000;
+constexpr int64_t kLooksPerBlock = 10'000, kMostImprovingLooks = 20'000'000;
 constexpr int64_t kMostFailures = 1000;  // in a row
 constexpr size_t kMostMoved = 256;
 constexpr int64_t kMostAround = 30'000;
@@ -29,7 +29,7 @@ class Improver {
         hulls_(hulls(packing)),
         lives_(packing.sections),
         is_moved_(packing.blocks.size()),
-        looks_left_(std::min(kLooksPerBlock * std::ssize(hulls_), kMostLooks)) {}
+        looks_left_(std::min(kLooksPerBlock * std::ssize(hulls_), kMostImprovingLooks)) {}
 
   void run() {
     if (is_done()) return;

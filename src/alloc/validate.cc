@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 // A stretch of a buffer's life, at its offset.
-struct Use {
+struct CheckedUse {
   uint32_t buffer;
   uint32_t owner;  // the same for buffers that are aliases of each other
   int64_t begin, end;
@@ -81,14 +81,14 @@ class Memory {
   std::vector<Node> nodes_;
 };
 
-bool meet(const Use& a, const Use& b) {
+bool meet(const CheckedUse& a, const CheckedUse& b) {
   return a.owner != b.owner && a.begin < b.end && b.begin < a.end && a.low < b.high &&
          b.low < a.high;
 }
 
 // The use overlaps one that began no later.
-Error overlap_of(const Use& use, std::span<const Use> uses, uint32_t space) {
-  for (const Use& other : uses)
+Error overlap_of(const CheckedUse& use, std::span<const CheckedUse> uses, uint32_t space) {
+  for (const CheckedUse& other : uses)
     if (meet(use, other))
       return check_failed(
           "buffers {} and {} overlap at moment {} in space {}: bytes [{}, {}) and [{}, {})",
@@ -98,8 +98,8 @@ Error overlap_of(const Use& use, std::span<const Use> uses, uint32_t space) {
   __builtin_unreachable();
 }
 
-Status check_apart(std::vector<Use> uses, uint32_t space) {
-  std::ranges::sort(uses, {}, &Use::begin);
+Status check_apart(std::vector<CheckedUse> uses, uint32_t space) {
+  std::ranges::sort(uses, {}, &CheckedUse::begin);
   std::vector<std::pair<int64_t, uint32_t>> ends;  // when, and which
   std::vector<int64_t> places;
   for (uint32_t i = 0; i < uses.size(); ++i) {
@@ -113,7 +113,8 @@ Status check_apart(std::vector<Use> uses, uint32_t space) {
     return static_cast<size_t>(std::ranges::lower_bound(places, at) - places.begin());
   };
   std::vector<Memory::Stretch> stretches;
-  for (const Use& use : uses) stretches.push_back({place(use.low), place(use.high), use.owner});
+  for (const CheckedUse& use : uses)
+    stretches.push_back({place(use.low), place(use.high), use.owner});
 
   Memory memory(places.size());
   auto next_end = ends.begin();
@@ -181,7 +182,7 @@ Result<std::vector<int64_t>> heights_of(const MemoryProblem& problem,
     next[i] = problem.buffers[i].alias ? problem.buffers[i].alias->of : i;
 
   std::vector<int64_t> heights(space_count(problem));
-  std::vector<std::vector<Use>> uses(heights.size());
+  std::vector<std::vector<CheckedUse>> uses(heights.size());
   for (uint32_t i = 0; i < count; ++i) {
     const MemoryBuffer& buffer = problem.buffers[i];
     const int64_t end = HONE_TRY(end_of(problem, offsets, i));

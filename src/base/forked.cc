@@ -33,7 +33,7 @@ constexpr int kPollMs = 50;  // until somebody looks at silence and the token ag
 using Clock = std::chrono::steady_clock;
 using Length = uint64_t;  // of a message stands before it
 
-void write_all(int file, std::string_view bytes) {
+void send_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(file, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -67,8 +67,8 @@ int64_t data_bytes() {
   try {
     work([to](std::string_view message) {
       const Length length = message.size();
-      write_all(to, {reinterpret_cast<const char*>(&length), sizeof length});
-      write_all(to, message);
+      send_all(to, {reinterpret_cast<const char*>(&length), sizeof length});
+      send_all(to, message);
     });
   } catch (const std::bad_alloc&) {
     _exit(kNoMemory);

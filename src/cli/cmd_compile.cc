@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What of each graph is wanted.
-struct Request {
+struct CompileRequest {
   std::string form;  // of --emit; empty: a summary of the stages
   std::string output;
   std::optional<CompileStage> last;  // of the summary; empty: as far as the sizes allow
@@ -40,8 +40,8 @@ CompileStage stage_of(std::string_view form) {
   return form == "program" || form == "tiles" ? CompileStage::program : CompileStage::kernels;
 }
 
-Result<Request> request_of(const Arguments& arguments) {
-  Request request;
+Result<CompileRequest> compile_request_of(const Arguments& arguments) {
+  CompileRequest request;
   request.form = arguments.text("emit");
   request.output = arguments.text("output");
   request.wants_times = arguments.given("time-passes");
@@ -150,7 +150,8 @@ std::string open_sizes_hint(const Graph& graph) {
 }
 
 // How far a graph can be taken: memory is laid out for sizes that are numbers.
-Result<CompileStage> last_stage(const Graph& graph, const Request& request, Console& console) {
+Result<CompileStage> last_stage(const Graph& graph, const CompileRequest& request,
+                                Console& console) {
   const CompileStage last = request.last.value_or(CompileStage::image);
   if (graph.is_static() || last < CompileStage::image) return last;
   const std::string symbol(graph.symbols()[0].name());
@@ -163,7 +164,7 @@ Result<CompileStage> last_stage(const Graph& graph, const Request& request, Cons
 
 // The text that is asked for; empty if it is objects, which go to the folder.
 Result<std::string> compile_one(const Graph& graph, const NativeOptions& options,
-                                const PlacedPlan* plan, const Request& request,
+                                const PlacedPlan* plan, const CompileRequest& request,
                                 const fs::path& folder, Console& console) {
   std::vector<StageTime> times;
   const Face face = console.face();
@@ -200,7 +201,7 @@ Result<std::string> compile_one(const Graph& graph, const NativeOptions& options
 
 // Each segment under a heading. One that needs numbers for its sizes gets them when the model runs.
 Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptions& options,
-                                     const Request& request, Console& console) {
+                                     const CompileRequest& request, Console& console) {
   std::string text;
   for (size_t i = 0; i < given.graphs.size(); ++i) {
     const Graph& graph = *given.graphs[i];
@@ -221,7 +222,7 @@ Result<std::string> compile_segments(const GivenGraphs& given, const NativeOptio
 }  // namespace
 
 Status cmd_compile(const Arguments& arguments, Console& console) {
-  const Request request = HONE_TRY(request_of(arguments));
+  const CompileRequest request = HONE_TRY(compile_request_of(arguments));
   HONE_TRY(Tracer::check(arguments));
   if (request.is_deployed) return deploy(arguments, request.output, console);
   Tracer tracer(arguments);

@@ -22,7 +22,7 @@ namespace hone::cli {
 namespace {
 
 // A real network, small enough that its first result is there in seconds.
-constexpr std::string_view kModel = "zoo:squeezenet";
+constexpr std::string_view kDefaultModel = "zoo:squeezenet";
 constexpr double kSeconds = 1;  // of measuring
 
 // Of the bits of all outputs: equal if nothing has changed.
@@ -130,7 +130,7 @@ std::string next_text(const std::string& model) {
 // What `hone` does without a command: the whole way of one model.
 Status cmd_demo(const Arguments& arguments, Console& console) {
   const bool is_given = arguments.command().name == "demo" && arguments.given("MODEL");
-  const std::string name = is_given ? arguments.text("MODEL") : std::string(kModel);
+  const std::string name = is_given ? arguments.text("MODEL") : std::string(kDefaultModel);
   // Times are those of the work, unless a cache is asked for.
   const NativeOptions native = HONE_TRY(native_options(arguments, console, DefaultCache::none));
   HONE_TRY(check_runs_here(native.target, Console::labels()));

@@ -44,7 +44,7 @@ struct Pieces {
   }
 };
 
-class Writer {
+class HonecWriter {
  public:
   Result<HonecBytes> write(const HonecModel& model, std::span<const HonecProgram> programs,
                            std::string_view version) {
@@ -306,7 +306,7 @@ HonecModel honec_model(std::span<const HonecProgram> programs) {
 
 Result<HonecBytes> honec_bytes(const HonecModel& model, std::span<const HonecProgram> programs,
                                std::string_view version) {
-  return Writer().write(model, programs, version);
+  return HonecWriter().write(model, programs, version);
 }
 Result<HonecBytes> honec_bytes(std::span<const HonecProgram> programs, std::string_view version) {
   return honec_bytes(honec_model(programs), programs, version);

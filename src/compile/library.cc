@@ -65,9 +65,10 @@ std::string number(int64_t value) {
   return value == INT64_MIN ? "(-9223372036854775807 - 1)" : fmt::format("{}", value);
 }
 
-class Writer {
+class LibraryWriter {
  public:
-  Writer(std::span<const HonecProgram> programs, std::string_view name, std::string_view version)
+  LibraryWriter(std::span<const HonecProgram> programs, std::string_view name,
+                std::string_view version)
       : programs_(programs), version_(version) {
     out_.name = name;
   }
@@ -339,7 +340,7 @@ std::string LibrarySources::weights_source(std::string_view file) const {
 Result<LibrarySources> library_sources(std::span<const HonecProgram> programs,
                                        std::string_view name, std::string_view version) {
   HONE_CHECK(!programs.empty(), "a library of no programs");
-  return Writer(programs, name, version).write();
+  return LibraryWriter(programs, name, version).write();
 }
 
 }  // namespace hone

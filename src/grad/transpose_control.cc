@@ -8,7 +8,7 @@ namespace hone {
 
 namespace {
 
-void append(std::vector<Value>& list, std::span<const Value> more) {
+void append_values(std::vector<Value>& list, std::span<const Value> more) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
@@ -32,7 +32,7 @@ class ControlBack {
           std::make_shared<const Graph>(
               HONE_TRY(transpose(*region, arguments, changes_.results))));
     std::vector<Value> operands = plain(0, operands_.size());
-    append(operands, cotangents(0, cotangents_.size()));
+    append_values(operands, cotangents(0, cotangents_.size()));
     return sorted(b_.ops(op_, operands, std::move(regions)), 0);
   }
 
@@ -51,9 +51,9 @@ class ControlBack {
     GraphRef region = HONE_TRY(round(back, fixed, tangents, in.size() - count(in)));
 
     std::vector<Value> operands = plain(0, states);
-    append(operands, cotangents(0, states));
-    append(operands, plain(states, in.size()));
-    append(operands, cotangents(states, changes_.results.size()));
+    append_values(operands, cotangents(0, states));
+    append_values(operands, plain(states, in.size()));
+    append_values(operands, cotangents(states, changes_.results.size()));
     const bool scans = operands.size() > states;
     const Op op = Op::get(Opcode::scan, {{"carried", static_cast<int64_t>(states)},
                                          {"reverse", !op_.flag("reverse")},
@@ -78,7 +78,7 @@ class ControlBack {
     for (size_t i : order) arguments[i] = b.parameter("", back.type(back.inputs()[i]));
     std::vector<Value> outputs(arguments.begin(),
                                arguments.begin() + static_cast<std::ptrdiff_t>(fixed));
-    append(outputs, b.inlined(back, arguments));
+    append_values(outputs, b.inlined(back, arguments));
     return std::make_shared<const Graph>(HONE_TRY(b.finish(outputs)));
   }
 

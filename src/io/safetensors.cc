@@ -42,7 +42,7 @@ constexpr std::pair<DType, std::string_view> kDTypes[] = {
     {DType::boolean, "BOOL"},
 };
 
-Result<DType> dtype_of(std::string_view text) {
+Result<DType> dtype_named(std::string_view text) {
   for (const auto& [dtype, word] : kDTypes)
     if (word == text) return dtype;
   return bad_input("the element type is {}, which is none of the format's",
@@ -74,7 +74,7 @@ Result<const Json*> field(const Json& object, const char* name, Json::value_t ki
 
 Result<Type> type_of(const Json& object) {
   const Json* word = HONE_TRY(field(object, "dtype", Json::value_t::string));
-  const DType dtype = HONE_TRY(dtype_of(word->get_ref<const std::string&>()));
+  const DType dtype = HONE_TRY(dtype_named(word->get_ref<const std::string&>()));
   const Json* shape = HONE_TRY(field(object, "shape", Json::value_t::array));
   if (shape->size() > static_cast<size_t>(kMaxRank))
     return bad_input("the shape has {} dims; at most {} are possible", shape->size(), kMaxRank);
@@ -171,8 +171,8 @@ Result<Tensor> tensor_of(const Entry& entry, std::span<const std::byte> data,
   return Tensor::shared(entry.type, owner, bytes);
 }
 
-Result<Safetensors> parse(std::span<const std::byte> file,
-                          const std::shared_ptr<const void>& owner) {
+Result<Safetensors> parse_safetensors(std::span<const std::byte> file,
+                                      const std::shared_ptr<const void>& owner) {
   if (file.size() < kLengthBytes)
     return bad_input("the file has {} bytes; a safetensors file has at least {}", file.size(),
                      kLengthBytes);
@@ -254,7 +254,7 @@ Result<Safetensors> read_safetensors(const std::filesystem::path& path) {
 
 Result<Safetensors> parse_safetensors(std::span<const std::byte> file, std::string_view where,
                                       std::shared_ptr<const void> owner) {
-  Result<Safetensors> content = parse(file, owner);
+  Result<Safetensors> content = parse_safetensors(file, owner);
   if (!content.ok()) return std::move(content).error().within(where);
   return content;
 }

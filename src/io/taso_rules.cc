@@ -14,9 +14,9 @@ using onnx_io::WireType;
 // Small messages can claim many objects of a few bytes each.
 constexpr size_t kMaxObjects = 1 << 20;
 
-class Reader {
+class TasoReader {
  public:
-  explicit Reader(std::span<const std::byte> file) : file_(file) {}
+  explicit TasoReader(std::span<const std::byte> file) : file_(file) {}
 
   Result<std::vector<TasoRule>> rules() {
     std::vector<TasoRule> rules;
@@ -120,7 +120,7 @@ class Reader {
 
 Result<std::vector<TasoRule>> parse_taso_rules(std::span<const std::byte> file,
                                                std::string_view where) {
-  Result<std::vector<TasoRule>> rules = Reader(file).rules();
+  Result<std::vector<TasoRule>> rules = TasoReader(file).rules();
   if (!rules.ok()) return std::move(rules).error().within(where);
   return rules;
 }

@@ -9,7 +9,7 @@ namespace hone {
 
 namespace {
 
-constexpr uint32_t kLocalHeader = 0x04034b50, kCentralEntry = 0x02014b50, kEnd = 0x06054b50;
+constexpr uint32_t kLocalHeaderMark = 0x04034b50, kCentralEntry = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint32_t kZip64End = 0x06064b50, kZip64Locator = 0x07064b50;
 constexpr uint64_t kIn64Bits = 0xffff'ffff;  // the value is in the zip64 record instead
 
@@ -105,7 +105,7 @@ bool widen(std::span<const std::byte> extra, uint64_t& size, uint64_t& packed, u
 std::optional<std::span<const std::byte>> find_data(std::span<const std::byte> file,
                                                     uint64_t offset, uint64_t size) {
   Cursor cursor(file, offset);
-  if (cursor.number(4) != kLocalHeader) return std::nullopt;
+  if (cursor.number(4) != kLocalHeaderMark) return std::nullopt;
   cursor.skip(22);
   uint64_t name = cursor.number(2), extra = cursor.number(2);
   cursor.skip(name + extra);

@@ -20,7 +20,7 @@ KnownType without_sizes(KnownType type) {
 }
 
 // What both are; sizes that differ are unknown.
-Result<KnownType> join(const KnownType& a, const KnownType& b, std::string_view what) {
+Result<KnownType> joined_type(const KnownType& a, const KnownType& b, std::string_view what) {
   if (a.is_open || b.is_open) return KnownType::open();
   if (a.dtype != b.dtype || a.dims.size() != b.dims.size())
     return bad_input("{} is {} or {}", what, a.to_string(), b.to_string());
@@ -46,7 +46,7 @@ Result<KnownType> grown_type(KnownType before, const KnownType& piece, std::stri
         return bad_input("{} is {}, and grows by {}", what, before.to_string(), piece.to_string());
     before.dims[0] = -1;
   }
-  return join(before, piece, what);
+  return joined_type(before, piece, what);
 }
 
 std::string names_text(const std::vector<std::string>& names) {
@@ -264,7 +264,7 @@ Status ModelFlow::segment(IfSegment& segment) {
                      on_true.size(), on_false.size());
   for (size_t i = 0; i < on_true.size(); ++i) {
     std::string what = fmt::format("result '%{}' of if", segment.results[i]);
-    HONE_TRY(define(segment.results[i], HONE_TRY(join(on_true[i], on_false[i], what))));
+    HONE_TRY(define(segment.results[i], HONE_TRY(joined_type(on_true[i], on_false[i], what))));
   }
   return {};
 }
@@ -320,8 +320,8 @@ Result<std::vector<KnownType>> ModelFlow::loop_body(LoopSegment& loop,
     std::string what = fmt::format("result '%{}' of loop", loop.results[i]);
     bool grows = i >= carried.size();
     KnownType before = grows ? grown[i - carried.size()] : carried[i];
-    results[i] =
-        HONE_TRY(grows ? grown_type(before, results[i], what) : join(before, results[i], what));
+    results[i] = HONE_TRY(grows ? grown_type(before, results[i], what)
+                                : joined_type(before, results[i], what));
   }
   return results;
 }

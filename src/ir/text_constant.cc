@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-size_t element_bytes(Type type) { return static_cast<size_t>(bits(type.dtype())) / 8; }
+size_t whole_element_bytes(Type type) { return static_cast<size_t>(bits(type.dtype())) / 8; }
 
 bool is_packed(Type type) { return bits(type.dtype()) < 8; }
 
@@ -107,7 +107,7 @@ bool is_splat(const Tensor& tensor) {
     return std::all_of(bytes.begin(), bytes.end() - 1, is_same) &&
            bytes.back() == (all & tensor.type().bits_of_last_byte());
   }
-  size_t step = element_bytes(tensor.type());
+  size_t step = whole_element_bytes(tensor.type());
   return std::memcmp(bytes.data(), bytes.data() + step, bytes.size() - step) == 0;
 }
 

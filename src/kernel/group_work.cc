@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kMaxLoops = 64;
 
-double size(Dim dim) { return static_cast<double>(std::max<int64_t>(dim.range().high, 0)); }
+double largest_extent(Dim dim) {
+  return static_cast<double>(std::max<int64_t>(dim.range().high, 0));
+}
 
 // Of a point.
 double cost_of(const Graph& graph, NodeId node) {
@@ -25,7 +27,8 @@ double cost_of(const Graph& graph, NodeId node) {
 void GrowingWork::add_output(ValueId output) {
   Visit visit = {.identity = 0, .dims = {}};
   for (int d = 0; d < graph_.type(output).rank(); ++d) {
-    if (loops_.size() == static_cast<size_t>(d)) open(size(graph_.type(output).dim(d)), 0);
+    if (loops_.size() == static_cast<size_t>(d))
+      open(largest_extent(graph_.type(output).dim(d)), 0);
     visit.dims.push_back(Loops{1} << d);
   }
   visits_.add(output, std::move(visit));

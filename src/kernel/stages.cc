@@ -19,10 +19,10 @@ using Index = std::vector<IndexExpr>;  // over the results' dims and others
 constexpr size_t kMaxPlaces = 16;  // where one value is needed
 constexpr int kWhole = -1;
 
-struct Place {
+struct StagePlace {
   Index index;
-  bool is_same(const Place& other) const { return index == other.index; }
-  void absorb(const Place& /*other*/) {}
+  bool is_same(const StagePlace& other) const { return index == other.index; }
+  void absorb(const StagePlace& /*other*/) {}
 };
 
 // Where the kept values of a body are needed for one block of its results.
@@ -50,7 +50,8 @@ class KeptPlaces {
   // Dims of the results whose blocks need other parts of kept values than points side by side.
   const std::set<int>& not_in_blocks() const { return not_in_blocks_; }
 
-  std::optional<Index> enter(NodeId /*node*/, const AccessRelation& relation, const Place& place) {
+  std::optional<Index> enter(NodeId /*node*/, const AccessRelation& relation,
+                             const StagePlace& place) {
     next_iter_ = first_iter_;
     Index iters = place.index;
     while (iters.size() < relation.dims.size()) {
@@ -61,9 +62,9 @@ class KeptPlaces {
     return iters;
   }
 
-  Place read(const BackRead& read, const Index& iters, const Place& /*place*/) {
+  StagePlace read(const BackRead& read, const Index& iters, const StagePlace& /*place*/) {
     const Type operand = graph_.type(graph_.operands(read.node)[read.operand]);
-    Place next;
+    StagePlace next;
     for (int d = 0; d < operand.rank(); ++d)
       next.index.push_back(read.access.is_data_dependent(d)
                                ? new_iter(operand.dim(d).value())
@@ -82,14 +83,14 @@ class KeptPlaces {
   // The one place where a value that is kept is needed, seen from a block.
   void settle(ValueId value) {
     const auto found = along_.find(value.index);
-    std::vector<Place>& places = needed_.of(value);
+    std::vector<StagePlace>& places = needed_.of(value);
     if (found == along_.end() || places.empty()) return;
     const Index first = places[0].index;
     std::vector<Along> all;
     Index index;
     for (size_t d = 0; d < first.size(); ++d) {
       const std::optional<Along> along = along_of(first[d]);
-      for (const Place& other : places) {
+      for (const StagePlace& other : places) {
         if (along && along_of(other.index[d]) == along) continue;
         refuse(other.index[d]);
         refuse(first[d]);
@@ -139,7 +140,7 @@ class KeptPlaces {
   const Graph& graph_;
   const Type results_;
   const std::vector<bool> is_blocked_;  // dims of the results
-  NeededPlaces<Place> needed_{kMaxPlaces};
+  NeededPlaces<StagePlace> needed_{kMaxPlaces};
   std::map<uint32_t, std::optional<std::vector<Along>>> along_;
   std::set<int> not_in_blocks_;
   std::vector<Range> ranges_;  // by iter

@@ -10,6 +10,8 @@
 
 namespace hone {
 
+inline Type reals(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
+
 // ---- Segments -----------------------------------------------------------------------------------
 // Rows in the order of what they belong to. Segment s has the rows offsets[s] up to offsets[s + 1].
 // Rows before the first offset and from the last one on count nothing: so a batch is padded.

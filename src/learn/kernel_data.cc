@@ -66,10 +66,10 @@ int64_t drop_slow(Candidate& candidate) {
   return static_cast<int64_t>(dropped);
 }
 
-class Loader {
+class KernelLoader {
  public:
   // `is_absolute`: all kernels, by the planner's schedule alone.
-  Loader(const DataSet& set, bool is_absolute) : set_(set), is_absolute_(is_absolute) {
+  KernelLoader(const DataSet& set, bool is_absolute) : set_(set), is_absolute_(is_absolute) {
     data_.target = set.info().target;
     data_.threads = set.info().threads;
     data_.conditions = set.info().conditions;
@@ -213,13 +213,13 @@ Result<KernelData> load_kernel_data(const std::string& folder) {
   return load_kernel_data(HONE_TRY(DataSet::open(folder)));
 }
 
-Result<KernelData> load_kernel_data(const DataSet& set) { return Loader(set, false).load(); }
+Result<KernelData> load_kernel_data(const DataSet& set) { return KernelLoader(set, false).load(); }
 
 Result<KernelData> load_fusion_data(const std::string& folder) {
   return load_fusion_data(HONE_TRY(DataSet::open(folder)));
 }
 
-Result<KernelData> load_fusion_data(const DataSet& set) { return Loader(set, true).load(); }
+Result<KernelData> load_fusion_data(const DataSet& set) { return KernelLoader(set, true).load(); }
 
 std::vector<std::string> programs_of(const KernelData& data) {
   std::set<std::string> names;

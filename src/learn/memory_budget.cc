@@ -23,7 +23,7 @@ constexpr double kMaxBytes = 1e15;
 // ---- Ways to store less -------------------------------------------------------------------------
 
 constexpr double kShares[] = {0.25, 0.5, 0.75, 0.9, 0.97};
-constexpr size_t kParts[] = {1, 2, 3, 4, 6, 8, 12, 16};
+constexpr size_t kPartCounts[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
 // What computing again may take: arithmetic and memory of a core, roughly. It only sorts the ways.
 double seconds_of(const Rematerialized& made) { return made.flops / 1e11 + made.bytes / 2e10; }
@@ -48,7 +48,7 @@ Result<std::vector<Way>> ways_of(const Graph& step, std::span<const uint32_t> fo
   for (const bool cheap : {true, false}) {
     if (cheap) HONE_TRY(add({.leaves_out_cheap = true}));
     for (const double share : kShares)
-      for (const size_t parts : kParts)
+      for (const size_t parts : kPartCounts)
         HONE_TRY(add({.leaves_out_cheap = cheap, .share = share, .parts = parts}));
   }
   std::ranges::sort(ways, {}, [](const Way& way) {

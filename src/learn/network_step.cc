@@ -32,9 +32,9 @@ Value sum_of_squares(Value x) {
 }
 
 // Builds the graph of a step around the gradients.
-class StepBuilder {
+class NetworkStepBuilder {
  public:
-  StepBuilder(const Forward& forward, const UpdateOptions& options)
+  NetworkStepBuilder(const Forward& forward, const UpdateOptions& options)
       : forward_(forward), options_(options), b_(forward.graph.name()) {}
 
   Result<Graph> build(const Graph& gradients) {
@@ -170,7 +170,7 @@ Result<NetworkStep> network_step(const Forward& forward, const UpdateOptions& op
   NetworkStep step;
   step.metrics = forward.metrics.size();
   step.gradients = HONE_TRY(grad(forward.graph, 0, weights));
-  step.graph = HONE_TRY(StepBuilder(forward, options).build(step.gradients));
+  step.graph = HONE_TRY(NetworkStepBuilder(forward, options).build(step.gradients));
   return step;
 }
 

@@ -50,9 +50,9 @@ double distance(const Tensor& way, const Tensor& wide) {
   return most;
 }
 
-class Judge {
+class AccuracyJudge {
  public:
-  explicit Judge(std::span<const AccuracyRun> runs)
+  explicit AccuracyJudge(std::span<const AccuracyRun> runs)
       : runs_(runs),
         dtype_(runs[0].actual.dtype()),
         is_double_(dtype_ == DType::f64 && !is_narrowed(runs)) {}
@@ -177,7 +177,8 @@ Result<Accuracy> accuracy(std::span<const AccuracyRun> runs) {
                          reference->type().to_string());
   }
   if (runs.empty()) return Accuracy();
-  return is_real(runs[0].actual.dtype()) ? Judge(runs).of_reals() : Judge(runs).exactly();
+  return is_real(runs[0].actual.dtype()) ? AccuracyJudge(runs).of_reals()
+                                         : AccuracyJudge(runs).exactly();
 }
 
 std::string Accuracy::to_string() const {

@@ -20,9 +20,9 @@ void add_names(const PlannedGraph& frame, const Step& step, PlannedKernel& kerne
     if (frame.home[v.index] == Home::constant) kernel.weights.emplace_back(graph.name(v));
 }
 
-class Kernels {
+class KernelPlanner {
  public:
-  explicit Kernels(const Plan& whole) : whole_(whole) {}
+  explicit KernelPlanner(const Plan& whole) : whole_(whole) {}
 
   Status add(const Graph& graph, const Plan& plan) {
     const PlannedGraph frame = HONE_TRY(planned(plan, graph));
@@ -57,7 +57,7 @@ class Kernels {
 }  // namespace
 
 Result<std::map<std::string, PlannedKernel>> planned_kernels(const Graph& graph, const Plan& plan) {
-  Kernels kernels(plan);
+  KernelPlanner kernels(plan);
   HONE_TRY(kernels.add(graph, plan));
   return std::move(kernels).take();
 }

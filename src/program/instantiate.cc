@@ -23,20 +23,20 @@ struct DimHash {
 };
 
 // image::Place and image::Step, whose numbers may be expressions.
-struct Step {
+struct OpenStep {
   uint32_t loop = 0;
   Dim stride = 0;
-  bool operator==(const Step&) const = default;
+  bool operator==(const OpenStep&) const = default;
 };
-struct Place {
+struct OpenPlace {
   Region region = Region::arena;
   uint32_t index = 0;
   Dim offset = 0;
   Dim bytes = 0;
-  std::vector<Step> steps = {};
-  bool operator==(const Place&) const = default;
+  std::vector<OpenStep> steps = {};
+  bool operator==(const OpenPlace&) const = default;
 };
-using Places = std::vector<Place>;
+using OpenPlaces = std::vector<OpenPlace>;
 
 class Instantiation {
  public:
@@ -53,8 +53,8 @@ class Instantiation {
       if (bytes.is_static() && bytes.value() > kMaxImageBytes)
         return over_limit("the arena has more than {} bytes", kMaxImageBytes);
     HONE_TRY(kernels(code));
-    const Places inputs = ports(main, Role::input, Region::input, image_.inputs);
-    const Places outputs = ports(main, Role::output, Region::output, image_.outputs);
+    const OpenPlaces inputs = ports(main, Role::input, Region::input, image_.inputs);
+    const OpenPlaces outputs = ports(main, Role::output, Region::output, image_.outputs);
     donations(main);
     HONE_TRY(frame(main, inputs, outputs, 0, image_.commands));
     return std::move(open_);
@@ -68,12 +68,12 @@ class Instantiation {
     if (is_new) open_.numbers.push_back(dim);
     return known->second;
   }
-  image::Place placed(const Place& place) {
+  image::Place placed(const OpenPlace& place) {
     image::Place made = {.region = place.region,
                          .index = place.index,
                          .offset = number(place.offset),
                          .bytes = number(place.bytes)};
-    for (const Step& step : place.steps) made.steps.push_back({step.loop, number(step.stride)});
+    for (const OpenStep& step : place.steps) made.steps.push_back({step.loop, number(step.stride)});
     return made;
   }
 
@@ -102,8 +102,9 @@ class Instantiation {
     return {};
   }
 
-  static Places ports(const Frame& main, Role role, Region region, std::vector<image::Port>& out) {
-    Places places;
+  static OpenPlaces ports(const Frame& main, Role role, Region region,
+                          std::vector<image::Port>& out) {
+    OpenPlaces places;
     for (BufferId b : buffers_of(main, role)) {
       const Buffer& buffer = main.buffers[b];
       places.push_back({.region = region,
@@ -125,9 +126,10 @@ class Instantiation {
     }
   }
 
-  // ---- Places ----------------------------------------------------------------------------------
+  // ---- Places
+  // --------------------------------------------------------------------------------------
 
-  static Place part(Place place, Dim offset, Dim bytes) {
+  static OpenPlace part(OpenPlace place, Dim offset, Dim bytes) {
     place.offset += offset;
     place.bytes = bytes;
     return place;
@@ -140,9 +142,10 @@ class Instantiation {
     return known->second;
   }
 
-  Places lay_out(const Frame& frame, const Places& inputs, const Places& outputs, Dim base) {
+  OpenPlaces lay_out(const Frame& frame, const OpenPlaces& inputs, const OpenPlaces& outputs,
+                     Dim base) {
     const FrameMemory& memory = arena_.memory(frame);
-    Places places(frame.buffers.size());
+    OpenPlaces places(frame.buffers.size());
     size_t input = 0, output = 0;
     for (BufferId b = 0; b < frame.buffers.size(); ++b) {
       const Buffer& buffer = frame.buffers[b];
@@ -166,18 +169,18 @@ class Instantiation {
     return places;
   }
 
-  static Places pick(const Places& places, const std::vector<BufferId>& buffers) {
-    Places list;
+  static OpenPlaces pick(const OpenPlaces& places, const std::vector<BufferId>& buffers) {
+    OpenPlaces list;
     for (BufferId b : buffers) list.push_back(places[b]);
     return list;
   }
 
   // ---- Commands --------------------------------------------------------------------------------
 
-  Status frame(const Frame& frame, const Places& inputs, const Places& outputs, Dim base,
+  Status frame(const Frame& frame, const OpenPlaces& inputs, const OpenPlaces& outputs, Dim base,
                image::Block& out) {
     HONE_TRY(count());
-    const Places places = lay_out(frame, inputs, outputs, base);
+    const OpenPlaces places = lay_out(frame, inputs, outputs, base);
     const FrameMemory& memory = arena_.memory(frame);
     for (size_t c = 0; c < frame.commands.size(); ++c) {
       name_ = frame.commands[c].name;
@@ -199,7 +202,7 @@ class Instantiation {
     return over_limit("more than {} commands, frames written out", kMaxImageCommands);
   }
 
-  Status add(const Launch& c, const Places& places, Dim top, image::Block& out) {
+  Status add(const Launch& c, const OpenPlaces& places, Dim top, image::Block& out) {
     image::Launch launch = {c.kernel, {}, symbols_[c.kernel]};
     for (BufferId b : c.inputs) launch.buffers.push_back(placed(places[b]));
     for (BufferId b : c.outputs) launch.buffers.push_back(placed(places[b]));
@@ -211,22 +214,23 @@ class Instantiation {
     return push(out, name_, std::move(launch));
   }
 
-  Status add(const Copy& c, const Places& places, Dim /*top*/, image::Block& out) {
+  Status add(const Copy& c, const OpenPlaces& places, Dim /*top*/, image::Block& out) {
     return copy(out, name_, places[c.from], places[c.to]);
   }
   // No copy is needed where an output lies in its donor.
-  Status copy(image::Block& out, const std::string& name, const Place& from, const Place& to) {
+  Status copy(image::Block& out, const std::string& name, const OpenPlace& from,
+              const OpenPlace& to) {
     if (HONE_PLANT(donor_copy, from == to, from.region == Region::input)) return {};
     return push(out, name, image::Copy{placed(from), placed(to)});
   }
 
-  Status add(const Call& c, const Places& places, Dim top, image::Block& out) {
+  Status add(const Call& c, const OpenPlaces& places, Dim top, image::Block& out) {
     return frame(*c.frame, pick(places, c.inputs), pick(places, c.outputs), top, out);
   }
 
-  Status add(const Branch& c, const Places& places, Dim top, image::Block& out) {
+  Status add(const Branch& c, const OpenPlaces& places, Dim top, image::Block& out) {
     const std::string name = name_;
-    const Places inputs = pick(places, c.inputs), outputs = pick(places, c.outputs);
+    const OpenPlaces inputs = pick(places, c.inputs), outputs = pick(places, c.outputs);
     image::Branch branch;
     branch.condition = placed(places[c.condition]);
     HONE_TRY(frame(*c.on_true, inputs, outputs, top, branch.on_true));
@@ -234,10 +238,10 @@ class Instantiation {
     return push(out, name, std::move(branch));
   }
 
-  Status add(const Loop& c, const Places& places, Dim top, image::Block& out) {
+  Status add(const Loop& c, const OpenPlaces& places, Dim top, image::Block& out) {
     const std::string name = name_;
     const std::vector<Change> changes = changes_of(c);
-    const Places state = pick(places, c.state), next = pick(places, next_of(changes));
+    const OpenPlaces state = pick(places, c.state), next = pick(places, next_of(changes));
     image::While loop;
     loop.condition = placed(places[c.condition]);
     HONE_TRY(frame(*c.test, state, {places[c.condition]}, top, loop.test));
@@ -246,15 +250,15 @@ class Instantiation {
     return push(out, name, std::move(loop));
   }
 
-  Status add(const Scan& c, const Places& places, Dim top, image::Block& out) {
+  Status add(const Scan& c, const OpenPlaces& places, Dim top, image::Block& out) {
     const std::string name = name_;
     const std::vector<Change> changes = changes_of(c);
-    const Places state = pick(places, c.state), next = pick(places, next_of(changes));
+    const OpenPlaces state = pick(places, c.state), next = pick(places, next_of(changes));
     image::Repeat repeat;
     repeat.loop = image_.loops++;
     repeat.trips = number(c.trips);
     repeat.reverse = c.reverse;
-    Places inputs = state, outputs = next;
+    OpenPlaces inputs = state, outputs = next;
     add_steps(c.xs, *c.body, Role::input, places, repeat, inputs);
     add_steps(c.ys, *c.body, Role::output, places, repeat, outputs);
     HONE_TRY(frame(*c.body, inputs, outputs, top, repeat.body));
@@ -264,16 +268,16 @@ class Instantiation {
 
   // A step's part of each stack, for the ports that have none yet.
   static void add_steps(const std::vector<BufferId>& stacks, const Frame& body, Role role,
-                        const Places& places, const image::Repeat& repeat, Places& ports) {
+                        const OpenPlaces& places, const image::Repeat& repeat, OpenPlaces& ports) {
     const std::vector<BufferId> buffers = buffers_of(body, role);
     for (BufferId b : stacks) {
       const Dim bytes = bytes_of(body.buffers[buffers[ports.size()]].type);
-      Place& place = ports.emplace_back(part(places[b], 0, bytes));
+      OpenPlace& place = ports.emplace_back(part(places[b], 0, bytes));
       place.steps.push_back({repeat.loop, HONE_PLANT(step_stride, bytes, Dim(0))});
     }
   }
 
-  Status advance(const std::string& name, std::span<const Change> changes, const Places& places,
+  Status advance(const std::string& name, std::span<const Change> changes, const OpenPlaces& places,
                  image::Block& out) {
     for (const auto& [state, next] : changes)
       HONE_TRY(copy(out, name, places[next], places[state]));

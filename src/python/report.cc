@@ -17,7 +17,7 @@ namespace {
 
 namespace py = pybind11;
 
-struct Words {
+struct ReportWords {
   std::string name;     // of the model, for people
   std::string command;  // that makes the report again
   double seconds = 2;
@@ -26,7 +26,7 @@ struct Words {
   std::optional<std::string> log;
 };
 
-ModelReport start_report(const Words& words, const NativeOptions& options) {
+ModelReport start_report(const ReportWords& words, const NativeOptions& options) {
   ModelReport report;
   report.model = words.name;
   report.version = HONE_VERSION;
@@ -39,7 +39,7 @@ ModelReport start_report(const Words& words, const NativeOptions& options) {
 }
 
 // What fails once the model is read stands in the report.
-Result<ModelReport> report_on(Request& request, NativeOptions& plain, const Words& words,
+Result<ModelReport> report_on(Request& request, NativeOptions& plain, const ReportWords& words,
                               const Face& face) {
   ModelReport report = start_report(words, request.options);
   const Source& source = request.source;
@@ -79,12 +79,12 @@ Result<ModelReport> report_on(Request& request, NativeOptions& plain, const Word
 py::dict report(const py::dict& given, py::handle hears) {
   const auto request = request_of(given);
   const auto plain_options = plain_options_of(given);
-  const Words words = {.name = given["name"].cast<std::string>(),
-                       .command = given["command"].cast<std::string>(),
-                       .seconds = given["seconds"].cast<double>(),
-                       .runs_rival = given["rival"].cast<bool>(),
-                       .has_plan = !given["plan"].is_none(),
-                       .log = given["log"].cast<std::optional<std::string>>()};
+  const ReportWords words = {.name = given["name"].cast<std::string>(),
+                             .command = given["command"].cast<std::string>(),
+                             .seconds = given["seconds"].cast<double>(),
+                             .runs_rival = given["rival"].cast<bool>(),
+                             .has_plan = !given["plan"].is_none(),
+                             .log = given["log"].cast<std::optional<std::string>>()};
   std::optional<Result<ModelReport>> made;
   std::string page;
   run_beside(hears, [&](const Face& face) {

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownInputs = 3;
 
-Json json_of(const std::optional<Interval>& interval) {
+Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return Json::array({interval->low, interval->high});
 }
@@ -22,7 +22,7 @@ Json json_of(const Timing& timing) {
           {"median", timing.median()},
           {"p90", timing.quantile(0.9)},
           {"p99", timing.quantile(0.99)},
-          {"median_interval", json_of(median_interval(timing.seconds))}};
+          {"median_interval", interval_json(median_interval(timing.seconds))}};
 }
 
 std::string ratio_text(const BenchReport::Rival& rival) {
@@ -89,7 +89,7 @@ std::string bench_json(const BenchReport& report, const std::string& profile) {
     json["rival"] = {{"name", rival->name},
                      {"seconds", json_of(rival->timing)},
                      {"ratio", rival->ratio},
-                     {"ratio_interval", json_of(rival->interval)}};
+                     {"ratio_interval", interval_json(rival->interval)}};
   if (!profile.empty()) json["profile"] = Json::parse(profile);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

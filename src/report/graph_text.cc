@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string percent(double share) { return fmt::format("{:.2f}", 100 * share); }
-std::string percent(std::optional<double> share) { return share ? percent(*share) : ""; }
+std::string hundredths(double share) { return fmt::format("{:.2f}", 100 * share); }
+std::string hundredths(std::optional<double> share) { return share ? hundredths(*share) : ""; }
 std::string digits(double number) { return fmt::format("{:.3f}", number); }
 std::string digits(std::optional<double> number) { return number ? digits(*number) : ""; }
 
@@ -38,14 +38,14 @@ void add_means(TextTable& table, const Verdicts& group) {
   const auto add = [&](std::string_view by, const OrderVerdict& order,
                        std::optional<double> share) {
     table.add_row({group.name, std::string(by), std::to_string(mean.graphs), digits(order.tau),
-                   percent(order.top1), percent(order.top5), percent(order.top10),
-                   digits(order.whole), percent(share)});
+                   hundredths(order.top1), hundredths(order.top5), hundredths(order.top10),
+                   digits(order.whole), hundredths(share)});
   };
   add("model", mean.model, mean.share);
   if (mean.priced) add("price", *mean.priced, mean.priced_share);
   if (mean.summed) add("layouts", *mean.summed, std::nullopt);
   const auto one = [&](std::string_view by, double regret) {
-    table.add_row({group.name, std::string(by), std::to_string(mean.graphs), "", percent(regret),
+    table.add_row({group.name, std::string(by), std::to_string(mean.graphs), "", hundredths(regret),
                    "", "", "", ""});
   };
   one("random", mean.random);
@@ -62,9 +62,9 @@ std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has
     areas.push_back(each.area);
     if (each.summed) summed_areas.push_back(each.summed->area);
     table.add_row({each.program, each.sort, std::to_string(each.runs), digits(each.tau),
-                   percent(each.top1), percent(each.top5), percent(each.top10),
-                   each.priced ? percent(each.priced->top1) : "", percent(each.random),
-                   percent(each.planned), has_area ? digits(each.area) : ""});
+                   hundredths(each.top1), hundredths(each.top5), hundredths(each.top10),
+                   each.priced ? hundredths(each.priced->top1) : "", hundredths(each.random),
+                   hundredths(each.planned), has_area ? digits(each.area) : ""});
   }
   TextTable means("llrrrrrrr", {"mean", "by", "graphs", "tau", "top1 %", "top5 %", "top10 %",
                                 "tau of whole runs", "of their ceiling %"});

@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 // Pixels.
-constexpr double kWidth = 1200;
+constexpr double kPlotWidth = 1200;
 constexpr double kHeight = 480;  // of a space
 constexpr double kMargin = 40;
 
@@ -73,7 +73,7 @@ class Panel {
     std::string text = fmt::format(
         "<text x=\"{}\" y=\"{}\">{}</text>\n"
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#f4f4f4\"/>\n",
-        kMargin, top - 8, title(name), kMargin, top, kWidth, kHeight);
+        kMargin, top - 8, title(name), kMargin, top, kPlotWidth, kHeight);
     if (rectangles_.size() <= kMostTitles)
       for (const Rectangle& one : rectangles_)
         text += titled(one, top, problem.buffers[one.buffer], offsets[one.buffer],
@@ -82,7 +82,7 @@ class Panel {
       text += by_color(top);
     if (shows_capacity())
       text += fmt::format("<path d=\"M{} {:.2f}h{}\" stroke=\"#c00\" stroke-dasharray=\"6 4\"/>\n",
-                          kMargin, y(capacity_, top), kWidth);
+                          kMargin, y(capacity_, top), kPlotWidth);
     return text;
   }
 
@@ -100,7 +100,7 @@ class Panel {
   }
 
   double x(int64_t moment) const {
-    return kMargin + kWidth * (static_cast<double>(moment) - static_cast<double>(begin_)) /
+    return kMargin + kPlotWidth * (static_cast<double>(moment) - static_cast<double>(begin_)) /
                          std::max(1.0, static_cast<double>(end_) - static_cast<double>(begin_));
   }
   double y(int64_t offset, double top) const {
@@ -153,7 +153,7 @@ std::string plot_memory(const MemoryProblem& problem, const std::vector<int64_t>
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" "
       "font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-      kWidth + 2 * kMargin, spaces * (kHeight + kMargin) + kMargin);
+      kPlotWidth + 2 * kMargin, spaces * (kHeight + kMargin) + kMargin);
   for (uint32_t space = 0; space < spaces; ++space) {
     const Panel panel(problem, offsets, space);
     const std::string name = spaces == 1 ? "" : fmt::format("space {}", space);

@@ -18,7 +18,7 @@ std::string one_line(const Error& error) {
   return error.hint().empty() ? error.what() : fmt::format("{}; {}", error.what(), error.hint());
 }
 
-std::string sizes_text(const Bindings& sizes) {
+std::string bound_sizes_text(const Bindings& sizes) {
   std::vector<std::string> texts;
   for (const auto& [name, size] : sizes)
     texts.push_back(fmt::format("{} = {}", name, size.to_string()));
@@ -204,7 +204,7 @@ class Measurement {
       }
       ReportedGraph& graph = report_.graphs.emplace_back();
       graph.name = one.from.name;
-      graph.sizes = sizes_text(one.from.sizes);
+      graph.sizes = bound_sizes_text(one.from.sizes);
       graph.profile = std::move(one.profile);
       if (report_.graphs.size() <= kMostGraphs)
         HONE_TRY(draw(graph, *one.from.code, one.from.sizes, subject_.options.target,

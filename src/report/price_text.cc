@@ -12,12 +12,12 @@ namespace hone {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Verdicts = std::vector<KernelVerdict> PriceTrial::*;
+using TrialVerdicts = std::vector<KernelVerdict> PriceTrial::*;
 
-constexpr std::pair<std::string_view, Verdicts> kPrices[] = {{"analytic", &PriceTrial::plain},
-                                                             {"fitted", &PriceTrial::fitted},
-                                                             {"learned", &PriceTrial::learned},
-                                                             {"measured", &PriceTrial::again}};
+constexpr std::pair<std::string_view, TrialVerdicts> kPrices[] = {{"analytic", &PriceTrial::plain},
+                                                                  {"fitted", &PriceTrial::fitted},
+                                                                  {"learned", &PriceTrial::learned},
+                                                                  {"measured", &PriceTrial::again}};
 struct Figure {
   std::string_view name;
   double MeanVerdict::* member;
@@ -30,8 +30,8 @@ constexpr Figure kFigures[] = {{"tau", &MeanVerdict::tau, false},
                                {"planned", &MeanVerdict::planned}};
 
 // Over the trials that have such kernels.
-MeanInterval figure(std::span<const PriceTrial> trials, Verdicts verdicts, std::string_view kind,
-                    double MeanVerdict::* member) {
+MeanInterval figure(std::span<const PriceTrial> trials, TrialVerdicts verdicts,
+                    std::string_view kind, double MeanVerdict::* member) {
   std::vector<double> values;
   for (const PriceTrial& trial : trials) {
     const MeanVerdict mean = mean_of(trial.*verdicts, kind);

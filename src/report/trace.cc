@@ -11,7 +11,7 @@ namespace hone {
 namespace {
 
 constexpr size_t kMostText = 120;  // bytes of a name
-constexpr size_t kMostLayers = 6;
+constexpr size_t kMostTracedLayers = 6;
 
 // With its quotes.
 std::string json_text(std::string_view text) {
@@ -107,9 +107,9 @@ Result<std::map<std::string, std::string>> layers_by_command(const Graph& graph,
   for (const auto& [command, kernel] : HONE_TRY(planned_kernels(graph, plan))) {
     std::vector<std::string> of = layers_of(kernel, names);
     if (of.empty()) continue;
-    if (of.size() > kMostLayers) {
-      const size_t more = of.size() - kMostLayers;
-      of.resize(kMostLayers);
+    if (of.size() > kMostTracedLayers) {
+      const size_t more = of.size() - kMostTracedLayers;
+      of.resize(kMostTracedLayers);
       of.push_back(fmt::format("{} more", more));
     }
     layers[command] = join(of, ", ");

@@ -17,7 +17,7 @@
 namespace hone {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+bool is_byte_type(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 // What an operand is made of: bytes, cast to i32, moved, and less a number.
 struct Bytes {
@@ -47,7 +47,7 @@ class Decoder {
       } else {
         if (opcode != Opcode::cast || graph_.type(v).dtype() != DType::i32) return std::nullopt;
         result.bytes = graph_.operands(n)[0];
-        if (!is_byte(graph_.type(result.bytes).dtype())) return std::nullopt;
+        if (!is_byte_type(graph_.type(result.bytes).dtype())) return std::nullopt;
         std::ranges::reverse(result.moves);
         return result;
       }

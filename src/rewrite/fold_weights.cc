@@ -10,8 +10,8 @@ namespace {
 
 // A kernel of 1x1 becomes one of 3x3; more would make the program larger than what it saves.
 constexpr int64_t kMostGrowth = 16;
-constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
-constexpr double kMaxFoldedFlops = 1e9;  // the reference takes seconds for them
+constexpr int64_t kAlwaysFoldWeightBytes = 64 * 1024;
+constexpr double kMaxFoldedWeightFlops = 1e9;  // the reference takes seconds for them
 
 class Weights {
  public:
@@ -85,8 +85,8 @@ class Weights {
       const std::vector<Type> operands = graph_.operand_types(n);
       work += flops({graph_.op(n), operands, {}}, graph_.result_types(n));
     }
-    return work <= kMaxFoldedFlops &&
-           graph_.type(weight.value).static_bytes() <= kAlwaysFoldBytes + kMostGrowth * in;
+    return work <= kMaxFoldedWeightFlops &&
+           graph_.type(weight.value).static_bytes() <= kAlwaysFoldWeightBytes + kMostGrowth * in;
   }
 
   const Graph& graph_;

@@ -10,7 +10,7 @@ namespace hone {
 namespace {
 
 constexpr int64_t kMaxEdge = 4;
-constexpr size_t kSizes = 6;
+constexpr size_t kSizesTried = 6;
 
 // Where one result is wrong at some sizes.
 struct Wrong {
@@ -241,7 +241,7 @@ class Assembly {
 // The patterns of all results.
 Result<std::vector<Pattern>> patterns_of(const Rule& rule, const Bindings& known, uint64_t seed) {
   Rng rng(seed);
-  std::vector<Bindings> sizes = distinct_sizes(rule, kSizes, rng);
+  std::vector<Bindings> sizes = distinct_sizes(rule, kSizesTried, rng);
   for (Bindings& small : small_sizes(rule, 3, 64)) sizes.push_back(std::move(small));
   sizes.push_back(known);
   std::vector<std::vector<Wrong>> tested(rule.left.outputs().size());

@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr size_t kMaxTerms = 256;  // of one side
+constexpr size_t kMaxForeignTerms = 256;  // of one side
 
 // ---- Terms as text ------------------------------------------------------------------------------
 
@@ -65,8 +65,8 @@ class LineParser {
           old.operands == term.operands)
         return i;
     }
-    if (side.terms.size() >= kMaxTerms)
-      return over_limit("a side has more than {} terms", kMaxTerms);
+    if (side.terms.size() >= kMaxForeignTerms)
+      return over_limit("a side has more than {} terms", kMaxForeignTerms);
     side.terms.push_back(std::move(term));
     return side.terms.size() - 1;
   }
@@ -193,8 +193,8 @@ class TasoSide {
 
  private:
   Result<size_t> put(ForeignTerm term) {
-    if (side_.terms.size() >= kMaxTerms)
-      return over_limit("a side has more than {} terms", kMaxTerms);
+    if (side_.terms.size() >= kMaxForeignTerms)
+      return over_limit("a side has more than {} terms", kMaxForeignTerms);
     side_.terms.push_back(std::move(term));
     return side_.terms.size() - 1;
   }

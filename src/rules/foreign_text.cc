@@ -7,9 +7,9 @@ namespace hone {
 namespace {
 
 // Writes the values of one side.
-class Writer {
+class ForeignWriter {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph) {}
+  explicit ForeignWriter(const Graph& graph) : graph_(graph) {}
 
   Result<std::string> results() {
     std::vector<std::string> texts;
@@ -140,9 +140,8 @@ class Writer {
 
 Result<std::string> foreign_text(const Rule& rule) {
   if (!rule.guard.empty()) return unsupported("it has a guard");
-  std::string line =
-      fmt::format("{} => {}", HONE_TRY(Writer(rule.left).results()),
-                  HONE_TRY(Writer(rule.right).results()));
+  std::string line = fmt::format("{} => {}", HONE_TRY(ForeignWriter(rule.left).results()),
+                                 HONE_TRY(ForeignWriter(rule.right).results()));
   // Sizes are not written: those that a reader finds must make it true.
   const std::vector<ForeignRule> read = HONE_TRY(parse_foreign_rules(line, rule.name));
   const Result<TypedRule> typed = typed_rule(read[0]);

@@ -207,7 +207,7 @@ __int128 OrderedNumbers::function(uint64_t key, std::span<const Number> operands
 
 namespace {
 
-constexpr size_t kMaxTerms = 4096;
+constexpr size_t kMaxPolynomialTerms = 4096;
 constexpr size_t kMaxStored = size_t{1} << 21;  // polynomials and terms, about 100 bytes each
 
 }  // namespace
@@ -215,7 +215,7 @@ constexpr size_t kMaxStored = size_t{1} << 21;  // polynomials and terms, about 
 Polynomials::Polynomials() { intern({}); }
 
 Polynomials::Number Polynomials::intern(Terms terms) {
-  if (terms.size() > kMaxTerms || polynomials_.size() + stored_ > kMaxStored) {
+  if (terms.size() > kMaxPolynomialTerms || polynomials_.size() + stored_ > kMaxStored) {
     exact_ = false;
     return 0;
   }
@@ -277,7 +277,7 @@ Polynomials::Number Polynomials::negate(Number a) {
 Polynomials::Number Polynomials::multiply(Number a, Number b) {
   if (a == 0 || b == 0) return 0;
   Terms product;
-  if (terms_of(a).size() * terms_of(b).size() > kMaxTerms) {
+  if (terms_of(a).size() * terms_of(b).size() > kMaxPolynomialTerms) {
     exact_ = false;
     return 0;
   }

@@ -11,7 +11,7 @@ namespace hone {
 namespace {
 
 constexpr int kMaxSteps = 20000;
-constexpr size_t kMaxTerms = 512;
+constexpr size_t kMaxSumTerms = 512;
 constexpr int64_t kMaxUnrolled = 16;
 constexpr size_t kMaxWeight = 256;  // of a position
 constexpr int64_t kMaxPower = 8;    // of an exp that is spelled out
@@ -342,7 +342,7 @@ SumForm FormMaker::reduced(NodeId n, const AccessRelation& relation,
                             return form;
                           });
     for (SumTerm& term : sum) simplify(term);
-    if (sum.size() > kMaxTerms) fail("the forms are too large");
+    if (sum.size() > kMaxSumTerms) fail("the forms are too large");
     return sum;
   }
   const Dim sign = *fold == Fold::largest ? 1 : -1;
@@ -381,7 +381,7 @@ void FormMaker::check_size(Dim factor) {
 
 SumForm FormMaker::product(const SumForm& a, const SumForm& b) {
   SumForm result;
-  if (a.size() * b.size() > kMaxTerms) {
+  if (a.size() * b.size() > kMaxSumTerms) {
     fail("the forms are too large");
     return {};
   }
@@ -498,7 +498,7 @@ SumForm FormMaker::largest_of(std::vector<SetMember> members) {
       set.push_back(std::move(one));
     }
   }
-  if (set.size() > kMaxTerms) fail("the forms are too large");
+  if (set.size() > kMaxSumTerms) fail("the forms are too large");
   drop_equal_members(set, variables_);
   if (set.size() == 1 && set[0].bound.empty() && set[0].guards.empty()) return set[0].value;
   return single(

@@ -18,7 +18,7 @@ namespace hone {
 namespace {
 
 using Instruction = Script::Instruction;
-using Kind = Instruction::Kind;
+using InstructionKind = Instruction::Kind;
 
 constexpr int64_t kCopiedTogether = int64_t{256} << 10;  // bytes, by one thread
 
@@ -387,17 +387,19 @@ Status Executable::execute(Frame& frame, const RunOptions& options) const {
         if (script_.pointers[i].moves()) pointers[i] = address(frame, script_.pointers[i]);
     }
     switch (now.kind) {
-      case Kind::launch:
+      case InstructionKind::launch:
         is_traced ? launch_traced(frame, now, options) : launch(frame, now, flushes(options));
         break;
-      case Kind::copy: copy(pointers[now.pointer], pointers[now.pointer + 1], now.count); break;
-      case Kind::jump: next = now.target; break;
-      case Kind::jump_if_zero:
+      case InstructionKind::copy:
+        copy(pointers[now.pointer], pointers[now.pointer + 1], now.count);
+        break;
+      case InstructionKind::jump: next = now.target; break;
+      case InstructionKind::jump_if_zero:
         if (*static_cast<const std::byte*>(pointers[now.pointer]) == std::byte{0})
           next = now.target;
         break;
-      case Kind::enter: frame.trips[now.first] = now.count; break;
-      case Kind::next:
+      case InstructionKind::enter: frame.trips[now.first] = now.count; break;
+      case InstructionKind::next:
         if (frame.trips[now.first] != now.count) {
           frame.trips[now.first] += now.step;
           next = now.target;

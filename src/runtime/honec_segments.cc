@@ -6,8 +6,6 @@ namespace hone::honec {
 
 namespace {
 
-constexpr int64_t kNumber = Cursor::kNumber;
-
 class SegmentReader {
  public:
   explicit SegmentReader(Cursor& in) : in_(in) {}
@@ -25,14 +23,14 @@ class SegmentReader {
  private:
   Result<std::vector<std::string>> names(std::string_view what) {
     std::vector<std::string> names;
-    const int64_t count = HONE_TRY(in_.count(what, kNumber));
+    const int64_t count = HONE_TRY(in_.count(what, Cursor::kNumber));
     for (int64_t i = 0; i < count; ++i) names.push_back(HONE_TRY(in_.text("a name")));
     return names;
   }
   Result<uint32_t> value() { return in_.index("a value"); }
   Result<std::vector<uint32_t>> values() {
     std::vector<uint32_t> list;
-    const int64_t count = HONE_TRY(in_.count("values", kNumber));
+    const int64_t count = HONE_TRY(in_.count("values", Cursor::kNumber));
     for (int64_t i = 0; i < count; ++i) list.push_back(HONE_TRY(value()));
     return list;
   }
@@ -41,7 +39,7 @@ class SegmentReader {
     if (depth_ == kMaxDepth) return in_.at(fmt::format("steps {} deep", kMaxDepth));
     ++depth_;
     std::vector<segments::Step> steps;
-    const int64_t count = HONE_TRY(in_.count("steps", 4 * kNumber));
+    const int64_t count = HONE_TRY(in_.count("steps", 4 * Cursor::kNumber));
     for (int64_t i = 0; i < count; ++i) steps.push_back(HONE_TRY(step()));
     --depth_;
     return steps;
@@ -64,7 +62,7 @@ class SegmentReader {
     unit.unit = HONE_TRY(in_.index("a unit"));
     unit.inputs = HONE_TRY(values());
     unit.outputs = HONE_TRY(values());
-    const int64_t crops = HONE_TRY(in_.count("cuts", 3 * kNumber));
+    const int64_t crops = HONE_TRY(in_.count("cuts", 3 * Cursor::kNumber));
     for (int64_t i = 0; i < crops; ++i) {
       segments::Crop& crop = unit.crops.emplace_back();
       crop.output = HONE_TRY(in_.index("an output"));
@@ -85,7 +83,7 @@ class SegmentReader {
     segments::Loop loop;
     for (uint32_t* v : {&loop.trip_count, &loop.condition, &loop.counter, &loop.next_condition})
       *v = HONE_TRY(value());
-    const int64_t carried = HONE_TRY(in_.count("values", 2 * kNumber));
+    const int64_t carried = HONE_TRY(in_.count("values", 2 * Cursor::kNumber));
     for (int64_t i = 0; i < carried; ++i) {
       segments::Loop::Carried& one = loop.carried.emplace_back();
       one.value = HONE_TRY(value());

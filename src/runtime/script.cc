@@ -14,7 +14,7 @@ namespace {
 using image::Block;
 using image::Place;
 using Instruction = Script::Instruction;
-using Kind = Instruction::Kind;
+using InstructionKind = Instruction::Kind;
 
 std::string_view region_name(Place::Region region) {
   constexpr std::string_view kNames[] = {"input", "output", "constant", "arena"};
@@ -174,7 +174,7 @@ Status Resolver::resolve(const image::Launch& launch) {
   if (launch.kernel >= kernels_.size()) {
     return bad_input("launches kernel {} of {}", launch.kernel, kernels_.size());
   }
-  Instruction instruction = {.kind = Kind::launch};
+  Instruction instruction = {.kind = InstructionKind::launch};
   instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
   instruction.pointers = static_cast<uint32_t>(launch.buffers.size());
   for (const Place& place : launch.buffers) instruction.moves |= HONE_TRY(point_to(place));
@@ -195,7 +195,7 @@ Status Resolver::resolve(const image::Copy& copy) {
   if (copy.to.region == input || copy.to.region == constant) {
     return bad_input("writes to {} {}", region_name(copy.to.region), copy.to.index);
   }
-  Instruction instruction = {.kind = Kind::copy};
+  Instruction instruction = {.kind = InstructionKind::copy};
   instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
   instruction.pointers = 2;
   instruction.moves = HONE_TRY(point_to(copy.from));
@@ -209,7 +209,7 @@ Status Resolver::resolve(const image::Copy& copy) {
 // The instruction, whose target is to be set.
 Result<uint32_t> Resolver::jump_if_zero(const Place& condition) {
   if (condition.bytes != 1) return bad_input("a condition of {} bytes", condition.bytes);
-  Instruction instruction = {.kind = Kind::jump_if_zero};
+  Instruction instruction = {.kind = InstructionKind::jump_if_zero};
   instruction.pointer = static_cast<uint32_t>(script_.pointers.size());
   instruction.pointers = 1;
   instruction.moves = HONE_TRY(point_to(condition));
@@ -222,7 +222,7 @@ Status Resolver::resolve(const image::Branch& branch) {
   const uint32_t test = HONE_TRY(jump_if_zero(branch.condition));
   HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_true, branch.on_false)));
   const uint32_t end = here();
-  add({.kind = Kind::jump});
+  add({.kind = InstructionKind::jump});
   script_.instructions[test].target = here();
   HONE_TRY(resolve(HONE_PLANT(branches_swapped, branch.on_false, branch.on_true)));
   script_.instructions[end].target = here();
@@ -234,7 +234,7 @@ Status Resolver::resolve(const image::While& loop) {
   HONE_TRY(resolve(loop.test));
   const uint32_t test = HONE_TRY(jump_if_zero(loop.condition));
   HONE_TRY(resolve(loop.body));
-  add({.kind = Kind::jump, .target = begin});
+  add({.kind = InstructionKind::jump, .target = begin});
   script_.instructions[test].target = here();
   return {};
 }
@@ -249,10 +249,10 @@ Status Resolver::resolve(const image::Repeat& repeat) {
   trips_[repeat.loop] = repeat.trips;
   is_open_[repeat.loop] = true;
   const int64_t last = repeat.trips - 1;
-  add({.kind = Kind::enter, .first = repeat.loop, .count = repeat.reverse ? last : 0});
+  add({.kind = InstructionKind::enter, .first = repeat.loop, .count = repeat.reverse ? last : 0});
   const uint32_t body = here();
   HONE_TRY(resolve(repeat.body));
-  add({.kind = Kind::next,
+  add({.kind = InstructionKind::next,
        .target = body,
        .first = repeat.loop,
        .count = repeat.reverse ? 0 : last,

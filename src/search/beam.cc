@@ -7,7 +7,7 @@ namespace hone {
 namespace {
 
 constexpr size_t kWidth = 8;
-constexpr size_t kMostAlong = 16;  // neighbours along one coordinate
+constexpr size_t kMostBeamAlong = 16;  // neighbours along one coordinate
 
 class Beam : public Search {
   Status look(SearchRun& run) const override {
@@ -32,7 +32,8 @@ class Beam : public Search {
   static void add_neighbours(SearchRun& run, Point of, std::vector<Point>& next) {
     SearchSpace& space = run.space();
     for (size_t along = 0; along < space.coordinates(of) && run.may_go_on(); ++along)
-      for (Point point : space.neighbours(of, along, kMostAlong, run.rng())) next.push_back(point);
+      for (Point point : space.neighbours(of, along, kMostBeamAlong, run.rng()))
+        next.push_back(point);
   }
 
   // Of the beam and what lies around it; the cheapest first.

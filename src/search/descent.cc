@@ -5,9 +5,9 @@
 namespace hone {
 namespace {
 
-constexpr size_t kMostAlong = 64;  // neighbours along one coordinate
-constexpr double kFromBest = 0.5;  // the share of descents that begin near the best
-constexpr int64_t kMostKicks = 4;  // steps from there
+constexpr size_t kMostAlong = 64;          // neighbours along one coordinate
+constexpr double kDescentsFromBest = 0.5;  // the share of descents that begin near the best
+constexpr int64_t kMostKicks = 4;          // steps from there
 
 class Descent : public Search {
   Status look(SearchRun& run) const override {
@@ -49,7 +49,7 @@ class Descent : public Search {
   }
 
   static std::optional<Point> elsewhere(SearchRun& run) {
-    if (!run.rng().chance(kFromBest)) return run.draw();
+    if (!run.rng().chance(kDescentsFromBest)) return run.draw();
     Point at = run.best();
     for (int64_t left = run.rng().between(1, kMostKicks); left > 0; --left)
       at = run.space().step(at, run.rng()).value_or(at);

@@ -7,11 +7,11 @@ namespace {
 
 constexpr size_t kPopulation = 32;
 constexpr size_t kTournament = 3;
-constexpr size_t kChildren = 16;    // of a generation, or a batch where that is more
-constexpr double kStrangers = 0.1;  // the share of children that are drawn
-constexpr double kCrossed = 0.5;    // of the others, those with two parents
-constexpr double kChanged = 0.5;    // of these, those that are changed, too
-constexpr int kMostStale = 12;      // generations without a better point
+constexpr size_t kChildren = 16;           // of a generation, or a batch where that is more
+constexpr double kStrangers = 0.1;         // the share of children that are drawn
+constexpr double kCrossed = 0.5;           // of the others, those with two parents
+constexpr double kChanged = 0.5;           // of these, those that are changed, too
+constexpr int kMostStaleGenerations = 12;  // generations without a better point
 
 class Population {
  public:
@@ -75,7 +75,7 @@ class Evolutionary : public Search {
       if (!goes_on) return {};
       for (Point child : children) population.add(child);
       stale = run.least() < before ? 0 : stale + 1;
-      if (stale < kMostStale) continue;
+      if (stale < kMostStaleGenerations) continue;
       population.begin_again();
       stale = 0;
     }

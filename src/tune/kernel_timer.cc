@@ -8,7 +8,7 @@ namespace hone {
 namespace {
 
 constexpr double kRefused = std::numeric_limits<double>::infinity();
-constexpr size_t kAtOnce = 16;  // in a race of what has a time already
+constexpr size_t kRacedAtOnce = 16;  // in a race of what has a time already
 
 }  // namespace
 
@@ -101,8 +101,8 @@ Status KernelTimer::renew(double most_noise) {
   for (size_t i = 0; i < taken_.size(); ++i)
     if (is_doubtful(taken_[i], most_noise, least_of_start_, options_.most_drift))
       doubtful.push_back(i);
-  for (size_t at = 0; at < doubtful.size(); at += kAtOnce) {
-    const auto some = std::span(doubtful).subspan(at, std::min(kAtOnce, doubtful.size() - at));
+  for (size_t at = 0; at < doubtful.size(); at += kRacedAtOnce) {
+    const auto some = std::span(doubtful).subspan(at, std::min(kRacedAtOnce, doubtful.size() - at));
     std::vector<KernelCandidate> candidates;
     for (size_t i : some) {
       const Schedule& schedule = timed_.schedules[i];
@@ -120,9 +120,9 @@ Status KernelTimer::renew(double most_noise) {
 
 Status KernelTimer::repeat() {
   const std::vector<Schedule>& all = timed_.schedules;
-  for (size_t at = 0; at < all.size(); at += kAtOnce) {
+  for (size_t at = 0; at < all.size(); at += kRacedAtOnce) {
     std::vector<KernelCandidate> some;
-    for (size_t i = at; i < std::min(at + kAtOnce, all.size()); ++i)
+    for (size_t i = at; i < std::min(at + kRacedAtOnce, all.size()); ++i)
       some.push_back(HONE_TRY(candidate_of(body_, all[i], target_)));
     HONE_TRY(measure(some));
   }

@@ -13,12 +13,12 @@
 namespace hone {
 namespace {
 
-constexpr double kSampleSeconds = 1e-3;
+constexpr double kDuelSampleSeconds = 1e-3;
 
 // "" or how outputs differ: an element by more than a thousandth of itself and, of f32, a ten
 // thousandth of the largest. Both plans have errors of their own: through many layers of
 // transformed products those of plain sums and of theirs were 2e-5 of the largest apart.
-std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
   constexpr double kErrors = 10;  // times those of another program's plain sums
   for (size_t i = 0; i < actual.size(); ++i) {
     Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
@@ -57,7 +57,7 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   const std::shared_ptr<const Executable>& b = *loaded;
   const Result<std::vector<Tensor>> actual = b->run(inputs);
   if (!actual.ok()) return tell("w " + actual.error().what());
-  if (std::string how = difference(*actual, expected); !how.empty()) return tell("w " + how);
+  if (std::string how = duel_difference(*actual, expected); !how.empty()) return tell("w " + how);
 
   int64_t repeats = 1;  // of short runs, for one sample
   const auto seconds = [&](const Executable& executable, Profile* profile = nullptr) {
@@ -72,7 +72,7 @@ void run_both(const Image& first, const Image& second, std::span<const Tensor> i
   tell(fmt::format("t {:.9g}", one));
   if (DuelOptions::kLeastRounds * one > left()) return tell("late");
   const double wanted = std::min(options.seconds, left());
-  repeats = std::max<int64_t>(1, static_cast<int64_t>(kSampleSeconds / one));
+  repeats = std::max<int64_t>(1, static_cast<int64_t>(kDuelSampleSeconds / one));
   one *= static_cast<double>(repeats);
   const int64_t rounds = std::clamp(static_cast<int64_t>(wanted / one), DuelOptions::kLeastRounds,
                                     DuelOptions::kMostRounds);

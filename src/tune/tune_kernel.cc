@@ -15,14 +15,14 @@
 namespace hone {
 namespace {
 
-constexpr double kRefused = std::numeric_limits<double>::infinity();
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
 constexpr size_t kFinalists = 3;
 constexpr int64_t kFinalRounds = 18;
 constexpr double kNearly = 1.01;   // TunedKernel::needed
 constexpr double kSurely = 0.985;  // a gain of less may be noise
 
 KernelTime typical_time(Outcome outcome, std::span<const double> seconds, double noise) {
-  if (outcome != Outcome::measured) return {kRefused, 0};
+  if (outcome != Outcome::measured) return {kNoTime, 0};
   return {typical(seconds), std::hypot(relative_noise(seconds), noise)};
 }
 
@@ -53,7 +53,7 @@ class MeasuredSchedules : public Pricer {
                std::span<double> seconds) override {
     std::vector<Schedule> schedules;
     for (Point point : points) schedules.push_back(space_.schedule(point));
-    price_.price(schedules, kRefused, seconds);
+    price_.price(schedules, kNoTime, seconds);
     const std::vector<double> prices(seconds.begin(), seconds.end());
     refit_.correct(schedules, seconds);
     std::vector<size_t> by_price(points.size());
@@ -68,7 +68,7 @@ class MeasuredSchedules : public Pricer {
       if (round.measured < most)
         HONE_TRY(look_up(points[i], i, seconds, round));
       else
-        seconds[i] = kRefused;
+        seconds[i] = kNoTime;
     }
     HONE_TRY(measure(seconds, round));
     for (size_t i : round.timed) {
@@ -88,7 +88,7 @@ class MeasuredSchedules : public Pricer {
     std::ranges::sort(sorted);
     std::vector<Point> points;
     for (const auto& [seconds, point] : sorted)
-      if (seconds < kRefused) points.push_back(point);
+      if (seconds < kNoTime) points.push_back(point);
     return points;
   }
   size_t measured() const { return codes_.size(); }
@@ -111,11 +111,11 @@ class MeasuredSchedules : public Pricer {
 
   Status look_up(Point point, size_t i, std::span<double> seconds, Round& round) {
     Result<KernelCandidate> candidate = candidate_of(body_, space_.schedule(point), target_);
-    seconds[i] = kRefused;
+    seconds[i] = kNoTime;
     if (!candidate.ok()) return {};
     const auto [code, is_new] = codes_.try_emplace(candidate->code, point);
     if (!is_new) {  // another spelling of the same loops
-      seconds[i] = times_.contains(code->second) ? times_[code->second] : kRefused;
+      seconds[i] = times_.contains(code->second) ? times_[code->second] : kNoTime;
       return {};
     }
     ++round.measured;

@@ -90,12 +90,6 @@ void expect_near(const Tensor& got, const Array& wanted, double tolerance,
 
 namespace {
 
-std::vector<Type> types_of(std::initializer_list<std::string_view> texts) {
-  std::vector<Type> types;
-  for (std::string_view text : texts) types.push_back(text.empty() ? Type() : type_of(text));
-  return types;
-}
-
 template <class T>
 T must(Result<T> result) {
   HONE_CHECK(result.ok(), "{}", result.error().to_string());

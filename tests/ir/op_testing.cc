@@ -25,12 +25,6 @@ std::pair<std::string_view, std::string_view> split_literal(std::string_view tex
   return {text.substr(0, end + 1), text.substr(end + 1)};
 }
 
-std::vector<Type> types_of(std::initializer_list<std::string_view> texts) {
-  std::vector<Type> types;
-  for (std::string_view text : texts) types.push_back(text.empty() ? Type() : type_of(text));
-  return types;
-}
-
 Result<std::vector<Tensor>> eval_op(std::string_view op,
                                     std::initializer_list<std::string_view> operands) {
   std::vector<Type> types;
@@ -67,6 +61,12 @@ const std::vector<Symbol>& symbols() {
   static const std::vector<Symbol> all = {Symbol::get("N", 0, 64), Symbol::get("M", 1, 64),
                                           Symbol::get("K", 4, 64, 4)};
   return all;
+}
+
+std::vector<Type> types_of(std::initializer_list<std::string_view> texts) {
+  std::vector<Type> types;
+  for (std::string_view text : texts) types.push_back(text.empty() ? Type() : type_of(text));
+  return types;
 }
 
 Type type_of(std::string_view text) {

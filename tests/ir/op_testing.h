@@ -23,6 +23,7 @@ const std::vector<Symbol>& symbols();
 
 Type type_of(std::string_view text);      // "f32[2,3]", "f32[N, 2*N + 1]"
 Tensor tensor_of(std::string_view text);  // "f32[2,3] 1 2 3 4 5 6"
+std::vector<Type> types_of(std::initializer_list<std::string_view> texts);
 Op op_of(std::string_view text);
 
 // A graph that applies the op to parameters of the given types.

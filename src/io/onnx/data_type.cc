@@ -8,13 +8,13 @@ namespace hone::onnx_io {
 
 namespace {
 
-struct Row {
+struct TypeRow {
   std::string_view name;
   std::optional<DType> dtype;
 };
 
 // In the order of TensorProto.DataType.
-constexpr std::array<Row, 27> kRows = {{
+constexpr std::array<TypeRow, 27> kTypeRows = {{
     {"UNDEFINED", {}},
     {"FLOAT", DType::f32},
     {"UINT8", DType::u8},
@@ -45,20 +45,20 @@ constexpr std::array<Row, 27> kRows = {{
 }};
 
 bool is_row(int32_t data_type) {
-  return data_type >= 0 && static_cast<size_t>(data_type) < kRows.size();
+  return data_type >= 0 && static_cast<size_t>(data_type) < kTypeRows.size();
 }
 
 }  // namespace
 
 std::string data_type_name(int32_t data_type) {
   if (!is_row(data_type)) return fmt::format("type {}", data_type);
-  return std::string(kRows[static_cast<size_t>(data_type)].name);
+  return std::string(kTypeRows[static_cast<size_t>(data_type)].name);
 }
 
 Result<DType> dtype_of(int32_t data_type) {
   if (data_type == onnx::TensorProto::UNDEFINED) return bad_input("the element type is missing");
   if (is_row(data_type)) {
-    if (std::optional<DType> dtype = kRows[static_cast<size_t>(data_type)].dtype) return *dtype;
+    if (std::optional<DType> dtype = kTypeRows[static_cast<size_t>(data_type)].dtype) return *dtype;
   }
   std::string name = data_type_name(data_type);
   if (!is_row(data_type)) return bad_input("tensors of {} are not supported", name);
@@ -66,9 +66,9 @@ Result<DType> dtype_of(int32_t data_type) {
 }
 
 int32_t data_type_of(DType dtype) {
-  const auto* row = std::ranges::find(kRows, std::optional<DType>(dtype), &Row::dtype);
-  HONE_CHECK(row != kRows.end(), "{} has no ONNX type", name(dtype));
-  return static_cast<int32_t>(row - kRows.begin());
+  const auto* row = std::ranges::find(kTypeRows, std::optional<DType>(dtype), &TypeRow::dtype);
+  HONE_CHECK(row != kTypeRows.end(), "{} has no ONNX type", name(dtype));
+  return static_cast<int32_t>(row - kTypeRows.begin());
 }
 
 }  // namespace hone::onnx_io

@@ -33,7 +33,7 @@ struct Labelled {
   Labels labels;
 };
 
-bool contains(const Labels& labels, Label label) {
+bool has_label(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
@@ -217,7 +217,7 @@ Labelled summed(Labelled x, const Labels& needed) {
   Ints axes;
   Labels kept;
   for (size_t i = 0; i < x.labels.size(); ++i) {
-    if (contains(needed, x.labels[i]))
+    if (has_label(needed, x.labels[i]))
       kept.push_back(x.labels[i]);
     else
       axes.push_back(static_cast<int64_t>(i));
@@ -233,7 +233,7 @@ Labelled contracted(const Labelled& lhs, const Labelled& rhs, const Labels& need
   for (size_t i = 0; i < lhs.labels.size(); ++i) {
     const Label label = lhs.labels[i];
     auto other = std::find(rhs.labels.begin(), rhs.labels.end(), label);
-    const bool kept = contains(needed, label);
+    const bool kept = has_label(needed, label);
     if (other == rhs.labels.end()) {
       lhs_free.push_back(label);
       continue;
@@ -243,7 +243,7 @@ Labelled contracted(const Labelled& lhs, const Labelled& rhs, const Labels& need
     if (kept) batch.push_back(label);
   }
   for (Label label : rhs.labels)
-    if (!contains(lhs.labels, label)) rhs_free.push_back(label);
+    if (!has_label(lhs.labels, label)) rhs_free.push_back(label);
   Labels labels = batch;
   labels.insert(labels.end(), lhs_free.begin(), lhs_free.end());
   labels.insert(labels.end(), rhs_free.begin(), rhs_free.end());

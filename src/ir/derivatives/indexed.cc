@@ -11,8 +11,6 @@ namespace hone {
 
 namespace {
 
-Dims dims_of(Type type) { return {type.dims().begin(), type.dims().end()}; }
-
 std::span<const Value> starts_of(const TransposeCall& call, size_t first) {
   return call.operands.subspan(first);
 }

@@ -10,8 +10,6 @@ namespace hone {
 
 namespace {
 
-Dims dims_of(Type type) { return {type.dims().begin(), type.dims().end()}; }
-
 // A reduced value, or a cotangent of one, under the dims of the operand.
 Value spread_over(Value reduced, const Ints& axes, Type operand) {
   Ints map;

@@ -34,6 +34,8 @@ extern const Derivative derivative_reduce, derivative_cumulative, derivative_win
 extern const Derivative derivative_relu, derivative_softplus, derivative_softmax,
     derivative_log_softmax;
 
+inline Dims dims_of(Type type) { return {type.dims().begin(), type.dims().end()}; }
+
 inline Value zeros_of(Builder& b, Type type) {
   return b.full(type.dtype(), {type.dims().begin(), type.dims().end()}, 0);
 }

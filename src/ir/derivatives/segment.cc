@@ -1,3 +1,4 @@
+#include "ir/composites/expansion.h"
 #include "ir/derivatives/rules.h"
 
 // Segments. What a sum of segments took from rows goes back by a gather of rows, and the other way
@@ -5,10 +6,6 @@
 
 namespace hone {
 namespace {
-
-Value operand_or_none(std::span<const Value> operands, size_t i) {
-  return i < operands.size() ? operands[i] : Value();
-}
 
 // The segment of each row: -1 in front of the first. It is the number of offsets up to the row.
 Value segments_by(Value offsets, Dim rows) {
@@ -32,7 +29,7 @@ Value segments_of(std::span<const Value> operands, Dim rows) {
 }
 
 // The mean of the tangents of the rows that are equally far out.
-std::vector<Value> extreme_tangent(const TangentCall& call) {
+std::vector<Value> extreme_row_tangent(const TangentCall& call) {
   Builder& b = call.builder;
   const Value x = call.operand(0), offsets = call.operand(1);
   const Value segments = segments_of(call.operands, x.dim(0));
@@ -44,7 +41,7 @@ std::vector<Value> extreme_tangent(const TangentCall& call) {
 }
 
 std::vector<Value> segment_reduce_tangent(const TangentCall& call) {
-  return call.op.word("kind") == "sum" ? linear_tangents(call) : extreme_tangent(call);
+  return call.op.word("kind") == "sum" ? linear_tangents(call) : extreme_row_tangent(call);
 }
 
 std::vector<Value> segment_reduce_back(const TransposeCall& call) {

@@ -10,8 +10,6 @@ namespace hone {
 
 namespace {
 
-Dims dims_of(Type type) { return {type.dims().begin(), type.dims().end()}; }
-
 std::vector<Value> broadcast_back(const TransposeCall& call) {
   const Ints& map = call.op.ints("map");
   Type x = call.type(0);

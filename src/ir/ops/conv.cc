@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {
+constexpr AttrSpec kConvAttrs[] = {
     {"order", AttrKind::word, "\"\"",
      "Dims of input, kernel and result, as in 'b01f_01io->b01f'; empty: 'bf01_oi01->bf01'."},
     {"stride", AttrKind::ints, "[]", "Distance of windows, per spatial dim; empty: all 1.", "", 1},
@@ -71,7 +71,7 @@ Result<std::vector<Type>> infer_conv(const Application& app) {
 
 // What inference has accepted.
 ConvOrder order_of(Op op, int rank) { return *parse_conv_order(op.word("order"), rank - 2); }
-std::vector<WindowParams> params_of(Op op, int rank) {
+std::vector<WindowParams> conv_params_of(Op op, int rank) {
   return *window_params(op, "kernel_dilation", rank - 2, "spatial dims");
 }
 
@@ -80,7 +80,7 @@ AccessRelation access_conv(const Application& app, std::span<const Type> results
   Type kernel = app.operand(1);
   int rank = input.rank();
   ConvOrder order = order_of(app.op, rank);
-  std::vector<WindowParams> params = params_of(app.op, rank);
+  std::vector<WindowParams> params = conv_params_of(app.op, rank);
   int64_t groups = app.op.integer("groups");
 
   AccessRelation relation;
@@ -125,7 +125,7 @@ ConvProblem problem_of(EvalCall<D>& call) {
   Ints out = call.result().dims();
   int rank = static_cast<int>(in.size());
   ConvOrder order = order_of(call.op, rank);
-  std::vector<WindowParams> params = params_of(call.op, rank);
+  std::vector<WindowParams> params = conv_params_of(call.op, rank);
   Ints in_strides = row_major_strides(in);
   Ints kernel_strides = row_major_strides(kernel);
   Ints out_strides = row_major_strides(out);
@@ -191,7 +191,7 @@ const OpDef op_def_conv = {
         "given. Integers are converted to the result's type first, so sums are exact modulo its "
         "2^bits. Reals are summed in an unspecified order. A sum over nothing is 0.",
     .operands = "input, kernel",
-    .attrs = kAttrs,
+    .attrs = kConvAttrs,
     .dtypes = kNumber,
     .traits = {.is_local = true},
     .infer = &infer_conv,

@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {
+constexpr AttrSpec kDotAttrs[] = {
     {"lhs_batch", AttrKind::ints, "[]", "Batch dims of lhs, in the result's order."},
     {"rhs_batch", AttrKind::ints, "[]", "The batch dims of rhs that go with them."},
     {"lhs_contract", AttrKind::ints, "", "Dims of lhs that are summed over."},
@@ -187,7 +187,7 @@ const OpDef op_def_dot = {
         "Integers are converted to the result's type first, so sums are exact modulo its 2^bits. "
         "Reals are summed in an unspecified order. A sum over nothing is 0.",
     .operands = "lhs, rhs",
-    .attrs = kAttrs,
+    .attrs = kDotAttrs,
     .dtypes = kNumber,
     .infer = &infer_dot,
     .access = &access_dot,

@@ -17,7 +17,7 @@ namespace hone {
 
 namespace {
 
-constexpr OpTraits kMoves = {.moves_data = true};
+constexpr OpTraits kMovesRows = {.moves_data = true};
 
 // ---- dynamic_slice, dynamic_update --------------------------------------------------------------
 
@@ -506,7 +506,7 @@ const OpDef op_def_dynamic_slice = {
     .operands = "x, starts*",
     .attrs = kDynamicSliceAttrs,
     .dtypes = kAny,
-    .traits = kMoves,
+    .traits = kMovesRows,
     .infer = infer_dynamic_slice,
     .access = access_dynamic_slice,
     .eval = &kEvalDynamicSlice,
@@ -542,7 +542,7 @@ const OpDef op_def_gather = {
     .operands = "x, indices",
     .attrs = kGatherAttrs,
     .dtypes = kAny,
-    .traits = kMoves,
+    .traits = kMovesRows,
     .infer = infer_gather,
     .access = access_gather,
     .eval = &kEvalGather,

@@ -17,7 +17,7 @@ std::vector<int> wide_dims(std::span<const Dim> dims) {
   return positions;
 }
 
-struct Side {
+struct GroupSide {
   std::span<const Dim> dims;
   std::vector<int> positions;
   size_t begin = 0;
@@ -27,7 +27,7 @@ struct Side {
 };
 
 // The ends of the smallest leading groups with equal products.
-std::pair<size_t, size_t> next_group(const Side& from, const Side& to) {
+std::pair<size_t, size_t> next_group(const GroupSide& from, const GroupSide& to) {
   Dim from_count = 1;
   for (size_t i = from.begin; i < from.positions.size(); ++i) {
     from_count *= from.dim(i);
@@ -41,7 +41,7 @@ std::pair<size_t, size_t> next_group(const Side& from, const Side& to) {
 }
 
 // The row-major number of a point within the group.
-IndexExpr linear_index(const Side& side, size_t end) {
+IndexExpr linear_index(const GroupSide& side, size_t end) {
   IndexExpr linear = 0;
   for (size_t i = side.begin; i < end; ++i) {
     linear = linear * side.dim(i) + IndexExpr::iter(side.positions[i]);
@@ -55,8 +55,8 @@ std::vector<IndexExpr> reshape_index(std::span<const Dim> from, std::span<const 
   std::vector<IndexExpr> index(from.size(), IndexExpr(0));
   bool nothing = std::any_of(from.begin(), from.end(), [](Dim dim) { return dim.is(0); });
   if (nothing) return index;
-  Side source = {from, wide_dims(from)};
-  Side target = {to, wide_dims(to)};
+  GroupSide source = {from, wide_dims(from)};
+  GroupSide target = {to, wide_dims(to)};
   while (!source.done()) {
     auto [source_end, target_end] = next_group(source, target);
     IndexExpr linear = linear_index(target, target_end);

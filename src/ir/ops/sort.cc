@@ -11,7 +11,7 @@
 namespace hone {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {
+constexpr AttrSpec kSortAttrs[] = {
     {"axis", AttrKind::integer, "", "The dim along which elements are sorted."},
     {"descending", AttrKind::flag, "false", "The greatest first."},
     {"keys", AttrKind::integer, "1", "So many of the first operands decide, the first one first."}};
@@ -151,7 +151,7 @@ const OpDef op_def_sort = {
         "and any element types, but storage-only types cannot be keys.",
     .operands = "operands*",
     .results = "sorted*",
-    .attrs = kAttrs,
+    .attrs = kSortAttrs,
     .dtypes = kComputable,
     .infer = &infer_sort,
     .access = &access_sort,

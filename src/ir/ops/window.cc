@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-constexpr AttrSpec kAttrs[] = {
+constexpr AttrSpec kWindowAttrs[] = {
     {"kind", AttrKind::word, "", "How elements are combined.", "sum|product|max|min"},
     {"window", AttrKind::ints, "", "The number of positions of a window, per dim."},
     {"stride", AttrKind::ints, "[]", "Distance of windows, per dim; empty: all 1.", "", 1},
@@ -168,7 +168,7 @@ const OpDef op_def_window_reduce = {
         "input_dilation hold the identity: they change nothing. A window without elements gives "
         "the identity.",
     .operands = "x",
-    .attrs = kAttrs,
+    .attrs = kWindowAttrs,
     .dtypes = kNumber,
     .traits = {.is_local = true},
     .infer = &infer_window_reduce,

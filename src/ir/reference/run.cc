@@ -101,9 +101,9 @@ namespace {
 
 // One run of a graph: its values on each device of context.devices.
 template <class D>
-class Activation {
+class Frame {
  public:
-  Activation(const Graph& graph, const RunPlan& plan, EvalContext& context)
+  Frame(const Graph& graph, const RunPlan& plan, EvalContext& context)
       : graph_(graph),
         context_(context),
         state_(static_cast<DomainState<D>&>(context.state)),
@@ -296,7 +296,7 @@ template <class D>
 Result<std::vector<Row<D>>> run_graph(const Graph& graph, std::vector<Row<D>> arguments,
                                       EvalContext& context) {
   const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
-  Activation<D> activation(graph, *plan, context);
+  Frame<D> activation(graph, *plan, context);
   activation.set_arguments(std::move(arguments));
   return activation.run();
 }
@@ -306,7 +306,7 @@ Result<std::vector<Row<D>>> run_graph(const Graph& graph,
                                       std::span<const std::vector<Tensor>> inputs,
                                       EvalContext& context) {
   const RunPlan* plan = HONE_TRY(context.state.plan_of(graph));
-  Activation<D> activation(graph, *plan, context);
+  Frame<D> activation(graph, *plan, context);
   activation.set_tensors(inputs);
   return activation.run();
 }

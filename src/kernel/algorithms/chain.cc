@@ -263,16 +263,16 @@ class BlockedDimsDecision : public Decision {
 
 // ---- Blocks of these dims -----------------------------------------------------------------------
 
-Counts block_counts(const ScheduleSite& site, const Schedule& so_far, int dim) {
+Counts chain_block_counts(const ScheduleSite& site, const Schedule& so_far, int dim) {
   if (std::ranges::find(so_far.order, dim) == so_far.order.end()) return {};
   return {.size = std::max<int64_t>(site.extent(dim), 1)};
 }
 
-void draw_blocks(const ScheduleSite& site, const Schedule& so_far, std::vector<Tile>& blocks,
-                 Rng& rng) {
+void draw_chain_blocks(const ScheduleSite& site, const Schedule& so_far, std::vector<Tile>& blocks,
+                       Rng& rng) {
   for (int dim : so_far.order)
     blocks.push_back(
-        {dim, rng.between(1, std::min<int64_t>(block_counts(site, so_far, dim).size, 8))});
+        {dim, rng.between(1, std::min<int64_t>(chain_block_counts(site, so_far, dim).size, 8))});
 }
 
 int most_divided(const ScheduleSite& site, const Schedule& so_far) {
@@ -358,9 +358,9 @@ class StagesDecision : public Decision {
 const KeepDecision kKeep;
 const BlockedDimsDecision kBlockedDims;
 const TileDecision kBlocks("block", own_field<ChainFields, &ChainFields::block>(),
-                           {block_counts,
+                           {chain_block_counts,
                             [](const ScheduleSite&, const std::vector<Tile>&) { return true; },
-                            draw_blocks});
+                            draw_chain_blocks});
 const CountDecision kDivided("threads", shared_field<&Schedule::threads>(), 1, most_divided);
 const StagesDecision kStages;
 

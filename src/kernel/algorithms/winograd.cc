@@ -99,8 +99,8 @@ const TileDecision kFeatureLanes("lanes", shared_field<&Schedule::lanes>(),
                                  {lanes_of_features, any, draw_tiles<lanes_of_features>});
 const TileDecision kRegisterTiles("unroll", shared_field<&Schedule::unroll>(),
                                   {register_tiles, any, draw_tiles<register_tiles>});
-const TileDecision kBlock("block", own_field<WinogradFields, &WinogradFields::block>(),
-                          {tiles_together, any, draw_tiles<tiles_together>});
+const TileDecision kWinogradBlock("block", own_field<WinogradFields, &WinogradFields::block>(),
+                                  {tiles_together, any, draw_tiles<tiles_together>});
 
 Status check_tiles_of(const ScheduleSite& site, const WinogradDims& dims,
                       const Schedule& schedule) {
@@ -165,8 +165,8 @@ class Winograd : public AlgorithmDef {
     return all_have_points(site) && !site.is_stage() && winograd_dims(site.body, site.facts).ok();
   }
   std::vector<const Decision*> decisions() const override {
-    return {&kPoints,        &kFeaturesLast, &kThreadsOfAll, &kFeatureLanes,
-            &kRegisterTiles, &kBlock,        &kParts};
+    return {&kPoints,        &kFeaturesLast,  &kThreadsOfAll, &kFeatureLanes,
+            &kRegisterTiles, &kWinogradBlock, &kParts};
   }
   Schedule simplest(const ScheduleSite& site) const override {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostValues = 12;    // of a column, for each to be told apart
 constexpr double kTypicalNodes = 32;  // what sums are divided by
-constexpr double kLeak = 0.1;         // of the layers behind the reduction: none of them goes dead
+constexpr double kScoreLeak = 0.1;    // of the layers behind the reduction: none of them goes dead
 constexpr float kLeastDeviation = 1e-4F;
 constexpr double kShareOfSquares = 0.1;  // of a mixed loss
 // Of scores that are logarithms of times, in losses of pairs: whoever is 10 % apart should be told
@@ -49,8 +49,6 @@ std::vector<int64_t> order_of_reads(std::span<const std::array<int32_t, 2>> edge
 }
 
 float compressed_number(float x) { return std::copysign(std::log1p(std::abs(x)), x); }
-
-Type reals(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
 
 // Columns of features as they come, row by row of several tables.
 class ColumnStatistics {
@@ -399,10 +397,10 @@ Value scores_of_network(Network& net, const GraphNetworkOptions& options, int64_
   } else {
     x = unsqueeze(linear(net, "kernel", x, options.width), 1) +
         linear(net, "config", configs, options.width, false);
-    x = linear(net, "score0", maximum(x, x * kLeak), options.width);
+    x = linear(net, "score0", maximum(x, x * kScoreLeak), options.width);
   }
   if (options.compares) x = transformer_layer(net, "compared", x, {});
-  return squeeze(linear(net, "score1", maximum(x, x * kLeak), 1), 2);
+  return squeeze(linear(net, "score1", maximum(x, x * kScoreLeak), 1), 2);
 }
 
 }  // namespace

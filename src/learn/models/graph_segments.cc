@@ -14,8 +14,6 @@ namespace {
 
 constexpr double kHeadRate = 0.1;  // of the rate before, for the last layer alone
 
-Type reals(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
-
 // The sums of all segments, less their mean over configurations, which orders nothing.
 class HeadSlates : public Dataset {
  public:

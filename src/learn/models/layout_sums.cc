@@ -12,9 +12,9 @@ namespace {
 // Of the configurable nodes: the weight of the squares of the numbers beside those of the errors.
 // Without it assignments that are fewer than layouts would be met exactly, noise included.
 constexpr double kShrinkage = 0.01;
-constexpr double kLeastDeviation = 1e-5;  // of logarithms of prices: below are roundings
-constexpr int kMostSteps = 1000;          // of conjugate gradients
-constexpr double kClose = 1e-12;          // of the first residual's square
+constexpr double kLeastPriceDeviation = 1e-5;  // of logarithms of prices: below are roundings
+constexpr int kMostSteps = 1000;               // of conjugate gradients
+constexpr double kClose = 1e-12;               // of the first residual's square
 
 struct Spread {
   double mean = 0, deviation = 0;
@@ -55,7 +55,7 @@ LayoutSums::LayoutSums(const ConfiguredGraph& measured) {
   places_.resize(graph.rows());
   const Spread prices = spread_of_logs(graph.besides.priced);
   mean_price_ = prices.mean;
-  price_factor_ = prices.deviation > kLeastDeviation ? 1 / prices.deviation : 0;
+  price_factor_ = prices.deviation > kLeastPriceDeviation ? 1 / prices.deviation : 0;
   std::vector<Assignment> assignments(graph.times.size());
   const double mean = spread_of_logs(graph.times).mean;
   std::vector<double> right;

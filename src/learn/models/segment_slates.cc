@@ -5,11 +5,7 @@
 #include "learn/graph_layers.h"
 
 namespace hone {
-namespace {
-
-Type reals(std::initializer_list<Dim> dims) { return Type::get(DType::f32, dims); }
-
-}  // namespace
+namespace {}  // namespace
 
 SegmentSums::SegmentSums(const GraphNetworkOptions& network, const CompileOptions& compile)
     : network_(network), compile_(compile) {

@@ -9,8 +9,8 @@ namespace {
 using namespace tile;
 
 // The algebra's members hide the functions of these names.
-IndexExpr quotient(IndexExpr a, Dim positive) { return floordiv(std::move(a), positive); }
-IndexExpr remainder(IndexExpr a, Dim positive) { return mod(std::move(a), positive); }
+IndexExpr bound_quotient(IndexExpr a, Dim positive) { return floordiv(std::move(a), positive); }
+IndexExpr bound_remainder(IndexExpr a, Dim positive) { return mod(std::move(a), positive); }
 
 // An index expression with the dims that `change` gives for its own.
 template <class Change>
@@ -21,10 +21,10 @@ struct DimAlgebra {
   IndexExpr add(IndexExpr a, IndexExpr b) const { return std::move(a) + std::move(b); }
   IndexExpr multiply(IndexExpr a, Dim factor) const { return std::move(a) * change(factor); }
   IndexExpr floordiv(IndexExpr a, Dim positive) const {
-    return quotient(std::move(a), change(positive));
+    return bound_quotient(std::move(a), change(positive));
   }
   IndexExpr mod(IndexExpr a, Dim positive) const {
-    return remainder(std::move(a), change(positive));
+    return bound_remainder(std::move(a), change(positive));
   }
 };
 

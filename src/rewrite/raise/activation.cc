@@ -167,7 +167,7 @@ bool guess_prelu(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kActivationRules[] = {
     {Opcode::max, guess_hard_sigmoid}, {Opcode::max, guess_relu},
     {Opcode::mul, guess_hard_swish},   {Opcode::mul, guess_gelu},
     {Opcode::mul, guess_silu},         {Opcode::mul, guess_mish},
@@ -176,6 +176,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> activation_rules() { return kRules; }
+std::span<const RaiseRule> activation_rules() { return kActivationRules; }
 
 }  // namespace hone

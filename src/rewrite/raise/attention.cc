@@ -327,7 +327,7 @@ bool guess_rotary(Guess& g) {
   return propose_rotary(g, half, true, turned);
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kAttentionRules[] = {
     {Opcode::einsum, guess_attention},
     {Opcode::reshape, guess_attention},
     {Opcode::concat, guess_rotary},
@@ -336,6 +336,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> attention_rules() { return kRules; }
+std::span<const RaiseRule> attention_rules() { return kAttentionRules; }
 
 }  // namespace hone

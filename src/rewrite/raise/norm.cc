@@ -269,7 +269,7 @@ bool guess_lrn(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kNormRules[] = {
     {Opcode::add, guess_instance_norm}, {Opcode::add, guess_group_norm},
     {Opcode::add, guess_batch_norm},    {Opcode::add, guess_layer_norm},
     {Opcode::add, guess_log_softmax},   {Opcode::mul, guess_softmax},
@@ -279,6 +279,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> norm_rules() { return kRules; }
+std::span<const RaiseRule> norm_rules() { return kNormRules; }
 
 }  // namespace hone

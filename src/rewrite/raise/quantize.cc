@@ -127,13 +127,13 @@ bool guess_dequantize(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kQuantizeRules[] = {
     {Opcode::cast, guess_quantize},
     {Opcode::mul, guess_dequantize},
 };
 
 }  // namespace
 
-std::span<const RaiseRule> quantize_rules() { return kRules; }
+std::span<const RaiseRule> quantize_rules() { return kQuantizeRules; }
 
 }  // namespace hone

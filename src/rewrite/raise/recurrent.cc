@@ -237,7 +237,7 @@ bool guess_layer(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kRecurrentRules[] = {
     {Opcode::reshape, guess_layer},
     {Opcode::concat, guess_layer},
     {Opcode::scan, guess_layer},
@@ -245,6 +245,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> recurrent_rules() { return kRules; }
+std::span<const RaiseRule> recurrent_rules() { return kRecurrentRules; }
 
 }  // namespace hone

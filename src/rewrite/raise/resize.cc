@@ -297,7 +297,7 @@ bool guess_resize(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kResizeRules[] = {
     {Opcode::gather, guess_resize},
     {Opcode::add, guess_resize},
     {Opcode::mul, guess_resize},
@@ -306,6 +306,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> resize_rules() { return kRules; }
+std::span<const RaiseRule> resize_rules() { return kResizeRules; }
 
 }  // namespace hone

@@ -127,7 +127,7 @@ bool guess_blocks(Guess& g) {
   return false;
 }
 
-constexpr RaiseRule kRules[] = {
+constexpr RaiseRule kTensorRules[] = {
     {Opcode::mul, guess_global_pool},   {Opcode::reshape, guess_global_pool},
     {Opcode::cumulative, guess_cumsum}, {Opcode::slice, guess_top_k},
     {Opcode::sort, guess_top_k},        {Opcode::cast, guess_one_hot},
@@ -136,6 +136,6 @@ constexpr RaiseRule kRules[] = {
 
 }  // namespace
 
-std::span<const RaiseRule> tensor_rules() { return kRules; }
+std::span<const RaiseRule> tensor_rules() { return kTensorRules; }
 
 }  // namespace hone

@@ -13,8 +13,8 @@ using namespace checker;  // NOLINT: this file is its face
 
 namespace {
 
-constexpr size_t kMaxSteps = 100000;
-constexpr size_t kMaxBoxes = 2048;
+constexpr size_t kMaxProofSteps = 100000;
+constexpr size_t kMaxProofBoxes = 2048;
 
 Error refused(std::string_view why) { return check_failed("{}", why); }
 
@@ -105,7 +105,7 @@ class Check {
           steps.push_back({.word = std::string(letter), .line = i + 1});
         }
       }
-      if (steps.size() > kMaxSteps) return over_limit("more than {} steps", kMaxSteps);
+      if (steps.size() > kMaxProofSteps) return over_limit("more than {} steps", kMaxProofSteps);
     }
     steps_ = Steps(std::move(steps));
     return {};
@@ -257,7 +257,7 @@ class Check {
     }
     std::vector<Place> open = {std::move(whole)};
     for (size_t boxes = 0; !open.empty(); ++boxes) {
-      if (boxes > kMaxBoxes) return over_limit("there are more than {} boxes", kMaxBoxes);
+      if (boxes > kMaxProofBoxes) return over_limit("there are more than {} boxes", kMaxProofBoxes);
       const Place place = std::move(open.back());
       open.pop_back();
       step = steps_.next();

@@ -23,9 +23,9 @@ Form times(Form form, const Whole& factor) {
 
 namespace {
 
-constexpr size_t kMaxWork = 40000;  // elements that are spelled out
-constexpr size_t kMaxTerms = 1024;  // of a product
-constexpr int64_t kMaxUnrolled = 16;
+constexpr size_t kMaxWork = 40000;         // elements that are spelled out
+constexpr size_t kMaxProductTerms = 1024;  // of a product
+constexpr int64_t kMaxSpelledOut = 16;
 
 // How much there is to write down; beyond kMaxWork it does not count on.
 size_t size_of(const Form& form) {
@@ -97,17 +97,17 @@ struct Algebra {
   Whole mod(const Whole& a, Dim d) { return atoms.divide(a, size(d)).remainder; }
 };
 
-enum class Fold : uint8_t { sum, largest, smallest, other };
+enum class FoldKind : uint8_t { sum, largest, smallest, other };
 
-Fold fold_of(Op op) {
+FoldKind fold_kind(Op op) {
   const OpClass op_class = class_of(op.opcode());
-  if (op_class == OpClass::contraction) return Fold::sum;
-  if (op.opcode() != Opcode::reduce && op.opcode() != Opcode::window_reduce) return Fold::other;
+  if (op_class == OpClass::contraction) return FoldKind::sum;
+  if (op.opcode() != Opcode::reduce && op.opcode() != Opcode::window_reduce) return FoldKind::other;
   const std::string& kind = op.word("kind");
-  return kind == "sum"   ? Fold::sum
-         : kind == "max" ? Fold::largest
-         : kind == "min" ? Fold::smallest
-                         : Fold::other;
+  return kind == "sum"   ? FoldKind::sum
+         : kind == "max" ? FoldKind::largest
+         : kind == "min" ? FoldKind::smallest
+                         : FoldKind::other;
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
     const Whole& place = index[static_cast<size_t>(axis)];
     return single({.kind = Factor::element, .key = "place", .index = {place}});
   }
-  const bool folds = fold_of(op) != Fold::other;
+  const bool folds = fold_kind(op) != FoldKind::other;
   if (op_class != OpClass::movement && !folds)
     return refused(fmt::format("'{}' has no form", op.name()));
   const std::vector<Type> operands = graph_.operand_types(n), results = graph_.result_types(n);
@@ -333,7 +333,7 @@ Result<Form> Speller::moved(NodeId n, const AccessRelation& relation,
 // ---- Products -----------------------------------------------------------------------------------
 
 Result<Form> Speller::product(const Form& a, const Form& b) {
-  if (a.size() * b.size() > kMaxTerms) return refused("a product is too large");
+  if (a.size() * b.size() > kMaxProductTerms) return refused("a product is too large");
   Form all;
   for (const Term& x : a)
     for (const Term& y : b) {
@@ -474,7 +474,7 @@ Result<std::vector<Member>> Speller::points(NodeId n, const AccessRelation& rela
         HONE_TRY(points(n, relation, next, extents.subspan(1))), std::back_inserter(all));
     return {};
   };
-  const bool is_short = extents[0].is_static() && extents[0].value() <= kMaxUnrolled;
+  const bool is_short = extents[0].is_static() && extents[0].value() <= kMaxSpelledOut;
   if (extents[0].is(1) || (unrolls_ && is_short)) {
     for (int64_t i = 0; i < extents[0].value(); ++i) HONE_TRY(go_on(i, std::nullopt));
   } else {
@@ -495,9 +495,9 @@ Result<Form> Speller::reduced(NodeId n, const AccessRelation& relation,
   }
   std::vector<Member> members =
       HONE_TRY(points(n, relation, {.index = index, .loops = {}}, extents));
-  const Fold fold = fold_of(graph_.op(n));
-  if (fold != Fold::sum) {
-    const Whole sign = fold == Fold::largest ? 1 : -1;
+  const FoldKind fold = fold_kind(graph_.op(n));
+  if (fold != FoldKind::sum) {
+    const Whole sign = fold == FoldKind::largest ? 1 : -1;
     for (Member& member : members) member.value = times(std::move(member.value), sign);
     return times(HONE_TRY(largest_of(std::move(members))), sign);
   }
@@ -543,7 +543,7 @@ Result<Form> Speller::largest_of(std::vector<Member> members) {
       set.push_back(std::move(inner));
     }
   }
-  if (set.size() > kMaxTerms) return refused("a set is too large");
+  if (set.size() > kMaxProductTerms) return refused("a set is too large");
   // Of equal members one stays.
   std::set<std::string> texts;
   std::map<uint32_t, std::string> names;

@@ -8,9 +8,9 @@ namespace {
 constexpr size_t kMaxRenamed = 5;     // loops of one term; more keep the order they came in
 constexpr size_t kMaxOrders = 50000;  // of loops, in one form
 
-class Writer {
+class FormsWriter {
  public:
-  Writer(const Atoms& atoms, std::map<uint32_t, std::string> names)
+  FormsWriter(const Atoms& atoms, std::map<uint32_t, std::string> names)
       : atoms_(atoms), names_(std::move(names)) {}
 
   bool is_exact = true;
@@ -124,7 +124,7 @@ class Writer {
 
 Result<std::string> text_of(const Form& form, const Atoms& atoms,
                             const std::map<uint32_t, std::string>& names) {
-  Writer writer(atoms, names);
+  FormsWriter writer(atoms, names);
   std::string text = writer.text(form, 0);
   if (!writer.is_exact) return check_failed("the numbers are too large");
   return text;

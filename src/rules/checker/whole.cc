@@ -8,9 +8,9 @@
 namespace hone::checker {
 namespace {
 
-constexpr size_t kMaxTerms = 4096;
+constexpr size_t kMaxWholeTerms = 4096;
 constexpr int kMaxDepth = 24;
-constexpr size_t kMaxWork = 2'000'000;  // questions about bounds for one rule
+constexpr size_t kMaxQuestions = 2'000'000;  // questions about bounds for one rule
 
 }  // namespace
 
@@ -59,7 +59,8 @@ Whole operator+(const Whole& a, const Whole& b) {
 }
 
 Whole operator*(const Whole& a, const Whole& b) {
-  if (a.is_bad_ || b.is_bad_ || a.terms_.size() * b.terms_.size() > kMaxTerms) return Whole::bad();
+  if (a.is_bad_ || b.is_bad_ || a.terms_.size() * b.terms_.size() > kMaxWholeTerms)
+    return Whole::bad();
   Whole product;
   for (const auto& [left, x] : a.terms_)
     for (const auto& [right, y] : b.terms_) {
@@ -89,7 +90,7 @@ std::optional<Whole> Whole::divided_by(const Whole& divisor) const {
   if (is_bad_ || divisor.is_bad_ || divisor.terms_.empty()) return std::nullopt;
   const auto& [head, factor] = largest(divisor.terms_);
   Whole rest = *this, quotient;
-  for (size_t i = 0; i < kMaxTerms && !rest.terms_.empty(); ++i) {
+  for (size_t i = 0; i < kMaxWholeTerms && !rest.terms_.empty(); ++i) {
     const auto [monomial, coefficient] = largest(rest.terms_);
     if (!std::ranges::includes(monomial, head) || coefficient % factor != 0) return std::nullopt;
     Monomial left;
@@ -223,7 +224,7 @@ bool Atoms::of_symbols(const Whole& a) const {
 }
 
 bool Atoms::is_never_negative(const Whole& a, int depth) const {
-  if (a.is_bad() || depth > kMaxDepth || ++work_ > kMaxWork) return false;
+  if (a.is_bad() || depth > kMaxDepth || ++work_ > kMaxQuestions) return false;
   // The newest atom: no other one is told by it.
   uint32_t newest = 0;
   bool is_plain = true;

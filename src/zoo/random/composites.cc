@@ -278,9 +278,7 @@ void rows_gathered(Generator& g, Opcode opcode, DType dtype) {
   g.keep_like(b.op(opcode, operands), x);
 }
 
-constexpr bool kJumps = false;
-
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kCompositeRecipes[] = {
     {Opcode::relu, activation},
     {Opcode::gelu, activation},
     {Opcode::silu, activation},
@@ -318,6 +316,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> composite_recipes() { return kRecipes; }
+std::span<const Recipe> composite_recipes() { return kCompositeRecipes; }
 
 }  // namespace hone

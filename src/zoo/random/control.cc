@@ -158,7 +158,7 @@ void permuted(Generator& g, Opcode opcode, DType dtype) {
   g.keep_like(g.builder().op(opcode, {x}, {{"pairs", pairs}}), x);
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kControlRecipes[] = {
     {Opcode::if_, branched},
     {Opcode::while_, looped},
     {Opcode::scan, scanned},
@@ -173,6 +173,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> control_recipes() { return kRecipes; }
+std::span<const Recipe> control_recipes() { return kControlRecipes; }
 
 }  // namespace hone

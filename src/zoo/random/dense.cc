@@ -260,8 +260,6 @@ void sorted(Generator& g, Opcode opcode, DType dtype) {
   for (size_t i = 0; i < results.size(); ++i) g.keep_like(results[i], operands[i]);
 }
 
-constexpr bool kJumps = false;
-
 // Offsets of any size that do not decrease, as derivatives want them; of integers, any at all.
 Value some_offsets(Generator& g, DType dtype) {
   static constexpr DType types[] = {DType::i32, DType::i64, DType::u8};
@@ -281,7 +279,7 @@ void segments_reduced(Generator& g, Opcode opcode, DType dtype) {
   g.keep(y, bound);
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kDenseRecipes[] = {
     {Opcode::dot, contracted},         {Opcode::conv, convolved},
     {Opcode::reduce, reduced},         {Opcode::arg_reduce, arg_reduced, kJumps},
     {Opcode::cumulative, accumulated}, {Opcode::window_reduce, windowed},
@@ -290,6 +288,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> dense_recipes() { return kRecipes; }
+std::span<const Recipe> dense_recipes() { return kDenseRecipes; }
 
 }  // namespace hone

@@ -116,9 +116,7 @@ void rng_bits_of(Generator& g, Opcode opcode, DType dtype) {
   g.keep(g.builder().op(opcode, {key, counter}, {{"dtype", result}, {"dims", g.shape(0, 3)}}), 1);
 }
 
-constexpr bool kJumps = false;  // not continuous
-
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kElementwiseRecipes[] = {
     {Opcode::iota, iota_of},
     {Opcode::rng_bits, rng_bits_of},
     {Opcode::neg, like_operand},
@@ -173,7 +171,7 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> elementwise_recipes() { return kRecipes; }
+std::span<const Recipe> elementwise_recipes() { return kElementwiseRecipes; }
 
 const Recipe kUnaryRecipe = {Opcode::exp, bounded<2, 8>};
 

@@ -79,6 +79,7 @@ struct Recipe {
   void (*make)(Generator& g, Opcode opcode, DType dtype);
   bool continuous = true;  // in its real operands
 };
+inline constexpr bool kJumps = false;  // a recipe that is not continuous
 std::span<const Recipe> elementwise_recipes();
 // For an elementwise op of one operand that has no row: from [-2, 2], to at most 8, continuous.
 extern const Recipe kUnaryRecipe;

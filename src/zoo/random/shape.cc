@@ -211,7 +211,7 @@ void scattered(Generator& g, Opcode opcode, DType dtype) {
          bound);
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kShapeRecipes[] = {
     {Opcode::broadcast, broadcast_up},
     {Opcode::reshape, reshaped},
     {Opcode::transpose, transposed},
@@ -227,6 +227,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> shape_recipes() { return kRecipes; }
+std::span<const Recipe> shape_recipes() { return kShapeRecipes; }
 
 }  // namespace hone

@@ -12,7 +12,7 @@ namespace {
 enum class Mode { nearest, linear, cubic };
 enum class Padding { zeros, border, reflection };
 
-struct Sampler {
+struct GridSampler {
   Mode mode = Mode::linear;
   Padding padding = Padding::zeros;
   bool align_corners = false;
@@ -25,8 +25,8 @@ struct Tap {
   Value inside;  // bool; absent: always
 };
 
-Sampler sampler_of(Node& n) {
-  Sampler s;
+GridSampler sampler_of(Node& n) {
+  GridSampler s;
   const bool is_old = n.version() < 20;
   const std::string mode = n.word("mode", is_old ? "bilinear" : "linear");
   if (mode == "nearest")
@@ -65,7 +65,7 @@ Value reflected(Value x, const Ends& ends) {
 }
 
 // The source coordinate for one from -1 to 1.
-Value source_of(Value x, Value size, const Sampler& s) {
+Value source_of(Value x, Value size, const GridSampler& s) {
   x = s.align_corners ? (x + 1) / 2 * (size - 1) : ((x + 1) * size - 1) / 2;
   if (s.mode == Mode::nearest) x = unary(Opcode::round, x);
   if (s.padding == Padding::zeros) return x;
@@ -76,7 +76,7 @@ Value source_of(Value x, Value size, const Sampler& s) {
   return select(outside, moved, x);
 }
 
-Tap tap_at(Value place, Value weight, Value size, const Sampler& s) {
+Tap tap_at(Value place, Value weight, Value size, const GridSampler& s) {
   Tap tap = {{}, weight, {}};
   Value last = size - 1;
   if (s.padding == Padding::reflection) place = reflected(place, ends_of(size, s.align_corners));
@@ -93,7 +93,7 @@ Value cubic_weight(Value x, bool is_far) {
   return (x * (kA + 2) - (kA + 3)) * x * x + 1;
 }
 
-std::vector<Tap> taps_of(Value x, Value size, const Sampler& s) {
+std::vector<Tap> taps_of(Value x, Value size, const GridSampler& s) {
   x = source_of(x, size, s);
   if (s.mode == Mode::nearest) return {tap_at(x, {}, size, s)};
   Value base = unary(Opcode::floor, x), part = x - base;
@@ -156,7 +156,7 @@ Value pixel_rows(Value x) {
   return reshape(last, {rows, x.dim(1)});
 }
 
-void check_grid(Node& n, Value x, Value grid, const Sampler& s) {
+void check_grid(Node& n, Value x, Value grid, const GridSampler& s) {
   n.require_rank(x, "the image", 3);
   if (n.version() < 20) n.require_rank(x, "the image", 4, 4);
   const int spatial = x.rank() - 2;
@@ -174,7 +174,7 @@ void check_grid(Node& n, Value x, Value grid, const Sampler& s) {
 void map_grid_sample(Node& n) {
   Value x = n.in();
   Value grid = with_size(n.in(1), n.in(1).rank() - 1, x.rank() - 2);
-  const Sampler s = sampler_of(n);
+  const GridSampler s = sampler_of(n);
   check_grid(n, x, grid, s);
   Builder& b = n.builder();
   const int spatial = x.rank() - 2;

@@ -12,4 +12,7 @@ namespace hone::onnx_io {
 // elements gives a number without meaning, if that is only seen when the graph runs. reduction.cc
 Value arg_extreme(Value x, std::string_view kind, int axis, bool last = false);
 
+// All elements as one vector.
+inline Value flattened(Value x) { return reshape(x, {x.type().elements()}); }
+
 }  // namespace hone::onnx_io

@@ -2,6 +2,7 @@
 
 #include "io/onnx/flow.h"
 #include "io/onnx/ops/forms.h"
+#include "io/onnx/ops/helpers.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 #include "tensor/counting.h"
@@ -46,8 +47,6 @@ Ints without(Ints list, int64_t entry) {
   std::erase(list, entry);
   return list;
 }
-
-Value flattened(Value x) { return reshape(x, {x.type().elements()}); }
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace hone::onnx_io {
 namespace {
 
-constexpr int64_t kMostNodes = int64_t{1} << 24;
+constexpr int64_t kMostTreeNodes = int64_t{1} << 24;
 constexpr std::pair<std::string_view, Branching> kModes[] = {
     {"BRANCH_LEQ", Branching::le}, {"BRANCH_LT", Branching::lt}, {"BRANCH_GTE", Branching::ge},
     {"BRANCH_GT", Branching::gt},  {"BRANCH_EQ", Branching::eq}, {"BRANCH_NEQ", Branching::ne},
@@ -42,8 +42,9 @@ int32_t place_in(Node& n, int64_t place, size_t count, std::string_view what) {
 }
 
 void check_count(size_t nodes) {
-  if (std::cmp_greater(nodes, kMostNodes))
-    throw Failure{over_limit("the trees have {} nodes, at most {} are read", nodes, kMostNodes)};
+  if (std::cmp_greater(nodes, kMostTreeNodes))
+    throw Failure{
+        over_limit("the trees have {} nodes, at most {} are read", nodes, kMostTreeNodes)};
 }
 
 // Each branch is reached once, so walks end. `steps`: how many branches one of them becomes.
@@ -74,7 +75,7 @@ int64_t checked_depth(Node& n, const Forest& forest, const Steps& steps) {
 }
 
 void check_votes(Node& n, const Forest& forest) {
-  if (forest.targets < 1 || forest.targets > kMostNodes)
+  if (forest.targets < 1 || forest.targets > kMostTreeNodes)
     n.bad("there are {} targets", forest.targets);
   for (const Vote& vote : forest.votes) {
     if (vote.target < 0 || vote.target >= forest.targets)

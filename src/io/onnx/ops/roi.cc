@@ -119,7 +119,7 @@ Value weighted_corners(Value rows, Value batch, const Samples& y, const Samples&
 }
 
 // [batch, channels, height, width] -> [batch * height * width, channels].
-Value pixel_rows(Value x) {
+Value rows_of_pixels(Value x) {
   return reshape(transpose(x, {0, 2, 3, 1}), {x.dim(0) * x.dim(2) * x.dim(3), x.dim(1)});
 }
 
@@ -154,7 +154,7 @@ void map_roi_align(Node& n) {
   }
   Builder& b = n.builder();
   const Samples y = samples_of(down, x.dim(2)), z = samples_of(across, x.dim(3));
-  Value v = weighted_corners(pixel_rows(x), batch, y, z, x.dim(2), x.dim(3), a.takes_max);
+  Value v = weighted_corners(rows_of_pixels(x), batch, y, z, x.dim(2), x.dim(3), a.takes_max);
   Value counts = binary(Opcode::and_, unsqueeze(y.counts, 2), unsqueeze(z.counts, 1));
   Value none = b.scalar(v.dtype(), a.takes_max ? -std::numeric_limits<double>::infinity() : 0);
   v = select(unsqueeze(counts, 3), v, none);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "io/onnx/flow.h"
+#include "io/onnx/ops/helpers.h"
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
 
@@ -8,8 +9,6 @@
 
 namespace hone::onnx_io {
 namespace {
-
-Value flattened(Value x) { return reshape(x, {x.type().elements()}); }
 
 Value count_of(Value mask) { return reduce_sum(cast(mask, DType::i64), {0}); }
 

@@ -13,7 +13,7 @@ constexpr size_t kMostElements = 4096;
 
 using Slots = std::vector<Slot*>;
 
-const Slots& elements_of(Node& n, size_t i) {
+const Slots& sequence_of(Node& n, size_t i) {
   const Slot& slot = n.slot(i);
   if (slot.form != Slot::Form::sequence) n.bad("operand {} is no sequence", i);
   return slot.elements;
@@ -96,14 +96,14 @@ void map_sequence_empty(Node& n) {
 }
 
 void map_sequence_insert(Node& n) {
-  Slots elements = elements_of(n, 0);
+  Slots elements = sequence_of(n, 0);
   const size_t at = n.has(2) ? place(n, 2, elements.size(), true) : elements.size();
   elements.insert(elements.begin() + static_cast<int64_t>(at), tensor_at(n, 1));
   out_sequence(n, std::move(elements));
 }
 
 void map_sequence_erase(Node& n) {
-  Slots elements = elements_of(n, 0);
+  Slots elements = sequence_of(n, 0);
   if (elements.empty()) n.bad("nothing is there to erase");
   const size_t at = n.has(1) ? place(n, 1, elements.size(), false) : elements.size() - 1;
   elements.erase(elements.begin() + static_cast<int64_t>(at));
@@ -111,12 +111,12 @@ void map_sequence_erase(Node& n) {
 }
 
 void map_sequence_at(Node& n) {
-  const Slots& elements = elements_of(n, 0);
+  const Slots& elements = sequence_of(n, 0);
   n.out(0, elements[place(n, 1, elements.size(), false)]);
 }
 
 void map_sequence_length(Node& n) {
-  const double length = static_cast<double>(elements_of(n, 0).size());
+  const double length = static_cast<double>(sequence_of(n, 0).size());
   n.out(n.builder().scalar(DType::i64, length));
 }
 
@@ -132,7 +132,7 @@ void map_split_to_sequence(Node& n) {
 }
 
 void map_concat_from_sequence(Node& n) {
-  std::vector<Value> values = values_of(n, elements_of(n, 0));
+  std::vector<Value> values = values_of(n, sequence_of(n, 0));
   if (values.empty()) n.bad("the sequence is empty");
   const bool is_new = n.flag("new_axis");
   const int axis = n.axis_in(n.integer("axis"), values[0].rank() + (is_new ? 1 : 0));
@@ -144,7 +144,7 @@ void map_concat_from_sequence(Node& n) {
 // The body's nodes stand in line, once per element.
 void map_sequence_map(Node& n) {
   const onnx::GraphProto& body = n.graph("body");
-  const size_t count = elements_of(n, 0).size();
+  const size_t count = sequence_of(n, 0).size();
   if (std::cmp_not_equal(body.input_size(), n.inputs()))
     n.bad("the body has {} inputs, {} are given", body.input_size(), n.inputs());
   if (std::cmp_not_equal(body.output_size(), n.outputs()))

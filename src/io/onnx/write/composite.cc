@@ -111,7 +111,7 @@ struct NamedFunction {
   std::string_view ours, theirs;
 };
 // Those with parameters are written out where these are given.
-constexpr NamedFunction kFunctions[] = {
+constexpr NamedFunction kNamedFunctions[] = {
     {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"},         {"relu", "Relu"},
     {"softsign", "Softsign"}, {"softplus", "Softplus"}, {"hard_sigmoid", "HardSigmoid"},
 };
@@ -121,9 +121,9 @@ std::optional<std::vector<std::string>> activations(Emit& e) {
   const std::string& list = e.op().word("activations");
   if (list.empty()) return names;
   for (std::string_view name : split(list, ',')) {
-    auto at = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+    auto at = std::find_if(std::begin(kNamedFunctions), std::end(kNamedFunctions),
                            [&](const NamedFunction& f) { return f.ours == trim(name); });
-    if (at == std::end(kFunctions)) return std::nullopt;
+    if (at == std::end(kNamedFunctions)) return std::nullopt;
     names.emplace_back(at->theirs);
   }
   return names;
@@ -269,11 +269,12 @@ bool export_space_to_depth(Emit& e) {
 namespace {
 
 constexpr DTypeSet kBytes = {DType::i8, DType::u8};
-constexpr DTypeSet kNarrow = {DType::i8, DType::u8, DType::i16, DType::u16, DType::i4, DType::u4};
+constexpr DTypeSet kNarrowTypes = {DType::i8,  DType::u8, DType::i16,
+                                   DType::u16, DType::i4, DType::u4};
 
 // The types and the granularity that the opset's ops know. `quantized`: the narrow type.
 bool knows(Emit& e, DType quantized, DType real) {
-  const DTypeSet types = e.opset() >= 21 ? kNarrow : kBytes;
+  const DTypeSet types = e.opset() >= 21 ? kNarrowTypes : kBytes;
   const bool is_known = types.contains(quantized);
   const bool is_real = real == DType::f32 || (real == DType::f16 && e.opset() >= 19);
   return is_known && is_real && (e.op().integer("block") == 0 || e.opset() >= 21);

@@ -11,7 +11,7 @@
 namespace hone::onnx_io {
 namespace {
 
-constexpr ExportRow kRows[] = {
+constexpr ExportRow kExportRows[] = {
 #define HONE_EXPORT(opcode, since, function) {Opcode::opcode, since, &function},
 #include "io/onnx/write/exports.def"
 };
@@ -20,7 +20,7 @@ constexpr ExportRow kRows[] = {
 
 const ExportRow* find_export(Opcode opcode, int opset) {
   const ExportRow* best = nullptr;
-  for (const ExportRow& row : kRows)
+  for (const ExportRow& row : kExportRows)
     if (row.opcode == opcode && row.since <= opset && (best == nullptr || row.since > best->since))
       best = &row;
   return best;

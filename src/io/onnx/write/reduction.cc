@@ -151,14 +151,15 @@ bool export_cumulative(Emit& e) {
   });
 }
 
-// ---- Windows -----------------------------------------------------------------------------------
+// ---- WindowArguments
+// -----------------------------------------------------------------------------------
 
 namespace {
 
-struct Windows {
+struct WindowArguments {
   Ints window, stride, low, high, input_dilation, dilation;
 
-  static Windows of(Op op, int rank) {
+  static WindowArguments of(Op op, int rank) {
     auto full = [&](std::string_view name, int64_t fill) {
       const Ints& given = op.ints(name);
       return given.empty() ? Ints(static_cast<size_t>(rank), fill) : given;
@@ -203,7 +204,7 @@ bool is_pooled(DType dtype) {
 }
 
 // The windows' elements along one axis, position by position.
-Value along(Value x, std::string_view kind, const Windows& w, size_t i) {
+Value along(Value x, std::string_view kind, const WindowArguments& w, size_t i) {
   Builder& b = x.builder();
   const int axis = static_cast<int>(i);
   const size_t rank = static_cast<size_t>(x.rank());
@@ -223,7 +224,7 @@ Value along(Value x, std::string_view kind, const Windows& w, size_t i) {
   return result;
 }
 
-bool reduce_by_parts(Emit& e, const std::string& kind, const Windows& w) {
+bool reduce_by_parts(Emit& e, const std::string& kind, const WindowArguments& w) {
   constexpr int64_t kMostParts = 4096;
   for (size_t i = 0; i < w.window.size(); ++i)
     if (w.window[i] > kMostParts)
@@ -245,7 +246,7 @@ bool reduce_by_parts(Emit& e, const std::string& kind, const Windows& w) {
 
 bool export_window_reduce(Emit& e) {
   const std::string& kind = e.op().word("kind");
-  const Windows w = Windows::of(e.op(), e.rank(0));
+  const WindowArguments w = WindowArguments::of(e.op(), e.rank(0));
   const DType dtype = e.type(0).dtype();
   if (!w.is_pool() || !is_pooled(dtype) || e.result_type().elements().range().low < 1)
     return reduce_by_parts(e, kind, w);
@@ -265,7 +266,7 @@ bool export_window_reduce(Emit& e) {
 namespace {
 
 // How many positions of each window along axis i are elements.
-Ints counts_along(const Windows& w, size_t i, int64_t size) {
+Ints counts_along(const WindowArguments& w, size_t i, int64_t size) {
   Ints counts;
   for (int64_t at = -w.low[i]; at + w.span(i) <= size + w.high[i]; at += w.stride[i]) {
     int64_t count = 0;
@@ -279,7 +280,7 @@ Ints counts_along(const Windows& w, size_t i, int64_t size) {
 }
 
 // Whether a divisor is those counts, the same for all images and channels.
-bool is_counts(const Tensor& divisor, const Windows& w, Type x) {
+bool is_counts(const Tensor& divisor, const WindowArguments& w, Type x) {
   const size_t rank = w.window.size();
   std::vector<Ints> counts;
   for (size_t i = 2; i < rank; ++i) {
@@ -306,7 +307,7 @@ bool export_average(Emit& e) {
   const std::optional<Tensor> divisor = e.repeated_constant(1);
   if (!made || !divisor || e.graph().op(*made).word("kind") != "sum") return false;
   const Type x = e.graph().operand_types(*made)[0];
-  const Windows w = Windows::of(e.graph().op(*made), x.rank());
+  const WindowArguments w = WindowArguments::of(e.graph().op(*made), x.rank());
   if (!w.is_pool() || !is_pooled(x.dtype()) || (w.is_dilated() && e.opset() < 19)) return false;
   Attributes attributes = w.attributes();
   const bool has_pads = attributes.size() > 2 && attributes[2].name == "pads";
