@@ -37,7 +37,8 @@ function(hone_python_module name library)
     PREFIX "" OUTPUT_NAME ${name} SUFFIX ${python_suffix} LLVM_IS_STATIC ON
     LIBRARY_OUTPUT_DIRECTORY ${package})
 endfunction()
-set(shared_sources src/python/array.cc src/python/core.cc src/python/error.cc)
+set(shared_sources
+  src/python/array.cc src/python/core.cc src/python/dlpack.cc src/python/error.cc)
 hone_python_module(_runtime hone_runtime src/python/runtime_module.cc ${shared_sources})
 hone_glob(compiler_sources src/python/*.cc)
 list(FILTER compiler_sources EXCLUDE REGEX "/runtime_module\\.cc$")

@@ -106,6 +106,7 @@ endforeach()
 # Runs a hundred commands.
 set_tests_properties(cli.examples PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
+hone_script_test(python.numpy2 slow ${PROJECT_SOURCE_DIR}/tests/python/numpy2.sh)
 if(TARGET python)
   add_dependencies(tests python)
 endif()

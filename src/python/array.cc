@@ -4,55 +4,14 @@
 #include <utility>
 
 #include "base/text.h"
+#include "python/dlpack.h"
 #include "python/error.h"
 
 namespace hone::python {
 
 namespace py = pybind11;
 
-// ---- DLPack, as its specification says (version 0.x, the capsule "dltensor") --------------------
-
-struct DlTensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t* shape;
-  int64_t* strides;  // elements; null: row by row
-  uint64_t byte_offset;
-};
-struct DlManaged {
-  DlTensor tensor;
-  void* context;
-  void (*deleter)(DlManaged*);
-};
-
 namespace {
-
-constexpr int32_t kCpu = 1, kPinnedCpu = 3;  // device types whose memory is that of the machine
-
-std::optional<DType> sized(DTypeKind kind, int64_t bits) {
-  for (int i = 0; i < kDTypeCount; ++i) {
-    const auto dtype = static_cast<DType>(i);
-    if (!is_storage_only(dtype) && dtype != DType::bf16 && hone::kind(dtype) == kind &&
-        hone::bits(dtype) == bits)
-      return dtype;
-  }
-  return std::nullopt;
-}
-
-std::optional<DType> dtype_of_dlpack(const DlTensor& tensor) {
-  if (tensor.lanes != 1) return std::nullopt;
-  switch (tensor.code) {
-    case 0: return sized(DTypeKind::sint, tensor.bits);
-    case 1: return sized(DTypeKind::uint, tensor.bits);
-    case 2: return sized(DTypeKind::real, tensor.bits);
-    case 4: return tensor.bits == 16 ? std::optional(DType::bf16) : std::nullopt;
-    case 6: return tensor.bits == 8 ? std::optional(DType::boolean) : std::nullopt;
-    default: return std::nullopt;
-  }
-}
 
 // Of the struct module: "<f".
 std::optional<DType> dtype_of_format(std::string_view format, int64_t bytes) {
@@ -89,19 +48,60 @@ void copy_rows(std::byte*& to, const std::byte* from, std::span<const int64_t> d
     copy_rows(to, from + i * strides[0], dims.subspan(1), strides.subspan(1), element);
 }
 
-// numpy's description of what arrays for the type hold; made once.
-py::dtype numpy_dtype(DType dtype) {
-  static py::handle known[kDTypeCount] = {};  // kept for ever: Python may end before
-  py::handle& one = known[static_cast<size_t>(dtype)];
-  if (!one) one = py::dtype(numpy_name(dtype)).release();
-  return py::reinterpret_borrow<py::dtype>(one);
+// What is asked of numpy, as Python would; made once, and kept for ever: Python may end before.
+struct Numpy {
+  py::object module = py::module_::import("numpy");
+  py::object empty = module.attr("empty"), ndarray = module.attr("ndarray");
+  py::object dtypes[kDTypeCount];
+
+  py::handle dtype(DType dtype) {
+    py::object& one = dtypes[static_cast<size_t>(dtype)];
+    if (!one) one = module.attr("dtype")(numpy_name(dtype));
+    return one;
+  }
+};
+// Its module is imported without the GIL now and then, so nothing that a thread waits for is held.
+Numpy& numpy() {
+  static Numpy* one = nullptr;  // guarded by the GIL
+  if (one == nullptr) {
+    auto made = std::make_unique<Numpy>();
+    if (one == nullptr) one = made.release();
+  }
+  return *one;
 }
 
 Ints array_dims(Type type) {
   return bits(type.dtype()) < 8 ? Ints{type.static_bytes()} : type.static_dims();
 }
 
+py::tuple array_shape(Type type) {
+  const Ints dims = array_dims(type);
+  py::tuple shape(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) shape[i] = py::int_(dims[i]);
+  return shape;
+}
+
+// A tensor's memory, which it keeps, as numpy asks for it: by the buffer protocol.
+struct LentTensor {
+  Tensor tensor;
+};
+
 }  // namespace
+
+std::optional<DType> sized(DTypeKind kind, int64_t bits) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (!is_storage_only(dtype) && dtype != DType::bf16 && hone::kind(dtype) == kind &&
+        hone::bits(dtype) == bits)
+      return dtype;
+  }
+  return std::nullopt;
+}
+
+Error unreadable(const std::string& label, std::string_view why) {
+  return unsupported("{}: its memory cannot be read: {}", label, why)
+      .with_hint("for types that numpy lacks, give the bits: array.view(numpy.uint16)");
+}
 
 std::string numpy_name(DType dtype) {
   const DType held = held_for(dtype);
@@ -112,21 +112,29 @@ std::string numpy_name(DType dtype) {
 
 // What it holds by then is given back if it throws.
 GivenArray::GivenArray(py::handle array, const std::string& label, Use use) : GivenArray() {
-  if (PyObject_CheckBuffer(array.ptr()))
-    take_buffer(array, label, use);
-  else if (py::hasattr(array, "__dlpack__"))
-    take_dlpack(array, label);
-  else
-    raise(bad_input("{} is no array but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
-              .with_hint("numpy.asarray(value, dtype) makes an array of numbers and lists"));
+  const bool has_buffer = PyObject_CheckBuffer(array.ptr()) != 0;
+  if (!has_buffer || !take_buffer(array, label)) {
+    std::optional<py::error_already_set> why;  // it takes the error of Python
+    if (has_buffer) why.emplace();
+    if (py::hasattr(array, "__dlpack__")) {
+      take_dlpack(array, label);
+    } else {
+      if (why) raise(unreadable(label, why->what()));
+      raise(bad_input("{} is no array but of type '{}'", label, Py_TYPE(array.ptr())->tp_name)
+                .with_hint("numpy.asarray(value, dtype) makes an array of numbers and lists"));
+    }
+  }
+  if (use == Use::write) check_writable(label);
 }
 
 GivenArray::GivenArray(GivenArray&& other) noexcept
     : buffer_(std::exchange(other.buffer_, {})),
-      managed_(std::exchange(other.managed_, nullptr)),
+      managed_(std::move(other.managed_)),
       data_(other.data_),
       dtype_(other.dtype_),
       format_(std::move(other.format_)),
+      is_read_only_(other.is_read_only_),
+      is_copy_(other.is_copy_),
       rank_(other.rank_),
       copy_(std::move(other.copy_)) {
   std::copy_n(other.dims_, rank_, dims_);
@@ -135,47 +143,46 @@ GivenArray::GivenArray(GivenArray&& other) noexcept
 
 GivenArray::~GivenArray() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
-  if (managed_ != nullptr && managed_->deleter != nullptr) managed_->deleter(managed_);
 }
 
-void GivenArray::take_buffer(py::handle array, const std::string& label, Use use) {
-  if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
-    const py::error_already_set why;
-    raise(unsupported("{}: its memory cannot be read: {}", label, why.what())
-              .with_hint("for types that numpy lacks, give the bits: array.view(numpy.uint16)"));
-  }
-  if (use == Use::write && buffer_.readonly != 0)
+void GivenArray::check_writable(const std::string& label) const {
+  if (is_read_only_)
     raise(bad_input("{}: the array is read-only", label).with_hint("a copy can be written"));
+  if (is_copy_)
+    raise(bad_input("{}: what is lent by DLPack is a copy of the array", label)
+              .with_hint("numpy.empty(shape, dtype) makes an array that can be written"));
+}
+
+bool GivenArray::take_buffer(py::handle array, const std::string& label) {
+  if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) return false;
+  is_read_only_ = buffer_.readonly != 0;
   data_ = static_cast<std::byte*>(buffer_.buf);
   format_ = buffer_.format != nullptr ? buffer_.format : "B";
   dtype_ = dtype_of_format(format_, buffer_.itemsize);
   set_rank(buffer_.ndim, label);
-  for (int i = 0; i < rank_; ++i) {
+  int64_t row = buffer_.itemsize;
+  for (int i = rank_ - 1; i >= 0; --i) {
     dims_[i] = buffer_.shape[i];
-    strides_[i] = buffer_.strides[i];
+    strides_[i] =
+        buffer_.strides != nullptr ? buffer_.strides[i] : row;  // null: an array of ctypes
+    row *= dims_[i];
   }
+  return true;
 }
 
 void GivenArray::take_dlpack(py::handle array, const std::string& label) {
-  const auto device = array.attr("__dlpack_device__")().cast<std::pair<int, int>>();
-  if (device.first != kCpu && device.first != kPinnedCpu)
-    raise(unsupported("{} is on device {}:{} of DLPack; hone computes on the processor", label,
-                      device.first, device.second)
-              .with_hint("copy it to the CPU before: tensor.cpu()"));
-  const py::capsule capsule = array.attr("__dlpack__")();
-  managed_ = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  if (managed_ == nullptr) throw py::error_already_set();
-  PyCapsule_SetName(capsule.ptr(), "used_dltensor");  // it is this one's to delete
-
-  const DlTensor& tensor = managed_->tensor;
-  dtype_ = dtype_of_dlpack(tensor);
-  format_ = fmt::format("DLPack {}:{}", tensor.code, tensor.bits);
-  data_ = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  set_rank(tensor.ndim, label);
-  int64_t row = tensor.bits / 8;
+  DlpackArray lent = borrow_dlpack(array, label);
+  managed_ = std::move(lent.managed);
+  is_read_only_ = lent.is_read_only;
+  is_copy_ = lent.is_copy;
+  data_ = lent.data;
+  dtype_ = lent.dtype;
+  format_ = std::move(lent.format);
+  set_rank(lent.rank, label);
+  int64_t row = lent.element;
   for (int i = rank_ - 1; i >= 0; --i) {
-    dims_[i] = tensor.shape[i];
-    strides_[i] = tensor.strides != nullptr ? tensor.strides[i] * (tensor.bits / 8) : row;
+    dims_[i] = lent.shape[i];
+    strides_[i] = lent.strides != nullptr ? lent.strides[i] * lent.element : row;
     row *= dims_[i];
   }
 }
@@ -187,9 +194,9 @@ void GivenArray::set_rank(int rank, const std::string& label) {
 }
 
 std::string GivenArray::text() const {
-  const std::string element = !dtype_                  ? format_
-                              : *dtype_ == DType::bf16 ? "bfloat16"
-                                                       : numpy_name(*dtype_);
+  const std::string element = !dtype_                        ? format_
+                              : held_for(*dtype_) != *dtype_ ? std::string(name(*dtype_))
+                                                             : numpy_name(*dtype_);
   return fmt::format("{} ({})", element, join(dims(), ", "));
 }
 
@@ -241,11 +248,11 @@ Type GivenArray::fit(const Port& port, const std::string& label) const {
 }
 
 bool GivenArray::lies_well(Type type) const {
+  if (type.static_bytes() == 0) return true;
   const int64_t element = element_bytes(type.dtype());
   if (reinterpret_cast<uintptr_t>(data_) % static_cast<size_t>(element) != 0) return false;
   int64_t row = element;
   for (int i = rank_ - 1; i >= 0; --i) {
-    if (dims_[i] == 0) return true;
     if (dims_[i] != 1 && strides_[i] != row) return false;
     row *= dims_[i];
   }
@@ -275,20 +282,40 @@ py::tuple shape_of(Type type) {
   return py::tuple(sizes);
 }
 
-py::array new_array(Type type) { return py::array(numpy_dtype(type.dtype()), array_dims(type)); }
+NewArray new_array(Type type) {
+  Numpy& np = numpy();
+  const py::tuple shape = array_shape(type);
+  const py::handle dtype = np.dtype(type.dtype());
+  py::object array = np.empty(shape, dtype);
+  Py_buffer lent;
+  if (PyObject_GetBuffer(array.ptr(), &lent, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
+    throw py::error_already_set();
+  auto* const data = static_cast<std::byte*>(lent.buf);
+  const int64_t bytes = lent.len;
+  PyBuffer_Release(&lent);  // the array keeps its memory
+  HONE_CHECK(bytes == type.static_bytes(), "numpy made {} bytes of {}", bytes, type.to_string());
+  return {std::move(array), data};
+}
 
-py::array array_of(Tensor tensor) {
+py::object array_of(Tensor tensor) {
   const Type type = tensor.type();
-  if (!tensor.is_writable()) {
-    py::array copy = new_array(type);
+  if (!tensor.is_writable() || tensor.byte_size() == 0) {
+    NewArray copy = new_array(type);
     const std::span<const std::byte> bytes = tensor.bytes();
-    if (!bytes.empty()) std::memcpy(copy.mutable_data(), bytes.data(), bytes.size());
-    return copy;
+    if (!bytes.empty()) std::memcpy(copy.data, bytes.data(), bytes.size());
+    return std::move(copy.array);
   }
-  auto* kept = new Tensor(std::move(tensor));
-  const py::capsule owner(kept, [](void* it) { delete static_cast<Tensor*>(it); });
-  return py::array(numpy_dtype(type.dtype()), array_dims(type), kept->mutable_bytes().data(),
-                   owner);
+  Numpy& np = numpy();
+  return np.ndarray(array_shape(type), np.dtype(type.dtype()),
+                    py::cast(LentTensor{std::move(tensor)}));
+}
+
+void define_arrays() {
+  py::class_<LentTensor>(py::handle(), "Memory", py::module_local(), py::buffer_protocol())
+      .def_buffer([](LentTensor& it) {
+        const std::span<std::byte> bytes = it.tensor.mutable_bytes();
+        return py::buffer_info(bytes.data(), 1, "B", static_cast<py::ssize_t>(bytes.size()));
+      });
 }
 
 Tensor tensor_of(GivenArray given, Type type) {

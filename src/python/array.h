@@ -1,6 +1,6 @@
 #pragma once
 
-#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -8,11 +8,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 // Arrays of Python and the memory that hone reads and writes. Nothing is copied where an array lies
 // as kernels read it: row by row without gaps, aligned to its elements.
+//
+// numpy lays its structs out anew with each major version, and pybind11/numpy.h knows those of one
+// alone. So numpy itself makes all arrays, called as Python calls it, and memory is read and
+// written through the buffer protocol and DLPack, which stay.
 
 namespace hone::python {
 
@@ -30,7 +36,10 @@ std::string numpy_name(DType dtype);
 // "float32 (N, 3)".
 std::string text(const Port& port);
 
-struct DlManaged;  // array.cc
+// The type of this kind and width that an array can have: none of those that are storage alone.
+std::optional<DType> sized(DTypeKind kind, int64_t bits);
+// An array whose owner does not lend its memory.
+Error unreadable(const std::string& label, std::string_view why);
 
 // An array that somebody gave, by the buffer protocol or by DLPack, held as long as this lives. It
 // is made, moved and destroyed with the GIL.
@@ -56,18 +65,21 @@ class GivenArray {
 
  private:
   GivenArray() = default;
-  void take_buffer(pybind11::handle array, const std::string& label, Use use);
+  bool take_buffer(pybind11::handle array, const std::string& label);  // else an error of Python
   void take_dlpack(pybind11::handle array, const std::string& label);
+  void check_writable(const std::string& label) const;
   void set_rank(int rank, const std::string& label);
   bool lies_well(Type type) const;
   std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
   std::string text() const;  // "float64 [2, 3]"
 
   Py_buffer buffer_ = {};
-  DlManaged* managed_ = nullptr;
+  std::unique_ptr<void, void (*)(void*)> managed_{nullptr, nullptr};  // DLPack's
   std::byte* data_ = nullptr;
   std::optional<DType> dtype_;  // none: an element type that hone lacks
   std::string format_;          // for people
+  bool is_read_only_ = false;
+  bool is_copy_ = false;  // what is written to it nobody sees
   int rank_ = 0;
   int64_t dims_[kMaxRank] = {};
   int64_t strides_[kMaxRank] = {};  // bytes
@@ -77,9 +89,16 @@ class GivenArray {
 // A tuple: numbers, or texts where sizes are open.
 pybind11::tuple shape_of(Type type);
 
-// An array of numpy: new, of these sizes; or the tensor's own memory, if nobody else has it.
-pybind11::array new_array(Type type);
-pybind11::array array_of(Tensor tensor);
+// An array of numpy, row by row, whose elements are to be written to `data`.
+struct NewArray {
+  pybind11::object array;
+  std::byte* data = nullptr;
+};
+NewArray new_array(Type type);
+// An array of numpy over the tensor's own memory, if nobody else has it, or over a copy.
+pybind11::object array_of(Tensor tensor);
+// Registers what such an array keeps, for this module alone.
+void define_arrays();
 
 // A tensor in the array's memory, which it keeps. To be destroyed by any thread.
 Tensor tensor_of(GivenArray given, Type type);

@@ -1,6 +1,7 @@
 #include "python/core.h"
 
-#include <cstring>
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
@@ -9,6 +10,16 @@
 namespace hone::python {
 
 namespace py = pybind11;
+
+namespace {
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  const std::less<> before;
+  if (a.empty() || b.empty()) return false;
+  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
+}
+
+}  // namespace
 
 py::object text_of(std::string_view name) {
   PyObject* text =
@@ -110,9 +121,9 @@ py::tuple Core::run_fixed(std::vector<GivenArray> inputs, py::handle out) const 
     }
   } else {
     for (size_t i = 0; i < count; ++i) {
-      py::array array = new_array(outputs_.ports[i].type);
-      to[i] = array.mutable_data();
-      results[i] = std::move(array);
+      NewArray made = new_array(outputs_.ports[i].type);
+      to[i] = made.data;
+      results[i] = std::move(made.array);
     }
   }
   Status status;
@@ -147,19 +158,35 @@ py::tuple Core::run_open(std::vector<GivenArray> inputs, py::handle out) const {
     for (size_t i = 0; i < computed.size(); ++i) results[i] = array_of(std::move(computed[i]));
     return results;
   }
+  write_to(out, std::move(computed));
   const std::vector<py::handle> order = arranged(outputs_, out);
-  const std::vector<GivenArray> written = given(outputs_, out, GivenArray::Use::write);
-  for (size_t i = 0; i < computed.size(); ++i) {
-    const Port found = {outputs_.ports[i].name, computed[i].type()};
-    std::byte* to = written[i].place(written[i].fit(found, outputs_.labels[i]), outputs_.labels[i]);
-    const std::span<const std::byte> bytes = computed[i].bytes();
-    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  for (size_t i = 0; i < order.size(); ++i)
     results[i] = py::reinterpret_borrow<py::object>(order[i]);
-  }
   return results;
 }
 
+// Nothing is written before all is known to fit. A model may return an input as it is, in the
+// memory of its array; what lies where outputs are written to is copied before.
+void Core::write_to(py::handle out, std::vector<Tensor> computed) const {
+  const std::vector<GivenArray> written = given(outputs_, out, GivenArray::Use::write);
+  std::vector<std::span<std::byte>> places;
+  for (size_t i = 0; i < computed.size(); ++i) {
+    const std::string& label = outputs_.labels[i];
+    const Type type = written[i].fit({outputs_.ports[i].name, computed[i].type()}, label);
+    const std::span place(written[i].place(type, label), static_cast<size_t>(type.static_bytes()));
+    for (size_t k = 0; k < places.size(); ++k)
+      if (overlap(place, places[k])) raise(bad_input("{} overlaps {}", label, outputs_.labels[k]));
+    places.push_back(place);
+  }
+  for (Tensor& tensor : computed)
+    for (const std::span<std::byte> place : places)
+      if (overlap(place, tensor.bytes())) tensor = Tensor::copy_of(tensor.type(), tensor.bytes());
+  for (size_t i = 0; i < places.size(); ++i)
+    if (!places[i].empty()) std::ranges::copy(computed[i].bytes(), places[i].begin());
+}
+
 void define_core(py::module_& module) {
+  define_arrays();
   py::class_<Core, std::shared_ptr<Core>>(module, "Core", py::module_local())
       .def_property_readonly("inputs", &Core::inputs)
       .def_property_readonly("outputs", &Core::outputs)

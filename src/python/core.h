@@ -51,6 +51,7 @@ class Core {
                                 GivenArray::Use use) const;
   pybind11::tuple run_fixed(std::vector<GivenArray> inputs, pybind11::handle out) const;
   pybind11::tuple run_open(std::vector<GivenArray> inputs, pybind11::handle out) const;
+  void write_to(pybind11::handle out, std::vector<Tensor> computed) const;
 
   const Side inputs_;
   const Side outputs_;

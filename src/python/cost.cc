@@ -1,6 +1,5 @@
 #include "python/cost.h"
 
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "kernel/kernel_name.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
+#include "python/array.h"
 #include "python/error.h"
 
 namespace hone::python {
@@ -33,14 +33,18 @@ struct PyKernel {
     analytic->price(schedules, std::numeric_limits<double>::infinity(), seconds);
     return seconds;
   }
-  py::array_t<float> features(const std::vector<Schedule>& schedules) const {
-    py::array_t<float> all({schedules.size(), kFeatures});
-    for (size_t i = 0; i < schedules.size(); ++i) {
+  py::object features(const std::vector<Schedule>& schedules) const {
+    const auto rows = static_cast<int64_t>(schedules.size());
+    NewArray made =
+        new_array(take(Type::make(DType::f32, Dims{rows, static_cast<int64_t>(kFeatures)})));
+    std::span all(reinterpret_cast<float*>(made.data), schedules.size() * kFeatures);
+    for (const Schedule& schedule : schedules) {
       Features one;
-      analytic->describe(schedules[i], one);
-      std::ranges::copy(one.all(), all.mutable_data(static_cast<py::ssize_t>(i), 0));
+      analytic->describe(schedule, one);
+      std::ranges::copy(one.all(), all.begin());
+      all = all.subspan(kFeatures);
     }
-    return all;
+    return std::move(made.array);
   }
 };
 
