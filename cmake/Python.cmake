@@ -21,28 +21,29 @@ if(NOT EXISTS ${python_include}/Python.h)
 endif()
 
 set(package ${PROJECT_BINARY_DIR}/python/hone)
-function(hone_python_module name library)
-  set(sources ${ARGN})
-  add_library(python${name} MODULE EXCLUDE_FROM_ALL ${sources})
-  target_include_directories(python${name} SYSTEM PRIVATE ${python_include} ${HONE_PYBIND11})
-  target_link_libraries(python${name} PRIVATE ${library})
-  target_compile_definitions(python${name} PRIVATE HONE_VERSION="${PROJECT_VERSION}")
-  target_compile_options(python${name} PRIVATE -fvisibility=hidden)
-  hone_target(python${name})
+# The target TARGET makes the module NAME in FOLDER.
+function(hone_python_module target name folder library)
+  add_library(${target} MODULE EXCLUDE_FROM_ALL ${ARGN})
+  target_include_directories(${target} SYSTEM PRIVATE ${python_include} ${HONE_PYBIND11})
+  target_link_libraries(${target} PRIVATE ${library})
+  target_compile_definitions(${target} PRIVATE HONE_VERSION="${PROJECT_VERSION}")
+  target_compile_options(${target} PRIVATE -fvisibility=hidden)
+  hone_target(${target})
   # Nothing but the module's own symbol is seen: other libraries may have an LLVM of their own. It
   # also lets the linker take objects that were not compiled for shared libraries.
-  target_link_options(python${name} PRIVATE -fuse-ld=lld
+  target_link_options(${target} PRIVATE -fuse-ld=lld
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/python.map -Wl,--gc-sections -Wl,-s)
-  set_target_properties(python${name} PROPERTIES
+  set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name} SUFFIX ${python_suffix} LLVM_IS_STATIC ON
-    LIBRARY_OUTPUT_DIRECTORY ${package})
+    LIBRARY_OUTPUT_DIRECTORY ${folder})
 endfunction()
-set(shared_sources
+set(python_shared_sources
   src/python/array.cc src/python/core.cc src/python/dlpack.cc src/python/error.cc)
-hone_python_module(_runtime hone_runtime src/python/runtime_module.cc ${shared_sources})
+hone_python_module(python_runtime _runtime ${package} hone_runtime
+  src/python/runtime_module.cc ${python_shared_sources})
 hone_glob(compiler_sources src/python/*.cc)
 list(FILTER compiler_sources EXCLUDE REGEX "/runtime_module\\.cc$")
-hone_python_module(_compiler hone ${compiler_sources})
+hone_python_module(python_compiler _compiler ${package} hone ${compiler_sources})
 
 file(GLOB python_files CONFIGURE_DEPENDS python/hone/*.py python/hone/*.pyi python/hone/py.typed)
 add_custom_command(OUTPUT ${package}.stamp

@@ -126,6 +126,7 @@ set_tests_properties(python.graph PROPERTIES COST 20)
 # `planted` has the sources with faults of base/planted.def compiled once more, with the faults.
 # What it defines itself it does not take from the library. Only who asks for it builds it.
 hone_glob(all_sources src/*.cc)
+list(FILTER all_sources EXCLUDE REGEX "/src/python/")
 foreach(source IN LISTS all_sources)
   file(STRINGS ${source} places REGEX "HONE_PLANT\\(" LIMIT_COUNT 1)
   if(places)
@@ -134,10 +135,28 @@ foreach(source IN LISTS all_sources)
 endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/planted.def)
 add_executable(planted EXCLUDE_FROM_ALL tests/planted/main.cc ${planted_sources})
-target_compile_definitions(planted PRIVATE HONE_PLANTED)
+target_compile_definitions(planted PRIVATE HONE_PLANTED
+  HONE_PYTHON_TEST="${PROJECT_SOURCE_DIR}/tests/planted/python.sh"
+  HONE_BUILD="${PROJECT_BINARY_DIR}")
 target_include_directories(planted SYSTEM PRIVATE ${Llvm_INCLUDE_DIR})
 target_link_libraries(planted PRIVATE hone_cli)
 hone_target(planted)
+# The Python package with its faults. Both modules have them in the same sources; the one without
+# the compiler is linked in a second.
+if(TARGET python)
+  set(planted_package ${PROJECT_BINARY_DIR}/planted_python/python)
+  hone_python_module(planted_runtime _runtime ${planted_package}/hone hone_runtime
+    src/python/runtime_module.cc ${python_shared_sources} tests/planted/python.cc)
+  target_compile_definitions(planted_runtime PRIVATE HONE_PLANTED)
+  add_custom_target(planted_python
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${python_files} ${planted_package}/hone
+    COMMAND ${CMAKE_COMMAND} -E create_symlink
+      $<TARGET_FILE:python_compiler> ${planted_package}/hone/$<TARGET_FILE_NAME:python_compiler>
+    COMMAND ${CMAKE_COMMAND} -E touch ${planted_package}/hone.stamp)
+  add_dependencies(planted_python python planted_runtime)
+else()
+  add_custom_target(planted_python)
+endif()
 
 # Writes the learned guide of the memory planner. Only who asks for it builds it.
 add_executable(train_guide EXCLUDE_FROM_ALL tools/train_guide.cc)

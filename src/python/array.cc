@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/planted.h"
 #include "base/text.h"
 #include "python/dlpack.h"
 #include "python/error.h"
@@ -182,7 +183,8 @@ void GivenArray::take_dlpack(py::handle array, const std::string& label) {
   int64_t row = lent.element;
   for (int i = rank_ - 1; i >= 0; --i) {
     dims_[i] = lent.shape[i];
-    strides_[i] = lent.strides != nullptr ? lent.strides[i] * lent.element : row;
+    const bool has_strides = HONE_PLANT(dlpack_rows, lent.strides != nullptr, false);
+    strides_[i] = has_strides ? lent.strides[i] * lent.element : row;
     row *= dims_[i];
   }
 }
@@ -260,7 +262,7 @@ bool GivenArray::lies_well(Type type) const {
 }
 
 const std::byte* GivenArray::elements(Type type) {
-  if (lies_well(type)) return data_;
+  if (HONE_PLANT(given_rows, lies_well(type), true)) return data_;
   const int64_t bytes = type.static_bytes();
   copy_.reset(new std::byte[static_cast<size_t>(bytes)]);
   std::byte* to = copy_.get();
@@ -294,7 +296,10 @@ NewArray new_array(Type type) {
   const int64_t bytes = lent.len;
   PyBuffer_Release(&lent);  // the array keeps its memory
   HONE_CHECK(bytes == type.static_bytes(), "numpy made {} bytes of {}", bytes, type.to_string());
-  return {std::move(array), data};
+  return {
+      HONE_PLANT(array_stuck, array,
+                 np.ndarray(shape, dtype, array, 0, py::make_tuple(0) * py::int_(shape.size()))),
+      data};
 }
 
 py::object array_of(Tensor tensor) {
@@ -307,7 +312,8 @@ py::object array_of(Tensor tensor) {
   }
   Numpy& np = numpy();
   return np.ndarray(array_shape(type), np.dtype(type.dtype()),
-                    py::cast(LentTensor{std::move(tensor)}));
+                    py::cast(LentTensor{std::move(tensor)}), 0, py::none(),
+                    HONE_PLANT(array_columns, "C", "F"));
 }
 
 void define_arrays() {

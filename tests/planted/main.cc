@@ -10,9 +10,10 @@
 #include "oracle/reduce.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
-// prints how long that took. Fails if more than two are not found within ten minutes of CPU time.
-// planted --fault NAME: runs cases with that fault in this process until one fails.
-// planted --reduce NAME: the same, and prints the case after it was reduced.
+// prints how long that took; a fault of the Python package is for the package's tests. Fails if
+// more than two are not found within ten minutes of CPU time. planted --fault NAME: runs cases with
+// that fault in this process until one fails. planted --reduce NAME: the same, and prints the case
+// after it was reduced.
 
 namespace hone {
 
@@ -23,14 +24,16 @@ namespace {
 constexpr double kSeconds = 600;  // of CPU time
 constexpr int kMaxMissed = 2;
 
+enum class Where : uint8_t { compiler, pass, python };
 struct Planted {
   Fault fault;
   std::string_view name;
-  bool is_in_pass = false;
+  Where where = Where::compiler;
 };
 constexpr Planted kPlanted[] = {
 #define HONE_FAULT(name, doc) {Fault::name, #name},
-#define HONE_PASS_FAULT(name, doc) {Fault::name, #name, true},
+#define HONE_PASS_FAULT(name, doc) {Fault::name, #name, Where::pass},
+#define HONE_PYTHON_FAULT(name, doc) {Fault::name, #name, Where::python},
 #include "base/planted.def"
 };
 
@@ -52,7 +55,7 @@ int run_cases(const Planted& wrong, bool reduces) {
   const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
   for (uint64_t seed = 0;; ++seed) {
     // A plan is for the graph that passes give; otherwise it is made without the fault.
-    planted = wrong.is_in_pass ? wrong.fault : Fault::none;
+    planted = wrong.where == Where::pass ? wrong.fault : Fault::none;
     const DifferentialCase one = random_case(seed, host, Isa::avx512);
     const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
     fmt::print("seed {:6}  {:6.1f} s\n", seed, seconds);
@@ -66,8 +69,31 @@ int run_cases(const Planted& wrong, bool reduces) {
   }
 }
 
+// Whether the tests of the Python package fail.
+bool look_for_in_python(const Planted& one) {
+  const Result<ProcessResult> process =
+      run_process("/bin/bash", {HONE_PYTHON_TEST, HONE_BUILD, std::string(one.name)},
+                  {.cpu_seconds = kSeconds, .output_bytes = int64_t{1} << 26});
+  if (!process.ok()) {
+    fmt::print("{}\n", process.error().to_string());
+    return false;
+  }
+  const std::vector<std::string_view> said = split_lines(process->err);
+  const std::string_view last = said.empty() ? "failed" : said.back();
+  const bool is_skipped = process->signal == 0 && process->exit_code == 77;
+  const bool is_found = !is_skipped && (process->signal != 0 || process->exit_code != 0);
+  fmt::print("{:21} tests/python      {:6.1f} s  {}\n", one.name, process->seconds,
+             is_skipped             ? "there is no Python package"
+             : !is_found            ? "not found"
+             : process->signal != 0 ? "crashed: " + signal_name(process->signal)
+                                    : std::string(last.substr(0, 60)));
+  std::fflush(stdout);
+  return is_found;
+}
+
 // Whether it was found.
 bool look_for(const Planted& one) {
+  if (one.where == Where::python) return look_for_in_python(one);
   const Result<ProcessResult> process =
       run_process("/proc/self/exe", {"--fault", std::string(one.name)},
                   {.cpu_seconds = kSeconds, .output_bytes = int64_t{1} << 26});
