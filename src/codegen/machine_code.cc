@@ -19,8 +19,6 @@
 #include <mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h>
 #include <mlir/Target/LLVMIR/Export.h>
 
-#include <mutex>
-
 #include "codegen/bit_selects.h"
 #include "codegen/lane_access.h"
 #include "codegen/llvm_object.h"
@@ -55,13 +53,13 @@ std::string features(const Target& target) {
 }
 
 Result<std::unique_ptr<llvm::TargetMachine>> machine_for(const Target& target) {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  [[maybe_unused]] static const bool is_set_up = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-  });
+    return true;
+  }();
   std::string complaint;
   const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(std::string(kTriple), complaint);
   if (backend == nullptr) return fault("LLVM has no back end for x86-64: {}", complaint);

@@ -4,7 +4,6 @@
 #include <mlir/Dialect/ControlFlow/IR/ControlFlow.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 
 #include "codegen/emit/emitter.h"
@@ -125,13 +124,13 @@ class PhaseWriter {
 
 void load_dialects(mlir::MLIRContext& context) {
   // LLVM ends the process where there is no memory or it cannot go on, unless it is told better.
-  static std::once_flag once;
-  std::call_once(once, [] {
+  [[maybe_unused]] static const bool is_told = [] {
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
       throw InternalError(fmt::format("LLVM gives up: {}", reason));
     });
-  });
+    return true;
+  }();
   context.loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
                       mlir::cf::ControlFlowDialect, mlir::vector::VectorDialect,
                       mlir::LLVM::LLVMDialect>();
