@@ -100,7 +100,7 @@ def compile(
     isa      of at most this level: "x86-64-v2", "avx2", "avx512"
     cache    a folder that keeps what was compiled; True: the user's own, None: none
     log      measurements whose best plans count; True: the user's own, None: none
-    output   a file .honec to write, too
+    output   a file to write, too: .honec, or what else Model.save() takes
     progress gets a Progress now and then; None: a bar if it takes long, False: nothing
 
     Sizes that stay open are those of the inputs of each run; then code is made when they are met.

@@ -75,18 +75,19 @@ class Model:
         return {port.name: array for port, array in zip(self.outputs, results)}
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes a compiled model, .honec, which loads in milliseconds and needs no compiler."""
-        self._need_compiled().save(os.fspath(path))
+        """Writes a file, by its name: .honec is the compiled model, which loads in milliseconds and
+        needs no compiler; .onnx and .hone are the model that was compiled."""
+        if self._compiled is None:
+            hint = "the file that it was loaded from can be copied"
+            raise UsageError("only what was compiled here can be saved", hint=hint)
+        self._compiled.save(os.fspath(path))
 
     @property
     def plan(self) -> str:
         """How it was compiled, as text (docs/plan.md)."""
-        return self._need_compiled().plan()
-
-    def _need_compiled(self) -> _compiler.Compiled:
         if self._compiled is None:
             raise UsageError("the model was loaded from a compiled file, which has no plan to give")
-        return self._compiled
+        return self._compiled.plan()
 
     def __repr__(self) -> str:
         def side(ports: List[Port]) -> str:

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
+#include "runtime/honec.h"
 #include "session/deployed.h"
 #include "session/sizes.h"
 
@@ -72,6 +73,13 @@ Result<std::string> ServedModel::plan_text() {
 }
 
 Status ServedModel::save(const std::filesystem::path& path, std::string_view version) {
+  if (is_onnx_path(path) || path.extension() == ".hone") {
+    HONE_TRY(save_source(model_, path));
+    return {};
+  }
+  if (!is_honec_path(path))
+    return usage_error("{}: what is to be written there?", excerpt(path.string()))
+        .with_hint("a name that ends in .honec is a compiled model, .onnx and .hone are the model");
   if (compilation_ == nullptr) return save_open(path, version);
   const std::scoped_lock lock(mutex_);
   Image image = *HONE_TRY(compilation_->image());

@@ -35,7 +35,8 @@ class ServedModel {
   // Of a model that was compiled at once, as text.
   Result<std::string> plan_text();
   // As a file .honec of this version of hone; sizes that are open have code for all. What can be
-  // compiled only when data are seen is refused.
+  // compiled only when data are seen is refused. A name that ends in .onnx or .hone gets the model
+  // itself, with the sizes that were bound; other names are refused.
   Status save(const std::filesystem::path& path, std::string_view version);
 
  private:

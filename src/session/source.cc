@@ -7,6 +7,7 @@
 #include "io/graph_file.h"
 #include "ir/model_text.h"
 #include "ir/summary.h"
+#include "runtime/honec.h"
 #include "session/compiled.h"
 #include "zoo/spec.h"
 
@@ -101,6 +102,9 @@ bool is_onnx_path(const fs::path& path) { return path.extension() == ".onnx"; }
 
 Result<std::vector<fs::path>> save_source(const Model& model, const fs::path& path,
                                           const OnnxExport& onnx) {
+  if (is_honec_path(path))
+    return usage_error("{} is a name for a compiled model", excerpt(path.string()))
+        .with_hint("models are .hone and .onnx files");
   return is_onnx_path(path) ? save_onnx(path, model, onnx) : save_model(path, model);
 }
 

@@ -257,6 +257,29 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(hone.UsageError, "no plan"):
             hone.load("mlp.honec").plan
 
+    def test_have_names_that_say_what_they_are(self):
+        x = np.random.default_rng(0).random((3, 2), np.float32)
+        for options in ({}, {"sizes": {"N": 3}}):
+            model = compiled(DOUBLE, **options)
+            for name in ("saved.onnx", "saved.hone"):
+                model.save(name)
+                with open(name, "rb") as file:
+                    data = file.read()
+                for again in (compiled(name), compiled(data)):
+                    self.assertEqual(again.inputs, model.inputs)
+                    np.testing.assert_array_equal(again(x), 2 * x)
+            for name in ("saved", "saved.bin", "honec", "saved.npz"):
+                with self.assertRaisesRegex(hone.UsageError, name):
+                    model.save(name)
+                self.assertFalse(os.path.exists(name))
+        compiled(DOUBLE, output="also.onnx")
+        np.testing.assert_array_equal(compiled("also.onnx")(x), 2 * x)
+        model.save("saved.honec")
+        with self.assertRaisesRegex(hone.UsageError, "compiled here"):
+            hone.load("saved.honec").save("saved.onnx")
+        with self.assertRaisesRegex(hone.UsageError, "a compiled model"):
+            hone.graph.load(DOUBLE).save("graph.honec")
+
     def test_damaged_and_absent_ones_are_refused(self):
         compiled(MLP, output="damaged.honec")
         with open("damaged.honec", "r+b") as file:

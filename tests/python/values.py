@@ -377,6 +377,9 @@ class BesideOnnxRuntime(unittest.TestCase):
             rival = ort.InferenceSession(data, providers=["CPUExecutionProvider"])
             model = hone.compile(data, **QUIET, sizes=sizes)
             model.save(f"{name}.honec")
+            model.save(f"{name}.onnx")
+            onnx.checker.check_model(f"{name}.onnx")
+            written = ort.InferenceSession(f"{name}.onnx", providers=["CPUExecutionProvider"])
             feed = {}
             for port in model.inputs:
                 if port.dtype.startswith("float"):
@@ -390,6 +393,7 @@ class BesideOnnxRuntime(unittest.TestCase):
                 ("loaded", list(hone.load(f"{name}.honec").run(lying).values())),
                 ("open", list(hone.compile(data, **QUIET).run(lying).values())),
                 ("session", hone.InferenceSession(data, **QUIET).run(None, feed)),
+                ("written as ONNX", written.run(None, feed)),
             ]:
                 self.assertEqual(len(found), len(expected))
                 for port, a, b in zip(model.outputs, found, expected):
