@@ -116,6 +116,33 @@ Tensor constant_of(py::handle array) {
   return Tensor::copy_of(type, {elements, static_cast<size_t>(type.static_bytes())});
 }
 
+// The integer as the type has it; none if the type cannot have it.
+std::optional<int64_t> integer_of(py::handle number, DType dtype) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow > 0 && dtype == DType::u64) {
+    const uint64_t large = PyLong_AsUnsignedLongLong(number.ptr());
+    if (PyErr_Occurred() == nullptr) return static_cast<int64_t>(large);
+    PyErr_Clear();
+  }
+  const bool fits =
+      overflow == 0 && (value >= 0 || is_signed(dtype)) && wrap_to(dtype, value) == value;
+  return fits ? std::optional(value) : std::nullopt;
+}
+
+// A number of Python. An integer type takes what it can hold alone.
+Tensor scalar_of(py::handle number, DType dtype) {
+  if (!is_integer(dtype)) return Tensor::scalar(dtype, number.cast<double>());
+  py::object whole = py::reinterpret_borrow<py::object>(number);
+  if (PyFloat_Check(number.ptr()) && number.attr("is_integer")().cast<bool>())
+    whole = py::int_(whole);
+  if (PyLong_Check(whole.ptr()))
+    if (const std::optional<int64_t> value = integer_of(whole, dtype))
+      return Tensor::from_integers(Type::scalar(dtype), {&*value, 1});
+  raise(usage_error("{} has no {}", name(dtype), py::repr(number).cast<std::string>())
+            .with_hint("a number has the type of the value beside it; cast that before"));
+}
+
 // A value, a number as a scalar of this type, or an array as a constant.
 Value operand_of(py::handle given, const SiteRef& site, std::optional<DType> number) {
   if (given.is_none()) return {};
@@ -127,7 +154,7 @@ Value operand_of(py::handle given, const SiteRef& site, std::optional<DType> num
   const bool is_number = PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr());
   if (!is_number) return site->open().constant(constant_of(given));
   if (!number) raise(usage_error("a number needs a value beside it, whose type it takes"));
-  return site->open().scalar(*number, given.cast<double>());
+  return site->open().constant(scalar_of(given, *number));
 }
 
 // Shapes that numpy's rule makes equal: aligned from the back, 1 stretches.

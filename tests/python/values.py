@@ -219,6 +219,21 @@ class Values(unittest.TestCase):
                 self.same(graph.evaluate([])[0], x.T, f"{name}, {how}")
                 self.same(hone.compile(graph, **QUIET)(), x.T, f"{name}, {how}")
 
+    def test_numbers_beside_values(self):
+        cases = [("i64", 2**60 + 1), ("u64", 2**64 - 1), ("i8", -128), ("u8", 255), ("i32", 3.0),
+                 ("i16", np.float64(-7)), ("f64", 2**53 + 2), ("f64", 0.1)]  # fmt: skip
+        for name, number in cases:
+            b = hg.Builder()
+            x = b.parameter("x", name, [1])
+            graph = b.finish(x + number)
+            zero = np.zeros(1, HELD[name])
+            self.same(graph.evaluate([zero])[0], np.array([number]).astype(HELD[name]), name)
+        for name, number in [("u8", 256), ("u8", -1), ("i8", 128), ("i64", 2**63), ("i32", 0.5),
+                             ("u64", 2**64), ("i64", float("nan")), ("i64", 1e300)]:  # fmt: skip
+            x = hg.Builder().parameter("x", name, [1])
+            with self.assertRaisesRegex(hone.UsageError, f"{name} has no"):
+                x + number
+
     def test_features_of_kernels(self):
         class Looks(hone.Cost):
             seen = 0
