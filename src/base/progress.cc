@@ -231,6 +231,8 @@ std::function<void(std::string_view)> write_to(std::FILE* file) {
 }
 
 double ProgressState::eta() const {
+  // Whoever counts seconds of a budget says so seldom; what is left of them goes down all the time.
+  if (label == "seconds" && total > 0) return std::max(static_cast<double>(total) - elapsed, 0.0);
   if (done <= 0 || total <= 0) return -1;
   const int64_t left = std::max<int64_t>(total - done, 0);
   return elapsed / static_cast<double>(done) * static_cast<double>(left);

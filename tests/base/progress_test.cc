@@ -120,7 +120,7 @@ TEST(Progress, WhatIsUnderWayIsBesideTheCount) {
   bar.now += 1;
   bar.progress->now("best 1.02x, kernel 1 of 3");
   EXPECT_EQ(bar.take(),
-            "\r\x1b[K[....................] 0/4 seconds  1 s  best 1.02x, kernel 1 of 3");
+            "\r\x1b[K[....................] 0/4 seconds  eta 3.00 s  best 1.02x, kernel 1 of 3");
   Desk plain(ProgressMode::plain);
   plain.progress->start(4, "seconds");
   plain.progress->now("the default plan");
@@ -128,7 +128,7 @@ TEST(Progress, WhatIsUnderWayIsBesideTheCount) {
   EXPECT_EQ(plain.take(), "");
   plain.now += 6;
   plain.progress->advance(2);
-  EXPECT_EQ(plain.take(), "2/4 seconds, 0.3/s, eta 6.00 s: kernel 1 of 3\n");
+  EXPECT_EQ(plain.take(), "2/4 seconds, 0.3/s, eta 0 s: kernel 1 of 3\n");
   plain.progress->start(4, "kernels");
   plain.now += 6;
   plain.progress->advance(2);
@@ -181,6 +181,18 @@ TEST(Progress, ARemarkIsSaidAtTheEnd) {
   desk.progress->advance();
   desk.progress->finish("all from the cache");
   EXPECT_THAT(desk.take(), testing::HasSubstr(R"("remark":"all from the cache"})"));
+}
+
+// Whoever has a budget says seldom how much of it has passed.
+TEST(Progress, OfABudgetWhatIsLeftGoesDown) {
+  double last = 180;
+  for (double elapsed = 0; elapsed < 200; elapsed += 0.5) {
+    const ProgressState state = {"seconds", elapsed < 60 ? 0 : 60, 180, elapsed};
+    EXPECT_LE(state.eta(), last) << elapsed;
+    EXPECT_GE(state.eta(), 0) << elapsed;
+    last = state.eta();
+  }
+  EXPECT_EQ((ProgressState{"seconds", 60, 180, 100}).eta(), 80);
 }
 
 TEST(Progress, JsonIsOneObjectPerLine) {
