@@ -106,14 +106,27 @@ Result<std::vector<KernelSample>> part_of(const KernelData& data, const std::str
   return kernels;
 }
 
-// What networks begin with: a file, or the name of a model that comes with hone. What a budget
-// measures is too little to begin with nothing. None: random numbers.
-Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const Target& target,
+// What a budget measures is too little to begin with nothing: of the models that come with hone,
+// the one that fits it best.
+Result<std::optional<KernelModel>> start_by(const KernelData& data, Console& console) {
+  const std::vector<ShippedModel> starts = shipped_starts_for(data.target);
+  std::vector<KernelModel> models;
+  for (const ShippedModel& shipped : starts)
+    models.push_back(HONE_TRY(parse_kernel_model(shipped.file, shipped.name)));
+  const KernelModel* const best = best_start(models, data);
+  if (best == nullptr) return std::optional<KernelModel>();
+  console.say(fmt::format("networks begin with those of {}{}", starts[best - models.data()].name,
+                          models.size() > 1 ? ", which order what was measured best" : ""));
+  return std::optional(*best);
+}
+
+// What networks begin with: a file, or the name of a model that comes with hone. None: random
+// numbers.
+Result<std::optional<KernelModel>> start_model(const Arguments& arguments, const KernelData& data,
                                                Console& console) {
   const std::string word = arguments.text("from");
-  const ShippedModel* shipped = find_shipped_model(word);
-  if (word.empty() && arguments.given("budget")) shipped = shipped_start_for(target);
-  if (shipped != nullptr) {
+  if (word.empty() && arguments.given("budget")) return start_by(data, console);
+  if (const ShippedModel* const shipped = find_shipped_model(word); shipped != nullptr) {
     console.say(fmt::format("networks begin with those of {}", shipped->name));
     return std::optional(HONE_TRY(parse_kernel_model(shipped->file, shipped->name)));
   }
@@ -176,7 +189,7 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   ModelTraining options = training(arguments, native, console);
   options.folder = file + ".training";
-  const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data.target, console));
+  const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data, console));
   if (start) options.start = &*start;
   if (arguments.given("anew")) fs::remove_all(options.folder);
   const KernelModel model =

@@ -510,9 +510,10 @@ inline constexpr Option kTrainCostOwn[] = {
     {.name = "from",
      .take = Take::file,
      .value = "MODEL",
-     .doc = "go on from the networks of this model, which may be of another target: a file, or "
-            "one that comes with hone, as zen4-avx512; none: from random numbers. With --budget "
-            "it is one that comes with hone for such instructions, if there is one"},
+     .doc =
+         "go on from the networks of this model, which may be of another target: a file, or "
+         "one that comes with hone, as zen4-avx512; none: from random numbers. With --budget "
+         "it is the one that comes with hone for such instructions and fits best what is measured"},
     {.name = "split",
      .take = Take::file,
      .value = "FILE",

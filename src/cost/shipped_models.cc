@@ -18,19 +18,16 @@ const ShippedModel* find_shipped_model(std::string_view name) {
   return nullptr;
 }
 
-const ShippedModel* shipped_start_for(const Target& target) {
-  const ShippedModel* start = nullptr;
-  size_t most = 0;
+std::vector<ShippedModel> shipped_starts_for(const Target& target) {
+  std::vector<ShippedModel> starts;
   for (const ShippedModel& shipped : shipped_models()) {
     if (!stem_of(shipped).ends_with(fmt::format("-{}", name(target.isa)))) continue;
     const Result<KernelModel> model = parse_kernel_model(shipped.file, shipped.name);
     if (!model.ok()) continue;
-    if (model->core == core_fingerprint(target)) return &shipped;
-    if (model->priced.size() <= most) continue;
-    most = model->priced.size();
-    start = &shipped;
+    if (model->core == core_fingerprint(target)) return {shipped};
+    starts.push_back(shipped);
   }
-  return start;
+  return starts;
 }
 
 Result<std::optional<KernelModel>> shipped_model_of(const Target& target) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "cost/kernel_model.h"
 
@@ -21,9 +22,9 @@ std::span<const ShippedModel> shipped_models();
 // By the name of its file without the ending; null: there is none.
 const ShippedModel* find_shipped_model(std::string_view name);
 
-// One whose networks are a start for those of the target: of the same level of instructions, the
-// target's own kind of core, else the one that knows most kernels; null: there is none.
-const ShippedModel* shipped_start_for(const Target& target);
+// Those whose networks may be a start for those of the target: the one of its kind of core, else
+// all of its level of instructions.
+std::vector<ShippedModel> shipped_starts_for(const Target& target);
 
 // The model of the target's kind of core, of which there may be any number; none: there is none.
 // An error: the model does not fit this build, which is a fault of hone.

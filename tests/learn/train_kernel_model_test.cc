@@ -8,6 +8,7 @@
 
 #include "cost/analytic_kernel.h"
 #include "cost/learned_cost.h"
+#include "cost/shipped_models.h"
 #include "ir/reference/evaluate.h"
 #include "kernel/kernel_kind.h"
 #include "kernel/schedule_space.h"
@@ -468,6 +469,27 @@ TEST(JudgePrices, GivesIntervalsByStudentsT) {
   EXPECT_EQ(interval_of(values).mean, 2);
   EXPECT_NEAR(interval_of(values).half, 4.303 / std::sqrt(3.0), 1e-9);
   EXPECT_TRUE(std::isinf(interval_of(std::span(values).first(1)).half));
+}
+
+// On a machine that no model was trained on, what was measured says which one fits.
+TEST(TrainKernelModel, BeginsWithTheModelThatFitsWhatWasMeasured) {
+  std::vector<KernelModel> models;
+  for (const std::string_view name : {"zen3-avx2", "zen4-avx2", "xeon-avx512", "zen4-avx512"}) {
+    const ShippedModel* const shipped = find_shipped_model(name);
+    ASSERT_NE(shipped, nullptr) << name;
+    models.push_back(parse_kernel_model(shipped->file, shipped->name).value());
+  }
+  KernelData data = {.target = target()};
+  data.kernels = samples();
+  for (const KernelModel& model : models) {
+    const LearnedCost machine(target(), std::make_shared<const KernelModel>(model));
+    for (KernelSample& kernel : data.kernels) {
+      const auto priced = machine.kernel(kernel.timed.facts, 1);
+      priced->price(kernel.timed.schedules, INFINITY, kernel.timed.seconds);
+    }
+    EXPECT_EQ(best_start(models, data), &model) << &model - models.data();
+  }
+  EXPECT_EQ(best_start({}, data), nullptr);
 }
 
 }  // namespace

@@ -50,6 +50,10 @@ struct PriceTrial {
   std::vector<KernelVerdict> chosen;
   double seconds = 0;  // of training
 };
+// The one of these models that orders the schedules of kernels best, for networks to begin with: on
+// a machine that none of them was trained on, measurements say which one fits. Null: there is none.
+const KernelModel* best_start(std::span<const KernelModel> models, const KernelData& data);
+
 PriceTrial judged(KernelModel model, std::span<const KernelSample> kernels, const Target& target);
 Result<PriceTrial> price_trial(const KernelData& data, const ProgramSplit& split,
                                const ModelTraining& options);
