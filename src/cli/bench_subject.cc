@@ -12,7 +12,7 @@ class PlainSubject : public BenchSubject {
  public:
   PlainSubject(const BenchModel& model, NativeModel native)
       : model_(model), native_(std::move(native)) {
-    if (model.is_profiled) native_.engine().keep_code();
+    if (model.is_profiled || model.is_compared) native_.engine().keep_code();
   }
 
   Status run() override {
@@ -20,6 +20,8 @@ class PlainSubject : public BenchSubject {
     return {};
   }
 
+  void unload() override { native_.engine().unload(); }
+  Status load_elsewhere() override { return native_.engine().load_elsewhere(rng_); }
   void start_profile() override { native_.engine().start_profile(); }
   void start_trace(RunTrace& runs) override { native_.engine().start_trace(runs); }
   Status add_runs(Trace& trace, const RunTrace& runs) override {
@@ -33,6 +35,7 @@ class PlainSubject : public BenchSubject {
  private:
   const BenchModel model_;
   NativeModel native_;
+  Rng rng_ = Rng(0);  // of places
 };
 
 // Inputs that are given up where outputs may lie in them, which are the next run's inputs.
@@ -116,7 +119,7 @@ class DonatingSubject : public BenchSubject {
 
 class CompiledSubject : public BenchSubject {
  public:
-  CompiledSubject(const CompiledModel& model, const CompiledRuns& how)
+  CompiledSubject(CompiledModel& model, const CompiledRuns& how)
       : model_(model), how_(how), inputs_(model.inputs.tensors) {}
 
   Status prepare() {
@@ -143,6 +146,8 @@ class CompiledSubject : public BenchSubject {
     return inputs_.run(*model_.executable, options);
   }
 
+  void unload() override { hone::unload(model_); }
+  Status load_elsewhere() override { return hone::load_elsewhere(model_); }
   void start_profile() override { is_profiled_ = true; }
   void start_trace(RunTrace& runs) override {
     start_profile();
@@ -158,7 +163,7 @@ class CompiledSubject : public BenchSubject {
   }
 
  private:
-  const CompiledModel& model_;
+  CompiledModel& model_;
   const CompiledRuns how_;
   DonatedInputs inputs_;
   std::vector<UnitTimes> times_;
@@ -174,7 +179,7 @@ Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model) {
   return std::unique_ptr<BenchSubject>(new PlainSubject(model, std::move(native)));
 }
 
-Result<std::unique_ptr<BenchSubject>> compiled_subject(const CompiledModel& model,
+Result<std::unique_ptr<BenchSubject>> compiled_subject(CompiledModel& model,
                                                        const CompiledRuns& how) {
   auto subject = std::make_unique<CompiledSubject>(model, how);
   HONE_TRY(subject->prepare());

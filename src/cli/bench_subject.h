@@ -20,6 +20,7 @@ struct BenchModel {
   const NativeOptions& options;
   Face face;
   bool is_profiled = false;  // keeps what profile() and add_runs() need
+  bool is_compared = false;  // keeps what load_elsewhere() needs
 };
 
 class BenchSubject {
@@ -27,6 +28,10 @@ class BenchSubject {
   virtual ~BenchSubject() = default;
   // The first run compiles.
   virtual Status run() = 0;
+  // For a comparison: gives up its memory, and lies at other places then. What changes its inputs
+  // is compared with nothing, and stays.
+  virtual void unload() {}
+  virtual Status load_elsewhere() { return {}; }
   // From then on, runs are timed command by command.
   virtual void start_profile() = 0;
   // The same, and when; the trace outlives the subject.
@@ -36,13 +41,13 @@ class BenchSubject {
 };
 
 Result<std::unique_ptr<BenchSubject>> plain_subject(const BenchModel& model);
-// Of a compiled model, which outlives the subject.
+// Of a compiled model, which outlives the subject; load_elsewhere() loads it once more.
 struct CompiledRuns {
   bool donates = false;
   bool flushes_denormals = false;
   const CancelToken* cancel = nullptr;
 };
-Result<std::unique_ptr<BenchSubject>> compiled_subject(const CompiledModel& model,
+Result<std::unique_ptr<BenchSubject>> compiled_subject(CompiledModel& model,
                                                        const CompiledRuns& how);
 // Of one graph, whose caller gives up the inputs that outputs may lie in; these outputs are the
 // next run's inputs. An error if there are none.

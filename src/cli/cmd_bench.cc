@@ -25,7 +25,7 @@ constexpr int64_t kTracedRuns = 10;
 constexpr std::string_view kOnnxRuntime = "onnxruntime";
 
 // What the command line says.
-struct BenchRequest {
+struct Request {
   MeasureOptions measure;
   bool is_profiled = false;
   bool donates = false;
@@ -33,8 +33,8 @@ struct BenchRequest {
   std::string json;   // a file; "-": the standard output
 };
 
-Result<BenchRequest> bench_request_of(const Arguments& arguments) {
-  BenchRequest request;
+Result<Request> request_of(const Arguments& arguments) {
+  Request request;
   request.measure = {.seconds = arguments.real("seconds"), .warmup = arguments.integer("warmup")};
   if (arguments.given("runs")) request.measure.runs = arguments.integer("runs");
   if (arguments.given("runs") && arguments.given("seconds"))
@@ -77,20 +77,25 @@ void add_rival(BenchReport& report, std::string name, const Duel& duel) {
   report.rival = {std::move(name), duel.b, duel.ratio, duel.interval};
 }
 
-Status measure_rival(BenchSubject& subject, BenchSubject& rival, const BenchRequest& request,
+DuelRuns runs_of(BenchSubject& subject) {
+  return {.run = [&subject] { return subject.run(); },
+          .leave = [&subject] { subject.unload(); },
+          .place = [&subject] { return subject.load_elsewhere(); }};
+}
+
+Status measure_rival(BenchSubject& subject, BenchSubject& rival, const Request& request,
                      BenchReport& report, Console& console) {
-  const Duel duel = HONE_TRY(duel_of_runs(
-      request.measure, console.cancel(), [&] { return subject.run(); },
-      [&] { return rival.run(); }));
+  const Duel duel =
+      HONE_TRY(duel_of_runs(request.measure, console.cancel(), runs_of(subject), runs_of(rival)));
   add_rival(report, request.rival, duel);
   return {};
 }
 
-Status measure_onnx_runtime(BenchSubject& subject, const BenchModel& of,
-                            const BenchRequest& request, BenchReport& report, Console& console) {
+Status measure_onnx_runtime(BenchSubject& subject, const BenchModel& of, const Request& request,
+                            BenchReport& report, Console& console) {
   RuntimeDuel duel = HONE_TRY(duel_with_onnx_runtime(
       {report.model, of.source.model, of.inputs.bindings, of.inputs.tensors, report.threads},
-      request.measure, console.cancel(), [&] { return subject.run(); }));
+      request.measure, console.cancel(), runs_of(subject)));
   add_rival(report, std::move(duel.name), duel.times);
   return {};
 }
@@ -100,7 +105,7 @@ struct Sides {
   std::unique_ptr<BenchSubject> rival;  // null: there is none in this process
 };
 
-Status measure_sides(Sides& sides, const BenchModel& model, const BenchRequest& request,
+Status measure_sides(Sides& sides, const BenchModel& model, const Request& request,
                      BenchReport& report, Console& console) {
   report.warmup = request.measure.warmup;
   PeakMemory::start();
@@ -115,8 +120,8 @@ Status measure_sides(Sides& sides, const BenchModel& model, const BenchRequest& 
   return {};
 }
 
-Result<std::vector<SegmentProfile>> profile_again(BenchSubject& subject,
-                                                  const BenchRequest& request, Console& console) {
+Result<std::vector<SegmentProfile>> profile_again(BenchSubject& subject, const Request& request,
+                                                  Console& console) {
   subject.start_profile();
   MeasureOptions again = request.measure;
   again.warmup = 0;
@@ -139,7 +144,7 @@ Status trace_again(BenchSubject& subject, Tracer& tracer, Console& console) {
 // ---- The command --------------------------------------------------------------------------------
 
 Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profile,
-            const BenchRequest& request, Console& console) {
+            const Request& request, Console& console) {
   const std::string warning = bench_warning(report);
   if (!warning.empty())
     console.note("{} {}", console.styled_talk(Style::red, "the figures mean little:"), warning);
@@ -156,7 +161,7 @@ Status tell(const BenchReport& report, const std::vector<SegmentProfile>& profil
 }
 
 // The other file runs on the same inputs, whose names and types it has.
-Result<CompiledModel> compiled_rival(const CompiledModel& model, const BenchRequest& request,
+Result<CompiledModel> compiled_rival(const CompiledModel& model, const Request& request,
                                      const Arguments& arguments, Console& console) {
   if (!is_honec_path(request.rival))
     return usage_error("--vs {}: a compiled model is measured beside another one, FILE.honec",
@@ -175,7 +180,7 @@ Result<CompiledModel> compiled_rival(const CompiledModel& model, const BenchRequ
   return rival;
 }
 
-Status bench_compiled(const BenchRequest& request, const Arguments& arguments, Console& console) {
+Status bench_compiled(const Request& request, const Arguments& arguments, Console& console) {
   double load = 0;
   Tracer tracer(arguments);
   BenchReport report;
@@ -237,7 +242,7 @@ Status note_denormals(const BenchModel& of, Console& console) {
 }  // namespace
 
 Status cmd_bench(const Arguments& arguments, Console& console) {
-  const BenchRequest request = HONE_TRY(bench_request_of(arguments));
+  const Request request = HONE_TRY(request_of(arguments));
   HONE_TRY(Tracer::check(arguments));
   if (names_compiled(arguments)) return bench_compiled(request, arguments, console);
   HONE_TRY(refuse_verify(arguments));
@@ -269,13 +274,18 @@ Status cmd_bench(const Arguments& arguments, Console& console) {
   // Both sides run on the same threads.
   if (rival_options)
     options.team = rival_options->team = HONE_TRY(Team::create({.threads = options.target.cores}));
-  const BenchModel model = {source, inputs, options, console.face(),
-                            request.is_profiled || tracer.is_wanted()};
+  const BenchModel model = {source,
+                            inputs,
+                            options,
+                            console.face(),
+                            request.is_profiled || tracer.is_wanted(),
+                            !request.rival.empty()};
   Sides sides;
   sides.subject = HONE_TRY(request.donates ? donating_subject(model) : plain_subject(model));
   report.first = HONE_TRY(measure_once([&] { return sides.subject->run(); }));
   if (rival_options) {
-    sides.rival = HONE_TRY(plain_subject({source, inputs, *rival_options, console.face()}));
+    sides.rival =
+        HONE_TRY(plain_subject({source, inputs, *rival_options, console.face(), false, true}));
     HONE_TRY(sides.rival->run());
   }
   if (request.json != "-") console.write(bench_title(report));

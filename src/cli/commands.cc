@@ -322,7 +322,7 @@ constexpr Command kCommands[] = {
      .text = "Compiles the model, runs it until the time is over, at least three times, and prints "
              "what it measured (threads, target, sizes), the shortest run, the median, and what "
              "90 % and 99 % of the runs take at most. Sizes that are open have to be chosen. --vs "
-             "runs two sides in turns and gives the ratio with an interval of 95 % confidence. "
+             "runs two sides in turns and gives the ratio with an interval of 99 % confidence. "
              "--profile names the layers that take longest, by the nodes of an ONNX file, and the "
              "command of the plan (see 'hone compile --emit plan') that computes each; and tells "
              "its price and its share of the f32 peak of the target: an estimate, if --target "
@@ -404,7 +404,7 @@ constexpr Command kCommands[] = {
      .summary = "Run a model under two plans in turns, and say which is faster",
      .text = "Runs both on the same inputs in a process of its own, holds the outputs of the "
              "second against those of the first (exit code 1 if they differ), and gives how many "
-             "times as fast the second is, with an interval of 95 % confidence. If the interval "
+             "times as fast the second is, with an interval of 99 % confidence. If the interval "
              "contains 1, neither is known to be faster.",
      .positionals = kCompareSubjects,
      .options = kCompare,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/load_elsewhere.h"
+
 namespace hone {
 
 NativeEngine::NativeEngine(Target target, CompileOptions options, Room room)
@@ -44,6 +46,27 @@ Result<std::vector<Tensor>> NativeEngine::run(const GraphRef& graph,
     ++sized.profiled_runs;
   }
   return sized.executable->run(inputs, run);
+}
+
+void NativeEngine::unload() {
+  for (Sized& one : sized_) {
+    HONE_CHECK(one.code != nullptr, "keep_code() comes before what is loaded elsewhere");
+    one.executable.reset();
+  }
+}
+
+Status NativeEngine::load_elsewhere(Rng& rng) {
+  unload();
+  for (Sized& one : sized_) {
+    Image image;
+    if (HONE_TRY(one.code->graph())->is_static())
+      image = *HONE_TRY(one.code->image());
+    else
+      image = HONE_TRY(one.code->image_for(one.sizes));
+    one.executable = HONE_TRY(hone::load_elsewhere(
+        image, rng, {.team = options_.team, .memory_limit = options_.memory_limit}));
+  }
+  return {};
 }
 
 std::vector<NativeEngine::GraphProfile> NativeEngine::profiles() const {

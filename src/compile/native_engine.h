@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/rng.h"
 #include "compile/compilation.h"
 #include "ir/reference/evaluate_model.h"
 
@@ -39,6 +40,10 @@ class NativeEngine : public GraphEngine {
                                                        std::span<const Tensor> inputs);
   // From then on, what is made is kept with what it was made from, for profiles().
   void keep_code() { keeps_code_ = true; }
+  // Gives up the memory of all that was made, but keeps what it was made from: keep_code() came
+  // before. Then loads it once more, at other places (runtime/load_elsewhere.h).
+  void unload();
+  Status load_elsewhere(Rng& rng);
   // From then on, runs are timed command by command.
   void start_profile() { is_profiled_ = true; }
   // The same; runs add to the trace, too, which outlives them. A program is an executable.

@@ -22,11 +22,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double median_of(std::vector<double> samples) {
-  std::ranges::sort(samples);
-  return Timing{std::move(samples)}.median();
-}
-
 }  // namespace
 
 // ---- Samples ------------------------------------------------------------------------------------
@@ -104,39 +99,6 @@ Result<Timing> measure(const MeasureOptions& options, const CancelToken& cancel,
   }
   std::ranges::sort(timing.seconds);
   return timing;
-}
-
-Result<Duel> measure_in_turns(int64_t rounds, const CancelToken& cancel, const RunBlock& a,
-                              const RunBlock& b) {
-  Duel duel;
-  std::vector<double> ratios;
-  for (int64_t round = 0; round < rounds; ++round) {
-    std::vector<double> samples[2];
-    for (const size_t turn : {0, 1}) {
-      HONE_TRY(cancel.check());
-      const size_t side = (turn + static_cast<size_t>(round)) % 2;
-      samples[side] = HONE_TRY((side == 0 ? a : b)());
-      HONE_CHECK(!samples[side].empty(), "a block without a run");
-    }
-    duel.a.add(samples[0]);
-    duel.b.add(samples[1]);
-    const double of_a = median_of(std::move(samples[0]));
-    ratios.push_back(of_a > 0 ? median_of(std::move(samples[1])) / of_a : 1);
-  }
-  std::ranges::sort(ratios);
-  duel.interval = median_interval(ratios);
-  duel.ratio = Timing{std::move(ratios)}.median();
-  return duel;
-}
-
-RunBlock block_of(double seconds, std::function<Status()> run) {
-  return [seconds, run = std::move(run)]() -> Result<std::vector<double>> {
-    std::vector<double> samples;
-    for (const Clock::time_point start = Clock::now();
-         samples.empty() || seconds_since(start) < seconds;)
-      samples.push_back(HONE_TRY(measure_once(run)));
-    return samples;
-  };
 }
 
 // ---- Memory ------------------------------------------------------------------------------------

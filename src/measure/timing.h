@@ -46,26 +46,6 @@ Result<double> measure_once(const std::function<Status()>& run);  // seconds
 Result<Timing> measure(const MeasureOptions& options, const CancelToken& cancel,
                        const std::function<Status()>& run);
 
-// ---- In turns ----------------------------------------------------------------------------------
-
-// One side of a comparison: some runs, and what each took in seconds.
-using RunBlock = std::function<Result<std::vector<double>>()>;
-
-struct Duel {
-  Timing a, b;
-  double ratio = 1;                       // b's time for one of a's
-  std::optional<Interval> interval = {};  // of the ratio
-};
-
-// A B B A A B ...: what the machine does otherwise meets both sides alike. A round is a block of
-// each; its ratio is that of both medians, and the ratio of the duel is the median of the rounds'.
-// `rounds` is 6 at least if it is to have an interval.
-Result<Duel> measure_in_turns(int64_t rounds, const CancelToken& cancel, const RunBlock& a,
-                              const RunBlock& b);
-
-// A block of runs in this process, of about so many seconds, one at least.
-RunBlock block_of(double seconds, std::function<Status()> run);
-
 // ---- Memory ------------------------------------------------------------------------------------
 
 // The most memory that this process had at once since the last call of start(), in bytes; since it

@@ -24,10 +24,9 @@ nlohmann::ordered_json json_of(std::string_view name, const Timing& timing) {
 
 }  // namespace
 
-std::string gain_interval_text(const PlanDuel& duel) {
-  if (!duel.times.interval) return "";
-  return fmt::format(" ({:.3f} to {:.3f})", 1 / duel.times.interval->high,
-                     1 / duel.times.interval->low);
+std::string gain_interval_text(const Duel& times) {
+  if (!times.interval) return "";
+  return fmt::format(" ({:.3f} to {:.3f})", 1 / times.interval->high, 1 / times.interval->low);
 }
 
 std::string duel_text(const PlanDuel& duel, std::string_view first, std::string_view second) {
@@ -35,8 +34,8 @@ std::string duel_text(const PlanDuel& duel, std::string_view first, std::string_
   table.add_row({excerpt(first), timing_text(duel.times.a)});
   table.add_row({excerpt(second), timing_text(duel.times.b)});
   return table.to_string() + fmt::format("{} is {:.3f}x{} as fast as {}: {}\n", excerpt(second),
-                                         duel.gain(), gain_interval_text(duel), excerpt(first),
-                                         verdict(duel));
+                                         duel.gain(), gain_interval_text(duel.times),
+                                         excerpt(first), verdict(duel));
 }
 
 std::string duel_json(const PlanDuel& duel, std::string_view first, std::string_view second) {
@@ -51,6 +50,9 @@ std::string duel_json(const PlanDuel& duel, std::string_view first, std::string_
   if (duel.times.interval)
     json["interval"] = {1 / duel.times.interval->high, 1 / duel.times.interval->low};
   json["verdict"] = verdict(duel);
+  nlohmann::ordered_json rounds = nlohmann::ordered_json::array();
+  for (const Duel::Round& round : duel.times.rounds) rounds.push_back({round.a, round.b});
+  json["rounds"] = std::move(rounds);
   return json.dump(1) + "\n";
 }
 

@@ -124,6 +124,14 @@ class Measurement {
     HONE_TRY(native_->run(subject_.inputs.tensors));
     return {};
   }
+  DuelRuns runs_of(NativeModel& model) {
+    return {.run = [this, &model]() -> Status {
+              HONE_TRY(model.run(subject_.inputs.tensors));
+              return {};
+            },
+            .leave = [&model] { model.engine().unload(); },
+            .place = [this, &model] { return model.engine().load_elsewhere(rng_); }};
+  }
 
   Status start() {
     const auto compile = [&]() -> Status {
@@ -149,13 +157,10 @@ class Measurement {
     }
     NativeModel plain = HONE_TRY(
         NativeModel::make(subject_.source.model, subject_.inputs, *subject_.plain, subject_.face));
+    plain.engine().keep_code();
     HONE_TRY(plain.run(subject_.inputs.tensors));
-    const Duel duel = HONE_TRY(duel_of_runs(
-        options(), cancel(), [&] { return run(); },
-        [&]() -> Status {
-          HONE_TRY(plain.run(subject_.inputs.tensors));
-          return {};
-        }));
+    const Duel duel =
+        HONE_TRY(duel_of_runs(options(), cancel(), runs_of(*native_), runs_of(plain)));
     report_.sides.push_back({"hone", duel.a});
     report_.sides.push_back(side_of("the planner's plan", duel));
     report_.peak_bytes = PeakMemory::bytes();
@@ -167,7 +172,7 @@ class Measurement {
     Result<RuntimeDuel> duel =
         duel_with_onnx_runtime({report_.model, subject_.source.model, subject_.inputs.bindings,
                                 subject_.inputs.tensors, report_.threads},
-                               options(), cancel(), [&] { return run(); });
+                               options(), cancel(), runs_of(*native_));
     if (duel.ok())
       report_.sides.push_back(side_of(duel->name, duel->times));
     else if (is_cancelled(duel.error()))
@@ -217,6 +222,7 @@ class Measurement {
   const ReportSubject& subject_;
   Reporter reporter_;
   std::optional<NativeModel> native_;
+  Rng rng_ = Rng(0);  // of places in memory
 };
 
 }  // namespace

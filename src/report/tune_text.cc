@@ -63,10 +63,10 @@ std::string tune_text(const Tuned& tuned) {
         tuned.confirmation.lacks_time
             ? "no time to confirm it now"
             : fmt::format("{:.3f}x{} now, which is in doubt", tuned.confirmation.gain(),
-                          gain_interval_text(tuned.confirmation)));
+                          gain_interval_text(tuned.confirmation.times)));
   } else {
     text += fmt::format("{:.3f}x{} as fast as the default plan: {} instead of {}\n", tuned.gain(),
-                        gain_interval_text(tuned.confirmation),
+                        gain_interval_text(tuned.confirmation.times),
                         format_seconds(tuned.confirmation.times.b.median()),
                         format_seconds(tuned.confirmation.times.a.median()));
     for (const TuneShare& share : tuned.shares)

@@ -1,8 +1,11 @@
 #include "session/compiled.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "runtime/memory.h"
 
 namespace hone {
 namespace {
@@ -60,21 +63,26 @@ Result<CompiledModel> opened(const std::string& path, const Given& given,
   return model;
 }
 
-Status load(CompiledModel& model, const CompiledOptions& options, const Labels& labels) {
-  HonecOptions how = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
-  how.memory_limit =
-      HONE_TRY(less_outputs(model.inputs.memory_left, model.file, model.chosen(), labels));
+// From its file, or from a copy of that.
+Status load_from(const HonecFile& file, CompiledModel& model) {
   if (!model.is_open()) {
-    model.executable = HONE_TRY(load_honec(model.file, how));
+    model.executable = HONE_TRY(load_honec(file, model.loading));
     return {};
   }
-  auto loaded = HONE_TRY(LoadedModel::load(model.file, how));
-  if (model.file.segments() != nullptr) {
+  auto loaded = HONE_TRY(LoadedModel::load(file, model.loading));
+  if (file.segments() != nullptr) {
     model.segments = std::move(loaded);
     return {};
   }
   model.executable = HONE_TRY(loaded->executable(0, types_of(model.inputs)));
   return {};
+}
+
+Status load(CompiledModel& model, const CompiledOptions& options, const Labels& labels) {
+  model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
+  model.loading.memory_limit =
+      HONE_TRY(less_outputs(model.inputs.memory_left, model.file, model.chosen(), labels));
+  return load_from(model.file, model);
 }
 
 // The model with the sizes that are given for it; inputs and outputs keep their names.
@@ -172,6 +180,20 @@ Result<CompiledOrigin> load_origin(const std::string& path, const std::string& m
       resolve_inputs(signature_of(source.model), source.open, seed, Engine::reference, face));
   HONE_TRY(load(compiled, options, face.labels));
   return CompiledOrigin{std::move(compiled), std::move(source)};
+}
+
+void unload(CompiledModel& model) {
+  model.executable.reset();
+  model.segments.reset();
+}
+
+Status load_elsewhere(CompiledModel& model) {
+  unload(model);
+  const std::string bytes = HONE_TRY(read_file(model.file.path(), model.file.bytes()));
+  auto memory = std::make_shared<Memory>(HONE_TRY(Memory::map(static_cast<int64_t>(bytes.size()))));
+  std::memcpy(memory->data(), bytes.data(), bytes.size());
+  const std::span<const std::byte> copy(memory->data(), bytes.size());
+  return load_from(HONE_TRY(HonecFile::parse(std::move(memory), copy)), model);
 }
 
 std::vector<std::string> output_names(const HonecFile& file) {

@@ -22,7 +22,8 @@ struct CompiledModel {
   std::shared_ptr<const LoadedModel> segments = {};  // null: of one graph
   Instructions machine = {};                         // that it may use
   size_t sizes = 0;                                  // of the file: what it was asked for
-  size_t program = 0;  // of the file: what runs; of segments the first
+  size_t program = 0;         // of the file: what runs; of segments the first
+  HonecOptions loading = {};  // how that was loaded
 
   const HonecFile::Program& chosen() const { return file.programs()[program]; }
   // Whether the file has code for sizes that inputs say.
@@ -54,6 +55,11 @@ Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_
 Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
                                    int64_t seed, const CompiledOptions& options = {},
                                    const Face& face = {});
+
+// Gives up its memory; loads it once more, from a copy of its file: code and weights lie at other
+// places then.
+void unload(CompiledModel& model);
+Status load_elsewhere(CompiledModel& model);
 
 std::vector<std::string> output_names(const HonecFile& file);
 // "avx512 with avx512_vnni, avx512_bf16".

@@ -6,19 +6,21 @@
 #include <sstream>
 
 #include "base/forked.h"
+#include "base/rng.h"
 #include "base/subprocess.h"
 #include "oracle/compare.h"
-#include "runtime/executable.h"
+#include "runtime/load_elsewhere.h"
 
 namespace hone {
 namespace {
 
-constexpr double kDuelSampleSeconds = 1e-3;
+constexpr double kSampleSeconds = 1e-3;
+constexpr int64_t kShareOfCopies = 4;  // of the memory: constants of each side at most
 
 // "" or how outputs differ: an element by more than a thousandth of itself and, of f32, a ten
 // thousandth of the largest. Both plans have errors of their own: through many layers of
 // transformed products those of plain sums and of theirs were 2e-5 of the largest apart.
-std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
   constexpr double kErrors = 10;  // times those of another program's plain sums
   for (size_t i = 0; i < actual.size(); ++i) {
     Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
@@ -30,87 +32,135 @@ std::string duel_difference(std::span<const Tensor> actual, std::span<const Tens
   return "";
 }
 
-// The messages: "1": the first runs; "w why": the outputs of the second are wrong, or it does not
-// load; "t x": a run of both takes x seconds; "late": there is no time for more; "a x", "b x":
-// samples of the first and the second, in turns; "A x name", "B x name": a kernel's mean.
-void run_both(const Image& first, const Image& second, std::span<const Tensor> inputs,
-              const DuelOptions& options, const Tell& tell) {
-  const std::shared_ptr<Team> team =
-      Team::create({.threads = std::max(first.threads, second.threads)}).value();
-  const auto load = [&](const Image& image) { return Executable::load(image, {.team = team}); };
-  const auto start = std::chrono::steady_clock::now();
-  const auto left = [&] {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return options.most_seconds - elapsed.count();
-  };
-  const auto a = load(first).value();
-  const double before = left();
-  const std::vector<Tensor> expected = a->run(inputs).value();
-  tell("1");
-  // The first run may take twice as long as others do.
-  if (const double run = 0.5 * (before - left()); 2 * DuelOptions::kLeastRuns * run > left()) {
-    tell(fmt::format("t {:.9g}", 2 * run));
-    return tell("late");
+// Both sides in this process, which nobody else uses. The messages: "1": the first runs; "w why":
+// the outputs of the second are wrong, or it does not load; "t x": a run of both takes x seconds,
+// with what it takes to place them; "late": there is no time for more; "a x", "b x": samples of the
+// first and the second, in turns; "A x name", "B x name": a kernel's mean.
+class Fight {
+ public:
+  Fight(const Image& first, const Image& second, std::span<const Tensor> inputs,
+        const DuelOptions& options, const Tell& tell)
+      : inputs_(inputs), options_(options), tell_(tell) {
+    const auto team = Team::create({.threads = std::max(first.threads, second.threads)}).value();
+    sides_[0] = {.image = &first, .team = team};
+    sides_[1] = {.image = &second, .team = team};
   }
-  const auto loaded = load(second);
-  if (!loaded.ok()) return tell("w " + loaded.error().what());
-  const std::shared_ptr<const Executable>& b = *loaded;
-  const Result<std::vector<Tensor>> actual = b->run(inputs);
-  if (!actual.ok()) return tell("w " + actual.error().what());
-  if (std::string how = duel_difference(*actual, expected); !how.empty()) return tell("w " + how);
 
-  int64_t repeats = 1;  // of short runs, for one sample
-  const auto seconds = [&](const Executable& executable, Profile* profile = nullptr) {
+  void run() {
+    if (!has_equal_outputs() || !has_time()) return;
+    for (int64_t round = 0; round < rounds_; ++round) {
+      if (round >= DuelOptions::kLeastRounds && left() < 0) break;
+      tell_("round");
+      const size_t begins = b_begins(round) ? 1 : 0;
+      place_both(begins);
+      for (const size_t side : {begins, 1 - begins}) block(side);
+    }
+  }
+
+ private:
+  struct Side {
+    const Image* image = nullptr;
+    std::shared_ptr<Team> team = nullptr;
+    std::shared_ptr<const Executable> code = nullptr;
+  };
+
+  double left() const {
+    const std::chrono::duration<double> elapsed = Clock::now() - start_;
+    return options_.most_seconds - elapsed.count();
+  }
+
+  Result<std::vector<Tensor>> outputs(Side& side) {
+    side.code = HONE_TRY(Executable::load(*side.image, {.team = side.team}));
+    return side.code->run(inputs_);
+  }
+
+  bool has_equal_outputs() {
+    const double before = left();
+    const std::vector<Tensor> expected = outputs(sides_[0]).value();
+    tell_("1");
+    // The first run may take twice as long as others do.
+    if (const double run = 0.5 * (before - left()); 2 * DuelOptions::kLeastRuns * run > left()) {
+      tell_(fmt::format("t {:.9g}", 2 * run));
+      tell_("late");
+      return false;
+    }
+    const Result<std::vector<Tensor>> actual = outputs(sides_[1]);
+    const std::string how = actual.ok() ? difference(*actual, expected) : actual.error().what();
+    if (!how.empty()) tell_("w " + how);
+    return how.empty();
+  }
+
+  // Elsewhere, and warm there.
+  void place_both(size_t begins) {
+    for (Side& side : sides_) side.code.reset();
+    for (const size_t at : {begins, 1 - begins}) {
+      Side& side = sides_[at];
+      side.code = load_elsewhere(*side.image, rng_, {.team = side.team},
+                                 options_.memory_bytes / kShareOfCopies)
+                      .value();
+      HONE_CHECK(side.code->run(inputs_).ok(), "a plan that ran does not run elsewhere");
+    }
+  }
+
+  // As many rounds as there is time for, of which placing takes half at most.
+  bool has_time() {
+    const double before = left();
+    place_both(0);
+    const double placing = before - left();
+    const double one = seconds(sides_[0]) + seconds(sides_[1]);
+    const double shortest = placing + one;
+    tell_(fmt::format("t {:.9g}", shortest / 2));
+    if (DuelOptions::kLeastRounds * shortest > left()) {
+      tell_("late");
+      return false;
+    }
+    const double wanted = std::min(options_.seconds, left());
+    repeats_ = std::max<int64_t>(1, static_cast<int64_t>(kSampleSeconds / one));
+    const double sample = one * static_cast<double>(repeats_);
+    rounds_ = std::clamp(static_cast<int64_t>(wanted / (placing + std::max(placing, sample))),
+                         DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
+    const double round = wanted / static_cast<double>(rounds_);
+    samples_ = std::max<int64_t>(1, static_cast<int64_t>((round - placing) / sample));
+    return true;
+  }
+
+  // Of a run.
+  double seconds(const Side& side, Profile* profile = nullptr) const {
     const double all = measure_once([&]() -> Status {
-                         for (int64_t i = 0; i < repeats; ++i)
-                           HONE_TRY(executable.run(inputs, {.profile = profile}));
+                         for (int64_t i = 0; i < repeats_; ++i)
+                           HONE_TRY(side.code->run(inputs_, {.profile = profile}));
                          return {};
                        }).value();
-    return all / static_cast<double>(repeats);
-  };
-  double one = seconds(*a) + seconds(*b);
-  tell(fmt::format("t {:.9g}", one));
-  if (DuelOptions::kLeastRounds * one > left()) return tell("late");
-  const double wanted = std::min(options.seconds, left());
-  repeats = std::max<int64_t>(1, static_cast<int64_t>(kDuelSampleSeconds / one));
-  one *= static_cast<double>(repeats);
-  const int64_t rounds = std::clamp(static_cast<int64_t>(wanted / one), DuelOptions::kLeastRounds,
-                                    DuelOptions::kMostRounds);
-  const auto samples =
-      std::max<int64_t>(1, static_cast<int64_t>(wanted / (one * static_cast<double>(rounds))));
-  const auto block = [&](const Executable& executable, char name) {
+    return all / static_cast<double>(repeats_);
+  }
+
+  void block(size_t side) const {
     Profile profile;
-    Profile* const asked = options.by_kernel ? &profile : nullptr;
-    for (int64_t i = 0; i < samples; ++i)
-      tell(fmt::format("{} {:.9g}", name, seconds(executable, asked)));
+    Profile* const asked = options_.by_kernel ? &profile : nullptr;
+    for (int64_t i = 0; i < samples_; ++i)
+      tell_(fmt::format("{} {:.9g}", "ab"[side], seconds(sides_[side], asked)));
     std::map<std::string, double> kernels;
     for (const CommandTime& command : profile)
       if (!command.kernel.empty()) kernels[command.kernel] += command.seconds;
     for (const auto& [kernel, all] : kernels)
-      tell(fmt::format("{} {:.9g} {}", name == 'a' ? 'A' : 'B',
-                       all / static_cast<double>(samples * repeats), kernel));
-  };
-  for (int64_t round = 0; round < rounds; ++round) {
-    if (round >= DuelOptions::kLeastRounds && left() < 0) break;
-    tell("round");
-    if (round % 2 == 0) block(*a, 'a');
-    block(*b, 'b');
-    if (round % 2 != 0) block(*a, 'a');
+      tell_(fmt::format("{} {:.9g} {}", "AB"[side], all / static_cast<double>(samples_ * repeats_),
+                        kernel));
   }
-}
+
+  using Clock = std::chrono::steady_clock;
+  const std::span<const Tensor> inputs_;
+  const DuelOptions& options_;
+  const Tell& tell_;
+  const Clock::time_point start_ = Clock::now();
+  Rng rng_ = Rng(0);  // of places
+  Side sides_[2];
+  int64_t rounds_ = 0;
+  int64_t repeats_ = 1;  // of short runs, for one sample
+  int64_t samples_ = 1;  // of a side in a round
+};
 
 // Of each round.
 using Samples = std::vector<std::vector<double>>;
-
-// The samples of all rounds, as measure_in_turns() takes them.
-Result<Duel> evaluate(Samples a, Samples b) {
-  size_t next_a = 0, next_b = 0;
-  const auto from = [](Samples& rounds, size_t& next) {
-    return [&]() -> Result<std::vector<double>> { return rounds[next++]; };
-  };
-  const CancelToken never;
-  return measure_in_turns(static_cast<int64_t>(a.size()), never, from(a, next_a), from(b, next_b));
-}
 
 }  // namespace
 
@@ -120,7 +170,9 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
   bool first_runs = false;
   Samples a, b;
   std::map<std::string, std::array<Samples, 2>> kernels;
-  const ForkedWork work = [&](const Tell& tell) { run_both(first, second, inputs, options, tell); };
+  const ForkedWork work = [&](const Tell& tell) {
+    Fight(first, second, inputs, options, tell).run();
+  };
   const auto told = [&](size_t, std::string_view message) {
     first_runs = first_runs || message == "1";
     if (message == "round") {
@@ -159,8 +211,8 @@ Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const T
   }
   for (auto& [kernel, rounds] : kernels)
     if (rounds[0].size() == a.size() && rounds[1].size() == b.size())
-      result.kernels[kernel] = HONE_TRY(evaluate(std::move(rounds[0]), std::move(rounds[1])));
-  result.times = HONE_TRY(evaluate(std::move(a), std::move(b)));
+      result.kernels[kernel] = judged(rounds[0], rounds[1]);
+  result.times = judged(a, b);
   result.outcome = Outcome::measured;
   return result;
 }

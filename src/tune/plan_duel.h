@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -8,7 +9,7 @@
 
 #include "base/progress.h"
 #include "log/log.h"
-#include "measure/timing.h"
+#include "measure/duel.h"
 #include "runtime/image.h"
 #include "tensor/tensor.h"
 
@@ -23,11 +24,11 @@ struct DuelOptions {
   double run_seconds = 60;                  // for one run
   bool by_kernel = false;                   // also what each kernel takes among the others
   const CancelToken* cancel = nullptr;
-  static constexpr int64_t kLeastRounds = 6;  // for an interval
-  static constexpr int64_t kMostRounds = 40;
-  // Of each: the first one, whose outputs are compared, one that tells how long the others take,
-  // and a round's.
-  static constexpr int64_t kLeastRuns = kLeastRounds + 2;
+  static constexpr int64_t kLeastRounds = kLeastDuelRounds;
+  static constexpr int64_t kMostRounds = 24;
+  // Of each: the first one, whose outputs are compared; then two in each round and before them,
+  // where it is placed anew and for a sample.
+  static constexpr int64_t kLeastRuns = 1 + 2 * (kLeastRounds + 1);
 };
 
 struct PlanDuel {
@@ -36,22 +37,25 @@ struct PlanDuel {
   Duel times = {};  // if it is measured: the ratio is that of the second to the first
   // The time was too short: it is timed out, without a fault of its own.
   bool lacks_time = false;
-  double run_seconds = 0;  // about, of a run of each, one after the other; 0: it did not come to it
+  // About, of a run of each, one after the other, with its share of placing them; 0: it did not
+  // come to it.
+  double run_seconds = 0;
   // By name, of kernels that both have: all launches of a run. Empty unless it was asked for.
   std::map<std::string, Duel> kernels = {};
   // How much faster the second is, and whether that is sure.
   double gain() const { return outcome == Outcome::measured ? 1 / times.ratio : 0; }
-  bool is_faster() const {
-    return outcome == Outcome::measured && times.interval && times.interval->high < 1;
-  }
-  bool is_slower() const {
-    return outcome == Outcome::measured && times.interval && times.interval->low > 1;
-  }
+  bool is_faster() const { return outcome == Outcome::measured && times.b_is_faster(); }
+  bool is_slower() const { return outcome == Outcome::measured && times.b_is_slower(); }
 };
 
-// Runs both images in turns, in a copy of this process, on these inputs. The outputs of the second
-// have to be those of the first. Errors: the first cannot be run; cancelled.
+// Runs both images in turns, in a copy of this process, on these inputs; each round begins with
+// both at new places in memory. The outputs of the second have to be those of the first. Errors:
+// the first cannot be run; cancelled.
 Result<PlanDuel> duel(const Image& first, const Image& second, std::span<const Tensor> inputs,
                       const DuelOptions& options);
+// That, or made-up times in a test.
+using PlanTimer =
+    std::function<Result<PlanDuel>(const Image& first, const Image& second,
+                                   std::span<const Tensor> inputs, const DuelOptions& options)>;
 
 }  // namespace hone

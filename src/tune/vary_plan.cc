@@ -22,6 +22,9 @@
 namespace hone {
 namespace {
 
+// An interval of 95 %, which files have, for one of 99 %: of a normal number.
+constexpr double kOf95Percent = 1.960 / 2.576;
+
 Result<Plan> default_plan(const Graph& graph, const Target& target, const Cost& cost,
                           int64_t threads, const CancelToken* cancel) {
   Plan plan;
@@ -234,7 +237,8 @@ Status VariedLayouts::run_whole(size_t number, double seconds, const CancelToken
   if (default_seconds_ == 0) default_seconds_ = found.times.a.median();
   assignment.whole = default_seconds_ * found.times.ratio;
   if (const auto& interval = found.times.interval)
-    assignment.whole_noise = (interval->high - interval->low) / 2 / found.times.ratio;
+    assignment.whole_noise =
+        kOf95Percent * (interval->high - interval->low) / 2 / found.times.ratio;
   return {};
 }
 

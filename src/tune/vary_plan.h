@@ -33,7 +33,7 @@ struct LayoutAssignment {
   double noise = 0;     // of it, as far as its kernels are not the default's: a relative deviation
   double known = 0;     // so much of it was measured
   double whole = 0;     // seconds of a run as it was measured; 0: it was not
-  double whole_noise = 0;  // half its interval, relative
+  double whole_noise = 0;  // half its interval of 95 %, relative
 };
 
 struct VaryOptions {

@@ -79,23 +79,6 @@ TEST(Measure, RunsAsOftenAsItIsTold) {
   EXPECT_EQ(measure({}, cancelled, run).error().code(), ErrorCode::interrupted);
 }
 
-TEST(Measure, TakesTurns) {
-  std::string order;
-  const CancelToken cancel;
-  const auto block = [&](char side, double seconds) -> RunBlock {
-    return [&order, side, seconds]() -> Result<std::vector<double>> {
-      order += side;
-      return std::vector<double>{seconds, 2 * seconds, 3 * seconds};
-    };
-  };
-  const Duel duel = measure_in_turns(6, cancel, block('a', 2), block('b', 3)).value();
-  EXPECT_EQ(order, "abbaabbaabba");
-  EXPECT_EQ(duel.ratio, 1.5);
-  EXPECT_EQ(duel.interval->low, 1.5);
-  EXPECT_EQ(duel.a.seconds.size(), 18U);
-  EXPECT_FALSE(measure_in_turns(2, cancel, block('a', 2), block('b', 3))->interval.has_value());
-}
-
 TEST(PeakMemory, SeesWhatIsTouchedSinceItStarted) {
   PeakMemory::start();
   const int64_t before = PeakMemory::bytes();

@@ -85,7 +85,7 @@ function speed() {
     (report.load >= 0 ? `; the machine's load was ${digits(report.load)}.` : ".")));
   section("speed", "Speed", !hasRival ? "How long a run takes." :
           "Sides are measured in turns, so that what else the machine does meets them " +
-          "alike; the ratio comes with its interval of 95 % confidence. Above 1, hone is faster.",
+          "alike; the ratio comes with its interval of 99 % confidence. Above 1, hone is faster.",
           sideBars(report.sides), ...noise, ...notes, table("Times of a run", columns, report.sides));
 }
 
