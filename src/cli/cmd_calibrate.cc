@@ -5,12 +5,24 @@
 #include "cli/log.h"
 #include "cli/prices.h"
 #include "cli/source.h"
+#include "cost/analytic.h"
 #include "report/calibration_text.h"
 #include "session/native.h"
 #include "tune/calibrate.h"
 
 namespace hone::cli {
 namespace {
+
+// Where the machine has a learned price, that chooses schedules beside the formula.
+decltype(CalibrateOptions::planning) planning_of(const Target& target) {
+  const Result<std::optional<KnownModel>> found = user_prices().model(target);
+  std::optional<KnownModel> model;
+  if (found.ok()) model = *found;  // a damaged one is not used for plans either
+  return [&target, model](const Prices& prices) {
+    std::shared_ptr<const Cost> formula = std::make_shared<AnalyticCost>(target, prices);
+    return model ? learned_cost(target, *model, std::move(formula)) : formula;
+  };
+}
 
 // Into the file that is named, or where commands that plan look.
 Status keep(const Calibration& calibration, const Target& target, const std::string& output,
@@ -46,6 +58,7 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   options.log = log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
+  options.planning = planning_of(target);
   options.told = [&](std::string_view line) { console.say(line); };
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));

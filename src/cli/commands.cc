@@ -333,25 +333,30 @@ constexpr Command kCommands[] = {
      .run = &cmd_bench},
     {.name = "tune",
      .summary = "Find a faster plan for a model by measuring, and remember it",
-     .text = "Looks for other layouts, groups, chains, threads and schedules than the planner's, "
-             "measures them on this machine, and keeps the best plan in the log if it is surely "
-             "faster than the default, timed in turns with the same outputs. Each candidate is "
-             "compiled and measured in a process of its own, and its results are checked first. "
-             "Interrupted, it keeps the best so far; what was measured before is used again "
-             "(docs/tuning.md).",
+     .text =
+         "Looks for other layouts, groups, chains, threads and schedules than the planner's, "
+         "measures them on this machine, and keeps the best plan in the log if it is surely "
+         "faster than the default, timed in turns with the same outputs. The default is the "
+         "fastest of the plans that default, fitted and learned prices choose. Each candidate is "
+         "compiled and measured in a process of its own, and its results are checked first. "
+         "Interrupted, it keeps the best so far; what was measured before is used again "
+         "(docs/tuning.md).",
      .positionals = kModel,
      .options = kTune,
      .examples = kTuneExamples,
      .run = &cmd_tune},
     {.name = "calibrate",
      .summary = "Fit the prices that the planner chooses by to this machine",
-     .text = "Measures some schedules of small kernels of each kind, and fits the coefficients of "
-             "the analytic price to their times. Commands that plan for this target use them from "
-             "then on, and say so. Every third kernel is not fitted to: for these and the others "
-             "it prints how well prices order schedules and how far they are from the times, "
-             "before and after. If nothing is better than the defaults, these stay. What was "
-             "measured before is used again. The file is in $HONE_PRICES, or in the folder "
-             "hone/prices of $XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",
+     .text =
+         "Measures some schedules of small kernels of each kind, and fits the coefficients of "
+         "the analytic price to their times. Every third kernel is not fitted to: for these and "
+         "the others it prints how well prices order schedules and how far they are from the "
+         "times, before and after. Then whole models that no price was fitted to run in turns "
+         "under the plans of both prices. The fitted ones are kept only if the models are "
+         "surely faster by them, and none is surely slower: commands that plan for this target "
+         "use them from then on, and say so. Else the defaults stay. What was measured before "
+         "is used again. The file is in $HONE_PRICES, or in the folder hone/prices of "
+         "$XDG_DATA_HOME, which is ~/.local/share by default (docs/cost.md).",
      .options = kCalibrate,
      .examples = kCalibrateExamples,
      .run = &cmd_calibrate},

@@ -52,7 +52,7 @@ inline constexpr Option kCalibrateOwn[] = {
 inline constexpr Option kCalibrateNative[] = {kIsaOption};
 inline constexpr auto kCalibrate = joined(kCalibrateOwn, kTuneLog, kCalibrateNative);
 inline constexpr Example kCalibrateExamples[] = {
-    {"hone calibrate", "three minutes; commands that plan use the prices from then on"},
+    {"hone calibrate", "three minutes; commands use the prices if models are faster by them"},
     {"hone calibrate --isa avx2", "for code without AVX-512"},
     {"hone calibrate --budget 1m -o my.prices", "a file, for --prices"}};
 

@@ -2,8 +2,40 @@
 
 #include "base/text.h"
 #include "base/text_table.h"
+#include "report/duel_text.h"
 
 namespace hone {
+namespace {
+
+std::string gain_text(const Duel& times) {
+  return fmt::format("{:.3f}x", 1 / times.ratio) + gain_interval_text(times);
+}
+
+// How fast whole models are by the fitted prices, and what follows from it.
+std::string race_text(const Calibration& calibration) {
+  if (!calibration.race) return "";
+  const PriceRace& race = *calibration.race;
+  TextTable table("llrr", {"whole models", "as fast as by default prices", "default", "fitted"});
+  for (const RacedModel& model : race.models) {
+    if (!model.duel)
+      table.add_row({model.name, "the same plan", "", ""});
+    else if (model.duel->outcome != Outcome::measured)
+      table.add_row({model.name, std::string(name(model.duel->outcome)), "", ""});
+    else
+      table.add_row({model.name, gain_text(model.duel->times),
+                     format_seconds(model.duel->times.a.median()),
+                     format_seconds(model.duel->times.b.median())});
+  }
+  if (race.all) table.add_row({"geometric mean", gain_text(*race.all), "", ""});
+  std::string text = table.to_string();
+
+  const std::string why_not = race.why_not();
+  return text + (why_not.empty()
+                     ? "the fitted prices are kept: whole models are surely faster by them\n"
+                     : fmt::format("the fitted prices are not kept: {}\n", why_not));
+}
+
+}  // namespace
 
 std::string calibration_text(const Calibration& calibration) {
   TextTable table(
@@ -17,6 +49,7 @@ std::string calibration_text(const Calibration& calibration) {
   add("fitted to", calibration.fitted_before, calibration.fitted_after);
   add("held out", calibration.held_before, calibration.held_after);
   std::string text = table.to_string();
+  text += race_text(calibration);
   text += fmt::format("loss {:.4f} before, {:.4f} after; {} compiled, {} known from the log; {}\n",
                       calibration.loss_before, calibration.loss_after, calibration.compiles,
                       calibration.reused, format_seconds(calibration.seconds));

@@ -15,11 +15,21 @@ nlohmann::ordered_json json_of(const Tuned& tuned) {
         {{"what", share.kind->name}, {"gain", share.gain}, {"seconds", share.seconds}});
   if (const auto& ratio = tuned.confirmation.times.interval)
     interval = {1 / ratio->high, 1 / ratio->low};
+  nlohmann::ordered_json defaults = nlohmann::ordered_json::array();
+  for (const DefaultPlan& plan : tuned.defaults) {
+    nlohmann::ordered_json one = {{"prices", plan.prices}};
+    if (plan.duel.outcome == Outcome::measured) one["gain"] = plan.duel.gain();
+    if (const auto& ratio = plan.duel.times.interval)
+      one["interval"] = {1 / ratio->high, 1 / ratio->low};
+    defaults.push_back(std::move(one));
+  }
   return {{"gain", tuned.gain()},
           {"interval", std::move(interval)},
           {"is_default", tuned.is_default},
           {"was_known", tuned.was_known},
           {"stays", tuned.stays.has_value()},
+          {"defaults", std::move(defaults)},
+          {"starts_from", tuned.start},
           {"shares", std::move(shares)},
           {"kernels", tuned.kernels},
           {"improved", tuned.improved},
@@ -38,10 +48,26 @@ nlohmann::ordered_json json_of(const Tuned& tuned) {
           {"was_cancelled", tuned.was_cancelled}};
 }
 
+// Which of several default plans gains are over.
+std::string defaults_text(const Tuned& tuned) {
+  std::string text;
+  size_t best = 0;
+  for (size_t i = 1; i < tuned.defaults.size(); ++i) {
+    const DefaultPlan& plan = tuned.defaults[i];
+    text += fmt::format("the plan by {} is {:.3f}x{} as fast as that by {}\n", plan.prices,
+                        plan.duel.gain(), gain_interval_text(plan.duel.times),
+                        tuned.defaults[best].prices);
+    if (plan.is_best) best = i;
+  }
+  if (!text.empty())
+    text += fmt::format("the default plan is that by {}\n", tuned.defaults[tuned.start].prices);
+  return text;
+}
+
 }  // namespace
 
 std::string tune_text(const Tuned& tuned) {
-  std::string text;
+  std::string text = defaults_text(tuned);
   if (tuned.confirmation.lacks_time && tuned.is_default) {
     text += fmt::format(
         "the default plan stays: the budget left no room to confirm a better one, which takes {} "

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kAtOnce = 8;      // schedules that are raced together
 constexpr size_t kLeastTimed = 3;  // schedules of a kernel, to say something about their order
 constexpr size_t kLeastFitted = 2, kLeastHeldOut = 1;  // kernels
+constexpr double kForKernels = 0.6;                    // of the time; the rest is for whole models
 
 using Clock = std::chrono::steady_clock;
 
@@ -74,7 +75,7 @@ class Calibrator {
         mixed(HONE_TRY(calibration_kernels(target_, cost, options_.threads)));
     Rng rng(options_.seed);
     for (size_t i = 0; i < kernels.size(); ++i) {
-      const double left = options_.seconds - elapsed();
+      const double left = kForKernels * options_.seconds - elapsed();
       if (left <= 0 && is_enough()) {
         result_.left_out = kernels.size() - i;
         break;
@@ -89,6 +90,7 @@ class Calibrator {
                  fitted_.size(), held_out_.size(), kLeastFitted, kLeastHeldOut)
           .with_hint("'hone log show' has the outcome of each schedule that was tried");
     fit();
+    HONE_TRY(race());
     result_.reused = known_.reused();
     result_.unwritten = known_.unwritten();
     result_.seconds = elapsed();
@@ -128,7 +130,7 @@ class Calibrator {
 
   void fit() {
     const FittedPrices fit = fit_prices(fitted_, target_, options_.threads);
-    result_.prices = fit.prices;
+    result_.fitted = fit.prices;
     result_.loss_before = fit.loss_before;
     result_.loss_after = fit.loss_after;
     const auto check = [&](std::span<const TimedKernel> kernels, const Prices& prices) {
@@ -138,6 +140,24 @@ class Calibrator {
     result_.fitted_after = check(fitted_, fit.prices);
     result_.held_before = check(held_out_, Prices());
     result_.held_after = check(held_out_, fit.prices);
+  }
+
+  // Whole models have the last word: the fit sees kernels alone.
+  Status race() {
+    if (result_.fitted == Prices()) return {};
+    const auto planning = [&](const Prices& prices) {
+      return options_.planning ? options_.planning(prices)
+                               : std::make_shared<AnalyticCost>(target_, prices);
+    };
+    result_.race = HONE_TRY(race_prices(
+        options_.held_back, target_, planning(Prices()), planning(result_.fitted),
+        {.seconds = std::max(options_.seconds - elapsed(), (1 - kForKernels) * options_.seconds),
+         .threads = options_.threads,
+         .cancel = options_.cancel,
+         .told = options_.told,
+         .timer = options_.timer}));
+    if (result_.race->why_not().empty()) result_.prices = result_.fitted;
+    return {};
   }
 
   const Target& target_;

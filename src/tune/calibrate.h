@@ -10,6 +10,7 @@
 #include "cost/prices.h"
 #include "log/log.h"
 #include "target/target.h"
+#include "tune/price_race.h"
 
 // The coefficients of the analytic price for this machine, by measuring.
 
@@ -22,8 +23,12 @@ struct CalibrateOptions {
   Log* log = nullptr;        // what was measured before, and what is measured now
   std::string version = {};  // of hone, for the log
   const CancelToken* cancel = nullptr;
-  std::function<void(std::string_view)> told = {};  // a line for each kernel
-  static constexpr int64_t kMostSchedules = 24;     // of a kernel: the planned one and drawn ones
+  std::function<void(std::string_view)> told = {};  // a line for each kernel and model
+  // What plans are chosen by if the formula has these coefficients; null: by the formula alone.
+  std::function<std::shared_ptr<const Cost>(const Prices&)> planning = {};
+  std::vector<HeldBackModel> held_back = held_back_models();  // that decide about the fit
+  PlanTimer timer = duel;                                     // of PriceRaceOptions
+  static constexpr int64_t kMostSchedules = 24;  // of a kernel: the planned one and drawn ones
 };
 
 // How good prices are for some kernels: means over them.
@@ -34,7 +39,9 @@ struct PriceCheck {
 };
 
 struct Calibration {
-  Prices prices = {};  // the defaults, if nothing is better
+  Prices prices = {};  // the defaults, unless whole models are surely faster by the fitted ones
+  Prices fitted = {};
+  std::optional<PriceRace> race = {};  // of the fitted ones; none: they are the defaults
   double loss_before = 0, loss_after = 0;
   PriceCheck fitted_before = {}, fitted_after = {};  // kernels that were fitted to
   PriceCheck held_before = {}, held_after = {};      // and those that were not

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "cost/analytic.h"
@@ -58,6 +59,13 @@ Plan shape_of(Plan plan) {
   return plan;
 }
 
+// Of a Cost, for people.
+std::string_view prices_of(const Cost& cost, const Target& target) {
+  if (cost.learned() != nullptr || cost.baseline() != nullptr) return "learned prices";
+  if (cost.version().empty()) return "times of the log";
+  return cost.version() == AnalyticCost(target).version() ? "default prices" : "fitted prices";
+}
+
 // Schedules of a kernel that are faster alone.
 struct Found {
   double won = 0;  // seconds of a run by the fastest, by price
@@ -73,7 +81,7 @@ class Tuner {
         target_(target),
         options_(options),
         cost_(options.cost != nullptr ? options.cost : std::make_shared<AnalyticCost>(target)),
-        planning_(default_cost()),
+        planning_(cost_),
         times_(cost_),
         known_(options.log, target, options.version),
         progress_(options.progress != nullptr ? *options.progress : no_progress()) {}
@@ -181,46 +189,62 @@ class Tuner {
 
   Status begin() {
     show("the default plan");
-    Plan open;
-    open.threads = options_.threads;
-    default_ = contender(graph_, open, options_.heuristics, nullptr, default_cost());
+    default_ = default_by(cost_);
     prepared_ = *HONE_TRY(default_->code->graph());
     given_hash_ = hash_without_weights(prepared_);
-    result_.before = *HONE_TRY(default_->code->plan());
+    HONE_TRY(default_->code->plan());
     // Of two runs, by a price that may be twice too high.
     run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
     HONE_TRY(default_->code->image());
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
+    result_.defaults.push_back({.prices = prices_of(*cost_, target_), .is_best = true});
+    HONE_TRY(race_defaults());
+    result_.before = default_->plan();
     best_ = default_;
     if (options_.log == nullptr) return {};
     HONE_TRY(begin_from_log());
     return count_known_kernels();
   }
 
-  // A price that is trusted with schedules alone has to win, too.
-  std::shared_ptr<const Cost> default_cost() const {
-    const Cost* const baseline = cost_->baseline();
-    return baseline != nullptr ? std::shared_ptr<const Cost>(cost_, baseline) : cost_;
+  Contender default_by(const std::shared_ptr<const Cost>& cost) const {
+    Plan open;
+    open.threads = options_.threads;
+    return contender(graph_, std::move(open), options_.heuristics, options_.cancel, cost);
   }
 
-  // The default plan with the schedules that such a price chooses. Other shapes have these, too, if
-  // they win.
-  Status schedules_by_price() {
-    if (cost_->baseline() == nullptr || left_for_shapes() < compile_seconds_ + least_duel())
-      return {};
-    show("schedules by learned prices");
-    Plan open;
-    open.threads = best_->threads;
-    Contender other =
-        contender(prepared_, std::move(open), best_->heuristics, options_.cancel, cost_);
-    if (HONE_TRY(other.code->plan())->schedule == best_->plan().schedule) return {};
-    const Result<const Image*> image = other.code->image();
-    if (!image.ok()) return unless_cancelled(image.error());
-    const size_t shares = result_.shares.size();
-    const int64_t untried = result_.untried;
-    HONE_TRY(challenge(std::move(other), kTuneSchedules, "schedules by learned prices"));
-    if (result_.shares.size() > shares) planning_ = cost_;
-    price_lost_ = result_.shares.size() == shares && result_.untried == untried;
+  // A gain is worth nothing over a plan that other prices would not have chosen. So the search
+  // starts from the fastest of the plans that all prices at hand choose, and plans by those prices;
+  // in doubt by those that commands plan by.
+  Status race_defaults() {
+    std::vector<std::shared_ptr<const Cost>> others;
+    if (cost_->baseline() != nullptr) others.emplace_back(cost_, cost_->baseline());
+    others.push_back(std::make_shared<AnalyticCost>(target_));
+    std::set<std::string> versions = {cost_->version()};  // equal ones choose equal plans
+    std::vector<Plan> seen = {default_->plan()};
+    for (const std::shared_ptr<const Cost>& cost : others) {
+      if (!versions.insert(cost->version()).second) continue;
+      if (left_for_shapes() < least_duel()) break;
+      const std::string_view prices = prices_of(*cost, target_);
+      show(fmt::format("the plan by {}", prices));
+      Contender other = default_by(cost);
+      const Result<const Plan*> plan = other.code->plan();
+      if (plan.ok() && std::ranges::find(seen, **plan) != seen.end()) continue;
+      const Result<const Image*> image = other.code->image();
+      if (!image.ok()) HONE_TRY(unless_cancelled(image.error()));
+      if (!image.ok()) continue;
+      seen.push_back(other.plan());
+      const PlanDuel fight = HONE_TRY(fought(default_->image(), other.image(), kForDuel));
+      if (fight.outcome != Outcome::measured) continue;
+      tell("the plan by {}: {:.3f}x that by {}", prices, fight.gain(),
+           result_.defaults[result_.start].prices);
+      result_.defaults.push_back({prices, fight, is_better(fight)});
+      if (!is_better(fight)) continue;
+      result_.start = result_.defaults.size() - 1;
+      default_ = std::move(other);
+      planning_ = cost;
+    }
+    if (result_.defaults.size() > 1)
+      tell("starts from the plan by {}", result_.defaults[result_.start].prices);
     return {};
   }
 
@@ -257,17 +281,26 @@ class Tuner {
     return {};
   }
 
-  // The challenger is the best if it wins. Confirming has its time in any case.
-  Status challenge(Contender challenger, const TuneKind& kind, std::string_view what,
-                   double share = kForDuel) {
+  // Confirming has its time in any case.
+  Result<PlanDuel> fought(const Image& first, const Image& second, double share) {
     const double most = left() - for_confirming();
     PlanDuel fight = {.lacks_time = true};
     if (most > least_duel())
-      fight = HONE_TRY(duel(best_->image(), challenger.image(), inputs_,
-                            {.seconds = std::min(most, for_duel(share)),
-                             .most_seconds = most,
-                             .cancel = options_.cancel}));
+      fight = HONE_TRY(options_.timer(first, second, inputs_,
+                                      {.seconds = std::min(most, for_duel(share)),
+                                       .most_seconds = most,
+                                       .cancel = options_.cancel}));
     if (fight.run_seconds > 0) run_seconds_ = fight.run_seconds;
+    return fight;
+  }
+  static bool is_better(const PlanDuel& fight) {
+    return fight.is_faster() && fight.gain() >= kWorthwhile;
+  }
+
+  // The challenger is the best if it wins.
+  Status challenge(Contender challenger, const TuneKind& kind, std::string_view what,
+                   double share = kForDuel) {
+    const PlanDuel fight = HONE_TRY(fought(best_->image(), challenger.image(), share));
     if (fight.lacks_time) {
       ++result_.untried;
       tell("{}: no time is left to try it", what);
@@ -277,10 +310,10 @@ class Tuner {
       tell("{}: {}: {}", what, name(fight.outcome), fight.detail);
       return {};
     }
-    const bool is_better = fight.is_faster() && fight.gain() >= kWorthwhile;
+    const bool wins = is_better(fight);
     tell("{}: {:.3f}x; best so far {:.3f}x", what, fight.gain(),
-         best_gain_ * (is_better ? fight.gain() : 1));
-    if (!is_better) return {};
+         best_gain_ * (wins ? fight.gain() : 1));
+    if (!wins) return {};
     best_ = std::move(challenger);
     best_gain_ *= fight.gain();
     result_.shares.push_back({&kind, fight.gain(), elapsed()});
@@ -292,7 +325,6 @@ class Tuner {
   // A plan that the log knew has its shape and threads from such a search.
   Status improve() {
     if (options_.tries_rewrites && !result_.was_known) HONE_TRY(rewrites());
-    if (options_.tries_schedules && !result_.was_known) HONE_TRY(schedules_by_price());
     if (!result_.was_known) HONE_TRY(shapes());
     if (options_.tries_threads && !result_.was_known) HONE_TRY(threads());
     if (options_.tries_schedules) HONE_TRY(schedules());
@@ -308,8 +340,7 @@ class Tuner {
     Plan plan = HONE_TRY(options_.find_rewrites(graph_, target_, options_.threads));
     if (!has_rewrites(plan)) return {};
     plan.threads = best_->threads;
-    Contender other =
-        contender(graph_, std::move(plan), best_->heuristics, options_.cancel, default_cost());
+    Contender other = contender(graph_, std::move(plan), best_->heuristics, options_.cancel);
     const Result<const Image*> image = other.code->image();
     if (!image.ok()) return unless_cancelled(image.error());
     HONE_TRY(challenge(std::move(other), kTuneRewrites, "rewrites"));
@@ -509,11 +540,11 @@ class Tuner {
       show(fmt::format("schedules in the model, {} of {}", turn + 1, kTurns));
       const Contender other = contender(prepared_, plan, best_->heuristics, options_.cancel);
       HONE_TRY(other.code->image());
-      const PlanDuel fight = HONE_TRY(duel(best_->image(), other.image(), inputs_,
-                                           {.seconds = for_turn(),
-                                            .most_seconds = most,
-                                            .by_kernel = true,
-                                            .cancel = options_.cancel}));
+      const PlanDuel fight = HONE_TRY(options_.timer(best_->image(), other.image(), inputs_,
+                                                     {.seconds = for_turn(),
+                                                      .most_seconds = most,
+                                                      .by_kernel = true,
+                                                      .cancel = options_.cancel}));
       if (fight.outcome != Outcome::measured) break;
       for (const Found& found : tuned) {
         const auto kernel = fight.kernels.find(found.name);
@@ -569,7 +600,7 @@ class Tuner {
     if (known_plan_ && best_->plan() == known_plan_->plan && least_duel() > last_duel.most_seconds)
       last.lacks_time = true;  // it was confirmed before
     else
-      last = HONE_TRY(duel(default_->image(), best_->image(), inputs_, last_duel));
+      last = HONE_TRY(options_.timer(default_->image(), best_->image(), inputs_, last_duel));
     const bool is_in_doubt = last.lacks_time || last.outcome == Outcome::measured;
     if (last.is_faster()) {
       result_.plan = best_->plan();
@@ -583,9 +614,10 @@ class Tuner {
   }
 
   // The plan, if it is better than the default. One of the log that has turned out to be slower is
-  // forgotten; the default is remembered where the planner would choose schedules that have lost.
+  // forgotten; the default is remembered where commands would plan by prices that have lost.
   void remember() {
-    if (result_.stays || (result_.is_default && !result_.was_known && !price_lost_)) return;
+    const bool is_usual = result_.is_default && !result_.was_known && result_.start == 0;
+    if (result_.stays || is_usual) return;
     const Interval ratio =
         result_.is_default ? Interval{1, 1} : *result_.confirmation.times.interval;
     Status status = options_.log->set_best({.graph = given_hash_,
@@ -603,7 +635,7 @@ class Tuner {
   const Target& target_;
   const TuneOptions& options_;
   const std::shared_ptr<const Cost> cost_;
-  std::shared_ptr<const Cost> planning_;  // cost_, or its baseline until its schedules have won
+  std::shared_ptr<const Cost> planning_;  // whose default plan has won
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   TableCost times_;  // of kernels as they were in their last race
   MeasuredKernels known_;
@@ -613,10 +645,9 @@ class Tuner {
   std::vector<Tensor> inputs_;
   std::optional<Contender> default_, best_;
   std::optional<KnownPlan> known_plan_;  // of the log
-  bool price_lost_ = false;              // schedules_by_price(): they were not faster
   double run_seconds_ = 0;      // of the best and a challenger; by price until a duel tells
   double compile_seconds_ = 0;  // of one whole plan, at most so far
-  double best_gain_ = 1;        // over the default plan, as duels say
+  double best_gain_ = 1;        // over the best default plan, as duels say
   double schedules_began_ = 0;  // seconds since the beginning
   Progress& progress_;
   mutable int64_t ticked_ = 0;  // seconds that the progress knows

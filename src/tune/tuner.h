@@ -23,7 +23,9 @@ struct TuneOptions {
   std::shared_ptr<const Search> own_search = {};  // in its place: one that is no row
   PrepareOptions prepare = {};
   Heuristics heuristics = {};
-  std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
+  // That commands plan by; null: analytic. The search starts from the fastest of the plans that
+  // this one, its baseline, and the analytic price with default coefficients choose.
+  std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;
   Log* log = nullptr;        // what was measured before, and what is measured now
   std::string version = {};  // of hone, for the log
@@ -39,6 +41,7 @@ struct TuneOptions {
   // Rewrites of the graph, if somebody finds some (CompileOptions): they stay if they are faster.
   bool tries_rewrites = true;
   decltype(CompileOptions::find_rewrites) find_rewrites = {};
+  PlanTimer timer = duel;
 };
 
 // A sort of decision, which may be searched alone.
@@ -71,9 +74,19 @@ struct KernelOverlap {
   double share = 0;                // of the time of all, by price, that the known ones take
 };
 
+// A plan that the planner chooses, by some prices.
+struct DefaultPlan {
+  std::string_view prices;  // "learned prices", "fitted prices", "default prices"
+  PlanDuel duel = {};       // with the best one of those before it; of the first, none
+  bool is_best = false;     // of itself and those before it
+};
+
 struct Tuned {
-  Plan plan;                   // the default plan, unless another one is surely faster
-  Plan before;                 // the default plan
+  Plan plan;    // the default plan, unless another one is surely faster
+  Plan before;  // the default plan: the best one of `defaults`
+  // Different ones that were raced; the first is that of the Cost that commands plan by.
+  std::vector<DefaultPlan> defaults = {};
+  size_t start = 0;            // the one that the search starts from, and gains are over
   PlanDuel confirmation = {};  // the best plan that was found against the default plan
   bool is_default = true;
   bool was_known = false;  // the log had one to begin with

@@ -41,6 +41,22 @@ TEST(TuneText, SaysThatThePlanOfTheLogStays) {
   EXPECT_EQ(tuned.gain(), 1.5);
 }
 
+TEST(TuneText, SaysWhichDefaultPlanGainsAreOver) {
+  Tuned tuned;
+  tuned.defaults = {{.prices = "fitted prices", .is_best = true}};
+  EXPECT_THAT(tune_text(tuned), Not(HasSubstr("fitted prices")));
+  PlanDuel duel = {.outcome = Outcome::measured};
+  duel.times.ratio = 0.5;
+  duel.times.interval = Interval{0.4, 0.625};
+  tuned.defaults.push_back({.prices = "default prices", .duel = duel, .is_best = true});
+  tuned.start = 1;
+  EXPECT_THAT(tune_text(tuned), HasSubstr("the plan by default prices is 2.000x (1.600 to 2.500) "
+                                          "as fast as that by fitted prices\n"
+                                          "the default plan is that by default prices\n"));
+  const TunedGraph one = {"a", tuned};
+  EXPECT_THAT(tune_json({&one, 1}), HasSubstr("\"starts_from\": 1"));
+}
+
 TEST(TuneText, SaysHowMuchTheLogKnew) {
   Tuned tuned;
   tuned.overlap = {.kernels = 20, .known = 12, .share = 0.834};

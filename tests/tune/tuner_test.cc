@@ -145,24 +145,115 @@ TEST_F(TunerTest, GivesAPlanThatFitsAndIsNeverSurelySlower) {
   EXPECT_EQ(known.has_value(), !tuned.is_default);
 }
 
-// Otherwise whoever compiles next would have the schedules that were slower here.
-TEST_F(TunerTest, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
-  TuneOptions options;
-  options.seconds = 4;
-  options.log = log_.get();
-  options.version = "test";
-  options.tries_layouts = options.tries_groups = options.tries_threads = false;
-  options.cost = std::make_shared<TrustedPrice>(target(), TrustedPrice::Says{.is_misled = true});
-  std::vector<std::string> lines;
-  options.told = [&](std::string_view line) { lines.emplace_back(line); };
-  const Tuned tuned = tune(graph_, target(), options).value();
-  EXPECT_THAT(lines, Contains(HasSubstr("schedules by learned prices: 0.")));
+// ---- Default plans ------------------------------------------------------------------------------
+
+// What tells images of plans apart.
+std::string code_of(const Image& image) {
+  std::string code;
+  for (const image::Kernel& kernel : image.kernels) code += *kernel.object;
+  return code;
+}
+
+// Made-up times: of this image, and of all others.
+PlanTimer timer_of(std::string code, double seconds, double others) {
+  return [=](const Image& first, const Image& second, std::span<const Tensor>,
+             const DuelOptions&) -> Result<PlanDuel> {
+    const auto rounds = [&](const Image& image) {
+      return std::vector<std::vector<double>>(10, {code_of(image) == code ? seconds : others});
+    };
+    return PlanDuel{.outcome = Outcome::measured, .times = judged(rounds(first), rounds(second))};
+  };
+}
+
+// A formula whose coefficients are bad: nothing stands beside it.
+class BadFit : public TrustedPrice {
+ public:
+  explicit BadFit(const Target& target) : TrustedPrice(target, {.is_misled = true}) {}
+  const Cost* baseline() const override { return nullptr; }
+};
+
+class DefaultPlans : public TunerTest {
+ protected:
+  void SetUp() override {
+    CompileOptions one;
+    one.plan.threads = 1;
+    Compilation usual(graph_, target(), one);
+    usual_ = **usual.plan();
+    code_ = code_of(**usual.image());
+    one.cost = std::make_shared<BadFit>(target());
+    other_ = **Compilation(graph_, target(), one).plan();
+    ASSERT_NE(usual_, other_);
+    options_.seconds = 60;  // nothing is searched
+    options_.log = log_.get();
+    options_.version = "test";
+    ASSERT_TRUE(try_only(options_, "threads").ok());  // of one, there are no fewer
+    options_.told = [&](std::string_view line) { lines_.emplace_back(line); };
+  }
+  std::optional<KnownPlan> known() const {
+    return best_plan(*log_, **Compilation(graph_, target()).graph(), target(), 1);
+  }
+
+  Plan usual_, other_;  // by default prices, and by others
+  std::string code_;    // of the former
+  TuneOptions options_;
+  std::vector<std::string> lines_;
+};
+
+// Else gains would be over a plan that only bad prices choose.
+TEST_F(DefaultPlans, TheSearchStartsFromTheFastestOne) {
+  options_.cost = std::make_shared<BadFit>(target());
+  options_.timer = timer_of(code_, 1e-3, 1.76e-3);
+  const Tuned tuned = tune(graph_, target(), options_).value();
+  EXPECT_THAT(lines_,
+              testing::Contains("the plan by default prices: 1.760x that by fitted prices"));
+  EXPECT_THAT(lines_, testing::Contains("starts from the plan by default prices"));
+  EXPECT_EQ(tuned.before, usual_);
+  EXPECT_EQ(tuned.plan, usual_);
   EXPECT_TRUE(tuned.is_default);
-  const std::optional<KnownPlan> known =
-      best_plan(*log_, **Compilation(graph_, target()).graph(), target(), 1);
-  ASSERT_TRUE(known);
-  EXPECT_EQ(known->plan, tuned.before);
-  EXPECT_EQ(known->gain, 1);
+  EXPECT_EQ(tuned.gain(), 1);
+  ASSERT_EQ(tuned.defaults.size(), 2U);
+  EXPECT_EQ(tuned.defaults[tuned.start].prices, "default prices");
+  // Commands would plan by the others, so the log has it.
+  ASSERT_TRUE(known());
+  EXPECT_EQ(known()->plan, usual_);
+  EXPECT_EQ(known()->gain, 1);
+}
+
+TEST_F(DefaultPlans, PricesThatCommandsPlanByStayIfTheirPlanIsFaster) {
+  options_.cost = std::make_shared<BadFit>(target());
+  options_.timer = timer_of(code_, 1e-3, 0.8e-3);
+  const Tuned tuned = tune(graph_, target(), options_).value();
+  EXPECT_THAT(lines_, testing::Contains("starts from the plan by fitted prices"));
+  EXPECT_EQ(tuned.before, other_);
+  EXPECT_EQ(tuned.start, 0U);
+  EXPECT_FALSE(known());
+}
+
+TEST_F(DefaultPlans, InDoubtTheyStayToo) {
+  options_.cost = std::make_shared<BadFit>(target());
+  options_.timer = timer_of(code_, 1e-3, 1e-3);
+  EXPECT_EQ(tune(graph_, target(), options_)->before, other_);
+}
+
+TEST_F(DefaultPlans, EqualOnesAreNotRaced) {
+  options_.timer = [](const Image&, const Image&, std::span<const Tensor>,
+                      const DuelOptions&) -> Result<PlanDuel> {
+    return over_limit("there is one default plan alone");
+  };
+  const Tuned tuned = tune(graph_, target(), options_).value();
+  EXPECT_EQ(tuned.defaults.size(), 1U);
+  EXPECT_EQ(tuned.before, usual_);
+}
+
+// Otherwise whoever compiles next would have the schedules that were slower here.
+TEST_F(DefaultPlans, TheLogHasTheDefaultWhereLearnedSchedulesLose) {
+  options_.cost = std::make_shared<TrustedPrice>(target(), TrustedPrice::Says{.is_misled = true});
+  options_.timer = timer_of(code_, 1e-3, 2e-3);
+  const Tuned tuned = tune(graph_, target(), options_).value();
+  EXPECT_THAT(lines_, testing::Contains(HasSubstr("2.000x that by learned prices")));
+  EXPECT_TRUE(tuned.is_default);
+  ASSERT_TRUE(known());
+  EXPECT_EQ(known()->plan, tuned.before);
 }
 
 // What a log says of a graph is taken by whoever compiles it, unless it does not fit.
