@@ -1,12 +1,21 @@
 #include "cli/bench_subject.h"
 
 #include "base/text.h"
+#include "target/probe.h"
 
 #include <algorithm>
 #include <optional>
 
 namespace hone::cli {
 namespace {
+
+constexpr double kPeakSeconds = 0.1;
+
+// Rates are shares of what the machine reaches now: an estimate is lower than the peak of a
+// processor that clocks up.
+Result<Target> target_now(const BenchModel& model) {
+  return with_peaks_of_now(model.options.target, kPeakSeconds, model.face.cancel);
+}
 
 class PlainSubject : public BenchSubject {
  public:
@@ -29,7 +38,7 @@ class PlainSubject : public BenchSubject {
   }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
-    return profile_of(native_.engine(), runs, model_.options.target, model_.source.layers);
+    return profile_of(native_.engine(), runs, HONE_TRY(target_now(model_)), model_.source.layers);
   }
 
  private:
@@ -102,9 +111,9 @@ class DonatingSubject : public BenchSubject {
   }
 
   Result<std::vector<SegmentProfile>> profile(int64_t runs) override {
-    return std::vector{HONE_TRY(profile_of(times_, runs, *HONE_TRY(compilation_->graph()),
-                                           *HONE_TRY(compilation_->plan()), model_.options.target,
-                                           compilation_->cost(), model_.source.layers))};
+    return std::vector{HONE_TRY(
+        profile_of(times_, runs, *HONE_TRY(compilation_->graph()), *HONE_TRY(compilation_->plan()),
+                   HONE_TRY(target_now(model_)), compilation_->cost(), model_.source.layers))};
   }
 
  private:

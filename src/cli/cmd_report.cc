@@ -150,6 +150,7 @@ Status cmd_report(const Arguments& arguments, Console& console) {
   NativeOptions options = HONE_TRY(native_options(arguments, console));
   ModelReport report = start_report(arguments, options);
   HONE_TRY(fill(report, arguments, options, console));
+  if (double load = 0; getloadavg(&load, 1) == 1) report.load_after = load;
   if (!json.empty()) HONE_TRY(write_text(json, report_json(report) + "\n", console));
   HONE_TRY(write_text(page, report_page(report), console));
   if (report.failures.empty()) return {};

@@ -73,6 +73,7 @@ Result<ModelReport> report_on(Request& request, NativeOptions& plain, const Repo
                                  .seconds = words.seconds,
                                  .runs_rival = words.runs_rival,
                                  .face = face}));
+  if (double load = 0; getloadavg(&load, 1) == 1) report.load_after = load;
   return report;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernel/kernel_name.h"
 #include "kernel/schedule_space.h"
+#include "report/kernel_work.h"
 #include "target/fingerprint.h"
 #include "tune/kernel_candidate.h"
 #include "tune/kernel_meter.h"
@@ -31,8 +32,9 @@ class Explainer {
     kernel.layers = layers_of(planned, options_.layers);
     kernel.chosen = HONE_TRY(figures(*facts, *price, *planned.schedule));
     if (learned_ != nullptr) kernel.trust = learned_->trust(facts, *planned.schedule, threads_);
-    const double peak = target_.peak(DType::f32) * static_cast<double>(threads_);
-    if (peak > 0) kernel.arithmetic_roof = work_of(planned.body).inherent / peak;
+    const KernelWork work = work_of(planned.body, *planned.schedule, target_);
+    const double peak = work.peak * static_cast<double>(threads_);
+    if (peak > 0) kernel.arithmetic_roof = work.operations / peak;
     const double rate = threads_ > 1 ? target_.memory_all_cores : target_.memory_one_core;
     if (rate > 0) kernel.memory_roof = operand_bytes(planned.body.graph) / rate;
     if (options_.planned == nullptr) return kernel;

@@ -5,12 +5,14 @@
 
 #include "base/text.h"
 #include "session/duels.h"
+#include "target/probe.h"
 
 namespace hone {
 namespace {
 
 constexpr size_t kMostGraphs = 12;  // with pictures, the slowest
 constexpr size_t kMostProfiles = 100;
+constexpr double kPeakSeconds = 0.1;
 
 bool is_cancelled(const Error& error) { return error.code() == ErrorCode::interrupted; }
 
@@ -189,15 +191,20 @@ class Measurement {
     again.warmup = 0;
     const Timing timing = HONE_TRY(hone::measure(again, cancel(), [&] { return run(); }));
     const auto runs = static_cast<int64_t>(timing.seconds.size());
+    // Estimates are lower than what a processor that clocks up reaches. Plans stay those of the
+    // target as it is.
+    const Target now =
+        HONE_TRY(with_peaks_of_now(subject_.options.target, kPeakSeconds, subject_.face.cancel));
+    report_.target.peaks = now.peaks;
     struct One {
       NativeEngine::GraphProfile from;
       SegmentProfile profile;
     };
     std::vector<One> all;
     for (NativeEngine::GraphProfile& from : engine.profiles()) {
-      SegmentProfile profile = HONE_TRY(profile_of(
-          from.times, runs, *HONE_TRY(from.code->graph()), *HONE_TRY(from.code->plan()),
-          subject_.options.target, from.code->cost(), subject_.source.layers, from.sizes));
+      SegmentProfile profile = HONE_TRY(
+          profile_of(from.times, runs, *HONE_TRY(from.code->graph()), *HONE_TRY(from.code->plan()),
+                     now, from.code->cost(), subject_.source.layers, from.sizes));
       profile.runs = static_cast<double>(from.runs) / static_cast<double>(runs);
       all.push_back({std::move(from), std::move(profile)});
     }

@@ -49,7 +49,8 @@ struct ModelReport {
   std::vector<std::string> commands;  // that make this report, and ones that tell more
   Target target;
   int64_t threads = 1;
-  double load = -1;  // of the machine before the measurements; negative: not known
+  // Of the machine before the measurements and after them; negative: not known.
+  double load = -1, load_after = -1;
 
   std::optional<GraphSummary> summary = {};  // of all graphs together
   size_t graph_count = 0;

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "report/headline.h"
 #include "report/model_report.h"
 #include "report/page_text.h"
 
@@ -112,7 +113,10 @@ Json json_of(const SegmentProfile& profile) {
                      {"launches", step.launches},
                      {"seconds", step.seconds},
                      {"priced", step.priced},
+                     {"computes", step.computes},
+                     {"after", page_text(step.after)},
                      {"operations", step.operations},
+                     {"peak", step.peak},
                      {"bytes", step.bytes}});
   return {{"seconds", profile.seconds},
           {"runs", profile.runs},
@@ -210,6 +214,8 @@ std::string report_json(const ModelReport& report) {
                      {"machine", json_of(report.target)},
                      {"threads", report.threads},
                      {"load", report.load},
+                     {"load_after", report.load_after},
+                     {"headline", headline(report)},
                      {"summary", report.summary ? json_of(*report.summary) : Json(nullptr)},
                      {"graph_count", report.graph_count},
                      {"stages", json_of(report.stages)},  // name, seconds, graphs

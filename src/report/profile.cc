@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "kernel/group_work.h"
+#include "report/kernel_work.h"
 
 namespace hone {
 
@@ -63,6 +63,23 @@ std::string sizes_text(const Bindings& sizes) {
   return join(texts, ", ");
 }
 
+// Kernels without weights have no layer of their own: where they are, the one before says, in the
+// order of the plan.
+void add_neighbours(std::vector<StepTime>& steps, const Plan& plan) {
+  std::map<std::string_view, StepTime*> by_command;
+  for (StepTime& step : steps) by_command.emplace(step.command, &step);
+  std::string last;
+  for (const std::string& command : plan.order) {
+    const auto found = by_command.find(command);
+    if (found == by_command.end()) continue;
+    StepTime& step = *found->second;
+    if (step.layers.empty())
+      step.after = last;
+    else
+      last = step.layers[0];
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> layers_of(const PlannedKernel& kernel, const LayerNames& layers) {
@@ -94,7 +111,9 @@ std::string kernel_label(std::span<const std::string> layers, const std::string&
 
 std::string StepTime::label() const {
   if (kernel.empty()) return "(copies)";
-  return kernel_label(layers, kernel);
+  if (layers.empty() && after.empty()) return computes.empty() ? kernel : computes;
+  const std::string where = layers.empty() ? "after " + after : kernel_label(layers, kernel);
+  return computes.empty() ? where : fmt::format("{}: {}", where, computes);
 }
 
 Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t runs,
@@ -103,7 +122,6 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
                                   const Bindings& sizes) {
   const std::map<std::string, PlannedKernel> kernels = HONE_TRY(planned_kernels(graph, plan));
   const int64_t threads = plan.threads.value_or(1);
-  const double peak = target.peak(DType::f32) * static_cast<double>(threads);
   SegmentProfile profile = measured_profile(times, runs, graph.name());
   profile.sizes = sizes_text(sizes);
   for (StepTime& step : profile.steps) {
@@ -118,12 +136,16 @@ Result<SegmentProfile> profile_of(std::span<const CommandTime> times, int64_t ru
     step.algorithm = name(kernel.schedule->algorithm());
     step.schedule = fmt::format("0x{:016x}", kernel.hash);
     step.priced = cost.launch(body, *kernel.schedule, threads) * step.launches;
-    step.operations = work_of(body).inherent * step.launches;
+    step.computes = computes_text(body);
+    const KernelWork work = work_of(body, *kernel.schedule, target);
+    step.operations = work.operations * step.launches;
+    step.peak = work.peak * static_cast<double>(threads);
     if (body.graph.is_static()) step.bytes = operand_bytes(body.graph) * step.launches;
     if (step.seconds <= 0) continue;
     step.rate = step.operations / step.seconds;
-    if (peak > 0) step.part_of_peak = step.rate / peak;
+    if (step.peak > 0) step.part_of_peak = step.rate / step.peak;
   }
+  add_neighbours(profile.steps, plan);
   return profile;
 }
 

@@ -29,20 +29,24 @@ std::string kernel_label(std::span<const std::string> layers, const std::string&
 struct StepTime {
   // What it computes: the layer of its contraction first. Empty: the model has no names there.
   std::vector<std::string> layers;
-  std::string command;  // in the plan: "k3"
-  std::string kernel;   // of its ops: "conv_broadcast_add"; empty: copies
-  std::string writes;   // the type of its first result
+  std::string command;        // in the plan: "k3"
+  std::string kernel;         // of its ops: "conv_broadcast_add"; empty: copies
+  std::string computes = {};  // the same for people: "conv 3x3, add"; empty: nothing else is known
+  std::string after = {};     // the last layer before it, if it has none: "conv1"
+  std::string writes;         // the type of its first result
   std::string algorithm;
-  std::string schedule;     // its key in the plan
-  double launches = 0;      // in loops more than one
-  double seconds = 0;       // the fastest run of the command counts
-  double priced = -1;       // by the Cost; negative: not a kernel of the plan
-  double operations = 0;    // of its ops, each element computed once
-  double bytes = 0;         // of all operands, each read or written once
-  double rate = 0;          // operations per second
-  double part_of_peak = 0;  // of the f32 peak that the target states for the plan's threads
+  std::string schedule;   // its key in the plan
+  double launches = 0;    // in loops more than one
+  double seconds = 0;     // the fastest run of the command counts
+  double priced = -1;     // by the Cost; negative: not a kernel of the plan
+  double operations = 0;  // as it is carried out (kernel_work.h)
+  double bytes = 0;       // of all operands, each read or written once
+  double rate = 0;        // operations per second
+  double peak = 0;  // the most that the units which it uses do on the plan's threads; 0: unknown
+  double part_of_peak = 0;
 
-  // "conv1 +2", or what the kernel has in place of a layer.
+  // Where it is in the model, and what it computes: "conv1 +2: conv 3x3, add, max", "after conv1:
+  // transpose".
   std::string label() const;
 };
 

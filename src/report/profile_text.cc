@@ -16,14 +16,26 @@ constexpr size_t kLeastLabel = 16;
 std::string percent(double part) { return fmt::format("{:.1f}%", 100 * part); }
 std::string share(double part, double all) { return percent(all > 0 ? part / all : 0); }
 
-// At most so many characters; what is cut is in the middle. Names in files may have any bytes; a
-// terminal gets printable ones alone.
+// Where a word may end: behind what stands between the parts of names.
+bool ends_word(char c) { return c == ' ' || c == '/' || c == '.' || c == '_'; }
+
+// At most so many characters; what is left out is in the middle, whole words unless one alone is
+// longer than half of that. Names in files may have any bytes; a terminal gets printable ones
+// alone.
 std::string shortened(std::string_view text, size_t width) {
   constexpr std::string_view kGap = "..";
   const std::string whole = escape(text);
   if (whole.size() <= width) return whole;
-  const size_t kept = width - kGap.size(), front = kept / 3;
-  return whole.substr(0, front).append(kGap) + whole.substr(whole.size() - (kept - front));
+  const size_t kept = width - kGap.size();
+  size_t front = kept / 3, back = whole.size() - (kept - front);
+  const size_t most = width / 2;  // that is given up for whole words
+  size_t at = front;
+  while (at > 0 && !ends_word(whole[at - 1])) --at;
+  if (at > 0) front = at;
+  at = back;
+  while (at < whole.size() && !ends_word(whole[at - 1])) ++at;
+  if (at - back <= most && at < whole.size()) back = at;
+  return whole.substr(0, front).append(kGap) + whole.substr(back);
 }
 
 std::string step_text(const StepTime& step) {
@@ -105,11 +117,14 @@ using Json = nlohmann::ordered_json;
 Json json_of(const StepTime& step) {
   Json json = {{"layers", step.layers},     {"step", step.command},    {"kernel", step.kernel},
                {"launches", step.launches}, {"seconds", step.seconds}, {"writes", step.writes}};
+  if (!step.after.empty()) json["after"] = step.after;
   if (step.priced < 0) return json;
   json["algorithm"] = step.algorithm;
   json["schedule"] = step.schedule;
   json["priced"] = step.priced;
+  json["computes"] = step.computes;
   json["operations_per_second"] = step.rate;
+  json["peak"] = step.peak;
   json["of_peak"] = step.part_of_peak;
   return json;
 }

@@ -212,6 +212,16 @@ Result<Rate> fork_join_rate(Target& target) {
 
 }  // namespace
 
+Result<Target> with_peaks_of_now(Target target, double seconds, const CancelToken* cancel) {
+  std::vector<Rate> rates;
+  add_peaks(target, rates);
+  const auto steps = static_cast<double>(kRounds * rates.size());
+  for (int round = 0; round < kRounds; ++round)
+    for (Rate& rate : rates) HONE_TRY(take_samples(rate, seconds / steps, cancel));
+  for (Rate& rate : rates) *rate.result = rate.amount / std::ranges::min(rate.samples);
+  return target;
+}
+
 Result<Target> probe_target(const ProbeOptions& options) {
   if (!(options.seconds >= 0 && options.seconds <= kMaxProbeSeconds))
     return usage_error("{} seconds of measuring; it must be 0 to {}", options.seconds,

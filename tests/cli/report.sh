@@ -12,6 +12,10 @@ grep -qF "hone report zoo:mlp,size=tiny --output page.html" data.json
 # It loads nothing: the only address is the name of SVG.
 [[ $(grep -oE '(https?:|src=|url\()[^"]*' page.html | sort -u) == http://www.w3.org/2000/svg ]]
 grep -q "the planner's own" data.json
+# The headline says how long a run takes, and under which load.
+grep -qE '"headline":\["A run takes [^"]* runs on 1 thread\.","The machine.s load was ' data.json
+grep -q 'Its kernels and copies come to ' data.json
+grep -q '"computes":"dot' data.json
 
 # The page to the standard output, and no rival.
 hone zoo:mlp,size=tiny --alone -o - >out 2>err

@@ -68,12 +68,12 @@ TEST(Profile, TellsTimeShareAndRateOfSteps) {
                          {"again", "dot_tanh", 4, 7e-4, 1e-4},
                          {"last", "", 2, 1e-3, 5e-5}};
   const std::string text = mlp.table(times, 2);
-  EXPECT_THAT(text, ContainsRegex("dot_tanh +" + command +
+  EXPECT_THAT(text, ContainsRegex("dot, tanh +" + command +
                                   " +f32.16, 64. +[a-z]+ +200 us +40.0% +[0-9.]+ us +33.3%\n"));
   EXPECT_THAT(text, ContainsRegex("\ndot_tanh +again x2 +200 us +40.0%\n"));
   EXPECT_THAT(text, ContainsRegex("\n.copies. +100 us +20.0%\n"));
   EXPECT_THAT(text, ContainsRegex("\nall +500 us\n"));
-  EXPECT_LT(text.find("dot_tanh"), text.find("(copies)"));
+  EXPECT_LT(text.find("dot, tanh"), text.find("(copies)"));
 }
 
 // A table made of a profile has the measured times as prices.
@@ -100,17 +100,18 @@ TEST(Profile, SumsUpWhatItLeavesOut) {
 TEST(Profile, NamesStepsByTheLayersOfTheModel) {
   const Planned mlp(kMlp);
   const Profile times = {{mlp.plan.fuse[0].kernel, "dot_tanh", 1, 1e-3, 1e-3}};
-  EXPECT_EQ(mlp.profile(times, 1).steps[0].label(), "dot_tanh");
-  EXPECT_EQ(mlp.profile(times, 1, {{"y", "act"}}).steps[0].label(), "act");
+  EXPECT_EQ(mlp.profile(times, 1).steps[0].label(), "dot, tanh");
+  EXPECT_EQ(mlp.profile(times, 1, {{"y", "act"}}).steps[0].label(), "act: dot, tanh");
   const StepTime both = mlp.profile(times, 1, {{"y", "act"}, {"h", "fc"}}).steps[0];
-  EXPECT_EQ(both.label(), "fc +1");  // that of the contraction first
+  EXPECT_EQ(both.label(), "fc +1: dot, tanh");  // that of the contraction first
   EXPECT_THAT(both.layers, testing::ElementsAre("fc", "act"));
 
   const Planned softmax(
       "graph @g(%x: f32[4, 9]) -> f32[4, 9] { "
       "%y = softmax %x {axis = 1} return %y }");
   const Profile inner = {{softmax.plan.fuse[0].kernel, "k", 1, 1e-3, 1e-3}};
-  EXPECT_EQ(softmax.profile(inner, 1, {{"y", "/head/Softmax"}}).steps[0].label(), "/head/Softmax");
+  EXPECT_THAT(softmax.profile(inner, 1, {{"y", "/head/Softmax"}}).steps[0].label(),
+              testing::StartsWith("/head/Softmax: "));
 }
 
 TEST(Profile, NamesStepsByWeightsWhereValuesHaveNoNames) {
@@ -121,7 +122,29 @@ TEST(Profile, NamesStepsByWeightsWhereValuesHaveNoNames) {
       return %0
     })");
   const Profile times = {{zoo.plan.fuse[0].kernel, "dot", 1, 1e-3, 1e-3}};
-  EXPECT_EQ(zoo.profile(times, 1).steps[0].label(), "fc1");
+  EXPECT_EQ(zoo.profile(times, 1).steps[0].label(), "fc1: dot");
+}
+
+// What has no weights is where the step before it is.
+TEST(Profile, NamesStepsWithoutLayersByTheOneBefore) {
+  const Planned net(R"(
+    graph @g(%x: f32[16, 2]) -> f32[2, 16] {
+      %"fc1/weight" = constant [1, 2, 3, 4] : f32[2, 2]
+      %0 = dot %x, %"fc1/weight" {lhs_contract = [1], rhs_contract = [0]}
+      %1 = sort %0 {axis = 0}
+      %2 = transpose %1 {permutation = [1, 0]}
+      %3 = exp %2
+      return %3
+    })");
+  Profile times;
+  for (const std::string& step : net.plan.order) times.push_back({step, "k", 1, 1e-3, 1e-3});
+  const SegmentProfile profile = net.profile(times, 1);
+  const auto has = [&](std::string_view label) {
+    return std::ranges::any_of(profile.steps,
+                               [&](const StepTime& step) { return step.label() == label; });
+  };
+  EXPECT_TRUE(has("fc1: dot"));
+  EXPECT_TRUE(has("after fc1: exp"));
 }
 
 TEST(Profile, FitsInto100Columns) {
@@ -132,10 +155,27 @@ TEST(Profile, FitsInto100Columns) {
       mlp.profile(times, 1, {{"y", "/a" + std::string(300, 'x') + "/b"}});
   const std::string text = profile_text(std::vector{profile}, 10);
   for (std::string_view line : split_lines(text)) EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_THAT(text, ContainsRegex("\n/axx+[.][.]x+/b +" + mlp.plan.fuse[0].kernel + " x3000 "));
+  EXPECT_THAT(text, ContainsRegex("\n/[.][.]b: dot, tanh +" + mlp.plan.fuse[0].kernel + " x3000 "));
   const auto json = nlohmann::json::parse(profile_json(std::vector{profile}));
   EXPECT_EQ(json[0]["steps"][0]["layers"][0].get<std::string>().size(), 304u);
   EXPECT_EQ(json[0]["steps"][0]["launches"], 3000);
+}
+
+// Whole words stay; one alone may be cut.
+TEST(Profile, LeavesOutWholeWords) {
+  const Planned mlp(kMlp);
+  const Profile times = {{mlp.plan.fuse[0].kernel, "dot_tanh", 1, 1e-3, 1e-3}};
+  const std::string layer = "encoder/layer.11/attention/output/dense/projection";
+  const std::string text = profile_text(std::vector{mlp.profile(times, 1, {{"y", layer}})}, 10);
+  const std::string label =
+      text.substr(text.find("\n") + 1, text.find("  ", text.find("\n")) - text.find("\n") - 1);
+  const size_t gap = label.find("..");
+  ASSERT_NE(gap, std::string::npos) << label;
+  const std::string whole = layer + ": dot, tanh";
+  const std::string front = label.substr(0, gap), back = label.substr(gap + 2);
+  EXPECT_TRUE(whole.starts_with(front) && whole.ends_with(back)) << label;
+  EXPECT_THAT(front, testing::AnyOf(testing::EndsWith("/"), testing::EndsWith(".")));
+  EXPECT_THAT(whole[whole.size() - back.size() - 1], testing::AnyOf('/', '.', ' '));
 }
 
 // Under a plan for all sizes, a kernel is told as it is for those that ran.

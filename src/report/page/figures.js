@@ -67,7 +67,8 @@ function roofs() {
 // The least time that a step can take, by its operations and by memory.
 function roofTime(step) {
   const {peak, memory} = roofs();
-  return Math.max(peak > 0 ? step.operations / peak : 0, memory > 0 ? step.bytes / memory : 0);
+  const rate = step.peak || peak;
+  return Math.max(rate > 0 ? step.operations / rate : 0, memory > 0 ? step.bytes / memory : 0);
 }
 
 function roofline(steps) {

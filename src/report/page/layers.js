@@ -24,7 +24,7 @@ function kernelTable(steps, all) {
 function layerTree(steps) {
   const root = {name: "", seconds: 0, children: new Map()};
   for (const step of steps) {
-    const layer = step.layers.length > 0 ? step.layers[0] : step.label;
+    const layer = step.layers[0] || step.after || step.computes || step.label;
     let at = root;
     at.seconds += step.seconds;
     for (const part of layer.split(/[/.]/).filter(part => part !== "")) {

@@ -13,6 +13,7 @@ function headline() {
     `${plural(report.failures.length, "part")} of this report failed, see below.`)];
   document.getElementById("top").append(
     element("h1", {}, report.model),
+    element("p", {class: "headline"}, report.headline.join(" ")),
     element("p", {class: "about"}, `hone ${report.version} on ${report.machine.cpu || report.machine.name}, ` +
             `${plural(report.threads, "thread")}, ${report.time}`), ...status);
 }
@@ -36,7 +37,7 @@ function summary() {
     element("strong", {}, value), element("span", {}, name)));
   if (own) card(seconds(own.median), `a run, ${plural(report.threads, "thread")}`);
   for (const side of report.sides.slice(1))
-    card(times(side.ratio), side.ratio >= 1 ? `as fast as ${side.name}` : `the speed of ${side.name}`);
+    card(ratioText(side.ratio, side.interval), side.ratio >= 1 ? `as fast as ${side.name}` : `the speed of ${side.name}`);
   if (allSteps.length > 0) card(`${allSteps.filter(step => step.kernel).length}`, "steps with kernels");
   if (known) {
     card(count(known.operations), "operations");
@@ -95,8 +96,9 @@ function timeParts() {
     const drawing = roofline(allSteps);
     section("roofline", "Roofline", "Each circle is a kernel; its area is its share of the time. Where the " +
             "lines of memory and caches rise, bytes are what it waits for; below the flat line, arithmetic. " +
-            "Bytes count each operand once, operations are those of the ops: Winograd needs fewer, and may lie " +
-            "above. The further below the lines, the more there is to gain.",
+            "Bytes count each operand once, operations are those that are carried out. " +
+            "The flat line is the peak of f32; kernels of bytes or on a matrix unit have a peak of their own and " +
+            "may lie above it. The further below the lines, the more there is to gain.",
             drawing, legend());
   }
   section("kernels", "Time by kernel", "What a run spends in each kernel. Its roof is the least time that the " +
