@@ -288,9 +288,40 @@ void solve_thinned(benchmark::State& state, const MemoryTechniques& techniques) 
   }
 }
 
+// How the steps of the search alone depend on the order of the rows: as the compiler gets them from
+// graphs that differ in the order of their nodes.
+void solve_in_orders(benchmark::State& state, const Set& set, const MemoryTechniques& techniques) {
+  constexpr uint64_t kOrders = 20;
+  constexpr int64_t kMostSteps = 1'000'000;
+  const std::vector<Problem> problems = set.problems();
+  if (problems.empty()) return state.SkipWithError("no such file");
+  for (auto _ : state) {
+    std::vector<int64_t> steps;
+    double solved = 0;
+    for (const auto& [name, problem] : problems)
+      for (uint64_t seed = 0; seed < kOrders; ++seed) {
+        MemoryProblem other = problem;
+        Rng rng(seed);
+        for (size_t i = other.buffers.size(); seed > 0 && i > 1; --i)
+          std::swap(other.buffers[i - 1], other.buffers[rng.below(i)]);
+        const MemoryPlan plan =
+            plan_memory(other, {.nodes = kMostSteps, .techniques = techniques}).value();
+        steps.push_back(plan.counts.nodes);
+        solved += plan.verdict == MemoryVerdict::placed ? 1 : 0;
+      }
+    std::ranges::sort(steps);
+    state.counters["solved"] = solved / static_cast<double>(steps.size());
+    state.counters["least"] = static_cast<double>(steps.front());
+    state.counters["median"] = static_cast<double>(steps[steps.size() / 2]);
+    state.counters["most"] = static_cast<double>(steps.back());
+  }
+}
+
 int register_all() {
   MemoryTechniques searched, unlearned;
   searched.greedy = searched.improve = false;
+  MemoryTechniques one_order = searched;
+  one_order.orders = false;
   unlearned = searched;
   unlearned.learned = false;
   std::vector<std::pair<std::string, MemoryTechniques>> ways = {
@@ -307,6 +338,14 @@ int register_all() {
           ->UseManualTime()
           ->Iterations(1)
           ->Unit(benchmark::kMillisecond);
+  for (const auto& [way, techniques] : {std::pair{"several", searched}, {"one", one_order}})
+    for (const Set& set : sets())
+      if (set.options.seconds == 10)
+        benchmark::RegisterBenchmark(
+            fmt::format("orders/{}/{}", set.name, way).c_str(),
+            [=](benchmark::State& s) { solve_in_orders(s, set, techniques); })
+            ->Iterations(1)
+            ->Unit(benchmark::kMillisecond);
   for (const auto& [guide, techniques] : {std::pair{"learned", searched}, {"plain", unlearned}})
     benchmark::RegisterBenchmark(fmt::format("guide/{}", guide).c_str(),
                                  [=](benchmark::State& s) { solve_thinned(s, techniques); })

@@ -203,6 +203,28 @@ std::optional<std::pair<size_t, size_t>> collision(const BlockPacking& packing) 
   return std::nullopt;
 }
 
+// In an order that does not depend on that of the buffers: by time, large ones first. What the
+// order of two blocks leaves open is alike in all that placers look at.
+BlockPacking sorted(BlockPacking packing) {
+  std::vector<uint32_t> order(packing.blocks.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto key = [&](uint32_t i) {
+    const Block& b = packing.blocks[i];
+    return std::tuple(b.first(), b.end(), -b.size, b.alignment, b.phase, b.offset.value_or(-1));
+  };
+  const auto slab_key = [](const Slab& s) { return std::tuple(s.first, s.low, s.end, s.high); };
+  const auto is_before = [&](uint32_t a, uint32_t b) {
+    return std::ranges::lexicographical_compare(packing.blocks[a].slabs, packing.blocks[b].slabs,
+                                                {}, slab_key, slab_key);
+  };
+  std::ranges::sort(order, [&](uint32_t a, uint32_t b) {
+    if (key(a) != key(b)) return key(a) < key(b);
+    if (is_before(a, b)) return true;
+    return !is_before(b, a) && a < b;
+  });
+  return in_order(packing, order);
+}
+
 class BlockBuilder {
  public:
   explicit BlockBuilder(const MemoryProblem& problem) : problem_(problem) {}
@@ -237,6 +259,7 @@ class BlockBuilder {
       spaces[s].sections = static_cast<int32_t>(spaces[s].moments.size());
       for (size_t i = 0; i < uses[s].size(); ++i)
         spaces[s].blocks[i].slabs = slabs_of(uses[s][i], spaces[s].moments);
+      spaces[s] = sorted(std::move(spaces[s]));
       if (const auto both = collision(spaces[s])) {
         const auto buffer = [&](size_t block) { return fixed_part(spaces[s].parts[block]); };
         blocks_.contradiction = {buffer(both->first), buffer(both->second)};
@@ -337,6 +360,16 @@ std::vector<int64_t> loads(const BlockPacking& packing) {
   change.pop_back();
   std::partial_sum(change.begin(), change.end(), change.begin());
   return change;
+}
+
+BlockPacking in_order(const BlockPacking& packing, std::span<const uint32_t> order) {
+  BlockPacking result = {
+      .blocks = {}, .sections = packing.sections, .moments = packing.moments, .parts = {}};
+  for (uint32_t i : order) {
+    result.blocks.push_back(packing.blocks[i]);
+    result.parts.push_back(packing.parts[i]);
+  }
+  return result;
 }
 
 Result<Blocks> blocks_of(const MemoryProblem& problem) { return BlockBuilder(problem).build(); }

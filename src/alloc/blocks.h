@@ -56,11 +56,15 @@ struct BlockPacking {
 // What each section uses, at the least: the sum of the slabs.
 std::vector<int64_t> loads(const BlockPacking& packing);
 
+// The same blocks, that of the order's first number first. What is said of one space in another
+// order is as true; how long it takes to find differs.
+BlockPacking in_order(const BlockPacking& packing, std::span<const uint32_t> order);
+
 // Divides all numbers of a packing: no block need ever lie elsewhere than at its multiples.
 int64_t unit_of(const BlockPacking& packing);
 
 struct Blocks {
-  std::vector<BlockPacking> spaces;
+  std::vector<BlockPacking> spaces;  // blocks in an order that that of the buffers does not change
   // Of buffers whose offsets or alignments contradict each other: these, one or two.
   std::vector<uint32_t> contradiction = {};
   // Per buffer: an offset for those that are never in use, which the blocks do not hold.
