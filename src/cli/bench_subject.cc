@@ -200,7 +200,7 @@ Result<std::unique_ptr<BenchSubject>> donating_subject(const BenchModel& model) 
       HONE_TRY(specialize(*single_graph(model.source.model), model.inputs.bindings));
   CompileOptions compile = HONE_TRY(
       compile_options(graph, model.source.model, model.inputs.bindings, model.options, model.face));
-  compile.memory_limit = model.inputs.memory_left;
+  compile.memory_limit = model.inputs.memory_left.native;
   return std::unique_ptr<BenchSubject>(new DonatingSubject(
       model, std::make_unique<Compilation>(graph, model.options.target, std::move(compile))));
 }

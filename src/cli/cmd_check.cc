@@ -10,6 +10,7 @@
 #include "cli/source.h"
 #include "report/accuracy_text.h"
 #include "session/evaluation.h"
+#include "tensor/filled.h"
 
 namespace hone::cli {
 namespace {
@@ -35,9 +36,7 @@ std::vector<Evaluated> ways_of(const ContestResult& result) {
 // As its type has it.
 Tensor typed(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype || !is_real(dtype)) return tensor;
-  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
-  tensor.read_reals(0, std::span<double>(numbers));
-  return Tensor::from_reals(tensor.type().with_dtype(dtype), numbers);
+  return rounded_to(tensor, dtype);
 }
 
 Status compare_all(std::span<const std::string> names, std::span<const Evaluated> all,
@@ -113,7 +112,7 @@ Status cmd_check(const Arguments& arguments, Console& console) {
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const RunInputs inputs = HONE_TRY(
-      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
 
   NativeModel native = HONE_TRY(NativeModel::make(source.model, inputs, options, console.face()));
   const auto run = [&](const std::vector<Tensor>& tensors) { return native.run(tensors); };

@@ -4,6 +4,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/outputs.h"
 #include "cli/shell_word.h"
@@ -75,7 +76,7 @@ Result<Running> start_graph(const Model& model, const RunInputs& inputs,
   CompileOptions options =
       HONE_TRY(compile_options(graph, model, inputs.bindings, native, console.face()));
   options.progress = nullptr;  // the table of stages tells it
-  options.memory_limit = inputs.memory_left;
+  options.memory_limit = inputs.memory_left.native;
   options.observer = noting(times);
   Compilation compilation(graph, native.target, options);
   HONE_TRY(compilation.plan());
@@ -137,12 +138,11 @@ Status cmd_demo(const Arguments& arguments, Console& console) {
   const Source source = HONE_TRY(given_source(name, arguments, console));
   const Model& model = source.model;
   const Graph signature = signature_of(model);
-  const Face face = console.face();
+  const Face face = limited_face(arguments, console);
   RunInputs inputs;
   inputs.chosen = HONE_TRY(size_bindings(signature, source.open.sizes, face));
   inputs.bindings = HONE_TRY(all_size_bindings(signature, source.open.sizes, face));
-  inputs.memory_left =
-      HONE_TRY(memory_left(signature, inputs.bindings, Engine::reference, face.labels));
+  inputs.memory_left = HONE_TRY(memory_left(signature, inputs.bindings, Engine::contest, face));
   inputs.tensors = HONE_TRY(random_inputs(signature, 0, inputs.bindings));
   inputs.is_random.assign(inputs.tensors.size(), true);
 

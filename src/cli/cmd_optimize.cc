@@ -97,7 +97,7 @@ Status check_written(const Graph& given, const std::string& path, const NativeOp
   const Source written = HONE_TRY(load_source(path));
   const Model model = model_of(given);
   const Face face = console.face();
-  const RunInputs inputs = HONE_TRY(resolve_inputs(given, {}, 0, Engine::reference, face));
+  const RunInputs inputs = HONE_TRY(resolve_inputs(given, {}, 0, Engine::contest, face));
   NativeModel compiled = HONE_TRY(NativeModel::make(written.model, inputs, native, face));
   const auto run = [&](const std::vector<Tensor>& tensors) { return compiled.run(tensors); };
   const ContestResult result =

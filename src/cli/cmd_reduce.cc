@@ -131,7 +131,7 @@ Result<std::optional<Judged>> failing_model(const Arguments& arguments, const Ta
   HONE_TRY(check_has(native.target.isa, host));
   const Source source = HONE_TRY(given_source(arguments.text("CASE"), arguments, console));
   RunInputs inputs = HONE_TRY(
-      given_inputs(signature_of(source.model), source.open, arguments, Engine::reference, console));
+      given_inputs(signature_of(source.model), source.open, arguments, Engine::contest, console));
   const Graph* graph = single_graph(source.model);
   if (graph == nullptr) return failing_segment(source.model, inputs, native, process, console);
   Graph sized = HONE_TRY(specialize(*graph, inputs.bindings));

@@ -4,6 +4,7 @@
 #include "base/text_table.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/memory_limit.h"
 #include "compile/honec.h"
 #include "runtime/honec_layout.h"
 
@@ -147,7 +148,7 @@ Result<CompiledModel> given_compiled(const std::string& path, const Arguments& a
                                      Console& console) {
   HONE_TRY(refuse_options_of_models(arguments));
   return load_compiled(path, HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
-                       options_of(arguments), console.face());
+                       options_of(arguments), limited_face(arguments, console));
 }
 
 Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console) {
@@ -157,7 +158,7 @@ Result<CompiledOrigin> given_origin(const Arguments& arguments, Console& console
         .with_hint("name the model that it was made of: --model MODEL");
   return load_origin(arguments.text("MODEL"), arguments.text("model"),
                      HONE_TRY(given_values(arguments, console)), arguments.integer("seed"),
-                     options_of(arguments), console.face());
+                     options_of(arguments), limited_face(arguments, console));
 }
 
 Status write_compiled(const HonecModel& model, std::span<const HonecProgram> programs,

@@ -154,10 +154,11 @@ constexpr ErrorClass kClasses[] = {
     // ---- 5
     {.code = 5,
      .name = "not enough memory",
-     .cause = "What the inputs and the values on the way need is more than this machine has left, "
-              "or than a limit that was set.",
-     .way_out = "The message has both numbers: choose smaller sizes (--dim), or end other "
-                "programs.",
+     .cause =
+         "What the inputs and the values on the way need is more than a run may have: half of "
+         "the machine's memory, or what --memory-limit says. It is counted before it is taken.",
+     .way_out = "The message has both numbers: choose smaller sizes (--dim), or allow more with "
+                "--memory-limit.",
      .example = "hone run zoo:mlp --input x=1000000x784000xf32=1",
      .says = "...2.9 TiB..."},
     {.code = 5,

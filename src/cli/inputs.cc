@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/memory_limit.h"
 #include "io/npz.h"
 #include "session/literal.h"
 
@@ -78,7 +79,8 @@ Result<Given> given_values(const Arguments& arguments, const Console& console) {
 
 Result<RunInputs> given_inputs(const Graph& signature, const Given& open,
                                const Arguments& arguments, Engine engine, Console& console) {
-  return resolve_inputs(signature, open, arguments.integer("seed"), engine, console.face());
+  return resolve_inputs(signature, open, arguments.integer("seed"), engine,
+                        limited_face(arguments, console));
 }
 
 Status check_all_chosen(const RunInputs& inputs) {

@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "cli/guard.h"
+#include "cli/memory_limit.h"
 #include "cli/signal_guard.h"
 
 #include <unistd.h>
@@ -69,6 +70,6 @@ int main(int argc, char** argv) {
     if (!is_hidden(arguments.command())) signals.emplace(words, console, here);
 
     // The command: a row of commands.cc, in the file cmd_NAME.cc.
-    return arguments.command().run(arguments, console);
+    return name_memory_limit(arguments.command().run(arguments, console), arguments);
   });
 }

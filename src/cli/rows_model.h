@@ -202,7 +202,15 @@ inline constexpr Example kInspectExamples[] = {
 
 // What a model is run on, and what it should give.
 inline constexpr Option kSeed = seed_option("of the random numbers for inputs that are not given");
-inline constexpr Option kInputOptions[] = {kInput, kInputs, kSeed};
+inline constexpr Option kMemoryLimit = {
+    .name = "memory-limit",
+    .take = Take::integer,
+    .value = "MIB",
+    .doc =
+        "memory that inputs, weights, outputs and all on the way to them may take together; 0: no "
+        "limit (default: half of what the machine has)",
+    .high = int64_t{1} << 24};
+inline constexpr Option kInputOptions[] = {kInput, kInputs, kSeed, kMemoryLimit};
 inline constexpr Option kExpect = {
     .name = "expect",
     .take = Take::file,
@@ -265,7 +273,8 @@ inline constexpr Example kRunExamples[] = {
 
 inline constexpr Positional kDemoModel[] = {
     {.name = "MODEL", .take = Take::model, .doc = kModel[0].doc, .optional = true}};
-inline constexpr auto kDemo = joined(kSizes, kNative);
+inline constexpr Option kDemoMemory[] = {kMemoryLimit};
+inline constexpr auto kDemo = joined(kSizes, kDemoMemory, kNative);
 inline constexpr Example kDemoExamples[] = {
     {"hone demo zoo:bert_base,size=tiny", "a built-in model"},
     {"hone demo zoo:mlp,symbolic-batch --dim N=8 --threads 1", "a size and the threads chosen"}};

@@ -81,7 +81,8 @@ class WorkCounter {
   std::unordered_map<ApplicationKey, Work, ApplicationHash> works_;
 };
 
-// Results that are alive at once when the nodes run in their order.
+// Results that are alive at once when the nodes run in their order. Elements are those of
+// constants, too, from the first node that reads one to the last.
 struct Peak {
   int64_t bytes = 0;
   int64_t elements = 0;
@@ -96,19 +97,29 @@ Peak peak_of(const Graph& graph) {
 
   Peak now;
   Peak peak;
+  const auto is_constant = [&](ValueId v) {
+    return graph.opcode(graph.producer(v)) == Opcode::constant;
+  };
   const auto count = [&](ValueId v, int64_t sign) {
-    now.bytes += sign * graph.type(v).static_bytes();
+    if (!is_constant(v)) now.bytes += sign * graph.type(v).static_bytes();
     now.elements += sign * graph.type(v).static_elements();
   };
   std::vector<std::vector<ValueId>> dying(graph.node_count());
+  const auto begin = [&](ValueId v, NodeId n) {
+    count(v, 1);
+    // A value that no node reads dies at once.
+    const uint32_t end = std::max(last_use[v.index], n.index);
+    if (end < graph.node_count()) dying[end].push_back(v);
+  };
+  std::vector<bool> is_read(graph.value_count());
   for (NodeId n : graph.nodes()) {
     if (graph.opcode(n) == Opcode::constant) continue;
-    for (ValueId v : graph.results(n)) {
-      count(v, 1);
-      // A value that no node reads dies at once.
-      const uint32_t end = std::max(last_use[v.index], n.index);
-      if (end < graph.node_count()) dying[end].push_back(v);
+    for (ValueId v : graph.operands(n)) {
+      if (v.is_none() || !is_constant(v) || is_read[v.index]) continue;
+      is_read[v.index] = true;
+      begin(v, n);
     }
+    for (ValueId v : graph.results(n)) begin(v, n);
     Peak inner;
     for (const GraphRef& region : graph.regions(n)) {
       const Peak one = peak_of(*region);

@@ -6,6 +6,7 @@
 #include "ir/functional.h"
 #include "ir/op_def.h"
 #include "ir/reference/evaluate.h"
+#include "rewrite/fold_limits.h"
 
 namespace hone {
 
@@ -27,6 +28,16 @@ Result<std::optional<Tensor>> made_of_constants(const Graph& graph, ValueId v) {
       if (!operand.is_none() && std::ranges::find(nodes, graph.producer(operand)) == nodes.end())
         nodes.push_back(graph.producer(operand));
   }
+  int64_t known = graph.type(v).static_bytes();
+  double computed = 0;  // bytes in the reference
+  for (NodeId n : nodes) {
+    const Type type = graph.type(graph.result(n));
+    if (graph.opcode(n) == Opcode::constant)
+      known += type.static_bytes();
+    else
+      computed += 8.0 * static_cast<double>(type.static_elements());
+  }
+  if (computed > static_cast<double>(most_bytes_to_fold(known))) return std::optional<Tensor>();
   std::erase_if(nodes, [&](NodeId n) { return graph.opcode(n) == Opcode::constant; });
   if (nodes.empty()) return std::optional(graph.constant(graph.producer(v)));
   std::ranges::sort(nodes);

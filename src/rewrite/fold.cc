@@ -2,6 +2,7 @@
 
 #include "ir/graph_copy.h"
 #include "ir/reference/evaluate.h"
+#include "rewrite/fold_limits.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -58,6 +59,14 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
   return out <= std::max(in, kAlwaysFoldBytes) && is_quick(graph, n);
 }
 
+int64_t operand_and_result_bytes(const Graph& graph, NodeId n) {
+  int64_t bytes = 0;
+  for (ValueId v : graph.operands(n))
+    if (!v.is_none()) bytes += graph.type(v).static_bytes();
+  for (ValueId v : graph.results(n)) bytes += graph.type(v).static_bytes();
+  return bytes;
+}
+
 }  // namespace
 
 // Rounds as `rounded` evaluation does, and so never changes what that gives.
@@ -71,8 +80,11 @@ Result<Graph> fold_constants(const Graph& graph) {
     std::vector<ValueId> outputs;
     for (ValueId v : results) outputs.push_back(v);
     Graph alone = HONE_TRY(extract_subgraph(copy.target(), {&made, 1}, outputs));
-    Result<std::vector<Tensor>> values = evaluate(
-        alone, {}, {.numerics = Numerics::rounded, .max_iterations = kMaxFoldedIterations});
+    const EvalOptions options = {
+        .numerics = Numerics::rounded,
+        .max_bytes = most_bytes_to_fold(operand_and_result_bytes(copy.target(), made)),
+        .max_iterations = kMaxFoldedIterations};
+    Result<std::vector<Tensor>> values = evaluate(alone, {}, options);
     // What the reference refuses (a size over its limit) stays in the graph.
     if (!values.ok()) continue;
     for (size_t i = 0; i < values->size(); ++i) {

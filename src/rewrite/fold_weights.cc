@@ -2,6 +2,7 @@
 
 #include "ir/graph_copy.h"
 #include "ir/reference/evaluate.h"
+#include "rewrite/fold_limits.h"
 #include "rewrite/passes.h"
 #include "rewrite/weights.h"
 
@@ -80,13 +81,16 @@ class Weights {
   bool is_worth_folding(const ComputedWeight& weight) const {
     int64_t in = 0;
     for (NodeId n : weight.constants) in += graph_.type(graph_.result(n)).static_bytes();
-    double work = 0;
+    double work = 0, computed = 0;  // bytes in the reference
     for (NodeId n : weight.nodes) {
+      for (ValueId v : graph_.results(n))
+        computed += 8.0 * static_cast<double>(graph_.type(v).static_elements());
       const std::vector<Type> operands = graph_.operand_types(n);
       work += flops({graph_.op(n), operands, {}}, graph_.result_types(n));
     }
-    return work <= kMaxFoldedWeightFlops &&
-           graph_.type(weight.value).static_bytes() <= kAlwaysFoldWeightBytes + kMostGrowth * in;
+    const int64_t out = graph_.type(weight.value).static_bytes();
+    return work <= kMaxFoldedWeightFlops && out <= kAlwaysFoldWeightBytes + kMostGrowth * in &&
+           computed <= static_cast<double>(most_bytes_to_fold(in + out));
   }
 
   const Graph& graph_;

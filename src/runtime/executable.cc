@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/memory_hint.h"
 #include "base/planted.h"
 #include "runtime/denormal_mode.h"
 #include "runtime/memory.h"
@@ -203,9 +204,11 @@ Result<std::unique_ptr<Executable::Frame>> Executable::make_frame() const {
     if (frame_bytes_ > 0 && frames_ >= memory_limit_ / frame_bytes_) {
       if (frames_ == 0)
         return over_limit("a run needs {} bytes for what it computes on the way; the limit is {}",
-                          frame_bytes_, memory_limit_);
+                          frame_bytes_, memory_limit_)
+            .with_hint(std::string(kMemoryHint));
       return over_limit("a run beside {} others needs {} bytes each; the limit is {} together",
-                        frames_, frame_bytes_, memory_limit_);
+                        frames_, frame_bytes_, memory_limit_)
+          .with_hint(std::string(kMemoryHint));
     }
     free_.reserve(static_cast<size_t>(++frames_));
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
+#include "base/memory_hint.h"
 #include "base/text.h"
 #include "runtime/segment_run.h"
 
@@ -27,6 +29,16 @@ RunOptions timed(RunOptions options, std::vector<UnitTimes>& times, uint32_t uni
   if (options.trace != nullptr)
     options.trace->program = static_cast<uint32_t>(known - times.begin());
   return options;
+}
+
+// Before a segment runs: what it gives is held until the last one that reads it has run.
+Status check_outputs(const Executable& code, int64_t limit) {
+  int64_t bytes = 0;
+  for (const image::Port& output : code.outputs())
+    bytes = checked_add(bytes, output.type.static_bytes()).value_or(INT64_MAX);
+  if (bytes <= limit) return {};
+  return over_limit("the results of a segment take {} bytes; the limit is {}", bytes, limit)
+      .with_hint(std::string(kMemoryHint));
 }
 
 std::string dims_text(Type type) {
@@ -140,13 +152,17 @@ Result<std::vector<Tensor>> LoadedModel::run(std::span<const Tensor> inputs,
                             std::span<const Tensor> tensors) -> Result<std::vector<Tensor>> {
     std::vector<Type> types = types_of(tensors);
     const auto code = HONE_TRY(executable(unit, types));
+    if (file_.segments() != nullptr) HONE_TRY(check_outputs(*code, options_.memory_limit));
     if (times == nullptr) return code->run(tensors, options);
     return code->run(tensors, timed(options, *times, unit, std::move(types)));
   };
   if (file_.segments() == nullptr) return run_unit(0, inputs);
   Bindings sizes = HONE_TRY(bind_ports(file_.inputs(), types_of(inputs)));
-  std::vector<Tensor> outputs =
-      HONE_TRY(run_segments(*file_.segments(), inputs, run_unit, {.cancel = options.cancel}));
+  SegmentLimits limits = {.cancel = options.cancel};
+  limits.max_bytes = options_.memory_limit;
+  for (const Tensor& input : inputs)  // which are not of the run's memory
+    limits.max_bytes = checked_add(limits.max_bytes, input.byte_size()).value_or(INT64_MAX);
+  std::vector<Tensor> outputs = HONE_TRY(run_segments(*file_.segments(), inputs, run_unit, limits));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const image::Port& port = file_.outputs()[i];
     // Sizes that no input has are those that data gives.

@@ -1,6 +1,8 @@
 #include "runtime/segment_run.h"
 
+#include "base/memory_hint.h"
 #include "base/text.h"
+#include "tensor/held_bytes.h"
 #include "tensor/pieces.h"
 
 namespace hone {
@@ -37,12 +39,25 @@ class SegmentRun {
     return bad_input("condition '{}' is {}, must be bool[]", name(v), value.type().to_string());
   }
   void define(uint32_t v, Tensor value) {
-    if (!values_[v]) defined_.push_back(v);
+    held_.add(value);
+    if (values_[v])
+      held_.drop(values_[v]);
+    else
+      defined_.push_back(v);
     values_[v] = std::move(value);
+  }
+  Status check_memory(int64_t more = 0) const {
+    if (more <= options_.max_bytes - held_.bytes()) return {};
+    return over_limit("segments hold {} bytes and need {} more; the limit is {}", held_.bytes(),
+                      more, options_.max_bytes)
+        .with_hint(std::string(kMemoryHint));
   }
   // Values of a body are not seen outside.
   void forget_since(size_t count) {
-    for (size_t i = count; i < defined_.size(); ++i) values_[defined_[i]] = {};
+    for (size_t i = count; i < defined_.size(); ++i) {
+      held_.drop(values_[defined_[i]]);
+      values_[defined_[i]] = {};
+    }
     defined_.resize(count);
   }
 
@@ -68,7 +83,7 @@ class SegmentRun {
           fmt::format("segment '{}'", excerpt(tree_.units[unit.unit])));
     for (size_t i = 0; i < outputs->size(); ++i)
       if (unit.outputs[i] != kNone) define(unit.outputs[i], std::move((*outputs)[i]));
-    return {};
+    return check_memory();
   }
 
   static Status crop(const Unit& unit, std::vector<Tensor>& outputs) {
@@ -125,6 +140,7 @@ class SegmentRun {
     std::vector<std::vector<Tensor>> grown;
     for (uint32_t v : loop.grown) {
       grown.push_back({HONE_TRY(read(v))});
+      held_.add(grown.back()[0]);
       if (grown.back()[0].type().rank() == 0)
         return bad_input("'{}' grows in a loop, and has no axis to grow along", name(v));
     }
@@ -132,8 +148,13 @@ class SegmentRun {
     for (int64_t done = 0; HONE_TRY(goes_on(loop, done, condition)); ++done)
       HONE_TRY(iteration(loop, done, carried, grown, condition));
     for (size_t i = 0; i < carried.size(); ++i) define(loop.results[i], std::move(carried[i]));
-    for (size_t i = 0; i < grown.size(); ++i)
+    for (size_t i = 0; i < grown.size(); ++i) {
+      int64_t more = 0;
+      for (const Tensor& piece : grown[i]) more += piece.byte_size();
+      HONE_TRY(check_memory(more));
       define(loop.results[carried.size() + i], HONE_TRY(joined(grown[i])));
+      for (const Tensor& piece : grown[i]) held_.drop(piece);
+    }
     return {};
   }
 
@@ -154,19 +175,22 @@ class SegmentRun {
     return {};
   }
 
-  static Status grow(std::vector<Tensor>& parts, Tensor piece, int64_t done) {
+  Status grow(std::vector<Tensor>& parts, Tensor piece, int64_t done) {
     const Type first = parts[0].type(), next = piece.type();
     // A start without rows does not say how long they are.
     if (parts.size() == 1 && first.dim(0).is(0) && first.rank() == next.rank() &&
         first.dtype() == next.dtype()) {
+      held_.add(piece);
+      held_.drop(parts[0]);
       parts[0] = std::move(piece);
       return {};
     }
     if (next.rank() == 0 || with_dim(first, 0, 0) != with_dim(next, 0, 0))
       return bad_input("a result of a loop is {}, and grows by {} in iteration {}",
                        first.to_string(), next.to_string(), done);
+    held_.add(piece);
     parts.push_back(std::move(piece));
-    return {};
+    return check_memory();
   }
 
   const SegmentTree& tree_;
@@ -175,6 +199,7 @@ class SegmentRun {
   int64_t trips_ = 0;              // of all loops
   std::vector<Tensor> values_;     // by number
   std::vector<uint32_t> defined_;  // of values_, as they came
+  HeldBytes held_;                 // by values_, and by what grows in loops
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ using RunUnit =
 struct SegmentLimits {
   const CancelToken* cancel = nullptr;
   int64_t max_trips = int64_t{1} << 31;  // of all loops together
+  int64_t max_bytes = INT64_MAX;         // of the values that are held at once
 };
 
 // A run of a tree that was checked, on its inputs. Errors: of units, and a value that is not there

@@ -38,14 +38,15 @@ Result<size_t> choose_sizes(const HonecFile& file, const Given& given) {
       .with_hint(fmt::format("it has code for {}", choices_text(file)));
 }
 
-// What is left of it for arenas.
-Result<int64_t> less_outputs(int64_t memory, const HonecFile& file,
-                             const HonecFile::Program& program, const Labels& labels) {
-  auto held = static_cast<double>(file.bytes());
-  for (const image::Port& output : program.outputs)
+// What is left for arenas beside the file and such outputs; those whose sizes are open are none.
+Result<int64_t> less_held(const CompiledModel& model, std::span<const image::Port> outputs,
+                          const Face& face) {
+  const int64_t left = model.inputs.memory_left.native;
+  auto held = static_cast<double>(model.file.bytes());
+  for (const image::Port& output : outputs)
     if (output.type.is_static()) held += static_cast<double>(output.type.static_bytes());
-  if (held > static_cast<double>(memory)) return too_large(held, memory, labels);
-  return memory - static_cast<int64_t>(held);
+  if (held <= static_cast<double>(left)) return left - static_cast<int64_t>(held);
+  return too_large(static_cast<double>(memory_limit(face) - left) + held, face);
 }
 
 Instructions machine_of(const CompiledOptions& options, const Instructions& host) {
@@ -78,11 +79,17 @@ Status load_from(const HonecFile& file, CompiledModel& model) {
   return {};
 }
 
-Status load(CompiledModel& model, const CompiledOptions& options, const Labels& labels) {
+// Of a contest, the memory that is left is beside weights and outputs.
+Status load(CompiledModel& model, Engine engine, const CompiledOptions& options, const Face& face) {
+  const bool is_contest = engine == Engine::contest;
   model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
-  model.loading.memory_limit =
-      HONE_TRY(less_outputs(model.inputs.memory_left, model.file, model.chosen(), labels));
-  return load_from(model.file, model);
+  model.loading.memory_limit = model.inputs.memory_left.native;
+  if (!is_contest)
+    model.loading.memory_limit = HONE_TRY(less_held(model, model.chosen().outputs, face));
+  HONE_TRY(load_from(model.file, model));
+  if (!is_contest && model.is_open() && model.segments == nullptr)
+    HONE_TRY(less_held(model, model.executable->outputs(), face));
+  return {};
 }
 
 // The model with the sizes that are given for it; inputs and outputs keep their names.
@@ -157,7 +164,7 @@ Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_
       model.is_open() ? model.file.inputs() : std::span(model.chosen().inputs);
   model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, inputs), std::move(given), seed,
                                          Engine::native, face));
-  HONE_TRY(load(model, options, face.labels));
+  HONE_TRY(load(model, Engine::native, options, face));
   return model;
 }
 
@@ -177,8 +184,8 @@ Result<CompiledOrigin> load_origin(const std::string& path, const std::string& m
   HONE_TRY(check_same("input", inputs, source.model.inputs, path));
   HONE_TRY(check_same("output", outputs, source.model.outputs, path));
   compiled.inputs = HONE_TRY(
-      resolve_inputs(signature_of(source.model), source.open, seed, Engine::reference, face));
-  HONE_TRY(load(compiled, options, face.labels));
+      resolve_inputs(signature_of(source.model), source.open, seed, Engine::contest, face));
+  HONE_TRY(load(compiled, Engine::contest, options, face));
   return CompiledOrigin{std::move(compiled), std::move(source)};
 }
 

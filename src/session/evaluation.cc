@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "ir/reference/evaluate_model.h"
 #include "session/source.h"
 #include "zoo/inputs.h"
@@ -17,11 +18,14 @@ Numerics numerics_of(std::string_view name) {
 Result<std::vector<Tensor>> evaluate_on(const Model& model, const RunInputs& inputs,
                                         EvalOptions options, const Face& face) {
   options.cancel = face.cancel;
+  options.max_bytes = inputs.memory_left.reference;
   if (const Graph* graph = single_graph(model)) {
     options.progress = face.progress;
     return evaluate(HONE_TRY(specialize(*graph, inputs.bindings)), inputs.tensors, options);
   }
   // No progress: how often a segment runs depends on the data.
+  for (const Tensor& input : inputs.tensors)  // which segments hold, too
+    options.max_bytes = checked_add(options.max_bytes, input.byte_size()).value_or(INT64_MAX);
   return evaluate_model(HONE_TRY(specialize(model, inputs.bindings)), inputs.tensors, options);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,7 @@ struct Labels {
   std::string_view threads = "threads";        // for how many work on a kernel: "--threads"
   std::string_view flush = "flush_denormals";  // for products that take denormal numbers for 0
   std::string_view compile = "compile";        // to compile without running: "'hone compile'"
+  std::string_view memory = "";                // for memory_limit in MiB; empty: it has no choice
 };
 
 struct Face {
@@ -25,6 +28,7 @@ struct Face {
   std::function<void(std::string_view)> notice = {};
   Progress* progress = nullptr;
   const CancelToken* cancel = nullptr;
+  std::optional<int64_t> memory_limit = {};  // bytes that a run may take (memory.h)
 
   void note(std::string_view line) const {
     if (notice) notice(line);

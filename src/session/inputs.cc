@@ -7,12 +7,11 @@
 #include "io/npy.h"
 #include "io/onnx/tensor_file.h"
 #include "session/echo.h"
+#include "tensor/filled.h"
 #include "zoo/inputs.h"
 
 namespace hone {
 namespace {
-
-constexpr int64_t kRandomBytes = 12;  // of an element on the way: a float and a double
 
 class Resolver {
  public:
@@ -26,16 +25,15 @@ class Resolver {
     HONE_TRY(binder_.add(given.sizes));
     Bindings chosen = binder_.bindings();
     for (const GivenInput& one : given.inputs) HONE_TRY(check(one));
-    for (const GivenInput& one : given.inputs) HONE_TRY(add(one));
     const Bindings told = binder_.bindings();
     HONE_TRY(binder_.add_smallest());
     Bindings guessed = binder_.bindings();
     std::erase_if(guessed, [&](const auto& size) { return told.contains(size.first); });
-    const int64_t left =
-        HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_.labels));
+    const MemoryLeft left = HONE_TRY(memory_left(signature_, binder_.bindings(), engine, face_));
+    for (const GivenInput& one : given.inputs) HONE_TRY(add(one));
     std::vector<bool> is_random;
     for (const Tensor& tensor : tensors_) is_random.push_back(!tensor);
-    HONE_TRY(fill(seed, left));
+    HONE_TRY(fill(seed));
     return RunInputs{.tensors = std::move(tensors_),
                      .bindings = binder_.bindings(),
                      .chosen = std::move(chosen),
@@ -69,27 +67,17 @@ class Resolver {
     Tensor tensor = HONE_TRY(given.value());
     const DType wanted = input_type(i).dtype();
     if (tensor.dtype() != wanted) {
-      std::vector<double> values(static_cast<size_t>(tensor.elements()));
-      tensor.read_reals(0, values);
-      tensor = Tensor::from_reals(tensor.type().with_dtype(wanted), values);
+      tensor = rounded_to(tensor, wanted);
       face_.note(fmt::format("{}: rounded to {}", given.from, name(wanted)));
     }
     tensors_[i] = std::move(tensor);
     return {};
   }
 
-  Status fill(int64_t seed, int64_t memory_left) {
+  Status fill(int64_t seed) {
     std::vector<std::string> random;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      if (tensors_[i]) continue;
-      random.emplace_back(input_name(i));
-      const Type type = HONE_TRY(input_type(i).bind(binder_.bindings()));
-      const int64_t elements = type.static_elements();
-      if (elements > memory_left / kRandomBytes)
-        return too_large(static_cast<double>(kRandomBytes) * static_cast<double>(elements),
-                         memory_left, face_.labels)
-            .within(fmt::format("random input {}", excerpt(input_name(i))));
-    }
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (!tensors_[i]) random.emplace_back(input_name(i));
     if (random.empty()) return {};
     std::vector<Tensor> numbers =
         HONE_TRY(random_inputs(signature_, static_cast<uint64_t>(seed), binder_.bindings()));

@@ -37,17 +37,18 @@ struct Given {
 Sizes all_sizes(const Given& given);
 
 struct RunInputs {
-  std::vector<Tensor> tensors;      // of all parameters, in order
-  Bindings bindings;                // of all symbols
-  Bindings chosen;                  // those of them that the sizes tell
-  Bindings guessed;                 // those that nothing tells: the smallest
-  int64_t memory_left = INT64_MAX;  // bytes for what native code computes on the way
-  std::vector<bool> is_random;      // by parameter: drawn from the seed; empty: none is
+  std::vector<Tensor> tensors;  // of all parameters, in order
+  Bindings bindings;            // of all symbols
+  Bindings chosen;              // those of them that the sizes tell
+  Bindings guessed;             // those that nothing tells: the smallest
+  MemoryLeft memory_left = {};
+  std::vector<bool> is_random;  // by parameter: drawn from the seed; empty: none is
   uint64_t seed = 0;
 };
 
 // Sizes that are open follow from the given tensors, or are the smallest. What is not given is
 // random, of this seed. Reals are rounded to a narrower type of an input. The face is told of each.
+// Data are read or made once it is known that the run has enough memory.
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face = {});
 

@@ -1,6 +1,7 @@
 #include "session/literal.h"
 #include "base/text.h"
-#include "session/memory.h"
+#include "target/cgroup.h"
+#include "tensor/filled.h"
 
 #include <algorithm>
 
@@ -31,11 +32,19 @@ Result<int64_t> parse_integer(DType dtype, std::string_view word) {
   return *number;
 }
 
-// One number stands for all elements.
-template <class T>
-std::vector<T> repeated(std::vector<T> values, int64_t elements) {
-  if (values.size() == 1) values.resize(static_cast<size_t>(elements), values[0]);
-  return values;
+Result<Tensor> parse_numbers(Type type, std::span<const std::string_view> words) {
+  if (is_real(type.dtype())) {
+    std::vector<double> values;
+    for (std::string_view word : words) {
+      const Result<double> number = parse_double(word);
+      if (!number.ok()) return usage_error("'{}' is not a number", excerpt(word));
+      values.push_back(*number);
+    }
+    return Tensor::from_reals(type, values);
+  }
+  std::vector<int64_t> values;
+  for (std::string_view word : words) values.push_back(HONE_TRY(parse_integer(type.dtype(), word)));
+  return Tensor::from_integers(type, values);
 }
 
 }  // namespace
@@ -74,20 +83,10 @@ Result<Tensor> parse_literal(std::string_view text) {
     return usage_error("{} has {} elements, given are {}", type.to_string(), elements, words.size())
         .with_hint("a single number stands for all elements");
   }
-  if (type.static_bytes() > machine_memory() / 8)  // doubles on the way
+  if (type.static_bytes() > usable_memory())
     return over_limit("{} needs {}", type.to_string(), format_bytes(type.static_bytes()));
-  if (is_real(type.dtype())) {
-    std::vector<double> values;
-    for (std::string_view word : words) {
-      const Result<double> number = parse_double(word);
-      if (!number.ok()) return usage_error("'{}' is not a number", excerpt(word));
-      values.push_back(*number);
-    }
-    return Tensor::from_reals(type, repeated(std::move(values), elements));
-  }
-  std::vector<int64_t> values;
-  for (std::string_view word : words) values.push_back(HONE_TRY(parse_integer(type.dtype(), word)));
-  return Tensor::from_integers(type, repeated(std::move(values), elements));
+  if (static_cast<int64_t>(words.size()) == elements) return parse_numbers(type, words);
+  return repeated(HONE_TRY(parse_numbers(Type::scalar(type.dtype()), words)), type);
 }
 
 }  // namespace hone

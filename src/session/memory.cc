@@ -1,44 +1,83 @@
 #include "session/memory.h"
 
 #include <algorithm>
-
-#include <unistd.h>
+#include <cmath>
 
 #include "base/text.h"
 #include "ir/summary.h"
+#include "target/cgroup.h"
 
 namespace hone {
+namespace {
 
-int64_t machine_memory() {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? pages * page : INT64_MAX;
-}
+constexpr double kReal = 8;  // bytes of an element in the reference
 
-Error too_large(double needed, int64_t limit, const Labels& labels) {
-  return over_limit("this run needs about {}, the machine has {}",
-                    format_bytes(static_cast<int64_t>(std::min(needed, 9e18))), format_bytes(limit))
-      .with_hint(fmt::format("choose smaller sizes with {}, {} or the options of the model",
-                             labels.size, labels.shape));
-}
+struct Needed {
+  double held = 0;       // by the run: inputs, outputs and constants
+  double native = 0;     // on the way, at most if nothing is fused
+  double reference = 0;  // on the way
+  double given = 0;      // to a contest by the reference, in each of its numerics
+  double judged = 0;     // by a contest: both sides of its largest output, and room to compare
+};
 
-// The reference computes in 8 bytes per element. Native code has what it is given and gives as the
-// types say.
-Result<int64_t> memory_left(const Graph& graph, const Bindings& bindings, Engine engine,
-                            const Labels& labels) {
+Result<Needed> needed_by(const Graph& graph, const Bindings& bindings) {
   const GraphSummary summary = HONE_TRY(summarize(graph, bindings));
-  const auto constants = static_cast<double>(summary.constant_bytes);
-  double held = constants;
+  Needed needed = {.held = static_cast<double>(summary.constant_bytes),
+                   .native = static_cast<double>(summary.peak_bytes),
+                   .reference = kReal * static_cast<double>(summary.peak_elements)};
+  double elements = 0, largest = 0;
   for (const std::vector<NamedType>* ports : {&summary.inputs, &summary.outputs})
     for (const NamedType& port : *ports) {
       const Type type = HONE_TRY(port.type.bind(bindings));
-      held += static_cast<double>(type.static_bytes());
+      needed.held += static_cast<double>(type.static_bytes());
+      if (ports == &summary.inputs) continue;
+      elements += static_cast<double>(type.static_elements());
+      largest = std::max(largest, static_cast<double>(type.static_elements()));
     }
-  const double computed = 8.0 * static_cast<double>(summary.peak_elements) + constants;
-  const double needed = engine == Engine::native ? held : std::max(held, computed);
-  const int64_t limit = machine_memory();
-  if (needed > static_cast<double>(limit)) return too_large(needed, limit, labels);
-  return limit - static_cast<int64_t>(held);
+  needed.given = 3 * kReal * elements;
+  needed.judged = 4 * kReal * largest;
+  return needed;
+}
+
+std::string bytes_text(double bytes) {
+  const auto whole = static_cast<int64_t>(std::min(bytes, 9e18));
+  return fmt::format("{} ({} bytes)", format_bytes(whole), whole);
+}
+
+}  // namespace
+
+int64_t memory_limit(const Face& face) { return face.memory_limit.value_or(usable_memory()); }
+
+Error too_large(double needed, const Face& face) {
+  constexpr double kMiB = 1 << 20;
+  const Labels& labels = face.labels;
+  Error error = over_limit("this run needs about {}, the limit is {}", bytes_text(needed),
+                           bytes_text(static_cast<double>(memory_limit(face))));
+  std::string hint = fmt::format("choose smaller sizes with {}, {} or the options of the model",
+                                 labels.size, labels.shape);
+  if (!labels.memory.empty())
+    hint +=
+        fmt::format(", or allow as much with {} {:.0f}", labels.memory, std::ceil(needed / kMiB));
+  return std::move(error).with_hint(hint);
+}
+
+Result<MemoryLeft> memory_left(const Graph& graph, const Bindings& bindings, Engine engine,
+                               const Face& face) {
+  const Needed needed = HONE_TRY(needed_by(graph, bindings));
+  const int64_t limit = memory_limit(face);
+  double all = needed.held;
+  if (engine == Engine::reference) all += needed.reference;
+  if (engine == Engine::contest)
+    all += needed.native + needed.given + std::max(needed.reference, needed.judged);
+  if (all > static_cast<double>(limit)) return too_large(all, face);
+  if (engine != Engine::contest) {
+    const int64_t left = limit - static_cast<int64_t>(needed.held);
+    return MemoryLeft{.native = left, .reference = left};
+  }
+  // Both have what they are known to need, and share the rest.
+  const int64_t half = (limit - static_cast<int64_t>(all)) / 2;
+  return MemoryLeft{.native = static_cast<int64_t>(needed.native) + half,
+                    .reference = static_cast<int64_t>(needed.reference) + half};
 }
 
 }  // namespace hone

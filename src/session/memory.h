@@ -6,20 +6,33 @@
 #include "ir/graph.h"
 #include "session/face.h"
 
+// How much memory a run may take. It is counted before it is taken.
+
 namespace hone {
 
-// Bytes of the machine, which tensors of a run may have.
-int64_t machine_memory();
+// Bytes that tensors of a run may have: what the face says, otherwise all that the machine has.
+int64_t memory_limit(const Face& face);
 
-// What needs the memory. The reference has room for native code beside it.
-enum class Engine : uint8_t { native, reference };
+// What needs the memory.
+enum class Engine : uint8_t {
+  native,
+  reference,
+  contest,  // native code, beside the reference in each of its numerics
+};
 
-// What the machine has beside inputs, outputs and constants; an error if a run needs more than it
-// has. All symbols are bound. What arenas take is known once there is code, and is not in it.
-Result<int64_t> memory_left(const Graph& graph, const Bindings& bindings, Engine engine,
-                            const Labels& labels = {});
+// Bytes for what is computed on the way.
+struct MemoryLeft {
+  int64_t native = INT64_MAX;
+  int64_t reference = INT64_MAX;
+};
+
+// What the limit leaves beside inputs, outputs and constants; an error if that is less than a run
+// is known to need. All symbols are bound. What native code and composites take on the way is known
+// once they run, so whoever runs them gets what is left as a limit.
+Result<MemoryLeft> memory_left(const Graph& graph, const Bindings& bindings, Engine engine,
+                               const Face& face = {});
 
 // The refusal of a run that needs so many bytes.
-Error too_large(double needed, int64_t limit, const Labels& labels);
+Error too_large(double needed, const Face& face);
 
 }  // namespace hone

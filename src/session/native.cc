@@ -1,5 +1,6 @@
 #include "session/native.h"
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "plan/assign.h"
 #include "session/sizes.h"
@@ -119,9 +120,10 @@ Result<NativeModel> NativeModel::make(const Model& model, const RunInputs& input
 
   NativeModel native;
   native.cancel_ = face.cancel;
+  native.memory_left_ = inputs.memory_left.native;
   const bool is_single = single_graph(model) != nullptr;
   CompileOptions compile = compile_options(options, is_single ? planned.plans[0] : nullptr, face);
-  compile.memory_limit = inputs.memory_left;
+  compile.memory_limit = inputs.memory_left.native;
   if (observer)
     compile.observer = [first = options.observer, observer](CompileStage stage, double seconds) {
       if (first) first(stage, seconds);
@@ -143,6 +145,9 @@ Result<std::vector<Tensor>> NativeModel::run(std::span<const Tensor> inputs) {
   if (graph_ != nullptr) return engine_->run(graph_, inputs);
   EvalOptions options;
   options.cancel = cancel_;
+  options.max_bytes = memory_left_;
+  for (const Tensor& input : inputs)  // which segments hold, too
+    options.max_bytes = checked_add(options.max_bytes, input.byte_size()).value_or(INT64_MAX);
   return runner_->run(inputs, options);
 }
 

@@ -68,6 +68,7 @@ class NativeModel {
 
  private:
   const CancelToken* cancel_ = nullptr;
+  int64_t memory_left_ = INT64_MAX;  // beside inputs, outputs and constants
   std::shared_ptr<NativeEngine> engine_;
   GraphRef graph_;                       // if the model is but one
   std::shared_ptr<ModelRunner> runner_;  // if it is not

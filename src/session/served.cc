@@ -26,7 +26,7 @@ Result<std::unique_ptr<ServedModel>> ServedModel::make(Source source, NativeOpti
 Status ServedModel::compile(const Graph& graph, const Model& given, const Bindings& sizes,
                             const Face& face) {
   CompileOptions options = HONE_TRY(compile_options(graph, given, sizes, options_, face));
-  options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face.labels));
+  options.memory_limit = HONE_TRY(memory_left(graph, {}, Engine::native, face)).native;
   compilation_ = std::make_unique<Compilation>(graph, options_.target, std::move(options));
   executable_ = HONE_TRY(compilation_->executable());
   return {};
@@ -37,7 +37,7 @@ Status ServedModel::set_up_engine(const Model& given, const Bindings& sizes, con
   const std::vector<const PlacedPlan*> plans =
       HONE_TRY(plans_of(graphs, given, sizes, options_, face.labels));
   CompileOptions options = compile_options(options_, nullptr);
-  options.memory_limit = machine_memory();
+  options.memory_limit = memory_limit_ = memory_limit(face);
   engine_ = std::make_shared<NativeEngine>(options_.target, std::move(options));
   for (size_t i = 0; i < graphs.size(); ++i) {
     plans_.emplace_back(plans[i] != nullptr ? std::optional(*plans[i]) : std::nullopt);
@@ -51,7 +51,7 @@ Result<std::vector<Tensor>> ServedModel::run(std::span<const Tensor> inputs) {
   std::shared_ptr<const Executable> executable = executable_;
   if (executable == nullptr) {
     const std::scoped_lock lock(mutex_);
-    if (runner_ != nullptr) return runner_->run(inputs);
+    if (runner_ != nullptr) return runner_->run(inputs, {.max_bytes = memory_limit_});
     const GraphRef& graph = std::get<GraphSegment>(model_.segments[0].kind).graph;
     executable = HONE_TRY(engine_->executable(graph, inputs));
   }

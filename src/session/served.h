@@ -52,6 +52,8 @@ class ServedModel {
   std::unique_ptr<Compilation> compilation_;
   std::shared_ptr<const Executable> executable_;
 
+  int64_t memory_limit_ = INT64_MAX;  // of what segments hold
+
   std::mutex mutex_;  // guards what follows
   std::shared_ptr<NativeEngine> engine_;
   std::vector<std::optional<PlacedPlan>> plans_;  // by graph, of a model that the engine runs

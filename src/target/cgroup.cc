@@ -7,6 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include <unistd.h>
+
 namespace hone {
 namespace {
 
@@ -83,6 +85,14 @@ std::optional<int64_t> cgroup_memory(std::string_view membership, const fs::path
           lower(least, *bytes);
   });
   return least;
+}
+
+int64_t usable_memory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  const int64_t machine = pages > 0 && page > 0 ? pages * page : INT64_MAX;
+  const Result<std::string> groups = read_file("/proc/self/cgroup", 1 << 16);
+  return std::min(machine,
+                  cgroup_memory(groups.ok() ? *groups : "", "/sys/fs/cgroup").value_or(machine));
 }
 
 }  // namespace hone

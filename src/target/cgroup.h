@@ -17,4 +17,7 @@ std::optional<double> cgroup_cpus(std::string_view membership, const std::filesy
 std::optional<int64_t> cgroup_memory(std::string_view membership,
                                      const std::filesystem::path& root);
 
+// Bytes of memory that this process may have: those of the machine, or of its control group.
+int64_t usable_memory();
+
 }  // namespace hone

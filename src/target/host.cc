@@ -75,10 +75,7 @@ Result<Target> host_target() {
   target.caches = detect_caches(target.cores);
 
   constexpr int64_t kMiB = 1 << 20;
-  target.memory_bytes = std::max<int64_t>(1, sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  if (std::optional<int64_t> bytes = cgroup_memory(membership, kGroups))
-    target.memory_bytes = std::min(target.memory_bytes, *bytes);
-  target.memory_bytes = std::clamp(target.memory_bytes / kMiB * kMiB, kMiB, kMaxTargetBytes);
+  target.memory_bytes = std::clamp(usable_memory() / kMiB * kMiB, kMiB, kMaxTargetBytes);
 
   target.name = default_name(target);
   estimate_rates(target);

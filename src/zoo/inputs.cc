@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "tensor/filled.h"
 
 namespace hone {
 namespace {
@@ -66,11 +67,13 @@ std::vector<int64_t> index_limits(const Graph& graph) {
 }
 
 Tensor random_tensor(Type type, uint64_t seed, int64_t index_limit) {
-  size_t count = static_cast<size_t>(type.static_elements());
   if (is_real(type.dtype())) {
-    std::vector<float> normal(count);
-    fill_normal(normal, seed);
-    return Tensor::from_reals(type, std::vector<double>(normal.begin(), normal.end()));
+    std::vector<float> normal;
+    return filled_with_reals(type, [&](int64_t first, std::span<double> numbers) {
+      normal.resize(numbers.size());
+      fill_normal(normal, seed, 1, first);
+      std::ranges::copy(normal, numbers.begin());
+    });
   }
   int64_t high = index_limit == kFree ? 1 : std::max<int64_t>(0, index_limit - 1);
   if (is_integer(type.dtype())) {
@@ -78,9 +81,9 @@ Tensor random_tensor(Type type, uint64_t seed, int64_t index_limit) {
     if (highest >= 0) high = std::min(high, highest);  // negative: the image of 2^64 - 1
   }
   Rng rng(seed);
-  std::vector<int64_t> values(count);
-  for (int64_t& v : values) v = rng.between(0, high);
-  return Tensor::from_integers(type, values);
+  return filled_with_integers(type, [&](int64_t, std::span<int64_t> numbers) {
+    for (int64_t& number : numbers) number = rng.between(0, high);
+  });
 }
 
 // Every symbol's value: the given one, or the smallest that is not 0.

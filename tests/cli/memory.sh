@@ -71,7 +71,7 @@ graph @large(%x: f32[]) {
 }
 END
 refused "this run needs about" run large.hone
-# So do random inputs, which take more while they are made: here one of half of the memory.
+# So do random inputs: here one of half of the memory, beside all else.
 cat >random.hone <<'END'
 graph @random(%x: f32[N]) where N in 1..1099511627776 {
   %y = reduce %x {kind = sum, axes = [0]}
@@ -79,7 +79,7 @@ graph @random(%x: f32[N]) where N in 1..1099511627776 {
 }
 END
 half=$((128 * $(sed -nE 's/^MemTotal: +([0-9]+) kB/\1/p' /proc/meminfo)))
-refused "random input x" run random.hone --dim "N=$half"
+refused "this run needs about" run random.hone --dim "N=$half"
 
 # Of cases in processes of their own it says nothing: none counts as failed or is saved.
 refused=0

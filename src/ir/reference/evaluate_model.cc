@@ -4,7 +4,11 @@
 #include <list>
 #include <unordered_map>
 
+#include "base/checked_math.h"
+#include "base/memory_hint.h"
 #include "ir/model_flow.h"
+#include "tensor/filled.h"
+#include "tensor/held_bytes.h"
 #include "tensor/pieces.h"
 
 namespace hone {
@@ -53,16 +57,45 @@ struct Slot {
   Tensor precise;
 };
 
-Tensor converted(const Tensor& tensor, DType dtype) {
-  std::vector<double> numbers(static_cast<size_t>(tensor.elements()));
-  tensor.read_reals(0, std::span<double>(numbers));
-  return Tensor::from_reals(tensor.type().with_dtype(dtype), numbers);
+// The bytes of all slots of a run, those of nested runs, too.
+class HeldSlots {
+ public:
+  void add(const Slot& slot) {
+    held_.add(slot.value);
+    if (slot.precise) held_.add(slot.precise);
+  }
+  void drop(const Slot& slot) {
+    held_.drop(slot.value);
+    if (slot.precise) held_.drop(slot.precise);
+  }
+  int64_t bytes() const { return held_.bytes(); }
+
+ private:
+  HeldBytes held_;
+};
+
+// What the graph gives for such inputs, as far as its types tell.
+int64_t output_bytes(const Graph& graph, std::span<const Tensor> inputs) {
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  const Result<Bindings> sizes = bind_inputs(graph, types);
+  if (!sizes.ok()) return 0;
+  int64_t bytes = 0;
+  for (ValueId v : graph.outputs()) {
+    const Result<Type> type = graph.type(v).bind(*sizes);
+    if (type.ok() && type->is_static())
+      bytes = checked_add(bytes, type->static_bytes()).value_or(INT64_MAX);
+  }
+  return bytes;
 }
 
 class ModelRun {
  public:
-  ModelRun(const EvalOptions& options, DeferredBodies& bodies, GraphEngine* engine, int depth = 0)
-      : options_(options), bodies_(bodies), engine_(engine), depth_(depth) {}
+  ModelRun(const EvalOptions& options, DeferredBodies& bodies, GraphEngine* engine, HeldSlots& held,
+           int depth = 0)
+      : options_(options), bodies_(bodies), engine_(engine), held_(held), depth_(depth) {}
+  ModelRun(const ModelRun&) = delete;
+  ~ModelRun() { forget_since(0); }
 
   Result<std::vector<Tensor>> run(const Model& model, std::span<const Tensor> inputs);
 
@@ -83,17 +116,33 @@ class ModelRun {
   // What deferred segments give was not known to the verifier.
   Result<bool> flag(const std::string& name) const;
   void define(const std::string& name, Slot slot) {
-    values_.insert_or_assign(name, std::move(slot));
+    held_.add(slot);
+    Slot& place = values_[name];
+    if (place.value) held_.drop(place);
+    place = std::move(slot);
     order_.push_back(name);
   }
   void forget_since(size_t count) {
-    for (size_t i = count; i < order_.size(); ++i) values_.erase(order_[i]);
+    for (size_t i = count; i < order_.size(); ++i) {
+      const auto known = values_.find(order_[i]);
+      if (known == values_.end()) continue;
+      held_.drop(known->second);
+      values_.erase(known);
+    }
     order_.resize(count);
+  }
+  // To be asked before allocating.
+  Status check_memory(int64_t more) const {
+    if (more <= options_.max_bytes - held_.bytes()) return {};
+    return over_limit("segments hold {} bytes and need {} more; the limit is {}", held_.bytes(),
+                      more, options_.max_bytes)
+        .with_hint(std::string(kMemoryHint));
   }
 
   const EvalOptions& options_;
   DeferredBodies& bodies_;
   GraphEngine* engine_;  // null: the reference
+  HeldSlots& held_;
   int depth_;
   std::unordered_map<std::string, Slot> values_;
   std::vector<std::string> order_;  // the names of values_, as they came
@@ -122,7 +171,7 @@ Result<std::vector<Tensor>> ModelRun::run(const Model& model, std::span<const Te
     bool wants_f64 = options_.real_outputs_as_f64 && is_real(slot.value.dtype());
     outputs.push_back(!wants_f64     ? slot.value
                       : slot.precise ? slot.precise
-                                     : converted(slot.value, DType::f64));
+                                     : rounded_to(slot.value, DType::f64));
   }
   return outputs;
 }
@@ -207,6 +256,7 @@ Status ModelRun::segment(const LoopSegment& loop) {
   std::vector<std::vector<Slot>> grown;
   for (const std::string& name : loop.grown) {
     grown.push_back({read(name)});
+    held_.add(grown.back()[0]);
     if (grown.back()[0].value.type().rank() > 0) continue;
     return bad_input("result '%{}' of a loop is {}, which has no axis to grow along",
                      loop.results[carried.size() + grown.size() - 1],
@@ -221,10 +271,15 @@ Status ModelRun::segment(const LoopSegment& loop) {
     for (const Slot& piece : grown[i]) {
       values.push_back(piece.value);
       if (!options_.real_outputs_as_f64 || !is_real(piece.value.dtype())) continue;
-      precise.push_back(piece.precise ? piece.precise : converted(piece.value, DType::f64));
+      precise.push_back(piece.precise ? piece.precise : rounded_to(piece.value, DType::f64));
     }
+    int64_t more = 0;
+    for (const std::vector<Tensor>* pieces : {&values, &precise})
+      for (const Tensor& piece : *pieces) more += piece.byte_size();
+    HONE_TRY(check_memory(more));
     define(loop.results[carried.size() + i],
            {HONE_TRY(joined(values)), precise.empty() ? Tensor() : HONE_TRY(joined(precise))});
+    for (const Slot& piece : grown[i]) held_.drop(piece);
   }
   return {};
 }
@@ -243,7 +298,10 @@ Status ModelRun::iteration(const LoopSegment& loop, int64_t done, std::vector<Sl
     // A start without rows does not say how long they are.
     bool is_first = grown[i].size() == 1 && first.dim(0).is(0) && first.rank() == next.rank() &&
                     first.dtype() == next.dtype();
+    held_.add(piece);
+    HONE_TRY(check_memory(0));
     if (is_first) {
+      held_.drop(grown[i][0]);
       grown[i][0] = piece;
       continue;
     }
@@ -262,6 +320,7 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
   std::vector<Slot> slots;
   if (engine_ != nullptr) {
     if (options_.cancel != nullptr) HONE_TRY(options_.cancel->check());
+    HONE_TRY(check_memory(output_bytes(*graph, arguments)));
     std::vector<Tensor> outputs = HONE_TRY(engine_->run(graph, arguments));
     for (Tensor& output : outputs) slots.push_back({std::move(output), {}});
     return slots;
@@ -269,6 +328,7 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
   EvalOptions options = options_;
   EvalStats stats;
   options.stats = &stats;
+  options.max_bytes -= held_.bytes();
   Result<std::vector<Tensor>> results = evaluate(*graph, arguments, options);
   if (options_.stats != nullptr) {
     options_.stats->nodes += stats.nodes;
@@ -279,7 +339,7 @@ Result<std::vector<Slot>> ModelRun::evaluate_graph(const GraphRef& graph,
     if (!options_.real_outputs_as_f64 || !is_real(dtype)) {
       slots.push_back({std::move(tensor), {}});
     } else {
-      Tensor rounded = dtype == DType::f64 ? tensor : converted(tensor, dtype);
+      Tensor rounded = dtype == DType::f64 ? tensor : rounded_to(tensor, dtype);
       slots.push_back({std::move(rounded), std::move(tensor)});
     }
   }
@@ -291,7 +351,7 @@ Status ModelRun::segment(const DeferredSegment& segment) {
   std::vector<Type> types;
   for (const std::string& name : segment.inputs) types.push_back(read(name).value.type());
   std::shared_ptr<const Body> body = HONE_TRY(bodies_.body_of(segment, std::move(types)));
-  ModelRun inside(options_, bodies_, engine_, depth_);
+  ModelRun inside(options_, bodies_, engine_, held_, depth_);
   for (const std::string& name : segment.inputs) inside.define(name, read(name));
   Status status = inside.segments(body->segments);
   if (!status.ok())
@@ -316,7 +376,8 @@ Result<std::vector<Tensor>> ModelRunner::run(std::span<const Tensor> inputs,
   if (!is_verified_) HONE_TRY(verify(model_));
   is_verified_ = true;
   if (options.stats != nullptr) *options.stats = {};
-  return ModelRun(options, *bodies_, engine_.get()).run(model_, inputs);
+  HeldSlots held;
+  return ModelRun(options, *bodies_, engine_.get(), held).run(model_, inputs);
 }
 
 Result<std::vector<Tensor>> evaluate_model(const Model& model, std::span<const Tensor> inputs,

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/memory_hint.h"
 #include "base/text.h"
 #include "ir/reference/convert.h"
 
@@ -75,10 +76,12 @@ std::vector<Type> RunPlan::types_of(std::span<const ValueId> values) const {
 
 Status EvalState::check_memory(int64_t more_bytes) const {
   if (more_bytes <= options.max_bytes - live_bytes) return {};
-  return over_limit("{} of tensors are alive and {} more are needed, above the bound of {}",
-                    format_bytes(live_bytes), format_bytes(more_bytes),
-                    format_bytes(options.max_bytes))
-      .with_hint("try a smaller size or batch; a program raises EvalOptions::max_bytes");
+  return over_limit(
+             "{} of tensors are alive and {} more are needed, {} bytes in all, above the bound of "
+             "{}",
+             format_bytes(live_bytes), format_bytes(more_bytes), live_bytes + more_bytes,
+             format_bytes(options.max_bytes))
+      .with_hint(std::string(kMemoryHint));
 }
 
 Result<const RunPlan*> EvalState::plan_of(const Graph& graph) {

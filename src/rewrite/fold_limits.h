@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+namespace hone {
+
+// What computing with constants of the model may take in the reference before it is left to the
+// program, if the constants and the results have so many bytes. An element of 1 byte and less takes
+// 8 on the way.
+inline int64_t most_bytes_to_fold(int64_t bytes) {
+  constexpr int64_t kLeast = int64_t{64} << 20, kTimes = 64;
+  return kLeast + kTimes * bytes;
+}
+
+}  // namespace hone
