@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -20,7 +21,10 @@ fs::path folder_of(const Arguments& arguments) {
   return text.has_extension() ? fs::path(text).replace_extension() : text / "trained";
 }
 
-Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& path) {
+// `text` is the declaration's file.
+Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& text,
+                                const std::string& file) {
+  const fs::path path = text.parent_path() / file;
   Batch rows;
   std::vector<std::string> names;
   for (NamedTensor& each : HONE_TRY(read_npz(path))) {
@@ -32,8 +36,11 @@ Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& 
     if (!rows.contains(name))
       return bad_input("there is no array '{}'; there are {}", name, join(names, ", "))
           .within(path.native());
-  Result<TensorDataset> data = TensorDataset::make(std::move(rows));
-  return data.ok() ? std::move(data) : Error(data.error()).within(path.native());
+  Result<TensorDataset> data = TensorDataset::make(rows);
+  if (!data.ok()) return std::move(data).error().within(path.native());
+  Status fits = check_samples(declaration, rows, path.native());
+  if (!fits.ok()) return std::move(fits).error().within(text.native());
+  return data;
 }
 
 std::string told(const EpochResult& epoch) {
@@ -57,8 +64,9 @@ Status write_network(const Declaration& declaration, const TensorDataset& data, 
     dims[0] = Symbol::get("N", 1, 1 << 16);
     type = type.with_dims(dims);
   }
+  const std::string_view output = declaration.input == "y" ? "output" : "y";
   const Graph graph = HONE_TRY(trainer.frozen(
-      [&](Network& net) { return std::vector{declared_output(declaration, net).named("y")}; },
+      [&](Network& net) { return std::vector{declared_output(declaration, net).named(output)}; },
       types));
   return write_model(model_of(graph), (folder / "model.hone").native(), console);
 }
@@ -75,11 +83,10 @@ Status cmd_train(const Arguments& arguments, Console& console) {
 
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
-  const TensorDataset data =
-      HONE_TRY(read_data(declaration, path.parent_path() / declaration.data));
+  const TensorDataset data = HONE_TRY(read_data(declaration, path, declaration.data));
   std::optional<TensorDataset> validation;
   if (!declaration.validation.empty())
-    validation = HONE_TRY(read_data(declaration, path.parent_path() / declaration.validation));
+    validation = HONE_TRY(read_data(declaration, path, declaration.validation));
 
   const std::unique_ptr<Progress> progress = console.progress();
   TrainingOptions options = declaration.training;

@@ -183,7 +183,10 @@ constexpr Statement kStatements[] = {
      }},
 };
 
-Status read_line(std::string_view line, Declaration& to, std::vector<std::string_view>& seen) {
+std::string line_text(int64_t number) { return fmt::format("line {}", number); }
+
+Status read_line(std::string_view line, int64_t number, Declaration& to,
+                 std::vector<std::string_view>& seen) {
   const std::vector<std::string_view> words = split_words(line.substr(0, line.find('#')));
   if (words.empty()) return {};
   std::vector<std::string_view> names;
@@ -197,8 +200,53 @@ Status read_line(std::string_view line, Declaration& to, std::vector<std::string
   if (statement->name != "layer" && std::ranges::find(seen, statement->name) != seen.end())
     return bad_input("'{}' is said twice", statement->name);
   seen.push_back(statement->name);
+  to.lines[statement->name] = number;
   const Status status = statement->read(to, std::span(words).subspan(1));
-  return status.ok() ? status : Error(status.error()).about(fmt::format("'{}'", statement->usage));
+  if (!status.ok()) return Error(status.error()).about(fmt::format("'{}'", statement->usage));
+  if (statement->name == "layer") to.layers.back().line = number;
+  return {};
+}
+
+// ---- Data ---------------------------------------------------------------------------------------
+
+// Whether the loss can compare what the layers give with the target.
+Status check_target(const Declaration& declaration, Type y, Type target) {
+  const bool wants_labels = declaration.loss == "cross-entropy";
+  Type wanted = y;
+  if (wants_labels && y.rank() > 0)
+    wanted = Type::get(target.dtype(), y.dims().first(static_cast<size_t>(y.rank()) - 1));
+  if (wants_labels ? y.rank() > 0 && is_integer(target.dtype()) && target == wanted : target == y)
+    return {};
+  Error error =
+      bad_input("'loss {}' takes {}; the layers give {}, the target '{}' is {}", declaration.loss,
+                wants_labels ? "a label, an integer, for each list of scores"
+                             : "numbers like those that the layers give",
+                y.to_string(), declaration.target, target.to_string());
+  if (!wants_labels && is_integer(target.dtype()))
+    error = std::move(error).with_hint("labels go with 'loss cross-entropy'");
+  const auto loss = declaration.lines.find("loss");
+  return std::move(error).within(
+      line_text(loss != declaration.lines.end() ? loss->second : declaration.lines.at("target")));
+}
+
+Status check_labels(const Declaration& declaration, const Tensor& labels, int64_t classes,
+                    std::string_view file) {
+  constexpr int64_t kPiece = 1 << 16;
+  std::vector<int64_t> piece;
+  for (int64_t first = 0; first < labels.elements(); first += kPiece) {
+    piece.resize(static_cast<size_t>(std::min(kPiece, labels.elements() - first)));
+    labels.read_integers(first, piece);
+    const auto wrong =
+        std::ranges::find_if(piece, [&](int64_t label) { return label < 0 || label >= classes; });
+    if (wrong == piece.end()) continue;
+    const int64_t row =
+        (first + (wrong - piece.begin())) / (labels.elements() / labels.type().dim(0).value());
+    return bad_input(
+               "row {} of '{}' in {} has label {}; the last layer has the {} classes from 0 on",
+               row, declaration.target, file, *wrong, classes)
+        .within(line_text(declaration.layers.back().line));
+  }
+  return {};
 }
 
 }  // namespace
@@ -209,8 +257,8 @@ Result<Declaration> parse_declaration(std::string_view text) {
   int64_t number = 0;
   for (std::string_view line : split_lines(text)) {
     ++number;
-    if (Status status = read_line(line, declaration, seen); !status.ok())
-      return Error(status.error()).within(fmt::format("line {}", number));
+    if (Status status = read_line(line, number, declaration, seen); !status.ok())
+      return Error(status.error()).within(line_text(number));
   }
   for (std::string_view needed : {"data", "input", "target", "layer"})
     if (std::ranges::find(seen, needed) == seen.end())
@@ -226,8 +274,24 @@ Value declared_output(const Declaration& declaration, Network& net) {
     const DeclaredLayer& layer = declaration.layers[i];
     const auto* kind = std::ranges::find(kLayers, layer.kind, &LayerKind::name);
     x = kind->make(net, fmt::format("{}.{}", i, kind->name), x, layer.numbers);
+    if (net.b.ok()) continue;
+    Error error = net.b.status().error();
+    net.b.forgive();
+    net.b.fail(std::move(error).within(line_text(layer.line)));
   }
   return x;
+}
+
+Status check_samples(const Declaration& declaration, const Batch& rows, std::string_view file) {
+  const BatchTypes types = types_of(rows);
+  Builder b("network");
+  Network net(b, Network::Mode::evaluation, types);
+  const Value y = declared_output(declaration, net);
+  HONE_TRY(b.status());
+  const Tensor& target = rows.at(declaration.target);
+  HONE_TRY(check_target(declaration, y.type(), target.type()));
+  if (declaration.loss != "cross-entropy") return {};
+  return check_labels(declaration, target, y.type().dim(y.rank() - 1).value(), file);
 }
 
 Objective declared_objective(const Declaration& declaration, Network& net) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ inline constexpr int64_t kMaxDeclaration = int64_t{1} << 20;  // bytes of text
 struct DeclaredLayer {
   std::string_view kind;        // a name of layer_kinds()
   std::vector<double> numbers;  // as many as the kind takes
+  int64_t line = 0;             // of the text, from 1 on
 };
 struct Declaration {
   std::string data;        // paths as they stand in the text
@@ -36,10 +38,15 @@ struct Declaration {
   std::string optimizer = "adam";
   double rate = 0;  // 0: the optimizer's own
   TrainingOptions training = {};
+  std::map<std::string_view, int64_t> lines = {};  // of the statements that are there
 };
 
 // Every error says its line.
 Result<Declaration> parse_declaration(std::string_view text);
+
+// Whether the arrays of the file, with a row for each sample, are what the layers and the loss
+// take, and labels are classes of the last layer. An error says the line.
+Status check_samples(const Declaration& declaration, const Batch& rows, std::string_view file);
 
 // What the layers make of the input. The first call's declaration outlives the network.
 Value declared_output(const Declaration& declaration, Network& net);

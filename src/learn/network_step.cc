@@ -11,14 +11,6 @@ namespace {
 
 using Role = Network::Role;
 
-// The names of ports, but those that values of the network have already.
-void name_ports(Graph& graph, std::span<const Network::Port> ports) {
-  std::set<std::string, std::less<>> taken;
-  for (uint32_t i = 0; i < graph.value_count(); ++i) taken.emplace(graph.name(ValueId{i}));
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (taken.insert(ports[i].name).second) graph.set_name(graph.inputs()[i], ports[i].name);
-}
-
 Status check_scalar(Value value, std::string_view what) {
   if (value.rank() == 0) return {};
   return bad_input("{} is {}, not a single number", what, value.type().to_string())
@@ -115,6 +107,13 @@ class NetworkStepBuilder {
 };
 
 }  // namespace
+
+void name_ports(Graph& graph, std::span<const Network::Port> ports) {
+  std::set<std::string, std::less<>> taken;
+  for (uint32_t i = 0; i < graph.value_count(); ++i) taken.emplace(graph.name(ValueId{i}));
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (taken.insert(ports[i].name).second) graph.set_name(graph.inputs()[i], ports[i].name);
+}
 
 std::vector<Network::Port> Forward::of(Network::Role role) const {
   std::vector<Network::Port> found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Forward {
   std::vector<Network::Port> of(Network::Role role) const;
 };
 Result<Forward> trace(const Definition& definition, Network::Mode mode, const BatchTypes& batch);
+
+// Gives inputs of the graph the names of the ports, but those that values of it have already.
+void name_ports(Graph& graph, std::span<const Network::Port> ports);
 
 struct UpdateOptions {
   const Optimizer* optimizer = nullptr;

@@ -265,7 +265,9 @@ Result<Graph> Trainer::frozen(const Forwards& outputs, const BatchTypes& types) 
   const std::vector<NamedTensor> trained = weights();
   Builder b("network");
   Network net(b, Network::Mode::evaluation, types, &trained);
-  return b.finish(outputs(net));
+  Graph graph = HONE_TRY(b.finish(outputs(net)));
+  name_ports(graph, net.ports());
+  return graph;
 }
 
 // ---- The loop -----------------------------------------------------------------------------------

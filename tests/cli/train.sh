@@ -45,6 +45,7 @@ cmp xor/last.safetensors first # the same bits
 says "goes on behind step 240" train xor.train
 "$HONE" inspect xor/model.hone >out
 contains 'f32\[N, 2\]'
+contains '\bat\b.*f32\[N, 2\]' # named as in the text
 "$HONE" check xor/model.hone --dim N=7 >out
 
 # More epochs go on from there; another batch size would be another training.
@@ -63,6 +64,16 @@ refuses 3 "is no whole number" "layer linear 1.5"
 refuses 3 "there is no loss" "loss hinge"
 refuses 3 "there is no array 'that'" "input that"
 refuses 3 "points.npy" "data points.npy"
+refuses 3 "the target 'side' is i64[640]" "loss mse"
+grep -q "bad.train, line 5" err
+grep -q "labels go with 'loss cross-entropy'" err
+refuses 3 "the target 'at' is f32[640, 2]" "target at"
+sed 's/^layer linear 2/layer linear 1/' xor.train >bad.train
+fails 3 "has label 1; the last layer has the 1 classes from 0 on" train bad.train
+grep -q "of 'side' in points.npz" err
+grep -q "bad.train, line 8" err
+sed 's/^layer linear 24/layer embedding 4 4/' xor.train >bad.train
+fails 3 "bad.train, line 6" train bad.train
 echo "layers 3" >bad.train
 fails 3 "there is no statement \"layers\" (bad.train, line 1)" train bad.train
 echo "data points.npz" >bad.train
