@@ -73,6 +73,7 @@ Labels Console::labels() {
   return {.size = "--dim",
           .shape = "--shape",
           .threads = "--threads",
+          .isa = "--isa",
           .flush = "--flush-denormals",
           .compile = "'hone compile'"};
 }

@@ -53,13 +53,31 @@ Instructions machine_of(const CompiledOptions& options, const Instructions& host
   return options.isa && *options.isa < host.isa ? Instructions{*options.isa, {}} : host;
 }
 
+// Of a file that this machine could run if it were asked for more instructions.
+Error has_no_code(const HonecFile& file, size_t sizes, const Instructions& asked,
+                  const Instructions& host, const Labels& labels) {
+  std::vector<std::string> levels;
+  for (const HonecFile::Program& program : file.programs())
+    if (program.sizes == sizes) levels.push_back(instructions_text(program.needs));
+  return unsupported("'{}' has code for {}; {} {} asks for no more than {}", excerpt(file.path()),
+                     join(levels, " and for "), labels.isa, name(asked.isa), name(asked.isa))
+      .with_hint(fmt::format("without {} it runs here: this machine has {}; {} {} {} makes code "
+                             "for that",
+                             labels.isa, instructions_text(host), labels.compile, labels.isa,
+                             name(asked.isa)));
+}
+
 // With the program that is to run, if its sizes are numbers.
 Result<CompiledModel> opened(const std::string& path, const Given& given,
-                             const CompiledOptions& options) {
+                             const CompiledOptions& options, const Labels& labels) {
   CompiledModel model = {.file = HONE_TRY(HonecFile::open(path)), .inputs = {}, .executable = {}};
-  model.machine = machine_of(options, HONE_TRY(host_instructions()));
+  const Instructions host = HONE_TRY(host_instructions());
+  model.machine = machine_of(options, host);
   if (!model.is_open()) model.sizes = HONE_TRY(choose_sizes(model.file, given));
-  model.program = HONE_TRY(model.file.choose(model.machine, model.sizes));
+  Result<size_t> program = model.file.choose(model.machine, model.sizes);
+  if (!program.ok() && model.file.choose(host, model.sizes).ok())
+    return has_no_code(model.file, model.sizes, model.machine, host, labels);
+  model.program = HONE_TRY(std::move(program));
   if (options.verifies) HONE_TRY(model.file.verify());
   return model;
 }
@@ -159,7 +177,7 @@ Result<std::vector<Tensor>> CompiledModel::run(std::span<const Tensor> tensors,
 
 Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_t seed,
                                     const CompiledOptions& options, const Face& face) {
-  CompiledModel model = HONE_TRY(opened(path, given, options));
+  CompiledModel model = HONE_TRY(opened(path, given, options, face.labels));
   const std::span<const image::Port> inputs =
       model.is_open() ? model.file.inputs() : std::span(model.chosen().inputs);
   model.inputs = HONE_TRY(resolve_inputs(signature_of(model.file, inputs), std::move(given), seed,
@@ -170,7 +188,7 @@ Result<CompiledModel> load_compiled(const std::string& path, Given given, int64_
 
 Result<CompiledOrigin> load_origin(const std::string& path, const std::string& model, Given given,
                                    int64_t seed, const CompiledOptions& options, const Face& face) {
-  CompiledModel compiled = HONE_TRY(opened(path, given, options));
+  CompiledModel compiled = HONE_TRY(opened(path, given, options, face.labels));
   const bool is_open = compiled.is_open();
   const HonecFile& file = compiled.file;
   const auto inputs = is_open ? file.inputs() : std::span(compiled.chosen().inputs);

@@ -17,6 +17,7 @@ struct Labels {
   std::string_view size = "size";              // for a number in place of an open size: "--dim"
   std::string_view shape = "shape";            // for the shape of an input: "--shape"
   std::string_view threads = "threads";        // for how many work on a kernel: "--threads"
+  std::string_view isa = "isa";                // for the instructions that may be used: "--isa"
   std::string_view flush = "flush_denormals";  // for products that take denormal numbers for 0
   std::string_view compile = "compile";        // to compile without running: "'hone compile'"
   std::string_view memory = "";                // for memory_limit in MiB; empty: it has no choice
