@@ -33,6 +33,26 @@ std::string options(std::span<const Option> rows) {
   return text;
 }
 
+// All that the program reads of it; tests/cli/man_page.sh compares.
+struct Variable {
+  std::string_view name;
+  std::string_view doc;
+};
+constexpr Variable kEnvironment[] = {
+    {"CC", "the C compiler that makes libraries (default: cc)"},
+    {"HOME", "the folder in which .cache and .local/share are, if XDG_ names no others"},
+    {"HONE_LOG", "the file of what was measured (default: hone/log.db in XDG_DATA_HOME)"},
+    {"HONE_PRICES",
+     "the folder of fitted and learned prices; those that hone ships then do not count (default: "
+     "hone/prices in XDG_DATA_HOME)"},
+    {"NO_COLOR", "if set, there are no colours by default"},
+    {"TERM", "if it is dumb, there are no colours by default"},
+    {"TMPDIR", "the folder of temporary files (default: /tmp)"},
+    {"XDG_CACHE_HOME",
+     "the folder in which hone keeps what it has compiled (default: .cache in HOME)"},
+    {"XDG_DATA_HOME",
+     "the folder in which hone keeps its log and its prices (default: .local/share in HOME)"}};
+
 }  // namespace
 
 std::string man_page(std::string_view version) {
@@ -56,7 +76,8 @@ std::string man_page(std::string_view version) {
   text += ".SH OPTIONS\nEvery command takes these.\n" + options(common_options());
   text += ".SH EXIT STATUS\n";
   for (const ExitCode& exit : exit_codes()) text += tagged(std::to_string(exit.code), exit.meaning);
-  text += ".SH ENVIRONMENT\n" + tagged("NO_COLOR", "if set, there are no colours by default");
+  text += ".SH ENVIRONMENT\n";
+  for (const Variable& variable : kEnvironment) text += tagged(variable.name, variable.doc);
   return text;
 }
 
