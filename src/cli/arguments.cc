@@ -53,9 +53,10 @@ class Parser {
       } else if (!only_positionals && looks_like_option(word)) {
         HONE_TRY(option(words, i));
       } else {
-        HONE_TRY(positional(word));
+        words_.push_back(word);
       }
     }
+    HONE_TRY(assign());
     return finish();
   }
 
@@ -88,17 +89,25 @@ class Parser {
     return {};
   }
 
-  Status positional(const std::string& word) {
-    if (next_ == command_.positionals.size()) {
-      return usage_error("'{}' has no place for the argument '{}'", full_name(command_),
-                         excerpt(word))
-          .with_hint(help_hint());
+  // Words without dashes to positionals, in their order. An optional one gets a word only if those
+  // behind it that are needed get theirs.
+  Status assign() {
+    size_t needed = 0, next = 0;
+    for (const Positional& each : command_.positionals) needed += each.optional ? 0 : 1;
+    for (const Positional& each : command_.positionals) {
+      if (!each.optional) --needed;
+      for (bool is_first = true; next < words_.size() && (is_first || each.repeats);
+           is_first = false, ++next) {
+        if ((each.optional || !is_first) && words_.size() - next <= needed) break;
+        const std::string& word = words_[next];
+        HONE_TRY(check_value(each.name, each.take, each.words, 0, INT64_MAX, word));
+        arguments_.values_[std::string(each.name)].push_back(word);
+      }
     }
-    const Positional& expected = command_.positionals[next_];
-    HONE_TRY(check_value(expected.name, expected.take, expected.words, 0, INT64_MAX, word));
-    arguments_.values_[std::string(expected.name)].push_back(word);
-    if (!expected.repeats) ++next_;
-    return {};
+    if (next == words_.size()) return {};
+    return usage_error("'{}' has no place for the argument '{}'", full_name(command_),
+                       excerpt(words_[next]))
+        .with_hint(help_hint());
   }
 
   Result<Arguments> finish() {
@@ -136,7 +145,7 @@ class Parser {
   const Command& command_;
   std::vector<Option> options_;
   Arguments arguments_;
-  size_t next_ = 0;
+  std::vector<std::string> words_;  // without dashes
 };
 
 namespace {

@@ -24,16 +24,36 @@ Result<std::vector<Rule>> load_rules(const std::string& path) {
   return parse_rules(text, {.file = path});
 }
 
+namespace {
+
+// All of hone's own, sound or not.
+Result<std::vector<Rule>> built_in_rules() {
+  std::vector<Rule> all;
+  for (const RuleFile& file : rule_files()) {
+    std::vector<Rule> rules = HONE_TRY(parse_rules(file.text, {.file = std::string(file.name)}));
+    std::ranges::move(rules, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace
+
 Result<Rule> named_rule(const Arguments& arguments) {
   const std::string wanted = arguments.text("NAME");
+  const bool has_file = arguments.given("FILE");
   std::vector<std::string> names;
-  std::vector<Rule> rules = HONE_TRY(load_rules(arguments.text("FILE")));
+  std::vector<Rule> rules =
+      HONE_TRY(has_file ? load_rules(arguments.text("FILE")) : built_in_rules());
   for (Rule& rule : rules) {
     if (rule.name == wanted) return std::move(rule);
     names.push_back(rule.name);
   }
-  return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
-      .with_hint(did_you_mean(wanted, names));
+  std::string hint = did_you_mean(wanted, names);
+  if (has_file)
+    return usage_error("'{}' has no rule '{}'", arguments.text("FILE"), excerpt(wanted))
+        .with_hint(hint);
+  if (hint.empty()) hint = "'hone rules list' lists them; one of a file is FILE NAME";
+  return usage_error("hone has no rule '{}' of its own", excerpt(wanted)).with_hint(hint);
 }
 
 size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs().size(); }
@@ -41,6 +61,7 @@ size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs()
 namespace {
 
 Result<std::vector<Rule>> given_rules(const Arguments& arguments) {
+  if (!arguments.given("FILE")) return built_in_rules();
   std::vector<Rule> all;
   for (const std::string& path : arguments.list("FILE")) {
     std::vector<Rule> rules = HONE_TRY(load_rules(path));

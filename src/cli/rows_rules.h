@@ -12,8 +12,17 @@ inline constexpr std::string_view kRulesText =
 
 inline constexpr Positional kRuleFiles[] = {
     {.name = "FILE", .take = Take::file, .doc = "a file of rules", .repeats = true}};
-inline constexpr Positional kRuleOfFile[] = {
-    {.name = "FILE", .take = Take::file, .doc = "a file of rules"},
+inline constexpr Positional kListedRules[] = {
+    {.name = "FILE",
+     .take = Take::file,
+     .doc = "a file of rules (default: the rules that hone has built in)",
+     .optional = true,
+     .repeats = true}};
+inline constexpr Positional kNamedRule[] = {
+    {.name = "FILE",
+     .take = Take::file,
+     .doc = "a file of rules (default: the rules that hone has built in)",
+     .optional = true},
     {.name = "NAME", .take = Take::text, .doc = "a rule of it"}};
 
 inline constexpr Positional kRuleProofs[] = {
@@ -112,8 +121,10 @@ inline constexpr Example kRulesGenerateExamples[] = {
     {"hone rules generate --all --ops 1 --guards -o found",
      "all families, graphs of one op; without --ops it takes minutes"}};
 inline constexpr Example kRulesListExamples[] = {
+    {"hone rules list", "a line for each rule that hone has built in"},
     {"hone rules list rules/dot.rules", "a line for each rule"}};
 inline constexpr Example kRulesShowExamples[] = {
+    {"hone rules show dot_associates", "a built-in rule as text"},
     {"hone rules show rules/dot.rules dot_associates", "the rule as text"}};
 
 inline constexpr Example kRulesExplainExamples[] = {

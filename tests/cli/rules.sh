@@ -8,6 +8,20 @@ rule @twice(%x: f32[M, N]) -> f32[M, N] where M in 1..64, N in 1..64 {
   return %x
 } when M != N by sampled
 END
+# Without a file, those that are built in, wherever hone is installed.
+(cd / && "$HONE" rules list) >built_in
+[[ $(wc -l <built_in) -gt $(cat "$ROOT"/rules/*.rules | grep -c '^rule @') ]]
+(cd / && "$HONE" rules show dot_associates) >shown
+grep -q '^rule @dot_associates(' shown
+"$HONE" rules show "$ROOT/rules/dot.rules" dot_associates | cmp - shown
+"$HONE" rules explain dot_associates >explained
+[[ -s explained ]]
+status=0
+"$HONE" rules show good.rules 2>err || status=$?
+[[ $status == 2 ]]
+grep -q "no rule 'good.rules' of its own" err
+grep -q "FILE NAME" err
+
 "$HONE" rules list good.rules | grep -Eq "^twice +2 +0 +sampled +unknown +M != N$"
 "$HONE" rules show good.rules twice | grep -q "^} when M != N by sampled$"
 "$HONE" rules verify good.rules -o shown.rules --json out.json >out 2>err
