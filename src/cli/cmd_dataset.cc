@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -202,9 +203,15 @@ Status cmd_dataset_split(const Arguments& arguments, Console& console) {
     console.write(text(split));
     return {};
   }
-  const ProgramSplit split = HONE_TRY(
-      random_split(programs, static_cast<uint64_t>(arguments.integer("seed")),
-                   {.validation = arguments.real("validation"), .test = arguments.real("test")}));
+  SplitShares shares = {.validation = arguments.real("validation"), .test = arguments.real("test")};
+  std::set<std::string_view> families;
+  for (const std::string& program : programs) families.insert(family_of(program));
+  if (families.size() == 2 && !arguments.given("validation")) {
+    console.note("there are two families of programs: none is for validation");
+    shares.validation = 0;
+  }
+  const ProgramSplit split =
+      HONE_TRY(random_split(programs, static_cast<uint64_t>(arguments.integer("seed")), shares));
   HONE_TRY(write_text(output, print(split), console));
   if (output != "-") console.write(text(split));
   return {};
