@@ -6,7 +6,47 @@
 "$HONE" help --errors --markdown | diff "$ROOT/docs/errors.md" -
 "$ROOT/tools/heuristics_table.sh" | diff <(grep '^| `' "$ROOT/docs/planner.md") -
 
-# The other pages show what hone prints. Each page is checked in a folder of its own:
+# Each block of the other pages is run, or its fence says why not:
+#   FILE.EXT           it becomes that file
+#   (nothing)          it shows commands behind "$ " and what they print: below
+#   sh                 commands; examples.sh runs them
+#   sh by hand         commands that install things, need a checkout, or take hours
+#   python, output     tests/python/documents.py runs it; what it prints
+#   c|cpp|cmake part   of a program; hone's names in it exist
+#   text               a form or what something looks like
+fences='[a-z_]+\.[a-z]+|sh( by hand)?|python|output|(c|cpp|cmake) part|text'
+generated='cli|errors|ops|onnx-ops'
+pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
+for page in $(grep -vE "/($generated).md" <<<"$pages"); do
+  awk -v page="$page" -v fences="^\`\`\`($fences)?\$" '
+    function end_block() {
+      if (fence == "```" && !is_shown) {
+        printf "%s:%d: nothing runs this block, and its fence does not say why\n", page, begin
+        failed = 1
+      }
+    }
+    /^```/ {
+      if (is_code) end_block()
+      is_code = !is_code; is_shown = 0
+      if (is_code) {
+        fence = $0; begin = NR
+        if (fence !~ fences) { printf "%s:%d: unknown fence\n", page, NR; failed = 1 }
+      }
+      next
+    }
+    is_code && /^\$ / { is_shown = 1 }
+    END { exit failed }' "$ROOT/$page"
+  # What parts of programs call.
+  awk '/^```/ { is_part = $0 ~ /^```(c|cpp) part$/ && !is_part; next } is_part' "$ROOT/$page" |
+    sed 's|//.*||' | grep -oE '\b(hone_)?[a-z_]+\(' | tr -d '(' | sort -u |
+    grep -vxE 'if|for|while|switch|move|make_shared|mlp_run|sizeof|printf|return' >calls || true
+  while read -r call; do
+    grep -rqwF -- "$call" "$ROOT/src" "$ROOT/examples" ||
+      { echo "$page: there is no '$call'"; exit 1; }
+  done <calls
+done
+
+# They show what hone prints. Each page is checked in a folder of its own:
 #   - a block whose fence names a file (```layer.hone) becomes that file;
 #   - in other blocks a line "$ COMMAND" is run, and the lines below it are all that it prints;
 #   - "..." stands for anything within a line, and alone on a line for any number of lines;
@@ -82,7 +122,6 @@ check_page() {
   end_command
 }
 
-pages=$(cd "$ROOT" && ls README.md docs/*.md docs/formats/*.md)
 for page in $pages; do
   mkdir -p "pages/$page"
   (cd "pages/$page" && export XDG_CACHE_HOME=$PWD/cache HONE_LOG=$PWD/log.db &&

@@ -1,5 +1,6 @@
 # Every command's help has examples, and each of them does what it shows: it is run in a folder that
-# has the files that examples speak of. Long ones are cut: models are tiny, budgets a second.
+# has the files that examples speak of. Long ones are cut: models are tiny, budgets a second. So are
+# the commands of pages, in blocks whose fence says sh; documents.sh tells of the other blocks.
 source "$ROOT/tests/cli/expect.bash"
 # shellcheck source=tests/cli/examples.bash
 source "$ROOT/tests/cli/examples.bash"
@@ -30,7 +31,7 @@ shortened() { # shortened EXAMPLE
     s/0x9c2b5e3f00d1a764/$kernel/
     /^hone (tune|calibrate|dataset build)/ { /--budget/! s/\$/ --budget 1s/ }
     /^hone (bench|compare|report|target probe)/ { /--seconds/! s/\$/ --seconds 0.1/ }
-    /^hone (compare|explain) .* log/ s/\$/ --threads 1/
+    /^hone (compare|explain) .* log/ { /--threads/! s/\$/ --threads 1/ }
     /^hone dataset build/ { s/--kernels [0-9]+//; s/\$/ --kernels 2 --schedules 4/ }
     /^hone (train cost|eval)/ s/\$/ --members 2 --epochs 1/
     /^hone train layout/ s/\$/ --epochs 1/
@@ -46,6 +47,8 @@ lacking() { # lacking EXAMPLE
     *op_tuning_data.pb*) [[ -e op_tuning_data.pb ]] || echo "data of TpuGraphs" ;;
     *"hone conformance"*) [[ -e $standard ]] || echo "the package libonnx-testdata" ;;
     *"--emit library"*) command -v cc >/dev/null || echo "a C compiler" ;;
+    *"gcc "*) command -v gcc >/dev/null || echo "gcc" ;;
+    *module_tuning*.pb*) [[ -e module_tuning_data_layout.pb ]] || echo "layouts of TpuGraphs" ;;
     *"| man"*) man -w man >/dev/null 2>&1 || echo "the program man" ;;
     *onnxruntime*) [[ $doctor != *"ONNX Runtime  not found"* ]] || echo "ONNX Runtime" ;;
   esac
@@ -83,6 +86,21 @@ check_command() { # check_command NAME
 
 "$HONE" --help | sed -n '/^Commands$/,/^$/ s/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' >commands
 [[ $(wc -l <commands) -gt 40 ]]
+
+# The commands of a page, in order, in a folder of their own.
+check_page() { # check_page FILE
+  local line lines=()
+  mapfile -t lines < <(awk '/^```/ { is_sh = $0 == "```sh" && !is_sh; next } is_sh && NF' "$1")
+  [[ ${#lines[@]} -gt 0 ]] || return 0
+  cp -a "$root/given" "$root/run"
+  cp "$ROOT"/examples/*.c "$root/run"
+  cd "$root/run"
+  for line in "${lines[@]}"; do
+    run_example "$(sed 's/ *#.*//' <<<"$line")" || { echo "of ${1#"$ROOT"/}"; return 1; }
+  done
+  cd "$root"
+  rm -rf run
+}
 failed=''
 check_command '' || failed=1
 while read -r command; do
@@ -90,4 +108,9 @@ while read -r command; do
   (check_command "$command") || { failed=1; rm -rf run; }
   ((SECONDS - began < 8)) || echo "$((SECONDS - began)) s: hone $command"
 done <commands
+for page in "$ROOT"/README.md "$ROOT"/docs/*.md "$ROOT"/docs/formats/*.md; do
+  began=$SECONDS
+  (check_page "$page") || { failed=1; rm -rf run; }
+  ((SECONDS - began < 8)) || echo "$((SECONDS - began)) s: ${page#"$ROOT"/}"
+done
 [[ ! $failed ]]
