@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/text.h"
+
 namespace hone {
 
 // What is full is a limit, not a fault of the input.
@@ -97,6 +99,28 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   return map(file, path.native());
 }
 
+namespace {
+
+// What Git LFS leaves in place of a file that was not fetched: a few lines that name its content.
+Status check_fetched(std::string_view text, std::string_view name) {
+  constexpr size_t kMostBytes = 1024;  // of a pointer, by its specification
+  constexpr std::string_view kBeginnings[] = {"version https://git-lfs.github.com/spec/",
+                                              "version https://hawser.github.com/spec/"};
+  if (text.size() >= kMostBytes) return {};
+  if (!std::ranges::any_of(kBeginnings, [&](auto begin) { return text.starts_with(begin); }))
+    return {};
+  std::string size;
+  for (std::string_view line : split_lines(text))
+    if (consume_prefix(line, "size "))
+      if (const Result<int64_t> bytes = parse_int(line); bytes.ok() && *bytes >= 0)
+        size = fmt::format(" of {}", format_bytes(*bytes));
+  return bad_input("'{}' is a Git LFS pointer: the file{} that it stands for was not fetched", name,
+                   size)
+      .with_hint("'git lfs pull' in its repository fetches it");
+}
+
+}  // namespace
+
 Result<MappedFile> MappedFile::map(const FileDescriptor& file, std::string_view name) {
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return os_error("open", name, errno);
@@ -106,7 +130,9 @@ Result<MappedFile> MappedFile::map(const FileDescriptor& file, std::string_view 
   const size_t size = static_cast<size_t>(info.st_size);
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) return os_error("map", name, errno);
-  return MappedFile({static_cast<const std::byte*>(address), size});
+  MappedFile mapped({static_cast<const std::byte*>(address), size});
+  HONE_TRY(check_fetched(mapped.text(), name));
+  return mapped;
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, int64_t limit) {

@@ -162,6 +162,23 @@ TEST_F(FileTest, MapsRegularFilesOnly) {
             fmt::format("cannot open '{}': it is not a regular file", pipe.native()));
 }
 
+// Whatever a file that Git LFS has not fetched should be, its reader is told what it is.
+TEST_F(FileTest, APointerOfGitLfsIsNamedAsWhatItIs) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\n"
+      "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+      "size 13631488\n";
+  const Error error = MappedFile::open(put("model.onnx", pointer)).error();
+  EXPECT_EQ(error.code(), ErrorCode::bad_input);
+  EXPECT_THAT(error.what(), testing::HasSubstr("model.onnx' is a Git LFS pointer"));
+  EXPECT_THAT(error.what(), testing::HasSubstr("13"));
+  EXPECT_THAT(error.hint(), testing::HasSubstr("git lfs pull"));
+  // What goes on behind such a line is something else.
+  EXPECT_TRUE(MappedFile::open(put("notes", pointer + std::string(1024, ' '))).ok());
+  EXPECT_THAT(MappedFile::open(put("cut", pointer.substr(0, 43))).error().what(),
+              testing::HasSubstr("Git LFS pointer: the file that"));
+}
+
 TEST_F(FileTest, AMappingMovesWithItsOwner) {
   MappedFile first = MappedFile::open(put("a", "one")).value();
   MappedFile second = std::move(first);
