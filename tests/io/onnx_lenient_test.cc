@@ -106,6 +106,38 @@ TEST(OnnxDeclared, OtherShapesOfInnerValuesAreToldOnce) {
               ElementsAre(HasSubstr("value 'h' is declared as f32[6], but is f32[2, 3]; 1 more")));
 }
 
+// A scalar is carried, whatever the loop says of it; the body sees what is given.
+TEST(OnnxDeclared, AnotherRankOfACarriedValueIsToldAndIgnored) {
+  LoopFile file("1");
+  onnx::GraphProto& body = file.body.proto;
+  body.mutable_input(2)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim();
+  file.body.node("Add", {"v_in", "v_in"}, {"twice"});
+  file.finish("goes_on", "twice");
+  const std::vector<Tensor> trips = {integers({}, {3})};
+  EXPECT_EQ(run(file, trips), (Numbers{8}));
+  EXPECT_EQ(run(file, trips, 1), (Numbers{0, 1, 2}));
+  EXPECT_THAT(notes_of(file), testing::Contains(HasSubstr("'v_in' is declared as f32[1, ?]")));
+  // Another element type still is a fault.
+  body.mutable_input(2)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::INT64);
+  EXPECT_THAT(file.error(), HasSubstr("declared as i64"));
+}
+
+TEST(OnnxDomains, ThatAreNotImportedHaveTheirNewestVersion) {
+  File file;
+  file.graph.input("x", DType::f32, {"2", "2"});
+  file.graph.node("Scaler", {"x"}, {"y"}, {{"scale", Numbers{.5}}}).set_domain("ai.onnx.ml");
+  file.graph.outputs({"y"});
+  EXPECT_EQ(run(file, {reals({2, 2}, {1, 2, 3, 4})}), (Numbers{.5, 1, 1.5, 2}));
+  EXPECT_THAT(notes_of(file), testing::Contains(HasSubstr("domain 'ai.onnx.ml' is used")));
+  // Nothing is known of others, or of a file that imports nothing.
+  file.graph.proto.mutable_node(0)->set_domain("org.else");
+  EXPECT_THAT(file.error(), HasSubstr("domain 'org.else' is used, but no opset of it is imported"));
+  file.graph.proto.mutable_node(0)->set_domain("ai.onnx.ml");
+  file.proto.clear_opset_import();
+  EXPECT_THAT(file.error(), HasSubstr("no opset of it is imported"));
+}
+
 TEST(OnnxDeclared, AnOtherElementTypeIsRefused) {
   File file = negated_twice();
   declare(*file.graph.proto.mutable_output(0), {2, 3}).set_elem_type(onnx::TensorProto::INT64);

@@ -364,6 +364,64 @@ TEST(OnnxContributedShape, RangeTriluUnique) {
   EXPECT_EQ(numbers(y[2]), Numbers({1, 2, 2, 1}));
 }
 
+// The bucket of a distance as T5 has it, in doubles.
+int64_t t5_bucket(int64_t away, bool both_ways, int64_t buckets, int64_t most) {
+  int64_t bucket = 0;
+  if (both_ways) {
+    buckets /= 2;
+    if (away > 0) bucket += buckets;
+    away = std::abs(away);
+  } else {
+    away = std::max<int64_t>(-away, 0);
+  }
+  const int64_t exact = buckets / 2;
+  if (away < exact) return bucket + away;
+  const double part = std::log(static_cast<double>(away) / static_cast<double>(exact)) /
+                      std::log(static_cast<double>(most) / static_cast<double>(exact));
+  const auto far = exact + static_cast<int64_t>(part * static_cast<double>(buckets - exact) + 1e-6);
+  return bucket + std::min(far, buckets - 1);
+}
+
+TEST(OnnxContributedShape, RelativePositionBiasOfBuckets) {
+  const auto bias = [](const Tensor& table, const Tensor& length, int both, int most,
+                       bool symbolic = false) {
+    return run_node("RelativePositionBias", 1, {table, constant(length), constant(length)},
+                    {{"max_distance", most}, {"is_bidirectional", both}},
+                    {.domain = "com.microsoft", .symbolic = symbolic});
+  };
+  // Of ONNX Runtime's tests: a head's buckets lie one after the other.
+  const Tensor table = reals({4, 2}, {1, 3, 5, 7, 2, 4, 6, 8});
+  const Tensor y = bias(table, integers({1}, {2}), 1, 128);
+  EXPECT_EQ(y.type(), type_of(DType::f32, {1, 2, 2, 2}));
+  EXPECT_EQ(numbers(y), Numbers({1, 7, 3, 1, 2, 8, 4, 2}));
+  EXPECT_EQ(numbers(bias(reals({4, 1}, {1, 4, 7, 10}), integers({}, {2}), 0, 128)),
+            Numbers({1, 1, 4, 1}));
+  for (int both : {0, 1}) {
+    Numbers number(32), expected;
+    for (size_t i = 0; i < 32; ++i) number[i] = static_cast<double>(i);
+    for (int64_t q = 0; q < 200; ++q)
+      for (int64_t k = 0; k < 200; ++k)
+        expected.push_back(static_cast<double>(t5_bucket(k - q, both != 0, 32, 128)));
+    EXPECT_EQ(numbers(bias(reals({32, 1}, number), integers({}, {200}), both, 128)), expected);
+  }
+}
+
+TEST(OnnxContributedShape, RelativePositionBiasRefuses) {
+  const auto error = [](const Tensor& table, const Attributes& attributes, int64_t keys = 3) {
+    return error_of("RelativePositionBias",
+                    {table, constant(integers({}, {3})), constant(integers({}, {keys}))},
+                    attributes);
+  };
+  const Tensor table = reals({4, 1}, {1, 2, 3, 4});
+  EXPECT_THAT(error(table, {}), HasSubstr("'max_distance' is missing"));
+  EXPECT_THAT(error(table, {{"max_distance", 2}}), HasSubstr("max_distance is 2"));
+  EXPECT_THAT(error(table, {{"max_distance", 8}}, 4), HasSubstr("3 queries and 4 keys"));
+  EXPECT_THAT(error(reals({1, 4}, {1, 2, 3, 4}), {{"max_distance", 8}}),
+              HasSubstr("has 1 buckets"));
+  EXPECT_THAT(error(reals({4}, {1, 2, 3, 4}), {{"max_distance", 8}}),
+              HasSubstr("bias_table is f32[4], must have rank 2"));
+}
+
 TEST(OnnxContributedShape, InverseNeedsPivots) {
   // The first pivot of the first matrix is 0.
   Tensor x = reals({2, 2, 2}, {0, 2, 1, 0, 1, 2, 3, 4});

@@ -23,6 +23,22 @@ Tensor image(const Ints& size, const Numbers& values) {
   return reals({1, 1, size[0], size[1]}, values);
 }
 
+TEST(OnnxImage, ImageScalerAddsToEachChannel) {
+  const Tensor x = reals({1, 3, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const Attributes attributes = {{"scale", .5}, {"bias", Numbers{1, -2, 3}}};
+  for (bool symbolic : {false, true})
+    EXPECT_EQ(numbers(run_node("ImageScaler", 1, {x}, attributes,
+                               {.symbolic = symbolic, .numbers = {3}})),
+              Numbers({1, 1.5, 2, 2.5, 0, .5, 1, 1.5, 7, 7.5, 8, 8.5}));
+  EXPECT_EQ(numbers(run_node("ImageScaler", 1, {reals({1, 1, 1, 1}, {5})}, {{"bias", Numbers{1}}})),
+            Numbers({6}));
+  EXPECT_THAT(import_error("ImageScaler", 1, {x}, {{"bias", Numbers{1, 2}}}),
+              HasSubstr("bias has 2 numbers for 3 channels"));
+  EXPECT_THAT(import_error("ImageScaler", 1, {x}), HasSubstr("bias has 0 numbers"));
+  EXPECT_THAT(import_error("ImageScaler", 1, {reals({2}, {1, 2})}, {{"bias", Numbers{1}}}),
+              HasSubstr("must have rank 4"));
+}
+
 TEST(OnnxImage, UpsampleInEveryVersion) {
   Tensor x = image({1, 2}, {1, 2});
   const Numbers twice = {1, 1, 2, 2};

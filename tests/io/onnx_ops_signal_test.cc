@@ -91,6 +91,23 @@ TEST(OnnxSignal, StftTransformsWindowedFrames) {
               HasSubstr("the window is f32[4] for frames of 3"));
 }
 
+TEST(OnnxSignal, StftOfASignalWithoutALastDimIsThatOfARealOne) {
+  Tensor x = reals({1, 5}, kSignal), window = reals({4}, {1, 0.5, 2, 1});
+  Numbers expected = dft({1, 1.5, -4, 0.5}, 4, 3);
+  Numbers second = dft({3, -1, 1, 4}, 4, 3);
+  expected.insert(expected.end(), second.begin(), second.end());
+  for (bool symbolic : {false, true}) {
+    NodeOptions options = {.symbolic = symbolic, .numbers = {4, 5}};
+    Tensor y = run_node("STFT", 17, {x, scalar(1), window}, {}, options);
+    EXPECT_EQ(y.type(), type_of(DType::f32, {1, 2, 3, 2}));
+    EXPECT_THAT(numbers(y), near(expected));
+  }
+  EXPECT_EQ(run_node("STFT", 17, {x, scalar(1), window}, {{"onesided", 0}}).type(),
+            type_of(DType::f32, {1, 2, 4, 2}));
+  EXPECT_THAT(import_error("STFT", 17, {reals({5}, kSignal), scalar(1), window}),
+              HasSubstr("must have rank 2 to 3"));
+}
+
 TEST(OnnxSignal, Windows) {
   for (bool known : {true, false}) {
     Operand size = integers({}, {4});

@@ -26,6 +26,13 @@ bool holds_everywhere(const Failure& failure) {
   return failure.is_structural || failure.error.code() == ErrorCode::limit;
 }
 
+// What is declared of an input is told and ignored if what is given differs.
+void note_other_dims(Node& n, const onnx::ValueInfoProto& info, Type type) {
+  if (!has_other_dims(info, type)) return;
+  n.frame().source()->note(fmt::format("{}: '{}' is declared as {}, but is {}", n.describe(),
+                                       info.name(), declared_text(info), type.to_string()));
+}
+
 // Both must be tensors of one element type and rank.
 void require_same_form(Node& n, Type a, Type b, std::string_view what) {
   if (a.dtype() != b.dtype() || a.rank() != b.rank())
@@ -44,7 +51,8 @@ Result<Region> import_region(Node& n, const onnx::GraphProto& graph,
   region.frame = std::make_unique<Frame>(n.frame());
   for (size_t i = 0; i < parameters.size(); ++i) {
     const onnx::ValueInfoProto& info = graph.input(static_cast<int>(i));
-    check_declared(info, parameters[i]);
+    check_element_type(info, parameters[i]);
+    note_other_dims(n, info, parameters[i]);
     Slot* slot = region.flow->parameter(info.name(), parameters[i]);
     region.frame->define(info.name(), slot);
     region.parameters.push_back(slot->value);

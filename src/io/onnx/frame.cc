@@ -1,5 +1,7 @@
 #include "io/onnx/frame.h"
 
+#include "io/onnx/registry.h"
+
 namespace hone::onnx_io {
 namespace {
 
@@ -58,12 +60,18 @@ void Frame::define(std::string_view name, Slot* slot) {
     throw structural(bad_input("value '{}' is given twice", name));
 }
 
+// Of a domain that is not imported the newest version, as ONNX Runtime has it. A file that imports
+// nothing may be of any time.
 int Frame::version(std::string_view domain) const {
   auto at = opsets_.find(domain);
-  if (at == opsets_.end())
-    throw structural(bad_input("domain '{}' is used, but no opset of it is imported",
-                               domain.empty() ? "ai.onnx" : domain));
-  return at->second;
+  if (at != opsets_.end()) return at->second;
+  const std::string_view shown = domain.empty() ? "ai.onnx" : domain;
+  const std::optional<int> newest = newest_version(domain);
+  if (opsets_.empty() || !newest)
+    throw structural(bad_input("domain '{}' is used, but no opset of it is imported", shown));
+  source_->note(fmt::format("domain '{}' is used, but no opset of it is imported: {} is taken",
+                            shown, *newest));
+  return *newest;
 }
 
 const onnx::AttributeProto* Frame::resolve(const onnx::AttributeProto& attribute) const {

@@ -332,6 +332,8 @@ void Node::out_cut(size_t i, Value value, int axis, Value count) {
 void Node::require_rank(Value v, std::string_view what, int least, int most) {
   if (v.rank() >= least && v.rank() <= most) return;
   if (least == most) bad("{} is {}, must have rank {}", what, v.type().to_string(), least);
+  if (most < kMaxRank)
+    bad("{} is {}, must have rank {} to {}", what, v.type().to_string(), least, most);
   bad("{} is {}, must have rank {} or more", what, v.type().to_string(), least);
 }
 

@@ -64,6 +64,12 @@ Status check_domain(std::string_view domain, int64_t version) {
   return {};
 }
 
+std::optional<int> newest_version(std::string_view domain) {
+  for (const auto& known : kDomains)
+    if (known.domain == domain) return known.newest;
+  return {};
+}
+
 Result<const Row*> find_row(std::string_view domain, std::string_view name, int version) {
   const Row* best = nullptr;
   bool known = false;

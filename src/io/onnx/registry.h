@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,8 @@ struct Row {
 std::span<const Row> rows();
 // Whether the version of an imported domain is one that is known; domains of local functions are.
 Status check_domain(std::string_view domain, int64_t version);
+// The newest version of a domain that is known; null for a domain that is not.
+std::optional<int> newest_version(std::string_view domain);
 // The row for a version of the domain; the error says whether the op, the version or the domain is
 // unknown, and what is meant instead.
 Result<const Row*> find_row(std::string_view domain, std::string_view name, int version);

@@ -306,6 +306,19 @@ Value simply_resized(Node& n, Value x, const std::vector<ResizedAxis>& axes,
 
 // ---- Upsample, Resize ---------------------------------------------------------------------------
 
+// Each channel has a bias of its own.
+void map_image_scaler(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "the image", 4, 4);
+  if (!is_real(x.dtype())) n.bad("the image is {}, must have reals", x.type().to_string());
+  const std::vector<double> bias = n.reals("bias");
+  const auto count = static_cast<int64_t>(bias.size());
+  if (count == 0 || (x.dim(1).is_static() && !x.dim(1).is(count)))
+    n.bad("bias has {} numbers for {} channels", count, x.dim(1).to_string());
+  const Type type = Type::get(x.dtype(), {count, 1, 1});
+  n.out(x * n.real("scale", 1) + n.builder().constant(Tensor::from_reals(type, bias)));
+}
+
 void map_upsample(Node& n) {
   Value x = n.in();
   const std::string mode = n.word("mode", "nearest");

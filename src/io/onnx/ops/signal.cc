@@ -217,10 +217,11 @@ void map_dft(Node& n) {
   map_dft_along(n, n.axis_in(axis[0], n.in().rank()));
 }
 
-// The transforms of frames that begin every `step` samples.
+// The transforms of frames that begin every `step` samples. Without a last dim the signal is real.
 void map_stft(Node& n) {
   Value signal = n.in(0), window = n.optional(2);
-  n.require_rank(signal, "the signal", 3, 3);
+  n.require_rank(signal, "the signal", 2, 3);
+  if (signal.rank() == 2) signal = unsqueeze(signal, -1);
   Ints steps = n.integers(1);
   if (steps.size() != 1 || steps[0] < 1) n.bad("frame_step must be one number above 0");
   Dim length = window ? window.dim(0) : signal.dim(1);
