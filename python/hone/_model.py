@@ -50,6 +50,10 @@ class Model:
         self._run = core.run
         self.inputs: List[Port] = [Port(*one) for one in core.inputs]
         self.outputs: List[Port] = [Port(*one) for one in core.outputs]
+        # Of an ONNX file with strings. By input or output: the strings that its numbers stand for,
+        # and the labels of its columns.
+        self.strings: Dict[str, List[str]] = compiled.strings() if compiled else {}
+        self.columns: Dict[str, List[Union[str, int]]] = compiled.columns() if compiled else {}
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """Runs the model. `out` is an array to write to, or all of them in order or by name."""

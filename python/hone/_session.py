@@ -67,8 +67,28 @@ def get_device() -> str:
     return "CPU"
 
 
-def _node_arg(port: Port) -> NodeArg:
-    return NodeArg(port.name, f"tensor({_TYPES.get(port.type, port.type)})", list(port.shape))
+def _numbers(strings: Any, table: List[str]) -> Any:
+    """Places in the table, -1 for strings that it lacks."""
+    import numpy
+
+    places = {text: place for place, text in enumerate(table)}
+    given = numpy.asarray(strings)
+    flat = [places.get(str(one), -1) for one in given.ravel()]
+    return numpy.array(flat, dtype=numpy.int64).reshape(given.shape)
+
+
+def _texts(places: Any, table: List[str]) -> Any:
+    """An array of str, as ONNX Runtime has it."""
+    import numpy
+
+    places = numpy.asarray(places)
+    is_there = (places >= 0) & (places < len(table))
+    return numpy.array([*table, ""], dtype=object)[numpy.where(is_there, places, len(table))]
+
+
+def _maps(rows: Any, keys: List[Union[str, int]]) -> List[Dict[Union[str, int], float]]:
+    """What a ZipMap makes: a dict for each row."""
+    return [dict(zip(keys, row)) for row in rows.tolist()]
 
 
 class InferenceSession:
@@ -91,6 +111,7 @@ class InferenceSession:
         self.model: Model = load(path_or_bytes, **options)
         self._run = self.model._core.run
         self._names = [port.name for port in self.model.outputs]
+        self._has_labels = bool(self.model.strings or self.model.columns)
 
     def run(
         self,
@@ -99,7 +120,10 @@ class InferenceSession:
         run_options: Optional[RunOptions] = None,
     ) -> List[Any]:
         """The outputs of these names, or all of them."""
-        results = self._run(input_feed, None)
+        if self._has_labels:
+            results = self._run_labelled(input_feed)
+        else:
+            results = self._run(input_feed, None)
         if not output_names:
             return list(results)
         by_name = dict(zip(self._names, results))
@@ -109,11 +133,35 @@ class InferenceSession:
                 raise BadInput(f"there is no output '{name}'", hint=hint)
         return [by_name[name] for name in output_names]
 
+    def _run_labelled(self, input_feed: Dict[str, Any]) -> List[Any]:
+        """Strings in and out, and maps for probabilities with labels."""
+        strings, columns = self.model.strings, self.model.columns
+        feed = {
+            name: _numbers(array, strings[name]) if name in strings else array
+            for name, array in input_feed.items()
+        }
+        results = list(self._run(feed, None))
+        for i, name in enumerate(self._names):
+            if name in strings:
+                results[i] = _texts(results[i], strings[name])
+            if name in columns:
+                results[i] = _maps(results[i], columns[name])
+        return results
+
+    def _node_arg(self, port: Port) -> NodeArg:
+        kind = f"tensor({_TYPES.get(port.type, port.type)})"
+        if port.name in self.model.strings:
+            kind = "tensor(string)"
+        elif port.name in self.model.columns:
+            key = "int64" if isinstance(self.model.columns[port.name][0], int) else "string"
+            return NodeArg(port.name, f"seq(map({key},{kind}))", [])
+        return NodeArg(port.name, kind, list(port.shape))
+
     def get_inputs(self) -> List[NodeArg]:
-        return [_node_arg(port) for port in self.model.inputs]
+        return [self._node_arg(port) for port in self.model.inputs]
 
     def get_outputs(self) -> List[NodeArg]:
-        return [_node_arg(port) for port in self.model.outputs]
+        return [self._node_arg(port) for port in self.model.outputs]
 
     def get_providers(self) -> List[str]:
         return get_available_providers()

@@ -6,6 +6,7 @@
 #include "cli/compiled.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 #include "ir/summary.h"
 #include "report/dot.h"
@@ -16,6 +17,14 @@
 namespace hone::cli {
 
 namespace {
+
+// What numbers stand for; beside a JSON document it is talk.
+void tell_labels(const OnnxLabels& labels, bool json, Console& console) {
+  const std::string text = labels_text(labels);
+  if (text.empty()) return;
+  if (!json) return console.print("\n{}", text);
+  for (std::string_view line : split_lines(text)) console.note("{}", line);
+}
 
 // Part of a text; beside a JSON document it is talk.
 void tell_denormals(const Model& model, bool json, Console& console) {
@@ -41,6 +50,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
     if (arguments.given("dot")) return no_single_graph(model, "--dot");
     const Model bound = HONE_TRY(specialize(model, bindings));
     console.write(HONE_TRY(json ? model_json(bound) : model_text(bound)));
+    tell_labels(source.labels, json, console);
     tell_denormals(model, json, console);
     return {};
   }
@@ -58,6 +68,7 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   for (size_t i = 0; i < model.inputs.size(); ++i) summary.inputs[i].name = model.inputs[i].name;
   for (size_t i = 0; i < model.outputs.size(); ++i) summary.outputs[i].name = model.outputs[i].name;
   console.write(json ? summary_json(summary) : summary_text(summary));
+  tell_labels(source.labels, json, console);
   tell_denormals(model, json, console);
   return {};
 }

@@ -142,7 +142,7 @@ Status cmd_run(const Arguments& arguments, Console& console) {
   const std::vector<Tensor> flushed = flushes ? outputs : std::vector<Tensor>();
   if (checks) HONE_TRY(take_checks(*checks, outputs, console));
 
-  console.write(outputs_table(names, outputs));
+  console.write(outputs_table(names, outputs, source.labels));
   const std::string how =
       is_native ? "native, compiled and run in" : arguments.text("numerics") + " numerics,";
   console.note("{} {}", how, format_seconds(elapsed.count()));

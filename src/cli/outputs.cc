@@ -24,20 +24,62 @@ bool is_tensor_file(const fs::path& path) {
   return path.extension() == ".npy" || path.extension() == ".npz";
 }
 
+constexpr int64_t kShown = 4;  // elements of an output
+
+// A place that the table lacks is shown as a number.
+std::string first_strings(const Tensor& places, std::span<const std::string> table) {
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < std::min(kShown, places.elements()); ++i) {
+    const int64_t place = places.integer_at(i);
+    const bool is_there = place >= 0 && std::cmp_less(place, table.size());
+    texts.push_back(is_there ? excerpt(table[static_cast<size_t>(place)]) : std::to_string(place));
+  }
+  if (places.elements() > kShown) texts.emplace_back("...");
+  return join(texts, ", ");
+}
+
+// At most so many, with "..." for the others.
+std::string some_of(std::span<const std::string> texts, size_t most, bool are_numbered) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(most, texts.size()); ++i)
+    shown.push_back((are_numbered ? fmt::format("{} ", i) : "") + excerpt(texts[i]));
+  if (texts.size() > most) shown.emplace_back("...");
+  return join(shown, ", ");
+}
+
+std::string columns_line(std::string_view name, const OnnxLabels::Columns& columns) {
+  return fmt::format("columns of {}: {}\n", excerpt(name), some_of(columns.names, 16, false));
+}
+
 }  // namespace
 
-std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs) {
+std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs,
+                          const OnnxLabels& labels) {
   TextTable table("llrrrl", {"output", "type", "min", "mean", "max", "first elements"});
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorStatistics facts = statistics(outputs[i]);
-    std::string elements = first_elements(outputs[i], 4);
+    const bool has_strings = labels.values.contains(names[i]) && is_integer(outputs[i].dtype());
+    std::string elements = has_strings ? first_strings(outputs[i], labels.strings)
+                                       : first_elements(outputs[i], kShown);
     if (facts.nans > 0)
       elements += fmt::format("  ({} of {} are NaN)", facts.nans, outputs[i].elements());
     table.add_row({excerpt(names[i]), outputs[i].type().to_string(),
                    fmt::format("{:.4g}", facts.min), fmt::format("{:.4g}", facts.mean),
                    fmt::format("{:.4g}", facts.max), elements});
   }
-  return table.to_string();
+  std::string text = table.to_string();
+  for (const std::string& name : names)
+    if (const auto columns = labels.columns.find(name); columns != labels.columns.end())
+      text += columns_line(name, columns->second);
+  return text;
+}
+
+std::string labels_text(const OnnxLabels& labels) {
+  std::string text;
+  for (const std::string& name : labels.values)
+    text += fmt::format("strings of {}: {}\n", excerpt(name), some_of(labels.strings, 64, true));
+  for (const auto& [name, columns] : labels.columns) text += columns_line(name, columns);
+  return text;
 }
 
 std::string marked(const std::string& table, const Console& console) {

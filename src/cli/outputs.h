@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "io/onnx/labels.h"
 #include "oracle/compare.h"
 #include "tensor/tensor.h"
 
@@ -17,8 +18,13 @@ namespace hone::cli {
 class Arguments;
 class Console;
 
-// A row per output: type, least, mean and greatest element, the first elements.
-std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs);
+// A row per output: type, least, mean and greatest element, the first elements, or the strings that
+// they stand for. Then a line for each output whose columns have labels.
+std::string outputs_table(std::span<const std::string> names, std::span<const Tensor> outputs,
+                          const OnnxLabels& labels = {});
+
+// What the labels say of inputs and outputs, a line for each; "" if there are none.
+std::string labels_text(const OnnxLabels& labels);
 
 // A table whose lines with the word WRONG stand out, if the terminal shows colours.
 std::string marked(const std::string& table, const Console& console);

@@ -36,10 +36,34 @@ class Runner final : public OpenRunner {
   const std::shared_ptr<ServedModel> model_;
 };
 
+py::list texts_of(std::span<const std::string> texts) {
+  py::list all;
+  for (const std::string& text : texts) all.append(text_of(text));
+  return all;
+}
+
 // What hone.compile makes.
 struct Compiled {
   std::shared_ptr<ServedModel> model;
   std::shared_ptr<Core> core;
+  OnnxLabels labels;
+
+  // The strings that numbers of inputs and outputs stand for.
+  py::dict strings() const {
+    py::dict all;
+    for (const std::string& name : labels.values) all[text_of(name)] = texts_of(labels.strings);
+    return all;
+  }
+  py::dict columns() const {
+    py::dict all;
+    for (const auto& [name, columns] : labels.columns) {
+      py::list keys;
+      for (const std::string& key : columns.names)
+        keys.append(columns.are_numbers ? py::object(py::int_(py::str(key))) : text_of(key));
+      all[text_of(name)] = keys;
+    }
+    return all;
+  }
 
   std::string plan() const {
     return take(without_gil([&] { return model->plan_text(); }));
@@ -52,13 +76,15 @@ struct Compiled {
 Compiled compile(const py::dict& given, py::handle hears) {
   const auto request = request_of(given);
   std::optional<Result<std::unique_ptr<ServedModel>>> served;
+  OnnxLabels labels;
   run_beside(hears, [&](const Face& face) {
     served = [&]() -> Result<std::unique_ptr<ServedModel>> {
       Request wanted = HONE_TRY(request(face));
+      labels = std::move(wanted.source.labels);
       return ServedModel::make(std::move(wanted.source), std::move(wanted.options), face);
     }();
   });
-  Compiled compiled = {take(*std::move(served)), nullptr};
+  Compiled compiled = {take(*std::move(served)), nullptr, std::move(labels)};
   const ServedModel& model = *compiled.model;
   const std::shared_ptr<const Executable> executable = model.executable();
   compiled.core = std::make_shared<Core>(
@@ -146,6 +172,8 @@ PYBIND11_MODULE(_compiler, module) {
   pybind11::class_<Compiled>(module, "Compiled", pybind11::module_local())
       .def_property_readonly("name", [](const Compiled& it) { return text_of(it.model->name()); })
       .def_readonly("core", &Compiled::core)
+      .def("strings", &Compiled::strings)
+      .def("columns", &Compiled::columns)
       .def("plan", &Compiled::plan)
       .def("save", &Compiled::save);
   module.def("compile", &compile);

@@ -58,6 +58,7 @@ Result<Source> load_unverified(const std::string& name, Given given, const Sourc
   Source source;
   OnnxImport import = HONE_TRY(onnx_import(given, options));
   import.layers = &source.layers;
+  import.labels = &source.labels;
   source.model = HONE_TRY(load_onnx(name, import));
   source.open.inputs = std::move(given.inputs);
   return source;
@@ -93,6 +94,7 @@ Result<Source> parse_source(std::string_view bytes, std::string_view where, Give
   Source source;
   OnnxImport import = HONE_TRY(onnx_import(given, options));
   import.layers = &source.layers;
+  import.labels = &source.labels;
   source.model = HONE_TRY(parse_onnx(std::as_bytes(std::span(bytes)), where, ".", import));
   source.open.inputs = std::move(given.inputs);
   return verified(std::move(source), where);

@@ -24,6 +24,7 @@ struct Source {
   Given open = {};  // with the sizes that are to be bound; the others were when the model was read
   // Of an ONNX file: its nodes by the values that they make (OnnxImport::layers).
   std::map<std::string, std::string, std::less<>> layers = {};
+  OnnxLabels labels = {};  // of an ONNX file: what numbers stand for
 };
 
 struct SourceOptions {

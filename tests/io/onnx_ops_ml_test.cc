@@ -56,9 +56,15 @@ TEST(OnnxMl, LinearClassifierOfOneRowScoresTheSecondLabel) {
   attributes.push_back({"post_transform", "LOGISTIC"});
   expect_near(run_outputs("LinearClassifier", 1, {x}, attributes, ml(2))[1],
               {.549834, .450166, .574443, .425557, .141851, .858149});
-  attributes = {{"classlabels_strings", Words{"a", "b"}}, {"coefficients", Numbers{.3, -.2}}};
+  // Labels that are strings are their places: here in the order of the labels.
+  attributes = {{"classlabels_strings", Words{"b", "a"}},
+                {"coefficients", Numbers{.3, -.2}},
+                {"intercepts", Numbers{.1}}};
+  EXPECT_THAT(numbers(run_outputs("LinearClassifier", 1, {x}, attributes, ml(2))[0]),
+              ElementsAre(0, 0, 1));
+  attributes.push_back({"classlabels_ints", Ints{5, 9}});
   EXPECT_THAT(import_error("LinearClassifier", 1, {x}, attributes, ml(2)),
-              HasSubstr("labels are strings"));
+              HasSubstr("labels are given twice"));
 }
 
 TEST(OnnxMl, LinearClassifierTakesTheLargestScore) {
@@ -148,9 +154,11 @@ TEST(OnnxMl, LabelEncoderFindsKeys) {
   EXPECT_THAT(import_error("LabelEncoder", 2, {reals({1}, {3})},
                            {{"keys_int64s", Ints{3}}, {"values_int64s", Ints{1}}}, ml()),
               HasSubstr("the keys are i64"));
-  EXPECT_THAT(import_error("LabelEncoder", 2, {integers({1}, {3})},
-                           {{"keys_int64s", Ints{3}}, {"values_strings", Words{"a"}}}, ml()),
-              HasSubstr("values are strings"));
+  // Strings are their places: "b", "a", and what stands for all other keys.
+  EXPECT_THAT(
+      numbers(run_node("LabelEncoder", 2, {integers({3}, {3, 5, 9})},
+                       {{"keys_int64s", Ints{5, 3}}, {"values_strings", Words{"b", "a"}}}, ml())),
+      ElementsAre(1, 0, 2));
 }
 
 TEST(OnnxMl, LabelEncoderKnowsNanFromVersion4) {

@@ -9,6 +9,7 @@
 #include "io/onnx/narrow.h"
 #include "io/onnx/registry.h"
 #include "io/onnx/signature.h"
+#include "io/onnx/strings.h"
 
 namespace hone::onnx_io {
 namespace {
@@ -70,6 +71,8 @@ void import_node(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
     if (++frame.node_count() > limits.nodes)
       throw Failure{
           over_limit("more than {} nodes, functions and subgraphs inlined", limits.nodes)};
+    if (Status good = frame.file().strings().check(proto); !good.ok() && !frame.is_function())
+      throw Failure{std::move(good).error()};
     if (const onnx::FunctionProto* function = find_function(*frame.source(), proto))
       import_call(frame, flow, proto, *function);
     else
@@ -91,8 +94,11 @@ void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph
     if (name.empty()) throw Failure{bad_input("an initializer has no name")};
     frame.define(name, flow.constant(frame.prefix() + name, std::move(*tensor)));
   };
-  for (const onnx::TensorProto& tensor : graph.initializer())
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (tensor.data_type() == onnx::TensorProto::STRING && frame.is_function())
+      throw Failure{unsupported("initializer '{}': strings in a local function", tensor.name())};
     define(tensor.name(), frame.file().tensor(tensor));
+  }
   for (const onnx::SparseTensorProto& tensor : graph.sparse_initializer())
     define(tensor.values().name(), frame.file().tensor(tensor));
 }
@@ -244,6 +250,7 @@ Model import_all(std::shared_ptr<const Source> source, const Bindings& narrowed,
     if (!names.insert(info.name()).second)
       throw Failure{bad_input("output '{}' is given twice", info.name())};
     outputs.push_back(named_output(frame, flow, info));
+    check_strings_declared(info, source->file->strings().holds(info.name()));
     check_element_type(info, outputs.back()->type);
     if (has_other_dims(info, outputs.back()->type))
       frame.source()->note(fmt::format("output '{}' is declared as {}, but is {}", info.name(),
@@ -306,7 +313,9 @@ void add_layers(const onnx::GraphProto& graph,
 Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options) {
   std::string where = file->where();
   try {
-    if (options.layers != nullptr) add_layers(file->model().graph(), *options.layers);
+    const onnx::GraphProto& graph = file->model().graph();
+    if (options.layers != nullptr) add_layers(graph, *options.layers);
+    if (options.labels != nullptr) *options.labels = file->strings().labels(graph);
     const std::shared_ptr<const Source> source = make_source(std::move(file), options);
     Model model = import_narrowed(source);
     HONE_TRY(verify(model));

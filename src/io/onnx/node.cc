@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/onnx/flow.h"
 #include "io/onnx/frame.h"
+#include "io/onnx/strings.h"
 
 namespace hone::onnx_io {
 namespace {
@@ -72,6 +73,11 @@ std::vector<Value> Node::all_inputs() {
   std::vector<Value> values;
   for (size_t i = 0; i < inputs(); ++i) values.push_back(in(i));
   return values;
+}
+
+bool Node::holds_strings(size_t i) const {
+  return !frame_.is_function() && i < inputs() &&
+         frame_.file().strings().holds(proto_.input(static_cast<int>(i)));
 }
 
 void Node::ignore_operand(size_t i) { has(i); }
@@ -256,9 +262,27 @@ std::vector<std::string> Node::words(std::string_view name) {
   return {found->strings().begin(), found->strings().end()};
 }
 
+int64_t Node::place_of(std::string_view text) {
+  const std::optional<int64_t> place = frame_.file().strings().place(text);
+  if (!place || frame_.is_function()) unsupported("strings in a local function");
+  return *place;
+}
+
+Ints Node::strings(std::string_view name) {
+  Ints places;
+  for (const std::string& text : words(name)) places.push_back(place_of(text));
+  return places;
+}
+
+int64_t Node::string(std::string_view name, std::string_view fallback) {
+  return place_of(word(name, fallback));
+}
+
 Tensor Node::tensor(std::string_view name) {
   const onnx::AttributeProto* found = typed(name, onnx::AttributeProto::TENSOR);
   if (found == nullptr) bad("attribute '{}' is missing", name);
+  if (found->t().data_type() == onnx::TensorProto::STRING && frame_.is_function())
+    unsupported("strings in a local function");
   return take(frame_.file().tensor(found->t()));
 }
 

@@ -65,6 +65,7 @@ class Node {
   std::vector<Value> all_inputs();  // of variadic ops
   void ignore_operand(size_t i);    // one without effect here
   Slot& slot(size_t i);             // also of what is no tensor
+  bool holds_strings(size_t i) const;
 
   // ---- What is known of operands
   // ----------------------------------------------------------------- The elements of an integer
@@ -104,6 +105,9 @@ class Node {
   Ints ints(std::string_view name);  // empty if there is none
   std::vector<double> reals(std::string_view name);
   std::vector<std::string> words(std::string_view name);
+  // Words that are data: their places in the file's table.
+  Ints strings(std::string_view name);
+  int64_t string(std::string_view name, std::string_view fallback);
   Tensor tensor(std::string_view name);
   const onnx::GraphProto& graph(std::string_view name);
   const onnx::AttributeProto* attribute(std::string_view name);  // null if there is none
@@ -172,6 +176,7 @@ class Node {
 
  private:
   [[noreturn]] void need_value(size_t i);
+  int64_t place_of(std::string_view text);
   const onnx::AttributeProto* typed(std::string_view name,
                                     onnx::AttributeProto::AttributeType type);
   void check_attributes() const;

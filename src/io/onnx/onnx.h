@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/onnx/labels.h"
 #include "io/onnx/limits.h"
 #include "ir/model.h"
 
@@ -55,6 +56,7 @@ struct OnnxImport {
   // Gets the file's nodes by the values that they make: "conv1_output" -> "conv1". A node without a
   // name goes by its first value.
   std::map<std::string, std::string, std::less<>>* layers = nullptr;
+  OnnxLabels* labels = nullptr;                  // gets what numbers of the file stand for
   std::shared_ptr<OnnxChecks> checks = nullptr;  // null: none are made
 };
 

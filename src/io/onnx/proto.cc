@@ -9,6 +9,7 @@
 #include "io/onnx/newer.h"
 #include "io/onnx/node_order.h"
 #include "io/onnx/skeleton.h"
+#include "io/onnx/strings.h"
 #include "io/onnx/tensor_source.h"
 
 namespace hone::onnx_io {
@@ -142,6 +143,7 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::span<const std::b
     sort_nodes(model->model_);
     model->source_ = std::make_shared<const TensorSource>(
         file.bytes, file.owner, std::move(skeleton.payloads), folder, limits);
+    model->strings_ = std::make_shared<const Strings>(model->model_);
     return {};
   };
   Status status = fill();
@@ -150,6 +152,7 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::span<const std::b
 }
 
 Result<Tensor> ModelFile::tensor(const onnx::TensorProto& proto) const {
+  if (proto.data_type() == onnx::TensorProto::STRING) return strings_->tensor(proto);
   return source_->dense(proto);
 }
 

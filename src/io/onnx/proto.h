@@ -35,6 +35,7 @@ int32_t data_type_of(DType dtype);
 // "FLOAT", "INT2"; "type 99" for one that no version knows.
 std::string data_type_name(int32_t data_type);
 
+class Strings;       // strings.h
 class TensorSource;  // tensor_source.h
 
 // A message and the file that it came from. All its fields are known: those that the schema library
@@ -53,9 +54,11 @@ class ModelFile {
 
   const onnx::ModelProto& model() const { return model_; }
   const std::string& where() const { return where_; }  // the file's name, for errors
+  const Strings& strings() const { return *strings_; }
 
   // Raw, typed and external data; the count of elements is checked against the dims before anything
-  // is allocated. Raw and external data stay mapped. Strings and complex numbers are unsupported.
+  // is allocated. Raw and external data stay mapped. Of strings the places in strings(); complex
+  // numbers are unsupported.
   // A bool is true if any bit of its byte is set. The message is one of this file (a copy will do)
   // or was made by hand. Errors name the tensor, not the file. Thread-safe.
   Result<Tensor> tensor(const onnx::TensorProto& proto) const;
@@ -68,6 +71,7 @@ class ModelFile {
   onnx::ModelProto model_;
   std::string where_;
   std::shared_ptr<const TensorSource> source_;
+  std::shared_ptr<const Strings> strings_;
 };
 
 // One TensorProto in memory; see ModelFile::parse, and tensor_file.h for files.

@@ -28,8 +28,21 @@ const onnx::TypeProto::Tensor& tensor_type(const onnx::ValueInfoProto& info) {
   }
 }
 
+// The type of the values, if it is a sequence of maps: hone has their tensor, a row for each map.
+const onnx::TypeProto::Tensor* mapped_type(const onnx::ValueInfoProto& info) {
+  const onnx::TypeProto& element = info.type().sequence_type().elem_type();
+  if (!element.has_map_type()) return nullptr;
+  return &element.map_type().value_type().tensor_type();
+}
+
+bool is_string(const onnx::ValueInfoProto& info) {
+  return info.type().tensor_type().elem_type() == onnx::TensorProto::STRING;
+}
+
 DType element_type(const onnx::ValueInfoProto& info) {
-  Result<DType> dtype = dtype_of(tensor_type(info).elem_type());
+  if (is_string(info)) return DType::i64;  // places in a table: strings.h
+  const onnx::TypeProto::Tensor* mapped = mapped_type(info);
+  Result<DType> dtype = dtype_of((mapped != nullptr ? *mapped : tensor_type(info)).elem_type());
   if (!dtype.ok()) throw failure_in(info, std::move(dtype).error());
   return *dtype;
 }
@@ -238,6 +251,14 @@ std::optional<std::string> other_dims(const onnx::ValueInfoProto& info, Type fou
 }
 
 }  // namespace
+
+void check_strings_declared(const onnx::ValueInfoProto& info, bool holds_strings) {
+  const bool has_type = info.type().tensor_type().elem_type() != onnx::TensorProto::UNDEFINED;
+  if (has_type && is_string(info) != holds_strings)
+    throw failure_in(info, bad_input("it is declared {} strings, but has {}",
+                                     is_string(info) ? "to have" : "without",
+                                     holds_strings ? "some" : "numbers"));
+}
 
 void check_element_type(const onnx::ValueInfoProto& info, Type found) {
   if (!info.has_type()) return;

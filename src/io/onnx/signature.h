@@ -61,6 +61,8 @@ void check_declared(const onnx::ValueInfoProto& info, Type found);
 bool has_other_dims(const onnx::ValueInfoProto& info, Type found);
 // "f32[1, N, ?]": what is declared.
 std::string declared_text(const onnx::ValueInfoProto& info);
+// Throws Failure if strings are declared where numbers are, or numbers where strings are.
+void check_strings_declared(const onnx::ValueInfoProto& info, bool holds_strings);
 // Throws Failure if the element type that is declared contradicts what was found.
 void check_element_type(const onnx::ValueInfoProto& info, Type found);
 

@@ -4,34 +4,44 @@
 
 #include "io/onnx/ops/indices.h"
 #include "io/onnx/registry.h"
+#include "io/onnx/strings.h"
 
 // Tables of ai.onnx.ml: features by their places, values by their keys.
 
 namespace hone::onnx_io {
 namespace {
 
-// A list that stands in one of several attributes, as a vector.
-std::optional<Tensor> list_of(Node& n, const std::string& name) {
-  if (n.has_attribute(name + "_strings")) n.unsupported("its {} are strings", name);
-  if (n.has_attribute(name + "_int64s")) {
-    const Ints numbers = n.ints(name + "_int64s");
-    const Type type = Type::get(DType::i64, {static_cast<int64_t>(numbers.size())});
-    return Tensor::from_integers(type, numbers);
-  }
+Tensor vector_of(const Ints& numbers) {
+  return Tensor::from_integers(Type::get(DType::i64, {static_cast<int64_t>(numbers.size())}),
+                               numbers);
+}
+
+// A list that stands in one of several attributes, as a vector. Strings are places in the file's
+// table.
+struct List {
+  Tensor tensor;
+  bool has_strings = false;
+};
+std::optional<List> list_of(Node& n, const std::string& name) {
+  if (n.has_attribute(name + "_strings"))
+    return List{vector_of(n.strings(name + "_strings")), true};
+  if (n.has_attribute(name + "_int64s")) return List{vector_of(n.ints(name + "_int64s"))};
   if (n.has_attribute(name + "_floats")) {
     const std::vector<double> numbers = n.reals(name + "_floats");
     const Type type = Type::get(DType::f32, {static_cast<int64_t>(numbers.size())});
-    return Tensor::from_reals(type, numbers);
+    return List{Tensor::from_reals(type, numbers)};
   }
   if (n.version() < 4 || !n.has_attribute(name + "_tensor")) return {};
   Tensor tensor = n.tensor(name + "_tensor");
   if (tensor.type().rank() != 1)
     n.bad("{}_tensor is {}, must be a vector", name, tensor.type().to_string());
-  return tensor;
+  const int32_t data_type = n.attribute(name + "_tensor")->t().data_type();
+  return List{tensor, data_type == onnx::TensorProto::STRING};
 }
 
 // The value of keys that are not there.
-Tensor other_value(Node& n, DType dtype) {
+Tensor other_value(Node& n, const List& values) {
+  const DType dtype = values.tensor.dtype();
   n.ignore("default_string");
   const double real = n.real("default_float", -0.0);
   const int64_t integer = n.integer("default_int64", -1);
@@ -42,6 +52,8 @@ Tensor other_value(Node& n, DType dtype) {
       n.bad("default_tensor is {}, must be one {}", tensor.type().to_string(), name(dtype));
     return Tensor::copy_of(type, tensor.bytes());
   }
+  if (values.has_strings)
+    return Tensor::from_integers(type, Ints{n.string("default_string", kUnused)});
   if (is_real(dtype)) return Tensor::from_reals(type, std::vector<double>{real});
   return Tensor::from_integers(type, Ints{wrap_to(dtype, integer)});
 }
@@ -137,17 +149,63 @@ void map_array_feature_extractor(Node& n) {
 }
 
 void map_label_encoder(Node& n) {
-  std::optional<Tensor> keys = list_of(n, "keys"), values = list_of(n, "values");
+  const std::optional<List> keys = list_of(n, "keys"), values = list_of(n, "values");
   if (!keys || !values) n.bad("{} are missing", keys ? "values" : "keys");
-  for (const Tensor& list : {*keys, *values})
+  for (const Tensor& list : {keys->tensor, values->tensor})
     if (!(kNumber.contains(list.dtype()))) n.unsupported("a table of {}", name(list.dtype()));
   Value x = n.in();
-  if (x.dtype() != keys->dtype())
-    n.bad("the operand is {}, the keys are {}", x.type().to_string(), name(keys->dtype()));
-  Value other = n.builder().constant(other_value(n, values->dtype()));
-  n.out(Dictionary(n, *keys, *values).find(x, other));
+  if (x.dtype() != keys->tensor.dtype() || keys->has_strings != n.holds_strings(0))
+    n.bad("the operand is {}, the keys are {}",
+          n.holds_strings(0) ? "of strings" : x.type().to_string(),
+          keys->has_strings ? "strings" : name(keys->tensor.dtype()));
+  Value other = n.builder().constant(other_value(n, *values));
+  n.out(Dictionary(n, keys->tensor, values->tensor).find(x, other));
 }
 
-void map_label_encoder_of_strings(Node& n) { n.unsupported("its labels are strings"); }
+namespace {
+
+// From strings to integers or back, as the operand has it.
+void map_both_ways(Node& n, const Ints& strings, const Ints& numbers) {
+  Value x = n.in();
+  if (x.dtype() != DType::i64)
+    n.bad("the operand is {}, must have strings or i64", x.type().to_string());
+  const bool reads = n.holds_strings(0);
+  const int64_t other_number = n.integer("default_int64", -1);
+  if (reads) n.ignore("default_string");
+  const int64_t other = reads ? other_number : n.string("default_string", kUnused);
+  const Tensor fallback = Tensor::from_integers(Type::scalar(DType::i64), Ints{other});
+  const Tensor keys = vector_of(reads ? strings : numbers);
+  const Tensor values = vector_of(reads ? numbers : strings);
+  n.out(Dictionary(n, keys, values).find(x, n.builder().constant(fallback)));
+}
+
+}  // namespace
+
+// The numbers of strings are their places in the list.
+void map_label_encoder_of_strings(Node& n) {
+  const Ints strings = n.strings("classes_strings");
+  Ints numbers(strings.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  map_both_ways(n, strings, numbers);
+}
+
+void map_category_mapper(Node& n) {
+  map_both_ways(n, n.strings("cats_strings"), n.ints("cats_int64s"));
+}
+
+// A map for each row becomes the row: the keys are the labels of its columns.
+void map_zip_map(Node& n) {
+  Value x = n.in();
+  n.require_rank(x, "the operand", 1, 2);
+  if (!is_real(x.dtype())) n.bad("the operand is {}, must have reals", x.type().to_string());
+  const size_t strings = n.strings("classlabels_strings").size();
+  const size_t numbers = n.ints("classlabels_int64s").size();
+  if ((strings == 0) == (numbers == 0))
+    n.bad("one of classlabels_strings and classlabels_int64s is needed");
+  const auto count = static_cast<int64_t>(strings + numbers);
+  if (x.dim(-1).is_static() && !x.dim(-1).is(count))
+    n.bad("{} labels for {} columns", count, x.dim(-1).value());
+  n.out(x.rank() == 1 ? unsqueeze(x, 0) : x);
+}
 
 }  // namespace hone::onnx_io

@@ -48,8 +48,11 @@ Value transformed(Value scores, ScoreTransform transform) {
 }
 
 Ints class_labels(Node& n, std::string_view name) {
-  if (n.has_attribute("classlabels_strings")) n.unsupported("its labels are strings");
-  Ints labels = n.ints(name);
+  Ints labels = n.strings("classlabels_strings");
+  if (labels.empty())
+    labels = n.ints(name);
+  else if (!n.ints(name).empty())
+    n.bad("its labels are given twice, as strings and as {}", name);
   if (labels.size() < 2) n.unsupported("it has {} labels, at least 2 are needed", labels.size());
   return labels;
 }

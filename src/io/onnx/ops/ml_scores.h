@@ -17,7 +17,7 @@ Value transformed(Value scores, ScoreTransform transform);
 // Results 0 and 1 of a classifier: for each row the label that `chosen` [rows] is the place of, and
 // the scores.
 void out_classes(Node& n, const Ints& labels, Value chosen, Value scores);
-// The labels of a classifier, the attribute `name`; strings are refused.
+// The labels of a classifier: the attribute `name`, or places of strings.
 Ints class_labels(Node& n, std::string_view name);
 // [-s, s] or [1 - s, s], for two classes of which one has a score [rows, 1].
 enum class OtherClass : uint8_t { negative, complement };

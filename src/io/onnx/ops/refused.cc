@@ -8,6 +8,6 @@ void map_random(Node& n) {
   n.unsupported("it draws random numbers, which no two runtimes draw alike");
 }
 
-void map_dictionary(Node& n) { n.unsupported("maps are not supported; hone handles tensors"); }
+void map_dictionary(Node& n) { n.unsupported("its operand is a map; hone handles tensors"); }
 
 }  // namespace hone::onnx_io

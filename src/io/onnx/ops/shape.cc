@@ -151,8 +151,11 @@ void map_constant(Node& n) {
   } else if (name == "value_ints") {
     const Ints ints = n.ints(name);
     tensor = Tensor::from_integers(vector_of(DType::i64, ints.size()), ints);
+  } else if (name == "value_strings") {
+    const Ints places = n.strings(name);
+    tensor = Tensor::from_integers(vector_of(DType::i64, places.size()), places);
   } else {
-    n.unsupported("the constant is a string");
+    tensor = Tensor::from_integers(Type::scalar(DType::i64), Ints{n.string(name, "")});
   }
   n.out(n.builder().constant(tensor));
 }
