@@ -48,6 +48,20 @@ TEST(Arguments, RepeatedOptionsKeepTheirOrder) {
   EXPECT_EQ(result->list("input"), (std::vector<std::string>{"a=1", "b=2"}));
 }
 
+TEST(Arguments, OptionalOnesLeaveWordsToThoseThatAreNeeded) {
+  const Result<Arguments> one = parse({"rules", "show", "a"});
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_FALSE(one->given("FILE"));
+  EXPECT_EQ(one->text("NAME"), "a");
+  const Result<Arguments> two = parse({"rules", "show", "a", "b"});
+  ASSERT_TRUE(two.ok()) << two.error().to_string();
+  EXPECT_EQ(two->list("FILE"), std::vector<std::string>{"a"});
+  EXPECT_EQ(two->text("NAME"), "b");
+  expect_error({"rules", "show"}, "needs NAME");
+  expect_error({"rules", "show", "a", "b", "c"}, "no place for the argument 'c'");
+  EXPECT_EQ(parse({"rules", "list", "a", "b"})->list("FILE"), (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(Arguments, NothingMeansTheDemo) { EXPECT_EQ(parse({})->command().name, ""); }
 
 TEST(Arguments, CommonOptionsMayStandBeforeTheCommand) {
@@ -123,11 +137,9 @@ TEST(Commands, RowsAreComplete) {
       EXPECT_EQ(option.take == Take::word, !option.words.empty());
       if (!option.fallback.empty()) EXPECT_TRUE(check_value(option, option.fallback).ok());
     }
-    // Only the last positional may repeat, and no required one follows an optional one.
-    for (size_t i = 0; i + 1 < command.positionals.size(); ++i) {
+    // Only the last positional may repeat.
+    for (size_t i = 0; i + 1 < command.positionals.size(); ++i)
       EXPECT_FALSE(command.positionals[i].repeats);
-      EXPECT_TRUE(!command.positionals[i].optional || command.positionals[i + 1].optional);
-    }
   }
 }
 

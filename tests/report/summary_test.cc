@@ -34,8 +34,8 @@ TEST(Summary, CountsTypesOpsAndParameters) {
   EXPECT_EQ(summary.constant_bytes, 80);
   EXPECT_EQ(summary.macs, 3 * 4 * 5);
   EXPECT_EQ(summary.largest[0].name, "w");  // 80 bytes; h and y have 60, x 48
-  // x and h are alive at the dot, then h and y.
-  EXPECT_EQ(summary.peak_elements, 2 * 15);
+  // x and h are alive at the dot, which reads w, then h and y. Bytes of constants are told apart.
+  EXPECT_EQ(summary.peak_elements, 12 + 20 + 15);
   EXPECT_EQ(summary.peak_bytes, 4 * 2 * 15);
 }
 

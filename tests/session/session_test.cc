@@ -127,6 +127,21 @@ TEST(Inputs, OfFilesAreReadOnceTheirHeadersFit) {
   EXPECT_EQ(reads, 1);
 }
 
+TEST(Inputs, AreReadAndMadeOnlyIfTheRunMayHaveThem) {
+  const Graph graph =
+      signature_of(text_model("graph @g(%x: f32[1048576]) -> f32[1048576] { return %x }"));
+  Face face;
+  face.labels.memory = "memory";
+  face.memory_limit = (8 << 20) - 1;
+  const Result<RunInputs> refused = resolve_inputs(graph, {}, 0, Engine::native, face);
+  EXPECT_EQ(refused.error().code(), ErrorCode::limit);
+  EXPECT_THAT(refused.error().what(), HasSubstr("(8388608 bytes)"));
+  EXPECT_THAT(refused.error().hint(), HasSubstr("memory 8"));
+  face.memory_limit = 8 << 20;
+  EXPECT_EQ(resolve_inputs(graph, {}, 0, Engine::native, face)->memory_left.native, 0);
+  EXPECT_FALSE(resolve_inputs(graph, {}, 0, Engine::reference, face).ok());
+}
+
 NativeOptions host_options() {
   NativeOptions options;
   options.target = host_target().value();
