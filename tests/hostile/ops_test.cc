@@ -250,8 +250,8 @@ TEST(HostileOps, Attributes) {
        "attribute { name: 'sparse_value' type: SPARSE_TENSOR sparse_tensor { dims: 2 values { "
        "data_type: 1 dims: 1 float_data: 1 } indices { data_type: 7 dims: 1 int64_data: 2 } } }",
        kBad, "entry 0 has index 2 on axis 0, which has size 2"},
-      {"a string", "Constant", "", "attribute { name: 'value_string' type: STRING s: 'a' }",
-       kUnsupported, "the constant is a string"},
+      {"a string that is a list", "Constant", "",
+       "attribute { name: 'value_string' type: STRINGS strings: 'a' }", kBad, "must be a string"},
   });
 }
 

@@ -47,7 +47,12 @@ TEST(HostileSizes, Tensors) {
       {"a negative element type", tensor_text("data_type: -1 raw_data: 'a'"), kBad, "type -1"},
       {"no element type", tensor_text("dims: 1 raw_data: 'a'"), kBad,
        "the element type is missing"},
-      {"a string", tensor_text("data_type: 8 dims: 1 string_data: 'a'"), kUnsupported, "STRING"},
+      {"a string", tensor_text("data_type: 8 dims: 1 string_data: 'a'"), kRuns, "evaluated"},
+      {"too few strings", tensor_text("data_type: 8 dims: 2 string_data: 'a'"), kBad,
+       "string_data holds 1 strings, but its dims need 2"},
+      {"endlessly many strings", tensor_text("data_type: 8 dims: 9223372036854775807"), kLimit, ""},
+      {"strings in raw data", tensor_text("data_type: 8 dims: 1 raw_data: 'a'"), kBad,
+       "string_data holds 0 strings"},
       {"a segment",
        tensor_text("data_type: 1 dims: 2 raw_data: 'aaaabbbb' segment { begin: 1 end: "
                    "9223372036854775807 }"),
