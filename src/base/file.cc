@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
 
+#include "base/temporary_files.h"
 #include "base/text.h"
 
 namespace hone {
@@ -52,19 +52,20 @@ Status sync_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-Status sync_file(const std::filesystem::path& path) {
+// Errors name the file that the user knows.
+Status sync_file(const std::filesystem::path& path, std::string_view name) {
   const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY));
-  if (!fd.is_open()) return os_error("open", path.native(), errno);
-  if (::fsync(fd.get()) != 0) return os_error("sync", path.native(), errno);
+  if (!fd.is_open()) return os_error("write", name, errno);
+  if (::fsync(fd.get()) != 0) return os_error("sync", name, errno);
   return {};
 }
 
 Status write_pieces(const std::filesystem::path& path, int flags,
-                    std::span<const std::string_view> pieces) {
+                    std::span<const std::string_view> pieces, std::string_view name) {
   const FileDescriptor fd(open_retrying(path.c_str(), O_WRONLY | flags, 0666));
-  if (!fd.is_open()) return os_error("create", path.native(), errno);
+  if (!fd.is_open()) return os_error("write", name, errno);
   for (std::string_view piece : pieces) {
-    if (!write_all(fd.get(), piece)) return os_error("write", path.native(), errno);
+    if (!write_all(fd.get(), piece)) return os_error("write", name, errno);
   }
   return {};
 }
@@ -172,23 +173,28 @@ Status write_file_atomic(const std::filesystem::path& path, std::string_view con
 Status write_file_atomic(const std::filesystem::path& path,
                          std::span<const std::string_view> pieces) {
   if (!path.has_filename()) return bad_input("cannot write '{}': it names no file", path.native());
-  if (is_device(path)) return write_pieces(path, 0, pieces);
+  if (is_device(path)) return write_pieces(path, 0, pieces, path.native());
   const std::filesystem::path temporary = temporary_name(path);
-  Status status = write_pieces(temporary, O_CREAT | O_EXCL, pieces);
+  Status status = write_pieces(temporary, O_CREAT | O_EXCL, pieces, path.native());
   if (status.ok()) return publish_file(temporary, path);
-  ::unlink(temporary.c_str());
+  discard_file(temporary);
   return status;
 }
 
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
-  static std::atomic<uint64_t> counter = 0;
-  std::filesystem::path name = path;
-  name += fmt::format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
+  detail::sweep_folder(path.has_parent_path() ? path.parent_path() : ".");
+  std::filesystem::path name;
+  // One that was killed may have had the same process id a moment ago.
+  do {
+    name = path;
+    name += detail::temporary_suffix(::getpid());
+  } while (::access(name.c_str(), F_OK) == 0);
+  detail::note_temporary(name);
   return name;
 }
 
 Status publish_file(const std::filesystem::path& temporary, const std::filesystem::path& path) {
-  Status status = sync_file(temporary);
+  Status status = sync_file(temporary, path.native());
   if (status.ok() && is_folder(path))
     status = bad_input("cannot write '{}': it is a folder", path.native());
   if (status.ok() && is_device(path))
@@ -197,9 +203,10 @@ Status publish_file(const std::filesystem::path& temporary, const std::filesyste
     status = os_error("write", path.native(), errno);
   }
   if (!status.ok()) {
-    ::unlink(temporary.c_str());
+    discard_file(temporary);
     return status;
   }
+  detail::forget_temporary(temporary);
   return sync_folder(path.has_parent_path() ? path.parent_path() : ".");
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/temporary_files.h"
 #include "base/text.h"
 
 namespace hone {
@@ -270,18 +271,14 @@ Status CompileCache::put(std::string_view key, std::string_view bytes) {
   if (size > std::min(limit_, kMaxEntry)) return {};
   HONE_TRY(make_folder(folder_));
   const fs::path path = path_of(name_of(file.header.key_hash));
-  fs::path temporary = temporary_name(path);
-  // One that was killed may have had the same process id.
-  while (::access(temporary.c_str(), F_OK) == 0) temporary = temporary_name(path);
+  const fs::path temporary = temporary_name(path);
   // Before it is written, so that nobody who is killed leaves what was never counted.
   const std::optional<int64_t> written = add_written(folder_, size);
   Status status = write_new(temporary, file.text);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
     status = os_error("write", path);
-  if (!status.ok()) {
-    remove_file(temporary);
-    return status;
-  }
+  discard_file(temporary);  // nothing of that name is left if all went well
+  HONE_TRY(std::move(status));
   if (!written || *written > limit_ / 16 / kPage) collect();
   return {};
 }

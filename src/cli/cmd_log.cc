@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/temporary_files.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -127,15 +128,14 @@ namespace {
 Status export_to_file(const Log& log, const Query& query, const std::string& path) {
   const std::filesystem::path temporary = temporary_name(path);
   std::FILE* file = std::fopen(temporary.c_str(), "wxe");
-  if (file == nullptr) return os_error("write", temporary.native(), errno);
+  if (file == nullptr) return os_error("write", path, errno);
   Status written = export_lines(log, query, [&](std::string_view line) -> Status {
     if (std::fwrite(line.data(), 1, line.size(), file) == line.size()) return {};
     return os_error("write", path, errno);
   });
   if (std::fclose(file) != 0 && written.ok()) written = os_error("write", path, errno);
   if (written.ok()) return publish_file(temporary, path);
-  std::error_code failed;
-  std::filesystem::remove(temporary, failed);
+  discard_file(temporary);
   return written;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/temporary_files.h"
 #include "base/text.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -167,8 +168,7 @@ Status write_npz(const std::filesystem::path& path, std::span<const NamedTensor>
   std::filesystem::path temporary = temporary_name(path);
   Status status = write(path, temporary, tensors);
   if (!status.ok()) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
+    discard_file(temporary);
     return status;
   }
   return publish_file(temporary, path);

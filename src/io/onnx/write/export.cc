@@ -3,6 +3,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/temporary_files.h"
 #include "io/onnx/metadata.h"
 #include "io/onnx/onnx.h"
 #include "io/onnx/write/graph_writer.h"
@@ -115,8 +116,7 @@ class DataFile {
     const std::filesystem::path temporary = temporary_name(path);
     if (write_all(temporary)) return publish_file(temporary, path);
     const int reason = errno;
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
+    discard_file(temporary);
     return os_error("write", path.native(), reason);
   }
   bool empty() const { return tensors_.empty(); }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+
+// The files beside others that get their new content until it is whole: those of temporary_name()
+// (base/file.h). A process that is killed leaves its own behind; the next one that writes into the
+// folder removes them.
+
+namespace hone {
+
+// Whether a new content can take the place of the file, found out by an empty file beside it. A
+// file that is there and may not be written counts as one that cannot.
+Status check_can_write(const std::filesystem::path& path);
+
+// Removes one that is not going to be published.
+void discard_file(const std::filesystem::path& temporary);
+// Removes all of this process that are not published yet, for an end in the middle of the work.
+void discard_all_files();
+
+namespace detail {
+
+// What temporary_name() adds to a path: ".tmp-PID-PLACE-NUMBER". The place is that in which the
+// process has its number: a container of a system, since it was started.
+std::string temporary_suffix(int process);
+// Whether the name ends so, or goes on as libraries do that write into such a file, and the process
+// was one of this place: its number. 0: otherwise.
+int process_of_temporary(std::string_view name);
+
+// Of those that are neither published nor discarded.
+void note_temporary(const std::filesystem::path& temporary);
+void forget_temporary(const std::filesystem::path& temporary);
+
+// Removes what dead processes have left in the folder, once in the life of this process.
+void sweep_folder(const std::filesystem::path& folder);
+// The same at each call.
+void sweep_folder_now(const std::filesystem::path& folder);
+
+}  // namespace detail
+
+}  // namespace hone
