@@ -20,15 +20,18 @@ Result<std::string> log_path(const Arguments& arguments) {
 }
 
 Error not_kept(const Error& why, std::string_view hint) {
+  std::string lost = fmt::format("{} of its rows are lost", salvaged.lost);
+  if (salvaged.may_be_more)
+    lost = salvaged.lost == 0 ? "rows may be lost that left no trace" : "at least " + lost;
   return Error(why).about("the log does not have all that was found").with_hint(hint);
 }
 
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
   console.note(
-      "the log '{}' was damaged: {}{} of its rows are lost, {} records, {} texts and {} "
-      "plans are kept; the damaged file is '{}'",
-      path, salvaged.may_be_more ? "at least " : "", salvaged.lost, salvaged.kept.records,
-      salvaged.kept.texts, salvaged.kept.plans, salvaged.old_file);
+      "the log '{}' was damaged: {}; {} records, {} texts and {} plans are kept; the damaged file "
+      "is '{}'",
+      path, lost, salvaged.kept.records, salvaged.kept.texts, salvaged.kept.plans,
+      salvaged.old_file);
 }
 
 Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& console) {

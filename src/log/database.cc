@@ -162,6 +162,18 @@ Result<sqlite3_stmt*> Database::prepare(std::string_view sql) {
   return statement;
 }
 
+Result<Rows> Database::row_of(std::span<const Value> values) {
+  std::string sql = "SELECT ";
+  for (size_t i = 1; i <= values.size(); ++i) sql += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
+  Rows row(this, HONE_TRY(prepare(sql)));
+  int index = 0;
+  for (const Value& value : values) {
+    ++index;
+    std::visit([&](const auto& one) { row.bind_one(index, one); }, value);
+  }
+  return row;
+}
+
 Status Database::run_script(const char* sql) {
   const int code = sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return failure(code);

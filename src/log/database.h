@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "base/error.h"
 
@@ -20,6 +21,9 @@
 namespace hone::sqlite {
 
 class Database;
+
+using Value =
+    std::variant<std::nullptr_t, int64_t, double, std::string_view, std::span<const std::byte>>;
 
 // One execution of a statement, which ends when this goes: bound values, then rows.
 class Rows {
@@ -78,6 +82,8 @@ class Database {
     (rows.bind_one(++index, values), ...);
     return rows;
   }
+  // One row of these values. They live until the Rows end.
+  Result<Rows> row_of(std::span<const Value> values);
   // A statement without rows.
   template <class... Values>
   Status run(std::string_view sql, const Values&... values) {

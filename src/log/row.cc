@@ -258,6 +258,15 @@ uint64_t digest(const BestPlan& best) {
 // ---- Reading and writing ------------------------------------------------------------------------
 
 std::optional<Record> read_record(const sqlite::Rows& row) {
+  std::optional<Record> record = read_samples(row);
+  if (!record) return std::nullopt;
+  const bool has_median = !row.is_null(10);
+  if (has_median == record->seconds.empty()) return std::nullopt;
+  if (has_median && row.real(10) != median(*record)) return std::nullopt;
+  return record;
+}
+
+std::optional<Record> read_samples(const sqlite::Rows& row) {
   const int64_t outcome = row.integer(7);
   if (outcome < 0 || outcome >= static_cast<int64_t>(std::size(kOutcomes))) return std::nullopt;
   const std::span<const std::byte> samples = row.bytes(9);
@@ -272,10 +281,10 @@ std::optional<Record> read_record(const sqlite::Rows& row) {
                    .outcome = static_cast<Outcome>(outcome),
                    .detail = std::string(row.text(8)),
                    .seconds = seconds_of(samples),
-                   .version = std::string(row.text(10)),
-                   .time = row.integer(11),
-                   .noise = row.real(12)};
-  return checked(std::move(record), row.hash(13));
+                   .version = std::string(row.text(11)),
+                   .time = row.integer(12),
+                   .noise = row.real(13)};
+  return checked(std::move(record), row.hash(14));
 }
 
 std::optional<KnownText> read_text(const sqlite::Rows& row) {

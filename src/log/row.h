@@ -16,12 +16,12 @@ inline constexpr int64_t kApplication = 0x686f6e65;  // "hone": marks the file a
 
 struct Table {
   std::string_view name;
-  std::string_view columns;  // as read() wants them; the first is the id
+  std::string_view columns;  // all, in the order of the file; the first is the id
 };
 inline constexpr Table kRecords = {
     "records",
-    "id, kind, subject, choice, code, target, conditions, outcome, detail, seconds, version, time, "
-    "noise, digest"};
+    "id, kind, subject, choice, code, target, conditions, outcome, detail, seconds, median, "
+    "version, time, noise, digest"};
 inline constexpr Table kTexts = {"texts", "id, kind, hash, text, digest"};
 inline constexpr Table kPlans = {
     "plans", "id, graph, target, threads, plan, gain, low, high, version, time, digest"};
@@ -36,8 +36,11 @@ uint64_t digest(const Record& record);
 uint64_t digest(const KnownText& text);
 uint64_t digest(const BestPlan& best);
 
-// Of the row at hand, whose columns are those of the table. None: it does not fit its checksum.
+// Of the row at hand, whose columns are those of the table. None: it does not fit its checksum, or
+// the median, which the checksum does not cover, is not that of the samples.
 std::optional<Record> read_record(const sqlite::Rows& row);
+// The same whatever the median says: it can be found again.
+std::optional<Record> read_samples(const sqlite::Rows& row);
 std::optional<KnownText> read_text(const sqlite::Rows& row);
 std::optional<BestPlan> read_plan(const sqlite::Rows& row);
 

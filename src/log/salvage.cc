@@ -2,27 +2,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
-#include <numeric>
+#include <iterator>
+#include <map>
 
 #include "base/file.h"
+#include "base/temporary_files.h"
 #include "log/impl.h"
+#include "log/pages.h"
 
-// A damaged log is read row by row from a copy, and what is good goes into a new log. Nobody else
-// may have the old one open: who writes to it meanwhile would lose what was acknowledged.
+// The rows that pages of a damaged log hold go into a new log, from a copy. Nobody else may have
+// the old one open: who writes to it meanwhile would lose what was acknowledged.
 
 namespace hone {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// Rows are looked for by id; a range that cannot be read is halved. So many attempts may fail.
-constexpr int64_t kMostFailures = 20'000;
-// Ids beyond are not looked for if the largest one cannot be read.
-constexpr int64_t kMostIds = int64_t{1} << 40;
 
 Status copy_one(const fs::path& from, const fs::path& to) {
   std::error_code failed;
@@ -42,7 +39,7 @@ Result<fs::path> free_name(const std::string& path) {
 }
 
 // Gives the file the first page of an empty log, where all tables begin at the same pages: for a
-// log whose own first page is damaged.
+// log whose own first page is damaged, or says that the file is longer.
 Status replace_first_page(const fs::path& path, const fs::path& empty) {
   std::string page = HONE_TRY(read_file(empty, int64_t{1} << 30));
   constexpr size_t kPageBytes = 4096;
@@ -53,8 +50,9 @@ Status replace_first_page(const fs::path& path, const fs::path& empty) {
     for (size_t i = 0; i < 4; ++i) page[at + i] = static_cast<char>(value >> (24 - 8 * i));
   };
   std::error_code failed;
-  // Tables that begin behind the end of the file are empty pages, which cannot be read.
-  const uint64_t size = std::max(fs::file_size(path, failed), empty_size);
+  // What a cut page has lost reads as zeros; so do tables that begin behind the end of the file.
+  const uint64_t least = std::max(fs::file_size(path, failed), empty_size);
+  const uint64_t size = (least + kPageBytes - 1) / kPageBytes * kPageBytes;
   if (!failed) fs::resize_file(path, size, failed);
   if (failed) return os_error("write", path.native(), failed.value());
   put(28, size / kPageBytes);  // the pages of the file
@@ -68,112 +66,148 @@ Status replace_first_page(const fs::path& path, const fs::path& empty) {
   return {};
 }
 
-// Moves the rows of one table.
-template <class Row>
-class TableSalvage {
- public:
-  using Read = std::optional<Row> (*)(const sqlite::Rows&);
-  using Keep = Status (*)(sqlite::Database&, const Row&);
+// The b-trees of a table and of its indexes: by the schema, with the pages of their roots.
+struct TableRoots {
+  uint32_t table = 0;
+  std::vector<uint32_t> indexes = {};
+};
+using Roots = std::map<std::string, TableRoots, std::less<>>;
 
-  TableSalvage(sqlite::Database& from, sqlite::Database& to, const rows::Table& table, Read read,
-               Keep keep)
-      : from_(from), to_(to), read_(read), keep_(keep) {
-    const auto select = [&](std::string_view what) {
-      return fmt::format("SELECT {} FROM {} NOT INDEXED", what, table.name);
-    };
-    least_ = select("coalesce(min(id), 0)");
-    most_ = select("coalesce(max(id), 0)");
-    given_ = fmt::format("SELECT max(seq) FROM sqlite_sequence WHERE name = '{}'", table.name);
-    range_ = select(table.columns) + " WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+Result<Roots> roots_of(sqlite::Database& database) {
+  sqlite::Rows row =
+      HONE_TRY(database.query("SELECT tbl_name, type = 'table', rootpage FROM sqlite_schema"));
+  Roots roots;
+  while (HONE_TRY(row.next())) {
+    TableRoots& table = roots[std::string(row.text(0))];
+    const uint32_t root = static_cast<uint32_t>(row.integer(2));
+    if (row.integer(1) != 0)
+      table.table = root;
+    else
+      table.indexes.push_back(root);
+  }
+  return roots;
+}
+
+// What a file of pages has of the tables.
+class PageSalvage {
+ public:
+  PageSalvage(sqlite::PageFile& pages, const Roots& roots) : pages_(pages) {
+    std::vector<bool> is_marked(pages.pages() + size_t{1});
+    for (const rows::Table* table : rows::kTables) {
+      const auto root = roots.find(table->name);
+      if (root == roots.end()) continue;
+      Part& part = parts_[table->name];
+      part.rows = pages.tree(root->second.table, is_marked);
+      for (uint32_t index : root->second.indexes)
+        part.indexes.push_back(pages.tree(index, is_marked));
+    }
+    pages.mark_free(is_marked);
+    // Leaves whose way from the root is lost. Each may be of any table.
+    for (uint32_t page = 1; page <= pages.pages(); ++page) {
+      if (is_marked[page]) continue;
+      const std::vector<sqlite::Cell> cells = pages.table_leaf(page);
+      strays_.insert(strays_.end(), cells.begin(), cells.end());
+    }
   }
 
-  Status run() {
-    std::optional<int64_t> most = end(most_);
-    if (!most) most = end(given_);
-    HONE_TRY(take(end(least_).value_or(1), most.value_or(kMostIds)));
-    const bool has_end = most || unread_ == 0;
-    lost += has_end ? unread_ : 1;
-    is_open = !has_end || failures_ > kMostFailures;
+  // Moves the rows of one table, in the order of their ids: of two of one key, such as a plan that
+  // was replaced and still stands in a page, the newer one stays.
+  template <class Row>
+  Status move(sqlite::Database& to, const rows::Table& table,
+              std::optional<Row> (*read)(const sqlite::Rows&),
+              Status (*keep)(sqlite::Database&, const Row&)) {
+    const Part& part = parts_[table.name];
+    const size_t columns = 1 + static_cast<size_t>(std::ranges::count(table.columns, ','));
+    std::vector<sqlite::Cell> cells = part.rows.cells;
+    cells.insert(cells.end(), strays_.begin(), strays_.end());
+    std::ranges::sort(cells, {}, &sqlite::Cell::id);
+    std::vector<int64_t> kept;
+    for (const sqlite::Cell& cell : cells) {
+      if (!kept.empty() && kept.back() == cell.id) continue;  // another copy of it
+      std::string payload;
+      std::vector<sqlite::Value> values = pages_.values(cell, payload);
+      if (values.size() != columns) continue;
+      values[0] = cell.id;
+      sqlite::Rows row = HONE_TRY(to.row_of(values));
+      if (!HONE_TRY(row.next())) continue;
+      const std::optional<Row> good = read(row);
+      if (!good) continue;
+      HONE_TRY(keep(to, *good));
+      kept.push_back(cell.id);
+    }
+    count_lost(part, kept);
     return {};
   }
-  int64_t kept = 0;
-  int64_t lost = 0;
-  bool is_open =
-      false;  // more may be lost: the table's end is unknown, or the search for it stopped
+
+  int64_t lost() const { return lost_; }
+  bool may_be_more() const { return may_be_more_; }
 
  private:
-  std::optional<int64_t> end(const std::string& sql) {
-    Result<sqlite::Rows> row = from_.query(sql);
-    if (!row.ok()) return std::nullopt;
-    const Result<bool> there = row->next();
-    if (!there.ok() || !*there || row->is_null(0)) return std::nullopt;
-    return row->integer(0);
-  }
+  struct Part {
+    sqlite::Tree rows = {};
+    std::vector<sqlite::Tree> indexes = {};
+  };
 
-  // In the order of ids. What stands before the place of damage is kept at once.
-  Status take(int64_t low, int64_t high) {
-    while (low <= high) {
-      const std::optional<int64_t> stop = HONE_TRY(take_until_damage(low, high));
-      if (!stop) return {};
-      low = *stop;
-      // From here on something cannot be read: the upper half is looked at by itself.
-      if (++failures_ > kMostFailures || low == high) {
-        ++unread_;
-        return {};
+  // An index has an entry for each row, whose last value is the row's id. If one is whole it says
+  // which rows there were. Otherwise these are at least all that something is left of.
+  void count_lost(const Part& part, std::span<const int64_t> kept) {
+    std::vector<int64_t> known = sorted_ids(part.rows);
+    bool is_certain = part.rows.is_whole;
+    for (const sqlite::Tree& index : part.indexes) {
+      const std::vector<int64_t> ids = sorted_ids(index);
+      if (index.is_whole) {
+        known = ids;
+        is_certain = true;
+        break;
       }
-      const int64_t middle = std::midpoint(low, high);
-      HONE_TRY(take(low, middle));
-      low = middle + 1;
+      std::vector<int64_t> both;
+      std::ranges::set_union(known, ids, std::back_inserter(both));
+      known = std::move(both);
     }
-    return {};
+    std::vector<int64_t> lost;
+    std::ranges::set_difference(known, kept, std::back_inserter(lost));
+    lost_ += static_cast<int64_t>(lost.size());
+    may_be_more_ = may_be_more_ || !is_certain;
   }
 
-  // The id behind the last one that was read, if the next one cannot be.
-  Result<std::optional<int64_t>> take_until_damage(int64_t low, int64_t high) {
-    int64_t next = low;
-    Result<sqlite::Rows> row = from_.query(range_, low, high);
-    if (!row.ok()) return std::optional(next);
-    for (;;) {
-      const Result<bool> there = row->next();
-      if (!there.ok()) return std::optional(next);
-      if (!*there) return std::optional<int64_t>();
-      lost += std::exchange(unread_, 0);
-      const int64_t id = row->integer(0);
-      if (id < next) return std::optional(next);  // ids go back: the tree is damaged
-      if (std::optional<Row> good = read_(*row)) {
-        HONE_TRY(keep_(to_, *good));
-        ++kept;
-      } else {
-        ++lost;
+  std::vector<int64_t> sorted_ids(const sqlite::Tree& tree) {
+    std::vector<int64_t> ids;
+    for (const sqlite::Cell& cell : tree.cells) {
+      std::string payload;
+      if (tree.is_table) {
+        ids.push_back(cell.id);
+      } else if (const std::vector<sqlite::Value> values = pages_.values(cell, payload);
+                 !values.empty() && std::holds_alternative<int64_t>(values.back())) {
+        ids.push_back(std::get<int64_t>(values.back()));
       }
-      if (id == high) return std::optional<int64_t>();
-      next = id + 1;
     }
+    std::ranges::sort(ids);
+    const auto rest = std::ranges::unique(ids);
+    ids.erase(rest.begin(), rest.end());
+    return ids;
   }
 
-  sqlite::Database& from_;
-  sqlite::Database& to_;
-  Read read_;
-  Keep keep_;
-  std::string least_, most_, given_, range_;
-  int64_t failures_ = 0;
-  int64_t unread_ = 0;  // ids since the last row that could be read
+  sqlite::PageFile& pages_;
+  std::map<std::string_view, Part> parts_;
+  std::vector<sqlite::Cell> strays_;
+  int64_t lost_ = 0;
+  bool may_be_more_ = false;
 };
 
-Result<Salvaged> move_rows(sqlite::Database& from, sqlite::Database& to) {
-  TableSalvage<Record> records(from, to, rows::kRecords, rows::read_record, rows::insert);
-  TableSalvage<KnownText> texts(from, to, rows::kTexts, rows::read_text, rows::insert);
-  TableSalvage<BestPlan> plans(from, to, rows::kPlans, rows::read_plan, rows::replace);
-  sqlite::Transaction transaction = HONE_TRY(sqlite::Transaction::begin(to));
-  HONE_TRY(records.run());
-  HONE_TRY(texts.run());
-  HONE_TRY(plans.run());
-  HONE_TRY(transaction.commit());
-  Salvaged salvaged;
-  salvaged.kept = {records.kept, texts.kept, plans.kept};
-  salvaged.lost = records.lost + texts.lost + plans.lost;
-  salvaged.may_be_more = records.is_open || texts.is_open || plans.is_open;
-  return salvaged;
+// Opens the copy; afterwards all that it has stands in one file, which SQLite can open.
+Result<std::unique_ptr<sqlite::Database>> open_copy(const fs::path& copy, const fs::path& empty) {
+  const auto open = [&] {
+    return sqlite::Database::open(copy.native(), sqlite::Access::exclusive);
+  };
+  std::unique_ptr<sqlite::Database> database = HONE_TRY(open());
+  if (!rows::check_tables(*database).ok()) {
+    database.reset();
+    HONE_TRY(replace_first_page(copy, empty));
+    database = HONE_TRY(open());
+    HONE_TRY(rows::check_tables(*database));
+  }
+  HONE_TRY(database->run("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return database;
 }
 
 // The rows of the copy, in a new log that is one file.
@@ -181,15 +215,24 @@ Result<Salvaged> rescue(const fs::path& copy, const fs::path& made) {
   std::unique_ptr<sqlite::Database> to =
       HONE_TRY(sqlite::Database::open(made.native(), sqlite::Access::exclusive));
   HONE_TRY(rows::make_tables(*to));
-  std::unique_ptr<sqlite::Database> from =
-      HONE_TRY(sqlite::Database::open(copy.native(), sqlite::Access::exclusive));
-  if (!rows::check_tables(*from).ok()) {
-    from.reset();
-    HONE_TRY(replace_first_page(copy, made));
-    from = HONE_TRY(sqlite::Database::open(copy.native(), sqlite::Access::exclusive));
-    HONE_TRY(rows::check_tables(*from));
-  }
-  return move_rows(*from, *to);
+  std::unique_ptr<sqlite::Database> from = HONE_TRY(open_copy(copy, made));
+  const Roots roots = HONE_TRY(roots_of(*from));
+  from.reset();
+  const MappedFile file = HONE_TRY(MappedFile::open(copy));
+  sqlite::PageFile pages = HONE_TRY(sqlite::PageFile::of(file.text()));
+  PageSalvage tables(pages, roots);
+  sqlite::Transaction transaction = HONE_TRY(sqlite::Transaction::begin(*to));
+  Salvaged salvaged;
+  HONE_TRY(tables.move<Record>(*to, rows::kRecords, rows::read_samples, rows::insert));
+  HONE_TRY(tables.move<KnownText>(*to, rows::kTexts, rows::read_text, rows::insert));
+  HONE_TRY(tables.move<BestPlan>(*to, rows::kPlans, rows::read_plan, rows::replace));
+  HONE_TRY(transaction.commit());
+  salvaged.kept = {HONE_TRY(to->integer("SELECT count(*) FROM records")),
+                   HONE_TRY(to->integer("SELECT count(*) FROM texts")),
+                   HONE_TRY(to->integer("SELECT count(*) FROM plans"))};
+  salvaged.lost = tables.lost();
+  salvaged.may_be_more = tables.may_be_more();
+  return salvaged;
 }
 
 void remove_database(const fs::path& path) {
@@ -201,7 +244,10 @@ void remove_database(const fs::path& path) {
 // Removes the files of an attempt, however it ends.
 struct Scrap {
   fs::path path;
-  ~Scrap() { remove_database(path); }
+  ~Scrap() {
+    remove_database(path);
+    discard_file(path);
+  }
 };
 
 // The log as it is, with what stands in its journal.

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include <set>
+
 #include "base/rng.h"
 #include "tests/log/log_testing.h"
 
@@ -143,6 +145,136 @@ TEST_F(DamagedLog, KeepsWhatIsGoodAndTellsWhatIsLost) {
       EXPECT_EQ(record, wanted);
     }
   }
+}
+
+// Where records of filled() stand in the bytes of a log, by what each alone says.
+std::vector<size_t> places_of_records(std::string_view bytes, uint64_t records) {
+  std::vector<size_t> places;
+  for (uint64_t i = 0; i < records; ++i)
+    places.push_back(bytes.find(fmt::format("order = [0, {}]}}", i)));
+  return places;
+}
+
+std::set<int64_t> ids_of(const Log& log) {
+  std::set<int64_t> ids;
+  const std::vector<Record> found = log.find().value();
+  for (const Record& record : found) ids.insert(record.id);
+  return ids;
+}
+
+// Any pages are lost, those that lead to others too, and the end of the file: each record is kept
+// that stands in a page that is left.
+TEST_F(DamagedLog, KeepsEveryRecordThatAPageHolds) {
+  constexpr uint64_t kRecords = 3000;
+  const std::string whole = bytes_of(filled(kRecords));
+  const std::vector<size_t> places = places_of_records(whole, kRecords);
+  const size_t pages = whole.size() / 4096;
+  Rng rng(3);
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    std::string bytes = whole;
+    std::vector<bool> is_lost(pages);
+    // The first pages are the roots of all trees.
+    for (size_t page = 0; page < pages; ++page)
+      is_lost[page] = rng.chance(page < 9 ? 0.5 : 0.1 * (attempt % 4));
+    for (size_t page = 0; page < pages; ++page)
+      for (size_t at = page == 0 ? 100 : 0; is_lost[page] && at < 4096; ++at)
+        bytes[page * 4096 + at] = static_cast<char>(rng.below(256));
+    bytes.resize(attempt % 3 == 0 ? bytes.size() : 4096 * 9 + rng.below(bytes.size() - 4096 * 9));
+    const std::string name = fmt::format("{}.db", attempt);
+    write(path(name), bytes);
+    const Salvaged salvaged = salvage_log(path(name)).value();
+    const std::unique_ptr<Log> log = open(name);
+    EXPECT_EQ(log->verify().value().damaged, 0);
+    const std::set<int64_t> kept = ids_of(*log);
+    EXPECT_EQ(static_cast<int64_t>(kept.size()), salvaged.kept.records);
+    for (size_t i = 0; i < kRecords; ++i) {
+      constexpr size_t kRow = 400;  // more than a row of them has behind that place
+      if (is_lost[places[i] / 4096] || places[i] + kRow > bytes.size()) continue;
+      EXPECT_TRUE(kept.contains(static_cast<int64_t>(i) + 1)) << i << " in attempt " << attempt;
+    }
+    const int64_t lost =
+        3000 - salvaged.kept.records + 300 - salvaged.kept.texts + 300 - salvaged.kept.plans;
+    EXPECT_LE(salvaged.lost, lost) << attempt;
+    EXPECT_TRUE(salvaged.lost > 0 || salvaged.may_be_more || lost == 0) << attempt;
+    if (!salvaged.may_be_more) EXPECT_EQ(salvaged.lost, lost) << attempt;
+  }
+}
+
+TEST_F(DamagedLog, KeepsRowsThatTakeSeveralPages) {
+  {
+    const std::unique_ptr<Log> log = open();
+    std::vector<Record> records;
+    for (uint64_t i = 0; i < 20; ++i) {
+      records.push_back(some_record(i));
+      records.back().choice = fmt::format("begin {} {} end {}", i, std::string(20'000, 'x'), i);
+    }
+    ASSERT_TRUE(log->add(records).ok());
+  }
+  std::string bytes = bytes_of(path());
+  // The end of one of them, and the page that leads to all.
+  bytes[bytes.find("x end 7")] = 'y';
+  std::fill_n(bytes.begin() + 4096, 4096, '\xff');
+  write(path(), bytes);
+  const Salvaged salvaged = salvage_log(path()).value();
+  EXPECT_EQ(salvaged.kept.records, 19);
+  EXPECT_EQ(salvaged.lost, 1);
+  EXPECT_FALSE(salvaged.may_be_more);
+  EXPECT_FALSE(ids_of(*open()).contains(8));
+}
+
+// As a process leaves it that was killed: rows stand in the journal alone.
+TEST_F(DamagedLog, KeepsWhatItsJournalHolds) {
+  filled(300);
+  const std::unique_ptr<Log> log = open();
+  std::vector<Record> more;
+  for (uint64_t i = 300; i < 500; ++i) more.push_back(some_record(i));
+  ASSERT_TRUE(log->add(more).ok());
+  std::string bytes = bytes_of(path());
+  std::fill_n(bytes.begin() + 100, 3000, '\x11');
+  write(path("copy.db"), bytes);
+  write(path("copy.db-wal"), bytes_of(path() + "-wal"));
+  const Salvaged salvaged = salvage_log(path("copy.db")).value();
+  EXPECT_EQ(salvaged.kept, (LogCounts{500, 30, 30}));
+  EXPECT_EQ(salvaged.lost, 0);
+}
+
+// Of plans of one graph the newest stays, though an older one may still stand in a page.
+TEST_F(DamagedLog, KeepsTheNewestPlan) {
+  {
+    const std::unique_ptr<Log> log = open();
+    for (uint64_t i = 0; i < 400; ++i) {
+      BestPlan best = some_plan(i % 40);
+      best.plan = fmt::format("plan {} {}", i, std::string(500, 'p'));
+      ASSERT_TRUE(log->set_best(best).ok());
+    }
+  }
+  std::string bytes = bytes_of(path());
+  std::fill_n(bytes.begin() + 100, 3000, '\x11');  // with the list of free pages
+  write(path(), bytes);
+  EXPECT_EQ(salvage_log(path()).value().kept.plans, 40);
+  const std::unique_ptr<Log> log = open();
+  for (uint64_t i = 0; i < 40; ++i) {
+    const std::optional<BestPlan> best = log->best(i, some_plan().target, 2).value();
+    ASSERT_TRUE(best.has_value());
+    EXPECT_TRUE(best->plan.starts_with(fmt::format("plan {} ", 360 + i))) << best->plan;
+  }
+}
+
+// The median stands beside the samples and outside of the checksum.
+TEST_F(DamagedLog, FindsAWrongMedianAndCorrectsIt) {
+  filled(20);
+  run_sql(path(),
+          "UPDATE records SET median = median * 2 WHERE id = 3;"
+          "UPDATE records SET median = NULL WHERE id = 4");
+  {
+    const std::unique_ptr<Log> log = open();
+    EXPECT_EQ(log->find().value().size(), 18u);
+    EXPECT_EQ(log->verify().value().damaged, 2);
+  }
+  const Salvaged salvaged = salvage_log(path()).value();
+  EXPECT_EQ(salvaged.kept.records, 20);
+  EXPECT_EQ(salvaged.lost, 0);
+  EXPECT_EQ(open()->verify().value().damaged, 0);
 }
 
 TEST_F(DamagedLog, InALeafLosesThatLeafAlone) {
