@@ -45,17 +45,24 @@ Status check_same(const Metadata& metadata, const std::string& key, const std::s
       .with_hint("go on with the same, or begin anew in another folder");
 }
 
-// Of names and bytes: a file may be as long as it should be, and still be damaged.
-std::string content_of(std::span<const NamedTensor> tensors) {
+// A checksum: a file may be as long as it should be, and still be damaged. The second version is of
+// all that the metadata says besides, and of names and bytes of the tensors; checkpoints of older
+// versions of hone have the first one, of names and bytes alone.
+constexpr std::string_view kContent = "content", kSecond = "2:";
+
+std::string content_of(const Metadata& metadata, std::span<const NamedTensor> tensors) {
   Hasher hasher;
+  for (const auto& [key, value] : metadata)
+    if (key != kContent) hasher.add(key).add(value);
   for (const NamedTensor& each : tensors) hasher.add(each.name).add(each.tensor.bytes());
   return fmt::format("{:016x}", hasher.value());
 }
 
 Status check_content(const Metadata& metadata, std::span<const NamedTensor> tensors) {
-  const std::string_view then = HONE_TRY(text_of(metadata, "content"));
-  if (then == content_of(tensors)) return {};
-  return bad_input("the tensors are not those that were written: the file is damaged")
+  std::string_view then = HONE_TRY(text_of(metadata, std::string(kContent)));
+  const bool is_second = consume_prefix(then, kSecond);
+  if (then == content_of(is_second ? metadata : Metadata(), tensors)) return {};
+  return bad_input("it is not what was written: the file is damaged")
       .with_hint("go on from another checkpoint, such as best.safetensors");
 }
 
@@ -67,20 +74,21 @@ constexpr std::string_view kSettings[] = {"optimizer",  "seed",    "samples",
 // Numbers are written so that reading them gives the same bits.
 Metadata Trainer::metadata() const {
   const Position& p = position_;
-  return {{"content", content_of(state_)},
-          {"optimizer", std::string(options_.update.optimizer->name)},
-          {"average", fmt::format("{}", options_.update.average)},
-          {"seed", fmt::format("{}", options_.seed)},
-          {"samples", fmt::format("{}", data_->size())},
-          {"batch size", fmt::format("{}", loader_.options().batch_size)},
-          {"buckets", join(loader_.options().buckets, " ")},
-          {"step", fmt::format("{}", p.step)},
-          {"epoch", fmt::format("{}", p.epoch)},
-          {"batch", fmt::format("{}", p.batch)},
-          {"loss sum", fmt::format("{}", p.loss_sum)},
-          {"best loss", fmt::format("{}", p.best_loss)},
-          {"best epoch", fmt::format("{}", p.best_epoch)},
-          {"waited", fmt::format("{}", p.waited)}};
+  Metadata metadata = {{"optimizer", std::string(options_.update.optimizer->name)},
+                       {"average", fmt::format("{}", options_.update.average)},
+                       {"seed", fmt::format("{}", options_.seed)},
+                       {"samples", fmt::format("{}", data_->size())},
+                       {"batch size", fmt::format("{}", loader_.options().batch_size)},
+                       {"buckets", join(loader_.options().buckets, " ")},
+                       {"step", fmt::format("{}", p.step)},
+                       {"epoch", fmt::format("{}", p.epoch)},
+                       {"batch", fmt::format("{}", p.batch)},
+                       {"loss sum", fmt::format("{}", p.loss_sum)},
+                       {"best loss", fmt::format("{}", p.best_loss)},
+                       {"best epoch", fmt::format("{}", p.best_epoch)},
+                       {"waited", fmt::format("{}", p.waited)}};
+  metadata.emplace(kContent, fmt::format("{}{}", kSecond, content_of(metadata, state_)));
+  return metadata;
 }
 
 Status Trainer::set_metadata(const Metadata& metadata) {

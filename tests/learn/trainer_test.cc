@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "ir/reference/evaluate.h"
 #include "learn/layers.h"
@@ -236,6 +237,13 @@ TEST(Trainer, RefusesBadDefinitions) {
       HasSubstr("weight 'a': it is f32[2], and is asked for as f32[3]"));
 }
 
+// As an older version of hone wrote them: the checksum is of the tensors alone.
+void make_older(Safetensors& file) {
+  Hasher hasher;
+  for (const NamedTensor& each : file.tensors) hasher.add(each.name).add(each.tensor.bytes());
+  file.metadata["content"] = fmt::format("{:016x}", hasher.value());
+}
+
 TEST(Trainer, RefusesCheckpointsOfOtherTraining) {
   const TempDir folder = TempDir::create(testing::TempDir()).value();
   const std::filesystem::path path = folder.path() / "a.safetensors";
@@ -252,6 +260,7 @@ TEST(Trainer, RefusesCheckpointsOfOtherTraining) {
   });
   EXPECT_THAT(wide.load(path).error().what(), HasSubstr("tensor 'in/weight' is f32[2, 8]"));
   Safetensors file = read_safetensors(path).value();
+  make_older(file);
   file.metadata["batch"] = "-1";
   ASSERT_TRUE(write_safetensors(path, file).ok());
   EXPECT_THAT(trainer.load(path).error().what(), HasSubstr("'batch' is \"-1\""));
@@ -285,6 +294,39 @@ TEST(Trainer, RefusesDamagedCheckpoints) {
     expect_refused(damaged, at);
   }
   EXPECT_EQ(trainer.step().value().loss, untouched.step().value().loss);
+}
+
+// The numbers beside the tensors decide when training ends and which weights are the best.
+TEST(Trainer, RefusesCheckpointsWithDamagedNumbers) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  const TensorDataset data = wave(64, 1);
+  Trainer trainer = make(data);
+  ASSERT_TRUE(trainer.step().ok());
+  ASSERT_TRUE(trainer.save(path).ok());
+  const Safetensors whole = read_safetensors(path).value();
+  for (const auto& [key, value] : whole.metadata) {
+    Safetensors damaged = read_safetensors(path).value();
+    damaged.metadata[key] = value == "inf" ? "1" : value + "1";
+    ASSERT_TRUE(write_safetensors(folder.path() / "b", damaged).ok());
+    EXPECT_THAT(trainer.load(folder.path() / "b").error().what(), HasSubstr("is damaged")) << key;
+  }
+  EXPECT_TRUE(trainer.load(path).ok());
+}
+
+TEST(Trainer, LoadsCheckpointsOfOlderVersions) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  const TensorDataset data = wave(64, 1);
+  Trainer trainer = make(data), other = make(data);
+  ASSERT_TRUE(trainer.step().ok());
+  ASSERT_TRUE(trainer.save(path).ok());
+  Safetensors file = read_safetensors(path).value();
+  make_older(file);
+  ASSERT_TRUE(write_safetensors(path, file).ok());
+  ASSERT_TRUE(other.load(path).ok());
+  EXPECT_EQ(other.steps(), 1);
+  EXPECT_EQ(trainer.step().value().loss, other.step().value().loss);
 }
 
 // ---- Data ---------------------------------------------------------------------------------------
