@@ -37,8 +37,10 @@ std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& co
     std::vector<NamedProgram> zoo = zoo_programs(console);
     std::ranges::move(zoo, std::back_inserter(programs));
   }
-  for (int64_t i = 0; i < arguments.integer("random-graphs"); ++i)
-    programs.push_back(random_program(arguments.integer("seed") * 1'000'000 + i));
+  // Seeds of graphs are numbers of 63 bits, also behind the largest seed of a set.
+  const uint64_t first = static_cast<uint64_t>(arguments.integer("seed")) * 1'000'000;
+  for (uint64_t i = 0; i < static_cast<uint64_t>(arguments.integer("random-graphs")); ++i)
+    programs.push_back(random_program(static_cast<int64_t>((first + i) & INT64_MAX)));
   return programs;
 }
 

@@ -186,7 +186,15 @@ Status check_counts(const DecisionCounts& decisions, int64_t least) {
 
 }  // namespace
 
+// Seeds are numbers of the command line, so the last of them is, too.
+Status check_last_seed(const Arguments& arguments) {
+  const int64_t seed = arguments.integer("seed"), count = arguments.integer("count");
+  if (count - 1 <= INT64_MAX - seed) return {};
+  return usage_error("--seed {} --count {}: the last seed is behind {}", seed, count, INT64_MAX);
+}
+
 Status cmd_fuzz(const Arguments& arguments, Console& console) {
+  HONE_TRY(check_last_seed(arguments));
   const Target host = HONE_TRY(host_target());
   Tally tally(host.cores);
   // Who interrupts it sees what is known until then; so does who has too little memory.
@@ -214,11 +222,12 @@ Status cmd_fuzz(const Arguments& arguments, Console& console) {
 
 Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
+  HONE_TRY(check_last_seed(arguments));
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
   const auto first = static_cast<uint64_t>(arguments.integer("seed"));
   const auto count = static_cast<uint64_t>(arguments.integer("count"));
   DecisionCounts decisions(host.cores);
-  for (uint64_t seed = first; seed < first + count; ++seed) {
+  for (uint64_t seed = first; seed - first < count; ++seed) {
     // What follows may be the last that this process does.
     console.print("begin {}\n", seed);
     HONE_TRY(console.flush());

@@ -565,8 +565,9 @@ KernelTerms KernelPrice::price_loops(const Schedule& schedule, Nest& nest, doubl
     place_of(accesses_[a].loops).loaded += start;
   }
   double slots = 0, loaded = 0;
+  const double fast_code = std::max(prices_.code, 1.0);  // prices of a file may say 0
   for (const Place& place : places) {
-    const double slower = 1 + std::max(place.code - prices_.code, 0.0) / prices_.code / 4;
+    const double slower = 1 + std::max(place.code - fast_code, 0.0) / fast_code / 4;
     slots += slower * place.slots;
     loaded += slower * place.loaded;
   }

@@ -20,6 +20,9 @@ constexpr Row kRows[] = {
 #include "cost/prices.def"
 };
 
+// Of a coefficient. What a program may count, at so much for each, adds up to a number.
+constexpr double kMaxPrice = 1e12;
+
 std::string all_names() {
   std::vector<std::string_view> names;
   for (const Row& row : kRows) names.push_back(row.name);
@@ -79,9 +82,9 @@ class PricesParser {
     HONE_TRY(expect("="));
     const Token number = lexer_.take();
     const Result<double> value = parse_double(number.text);
-    if (!value.ok() || !std::isfinite(*value) || *value < 0)
-      return at(number, bad_input("the coefficient '{}' is '{}', not a finite number of 0 or more",
-                                  row->name, excerpt(number.text)))
+    if (!value.ok() || !(*value >= 0 && *value <= kMaxPrice))
+      return at(number, bad_input("the coefficient '{}' is '{}', not a number from 0 to {}",
+                                  row->name, excerpt(number.text), kMaxPrice))
           .with_hint("there are " + all_names());
     prices.*row->member = *value;
     return {};

@@ -42,6 +42,6 @@ refused() { # refused WORDS SED: the edited text is refused in these words
 refused "the coefficient 'trip' is missing" '/ trip =/d'
 refused "there is no coefficient 'strip'" 's/ trip =/ strip =/'
 refused "there are sum_latency, trip, spill" 's/ trip =/ strip =/'
-refused "not a finite number of 0 or more" 's/trip = 2/trip = -2/'
-refused "not a finite number of 0 or more" 's/trip = 2/trip = inf/'
+refused "not a number from 0 to" 's/trip = 2/trip = -2/'
+refused "not a number from 0 to" 's/trip = 2/trip = inf/'
 refused "the prices are for the target" 's/^prices on .* {/prices on "other" {/'
