@@ -103,8 +103,8 @@ foreach(script IN LISTS python_scripts)
   cmake_path(GET script STEM name)
   hone_script_test(python.${name} fast ${script})
 endforeach()
-# Runs a hundred commands.
-set_tests_properties(cli.examples PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
+# They run a hundred commands, and end some dozens in the middle.
+set_tests_properties(cli.examples cli.signals PROPERTIES LABELS slow COST 100 TIMEOUT 1200)
 hone_script_test(python.install slow ${PROJECT_SOURCE_DIR}/tests/python/install.sh)
 hone_script_test(python.numpy2 slow ${PROJECT_SOURCE_DIR}/tests/python/numpy2.sh)
 if(TARGET python)

@@ -130,6 +130,7 @@ Status cmd_alloc(const Arguments& arguments, Console& console) {
   options.minimize = arguments.given("minimize") || !arguments.given("capacity");
   options.seconds = arguments.real("deadline");
   options.cancel = &console.cancel();
+  const Console::Keeping keeping(console);
   for (const MemoryTechnique& technique : kMemoryTechniques)
     if (arguments.given(fmt::format("no-{}", technique.name)))
       options.techniques.*technique.flag = false;

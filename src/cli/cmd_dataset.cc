@@ -113,6 +113,7 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   console.write(built_text(built));
   return built.was_cancelled ? console.cancel().check() : Status();
 }
+  const Console::Keeping keeping(console);
 
 Status cmd_dataset_inspect(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");

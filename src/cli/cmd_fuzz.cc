@@ -198,6 +198,7 @@ Status cmd_fuzz(const Arguments& arguments, Console& console) {
   const Target host = HONE_TRY(host_target());
   Tally tally(host.cores);
   // Who interrupts it sees what is known until then; so does who has too little memory.
+  const Console::Keeping keeping(console);
   const Status ended =
       run_all(static_cast<uint64_t>(arguments.integer("seed")),
               static_cast<uint64_t>(arguments.integer("count")), arguments, tally, console);

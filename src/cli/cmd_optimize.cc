@@ -146,6 +146,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   options.rewrite.cancel = &console.cancel();
   options.rewrite.progress = progress.get();
   options.rewrite.told = [&](std::string_view line) { progress->note(line); };
+  const Console::Keeping keeping(console);
   const AnalyticCost analytic(native.target);
   progress->start(0, "graphs");
   const Optimized result = HONE_TRY(optimize(

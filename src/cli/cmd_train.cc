@@ -105,6 +105,7 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   }
   const TrainingResult result = HONE_TRY(trainer.train(validation ? &*validation : nullptr));
   console.print("best loss {:.5g} in epoch {}{}\n", result.best_loss, result.best_epoch + 1,
+  const Console::Keeping keeping(console);
                 result.stopped_early ? "; ended early" : "");
   return write_network(declaration, data, trainer, folder, console);
 }

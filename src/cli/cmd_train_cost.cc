@@ -67,6 +67,7 @@ Status measure(const std::string& folder, bool is_of_zoo, const Target& target, 
                                 .progress = progress.get()};
   std::vector<NamedProgram> programs;
   if (is_of_zoo) programs = zoo_programs(console);
+  const Console::Keeping keeping(console);
   console.say(built_text(HONE_TRY(build_data_set(folder, programs, target, options))));
   return console.cancel().check();
 }
@@ -191,6 +192,7 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   options.folder = file + ".training";
   const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data, console));
   if (start) options.start = &*start;
+  const Console::Keeping keeping(console);
   if (arguments.given("anew")) fs::remove_all(options.folder);
   const KernelModel model =
       HONE_TRY(train_kernel_model(data.kernels, data.target, data.threads, options));

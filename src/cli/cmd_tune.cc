@@ -75,13 +75,17 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   options.told = [&](std::string_view line) { progress->note(line); };
 
   std::vector<TunedGraph> tuned;
+  const Console::Keeping keeping(console);
   std::string plans, text;
   for (size_t i : closed) {
     const Graph& graph = *given.graphs[i];
-    Tuned one = HONE_TRY(tune(graph, native.target, options));
-    plans += given.heading(i) + print(one.plan);
-    text += given.heading(i) + tune_text(one);
-    tuned.push_back({escape(graph.name()), std::move(one)});
+    Result<Tuned> one = tune(graph, native.target, options);
+    // Before there was a default plan to keep: the segments before it have theirs.
+    if (!one.ok() && one.error().code() == ErrorCode::interrupted && !tuned.empty()) break;
+    if (!one.ok()) return std::move(one).error();
+    plans += given.heading(i) + print(one->plan);
+    text += given.heading(i) + tune_text(*one);
+    tuned.push_back({escape(graph.name()), *std::move(one)});
     if (tuned.back().tuned.was_cancelled) break;
   }
   HONE_TRY(write_out(output, plans, console));

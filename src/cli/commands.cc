@@ -718,7 +718,7 @@ constexpr ExitCode kExitCodes[] = {
     {4, "valid, but not supported"},
     {5, "a limit of size, time, memory or disk was hit"},
     {6, "a fault of hone; the path of a reproducer is printed"},
-    {130, "interrupted"},
+    {130, "interrupted (143 by SIGTERM, 129 by SIGHUP)"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "session/face.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -57,6 +58,18 @@ class Console {
 
   std::unique_ptr<Progress> progress();
   CancelToken& cancel() { return cancel_; }
+  // While one lives the work has something that an interruption is not to lose, and comes to its
+  // end in order once the token is set. Other work may be given up anywhere.
+  class [[nodiscard]] Keeping {
+   public:
+    explicit Keeping(Console& console) : console_(console) { ++console_.keeping_; }
+    ~Keeping() { --console_.keeping_; }
+    Keeping(const Keeping&) = delete;
+
+   private:
+    Console& console_;
+  };
+  bool keeps() const { return keeping_ != 0; }
   // For work of a session: its talk goes here, its words are those of the command line.
   Face face();
   static Labels labels();
@@ -93,6 +106,7 @@ class Console {
   std::string color_ = "auto";
   ProgressMode progress_mode_ = ProgressMode::automatic;
   CancelToken cancel_;
+  std::atomic<int> keeping_ = 0;
   std::unique_ptr<Progress> face_progress_;
   std::function<std::string()> exhibit_;
   bool exhibit_is_small_ = true;

@@ -182,7 +182,9 @@ constexpr ErrorClass kClasses[] = {
     // ---- 130
     {.code = 130,
      .name = "interrupted",
-     .cause = "Ctrl-C, or a signal to end.",
+     .cause =
+         "Ctrl-C. A signal to end counts as well: the exit code is 128 + its number, 143 after "
+         "SIGTERM and 129 after SIGHUP.",
      .way_out =
          "What was measured or trained so far is kept; the same command goes on from there."},
 };

@@ -38,7 +38,7 @@ END
 interrupt run endless.hone --input x=i32=1
 [[ ! -s out ]]
 
-# A kernel is not interrupted: what happens is said, and the next Ctrl-C ends it.
+# A kernel is not interrupted; the run is given up, or ended at once by another Ctrl-C.
 cat >slow.hone <<'END'
 graph @slow(%x: f32[]) {
   %b = broadcast %x {dims = [1099511627776], map = []}
@@ -54,13 +54,12 @@ await() { # await TEXT: in err
     ((++waited < 600)) || { echo "no '$1' in:"; cat err; kill -KILL $!; exit 1; }
   done
 }
-rm -f out err
-code=0
-"$HONE" run slow.hone --cache none >out 2>err &
-await "kernels in"
-kill -INT $!
-await "Ctrl-C again ends it at once"
-kill -INT $!
-wait $! || code=$?
-[[ $code == 130 ]] || { echo "exit code $code"; exit 1; }
-[[ ! -s out && $(grep -c Ctrl-C err) == 1 ]]
+for times in 1 2; do
+  rm -f out err
+  code=0
+  "$HONE" run slow.hone --cache none >out 2>err &
+  await "kernels in"
+  for _ in $(seq $times); do kill -INT $!; done
+  wait $! || code=$?
+  [[ $code == 130 && ! -s out ]] || { echo "exit code $code"; cat err; exit 1; }
+done

@@ -1,0 +1,104 @@
+#include "cli/interruption.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include "base/temporary_files.h"
+#include "cli/console.h"
+
+namespace hone::cli {
+namespace {
+
+// Soon: it leaves a part of a second for giving up.
+constexpr std::chrono::milliseconds kPatience(600);
+
+CancelToken* token = nullptr;
+std::atomic<int> first = 0;         // signal
+std::atomic<bool> insists = false;  // another one came
+sem_t came;
+std::atomic<bool> is_watched = false;
+
+void write_text(std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+[[noreturn]] void end_now() {
+  discard_all_files();
+  ::_exit(128 + first);
+}
+
+// What a handler may do is said in signal-safety(7).
+void on_signal(int signal) {
+  const int error = errno;
+  int none = 0;
+  if (first.compare_exchange_strong(none, signal))
+    token->cancel();
+  else if (!is_watched || insists.exchange(true))
+    ::_exit(128 + first);
+  ::sem_post(&came);
+  errno = error;
+}
+
+// Waits for signals beside the work, where anything may be called.
+void watch(const Console& console) {
+  const auto wait = [] {
+    while (::sem_wait(&came) != 0) {
+    }
+  };
+  wait();
+  timespec until = {};
+  ::clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += std::chrono::nanoseconds(kPatience).count();
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  while (::sem_timedwait(&came, &until) != 0 && errno == EINTR) {
+  }
+  // Behind the ^C of a terminal, or a bar.
+  if (!insists && ::isatty(STDERR_FILENO) == 1) write_text("\n");
+  if (!insists && console.keeps()) {
+    write_text(
+        "hone: stops as soon as the step at hand is done; Ctrl-C again ends it at once, and what "
+        "was not kept yet is lost\n");
+    wait();
+  } else if (!insists) {
+    write_text("hone: error: stopped by the user\n");
+  }
+  end_now();
+}
+
+}  // namespace
+
+void Interruption::handle(Console& console) {
+  token = &console.cancel();
+  ::sem_init(&came, 0, 0);
+  // The handlers come first: no signal is to find a watcher that it does not wake.
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    // nohup ignores the hangup. Shells ignore Ctrl-C for what runs in the background, but whoever
+    // sends it to one process alone means that one.
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    ::sigaction(signal, &action, nullptr);
+  }
+  try {
+    std::thread(watch, std::cref(console)).detach();
+    is_watched = true;
+  } catch (const std::system_error&) {
+    // The system gives no thread: the work ends when it looks at the token, or by a second signal.
+  }
+}
+
+int Interruption::exit_code(int code) {
+  return code == static_cast<int>(ErrorCode::interrupted) && first != 0 ? 128 + first : code;
+}
+
+}  // namespace hone::cli
