@@ -43,7 +43,6 @@ Result<Request> request_of(const Arguments& arguments) {
   request.donates = arguments.given("donate");
   request.rival = arguments.text("vs");
   request.json = arguments.text("json");
-  HONE_TRY(check_writable(request.json));
   if (!request.rival.empty() && request.donates)
     return usage_error("--donate changes the inputs; --vs needs equal ones for both sides");
   if (request.rival == kOnnxRuntime && request.measure.runs > 0)

@@ -46,16 +46,15 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   options.threads = arguments.integer("threads");
   options.seed = static_cast<uint64_t>(arguments.integer("seed"));
   const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
 
   Target target = HONE_TRY(host_target());
   if (arguments.given("isa"))
     target = restricted(std::move(target), *isa_from_name(arguments.text("isa")));
   HONE_TRY(check_runs_here(target, Console::labels()));
 
-  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
+  WantedLog log = HONE_TRY(wanted_log(arguments, console));
   if (output.empty()) HONE_TRY(user_prices().check_keeps(target));
-  options.log = log.get();
+  options.log = log.log.get();
   options.version = HONE_VERSION;
   options.cancel = &console.cancel();
   options.planning = planning_of(target);
@@ -63,7 +62,7 @@ Status cmd_calibrate(const Arguments& arguments, Console& console) {
   const Calibration calibration = HONE_TRY(calibrate(target, options));
   if (output != "-") console.write(calibration_text(calibration));
   HONE_TRY(keep(calibration, target, output, console));
-  if (calibration.unwritten) return not_kept(*calibration.unwritten, "the prices are kept");
+  if (calibration.unwritten) tell_unwritten(*calibration.unwritten, log, console);
   return {};
 }
 

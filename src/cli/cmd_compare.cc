@@ -12,7 +12,6 @@ namespace hone::cli {
 
 Status cmd_compare(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
-  HONE_TRY(check_writable(json));
   const NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   HONE_TRY(check_runs_here(native.target, Console::labels()));

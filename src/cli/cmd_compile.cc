@@ -8,6 +8,7 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/tracer.h"
+#include "cli/writable.h"
 #include "cost/learned_cost.h"
 #include "ir/summary.h"
 #include "report/pass_times.h"

@@ -222,8 +222,8 @@ Status cmd_fuzz(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_fuzz_cases(const Arguments& arguments, Console& console) {
-  const Target host = HONE_TRY(host_target());
   HONE_TRY(check_last_seed(arguments));
+  const Target host = HONE_TRY(host_target());
   const std::shared_ptr<Team> team = HONE_TRY(Team::create({.threads = host.cores}));
   const auto first = static_cast<uint64_t>(arguments.integer("seed"));
   const auto count = static_cast<uint64_t>(arguments.integer("count"));

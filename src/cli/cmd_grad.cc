@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "cli/writable.h"
 #include "learn/memory_budget.h"
 #include "learn/training_step.h"
 
@@ -46,7 +47,6 @@ Status cmd_grad(const Arguments& arguments, Console& console) {
   if (arguments.text("optimizer") != "none")
     options.optimizer = HONE_TRY(find_optimizer(arguments.text("optimizer")));
   const MemoryBudget budget = HONE_TRY(parse_memory_budget(arguments.text("memory")));
-  HONE_TRY(check_writable(path));
   if (path != "-") HONE_TRY(check_writable(state_path(path)));
   const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
   const Graph model = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));

@@ -40,7 +40,6 @@ Status cmd_inspect(const Arguments& arguments, Console& console) {
   if (names_compiled(arguments)) return inspect_compiled(arguments, console);
   HONE_TRY(refuse_verify(arguments));
   const std::string drawing = arguments.text("dot");
-  if (arguments.given("dot") && drawing != "-") HONE_TRY(check_writable(drawing));
   const Source source =
       HONE_TRY(given_source(arguments.text("MODEL"), arguments, console, {.runs_inputs = true}));
   const Model& model = source.model;

@@ -120,7 +120,6 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
     return usage_error("--check reads what was written: -o FILE");
   const std::string json = arguments.text("json");
   const std::string rewrites = arguments.text("rewrites");
-  for (const std::string& file : {json, rewrites}) HONE_TRY(check_writable(file));
   OptimizeOptions options;
   options.rewrite.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
   options.margin = arguments.real("margin") / 100;
@@ -146,8 +145,8 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   options.rewrite.cancel = &console.cancel();
   options.rewrite.progress = progress.get();
   options.rewrite.told = [&](std::string_view line) { progress->note(line); };
-  const Console::Keeping keeping(console);
   const AnalyticCost analytic(native.target);
+  const Console::Keeping keeping(console);
   progress->start(0, "graphs");
   const Optimized result = HONE_TRY(optimize(
       *graph, rules, native.target, native.cost == nullptr ? analytic : *native.cost, options));

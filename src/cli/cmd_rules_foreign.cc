@@ -99,7 +99,6 @@ class Import {
 Status cmd_rules_import(const Arguments& arguments, Console& console) {
   const std::string output = arguments.text("output"), json = arguments.text("json");
   const std::string proofs = arguments.text("proofs");
-  for (const std::string& path : {output, json, proofs}) HONE_TRY(check_writable(path));
   const std::vector<ForeignRule> rules =
       HONE_TRY(load_foreign(arguments.text("FILE"), arguments.given("pairs")));
   const std::unique_ptr<Progress> progress = console.progress();
@@ -120,7 +119,6 @@ Status cmd_rules_import(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_rules_export(const Arguments& arguments, Console& console) {
-  HONE_TRY(check_writable(arguments.text("output")));
   std::string text;
   size_t written = 0;
   const std::vector<Rule> rules = HONE_TRY(rules_of(arguments));
@@ -141,7 +139,6 @@ Status cmd_rules_export(const Arguments& arguments, Console& console) {
 
 Status cmd_rules_needed(const Arguments& arguments, Console& console) {
   const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
   const std::vector<Rule> rules = HONE_TRY(rules_of(arguments));
   const std::unique_ptr<Progress> progress = console.progress();
   const NeededRules found = HONE_TRY(needed_rules(

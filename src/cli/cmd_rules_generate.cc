@@ -183,8 +183,6 @@ Status cmd_rules_generate(const Arguments& arguments, Console& console) {
                        .proofs = arguments.text("proofs"),
                        .rejected = arguments.text("rejected"),
                        .state = arguments.text("state")};
-  for (const std::string& file : {files.rules, files.proofs, files.rejected})
-    HONE_TRY(check_writable(file));
   const std::unique_ptr<Progress> progress = console.progress();
   GenerateOptions options = options_of(arguments, *progress, console);
   options.limits.max_ops = static_cast<int>(arguments.integer("ops"));

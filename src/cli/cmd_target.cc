@@ -55,7 +55,6 @@ Status cmd_target_prices(const Arguments& arguments, Console& console) {
 
 Status cmd_target_probe(const Arguments& arguments, Console& console) {
   const std::string path = arguments.text("output");
-  HONE_TRY(check_writable(path));
   const std::unique_ptr<Progress> progress = console.progress();
   const Target target = HONE_TRY(probe_target({.seconds = arguments.real("seconds"),
                                                .isa = level_of(arguments),

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "cli/writable.h"
 #include "learn/declared.h"
 
 namespace hone::cli {
@@ -80,6 +81,7 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   if (!parsed.ok()) return Error(parsed.error()).within(path.native());
   const Declaration& declaration = *parsed;
   const fs::path folder = folder_of(arguments);
+  HONE_TRY(check_writable_path(folder.native()));
 
   const NativeOptions native = HONE_TRY(native_options(arguments, console));
   HONE_TRY(check_runs_here(native.target, Console::labels()));
@@ -103,9 +105,9 @@ Status cmd_train(const Arguments& arguments, Console& console) {
   } else if (HONE_TRY(trainer.resume())) {
     console.note("goes on behind step {} of {}", trainer.steps(), folder.native());
   }
+  const Console::Keeping keeping(console);
   const TrainingResult result = HONE_TRY(trainer.train(validation ? &*validation : nullptr));
   console.print("best loss {:.5g} in epoch {}{}\n", result.best_loss, result.best_epoch + 1,
-  const Console::Keeping keeping(console);
                 result.stopped_early ? "; ended early" : "");
   return write_network(declaration, data, trainer, folder, console);
 }

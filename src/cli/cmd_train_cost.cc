@@ -176,7 +176,6 @@ Result<PriceTrial> trial_of(const KernelModel& model, const KernelData& data) {
 
 Status cmd_train_cost(const Arguments& arguments, Console& console) {
   const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
   KernelData data = HONE_TRY(data_in(HONE_TRY(data_to_train_on(arguments, console)), console));
   if (arguments.given("split")) {
     const std::string& file = arguments.text("split");
@@ -192,8 +191,8 @@ Status cmd_train_cost(const Arguments& arguments, Console& console) {
   options.folder = file + ".training";
   const std::optional<KernelModel> start = HONE_TRY(start_model(arguments, data, console));
   if (start) options.start = &*start;
-  const Console::Keeping keeping(console);
   if (arguments.given("anew")) fs::remove_all(options.folder);
+  const Console::Keeping keeping(console);
   const KernelModel model =
       HONE_TRY(train_kernel_model(data.kernels, data.target, data.threads, options));
   HONE_TRY(write_kernel_model(file, model));
@@ -242,7 +241,6 @@ Status eval_times(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Status cmd_eval(const Arguments& arguments, Console& console) {
-  HONE_TRY(check_writable(arguments.text("json")));
   if (arguments.given("split") && arguments.given("model"))
     return usage_error("--split trains models on parts of the data; it takes no --model");
   if (arguments.text("task") == "layout" || are_graphs(arguments.text("DATA")))

@@ -110,7 +110,6 @@ Result<std::vector<GraphVerdict>> trained_and_judged(std::span<const ConfiguredG
 Status cmd_train_layout(const Arguments& arguments, Console& console) {
   if (!arguments.given("output")) return usage_error("-o names the file of the model");
   const std::string output = arguments.text("output");
-  HONE_TRY(check_writable(output));
   std::vector<ConfiguredGraph> graphs = HONE_TRY(graphs_of(arguments, console));
   if (graphs[0].config_nodes.empty())
     return bad_input("{} has tiles of kernels, and no layouts", arguments.text("DATA"))

@@ -53,7 +53,6 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   if (arguments.given("only")) HONE_TRY(try_only(options, arguments.text("only")));
   const std::string output = arguments.text("output");
   const std::string json = arguments.text("json");
-  for (const std::string& file : {output, json}) HONE_TRY(check_writable(file));
 
   NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
@@ -63,20 +62,20 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const Source source = HONE_TRY(given_source(arguments.text("MODEL"), arguments, console));
   const GivenGraphs given = HONE_TRY(given_graphs(source, native, console));
   const std::vector<size_t> closed = HONE_TRY(graphs_to_tune(given, console));
-  const std::unique_ptr<Log> log = HONE_TRY(wanted_log(arguments, console));
+  WantedLog log = HONE_TRY(wanted_log(arguments, console));
 
   take(native, options);
   // How often each segment runs, only a run tells: each has an equal part.
   options.seconds = seconds / static_cast<double>(closed.size());
-  options.log = log.get();
+  options.log = log.log.get();
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();
   options.progress = progress.get();
   options.told = [&](std::string_view line) { progress->note(line); };
 
   std::vector<TunedGraph> tuned;
-  const Console::Keeping keeping(console);
   std::string plans, text;
+  const Console::Keeping keeping(console);
   for (size_t i : closed) {
     const Graph& graph = *given.graphs[i];
     Result<Tuned> one = tune(graph, native.target, options);
@@ -92,8 +91,11 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   HONE_TRY(write_out(json, tune_json(tuned), console));
   if (output != "-" && json != "-") console.write(text);
   for (const TunedGraph& one : tuned)
-    if (one.tuned.unwritten) return not_kept(*one.tuned.unwritten, "-o FILE keeps the plan");
-  return tuned.back().tuned.was_cancelled ? console.cancel().check() : Status();
+    if (one.tuned.unwritten) tell_unwritten(*one.tuned.unwritten, log, console);
+  HONE_TRY(console.cancel().check());
+  if (log.unwritten && output.empty())
+    return Error(*log.unwritten).about("the plan is kept nowhere").with_hint("-o FILE keeps it");
+  return {};
 }
 
 }  // namespace hone::cli

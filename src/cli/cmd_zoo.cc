@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
+#include "cli/writable.h"
 #include "ir/summary.h"
 #include "zoo/spec.h"
 

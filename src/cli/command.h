@@ -21,11 +21,13 @@ class Console;
 enum class Take : uint8_t {
   nothing,  // a flag
   text,
-  file,
-  model,    // a file, "-", or zoo:NAME
-  integer,  // within low..high
-  real,     // not negative, finite
-  word,     // one of `words`
+  file,         // that is read, or a folder
+  output,       // a file that is written; "-" is the standard output
+  output_path,  // the same, or a folder
+  model,        // a file, "-", or zoo:NAME
+  integer,      // within low..high
+  real,         // not negative, finite
+  word,         // one of `words`
   zoo_name,
   op,
   passes,  // names with commas between them

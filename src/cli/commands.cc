@@ -49,7 +49,7 @@ constexpr Positional kZooName[] = {
 constexpr Option kZooFile[] = {
     {.name = "output",
      .letter = 'o',
-     .take = Take::file,
+     .take = Take::output,
      .value = "FILE",
      .doc = "where the graph goes: FILE.onnx, or FILE.hone with its weights next to it in FILE.npz "
             "(default: NAME.hone)"},
@@ -99,7 +99,7 @@ constexpr Option kOpt[] = {
      .repeats = true},
     {.name = "output",
      .letter = 'o',
-     .take = Take::file,
+     .take = Take::output,
      .value = "FILE",
      .doc = "where the graph goes: FILE.hone or FILE.onnx; - is the standard output, without large "
             "constants",

@@ -4,7 +4,10 @@
 namespace hone::cli {
 namespace {
 
-bool takes_file(Take take) { return take == Take::file || take == Take::model; }
+bool takes_path(Take take) {
+  return take == Take::file || take == Take::output || take == Take::output_path;
+}
+bool takes_file(Take take) { return takes_path(take) || take == Take::model; }
 
 std::string words_of(Take take, std::string_view words) {
   return join(known_words(take, words), " ");
@@ -122,7 +125,7 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_action(Take take, std::string_view words) {
   if (take == Take::model) return "_hone_model";
-  if (take == Take::file) return "_files";
+  if (takes_path(take)) return "_files";
   const std::string known = words_of(take, words);
   return known.empty() ? " " : fmt::format("({})", known);
 }

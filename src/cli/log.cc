@@ -19,14 +19,10 @@ Result<std::string> log_path(const Arguments& arguments) {
       .with_hint("name a file with --log");
 }
 
-Error not_kept(const Error& why, std::string_view hint) {
+void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
   std::string lost = fmt::format("{} of its rows are lost", salvaged.lost);
   if (salvaged.may_be_more)
     lost = salvaged.lost == 0 ? "rows may be lost that left no trace" : "at least " + lost;
-  return Error(why).about("the log does not have all that was found").with_hint(hint);
-}
-
-void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console) {
   console.note(
       "the log '{}' was damaged: {}; {} records, {} texts and {} plans are kept; the damaged file "
       "is '{}'",
@@ -40,12 +36,54 @@ Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& conso
   return log;
 }
 
-Result<std::unique_ptr<Log>> wanted_log(const Arguments& arguments, Console& console) {
-  if (arguments.given("no-log")) return std::unique_ptr<Log>();
-  return open_log(arguments, console);
+namespace {
+
+bool is_there(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::exists(path, failed) && !failed;
+}
+
+}  // namespace
+
+Result<WantedLog> wanted_log(const Arguments& arguments, Console& console) {
+  WantedLog wanted;
+  if (arguments.given("no-log")) return wanted;
+  Result<std::unique_ptr<Log>> opened = open_log(arguments, console);
+  if (opened.ok()) {
+    wanted.log = *std::move(opened);
+    return wanted;
+  }
+  // A full disk, or a place where nothing can be written, does not stop work that has results of
+  // its own. What is there can perhaps be read. A file that is no log is a mistake, as is a new one
+  // that is named where none can be.
+  const std::string path = HONE_TRY(log_path(arguments));
+  const bool exists = is_there(path);
+  if (exists) {
+    Result<std::unique_ptr<Log>> readable = Log::open(path, Log::Mode::read);
+    if (readable.ok()) wanted.log = *std::move(readable);
+  }
+  const bool is_full = opened.error().code() == ErrorCode::limit;
+  const bool is_new = !exists && !arguments.given("log");
+  if (wanted.log == nullptr && !is_full && !is_new) return std::move(opened).error();
+  console.note("what is found is not kept in the log: {}", opened.error().what());
+  wanted.unwritten = opened.error();
+  return wanted;
+}
+
+void tell_unwritten(const Error& why, WantedLog& wanted, Console& console) {
+  if (wanted.unwritten) return;
+  wanted.unwritten = why;
+  console.note("the log does not have all that was found: {}", why.what());
+}
+
+Status check_named_log(const Arguments& arguments) {
+  if (!arguments.given("log") || is_there(arguments.text("log"))) return {};
+  return bad_input("there is no log '{}'", arguments.text("log"))
+      .with_hint("without --log it is the user's own, see 'hone help log ls'");
 }
 
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments) {
+  HONE_TRY(check_named_log(arguments));
   const std::string path = HONE_TRY(log_path(arguments));
   std::error_code failed;
   if (!std::filesystem::exists(path, failed) && !failed) return std::unique_ptr<Log>();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -15,13 +16,19 @@ class Console;
 Result<std::string> log_path(const Arguments& arguments);
 // For reading and writing. If it had to be salvaged, that is said.
 Result<std::unique_ptr<Log>> open_log(const Arguments& arguments, Console& console);
-// The same of a command with --no-log, too; none: that is given.
-Result<std::unique_ptr<Log>> wanted_log(const Arguments& arguments, Console& console);
-// For reading alone; none: there is no file yet.
+// The log of work that goes on without one.
+struct WantedLog {
+  std::unique_ptr<Log> log = nullptr;   // none: --no-log is given, or nothing is there
+  std::optional<Error> unwritten = {};  // why what is found is not kept there; the user knows
+};
+// If it cannot be written that is said, and it is read alone as far as that goes.
+Result<WantedLog> wanted_log(const Arguments& arguments, Console& console);
+// That it could not be written later on, unless the user knows.
+void tell_unwritten(const Error& why, WantedLog& wanted, Console& console);
+// For reading alone; none: there is no file yet. If --log names it, it is there.
 Result<std::unique_ptr<Log>> find_log(const Arguments& arguments);
-
-// What was found is told all the same; the log does not have all of it.
-Error not_kept(const Error& why, std::string_view hint);
+// Whether it is there if --log names it, for those whom other errors of a log do not stop.
+Status check_named_log(const Arguments& arguments);
 
 void tell_salvaged(const Salvaged& salvaged, const std::string& path, Console& console);
 

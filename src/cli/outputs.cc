@@ -5,7 +5,7 @@
 #include "base/text_table.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
-#include "cli/source.h"
+#include "cli/writable.h"
 #include "io/npy.h"
 #include "io/npz.h"
 #include "ir/summary.h"

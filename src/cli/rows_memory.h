@@ -23,7 +23,7 @@ inline constexpr Option kAllocOwn[] = {
      .fallback = "0"},
     output_option("where the table goes, with offsets; - is the standard output", "-"),
     {.name = "plot",
-     .take = Take::file,
+     .take = Take::output,
      .value = "FILE",
      .doc = "draw the placement, as an SVG; - is the standard output"},
     json_option("write what was found and what it took; - is the standard output")};

@@ -189,7 +189,7 @@ inline constexpr Option kInspectOwn[] = {
      .doc = "of the report",
      .fallback = "text",
      .words = "text|json"},
-    {.name = "dot", .take = Take::file, .value = "FILE", .doc = "also write a Graphviz drawing"},
+    {.name = "dot", .take = Take::output, .value = "FILE", .doc = "also write a Graphviz drawing"},
 };
 inline constexpr auto kInspect = joined(kInspectOwn, kSizesOfInputs, kVerify);
 inline constexpr Example kInspectExamples[] = {
@@ -249,7 +249,7 @@ inline constexpr Option kRunNumerics[] = {
      .words = kNumericsNames}};
 inline constexpr Option kTraceOption[] = {
     {.name = "trace",
-     .take = Take::file,
+     .take = Take::output,
      .value = "FILE",
      .doc = "write what was done and when, by thread: stages and kernels compiled, launches by "
             "kernel and layer; JSON for ui.perfetto.dev"}};

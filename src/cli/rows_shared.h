@@ -11,13 +11,13 @@ constexpr Option output_option(std::string_view doc, std::string_view fallback =
                                std::string_view value = "FILE") {
   return {.name = "output",
           .letter = 'o',
-          .take = Take::file,
+          .take = value == "FILE" ? Take::output : Take::output_path,
           .value = value,
           .doc = doc,
           .fallback = fallback};
 }
 constexpr Option json_option(std::string_view doc) {
-  return {.name = "json", .take = Take::file, .value = "FILE", .doc = doc};
+  return {.name = "json", .take = Take::output, .value = "FILE", .doc = doc};
 }
 constexpr Option log_option(std::string_view doc) {
   return {.name = "log", .take = Take::file, .value = "FILE", .doc = doc};

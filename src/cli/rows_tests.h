@@ -55,7 +55,7 @@ inline constexpr Option kConformance[] = {
     kAtol,
     json_option(
         "write counts and a row for each case; - is the standard output, without the report"),
-    {.name = "markdown", .take = Take::file, .value = "FILE", .doc = "the same as a document"},
+    {.name = "markdown", .take = Take::output, .value = "FILE", .doc = "the same as a document"},
     {.name = "verbose", .doc = "print a line for each case"},
 };
 inline constexpr Example kConformanceExamples[] = {
@@ -119,7 +119,7 @@ inline constexpr Option kFuzz[] = {
      .low = 1,
      .high = 1024},
     {.name = "save",
-     .take = Take::file,
+     .take = Take::output_path,
      .value = "DIR",
      .doc = "where cases that fail go, as SEED.case and reduced as SEED.reduced.case",
      .fallback = "hone-fuzz"},

@@ -124,17 +124,6 @@ Status check_model_path(const std::string& path) {
   if (extension != ".hone" && extension != ".onnx")
     return usage_error("{}: there is no format '{}' for models", excerpt(path), excerpt(extension))
         .with_hint("graph files end in .hone, ONNX files in .onnx");
-  return check_writable(path);
-}
-
-Status check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return {};
-  const fs::path target(path);
-  std::error_code ignored;
-  if (fs::is_directory(target, ignored)) return usage_error("{} is a folder", path);
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  if (!fs::is_directory(folder, ignored))
-    return usage_error("there is no folder {}", folder.string());
   return {};
 }
 

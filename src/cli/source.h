@@ -46,8 +46,4 @@ Status write_text(const std::string& path, const std::string& text, Console& con
 // All of the standard input, up to a limit.
 Result<std::string> read_stdin();
 
-// An error if what is to be written could not be: found before the work instead of after it. "" is
-// no file, "-" the standard output.
-Status check_writable(const std::string& path);
-
 }  // namespace hone::cli
