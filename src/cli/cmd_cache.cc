@@ -1,4 +1,5 @@
 #include <chrono>
+#include <filesystem>
 
 #include "base/text.h"
 #include "base/text_table.h"
@@ -16,10 +17,18 @@ std::string age(std::filesystem::file_time_type time) {
   return format_seconds(std::max(seconds, 0.0));
 }
 
+// One that is named is there; the user's own may be yet to come.
+Result<std::unique_ptr<CompileCache>> find_cache(const Arguments& arguments) {
+  std::error_code failed;
+  if (arguments.given("cache") && !std::filesystem::exists(arguments.text("cache"), failed))
+    return bad_input("there is no folder '{}'", arguments.text("cache"));
+  return open_cache(arguments);
+}
+
 }  // namespace
 
 Status cmd_cache_ls(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(find_cache(arguments));
   TextTable table("lrrl", {"entry", "size", "unused for", "what"});
   int64_t entries = 0, bytes = 0;
   for (const CompileCache::Entry& entry : cache->list()) {
@@ -34,7 +43,7 @@ Status cmd_cache_ls(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_cache_verify(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(find_cache(arguments));
   const CompileCache::Verified verified = cache->verify();
   for (const CompileCache::Damage& damage : verified.removed)
     console.print("removed {}: {}\n", damage.name, damage.reason);
@@ -44,7 +53,7 @@ Status cmd_cache_verify(const Arguments& arguments, Console& console) {
 }
 
 Status cmd_cache_gc(const Arguments& arguments, Console& console) {
-  const std::unique_ptr<CompileCache> cache = HONE_TRY(open_cache(arguments));
+  const std::unique_ptr<CompileCache> cache = HONE_TRY(find_cache(arguments));
   const CompileCache::Collected collected = cache->collect(arguments.integer("limit") << 20);
   console.note("removed {} files, kept {} entries, {} in {}", collected.removed, collected.kept,
                format_bytes(collected.kept_bytes), cache->folder().native());

@@ -18,6 +18,7 @@
 #include "report/data_set_text.h"
 #include "session/native.h"
 #include "tune/build_data_set.h"
+#include "zoo/spec.h"
 
 namespace hone::cli {
 namespace {
@@ -44,14 +45,17 @@ std::vector<NamedProgram> given_programs(const Arguments& arguments, Console& co
   return programs;
 }
 
-// A file that is named and is none is a mistake of the command line, and not a program to leave
-// out.
+// A name of nothing is a mistake of the command line, and not a program to leave out.
 Status check_models(const Arguments& arguments) {
   std::error_code failed;
   for (const std::string& model : arguments.list("MODEL")) {
     if (model == "-") return usage_error("a data set reads no model from the standard input");
-    if (model == "zoo" || model.starts_with("zoo:") || std::filesystem::exists(model, failed))
+    std::string_view spec = model;
+    if (consume_prefix(spec, "zoo:")) {
+      HONE_TRY(check_zoo_spec(spec));
       continue;
+    }
+    if (model == "zoo" || std::filesystem::exists(model, failed)) continue;
     return bad_input("there is no file '{}'", excerpt(model));
   }
   return {};
@@ -109,11 +113,11 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   if (programs.empty() && options.task != DataTask::tile)
     for (const std::string& name : HONE_TRY(DataSet::open(folder)).programs())
       programs.push_back(program_named(name, console));
+  const Console::Keeping keeping(console);
   const BuiltSet built = HONE_TRY(build_data_set(folder, programs, target, options));
   console.write(built_text(built));
   return built.was_cancelled ? console.cancel().check() : Status();
 }
-  const Console::Keeping keeping(console);
 
 Status cmd_dataset_inspect(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");

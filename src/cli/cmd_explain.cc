@@ -76,6 +76,7 @@ Status cmd_explain(const Arguments& arguments, Console& console) {
         .with_hint("--dim NAME=N and --shape NAME=DIMS choose them");
   Subject subject = {source, sizes, *graph, {}};
   if (!arguments.given("no-log")) {
+    HONE_TRY(check_named_log(arguments));
     // Without it there are no measured times, and no plan 'log'.
     Result<std::unique_ptr<Log>> found = find_log(arguments);
     if (!found.ok()) console.note("the log is not used: {}", found.error().what());

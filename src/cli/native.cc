@@ -119,15 +119,17 @@ Status take_cost(NativeOptions& options, const Arguments& arguments, Console& co
 
 // The log's best plans count where nobody says how to plan. A log that cannot be read costs speed,
 // nothing else.
-void take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
+Status take_log(NativeOptions& options, const Arguments& arguments, Console& console) {
   for (std::string_view other : {"no-log", "plan-seed", "without", "prices", "cost"})
-    if (arguments.given(other)) return;
+    if (arguments.given(other)) return {};
+  HONE_TRY(check_named_log(arguments));
   Result<std::unique_ptr<Log>> found = find_log(arguments);
   if (!found.ok()) console.note("plans of the log are not used: {}", found.error().what());
-  if (!found.ok() || *found == nullptr) return;
+  if (!found.ok() || *found == nullptr) return {};
   options.best_plan = known_plans(
       *std::move(found), [&console](std::string_view line) { console.note("{}", line); },
       "--no-log");
+  return {};
 }
 
 }  // namespace
@@ -176,7 +178,7 @@ Result<NativeOptions> options_for(Target target, const Arguments& arguments, Con
     }
   HONE_TRY(take_cost(options, arguments, console));
   options.cache = HONE_TRY(cache_of(arguments, cache, console));
-  if (plans == LogPlans::taken) take_log(options, arguments, console);
+  if (plans == LogPlans::taken) HONE_TRY(take_log(options, arguments, console));
   HONE_TRY(take_level(options, arguments, console));
   return options;
 }

@@ -90,5 +90,7 @@ Status set_option(ZooOptions& options, const ZooOption& option, std::string_view
 
 // An unknown name or option is an error that lists what there is.
 Result<Graph> build_zoo_spec(std::string_view spec);
+// The same error, without building the model.
+Status check_zoo_spec(std::string_view spec);
 
 }  // namespace hone

@@ -1,11 +1,15 @@
 # The cache of what was compiled is listed, checked and emptied, wherever it is.
 source "$ROOT/tests/cli/expect.bash"
 
-# One that is not there is empty, and looking does not make it.
-says "0 entries" cache ls --cache here
-says "0 entries in here are good" cache verify --cache here
-says "kept 0 entries" cache gc --cache here
-[[ ! -e here ]]
+# The user's own that is not there is empty, and looking does not make it. One that is named has to
+# be there.
+XDG_CACHE_HOME=$PWD says "0 entries" cache ls
+XDG_CACHE_HOME=$PWD says "0 entries in $PWD/hone are good" cache verify
+XDG_CACHE_HOME=$PWD says "kept 0 entries" cache gc
+for command in ls verify gc; do
+  fails 3 "there is no folder 'here'" cache $command --cache here
+done
+[[ ! -e here && ! -e hone ]]
 
 # The default folder.
 XDG_CACHE_HOME=$PWD/xdg says "in $PWD/xdg/hone" cache ls

@@ -1,19 +1,28 @@
 # The log of measurements is listed, shown, exchanged, checked and cleaned up, wherever it is.
 source "$ROOT/tests/cli/expect.bash"
 
-# One that is not there is empty, and looking does not make it.
-says "0 records, 0 texts, 0 plans in here.db" log ls --log here.db
-says "0 records, 0 texts, 0 plans in here.db" log verify --log here.db
-says "0 records" log gc --log here.db
-fails 3 "there is no log 'here.db'" log show 1 --log here.db
+# The user's own that is not there is empty, and looking does not make it. One that is named has to
+# be there.
+export HONE_LOG=here.db
+says "0 records, 0 texts, 0 plans in here.db" log ls
+says "0 records, 0 texts, 0 plans in here.db" log verify
+says "0 records" log gc
+fails 3 "there is no log 'here.db'" log show 1
+for command in ls verify "verify --repair" gc "show 1"; do
+  # shellcheck disable=SC2086
+  fails 3 "there is no log 'named.db'" log $command --log named.db
+done
+fails 3 "there is no log 'named.db'" run zoo:mlp,size=tiny --cache none --log named.db
+fails 3 "there is no log 'named.db'" explain zoo:mlp,size=tiny --log named.db
 fails 3 "there is no log 'here.db'" log export --log here.db
 fails 3 "cannot" log import none.jsonl --log here.db
 fails 3 "there is no log 'none.db'" log merge none.db --log here.db
-[[ ! -e here.db ]]
+[[ ! -e here.db && ! -e named.db ]]
+unset HONE_LOG
 
 # Which one it is.
 HONE_LOG=$PWD/env.db says "in $PWD/env.db" log ls
-HONE_LOG=$PWD/env.db says "in other.db" log ls --log other.db
+HONE_LOG=$PWD/env.db fails 3 "there is no log 'other.db'" log ls --log other.db
 HONE_LOG='' XDG_DATA_HOME=$PWD/xdg says "in $PWD/xdg/hone/log.db" log ls
 HONE_LOG='' XDG_DATA_HOME=relative HOME=$PWD/home says "$PWD/home/.local/share/hone/log.db" log ls
 HONE_LOG='' XDG_DATA_HOME='' HOME='' fails 2 "name a file with --log" log ls
