@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/console.h"

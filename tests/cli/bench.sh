@@ -73,7 +73,7 @@ fi
 model=zoo:gpt2_decode,size=tiny
 bench $model --seconds 0.01 --donate --profile --json donated.json >out 2>/dev/null
 grep -q '"kernel": "dynamic_update' donated.json
-grep -Eq "^layer/0/attn/qkv +k[0-9]+ " out
+grep -Eq "^layer/0/attn/qkv: dot, add +k[0-9]+ " out
 cat >step.hone <<'END'
 graph @step(%w: f32[64] donate 0, %g: f32[64]) -> f32[64] {
   %v = sub %w, %g

@@ -101,7 +101,7 @@ grep -Eq "^segment +sizes +runs +time +share$" out
 grep -Eq "^step +3 +[0-9.]+ [a-z]+ +[0-9.]+%$" out
 grep -Eq "^initial +1 " out
 grep -qx "# segment step" out
-grep -Eq "^add_compare +k1 x3 +f32\[\] +nest +" out
+grep -Eq "^add, compare +k1 x3 +f32\[\] +nest +" out
 [[ $(grep -Ec "^all " out) == 3 ]]
 "$HONE" demo loop.hone --plan whole.plan >out
 grep -qx "model loop\\\\x1b" out

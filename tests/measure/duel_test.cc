@@ -172,8 +172,8 @@ TEST(Duel, TheIntervalHoldsTheRatio) {
 
 // ---- Of real runs -------------------------------------------------------------------------------
 
-// Medians of rounds of a model against itself: "a/b a/b ...", a line for each duel. Of two cores that
-// others used as well (docs/measuring.md).
+// Medians of rounds of a model against itself: "a/b a/b ...", a line for each duel. Of two cores
+// that others used as well (docs/measuring.md).
 std::vector<std::array<std::vector<std::vector<double>>, 2>> recorded_duels() {
   std::ifstream file(HONE_TEST_DIR "/measure/data/equal_plans.txt");
   EXPECT_TRUE(file) << "tests/measure/data/equal_plans.txt";
