@@ -31,7 +31,7 @@ Result<std::vector<Rule>> verified(const std::string& path, Console& console) {
       return check_failed("the rule '{}' is not true: {}", rule.name,
                           verdict->identity.counterexample->to_string())
           .about(path);
-    if (verdict.ok()) rule.rung = verdict->rung, rule.floats = verdict->floats;
+    if (verdict.ok()) say(rule, *verdict);
     if (verdict.ok() && is_sound(rule)) {
       sound.push_back(std::move(rule));
       continue;
@@ -142,6 +142,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
 
   const std::unique_ptr<Progress> progress = console.progress();
   options.threads = native.threads;
+  options.rewrite.assumed_decades = native.assumed_decades;
   options.rewrite.cancel = &console.cancel();
   options.rewrite.progress = progress.get();
   options.rewrite.told = [&](std::string_view line) { progress->note(line); };

@@ -56,6 +56,12 @@ Result<Rule> named_rule(const Arguments& arguments) {
   return usage_error("hone has no rule '{}' of its own", excerpt(wanted)).with_hint(hint);
 }
 
+std::string within_text(const Rule& rule) {
+  std::vector<std::string> values;
+  for (ValueId v : rule.within) values.push_back(rule.right.label(v));
+  return join(values, ", ");
+}
+
 size_t nodes_of(const Graph& graph) { return graph.node_count() - graph.inputs().size(); }
 
 namespace {
@@ -93,6 +99,7 @@ nlohmann::ordered_json json_of(const Rule& rule, const Result<RuleVerdict>& verd
   nlohmann::ordered_json row = {{"rule", rule.name}, {"result", result_text(verdict)}};
   if (verdict.ok() && !verdict->refuted()) {
     row["floats"] = name(verdict->floats);
+    for (ValueId v : verdict->within) row["within"].push_back(rule.right.label(v));
     if (verdict->identity.log2_error) row["log2_error"] = *verdict->identity.log2_error;
     row["small_sizes"] = verdict->small_sizes;
     row["boxes"] = verdict->boxes;
@@ -117,13 +124,13 @@ struct Counts {
 }  // namespace
 
 Status cmd_rules_list(const Arguments& arguments, Console& console) {
-  TextTable table("lrrlll", {"rule", "left", "right", "shown", "floats", "guard"});
+  TextTable table("lrrllll", {"rule", "left", "right", "shown", "floats", "within", "guard"});
   for (const Rule& rule : HONE_TRY(given_rules(arguments))) {
     std::vector<std::string> guard;
     for (const Condition& condition : rule.guard) guard.push_back(condition.to_string());
     table.add_row({rule.name, fmt::format("{}", nodes_of(rule.left)),
                    fmt::format("{}", nodes_of(rule.right)), std::string(name(rule.rung)),
-                   std::string(name(rule.floats)), join(guard, ", ")});
+                   std::string(name(rule.floats)), within_text(rule), join(guard, ", ")});
   }
   console.write(table.to_string());
   return {};
@@ -197,7 +204,7 @@ class Verification {
     if (is_bad || arguments_.given("verbose"))
       if (!more.empty()) progress_.note(fmt::format("{}: {}", rule.name, more));
     if (is_bad) {
-      table_.add_row({rule.name, result_text(verdict), "", "", "", ""});
+      table_.add_row({rule.name, result_text(verdict), "", "", "", "", ""});
       return;
     }
     if (verdict->rung == Rung::all_sizes) ++counts_.all_sizes;
@@ -206,12 +213,11 @@ class Verification {
       progress_.note(fmt::format("{}: the file says {}, what is shown is {}", rule.name,
                                  name(rule.rung), name(verdict->rung)));
     }
-    table_.add_row({rule.name, std::string(name(verdict->rung)), std::string(name(verdict->floats)),
-                    error_text(verdict->identity), fmt::format("{}", verdict->small_sizes),
-                    fmt::format("{}", verdict->boxes)});
     Rule shown = rule;
-    shown.rung = verdict->rung;
-    shown.floats = verdict->floats;
+    say(shown, *verdict);
+    table_.add_row({rule.name, std::string(name(shown.rung)), std::string(name(shown.floats)),
+                    within_text(shown), error_text(verdict->identity),
+                    fmt::format("{}", verdict->small_sizes), fmt::format("{}", verdict->boxes)});
     kept_ += (kept_.empty() ? "" : "\n") + print(shown);
     proofs_ += verdict->certificate;
   }
@@ -220,7 +226,7 @@ class Verification {
   Progress& progress_;
   const VerifyOptions options_;
   TextTable table_ =
-      TextTable("lllrrr", {"rule", "shown", "floats", "error", "small sizes", "boxes"});
+      TextTable("llllrrr", {"rule", "shown", "floats", "within", "error", "small sizes", "boxes"});
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
   Counts counts_;
   std::string kept_, proofs_;

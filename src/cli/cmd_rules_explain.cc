@@ -68,6 +68,16 @@ std::string floats_text(const RuleVerdict& verdict) {
   return verdict.float_fault.empty() ? text : fmt::format("{}; {}", text, verdict.float_fault);
 }
 
+std::string magnitudes_text(const Rule& rule) {
+  if (rule.within.empty()) return "nothing overflows or vanishes that the left side keeps";
+  return fmt::format("{} may overflow or vanish where the left side does not", within_text(rule));
+}
+
+std::string default_text(const Rule& rule) {
+  if (!is_sound(rule)) return "not used";
+  return rule.within.empty() ? "used" : "used where magnitudes are known";
+}
+
 }  // namespace
 
 Status cmd_rules_explain(const Arguments& arguments, Console& console) {
@@ -78,13 +88,13 @@ Status cmd_rules_explain(const Arguments& arguments, Console& console) {
   table.add_row({"sizes", sizes_text(rule)});
   table.add_row({"sampled", sampled_text(verdict.identity)});
   if (!verdict.refuted()) {
-    rule.rung = verdict.rung;
-    rule.floats = verdict.floats;
+    say(rule, verdict);
     table.add_row({"small", small_text(verdict)});
     table.add_row({"all sizes", proof_text(verdict)});
     table.add_row({"certificate", certificate_text(rule, verdict)});
     table.add_row({"floats", floats_text(verdict)});
-    table.add_row({"by default", is_sound(rule) ? "used" : "not used"});
+    table.add_row({"magnitudes", magnitudes_text(rule)});
+    table.add_row({"by default", default_text(rule)});
   }
   console.write(table.to_string());
   if (verdict.refuted()) return check_failed("the rule '{}' is not true", rule.name);

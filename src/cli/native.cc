@@ -1,5 +1,7 @@
 #include "cli/native.h"
 
+#include <charconv>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/budget.h"
@@ -128,7 +130,7 @@ Status take_log(NativeOptions& options, const Arguments& arguments, Console& con
   if (!found.ok() || *found == nullptr) return {};
   options.best_plan = known_plans(
       *std::move(found), [&console](std::string_view line) { console.note("{}", line); },
-      "--no-log");
+      "--no-log", options.assumed_decades);
   return {};
 }
 
@@ -153,10 +155,31 @@ Result<Target> given_target(const Arguments& arguments, Console& console) {
   return parse_target(HONE_TRY(read_kept(file, "target", kMaxTargetText, console)), file);
 }
 
+// "1e±10", also as "1e+-10" and "1e10".
+Result<int32_t> assumed_decades(const Arguments& arguments) {
+  if (!arguments.given("assume-range")) return 0;
+  const std::string& text = arguments.text("assume-range");
+  std::string_view digits = text;
+  for (std::string_view start : {"1e±", "1e+-", "1e"})
+    if (digits.starts_with(start)) {
+      digits.remove_prefix(start.size());
+      break;
+    }
+  int32_t decades = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [read, error] = std::from_chars(digits.data(), end, decades);
+  if (digits.size() == text.size() || error != std::errc() || read != end || decades < 1 ||
+      decades > kMaxAssumedDecades)
+    return usage_error("--assume-range {}: not a range of magnitudes", excerpt(text))
+        .with_hint(fmt::format("write it as 1e+-10 or 1e±10, up to 1e+-{}", kMaxAssumedDecades));
+  return decades;
+}
+
 Result<NativeOptions> options_for(Target target, const Arguments& arguments, Console& console,
                                   DefaultCache cache, LogPlans plans) {
   NativeOptions options;
   options.target = std::move(target);
+  options.assumed_decades = HONE_TRY(assumed_decades(arguments));
   options.prepare.flushes_denormals = arguments.given("flush-denormals");
   if (arguments.given("plan-lenient") && !arguments.given("plan"))
     return usage_error("--plan-lenient needs --plan");
@@ -200,6 +223,7 @@ Status take_rewrites(NativeOptions& options, double margin, const Arguments& arg
   options.find_rewrites =
       rewrites_by_search({.seconds = HONE_TRY(parse_budget(arguments.text("rewrite-budget"))),
                           .margin = margin,
+                          .assumed_decades = options.assumed_decades,
                           .heuristics = options.heuristics,
                           .cost = options.cost,
                           .cache = options.cache.get(),
@@ -251,8 +275,9 @@ Result<GivenGraphs> given_graphs(const Source& source, const NativeOptions& opti
 }
 
 Status refuse_native_options(const Arguments& arguments) {
-  for (std::string_view option : {"target", "isa", "prices", "cost", "threads", "plan",
-                                  "plan-lenient", "plan-seed", "without", "cache", "optimize"})
+  for (std::string_view option :
+       {"target", "isa", "prices", "cost", "threads", "plan", "plan-lenient", "plan-seed",
+        "without", "cache", "optimize", "assume-range"})
     if (arguments.given(option))
       return usage_error("--{} is for native code, the reference does not take it", option);
   return {};

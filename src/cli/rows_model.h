@@ -171,10 +171,18 @@ inline constexpr Option kRewriteBudgetOption = {.name = "rewrite-budget",
                                                 .value = "TIME",
                                                 .doc = "how long to look for rewrites",
                                                 .fallback = "30s"};
+inline constexpr Option kAssumeRangeOption = {
+    .name = "assume-range",
+    .take = Take::text,
+    .value = "1e+-K",
+    .doc =
+        "elements of inputs are 0 or have magnitudes between 1e-K and 1e+K: more rewrites are "
+        "then known not to overflow (docs/optimize.md)"};
 inline constexpr Option kNative[] = {
-    kLogOption,     kNoLogOption,       kTargetOption, kIsaOption,         kPricesOption,
-    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption, kPlanSeedOption,
-    kWithoutOption, kNativeCacheOption, kFlushOption,  kLevelOption,       kRewriteBudgetOption};
+    kLogOption,         kNoLogOption,    kTargetOption,        kIsaOption,
+    kPricesOption,      kCostOption,     kThreadsOption,       kPlanOption,
+    kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
+    kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
 
 inline constexpr Option kVerify[] = {
     {.name = "verify",
@@ -290,9 +298,10 @@ inline constexpr Option kIsaOfFiles = {
         "the target without extensions, and for each level below",
     .words = "x86-64-v2|avx2|avx512|all"};
 inline constexpr Option kNativeOfFiles[] = {
-    kLogOption,     kNoLogOption,       kTargetOption, kIsaOfFiles,        kPricesOption,
-    kCostOption,    kThreadsOption,     kPlanOption,   kPlanLenientOption, kPlanSeedOption,
-    kWithoutOption, kNativeCacheOption, kFlushOption,  kLevelOption,       kRewriteBudgetOption};
+    kLogOption,         kNoLogOption,    kTargetOption,        kIsaOfFiles,
+    kPricesOption,      kCostOption,     kThreadsOption,       kPlanOption,
+    kPlanLenientOption, kPlanSeedOption, kWithoutOption,       kNativeCacheOption,
+    kFlushOption,       kLevelOption,    kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kCompileOwn[] = {
     {.name = "sizes",
      .take = Take::text,

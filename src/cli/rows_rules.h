@@ -198,8 +198,8 @@ inline constexpr Option kOptimizeOwn[] = {
     kOpset,
     kPrimitives,
     kExternalData};
-inline constexpr Option kOptimizeNative[] = {kTargetOption, kIsaOption, kPricesOption, kCostOption,
-                                             kThreadsOption};
+inline constexpr Option kOptimizeNative[] = {kTargetOption, kIsaOption,     kPricesOption,
+                                             kCostOption,   kThreadsOption, kAssumeRangeOption};
 inline constexpr auto kOptimize = joined(kOptimizeOwn, kSizesOfInputs, kOptimizeNative);
 inline constexpr Example kOptimizeExamples[] = {
     {"hone optimize model.onnx -o faster.onnx", "a minute at most"},

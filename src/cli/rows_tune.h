@@ -25,9 +25,9 @@ inline constexpr Option kTuneOwn[] = {
 inline constexpr Option kTuneLog[] = {
     log_option("of measurements (see 'hone log')"),
     {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
-inline constexpr Option kTuneNative[] = {kIsaOption,          kPricesOption,  kCostOption,
-                                         kThreadsOption,      kWithoutOption, kNativeCacheOption,
-                                         kRewriteBudgetOption};
+inline constexpr Option kTuneNative[] = {
+    kIsaOption,     kPricesOption,      kCostOption,          kThreadsOption,
+    kWithoutOption, kNativeCacheOption, kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kTuneLevel[] = {kLevelOption};
 inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative, kTuneLevel);
 inline constexpr Example kTuneExamples[] = {

@@ -15,6 +15,8 @@ Result<std::vector<Rule>> load_rules(const std::string& path);
 // NAME of FILE. An error suggests the name that is closest.
 Result<Rule> named_rule(const Arguments& arguments);
 
+// Rule::within, as "%a, %b".
+std::string within_text(const Rule& rule);
 // Nodes beside inputs.
 size_t nodes_of(const Graph& graph);
 

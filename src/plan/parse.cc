@@ -119,7 +119,13 @@ class PlanParser {
     while (text_.eat(","));
     HONE_TRY(text_.expect(")"));
     if (text_.eat("match"))
-      rewrites.back().match = HONE_TRY(text_.integer("the number of the match", 2, kMaxRewrites));
+      rewrites.back().match =
+          static_cast<int32_t>(
+              HONE_TRY(text_.integer("the number of the match", 2, kMaxRewrites)));
+    if (text_.eat("range"))
+      rewrites.back().range =
+          static_cast<int32_t>(
+              HONE_TRY(text_.integer("the decades of the inputs", 1, kMaxAssumedDecades)));
     return {};
   }
 

@@ -142,7 +142,9 @@ std::string print(const Rewrite& rewrite) {
   for (size_t i = 0; i < rewrite.results.size(); ++i)
     text += (i > 0 ? ", " : "") + labelled('%', rewrite.results[i]);
   text += ")";
-  return rewrite.match == 1 ? text : text + fmt::format(" match {}", rewrite.match);
+  if (rewrite.match != 1) text += fmt::format(" match {}", rewrite.match);
+  if (rewrite.range != 0) text += fmt::format(" range {}", rewrite.range);
+  return text;
 }
 
 std::string print(const Plan& plan) {

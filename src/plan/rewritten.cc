@@ -3,12 +3,22 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
 #include "ir/graph_copy.h"
 #include "plan/planned.h"
 #include "rules/rule_files.h"
 
 namespace hone {
 namespace {
+
+// What a region is given are no inputs of the graph: nobody can assume anything of them.
+Status assumes_nothing(const Plan& plan, const std::string& region) {
+  for (const Rewrite& each : plan.rewrite)
+    if (each.range > 0)
+      return bad_input("region %{}: the rule '{}' assumes a range of inputs", region,
+                       excerpt(each.rule));
+  return {};
+}
 
 // The graph and, in it, its regions.
 Result<Graph> replayed(Graph graph, const Plan& plan, std::span<const Rule> rules) {
@@ -22,6 +32,7 @@ Result<Graph> replayed(Graph graph, const Plan& plan, std::span<const Rule> rule
         const std::string key = fmt::format("{}.{}", step_name(graph, n), names[i]);
         const auto inner = plan.region.find(key);
         if (inner == plan.region.end() || !has_rewrites(inner->second)) continue;
+        HONE_TRY(assumes_nothing(inner->second, key));
         Result<Graph> made = replayed(*regions[i], inner->second, rules);
         if (!made.ok()) return std::move(made).error().within(fmt::format("region %{}", key));
         regions[i] = std::make_shared<Graph>(*std::move(made));
@@ -57,6 +68,13 @@ void set_rewrites(Plan& plan, const Plan& from) {
   plan.rewrite = from.rewrite;
   for (const auto& [key, inner] : from.region)
     if (has_rewrites(inner)) set_rewrites(plan.region[key], inner);
+}
+
+int32_t assumed_range(const Plan& plan) {
+  int32_t least = 0;
+  for (const Rewrite& each : plan.rewrite)
+    if (each.range > 0 && (least == 0 || each.range < least)) least = each.range;
+  return least;
 }
 
 std::vector<AppliedRule> applied_rules(const Plan& plan) {

@@ -12,6 +12,9 @@ Plan without_rewrites(Plan plan);
 // Gives the rewrites of `from` to a plan that has none.
 void set_rewrites(Plan& plan, const Plan& from);
 
+// The decades that all its rewrites assume of inputs; 0: nothing.
+int32_t assumed_range(const Plan& plan);
+
 struct AppliedRule {
   std::string rule;
   size_t times = 0;

@@ -286,8 +286,7 @@ Result<Correction> infer_correction(const Rule& rule, const VerifyOptions& optio
   } else if (correction.verdict.rung != Rung::all_sizes) {
     correction.why = "with corrections it is not proved: " + correction.verdict.stopped;
   } else {
-    corrected.rung = correction.verdict.rung;
-    corrected.floats = correction.verdict.floats;
+    say(corrected, correction.verdict);
     correction.rule = std::move(corrected);
   }
   return correction;

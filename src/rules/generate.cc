@@ -352,8 +352,7 @@ class Generator {
     }
     outcome.is_guarded = is_at_sizes;
     outcome.rule = rule;
-    outcome.rule->rung = verdict->rung;
-    outcome.rule->floats = verdict->floats;
+    say(*outcome.rule, *verdict);
     outcome.certificate = verdict->certificate;
   }
 

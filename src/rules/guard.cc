@@ -68,8 +68,7 @@ class Inference {
 
  private:
   static Rule shown(Rule rule, const RuleVerdict& verdict) {
-    rule.rung = verdict.rung;
-    rule.floats = verdict.floats;
+    say(rule, verdict);
     return rule;
   }
 

@@ -15,6 +15,7 @@ class EGraph;
 struct RuleMatch {
   std::vector<ValueId> values;  // of the graph, for each value of the left side
   Bindings sizes;               // of the rule's symbols; they may be symbolic themselves
+  int32_t range = 0;            // decades that are assumed of the graph's inputs (known_ranges.h)
 };
 
 // Prepared for many graphs. The rule outlives it.

@@ -95,11 +95,14 @@ class OrderedNumbers {
 // but that the largest of numbers depends on their set.
 class Polynomials {
  public:
-  using Number = uint32_t;  // of one polynomial, which stands once in the table
+  using Number = uint32_t;                    // of one polynomial, which stands once in the table
+  using Monomial = std::vector<uint32_t>;     // atoms, sorted, repeats for powers
+  using Terms = std::map<Monomial, int64_t>;  // none with coefficient 0
 
   Polynomials();
   // False: coefficients or polynomials grew too large; what was computed since means nothing.
   bool exact() const { return exact_; }
+  const Terms& terms_of(Number a) const { return *polynomials_[a]; }
 
   Number variable(uint64_t id);
   Number number(double value);
@@ -113,8 +116,6 @@ class Polynomials {
   Number function(uint64_t key, std::span<const Number> operands);
 
  private:
-  using Monomial = std::vector<uint32_t>;     // atoms, sorted, repeats for powers
-  using Terms = std::map<Monomial, int64_t>;  // none with coefficient 0
   struct Atom {
     uint64_t key = 0;                // of the function, or of the variable
     std::vector<uint32_t> operands;  // polynomials
@@ -127,8 +128,6 @@ class Polynomials {
   Number of_atom(uint32_t atom);
   Number inverse(Number a);
   void add_term(Terms& terms, const Monomial& monomial, int64_t coefficient);
-
-  const Terms& terms_of(Number a) const { return *polynomials_[a]; }
 
   std::map<Terms, Number> numbers_;
   std::vector<const Terms*> polynomials_;  // keys of numbers_

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "rewrite/passes.h"
+#include "rules/known_ranges.h"
 
 namespace hone {
 namespace {
@@ -23,6 +24,13 @@ std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> v
   std::vector<std::string> names;
   for (ValueId v : values) names.emplace_back(graph.name(v));
   return names;
+}
+
+// "%a, %b"
+std::string place_of(const Rewrite& rewrite) {
+  std::vector<std::string> names;
+  for (const std::string& name : rewrite.results) names.push_back("%" + excerpt(name));
+  return join(names, ", ");
 }
 
 // Two outputs may have become one value, or one an input; then a reshape to the same dims has the
@@ -64,7 +72,7 @@ Result<Graph> rewrite(const Rule& rule, const Graph& graph, const RuleMatch& mat
 
 Rewrite rewrite_of(const RuleMatcher& rule, const Graph& graph, const RuleMatch& match) {
   const std::vector<ValueId> results = results_of(rule.rule(), match);
-  Rewrite found = {rule.rule().name, names_of(graph, results), 0};
+  Rewrite found = {rule.rule().name, names_of(graph, results), 0, match.range};
   rule.find(graph, [&](const RuleMatch& other) {
     found.match += results_of(rule.rule(), other) == results;
     return other.values != match.values;
@@ -82,13 +90,12 @@ Result<RuleMatch> find_rewrite(const RuleMatcher& rule, const Graph& graph, cons
     return false;
   });
   if (found) return *std::move(found);
-  std::vector<std::string> names;
-  for (const std::string& name : wanted.results) names.push_back("%" + excerpt(name));
-  return bad_input("the rule '{}' does not match at {}", excerpt(wanted.rule), join(names, ", "));
+  return bad_input("the rule '{}' does not match at {}", excerpt(wanted.rule), place_of(wanted));
 }
 
 Result<Graph> replay(Graph graph, std::span<const Rewrite> rewrites, std::span<const Rule> rules) {
   std::map<std::string_view, RuleMatcher> matchers;
+  const Ranges ranges;
   for (size_t i = 0; i < rewrites.size(); ++i) {
     const Rewrite& each = rewrites[i];
     const auto step = [&]() -> Result<Graph> {
@@ -100,7 +107,13 @@ Result<Graph> replay(Graph graph, std::span<const Rewrite> rewrites, std::span<c
             .with_hint(did_you_mean(each.rule, names));
       }
       const RuleMatcher& matcher = matchers.try_emplace(rule->name, *rule).first->second;
-      return rewrite(*rule, graph, HONE_TRY(find_rewrite(matcher, graph, each)));
+      RuleMatch match = HONE_TRY(find_rewrite(matcher, graph, each));
+      const Ranges assumed = ranges.with(each.range);
+      if (!KnownRanges(graph, assumed).suffice(*rule, match))
+        return bad_input("the rule '{}' might overflow or vanish at {}", excerpt(each.rule),
+                         place_of(each))
+            .with_hint("--assume-range looks for rewrites again, for inputs within a range");
+      return rewrite(*rule, graph, match);
     };
     Result<Graph> next = step();
     if (!next.ok()) return std::move(next).error().within(fmt::format("rewrite {}", i + 1));

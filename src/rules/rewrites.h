@@ -9,11 +9,15 @@
 
 namespace hone {
 
+// Of what may be assumed of inputs: hardly more than f32 has.
+inline constexpr int32_t kMaxAssumedDecades = 38;
+
 // A rule where the results of its left side are these values.
 struct Rewrite {
   std::string rule;
   std::vector<std::string> results;  // names of values, in the order of the left side's outputs
-  int64_t match = 1;  // which, of several with these results: operands may be swapped
+  int32_t match = 1;  // which, of several with these results: operands may be swapped
+  int32_t range = 0;  // it is for inputs of magnitudes of 1e±range; 0: of any
   bool operator==(const Rewrite&) const = default;
 };
 
@@ -30,7 +34,7 @@ Rewrite rewrite_of(const RuleMatcher& rule, const Graph& graph, const RuleMatch&
 Result<RuleMatch> find_rewrite(const RuleMatcher& rule, const Graph& graph, const Rewrite& wanted);
 
 // All of them, from a rewritable graph on. Errors name the rewrite, as "rewrite 3", and say that
-// there is no such rule or that it does not match.
+// there is no such rule, that it does not match, or that it might overflow or vanish there.
 Result<Graph> replay(Graph graph, std::span<const Rewrite> rewrites, std::span<const Rule> rules);
 
 // What a rewritten graph is as a graph to compile: weights computed, outputs called as those of the

@@ -53,6 +53,9 @@ struct Rule {
   std::vector<Condition> guard;
   Rung rung = Rung::none;
   FloatEffect floats = FloatEffect::unknown;
+  // Values of the right side, ascending, that may overflow or vanish though nothing of the left
+  // side does (float_needs.h): the rule holds of floats where they are known to do neither.
+  std::vector<ValueId> within = {};
 
   bool admits(const Bindings& sizes) const;
   std::vector<Symbol> symbols() const;

@@ -1,3 +1,4 @@
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -90,17 +91,50 @@ class RuleParser {
            {FloatEffect::unknown, FloatEffect::exact, FloatEffect::reassociates,
             FloatEffect::finite_only, FloatEffect::real_only})
         if (token.is(name(effect))) found = true, rule.floats = effect;
+      if (token.is("within")) {
+        HONE_TRY(within(rule));
+        continue;
+      }
       if (!found)
         return parser_.expected(
-            "sampled, small or all_sizes, or exact, reassociates, finite_only or real_only");
+            "sampled, small or all_sizes, or exact, reassociates, finite_only or real_only, or "
+            "within and a value of the right side");
       parser_.take();
     } while (parser_.eat(","));
     return {};
   }
 
+  Status within(Rule& rule) {
+    HONE_TRY(parser_.expect("within"));
+    const TextParser::Label label =
+        HONE_TRY(parser_.label(TokenKind::value, "a value of the right side, like %y"));
+    const std::optional<ValueId> value = named(rule.right, label.name);
+    if (!value)
+      return parser_.at(label.token,
+                        bad_input("the right side has no value '%{}'", excerpt(label.name)));
+    if (!rule.within.empty() && !(rule.within.back() < *value))
+      return parser_.at(label.token, bad_input("'%{}' stands twice or out of order", label.name));
+    rule.within.push_back(*value);
+    return {};
+  }
+
+  static std::optional<ValueId> named(const Graph& graph, std::string_view label) {
+    for (uint32_t v = 0; v < graph.value_count(); ++v)
+      if (graph.label(ValueId{v}) == fmt::format("%{}", label)) return ValueId{v};
+    return std::nullopt;
+  }
+
   TextParser parser_;
   std::set<std::string> names_;
 };
+
+// As in the text of a graph.
+void append_value(std::string& text, const Graph& graph, ValueId v) {
+  if (graph.name(v).empty())
+    text += graph.label(v);
+  else
+    append_label(text, '%', graph.name(v));
+}
 
 }  // namespace
 
@@ -121,6 +155,11 @@ std::string print(const Rule& rule) {
   if (rule.rung != Rung::none) text += fmt::format(" by {}", name(rule.rung));
   if (rule.floats != FloatEffect::unknown)
     text += fmt::format("{}{}", rule.rung == Rung::none ? " by " : ", ", name(rule.floats));
+  const bool says_nothing = rule.rung == Rung::none && rule.floats == FloatEffect::unknown;
+  for (size_t i = 0; i < rule.within.size(); ++i) {
+    text += says_nothing && i == 0 ? " by within " : ", within ";
+    append_value(text, rule.right, rule.within[i]);
+  }
   return text + "\n";
 }
 

@@ -9,8 +9,8 @@ namespace {
 class Saturation {
  public:
   Saturation(EGraph& egraph, std::span<const RuleMatcher> rules, const SaturateLimits& limits,
-             const CancelToken* cancel)
-      : egraph_(egraph), rules_(rules), limits_(limits), cancel_(cancel) {}
+             const CancelToken* cancel, const Ranges* ranges)
+      : egraph_(egraph), rules_(rules), limits_(limits), cancel_(cancel), ranges_(ranges) {}
 
   Result<Saturated> run() {
     while (result_.end = SaturateEnd::rounds, result_.rounds < limits_.rounds) {
@@ -39,12 +39,16 @@ class Saturation {
   // Whether it was new.
   Result<bool> round() {
     std::vector<Found> found;
+    std::optional<KnownRanges> known;
+    if (ranges_ != nullptr) known.emplace(egraph_, *ranges_);
     for (uint32_t r = 0; r < rules_.size() && !is_over(); ++r) {
       const Graph& left = rules_[r].rule().left;
       if (left.outputs().size() > 1 && result_.rounds >= limits_.rounds_of_merges) continue;
       size_t count = 0;
-      rules_[r].find(egraph_, [&](const RuleMatch& match) {
-        if (!merges_one_with_itself(left, match)) found.push_back({r, match}), ++count;
+      rules_[r].find(egraph_, [&](RuleMatch match) {
+        if (!merges_one_with_itself(left, match) &&
+            (!known || known->suffice(rules_[r].rule(), match)))
+          found.push_back({r, std::move(match)}), ++count;
         return count < limits_.matches && !is_over();
       });
     }
@@ -89,6 +93,7 @@ class Saturation {
   const std::span<const RuleMatcher> rules_;
   const SaturateLimits& limits_;
   const CancelToken* cancel_;
+  const Ranges* ranges_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Saturated result_;
   std::optional<SaturateEnd> over_;
@@ -109,8 +114,9 @@ std::string_view name(SaturateEnd end) {
 }
 
 Result<Saturated> saturate(EGraph& egraph, std::span<const RuleMatcher> rules,
-                           const SaturateLimits& limits, const CancelToken* cancel) {
-  return Saturation(egraph, rules, limits, cancel).run();
+                           const SaturateLimits& limits, const CancelToken* cancel,
+                           const Ranges* ranges) {
+  return Saturation(egraph, rules, limits, cancel, ranges).run();
 }
 
 }  // namespace hone

@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "rules/egraph.h"
+#include "rules/known_ranges.h"
 
 namespace hone {
 
@@ -32,8 +33,10 @@ struct Saturated {
 };
 
 // Applies all rules at all places, round by round, until nothing new comes or a limit is hit: what
-// the e-graph says then is true in any case.
+// the e-graph says then is true of real numbers in any case. With `ranges` they are applied where
+// they hold of floats, too, as far as an e-graph can tell.
 Result<Saturated> saturate(EGraph& egraph, std::span<const RuleMatcher> rules,
-                           const SaturateLimits& limits, const CancelToken* cancel = nullptr);
+                           const SaturateLimits& limits, const CancelToken* cancel = nullptr,
+                           const Ranges* ranges = nullptr);
 
 }  // namespace hone

@@ -9,6 +9,7 @@ uint64_t statement_hash(const Rule& rule) {
   statement.name = "r";
   statement.rung = Rung::none;
   statement.floats = FloatEffect::unknown;
+  statement.within.clear();
   return hash_string(print(statement));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "rules/exact.h"
+#include "rules/float_needs.h"
 #include "rules/numbers.h"
 #include "rules/prove.h"
 #include "rules/sizes.h"
@@ -323,6 +324,12 @@ void climb_to_small(const Rule& rule, RuleVerdict& verdict) {
 
 }  // namespace
 
+void say(Rule& rule, const RuleVerdict& verdict) {
+  rule.rung = verdict.rung;
+  rule.floats = verdict.floats;
+  rule.within = verdict.within;
+}
+
 Result<RuleVerdict> verify(const Rule& rule, const VerifyOptions& options) {
   RuleVerdict verdict;
   HONE_TRY(check(rule));
@@ -335,6 +342,7 @@ Result<RuleVerdict> verify(const Rule& rule, const VerifyOptions& options) {
     const FloatTest floats = HONE_TRY(test_floats(rule, options.seed));
     verdict.floats = floats.effect;
     verdict.float_fault = floats.fault;
+    verdict.within = HONE_TRY(float_needs(rule));
   }
   Proof proof = prove(rule);
   if (!proof.proved || options.small) climb_to_small(rule, verdict);

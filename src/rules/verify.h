@@ -45,14 +45,18 @@ struct RuleVerdict {
   Rung rung = Rung::none;
   FloatEffect floats = FloatEffect::unknown;
   IdentityTest identity;
-  size_t small_sizes = 0;   // at which the elements are the same polynomials
-  size_t boxes = 0;         // parts of the results that the proof told apart
-  std::string stopped;      // why the next rung was not reached
-  std::string float_fault;  // of finite_only and real_only: what differs
-  std::string certificate;  // of the proof for all sizes
+  size_t small_sizes = 0;       // at which the elements are the same polynomials
+  size_t boxes = 0;             // parts of the results that the proof told apart
+  std::string stopped;          // why the next rung was not reached
+  std::string float_fault;      // of finite_only and real_only: what differs
+  std::vector<ValueId> within;  // Rule::within
+  std::string certificate;      // of the proof for all sizes
 
   bool refuted() const { return identity.counterexample.has_value(); }
 };
+
+// The rule says what was shown of it.
+void say(Rule& rule, const RuleVerdict& verdict);
 
 // An error: the rule cannot be tested, for an op that has no exact evaluation or for want of sizes.
 Result<RuleVerdict> verify(const Rule& rule, const VerifyOptions& options = {});

@@ -52,6 +52,7 @@ class Optimizer {
     RewriteOptions options = options_.rewrite;
     options.seconds = left() / static_cast<double>(std::max<size_t>(frames_left_, 1));
     frames_left_ -= frames_left_ > 1 ? 1 : 0;
+    if (&plan != &result_.plan) options.assumed_decades = 0;  // of the inputs of a region
     Rewritten found = HONE_TRY(search_rewrites(graph, rules_, quick, nodes, options));
     result_.priced += found.priced;
     result_.end = std::max(result_.end, found.end);

@@ -12,8 +12,8 @@ namespace {
 class Retracing {
  public:
   Retracing(Graph graph, const EGraph& egraph, const Saturated& saturated,
-            std::span<const RuleMatcher> rules)
-      : egraph_(egraph), saturated_(saturated), rules_(rules) {
+            std::span<const RuleMatcher> rules, const Ranges& ranges)
+      : egraph_(egraph), saturated_(saturated), rules_(rules), ranges_(ranges) {
     result_.graph = std::move(graph);
   }
 
@@ -84,14 +84,15 @@ class Retracing {
     const RuleMatcher& rule = rules_[saturated_.rule_of[origin]];
     const Graph& left = rule.rule().left;
     std::optional<RuleMatch> found;
-    rule.find(result_.graph, [&](const RuleMatch& match) {
+    KnownRanges known(result_.graph, ranges_);
+    rule.find(result_.graph, [&](RuleMatch match) {
       const auto is_there = [&](ValueId v) {
         return classes_[match.values[v.index].index] == class_of(origin, v);
       };
       if (std::ranges::all_of(left.outputs(), is_there) &&
           std::ranges::all_of(left.inputs(), is_there) &&
-          !merges_one_with_itself(rule.rule(), match))
-        found = match;
+          !merges_one_with_itself(rule.rule(), match) && known.suffice(rule.rule(), match))
+        found = std::move(match);
       return !found;
     });
     if (!found) return false;
@@ -104,6 +105,7 @@ class Retracing {
   const EGraph& egraph_;
   const Saturated& saturated_;
   const std::span<const RuleMatcher> rules_;
+  const Ranges& ranges_;
   std::set<uint32_t> needed_;
   std::vector<ValueId> classes_;  // of the graph so far
   Retraced result_;
@@ -121,8 +123,8 @@ bool merges_one_with_itself(const Rule& rule, const RuleMatch& match) {
 
 Result<Retraced> retrace(Graph graph, const EGraph& egraph, const Saturated& saturated,
                          std::span<const RuleMatcher> rules, std::span<const uint32_t> origins,
-                         const std::function<bool()>& may_go_on) {
-  return Retracing(std::move(graph), egraph, saturated, rules).run(origins, may_go_on);
+                         const Ranges& ranges, const std::function<bool()>& may_go_on) {
+  return Retracing(std::move(graph), egraph, saturated, rules, ranges).run(origins, may_go_on);
 }
 
 }  // namespace hone

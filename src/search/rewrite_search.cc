@@ -26,7 +26,7 @@ class RewriteSearch {
  public:
   RewriteSearch(std::span<const Rule> rules, const PriceOfGraph& price,
                 std::span<const NodeCost> nodes, const RewriteOptions& options)
-      : price_(price), nodes_(nodes), options_(options) {
+      : price_(price), nodes_(nodes), options_(options), ranges_(options.assumed_decades) {
     for (const Rule& rule : rules) {
       const Graph& left = rule.left;
       if (left.outputs().size() == 1)
@@ -122,13 +122,14 @@ class RewriteSearch {
     if (!egraph.ok()) return egraph.error();
     SaturateLimits limits = options_.egraph;
     limits.seconds = std::min(limits.seconds, kShareOfEGraph * (options_.seconds - elapsed()));
-    result_.egraph = HONE_TRY(saturate(*egraph, matchers_, limits, options_.cancel));
+    result_.egraph = HONE_TRY(saturate(*egraph, matchers_, limits, options_.cancel, &ranges_));
     const double each = limits.seconds / static_cast<double>(std::max<size_t>(nodes_.size(), 1));
     for (const NodeCost& cost : nodes_) {
       if (!may_go_on()) break;
       const Extracted found = HONE_TRY(extract(*egraph, cost, {each, options_.cancel}));
       Retraced made = HONE_TRY(retrace(
-          graph, *egraph, result_.egraph, matchers_, found.origins, [&] { return may_go_on(); }));
+          graph, *egraph, result_.egraph, matchers_, found.origins, ranges_,
+          [&] { return may_go_on(); }));
       HONE_TRY(enter(std::move(made.graph), std::move(made.rewrites)));
     }
     return {};
@@ -139,11 +140,16 @@ class RewriteSearch {
   std::vector<RuleMatch> matches_of(size_t rule, const Graph& graph,
                                     size_t most = kMostMatches) const {
     std::vector<RuleMatch> matches;
-    matchers_[rule].find(graph, [&](const RuleMatch& match) {
-      if (!merges_one_with_itself(matchers_[rule].rule(), match)) matches.push_back(match);
+    KnownRanges known(graph, ranges_);
+    matchers_[rule].find(graph, [&](RuleMatch match) {
+      if (may_apply(matchers_[rule].rule(), match, known)) matches.push_back(std::move(match));
       return matches.size() < most;
     });
     return matches;
+  }
+
+  static bool may_apply(const Rule& rule, RuleMatch& match, KnownRanges& known) {
+    return !merges_one_with_itself(rule, match) && known.suffice(rule, match);
   }
 
   // At one place after another, `sizes` if it is not empty, until there are none or as many as
@@ -155,10 +161,11 @@ class RewriteSearch {
     for (size_t left = kMostMatches; left > 0;) {
       std::optional<RuleMatch> next;
       size_t found = 0;
-      matcher.find(graph, [&](const RuleMatch& match) {
-        if (merges_one_with_itself(matcher.rule(), match)) return true;
+      KnownRanges known(graph, ranges_);
+      matcher.find(graph, [&](RuleMatch match) {
         if (!sizes.empty() && to_string(match.sizes) != sizes) return true;
-        if (!next) next = match;
+        if (!may_apply(matcher.rule(), match, known)) return true;
+        if (!next) next = std::move(match);
         return ++found < left;
       });
       if (!next) break;
@@ -233,6 +240,7 @@ class RewriteSearch {
   const PriceOfGraph& price_;
   const std::span<const NodeCost> nodes_;
   const RewriteOptions& options_;
+  const Ranges ranges_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::vector<RuleMatcher> matchers_;
   std::map<Opcode, std::vector<size_t>> groups_;  // rules with one result, by the op behind it

@@ -21,6 +21,7 @@ struct RewriteOptions {
   size_t queue = 64;         // graphs that wait for that
   size_t places = 32;        // of a rule in a graph, tried alone
   SaturateLimits egraph = {};
+  int32_t assumed_decades = 0;  // of the graph's inputs (known_ranges.h)
   const CancelToken* cancel = nullptr;
   Progress* progress = nullptr;                     // counts graphs that were priced
   std::function<void(std::string_view)> told = {};  // a line for what people may want to know
@@ -43,8 +44,9 @@ using PriceOfGraph = std::function<Result<double>(const Graph& graph)>;
 
 // Two ways beside each other. An e-graph takes all rules at once; what is cheap in it by each of
 // `nodes` is priced. And graphs are rewritten rule by rule, the cheapest first: at all places of a
-// rule, at all with the same sizes, and at single ones. Never dearer than the given graph;
-// cancelled or out of time: the best so far. Errors are those of pricing the given graph.
+// rule, at all with the same sizes, and at single ones. Rules are applied where they hold of
+// floats. Never dearer than the given graph; cancelled or out of time: the best so far. Errors are
+// those of pricing the given graph.
 Result<Rewritten> search_rewrites(const Graph& graph, std::span<const Rule> rules,
                                   const PriceOfGraph& price, std::span<const NodeCost> nodes,
                                   const RewriteOptions& options = {});

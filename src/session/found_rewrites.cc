@@ -16,8 +16,8 @@ std::string key_of(const Graph& graph, const Plan& threads, const Target& target
   Hasher rules;
   for (const RuleFile& file : rule_files()) rules.add(file.text);
   return plan_key(graph, threads, target, cost, options.heuristics, "rewrites") +
-         fmt::format("search {} rules {:016x} seconds {} margin {}\n", HONE_SEARCH_VERSION,
-                     rules.value(), options.seconds, options.margin);
+         fmt::format("search {} rules {:016x} seconds {} margin {} range {}\n", HONE_SEARCH_VERSION,
+                     rules.value(), options.seconds, options.margin, options.assumed_decades);
 }
 
 // "38 rewrites, 4.0 % cheaper by price"
@@ -46,6 +46,7 @@ Result<Plan> found_by_search(const Graph& graph, const Target& target, const Cos
   optimizing.threads = threads;
   optimizing.margin = options.margin;
   optimizing.rewrite.seconds = options.seconds;
+  optimizing.rewrite.assumed_decades = options.assumed_decades;
   optimizing.rewrite.cancel = face.cancel;
   optimizing.rewrite.progress = &progress;
   optimizing.rewrite.told = [&](std::string_view line) { face.note(line); };

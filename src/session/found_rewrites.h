@@ -10,6 +10,7 @@ namespace hone {
 struct FoundRewritesOptions {
   double seconds = 30;           // of a search
   double margin = kPriceMargin;  // 0 for who measures
+  int32_t assumed_decades = 0;   // of inputs (known_ranges.h)
   Heuristics heuristics = {};
   std::shared_ptr<const Cost> cost = nullptr;  // null: analytic
   CompileCache* cache = nullptr;               // of what was found before; null: none

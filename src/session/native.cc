@@ -26,6 +26,10 @@ Result<std::vector<const PlacedPlan*>> plans_of(std::span<const Graph* const> gr
                                                 const Model& model, const Bindings& sizes,
                                                 const NativeOptions& options,
                                                 const Labels& labels) {
+  // What a later segment is given was computed: nobody has said anything of it.
+  if (options.assumed_decades > 0 && graphs.size() > 1)
+    return unsupported("a range is assumed of the inputs of one graph; '{}' has {} segments",
+                       model.name, graphs.size());
   Result<std::vector<const PlacedPlan*>> plans =
       assign_plans(options.plans, graphs, options.prepare);
   if (plans.ok() || !plans.error().hint().empty()) return plans;

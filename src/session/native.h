@@ -19,6 +19,7 @@ struct NativeOptions {
   Target target;
   std::vector<PlacedPlan> plans;   // of graphs of the model
   bool drops_unfit = false;        // what of them does not fit is dropped; the face is told
+  int32_t assumed_decades = 0;     // of inputs, by rewrites (known_ranges.h)
   std::optional<int64_t> threads;  // set_threads()
   decltype(CompileOptions::best_plan) best_plan = {};
   decltype(CompileOptions::find_rewrites) find_rewrites = {};

@@ -58,6 +58,37 @@ fails_of 2 "is not one of" compile f.hone -O4
 "$HONE" compare f.hone default rewritten --rewrite-budget 5s --cache cache --seconds 0.2 >out 2>&1
 contains "rewritten"
 
+# What might overflow where the model does not is left alone, unless a range of inputs is assumed.
+# The plan says which; without, it is refused.
+cat >three.hone <<'EOF'
+graph @three(%x: f32[512, 512], %y: f32[512, 512], %z: f32[512, 1]) -> f32[512, 1] {
+  %p = dot %x, %y {lhs_contract = [1], rhs_contract = [0]}
+  %q = dot %p, %z {lhs_contract = [1], rhs_contract = [0]}
+  return %q
+}
+EOF
+hone three.hone -o g.hone --budget 5s >out
+contains "nothing is cheaper"
+hone three.hone -o g.hone --budget 5s --assume-range 1e±10 --rewrites three.plan >out
+contains "^dot_associates +1$"
+grep -q "^  rewrite 1 = @dot_associates(%q) range 10$" three.plan
+"$HONE" compile three.hone --plan three.plan --emit graph --cache none >out 2>&1
+sed 's/ range 10//' three.plan >wrong.plan
+fails_of 3 "'dot_associates' might overflow or vanish at %q .*wrong.plan:2, rewrite 1" \
+  compile three.hone --plan wrong.plan --cache none
+hone three.hone -o g.hone --budget 5s --assume-range 1e+-30 >out
+contains "nothing is cheaper"
+level three.hone -O3 --emit plan
+never grep -q "rewrite 1" out
+level three.hone -O3 --emit plan --assume-range 1e10
+grep -q "rewrite 1 = @dot_associates(%q) range 10" out
+large=(--input x=512x512xf32=1e-30 --input y=512x512xf32=1e25 --input z=512x1xf32=1e15)
+"$HONE" run three.hone -O3 --cache cache --no-log --rewrite-budget 5s "${large[@]}" >out 2>err
+contains "^q .* 2\.621e\+15 "
+for range in 10 1e±0 1e±99 1e±x; do
+  fails 2 "--assume-range $range: not a range" three.hone -o g.hone --assume-range "$range"
+done
+
 # On the standard output is the graph alone.
 hone f.hone -o - --budget 5s >out 2>err
 grep -q "^graph @f" out

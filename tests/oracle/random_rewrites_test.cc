@@ -1,196 +1,89 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <set>
+#include <map>
 
-#include "base/rng.h"
-#include "compile/compilation.h"
+#include "base/hash.h"
 #include "ir/graph_copy.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
-#include "oracle/differential.h"
-#include "plan/random_plan.h"
+#include "oracle/accuracy_runs.h"
+#include "oracle/rewritten_case.h"
 #include "plan/rewritten.h"
 #include "rules/rule_files.h"
 #include "rules/sizes.h"
+#include "search/rewrite_search.h"
 #include "tests/oracle/host_testing.h"
-#include "zoo/inputs.h"
 
-// Random graphs made of what rules match, rewritten at random: the reference evaluates them as the
-// graph as it was, and native code under random plans holds to that.
+// Random graphs made of what rules match, rewritten at random, on numbers of all magnitudes: what
+// is computed is as accurate as it is of the graph as it was, in floats of the reference and in
+// native code under random plans.
 
 namespace hone {
 namespace {
 
-const std::vector<Rule>& rules() {
-  static const std::vector<Rule> rules = default_rules().value();
-  return rules;
-}
-
 const std::vector<RuleMatcher>& matchers() {
-  static const std::vector<RuleMatcher> matchers(rules().begin(), rules().end());
+  static const std::vector<Rule> rules = default_rules().value();
+  static const std::vector<RuleMatcher> matchers(rules.begin(), rules.end());
   return matchers;
 }
 
-// Left sides of rules over each other's results and inputs, with a few ops between them.
-class RandomTerms {
- public:
-  explicit RandomTerms(uint64_t seed) : rng_(seed) {}
+using Tensors = std::vector<Tensor>;
 
-  Graph make() {
-    const int64_t steps = rng_.between(2, 6);
-    for (int64_t step = 0; step < steps; ++step) {
-      if (rng_.chance(0.3) && !last_.empty()) combine();
-      add_left_side(rng_.pick(rules()));
-    }
-    if (rng_.chance(0.5)) combine();
-    std::vector<bool> is_read(graph_.value_count());
-    for (NodeId n : graph_.nodes())
-      for (ValueId v : graph_.operands(n)) is_read[v.index] = true;
-    std::vector<ValueId> outputs;
-    for (uint32_t v = 0; v < graph_.value_count(); ++v)
-      if (graph_.opcode(graph_.producer(ValueId{v})) != Opcode::parameter &&
-          (!is_read[v] || rng_.chance(0.1)))
-        outputs.push_back(ValueId{v});
-    graph_.set_outputs(std::move(outputs));
-    return std::move(graph_);
-  }
-
- private:
-  // Equal names mostly stand for equal sizes, so that results of one rule fit inputs of another.
-  Bindings sizes_of(const Rule& rule) {
-    Bindings sizes;
-    for (Symbol s : rule.symbols()) {
-      const int64_t wanted = 1 + static_cast<int64_t>(s.name()[0]) % 5;
-      const int64_t size = rng_.chance(0.2) ? rng_.between(1, 5) : wanted;
-      sizes.emplace(s.name(), std::clamp(size, s.min(), s.max()));
-    }
-    if (rule.admits(sizes)) return sizes;
-    std::vector<Bindings> all = small_sizes(rule, 3, 100);
-    return rng_.pick(all);
-  }
-
-  ValueId input(Type type) {
-    std::vector<ValueId> known;
-    for (uint32_t v = 0; v < graph_.value_count(); ++v)
-      if (graph_.type(ValueId{v}) == type) known.push_back(ValueId{v});
-    if (!known.empty() && rng_.chance(0.6)) return rng_.pick(known);
-    if (rng_.chance(0.5)) return graph_.add_parameter(type);
-    Graph one("one");
-    one.set_outputs({one.add_parameter(type)});
-    return graph_.add_constant(random_inputs(one, rng_()).value()[0]);
-  }
-
-  void add_left_side(const Rule& rule) {
-    const Graph left = specialize(rule.left, sizes_of(rule)).value();
-    std::vector<ValueId> map(left.value_count());
-    for (NodeId n : left.nodes()) {
-      const ValueId result = left.result(n);
-      if (left.opcode(n) == Opcode::parameter) {
-        map[result.index] = input(left.type(result));
-      } else if (left.opcode(n) == Opcode::constant) {
-        map[result.index] = graph_.add_constant(left.constant(n));
-      } else {
-        std::vector<ValueId> operands;
-        for (ValueId v : left.operands(n)) operands.push_back(map[v.index]);
-        map[result.index] = graph_.result(graph_.append(left.op(n), operands).value());
-      }
-    }
-    for (ValueId v : left.outputs()) last_.push_back(map[v.index]);
-  }
-
-  void combine() {
-    const ValueId a = rng_.pick(last_);
-    constexpr Opcode kUnary[] = {Opcode::neg, Opcode::tanh, Opcode::abs};
-    constexpr Opcode kBinary[] = {Opcode::add, Opcode::mul, Opcode::max, Opcode::sub};
-    std::vector<ValueId> operands = {a};
-    if (rng_.chance(0.6)) operands.push_back(input(graph_.type(a)));
-    const Op op = Op::get(operands.size() == 1 ? rng_.pick(kUnary) : rng_.pick(kBinary), {});
-    last_.push_back(graph_.result(graph_.append(op, operands).value()));
-  }
-
-  Rng rng_;
-  Graph graph_ = Graph("g");
-  std::vector<ValueId> last_;
-};
-
-// Random rewrites, each of what the ones before have made.
-std::vector<Rewrite> random_rewrites(Graph& graph, Rng& rng, int64_t most) {
-  std::vector<Rewrite> rewrites;
-  for (int64_t step = 0; step < most; ++step) {
-    std::vector<std::pair<const RuleMatcher*, RuleMatch>> places;
-    for (const RuleMatcher& matcher : matchers())
-      for (const RuleMatch& match : matcher.all(graph, 4)) {
-        std::set<uint32_t> results;
-        for (ValueId v : matcher.rule().left.outputs()) results.insert(match.values[v.index].index);
-        if (results.size() == matcher.rule().left.outputs().size())
-          places.emplace_back(&matcher, match);
-      }
-    if (places.empty()) break;
-    const auto& [matcher, match] = rng.pick(places);
-    rewrites.push_back(rewrite_of(*matcher, graph, match));
-    graph = rewrite(matcher->rule(), graph, match).value();
-    EXPECT_TRUE(verify(graph).ok());
-  }
-  return rewrites;
-}
-
-// Rules are true of numbers: what divides by 0 has other NaN behind a rewrite.
-bool is_finite(const Graph& graph, const std::vector<Tensor>& inputs) {
-  const std::vector<Tensor> outputs = evaluate(graph, inputs).value();
-  for (const Tensor& output : outputs)
-    for (int64_t i = 0; i < output.elements(); ++i)
-      if (!std::isfinite(output.real_at(i))) return false;
+// Nothing may be said where the graph as it was overflows, nor close to that: sums whose terms
+// cancel may overflow in one order and not in another, and kernels add up in any.
+bool stays_finite(const Graph& given, const Tensors& inputs) {
+  constexpr double kMost = 0x1p118;
+  Graph all = given;
+  std::vector<ValueId> values;
+  for (uint32_t v = 0; v < all.value_count(); ++v)
+    if (is_real(all.type(ValueId{v}).dtype())) values.push_back(ValueId{v});
+  all.set_outputs(values);
+  const EvalOptions wide = {.numerics = Numerics::wide, .real_outputs_as_f64 = true};
+  for (const Tensor& value : evaluate(all, inputs, wide).value())
+    for (int64_t i = 0; i < value.elements(); ++i)
+      if (!(std::abs(value.real_at(i)) < kMost)) return false;
   return true;
 }
 
-// To what doubles round, in units of the largest number on the way to an output.
-void expect_equal(const Graph& was, const Graph& is, const std::vector<Tensor>& inputs) {
-  const EvalOptions wide = {.numerics = Numerics::wide, .real_outputs_as_f64 = true};
-  const std::vector<Tensor> wanted = evaluate(was, inputs, wide).value();
-  const std::vector<Tensor> found = evaluate(is, inputs, wide).value();
-  ASSERT_EQ(found.size(), wanted.size());
-  for (size_t o = 0; o < found.size(); ++o) {
-    double largest = 1;
-    for (int64_t i = 0; i < wanted[o].elements(); ++i)
-      largest = std::max(largest, std::abs(wanted[o].real_at(i)));
-    for (int64_t i = 0; i < wanted[o].elements(); ++i)
-      ASSERT_NEAR(found[o].real_at(i), wanted[o].real_at(i), 1e-6 * largest) << "output " << o;
-  }
+// By the rule of 'hone check', in plain float.
+void expect_as_accurate(const Graph& was, const Graph& is, const Tensors& inputs) {
+  const Contest contest = {
+      .native =
+          [&](const Tensors& with) { return evaluate(is, with, {.numerics = Numerics::fp32}); },
+      .reference =
+          [&](const Tensors& with, Numerics numerics) {
+            return evaluate(was, with, {.numerics = numerics, .real_outputs_as_f64 = true});
+          }};
+  const Result<ContestResult> result = judge(contest, inputs);
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  for (size_t o = 0; o < result->outputs.size(); ++o)
+    ASSERT_TRUE(result->outputs[o].passed())
+        << "output " << o << ": " << result->outputs[o].to_string();
 }
 
-void test_case(uint64_t seed, size_t& applied) {
+struct Counts {
+  size_t cases = 0, judged = 0, rewrites = 0, assuming = 0;
+};
+
+void test_case(uint64_t seed, Counts& counts) {
   SCOPED_TRACE(seed);
-  Rng rng(seed);
-  const Graph given = RandomTerms(seed).make();
-  ASSERT_TRUE(verify(given).ok());
-  Graph made = rewritable(given).value();
-  Plan plan;
-  plan.graph = given.name();
-  plan.rewrite = random_rewrites(made, rng, rng.between(1, 10));
-  applied += plan.rewrite.size();
-  const Result<Plan> read = parse_plan(print(plan));
+  const DifferentialCase one = random_rewritten_case(seed, host(), host().isa);
+  ASSERT_TRUE(verify(one.graph).ok());
+  ++counts.cases;
+  counts.rewrites += one.plan.rewrite.size();
+  counts.assuming += assumed_range(one.plan) > 0 ? 1 : 0;
+  const Result<Plan> read = parse_plan(print(one.plan));
   ASSERT_TRUE(read.ok()) << read.error().to_string();
-  ASSERT_EQ(*read, plan);
-  DifferentialCase one = {.graph = given, .inputs = random_inputs(given, seed).value()};
-  if (!is_finite(given, one.inputs)) return;
-  const Result<Graph> graph = rewritten(given, plan);
+  ASSERT_EQ(*read, one.plan);
+  const Result<Graph> graph = rewritten(one.graph, one.plan);
   ASSERT_TRUE(graph.ok()) << graph.error().to_string() << print(one);
-  ASSERT_NO_FATAL_FAILURE(expect_equal(given, *graph, one.inputs)) << print(plan) << print(given);
+  ASSERT_TRUE(verify(*graph).ok());
+  if (!stays_finite(one.graph, one.inputs)) return;
+  ++counts.judged;
+  ASSERT_NO_FATAL_FAILURE(expect_as_accurate(one.graph, *graph, one.inputs)) << print(one);
   if (seed % 4 != 0) return;  // making code takes longest
-  one.isa = kIsas[rng.below(static_cast<uint64_t>(host().isa) + 1)];
-  one.judge = Judge::accurate;
-  one.plan = plan;
-  if (rng.chance(0.5)) {
-    const Target target = restricted(host(), one.isa);
-    Compilation compilation(given, target, {.plan = plan});
-    const Result<const Graph*> prepared = compilation.graph();
-    ASSERT_TRUE(prepared.ok()) << prepared.error().to_string() << print(one);
-    one.plan = random_plan(**prepared, target, seed);
-    set_rewrites(one.plan, plan);
-  }
   const DifferentialOutcome outcome = run_case(one, host(), team());
   ASSERT_FALSE(is_failure(outcome.verdict))
       << name(outcome.verdict) << ": " << outcome.reason << "\n"
@@ -198,14 +91,105 @@ void test_case(uint64_t seed, size_t& applied) {
 }
 
 void test_cases(uint64_t first, uint64_t count) {
-  size_t applied = 0;
-  for (uint64_t seed = first; seed < first + count; ++seed) test_case(seed, applied);
-  EXPECT_GT(applied, count);
-  std::cout << count << " cases, " << applied << " rewrites\n";
+  Counts counts;
+  for (uint64_t seed = first; seed < first + count; ++seed) test_case(seed, counts);
+  EXPECT_GT(counts.rewrites, count);
+  EXPECT_GT(counts.judged, count / 4);
+  std::cout << counts.cases << " cases, " << counts.judged << " judged, " << counts.rewrites
+            << " rewrites, " << counts.assuming << " plans that assume a range\n";
 }
 
-TEST(RandomRewrites, ComputeTheSame) { test_cases(0, 60); }
+TEST(RandomRewrites, ComputeTheSame) { test_cases(0, 80); }
 TEST(RandomRewrites, DISABLED_SweepThousands) { test_cases(1000, 4000); }
+
+// ---- -O3 ----------------------------------------------------------------------------------------
+
+// What a search finds by a price that any graph may have: as -O3 does, but for the price.
+void test_search(uint64_t seed, size_t& rewritten_graphs) {
+  SCOPED_TRACE(seed);
+  constexpr size_t kPriced = 12;
+  const DifferentialCase one = random_rewritten_case(seed, host(), host().isa);
+  Rng rng(seed);
+  CancelToken enough;
+  size_t priced = 0;
+  const auto price = [&](const Graph& graph) -> Result<double> {
+    if (++priced >= kPriced) enough.cancel();
+    return 1 + static_cast<double>(hash_combine(structural_hash(graph), seed) % 1000);
+  };
+  const NodeCost cost = [&](const EGraph&, NodeId n) {
+    return static_cast<double>(1 + hash_combine(n.index, seed) % 100);
+  };
+  std::vector<Rule> rules;
+  for (const RuleMatcher& matcher : matchers()) rules.push_back(matcher.rule());
+  RewriteOptions options = {.seconds = 60, .cancel = &enough};
+  options.egraph = {.nodes = 2000, .rounds = 3, .seconds = 60};
+  options.assumed_decades = assumed_range(one.plan);
+  const Result<Rewritten> found = search_rewrites(one.graph, rules, price, {&cost, 1}, options);
+  ASSERT_TRUE(found.ok()) << found.error().to_string();
+  if (found->rewrites.empty()) return;
+  ++rewritten_graphs;
+  Plan plan;
+  plan.graph = one.graph.name();
+  plan.rewrite = found->rewrites;
+  const Result<Graph> graph = rewritten(one.graph, plan);
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string() << print(plan) << print(one);
+  if (!stays_finite(one.graph, one.inputs)) return;
+  ASSERT_NO_FATAL_FAILURE(expect_as_accurate(one.graph, *graph, one.inputs))
+      << print(plan) << print(one);
+}
+
+void test_searches(uint64_t first, uint64_t count) {
+  size_t rewritten_graphs = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) test_search(seed, rewritten_graphs);
+  EXPECT_GT(rewritten_graphs, count / 3);
+  std::cout << rewritten_graphs << " of " << count << " graphs were rewritten\n";
+}
+
+TEST(RandomRewrites, ThatASearchFindsComputeTheSame) { test_searches(0, 20); }
+TEST(RandomRewrites, DISABLED_SweepSearches) { test_searches(1000, 2000); }
+
+// ---- Each rule by itself ------------------------------------------------------------------------
+
+// The left side alone, with inputs of which some are constants.
+Graph left_side(const Rule& rule, const RandomMagnitudes& magnitudes, Rng& rng) {
+  const std::vector<Bindings> sizes = small_sizes(rule, 3, 100);
+  const Graph left = specialize(rule.left, rng.pick(sizes)).value();
+  GraphCopy copy(left);
+  for (NodeId n : left.nodes()) {
+    if (left.opcode(n) == Opcode::parameter && rng.chance(0.5))
+      copy.replace(left.result(n),
+                   copy.target().add_constant(magnitudes.tensor(left.type(left.result(n)), rng)));
+    else
+      EXPECT_TRUE(copy.node(n).ok());
+  }
+  return copy.finish();
+}
+
+void test_rules(uint64_t seeds, bool needs_all) {
+  std::map<std::string, size_t> applied;
+  for (const RuleMatcher& matcher : matchers()) {
+    SCOPED_TRACE(matcher.rule().name);
+    size_t& count = applied[matcher.rule().name];
+    for (uint64_t seed = 0; seed < seeds; ++seed) {
+      SCOPED_TRACE(seed);
+      Rng rng(hash_combine(hash_string(matcher.rule().name), seed));
+      const int32_t decades = rng.chance(0.5) ? 0 : rng.between(1, 18);
+      const RandomMagnitudes magnitudes(decades);
+      const Graph given = left_side(matcher.rule(), magnitudes, rng);
+      const Tensors inputs = magnitudes.inputs(given, rng);
+      const Ranges ranges(decades);
+      const std::optional<RandomRewrite> found = random_rewrite(given, {&matcher, 1}, ranges, rng);
+      if (!found || !stays_finite(given, inputs)) continue;
+      ++count;
+      const Graph made = rewrite(matcher.rule(), given, found->match).value();
+      ASSERT_NO_FATAL_FAILURE(expect_as_accurate(given, made, inputs)) << print(given);
+    }
+    if (needs_all) EXPECT_GT(count, 0u);
+  }
+}
+
+TEST(RandomRewrites, OfEachRuleComputeTheSame) { test_rules(4, false); }
+TEST(RandomRewrites, DISABLED_SweepEachRule) { test_rules(200, true); }
 
 }  // namespace
 }  // namespace hone

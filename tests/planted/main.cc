@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "oracle/differential.h"
 #include "oracle/reduce.h"
+#include "oracle/rewritten_case.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
 // prints how long that took; a fault of the Python package is for the package's tests. Fails if
@@ -24,15 +25,19 @@ namespace {
 constexpr double kSeconds = 600;  // of CPU time
 constexpr int kMaxMissed = 2;
 
-enum class Where : uint8_t { compiler, pass, python };
+// Where a fault is: in what makes code of plans, in passes, in what applies rules, or in the
+// Python package.
+enum class Where : uint8_t { code, pass, rules, python };
+
 struct Planted {
   Fault fault;
   std::string_view name;
-  Where where = Where::compiler;
+  Where where = Where::code;
 };
 constexpr Planted kPlanted[] = {
 #define HONE_FAULT(name, doc) {Fault::name, #name},
 #define HONE_PASS_FAULT(name, doc) {Fault::name, #name, Where::pass},
+#define HONE_RULE_FAULT(name, doc) {Fault::name, #name, Where::rules},
 #define HONE_PYTHON_FAULT(name, doc) {Fault::name, #name, Where::python},
 #include "base/planted.def"
 };
@@ -54,9 +59,11 @@ int run_cases(const Planted& wrong, bool reduces) {
   const Target host = host_target().value();
   const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
   for (uint64_t seed = 0;; ++seed) {
-    // A plan is for the graph that passes give; otherwise it is made without the fault.
-    planted = wrong.where == Where::pass ? wrong.fault : Fault::none;
-    const DifferentialCase one = random_case(seed, host, Isa::avx512);
+    // A plan is for the graph that passes and rules give; otherwise it is made without the fault.
+    planted = wrong.where == Where::code ? Fault::none : wrong.fault;
+    const DifferentialCase one = wrong.where == Where::rules
+                                     ? random_rewritten_case(seed, host, Isa::avx512)
+                                     : random_case(seed, host, Isa::avx512);
     const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
     fmt::print("seed {:6}  {:6.1f} s\n", seed, seconds);
     std::fflush(stdout);  // before what may end this process

@@ -18,6 +18,7 @@ TEST(CommittedRules, AreAsTrueAsTheySay) {
         << rule.name << ": " << verdict->identity.counterexample->to_string();
     EXPECT_GE(verdict->rung, rule.rung) << rule.name << ": " << verdict->stopped;
     EXPECT_EQ(verdict->floats, rule.floats) << rule.name << ": " << verdict->float_fault;
+    EXPECT_EQ(verdict->within, rule.within) << rule.name;
     if (verdict->identity.log2_error) {
       EXPECT_LT(*verdict->identity.log2_error, -80) << rule.name;
     }

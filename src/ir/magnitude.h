@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+
+// How large and how small the elements of a value may be, by exponents of two. What is said is true
+// of every run whose inputs are as assumed and in which no value is infinite or NaN.
+
+namespace hone {
+
+// Each element is 0 or has a magnitude between 2^low and 2^high. Nothing is known of the default.
+struct Magnitude {
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+  static constexpr double kAny = std::numeric_limits<double>::infinity();
+
+  double low = kNone;
+  double high = kAny;
+  // Terms of a sum may cancel: then `low` is that of the terms, and an element may be smaller by
+  // what these were rounded to.
+  bool is_sum = true;
+  bool is_positive = false;  // no element is below 0
+
+  static Magnitude zero() { return {kAny, kNone, false, true}; }
+  bool is_zero() const { return high == kNone; }
+  bool operator==(const Magnitude&) const = default;
+};
+
+Magnitude magnitude_of(const Tensor& constant);
+
+// Of one application, by those of its operands. Of ops that no row says anything of, and of what is
+// no real number: nothing is known; a bool is 0 or 1.
+struct MeasuredOp {
+  Op op;
+  std::span<const Magnitude> operands;
+  std::span<const Type> types;  // of the operands
+  Type result;
+};
+Magnitude magnitude_of(const MeasuredOp& measured);
+
+// Of all values of a graph. Knows of quotients by a sum of what is divided that they are at most 1,
+// as those of softmax are, and bounds what is divided by its own mean square, as in norms.
+struct MagnitudeSources {
+  std::function<Magnitude(ValueId input)> input;
+  std::function<Magnitude(const Tensor&)> constant;
+};
+std::vector<Magnitude> magnitudes_of(const Graph& graph, const MagnitudeSources& sources);
+
+}  // namespace hone
