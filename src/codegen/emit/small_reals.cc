@@ -17,7 +17,7 @@ constexpr int64_t kInfinity = 0x7f800000, kNan = 0x7fc00000, kMagnitude = 0x7fff
 // Multiplying by a power of two moves the exponent, of subnormal patterns too.
 Value SmallReals::decode(DType dtype, Value pattern) {
   if (dtype == DType::f16 && has_f16_)
-    return code_.extf(code_.bitcast(pattern, code_.builder().getF16Type()), code_.f32());
+    return apart(code_.extf(code_.bitcast(pattern, code_.builder().getF16Type()), code_.f32()));
   const RealFormat& format = real_format(dtype);
   const Value wide = code_.resized(pattern, code_.i(32), false);
   if (dtype == DType::bf16) return code_.bitcast(code_.shl(wide, kBf16Cut), code_.f32());
@@ -108,6 +108,15 @@ Value SmallReals::encode(DType dtype, Value real) {
     with_sign = code_.select(is_zero, result, with_sign);
   }
   return code_.resized(with_sign, stored, false);
+}
+
+// LLVM takes an op on widened halves for one on halves, wherever it sees both. No machine of these
+// levels computes on halves: LLVM 19 makes scalar code of most of such ops, and of `maximum` and
+// `minimum` code that loses NaN and the signs of zeros. So it must not see where an f32 comes from.
+Value SmallReals::apart(Value f32) {
+  return code_.builder()
+      .create<mlir::LLVM::CallIntrinsicOp>(f32.getType(), "llvm.arithmetic.fence", f32)
+      .getResults();
 }
 
 // An f32 with its last bit set where it is inexact: rounding that again is rounding once.

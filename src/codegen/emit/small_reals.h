@@ -19,6 +19,7 @@ class SmallReals {
 
  private:
   Value rounded_to_odd(Value f64);
+  Value apart(Value f32);
 
   Instructions& code_;
   bool has_f16_;
