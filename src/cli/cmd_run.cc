@@ -51,7 +51,8 @@ Status hand_out(const Wishes& wishes, const std::vector<Tensor>& outputs,
   if (arguments.given("output"))
     HONE_TRY(write_outputs(wishes.names, outputs, arguments.text("output"), console));
   if (wishes.expected.empty()) return {};
-  return compare_outputs(wishes.names, outputs, wishes.expected, tolerance_of(arguments), console);
+  return compare_outputs(wishes.names, outputs, wishes.expected, tolerance_of(arguments),
+                         Differing::fails, console);
 }
 
 Status run_compiled(const Arguments& arguments, Console& console) {

@@ -446,7 +446,8 @@ constexpr Command kCommands[] = {
              "rounded and fp32 from wide says how much of a difference rounding explains; native "
              "code may be four times as far from wide as fp32 is, or four units in the last place "
              "of the largest number of its type; an output that fails in one run is judged by nine "
-             "(docs/accuracy.md). With --expect, all four are compared with that, too.",
+             "(docs/accuracy.md). With --expect, all four are compared with that, too; what native "
+             "code gives has to agree.",
      .positionals = kModel,
      .options = kCheck,
      .examples = kCheckExamples,

@@ -47,9 +47,11 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
 GivenTolerance tolerance_of(const Arguments& arguments);
 // Both only with --expect.
 Status check_tolerance_options(const Arguments& arguments);
+// What it means that outputs are not as expected: a failure, or something to know.
+enum class Differing : uint8_t { fails, is_told };
 // Reports each comparison; an error of code `mismatch` if one failed.
 Status compare_outputs(std::span<const std::string> names, std::span<const Tensor> outputs,
                        std::span<const Expected> expected, const GivenTolerance& given,
-                       Console& console);
+                       Differing differing, Console& console);
 
 }  // namespace hone::cli
