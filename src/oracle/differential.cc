@@ -12,6 +12,7 @@
 #include "oracle/accuracy_runs.h"
 #include "oracle/compare.h"
 #include "oracle/derived.h"
+#include "oracle/special_judge.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
 #include "rewrite/passes.h"
@@ -21,7 +22,10 @@
 
 namespace hone {
 
-std::string_view name(Judge judge) { return judge == Judge::rounded ? "rounded" : "accurate"; }
+std::string_view name(Judge judge) {
+  constexpr std::string_view kNames[] = {"rounded", "accurate", "special"};
+  return kNames[static_cast<size_t>(judge)];
+}
 
 std::string_view name(Verdict verdict) {
   constexpr std::string_view kNames[] = {"passed",  "unstable", "unproved", "wrong",
@@ -39,7 +43,8 @@ std::vector<Type> types_of(std::span<const Tensor> tensors) {
 
 // Numbers for all symbols that the inputs of a run tell; the graph itself where they do not tell
 // all of them.
-Graph with_inputs_for(Graph graph, Rng& rng, std::vector<Tensor>& inputs) {
+Graph with_inputs_for(Graph graph, Rng& rng, const Specials& specials,
+                      std::vector<Tensor>& inputs) {
   Bindings sizes;
   for (Symbol symbol : graph.symbols()) {
     const int64_t step = symbol.multiple_of();
@@ -47,7 +52,7 @@ Graph with_inputs_for(Graph graph, Rng& rng, std::vector<Tensor>& inputs) {
                   step * rng.between((symbol.min() + step - 1) / step, symbol.max() / step));
   }
   Graph sized = specialize(graph, sizes).value();
-  inputs = random_graph_inputs(sized, rng());
+  inputs = random_graph_inputs(sized, rng(), specials);
   const Result<Bindings> told = bind_inputs(graph, types_of(inputs));
   return told.ok() && told->size() == sizes.size() ? std::move(graph) : std::move(sized);
 }
@@ -68,7 +73,11 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
   Rng rng(seed);
   const bool derives_always = derives == Derives::always;
   DifferentialCase one;
-  one.judge = derives_always ? Judge::rounded : kJudges[seed % 2];
+  // A case in four is of special numbers, and none of these has gradients: slopes jump there.
+  const bool is_special = !derives_always && (seed % 8 == 4 || seed % 8 == 6);
+  one.judge = is_special                        ? Judge::special
+              : derives_always || seed % 2 == 0 ? Judge::rounded
+                                                : Judge::accurate;
   one.isa = kIsas[rng.below(static_cast<uint64_t>(std::min(highest, host.isa)) + 1)];
   // The first op follows from the seed. Strides of a prime spread short runs over all ops, too.
   // Contractions have most decisions, and updates one of their own, so they come more often.
@@ -89,6 +98,10 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
                                 .first = first,
                                 .continuous = one.judge == Judge::accurate,
                                 .repeats_outputs = seed / 2 % 8 == 3};
+  if (is_special) {
+    Rng own(seed);  // so that what else is drawn is as without
+    options.specials = Specials::drawn(own);
+  }
   // One seed of so many is for concats and slices alone, and one for convs. Both are odd: several
   // convs in a row may be as accurate as f32 and yet further apart than the other judge allows.
   constexpr uint64_t kSorts = 16, kJoins = 15, kConvs = 7;
@@ -96,7 +109,7 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
   one.graph = with_inputs_for(sort == kJoins   ? random_joins(seed)
                               : sort == kConvs ? random_convs(seed)
                                                : random_graph(options),
-                              rng, one.inputs);
+                              rng, options.specials, one.inputs);
   // Slopes jump where a relu bends, so that they are not for the judge of continuous ops.
   const bool may_derive = derives_always || (one.judge == Judge::rounded && seed / 2 % 4 == 1);
   std::optional<Graph> derived;
@@ -104,7 +117,7 @@ DifferentialCase random_case(uint64_t seed, const Target& host, Isa highest, Der
   for (int i = 0; derives_always && !derived && i < kDraws; ++i) {
     options.seed = rng();
     options.first.reset();
-    one.graph = with_inputs_for(random_graph(options), rng, one.inputs);
+    one.graph = with_inputs_for(random_graph(options), rng, {}, one.inputs);
     derived = with_gradients(one.graph, seed);
   }
   if (derived) one.graph = *std::move(derived);
@@ -214,6 +227,28 @@ Result<DifferentialOutcome> judge_rounded(const DifferentialCase& one, const Exe
   return outcome;
 }
 
+Result<DifferentialOutcome> judge_special(const DifferentialCase& one, const Tensors& actual) {
+  DifferentialOutcome outcome;
+  const std::vector<Difference> differences =
+      HONE_TRY(differences_of_specials(one.graph, one.inputs, actual));
+  for (const Difference& difference : differences) {
+    outcome = {difference.is_undecided ? Verdict::unstable : Verdict::wrong,
+               fmt::format("output {}: {}", difference.output, difference.what)};
+    if (outcome.verdict == Verdict::wrong) break;
+  }
+  return outcome;
+}
+
+Result<DifferentialOutcome> judge_outputs(const DifferentialCase& one, const Executable& executable,
+                                          const Tensors& actual) {
+  switch (one.judge) {
+    case Judge::rounded: return judge_rounded(one, executable, actual);
+    case Judge::accurate: return judge_accurate(one, executable);
+    case Judge::special: return judge_special(one, actual);
+  }
+  HONE_CHECK(false, "a judge {}", static_cast<int>(one.judge));
+}
+
 // Outputs that lie in inputs must be the same.
 Result<DifferentialOutcome> judge_donation(const Executable& executable,
                                            const DifferentialCase& one, const Tensors& actual) {
@@ -246,9 +281,7 @@ Result<DifferentialOutcome> outcome_of(const DifferentialCase& one, const Target
   const std::shared_ptr<const Executable> executable =
       HONE_TRY(Executable::load(code, {.team = team}));
   const Tensors actual = HONE_TRY(executable->run(one.inputs));
-  DifferentialOutcome outcome =
-      HONE_TRY(one.judge == Judge::rounded ? judge_rounded(one, *executable, actual)
-                                           : judge_accurate(one, *executable));
+  DifferentialOutcome outcome = HONE_TRY(judge_outputs(one, *executable, actual));
   if (outcome.verdict == Verdict::passed) {
     outcome = HONE_TRY(judge_donation(*executable, one, actual));
   }

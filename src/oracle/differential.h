@@ -24,8 +24,11 @@ enum class Judge : uint8_t {
   rounded,
   // As accurate as fp32 is (accuracy.h). Graphs of ops that are continuous.
   accurate,
+  // As `rounded`, but each number within a tolerance of its own size, and zeros by their signs: for
+  // special numbers (special_judge.h). Any graph.
+  special,
 };
-inline constexpr Judge kJudges[] = {Judge::rounded, Judge::accurate};
+inline constexpr Judge kJudges[] = {Judge::rounded, Judge::accurate, Judge::special};
 std::string_view name(Judge judge);
 
 struct DifferentialCase {

@@ -13,7 +13,7 @@ void check_native(const NodeKernel& kernel) {
   SCOPED_TRACE(print(*kernel.program));
   Result<std::vector<Tensor>> actual = run_native(*kernel.program, kernel.inputs, target, 2);
   ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-  expect_close(*actual, kernel.expected);
+  expect_outputs(kernel, *actual);
 }
 
 TEST(NativeGenericKernels, ComputeWhatTheReferenceDoes) { each_node_kernel(0, 40, check_native); }

@@ -37,6 +37,19 @@ void check_native(const KernelBody& body, const Schedule& schedule,
   }
 }
 
+// Of a body that is row-major.
+void check_on_specials(const KernelBody& body, const Schedule& schedule,
+                       const std::vector<Tensor>& inputs, const Target& target) {
+  SCOPED_TRACE(print(body.graph) + print(schedule));
+  std::vector<Tensor> memory = inputs;
+  if (const std::optional<PreparedInput> prepared = prepared_input(body, schedule))
+    memory[prepared->parameter] = prepared->value(inputs[prepared->parameter]);
+  const Result<std::vector<Tensor>> actual =
+      run_native(build_kernel(body, schedule, "k").value(), memory, target, 2);
+  ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+  expect_specials(body.graph, inputs, *actual);
+}
+
 void random_layouts(KernelBody& body, Rng& rng) {
   for (size_t i = 0; i < body.inputs.size(); ++i)
     body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
@@ -64,20 +77,29 @@ void check_groups(uint64_t first, uint64_t count) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    const Graph graph =
-        random_graph({.seed = seed, .max_steps = 12, .max_elements = 64, .continuous = true});
+    const Specials specials = specials_of(seed);
+    const Graph graph = random_graph({.seed = seed,
+                                      .max_steps = 12,
+                                      .max_elements = 64,
+                                      .continuous = !specials.any(),
+                                      .specials = specials});
     const Users users(graph);
-    const std::vector<Tensor> values = all_values(graph, random_graph_inputs(graph, seed));
+    const std::vector<Tensor> values =
+        all_values(graph, random_graph_inputs(graph, seed, specials));
     const std::vector<NodeId> nodes = random_group(graph, users, rng);
     if (nodes.empty()) continue;
     KernelBody body = body_of(graph, users, nodes, {});
-    random_layouts(body, rng);
+    if (!specials.any()) random_layouts(body, rng);
     donate_some(body, rng);
     std::vector<Tensor> inputs;
     for (ValueId input : ports_of(graph, users, nodes).inputs)
       inputs.push_back(values[input.index]);
     const Target& target = targets[seed % targets.size()];
-    check_native(body, random_schedule(body, target, rng), inputs, target);
+    const Schedule schedule = random_schedule(body, target, rng);
+    if (specials.any())
+      check_on_specials(body, schedule, inputs, target);
+    else
+      check_native(body, schedule, inputs, target);
     if (testing::Test::HasFailure()) return;
   }
 }

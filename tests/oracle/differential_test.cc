@@ -97,17 +97,19 @@ TEST(Differential, RefusesAPlanThatDoesNotFit) {
 }
 
 TEST(Differential, CasesDifferInAllThatTheyHave) {
-  int open_sizes = 0, without_plan = 0, accurate = 0, on_v2 = 0;
+  int open_sizes = 0, without_plan = 0, accurate = 0, special = 0, on_v2 = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const DifferentialCase one = random_case(seed, host(), Isa::avx512);
     open_sizes += one.graph.is_static() ? 0 : 1;
     without_plan += one.plan == Plan() ? 1 : 0;
     accurate += one.judge == Judge::accurate ? 1 : 0;
+    special += one.judge == Judge::special ? 1 : 0;
     on_v2 += one.isa == Isa::v2 ? 1 : 0;
   }
   EXPECT_GE(open_sizes, 5);
   EXPECT_GE(without_plan, 5);
   EXPECT_EQ(accurate, 50);
+  EXPECT_EQ(special, 24);
   EXPECT_GE(on_v2, 15);
 }
 

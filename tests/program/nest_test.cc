@@ -25,15 +25,20 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     const bool continuous = seed % 2 == 0;
-    const Graph graph = random_graph(
-        {.seed = seed / 2, .max_steps = 12, .max_elements = 64, .continuous = continuous});
+    const Specials specials = specials_of(seed);
+    const Graph graph = random_graph({.seed = seed / 2,
+                                      .max_steps = 12,
+                                      .max_elements = 64,
+                                      .continuous = continuous,
+                                      .specials = specials});
     const Users users(graph);
-    const std::vector<Tensor> values = all_values(graph, random_graph_inputs(graph, seed));
+    const std::vector<Tensor> values =
+        all_values(graph, random_graph_inputs(graph, seed, specials));
     for (int round = 0; round < 4; ++round) {
       const std::vector<NodeId> nodes = random_group(graph, users, rng);
       if (nodes.empty()) continue;
       std::vector<Layout> layouts;
-      for (uint32_t v = 0; v < graph.value_count(); ++v)
+      for (uint32_t v = 0; !specials.any() && v < graph.value_count(); ++v)
         layouts.push_back(random_layout(graph.type(ValueId{v}), rng));
       KernelBody body = body_of(graph, users, nodes, layouts);
       donate_some(body, rng);
@@ -45,7 +50,10 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
       const Status legal = check_schedule(body, schedule, Target{});
       ASSERT_TRUE(legal.ok()) << legal.error().to_string();
       SCOPED_TRACE(print(body.graph));
-      check_kernel(body, schedule, inputs, nodes.size() == 1 ? 1 : 16);
+      if (specials.any())
+        check_on_specials(body, schedule, inputs);
+      else
+        check_kernel(body, schedule, inputs, nodes.size() == 1 ? 1 : 16);
       if (testing::Test::HasFailure()) return;
       ++seen.kernels;
       seen.donations += body.graph.donations().size();

@@ -145,7 +145,12 @@ Value Numbers::real(Op op, DType dtype, std::span<const Value> x) {
     case Opcode::max: return larger(x[0], x[1]);
     case Opcode::min: return smaller(x[0], x[1]);
     case Opcode::neg: return b.create<mlir::arith::NegFOp>(x[0]);
-    case Opcode::abs: return b.create<mlir::math::AbsFOp>(x[0]);
+    case Opcode::abs: {
+      const Value size = b.create<mlir::math::AbsFOp>(x[0]);
+      return HONE_PLANT(
+          nan_lost, size,
+          code_.select(code_.compare(Reals::UNO, size, size), code_.real(0, size), size));
+    }
     case Opcode::sqrt: return b.create<mlir::math::SqrtOp>(x[0]);
     case Opcode::floor: return b.create<mlir::math::FloorOp>(x[0]);
     case Opcode::ceil: return b.create<mlir::math::CeilOp>(x[0]);
@@ -169,7 +174,8 @@ Value Numbers::is_negative(Value real) {
 
 // NaN wins, and -0 is below +0.
 Value Numbers::larger(Value a, Value b) {
-  return code_.builder().create<mlir::arith::MaximumFOp>(a, b);
+  const Value larger = code_.builder().create<mlir::arith::MaximumFOp>(a, b);
+  return HONE_PLANT(zero_sign, larger, code_.select(code_.compare(Reals::OEQ, a, b), a, larger));
 }
 Value Numbers::smaller(Value a, Value b) {
   return code_.builder().create<mlir::arith::MinimumFOp>(a, b);

@@ -148,7 +148,8 @@ void convolved(Generator& g, Opcode opcode, DType dtype) {
   if (is_quantized)
     w = quantized_factor(g, dtype, w_dims, true, 0);
   else if (is_plain)
-    w = g.builder().constant(random_tensor(Type::get(other, w_dims), g.rng()));
+    w = g.builder().constant(
+        random_tensor(Type::get(other, w_dims), g.rng(), g.options().specials));
   else
     w = g.within(g.pick(other, w_dims), 4);
   if (is_plain && !is_quantized) g.set_bound(w, kInputBound);

@@ -88,9 +88,17 @@ void cast_to_any(Generator& g, Opcode, DType dtype) {
   g.keep(y, is_real(dtype) ? g.bound(x) : 16);
 }
 
+// NaN has any bits, so there is none in what becomes bits.
+Value without_nan(Generator& g, Value x) {
+  if (!g.options().specials.any() || !is_real(x.dtype())) return x;
+  const Value real = is_storage_only(x.dtype()) ? cast(x, DType::f32) : x;
+  const Value zero = broadcast_to(g.builder().scalar(real.dtype(), 0), x.dims());
+  return cast(select(unary(Opcode::is_nan, real), zero, real), x.dtype());
+}
+
 // To an integer of equal width: arbitrary bits make bad reals. A real comes back from its own bits.
 void bitcast_bits(Generator& g, Opcode, DType dtype) {
-  Value x = g.pick(dtype);
+  Value x = without_nan(g, g.pick(dtype));
   std::vector<DType> same;
   for (int i = 0; i < kDTypeCount; ++i) {
     DType to = static_cast<DType>(i);

@@ -90,6 +90,6 @@ std::span<const Recipe> composite_recipes();
 // HONE_CHECK: every op but the leaves has one.
 const Recipe& recipe_of(Opcode opcode);
 
-Tensor random_tensor(Type type, Rng& rng);
+Tensor random_tensor(Type type, Rng& rng, const Specials& specials = {});
 
 }  // namespace hone

@@ -40,17 +40,11 @@ const Recipe& recipe_of(Opcode opcode) {
   return *recipe;
 }
 
-Tensor random_tensor(Type type, Rng& rng) {
-  size_t count = static_cast<size_t>(type.static_elements());
-  if (is_real(type.dtype())) {
-    std::vector<double> values(count);
-    for (double& v : values) v = rng.uniform(-kInputBound, kInputBound);
-    return Tensor::from_reals(type, values);
-  }
-  std::vector<int64_t> values(count);
-  // Mostly small numbers, which index and shift; sometimes any bits.
-  for (int64_t& v : values) v = rng.chance(0.9) ? rng.between(-8, 8) : static_cast<int64_t>(rng());
-  return Tensor::from_integers(type, values);
+Tensor random_tensor(Type type, Rng& rng, const Specials& specials) {
+  // Integers are mostly small, as they index and shift; sometimes any bits.
+  return with_specials(
+      type, specials, rng, [&] { return rng.uniform(-kInputBound, kInputBound); },
+      [&] { return rng.chance(0.9) ? rng.between(-8, 8) : static_cast<int64_t>(rng()); });
 }
 
 namespace {
@@ -107,10 +101,11 @@ Graph random_graph(const RandomGraphOptions& options) {
   return std::move(*graph);
 }
 
-std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed) {
+std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed,
+                                        const Specials& specials) {
   Rng rng(seed);
   std::vector<Tensor> inputs;
-  for (Type type : graph.input_types()) inputs.push_back(random_tensor(type, rng));
+  for (Type type : graph.input_types()) inputs.push_back(random_tensor(type, rng, specials));
   return inputs;
 }
 
@@ -153,9 +148,10 @@ Value Generator::fresh(DType dtype, const Dims& dims) {
   if (!constant) {
     v = builder_.parameter("", type);
   } else if (type.is_static()) {
-    v = builder_.constant(random_tensor(type, rng_));
+    v = builder_.constant(random_tensor(type, rng_, options_.specials));
   } else {
-    v = broadcast_to(builder_.constant(random_tensor(Type::scalar(dtype), rng_)), dims);
+    const Tensor number = random_tensor(Type::scalar(dtype), rng_, options_.specials);
+    v = broadcast_to(builder_.constant(number), dims);
   }
   set_bound(v, kInputBound);
   if (!is_real(dtype) || rng_.chance(0.5)) pool_.push_back({v, kInputBound});

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "tensor/special_numbers.h"
 
 // Seeded random graphs, for differential tests: well typed, over every op and element type, with
-// tame values: no NaN and no infinity at any precision.
+// tame values: no NaN and no infinity at any precision, unless special numbers are asked for.
 
 namespace hone {
 
@@ -34,13 +35,16 @@ struct RandomGraphOptions {
   int devices = 1;  // collectives are for groups of this size
   // Some outputs are given twice, and some inputs are outputs.
   bool repeats_outputs = false;
+  Specials specials = {};  // among its constants
 };
 
 // Without a first op, the first step is legal_pairs()[seed % count], so that any run of seeds
 // covers all pairs evenly.
 Graph random_graph(const RandomGraphOptions& options);
 
-// Inputs for which the graph's values are tame. Symbolic dims must be bound before.
-std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed);
+// Inputs for which the graph's values are tame, but for special ones. Symbolic dims must be bound
+// before.
+std::vector<Tensor> random_graph_inputs(const Graph& graph, uint64_t seed,
+                                        const Specials& specials = {});
 
 }  // namespace hone
