@@ -174,7 +174,7 @@ Status Strings::check(const onnx::NodeProto& node) const {
       if (holds(info.name())) return unsupported("a subgraph gives strings");
   if (use_of(node)) return {};
   for (const std::string& name : node.input())
-    if (holds(name)) return unsupported("'{}' has strings, which the op computes with", name);
+    if (holds(name)) return unsupported("it computes with strings");
   return {};
 }
 
