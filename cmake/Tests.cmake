@@ -139,7 +139,7 @@ target_compile_definitions(planted PRIVATE HONE_PLANTED
   HONE_PYTHON_TEST="${PROJECT_SOURCE_DIR}/tests/planted/python.sh"
   HONE_BUILD="${PROJECT_BINARY_DIR}")
 target_include_directories(planted SYSTEM PRIVATE ${Llvm_INCLUDE_DIR})
-target_link_libraries(planted PRIVATE hone_cli)
+target_link_libraries(planted PRIVATE hone_testing)
 hone_target(planted)
 # The Python package with its faults. Both modules have them in the same sources; the one without
 # the compiler is linked in a second.

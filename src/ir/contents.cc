@@ -98,7 +98,7 @@ std::optional<Tensor> filled(const Tensor& scalar, Type type) {
 std::optional<Dims> Contents::of(ValueId v) {
   Type type = graph_.type(v);
   if (is_real(type.dtype()) || !fits(type, kMaxElements)) return std::nullopt;
-  std::optional<std::vector<Element>> elements = elements_of(known(v), type);
+  std::optional<Elements> elements = elements_of(known(v), type);
   if (!elements) return std::nullopt;
   Dims dims;
   for (const Element& element : *elements) {
@@ -114,7 +114,13 @@ std::optional<Tensor> Contents::constant(ValueId v) {
   return found.is_uniform ? filled(found.value, graph_.type(v)) : found.value;
 }
 
-void Contents::assume(ValueId v, Dims elements) {
+Elements Contents::known_elements(ValueId v) {
+  const Known& found = known(v);
+  if (found.is_unknown()) return {};
+  return elements_of(found, graph_.type(v)).value_or(Elements());
+}
+
+void Contents::assume(ValueId v, Elements elements) {
   HONE_CHECK(graph_.type(v).elements() == static_cast<int64_t>(elements.size()),
              "{} elements for {}", elements.size(), graph_.type(v).to_string());
   // What followed from the lack of this knowledge is asked again. Other assumptions stay.
@@ -122,7 +128,7 @@ void Contents::assume(ValueId v, Dims elements) {
     remembered_ = 0;
     std::erase_if(known_, [](const auto& entry) { return !entry.second.is_assumed; });
   }
-  Known known = {.elements = {elements.begin(), elements.end()}};
+  Known known = {.elements = std::move(elements)};
   known = simplified(std::move(known), graph_.type(v));
   known.is_assumed = true;
   known_.insert_or_assign(v.index, std::move(known));
@@ -247,13 +253,13 @@ Contents::Known Contents::simplified(Known known, Type type) const {
   return known;
 }
 
-std::optional<std::vector<Element>> Contents::elements_of(const Known& known, Type type) const {
+std::optional<Elements> Contents::elements_of(const Known& known, Type type) const {
   if (!fits(type, kMaxElements)) return std::nullopt;
   const size_t count = static_cast<size_t>(type.static_elements());
-  if (known.is_unknown()) return std::vector<Element>(count);
-  if (known.is_uniform) return std::vector<Element>(count, *single_element(known, type));
+  if (known.is_unknown()) return Elements(count);
+  if (known.is_uniform) return Elements(count, *single_element(known, type));
   if (!known.value) return known.elements;
-  std::vector<Element> elements;
+  Elements elements;
   for (size_t i = 0; i < count; ++i) {
     elements.push_back(element_at(known.value, static_cast<int64_t>(i)));
   }
@@ -339,7 +345,7 @@ Contents::Known Contents::moved(NodeId n, const Operands& operands) const {
 
   // Else the op is run on the numbers of the elements.
   if (op.has_symbols() || !fits(result, kMaxElements)) return {};
-  std::vector<Element> all;
+  Elements all;
   std::vector<std::optional<Tensor>> numbers;
   for (size_t i = 0; i < operands.size(); ++i) {
     Type type = type_of(i);
@@ -350,7 +356,7 @@ Contents::Known Contents::moved(NodeId n, const Operands& operands) const {
       if (!numbers.back() || !fits(type, kMaxConstantElements)) return {};
       continue;
     }
-    std::optional<std::vector<Element>> elements = elements_of(*operands[i], type);
+    std::optional<Elements> elements = elements_of(*operands[i], type);
     if (!elements) return {};
     Ints ids(elements->size());
     std::iota(ids.begin(), ids.end(), static_cast<int64_t>(all.size()));
@@ -364,7 +370,7 @@ Contents::Known Contents::moved(NodeId n, const Operands& operands) const {
   return known;
 }
 
-Element Contents::element_of(Op op, DType result, const std::vector<Element>& x, DType from) const {
+Element Contents::element_of(Op op, DType result, const Elements& x, DType from) const {
   if (op.opcode() == Opcode::select) {
     if (!x[0] || !x[0]->is_static()) return x[1] == x[2] ? x[1] : std::nullopt;
     return x[0]->is(0) ? x[2] : x[1];
@@ -383,14 +389,14 @@ Contents::Known Contents::elementwise(NodeId n, const Operands& operands) const 
   const bool is_uniform =
       std::ranges::all_of(operands, [](const Known* operand) { return operand->is_uniform; });
   if (!is_uniform && !fits(result, kMaxElements)) return {};
-  std::vector<std::vector<Element>> x;
+  std::vector<Elements> x;
   for (size_t i = 0; i < operands.size(); ++i) {
     Type type = graph_.type(graph_.operands(n)[i]);
-    x.push_back(is_uniform ? std::vector<Element>{*single_element(*operands[i], type)}
+    x.push_back(is_uniform ? Elements{*single_element(*operands[i], type)}
                            : *elements_of(*operands[i], type));
   }
   Known known = {.is_uniform = is_uniform};
-  std::vector<Element> row(x.size());
+  Elements row(x.size());
   for (size_t i = 0; i < x[0].size(); ++i) {
     for (size_t k = 0; k < x.size(); ++k) row[k] = x[k][i];
     known.elements.push_back(element_of(op, result.dtype(), row, from));
@@ -422,7 +428,7 @@ Contents::Known Contents::reduced(NodeId n, const Known& operand) const {
     for (int64_t axis : axes) count *= type.dim(static_cast<int>(axis));
     return uniform({.elements = {repeated(kind, type.dtype(), *x, count)}}, result);
   }
-  std::optional<std::vector<Element>> x = elements_of(operand, type);
+  std::optional<Elements> x = elements_of(operand, type);
   if (!x || x->empty() || !fits(result, kMaxElements)) return {};
   Ints dims = type.static_dims(), steps = row_major_strides(dims);
   // Strides from an element of the operand to its element of the result: 0 along reduced dims.
@@ -433,7 +439,7 @@ Contents::Known Contents::reduced(NodeId n, const Known& operand) const {
     strides[i] = stride;
     stride *= dims[i];
   }
-  std::vector<std::vector<Element>> groups(static_cast<size_t>(stride));
+  std::vector<Elements> groups(static_cast<size_t>(stride));
   for (size_t i = 0; i < x->size(); ++i) {
     int64_t to = 0;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -442,7 +448,7 @@ Contents::Known Contents::reduced(NodeId n, const Known& operand) const {
     groups[static_cast<size_t>(to)].push_back((*x)[i]);
   }
   Known known;
-  for (const std::vector<Element>& group : groups) {
+  for (const Elements& group : groups) {
     Element sum = group[0];
     for (size_t i = 1; sum && i < group.size(); ++i) {
       sum = binary_element(combine_of(kind), type.dtype(), sum, group[i]);
@@ -456,10 +462,10 @@ Contents::Known Contents::accumulated(NodeId n, const Known& operand) const {
   Op op = graph_.op(n);
   const std::string& kind = op.word("kind");
   Type type = graph_.type(graph_.operands(n)[0]);
-  std::optional<std::vector<Element>> x = elements_of(operand, type);
+  std::optional<Elements> x = elements_of(operand, type);
   if (!x) return {};
   Lanes lanes(type.static_dims(), op.integer("axis"));
-  Known known = {.elements = std::vector<Element>(x->size())};
+  Known known = {.elements = Elements(x->size())};
   for (int64_t lane = 0; lane < lanes.count; ++lane) {
     Element sum = identity_of(kind);
     bool is_open = !sum;  // max and min begin with the first element

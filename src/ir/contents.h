@@ -33,14 +33,18 @@ class Contents {
   // themselves are given at any size. Real numbers are rounded to their type at each node.
   std::optional<Tensor> constant(ValueId v);
 
-  // Tells the elements of a value, such as a parameter.
-  void assume(ValueId v, Dims elements);
+  // Of a value of any type, those that are known and dims; null for the others. Empty if nothing is
+  // known.
+  Elements known_elements(ValueId v);
+
+  // Tells the elements of a value, such as a parameter; some may be null.
+  void assume(ValueId v, Elements elements);
 
  private:
   // Either `value`, which is all numbers, or `elements`, or neither.
   struct Known {
     Tensor value = {};
-    std::vector<Element> elements = {};
+    Elements elements = {};
     bool is_uniform = false;  // the one element stands for all
     bool is_pure = false;     // computed from constants alone
     bool is_assumed = false;
@@ -64,11 +68,11 @@ class Contents {
   Known reduced(NodeId n, const Known& operand) const;
   Known accumulated(NodeId n, const Known& operand) const;
   Known uniform(const Known& element, Type type) const;
-  Element element_of(Op op, DType result, const std::vector<Element>& x, DType from) const;
+  Element element_of(Op op, DType result, const Elements& x, DType from) const;
   Known simplified(Known known, Type type) const;
 
   // All elements of a value, null if there are too many; and the one that stands for all.
-  std::optional<std::vector<Element>> elements_of(const Known& known, Type type) const;
+  std::optional<Elements> elements_of(const Known& known, Type type) const;
   std::optional<Element> single_element(const Known& known, Type type) const;
 
   const Graph& graph_;

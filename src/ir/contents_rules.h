@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ir/op.h"
 #include "tensor/dim.h"
@@ -12,6 +13,7 @@
 namespace hone {
 
 using Element = std::optional<Dim>;  // null: not known
+using Elements = std::vector<Element>;
 
 // The value, if the type holds it for every binding and it is simple enough to work with.
 Element held_by(DType dtype, Dim value);

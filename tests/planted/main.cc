@@ -9,6 +9,7 @@
 #include "oracle/differential.h"
 #include "oracle/reduce.h"
 #include "oracle/rewritten_case.h"
+#include "tests/io/shape_files.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
 // prints how long that took; a fault of the Python package is for the package's tests. Fails if
@@ -25,9 +26,9 @@ namespace {
 constexpr double kSeconds = 600;  // of CPU time
 constexpr int kMaxMissed = 2;
 
-// Where a fault is: in what makes code of plans, in passes, in what applies rules, or in the
-// Python package.
-enum class Where : uint8_t { code, pass, rules, python };
+// Where a fault is: in what makes code of plans, in passes, in what applies rules, in shapes that
+// ONNX files compute, or in the Python package.
+enum class Where : uint8_t { code, pass, rules, shapes, python };
 
 struct Planted {
   Fault fault;
@@ -38,6 +39,7 @@ constexpr Planted kPlanted[] = {
 #define HONE_FAULT(name, doc) {Fault::name, #name},
 #define HONE_PASS_FAULT(name, doc) {Fault::name, #name, Where::pass},
 #define HONE_RULE_FAULT(name, doc) {Fault::name, #name, Where::rules},
+#define HONE_SHAPE_FAULT(name, doc) {Fault::name, #name, Where::shapes},
 #define HONE_PYTHON_FAULT(name, doc) {Fault::name, #name, Where::python},
 #include "base/planted.def"
 };
@@ -55,7 +57,27 @@ DifferentialCase reduced(const DifferentialCase& one, Verdict verdict, const Tar
   });
 }
 
+void print_seed(uint64_t seed) {
+  const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  fmt::print("seed {:6}  {:6.1f} s\n", seed, seconds);
+  std::fflush(stdout);  // before what may end this process
+}
+
+int run_files(const Planted& wrong) {
+  planted = wrong.fault;
+  for (uint64_t seed = 0;; ++seed) {
+    print_seed(seed);
+    const shape_files::ShapeFile file = shape_files::random_file(seed);
+    for (const auto& [outcome, reason] : shape_files::judged(file)) {
+      if (outcome != shape_files::Outcome::wrong) continue;
+      fmt::print("wrong: {}\n", escape(reason));
+      return 0;
+    }
+  }
+}
+
 int run_cases(const Planted& wrong, bool reduces) {
+  if (wrong.where == Where::shapes) return run_files(wrong);
   const Target host = host_target().value();
   const std::shared_ptr<Team> team = Team::create({.threads = host.cores}).value();
   for (uint64_t seed = 0;; ++seed) {
@@ -64,9 +86,7 @@ int run_cases(const Planted& wrong, bool reduces) {
     const DifferentialCase one = wrong.where == Where::rules
                                      ? random_rewritten_case(seed, host, Isa::avx512)
                                      : random_case(seed, host, Isa::avx512);
-    const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-    fmt::print("seed {:6}  {:6.1f} s\n", seed, seconds);
-    std::fflush(stdout);  // before what may end this process
+    print_seed(seed);
     planted = wrong.fault;
     const DifferentialOutcome outcome = run_case(one, host, team);
     if (!is_failure(outcome.verdict)) continue;

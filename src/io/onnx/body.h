@@ -35,7 +35,7 @@ Result<GraphRef> finish(Region& region, const std::vector<Slot*>& captures);
 struct BodyInput {
   std::string name;  // between segments; "": it is a constant
   Type type;
-  std::optional<Dims> contents;
+  Elements contents;
 };
 
 struct SegmentBody {

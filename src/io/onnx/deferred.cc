@@ -15,7 +15,7 @@ struct Live {
   std::string name;  // in the file; "": only there for the symbols in its type
   Type type;         // as far as it was known
   Tensor constant;   // of a constant, which is no input of the segment
-  std::optional<Dims> contents;
+  Elements contents;
   std::optional<Dims> learned;
 };
 
@@ -75,7 +75,7 @@ class Rest : public FileRest {
     live_.push_back({std::move(name), type, std::move(value), {}, {}});
   }
   // `outer` is its name between segments.
-  void add_input(std::string name, std::string outer, Type type, std::optional<Dims> contents = {},
+  void add_input(std::string name, std::string outer, Type type, Elements contents = {},
                  std::optional<Dims> learned = {}) {
     live_.push_back({std::move(name), type, Tensor(), std::move(contents), std::move(learned)});
     inputs_.push_back(std::move(outer));
@@ -143,15 +143,16 @@ class Rest : public FileRest {
   // A value whose elements were learned is a constant now.
   static Slot* known_slot(Flow& flow, const Live& live, const std::string& outer, Type type,
                           const Bindings& bindings) {
-    auto bound = [&](std::optional<Dims> dims) {
-      if (dims)
-        for (Dim& dim : *dims) dim = dim.bind(bindings);
-      return dims;
-    };
-    if (live.learned)
-      if (std::optional<Tensor> tensor = Flow::learned_tensor(type, *bound(live.learned)))
+    if (live.learned) {
+      Dims learned = *live.learned;
+      for (Dim& dim : learned) dim = dim.bind(bindings);
+      if (std::optional<Tensor> tensor = Flow::learned_tensor(type, learned))
         return flow.constant(live.name, *tensor);
-    return flow.external(outer, type, bound(live.contents));
+    }
+    Elements contents = live.contents;
+    for (Element& element : contents)
+      if (element) element = element->bind(bindings);
+    return flow.external(outer, type, std::move(contents));
   }
 
   std::shared_ptr<const Source> source_;
@@ -278,17 +279,19 @@ void add_live_values(Rest& rest, Frame& frame, Flow& flow, const std::set<std::s
       continue;
     }
     const Type type = flow.seen(slot.type);
-    std::optional<Dims> contents = flow.seen(slot.flow->known(slot));
+    Elements contents = flow.seen(slot.flow->known(slot));
     for (Dim dim : type.dims())
       for (Symbol symbol : dim.symbols())
         if (dim == Dim(symbol))
           bound.insert(symbol.name());
         else
           wanted.push_back(symbol);
-    for (const std::optional<Dims>* dims : {&contents, &slot.learned})
-      if (*dims)
-        for (Dim dim : **dims)
-          for (Symbol symbol : dim.symbols()) wanted.push_back(symbol);
+    const auto want = [&](Dim dim) {
+      std::ranges::copy(dim.symbols(), std::back_inserter(wanted));
+    };
+    for (const Element& element : contents)
+      if (element) want(*element);
+    if (slot.learned) std::ranges::for_each(*slot.learned, want);
     rest.add_input(name, slot.flow->export_name(slot), type, std::move(contents), slot.learned);
   }
   for (Symbol symbol : wanted) {

@@ -37,6 +37,7 @@ void Flow::start_part() {
       std::make_unique<Builder>(number == 1 ? name_ : fmt::format("{}_{}", name_, number));
   part.builder->on_failure([](const Error& error) { throw Failure{error}; });
   part.contents = std::make_unique<Contents>(part.builder->graph());
+  part.narrowed = narrowed_;
 }
 
 std::string Flow::fresh_name(std::string_view wish) {
@@ -92,15 +93,23 @@ void Flow::add_open_sizes(Dim dim) {
   for (Symbol symbol : dim.symbols()) names_->open_sizes.insert(symbol.name());
 }
 
-Type Flow::seen(Type type) const {
-  Result<Type> narrowed = type.bind(narrowed_);
+namespace {
+
+Type bound(Type type, const Bindings& sizes) {
+  Result<Type> narrowed = type.bind(sizes);
   if (!narrowed.ok()) throw Failure{std::move(narrowed).error()};
   return *narrowed;
 }
 
-std::optional<Dims> Flow::seen(std::optional<Dims> contents) const {
-  if (contents)
-    for (Dim& element : *contents) element = seen(element);
+}  // namespace
+
+Type Flow::seen(Type type) const { return bound(type, narrowed_); }
+
+Type Flow::seen_in(const Part& part, Type type) const { return bound(type, part.narrowed); }
+
+Elements Flow::seen(Elements contents) const {
+  for (Element& element : contents)
+    if (element) element = seen(*element);
   return contents;
 }
 
@@ -120,7 +129,7 @@ Slot* Flow::parameter(std::string name, Type type) {
   return &slot;
 }
 
-Slot* Flow::external(std::string name, Type type, std::optional<Dims> contents) {
+Slot* Flow::external(std::string name, Type type, Elements contents) {
   Slot& slot = slots_.emplace_back();
   slot = {.flow = this, .segment = SIZE_MAX, .name = std::move(name), .type = type};
   slot.is_exported = true;
@@ -180,17 +189,21 @@ Slot* Flow::nothing(std::string name) {
 }
 
 Slot* Flow::define_cut(std::string name, Value value, int axis, Value count, Symbol size) {
-  Part& part = parts_.back();
   Dims dims = value.dims();
   dims[static_cast<size_t>(axis)] = size;
+  Slot* slot = cut_output(std::move(name), value, axis, count, value.type().with_dims(dims));
+  bind_all(*slot);
+  return slot;
+}
+
+Slot* Flow::cut_output(std::string name, Value value, int axis, Value count, Type type) {
+  Part& part = parts_.back();
   Slot& slot = slots_.emplace_back();
-  slot = {.flow = this, .segment = SIZE_MAX, .name = fresh_name(name)};
-  slot.type = value.type().with_dims(dims);
+  slot = {.flow = this, .segment = SIZE_MAX, .name = fresh_name(name), .type = type};
   slot.is_exported = true;
   uint32_t whole = output(part, slot.name, value);
   uint32_t number = output(part, fresh_name(name + "_count"), count);
   part.crops.push_back({whole, static_cast<uint32_t>(axis), number});
-  bind_all(slot);
   return &slot;
 }
 
@@ -216,7 +229,7 @@ Value Flow::import_value(Slot& slot) {
   if (slot.flow == nullptr) return local_constant(slot.constant, slot.name);
   std::optional<Tensor> constant = slot.flow->constant_of(slot);
   if (constant) return local_constant(*constant, slot.name);
-  std::optional<Dims> contents = seen(slot.flow->known(slot));
+  Elements contents = seen(slot.flow->known(slot));
   Value value;
   if (kind_ == Kind::region) {
     Value outer = outside_->value_of(slot);
@@ -232,7 +245,7 @@ Value Flow::import_value(Slot& slot) {
     value = builder().parameter(is_free ? name : "", seen(slot.type));
     parts_.back().inputs.push_back(name);
   }
-  if (contents) this->contents().assume(value.id(), *contents);
+  if (!contents.empty()) this->contents().assume(value.id(), std::move(contents));
   return value;
 }
 
@@ -244,13 +257,11 @@ std::optional<Tensor> Flow::constant_of(const Slot& slot) {
   return constant && constant->elements() <= kMaxCopiedConstant ? constant : std::nullopt;
 }
 
-std::optional<Dims> Flow::known(const Slot& slot) {
-  if (slot.contents) return slot.contents;
-  if (!slot.is_tensor()) return {};
-  if (!is_integer(slot.type.dtype()) && slot.type.dtype() != DType::boolean) return {};
-  if (slot.segment == SIZE_MAX) return {};
+Elements Flow::known(const Slot& slot) {
+  if (!slot.contents.empty()) return slot.contents;
+  if (!slot.is_tensor() || slot.segment == SIZE_MAX) return {};
   Part& part = parts_[slot.segment];
-  return part.contents != nullptr ? part.contents->of(slot.value.id()) : std::nullopt;
+  return part.contents != nullptr ? part.contents->known_elements(slot.value.id()) : Elements();
 }
 
 // ---- Segments ----------------------------------------------------------------------------------
@@ -274,18 +285,38 @@ void Flow::cut() {
   start_part();
 }
 
-Dims Flow::cut_for_sizes(const std::vector<Value>& scalars, const std::vector<int64_t>& most) {
+Dims Flow::cut_for_sizes(const std::vector<Measured>& measured, std::vector<Slot*>& checked) {
   Dims sizes;
-  for (size_t i = 0; i < scalars.size(); ++i) {
-    std::string_view wish = builder().graph().name(scalars[i].id());
-    Symbol symbol = fresh_symbol(wish.empty() ? "size" : wish, most[i]);
+  for (const Measured& size : measured) {
     // A tensor without elements, as long as the size, carries it into the next segment's types.
-    Value room = builder().full(DType::boolean, {most[i], 0}, 0);
-    define_cut(symbol.name() + "_room", room, 0, scalars[i], symbol);
+    Value room = builder().full(DType::boolean, {size.most, 0}, 0);
+    if (size.wanted) {
+      const Type type = room.type().with_dims(Dims{*size.wanted, 0});
+      checked.push_back(cut_output(size.what, room, 0, size.scalar, type));
+      sizes.push_back(*size.wanted);
+      continue;
+    }
+    std::string_view wish = builder().graph().name(size.scalar.id());
+    Symbol symbol = fresh_symbol(wish.empty() ? "size" : wish, size.most);
+    define_cut(symbol.name() + "_room", room, 0, size.scalar, symbol);
     sizes.emplace_back(symbol);
   }
   cut();
+  parts_.back().checked = checked;
   return sizes;
+}
+
+void Flow::cut_and_narrow(const Bindings& sizes, std::vector<Slot*>& checked) {
+  for (auto& [name, dim] : narrowed_) dim = dim.bind(sizes);
+  for (const auto& [name, dim] : sizes) {
+    narrowed_.insert_or_assign(name, dim);
+    // What gives the symbol and those that stand for it: each could be solved from one of them.
+    if (Slot* slot = binder(name)) checked.push_back(slot);
+    for (Symbol symbol : dim.symbols())
+      if (Slot* slot = binder(symbol.name())) checked.push_back(slot);
+  }
+  cut();
+  parts_.back().checked = checked;
 }
 
 namespace {
@@ -315,14 +346,16 @@ void Flow::learn(Slot& slot) {
     flat = minimum(maximum(flat, static_cast<double>(-kShift)), static_cast<double>(kShift));
     flat = flat + static_cast<double>(kShift);
   }
-  std::vector<Value> scalars;
-  for (int64_t i = 0; i < count; ++i) scalars.push_back(squeeze(hone::slice(flat, 0, i, i + 1), 0));
   int64_t most = is_number ? int64_t{UINT32_MAX} : 2 * kShift;
-  Dims sizes = cut_for_sizes(scalars, std::vector<int64_t>(scalars.size(), most));
+  std::vector<Measured> scalars;
+  for (int64_t i = 0; i < count; ++i)
+    scalars.push_back({squeeze(hone::slice(flat, 0, i, i + 1), 0), most});
+  std::vector<Slot*> none;
+  Dims sizes = cut_for_sizes(scalars, none);
   for (Dim size : sizes) names_->learned.emplace(size.symbols().front().name(), is_number);
   if (!is_number) {
-    slot.contents = sizes;
-    for (Dim& element : *slot.contents) element = element - kShift;
+    slot.contents.clear();
+    for (Dim size : sizes) slot.contents.push_back(size - kShift);
   }
   slot.learned = std::move(sizes);
 }
@@ -394,14 +427,24 @@ Result<Segment> Flow::finish_part(Part& part, bool keeps_inputs) {
   }
   Graph graph = HONE_TRY(remove_dead_code(HONE_TRY(part.builder->finish(values))));
   if (!keeps_inputs) graph = HONE_TRY(without_unused(graph, part.inputs));
-  for (Symbol symbol : graph.symbols()) {
+  auto add = [&](Slot& slot) {
+    std::string name = slot.flow->export_name(slot);
+    graph.add_parameter(seen_in(part, slot.type), part.names.insert(name).second ? name : "");
+    part.inputs.push_back(name);
+  };
+  std::vector<Symbol> symbols = graph.symbols();
+  for (Slot* slot : part.checked)
+    for (Dim dim : seen_in(part, slot->type).dims())
+      std::ranges::copy(dim.symbols(), std::back_inserter(symbols));
+  for (Symbol symbol : symbols) {
     if (is_bound(graph, symbol)) continue;
     Slot* slot = binder(symbol.name());
     HONE_CHECK(slot != nullptr, "nothing binds symbol {}", symbol.name());
-    std::string name = slot->flow->export_name(*slot);
-    graph.add_parameter(seen(slot->type), part.names.insert(name).second ? name : "");
-    part.inputs.push_back(name);
+    add(*slot);
   }
+  // Behind what binds the symbols of their types.
+  for (Slot* slot : part.checked)
+    if (std::ranges::find(part.inputs, slot->name) == part.inputs.end()) add(*slot);
   segment.graph = std::make_shared<const Graph>(std::move(graph));
   segment.inputs = std::move(part.inputs);
   segment.crops = std::move(part.crops);

@@ -26,10 +26,10 @@ struct Slot {
   Value value = {};       // in that segment's graph
   std::string name = "";  // between segments
   Type type = {};
-  Tensor constant = {};               // of a constant
-  std::optional<Dims> contents = {};  // known elements of one that comes from outside
-  std::optional<Dims> learned = {};   // its elements as sizes, in the code of learn()
-  bool is_exported = false;           // later segments find it under its name
+  Tensor constant = {};              // of a constant
+  Elements contents = {};            // known elements of one that comes from outside
+  std::optional<Dims> learned = {};  // its elements as sizes, in the code of learn()
+  bool is_exported = false;          // later segments find it under its name
   // A sequence of values is known to import alone, as is an optional without a value. (One with a
   // value is that value.)
   enum class Form { tensor, sequence, nothing };
@@ -68,12 +68,12 @@ class Flow {
   const Names& names() const { return *names_; }
   bool has_symbols() const;  // of its own or from outside
   // What stands for open sizes in this flow and those inside, before it has values.
-  void narrow(const Bindings& sizes) { narrowed_ = sizes; }
+  void narrow(const Bindings& sizes) { narrowed_ = parts_.back().narrowed = sizes; }
   const Bindings& narrowed() const { return narrowed_; }
   // A type, size or contents of the outside, with the ranges that sizes have in here.
   Type seen(Type type) const;
   Dim seen(Dim dim) const { return dim.bind(narrowed_); }
-  std::optional<Dims> seen(std::optional<Dims> contents) const;
+  Elements seen(Elements contents) const;
   Flow* outside() const { return outside_; }
   Builder& builder() { return *parts_.back().builder; }
   Contents& contents() { return *parts_.back().contents; }
@@ -82,7 +82,7 @@ class Flow {
   // A parameter of the first segment (a region's, a model's input) or a value that the segments see
   // from outside by its name.
   Slot* parameter(std::string name, Type type);
-  Slot* external(std::string name, Type type, std::optional<Dims> contents = {});
+  Slot* external(std::string name, Type type, Elements contents = {});
   Slot* constant(std::string name, Tensor tensor);
   Slot* define(std::string name, Value value);
   // The value of a result of the model gets its name, instead of that which it had before nodes
@@ -92,15 +92,27 @@ class Flow {
   Slot* nothing(std::string name);
   // The slot's value in the segment at hand. Throws Failure if it is no tensor.
   Value value_of(Slot& slot);
-  // What is known of its elements, wherever it lives.
-  std::optional<Dims> known(const Slot& slot);
+  // What is known of its elements, wherever it lives; empty if nothing is.
+  Elements known(const Slot& slot);
   // All of a small one of this flow that is computed from constants alone.
   std::optional<Tensor> constant_of(const Slot& slot);
 
   // Ends the segment: what comes next stands in another.
   void cut();
-  // Ends the segment; the scalars are sizes in the next one, symbols that are bound by them.
-  Dims cut_for_sizes(const std::vector<Value>& scalars, const std::vector<int64_t>& most);
+  // A size that the graph computes: an integer scalar in 0..most.
+  struct Measured {
+    Value scalar;
+    int64_t most = 0;
+    std::optional<Dim> wanted = {};  // what it must turn out to be; a run fails where it is not
+    std::string what = "";           // to call it then
+  };
+  // Ends the segment; the sizes are symbols in the next one that are bound by them, or what they
+  // must be. `checked` are slots that the next one reads since its types must fit; those of the
+  // sizes are added.
+  Dims cut_for_sizes(const std::vector<Measured>& sizes, std::vector<Slot*>& checked);
+  // Ends the segment; from the next one on other sizes stand for symbols. A run fails where they
+  // differ.
+  void cut_and_narrow(const Bindings& sizes, std::vector<Slot*>& checked);
   // Ends the segment; the elements of the slot are sizes in the next one. A size is not negative,
   // so integers are shifted, and reals are the bits of a float.
   void learn(Slot& slot);
@@ -157,11 +169,15 @@ class Flow {
     std::set<uint32_t> results;   // values that have the names of results
     std::vector<Crop> crops;
     std::unordered_map<const Slot*, Value> imported;
+    std::vector<Slot*> checked;  // inputs that are there because their types must fit
+    Bindings narrowed;           // what stands for symbols in this part
     std::optional<Segment> other;
   };
   static constexpr size_t kMaxSymbolName = 64;
 
   void start_part();
+  Type seen_in(const Part& part, Type type) const;
+  Slot* cut_output(std::string name, Value value, int axis, Value count, Type type);
   uint32_t output(Part& part, const std::string& name, Value value);
   void bind(Symbol symbol, Slot* slot);
   void bind_all(Slot& slot);

@@ -55,7 +55,10 @@ void import_op(Frame& frame, Flow& flow, const onnx::NodeProto& proto) {
       return;
     } catch (const NeedSizes& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
-      node.resolve(flow.cut_for_sizes(need.scalars, need.most));
+      node.resolve(flow.cut_for_sizes(need.sizes, node.checked()));
+    } catch (const NeedNarrowed& need) {
+      if (flow.kind() == Flow::Kind::region) throw NotARegion();
+      flow.cut_and_narrow(need.sizes, node.checked());
     } catch (const NeedValue& need) {
       if (flow.kind() == Flow::Kind::region) throw NotARegion();
       flow.learn(*need.slot);
@@ -183,8 +186,8 @@ void assume_known(Flow& flow, Slot& slot, const OnnxImport& options) {
   if (is_real(tensor.dtype()) || tensor.elements() != 1) return;
   const int64_t element = tensor.integer_at(0);
   if (element > kMost || element < -kMost) return;
-  slot.contents = Dims{element};
-  flow.contents().assume(slot.value.id(), *slot.contents);
+  slot.contents = {Dim(element)};
+  flow.contents().assume(slot.value.id(), slot.contents);
 }
 
 std::vector<Slot*> import_inputs(Frame& frame, Flow& flow, const onnx::GraphProto& graph,

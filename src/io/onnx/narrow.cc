@@ -41,7 +41,7 @@ class Probe {
     std::string name;
     Type type;
     std::optional<Tensor> constant;
-    std::optional<Dims> contents;
+    Elements contents;
   };
 
   void add(const std::string& name, Slot& slot);
@@ -80,8 +80,8 @@ void Probe::add(const std::string& name, Slot& slot) {
   }
   Operand operand = {name, flow_.seen(slot.type), slot.flow->constant_of(slot), {}};
   if (!operand.constant) operand.contents = flow_.seen(slot.flow->known(slot));
-  if (operand.contents)
-    for (Dim element : *operand.contents) look_at(element);
+  for (const Element& element : operand.contents)
+    if (element) look_at(*element);
   operands_.push_back(std::move(operand));
 }
 
@@ -105,9 +105,9 @@ bool Probe::define(Frame& frame, Flow& flow, const Operand& operand, const Bindi
   }
   const Result<Type> type = operand.type.bind(sizes);
   if (!type.ok()) return false;
-  std::optional<Dims> contents = operand.contents;
-  if (contents)
-    for (Dim& element : *contents) element = element.bind(sizes);
+  Elements contents = operand.contents;
+  for (Element& element : contents)
+    if (element) element = element->bind(sizes);
   frame.define(operand.name, flow.external(operand.name, *type, std::move(contents)));
   return true;
 }
@@ -116,7 +116,9 @@ bool Probe::fits(const Bindings& sizes) {
   const bool is_legal = std::ranges::all_of(
       symbols_, [&](Symbol symbol) { return check_binding(symbol, sizes.at(symbol.name())).ok(); });
   if (!is_legal || nodes_left_ <= 0) return false;
-  Flow flow(Flow::Names(), Flow::Kind::body, "probe");
+  Flow::Names names;
+  names.open_sizes = flow_.names().open_sizes;
+  Flow flow(std::move(names), Flow::Kind::body, "probe");
   Frame inside(around_);
   const int64_t before = inside.node_count();  // the limit of nodes counts those that are tried
   bool is_typed = false;

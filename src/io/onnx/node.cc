@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/planted.h"
 #include "base/text.h"
 #include "io/onnx/flow.h"
 #include "io/onnx/frame.h"
@@ -107,10 +108,10 @@ Dims Node::sizes(size_t i, int64_t most) {
   if (value.type().static_elements() > kMostMeasured)
     unsupported("operand {} is {}: at most {} sizes may depend on data", i,
                 value.type().to_string(), kMostMeasured);
-  std::vector<Value> scalars;
+  std::vector<Number> scalars;
   for (int64_t at = 0; at < value.type().static_elements(); ++at)
-    scalars.push_back(value.rank() == 0 ? value : squeeze(slice(value, 0, at, at + 1), 0));
-  return sizes(std::move(scalars), most);
+    scalars.emplace_back(value.rank() == 0 ? value : squeeze(slice(value, 0, at, at + 1), 0));
+  return sizes(scalars, most);
 }
 
 void Node::refuse_endless(size_t i) {
@@ -169,31 +170,118 @@ double Node::real(size_t i, double fallback) {
   return tensor.real_at(0);
 }
 
-Dim Node::size(Value scalar, int64_t most) { return sizes(std::vector{scalar}, most)[0]; }
+Dim Node::size(Value scalar, int64_t most) { return sizes({scalar}, most)[0]; }
 
-Dims Node::sizes(std::vector<Value> scalars, int64_t most) {
-  Dims found;
-  NeedSizes need;
-  for (Value scalar : scalars) {
-    if (scalar.rank() != 0 || !is_integer(scalar.dtype()))
-      bad("a size is {}, must be an integer scalar", scalar.type().to_string());
-    std::optional<Dims> known = flow_.contents().of(scalar.id());
-    if (known) {
-      found.push_back(known->front());
-    } else if (next_resolved_ < resolved_.size()) {
-      found.push_back(resolved_[next_resolved_++]);
-    } else {
-      if (std::optional<Tensor> number = flow_.contents().constant(scalar.id()))
-        throw Failure{hone::over_limit("a size is {}", number->integer_at(0))};
-      need.scalars.push_back(scalar);
-      need.most.push_back(most);
-    }
-  }
-  if (!need.scalars.empty()) throw need;
-  return found;
+Element Node::known_size(const Number& number) {
+  if (number.known) return number.known;
+  const Value scalar = number.value;
+  if (scalar.rank() != 0 || !is_integer(scalar.dtype()))
+    bad("a size is {}, must be an integer scalar", scalar.type().to_string());
+  if (std::optional<Dims> known = flow_.contents().of(scalar.id())) return known->front();
+  if (std::optional<Tensor> constant = flow_.contents().constant(scalar.id()))
+    over_limit("a size is {}", constant->integer_at(0));
+  return std::nullopt;
 }
 
-void Node::resolve(Dims sizes) { resolved_.insert(resolved_.end(), sizes.begin(), sizes.end()); }
+Dims Node::sizes(const std::vector<Number>& numbers, int64_t most, std::optional<Dim> product) {
+  Dims found;
+  std::vector<Value> unknown;
+  Dim known = 1;
+  for (const Number& number : numbers) {
+    if (next_size_ == sizes_.size()) sizes_.push_back(known_size(number));
+    const Element& size = sizes_[next_size_++];
+    if (!size) {
+      unknown.push_back(number.value);
+      continue;
+    }
+    found.push_back(flow_.seen(*size));
+    known *= found.back();
+  }
+  if (unknown.empty()) return found;
+  NeedSizes need;
+  for (Value scalar : unknown) need.sizes.push_back({scalar, most});
+  const bool is_last = product && unknown.size() == 1 && known.range().low > 0;
+  if (std::optional<Dim> rest = is_last ? product->divided_by(known) : std::nullopt) {
+    need.sizes[0] = expected(unknown[0], *rest, "a size");
+  } else if (product) {
+    Value all = size_value(builder(), known);
+    for (Value scalar : unknown) all = all * cast(scalar, DType::i64);
+    need.sizes.push_back(expected(all, *product, kProduct));
+    agreed_.emplace(kProduct);
+  }
+  throw need;
+}
+
+void Node::resolve(const Dims& sizes) {
+  auto next = sizes.begin();
+  for (Element& size : sizes_)
+    if (!size)
+      size = *next++;
+    else
+      size = HONE_PLANT(lost_constant, *size, size->is_static() ? sizes.front() : *size);
+}
+
+// ---- Sizes that have to fit --------------------------------------------------------------------
+
+namespace {
+
+bool is_never_zero(Dim x) { return x.range().low > 0 || x.range().high < 0; }
+
+// What a symbol that data gives must be so that the difference is 0; null if no dim says it.
+std::optional<std::pair<std::string, Dim>> solved(const Flow::Names& names, Dim difference) {
+  for (Symbol symbol : difference.symbols()) {
+    const bool is_given =
+        names.open_sizes.contains(symbol.name()) || names.learned.contains(symbol.name());
+    if (is_given || symbol.min() > 0) continue;
+    const Dim rest = difference.bind({{symbol.name(), 0}});
+    Dim value;
+    if (difference == rest + symbol)
+      value = Dim(0) - rest;
+    else if (difference == rest - symbol)
+      value = rest;
+    else
+      continue;
+    const bool is_size = value.range().low >= 0 && check_binding(symbol, value).ok();
+    if (is_size) return std::pair(symbol.name(), value);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Under a name that says what did not fit, and where.
+Flow::Measured Node::expected(Value size, Dim wanted, std::string_view what) const {
+  // Room for other sizes, too, so that the message is about them.
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const int64_t most = std::clamp(wanted.range().high, kMostSize, kMost);
+  return {size, most, wanted, fmt::format("{} of {}", what, describe())};
+}
+
+void Node::must_be(Dim size, Dim wanted, std::string_view what, bool or_one) {
+  if (size == wanted || (or_one && size.is(1)) || agreed_.contains(what)) return;
+  const Dim difference = size - wanted;
+  const bool never = is_never_zero(difference) && (!or_one || is_never_zero(size - 1));
+  // One open size has a range for which it fits, which import looks for.
+  const bool is_range = !or_one && difference.symbols().size() == 1 && !depends_on_data(difference);
+  if (never || is_range)
+    bad("{} is {}, must be {}{}", what, size.to_string(), wanted.to_string(),
+        or_one ? " or 1" : "");
+  if (!or_one)
+    if (auto value = solved(flow_.names(), difference)) throw NeedNarrowed{{*value}};
+  Value found = size_value(builder(), size);
+  if (or_one) found = select(compare("eq", found, 1), size_value(builder(), wanted), found);
+  must_be(found, wanted, what);
+}
+
+bool Node::depends_on_data(Dim size) const {
+  return std::ranges::any_of(size.symbols(), [&](Symbol symbol) {
+    return !flow_.names().open_sizes.contains(symbol.name());
+  });
+}
+
+void Node::must_be(Value size, Dim wanted, std::string_view what) {
+  if (agreed_.emplace(what).second) throw NeedSizes{{expected(size, wanted, what)}};
+}
 
 // ---- Attributes --------------------------------------------------------------------------------
 
@@ -363,7 +451,7 @@ void Node::require_rank(Value v, std::string_view what, int least, int most) {
 
 Node::Outcome Node::map(const std::function<void(Node&)>& mapping) {
   outcome_ = {};
-  next_resolved_ = 0;
+  next_size_ = 0;
   mapping(*this);
   check_attributes();
   check_operands();

@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/onnx/flow.h"
 #include "io/onnx/proto.h"
 #include "ir/functional.h"
 
@@ -20,9 +22,7 @@
 
 namespace hone::onnx_io {
 
-class Flow;
 class Frame;
-struct Slot;
 
 struct Failure {
   Error error;
@@ -32,8 +32,26 @@ struct Failure {
 // A size depends on data: the segment ends here, and the node is mapped again in the next one,
 // where the size is a symbol.
 struct NeedSizes {
-  std::vector<Value> scalars;
-  std::vector<int64_t> most;
+  std::vector<Flow::Measured> sizes;
+};
+
+// Sizes that depend on data must be these: the segment ends here, and the node is mapped again in
+// the next one, where they are.
+struct NeedNarrowed {
+  Bindings sizes;
+};
+
+// An integer that may depend on data.
+struct Number {
+  Number() = default;
+  Number(Dim known) : known(known) {}    // NOLINT: implicit
+  Number(Value value) : value(value) {}  // NOLINT: implicit
+  Number(std::optional<Dim> known, Value value) : known(known), value(value) {}
+
+  std::optional<Dim> known;
+  Value value;  // i64[]; absent if it is known
+
+  Value in(Builder& b) const { return known ? size_value(b, *known) : value; }
 };
 
 // The elements of a small operand must be known: the segment ends here, and they are sizes in the
@@ -89,8 +107,24 @@ class Node {
   // A size that the graph computes, an integer scalar in 0..most. If it is not known, the segment
   // ends: ask for sizes first, build afterwards.
   Dim size(Value scalar, int64_t most = kMostSize);
-  Dims sizes(std::vector<Value> scalars, int64_t most = kMostSize);
+  // All sizes that a mapping asks for go in here, known ones too and in the same order each time it
+  // is called: what is known of an operand may get less where a segment ends.
+  // A run fails where they do not make `product` elements, if that is given; must_be() says whether
+  // import knows that they do.
+  Dims sizes(const std::vector<Number>& numbers, int64_t most = kMostSize,
+             std::optional<Dim> product = {});
   static constexpr int64_t kMostSize = int64_t{1} << 31;
+  static constexpr std::string_view kProduct = "the number of elements";  // what the check is of
+
+  // ---- Sizes that have to fit -------------------------------------------------------------------
+  // The node has a meaning only if `size` is `wanted` (`or_one`: or 1). If import cannot say, but
+  // for open sizes, a run of the segment that follows fails where it is not; symbols that depend on
+  // data may be other ones in it. `what`: "dim 1 of the input".
+  void must_be(Dim size, Dim wanted, std::string_view what, bool or_one = false);
+  // The same for an integer scalar that the graph computes.
+  void must_be(Value size, Dim wanted, std::string_view what);
+  // Whether it has symbols that no input has.
+  bool depends_on_data(Dim size) const;
 
   // ---- Attributes
   // -------------------------------------------------------------------------------- Those that a
@@ -171,8 +205,10 @@ class Node {
   };
   // Maps the node in the flow's current segment, once.
   Outcome map(const std::function<void(Node&)>& mapping);
-  // What the sizes asked for so far turned out to be.
-  void resolve(Dims sizes);
+  // What the sizes asked for turned out to be.
+  void resolve(const Dims& sizes);
+  // Slots that the segment at hand reads so that a run sees whether sizes fit.
+  std::vector<Slot*>& checked() { return checked_; }
 
  private:
   [[noreturn]] void need_value(size_t i);
@@ -188,8 +224,13 @@ class Node {
   int version_;
   std::vector<std::string> asked_;  // attributes
   size_t asked_operands_ = 0;       // the mapping knows the op to have so many
-  Dims resolved_;                   // sizes, in the order in which they were asked for
-  size_t next_resolved_ = 0;
+  Element known_size(const Number& number);
+  Flow::Measured expected(Value size, Dim wanted, std::string_view what) const;
+
+  Elements sizes_;  // in the order in which they were asked for; null: is being measured
+  size_t next_size_ = 0;
+  std::set<std::string, std::less<>> agreed_;  // what a run sees to be as it must
+  std::vector<Slot*> checked_;
   Outcome outcome_;
 };
 

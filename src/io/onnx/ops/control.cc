@@ -423,7 +423,7 @@ void loop_as_segment(Node& n, const LoopParts& loop) {
   if (loop.condition) segment.condition = name_of("condition", loop.condition);
   segment.counter = flow.fresh_name("iteration");
   std::vector<BodyInput> inputs = {{segment.counter, Type::scalar(DType::i64), {}},
-                                   {"", Type::scalar(DType::boolean), Dims{1}}};
+                                   {"", Type::scalar(DType::boolean), Elements{Dim(1)}}};
   for (size_t i = 0; i < loop.initial.size(); ++i) {
     std::string name = flow.fresh_name(loop.body.input(static_cast<int>(2 + i)).name());
     segment.carried.push_back({name, name_of(name + "_initial", loop.initial[i])});

@@ -173,7 +173,7 @@ void check_grid(Node& n, Value x, Value grid, const GridSampler& s) {
 
 void map_grid_sample(Node& n) {
   Value x = n.in();
-  Value grid = with_size(n.in(1), n.in(1).rank() - 1, x.rank() - 2);
+  Value grid = with_size(n, n.in(1), n.in(1).rank() - 1, x.rank() - 2, "the last dim of the grid");
   const GridSampler s = sampler_of(n);
   check_grid(n, x, grid, s);
   Builder& b = n.builder();

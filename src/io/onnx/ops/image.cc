@@ -216,12 +216,18 @@ std::optional<Dim> scaled_size(Dim in, double scale) {
 std::vector<ResizedAxis> scaled_axes(Node& n, Value x, const Ints& axes, size_t operand,
                                      const std::vector<double>& extent) {
   Builder& b = n.builder();
-  Value scales = with_size(n.in(operand), 0, static_cast<int64_t>(axes.size()));
+  Value scales =
+      with_size(n, n.in(operand), 0, static_cast<int64_t>(axes.size()), "the number of scales");
   if (scales.rank() != 1 || !scales.dim(0).is(static_cast<int64_t>(axes.size())))
     n.bad("scales of type {} for {} axes", scales.type().to_string(), axes.size());
   std::optional<Tensor> numbers = n.maybe_constant(operand);
+  if (!numbers) {
+    Value wrong = unary(Opcode::not_, compare("gt", scales, 0));
+    n.must_be(reduce_sum(cast(wrong, DType::i64), {0}), 0, "the number of scales not above 0");
+  }
   std::vector<ResizedAxis> result;
-  std::vector<Value> measured;
+  std::vector<Number> measured;
+  size_t unknown = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizedAxis a = {static_cast<int>(axes[i]), x.dim(static_cast<int>(axes[i])), 0, {}, {}};
     std::optional<Dim> size;
@@ -233,19 +239,17 @@ std::vector<ResizedAxis> scaled_axes(Node& n, Value x, const Ints& axes, size_t 
       a.scale_value = cast(element_of(scales, static_cast<int64_t>(i)), DType::f64);
     }
     if (size) {
-      a.out = *size;
+      measured.emplace_back(*size);
     } else {
       Value scale = a.scale ? b.scalar(DType::f64, *a.scale) : a.scale_value;
       Value product = cast(size_value(b, a.in), DType::f32) * cast(scale * extent[i], DType::f32);
-      measured.push_back(cast(unary(Opcode::floor, product), DType::i64));
-      a.out = -1;
+      measured.emplace_back(cast(unary(Opcode::floor, product), DType::i64));
+      ++unknown;
     }
     result.push_back(a);
   }
-  const Dims sizes = n.sizes(measured, room_for_each(1, measured.size()));
-  auto next = sizes.begin();
-  for (ResizedAxis& a : result)
-    if (a.out.is(-1)) a.out = *next++;
+  const Dims sizes = n.sizes(measured, room_for_each(1, unknown));
+  for (size_t i = 0; i < result.size(); ++i) result[i].out = sizes[i];
   return result;
 }
 
@@ -374,7 +378,7 @@ Sampling sampling_of(Node& n) {
 // The region for tf_crop_and_resize, by axis of x.
 void read_roi(Node& n, Value x, const Ints& axes, Sampling& s) {
   const size_t rank = static_cast<size_t>(x.rank()), count = axes.size();
-  Value given = with_size(n.in(1), 0, static_cast<int64_t>(2 * count));
+  Value given = with_size(n, n.in(1), 0, static_cast<int64_t>(2 * count), "the length of the roi");
   if (given.rank() != 1 || !given.dim(0).is(static_cast<int64_t>(2 * count)))
     n.bad("a roi of type {} for {} axes, want {} numbers", given.type().to_string(), count,
           2 * count);

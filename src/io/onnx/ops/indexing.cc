@@ -278,10 +278,9 @@ void map_tensor_scatter(Node& n) {
 
 void map_one_hot(Node& n) {
   Value depth = cast(scalar_of(n, 1), DType::i64);
-  std::optional<Dim> known = known_scalar(n, depth);
-  const Dim size = known ? *known : n.size(depth);
+  const Dim size = n.size(depth);
   if (size.range().low < 0) n.bad("the depth is {}", size.to_string());
-  Value indices = n.in(), values = with_size(n.in(2), 0, 2);
+  Value indices = n.in(), values = with_size(n, n.in(2), 0, 2, "the number of values");
   if (!is_integer(indices.dtype())) indices = cast(indices, DType::i64);
   n.out(n.builder().op(
       Opcode::one_hot, {indices, values},
@@ -292,9 +291,7 @@ namespace {
 
 Dim top_count(Node& n) {
   if (n.version() < 10) return n.integer("k");
-  Value k = scalar_of(n, 1);
-  std::optional<Dim> known = known_scalar(n, k);
-  return known ? *known : n.size(k);
+  return n.size(scalar_of(n, 1));
 }
 
 }  // namespace
@@ -316,7 +313,11 @@ void map_top_k(Node& n) {
                                {"largest", largest}}));
     return;
   }
-  // That there are so many is the file's promise.
+  // That an open size is so large is the file's promise.
+  Builder& b = n.builder();
+  if (n.depends_on_data(k) || n.depends_on_data(dim))
+    n.must_be(maximum(size_value(b, k), size_value(b, dim)), dim,
+              "k, or the size if that is more,");
   const std::vector<Value> pair = {x, iota(n.builder(), DType::i64, x.dims(), axis)};
   Value zero = n.builder().scalar(DType::i64, 0);
   const std::vector<Value> sorted = sort(pair, axis, largest);

@@ -97,20 +97,17 @@ int64_t room_for_each(Dim fixed, size_t unknown) {
 }
 
 Dims measured_sizes(Node& n, size_t operand, Dim fixed) {
-  std::vector<Value> unknown;
-  Dims sizes;
-  for (const Number& number : numbers_of(n, operand)) {
-    sizes.push_back(number.known ? *number.known : Dim(-1));
-    if (!number.known) unknown.push_back(number.value);
+  const std::vector<Number> numbers = numbers_of(n, operand);
+  size_t unknown = 0;
+  for (const Number& number : numbers) {
     if (number.known && number.known->range().low < 0)
       n.bad("the size {} is negative", number.known->to_string());
-    if (number.known) fixed *= *number.known;
+    if (number.known)
+      fixed *= *number.known;
+    else
+      ++unknown;
   }
-  const Dims measured = n.sizes(unknown, room_for_each(fixed, unknown.size()));
-  auto next = measured.begin();
-  for (Dim& size : sizes)
-    if (size.is(-1)) size = *next++;
-  return sizes;
+  return n.sizes(numbers, room_for_each(fixed, unknown));
 }
 
 Value looked_up(Value x, Value indices, int axis) {
@@ -139,8 +136,10 @@ Value window(Value x, int axis, Value start, Dim size, Value step) {
   return looked_up(x, steps + start, axis);
 }
 
-Value with_size(Value x, int axis, int64_t size) {
+Value with_size(Node& n, Value x, int axis, int64_t size, std::string_view what) {
   if (axis < 0 || axis >= x.rank() || size < 0 || x.dim(axis).is_static()) return x;
+  n.must_be(x.dim(axis), size, what);
+  if (x.dim(axis).is_static()) return x;
   return window(x, axis, x.builder().scalar(DType::i64, 0), size);
 }
 
@@ -149,10 +148,27 @@ Value floor_mod(Value x, Value divisor) {
   return select(compare("lt", rest, 0), rest + divisor, rest);
 }
 
-Value reshaped(Value x, const Dims& dims) {
-  Dim elements = 1;
-  for (Dim dim : dims) elements *= dim;
-  if (elements == x.type().elements()) return reshape(x, dims);
+namespace {
+
+// A bound for the sizes of a reshape that depend on data.
+int64_t most_of_reshaped(Value x, size_t unknown) {
+  const Range elements = x.type().elements().range();
+  const int64_t room = room_for_each(1, unknown);
+  return elements.low == 0 ? room : std::min(elements.high, room);
+}
+
+}  // namespace
+
+Value reshaped(Node& n, Value x, const std::vector<Value>& sizes) {
+  const size_t unknown = static_cast<size_t>(
+      std::ranges::count_if(sizes, [&](Value size) { return !known_scalar(n, size); }));
+  const Dim elements = x.type().elements();
+  const Dims dims = n.sizes({sizes.begin(), sizes.end()}, most_of_reshaped(x, unknown), elements);
+  Dim product = 1;
+  for (Dim dim : dims) product *= dim;
+  n.must_be(product, elements, Node::kProduct);
+  if (product == elements) return reshape(x, dims);
+  // By the check of a run alone: elements are looked up.
   Builder& b = x.builder();
   Value place = b.scalar(DType::i64, 0);
   for (size_t i = 0; i < dims.size(); ++i)

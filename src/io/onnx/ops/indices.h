@@ -19,13 +19,6 @@ std::vector<Value> elements_of(Node& n, size_t i);  // of a vector operand, i64[
 // What is known of an integer scalar; null if it depends on data.
 std::optional<Dim> known_scalar(Node& n, Value scalar);
 
-// An integer that may depend on data.
-struct Number {
-  std::optional<Dim> known;
-  Value value;  // i64[]; absent if it is known
-
-  Value in(Builder& b) const { return known ? size_value(b, *known) : value; }
-};
 std::vector<Number> numbers_of(Node& n, size_t i);  // of a vector operand
 
 // Bounds for `unknown` sizes beside `fixed` elements, so that the type stays within its limit.
@@ -43,14 +36,14 @@ Value from_back(Node& n, Value indices, Dim size);
 void check_indices(Node& n, Value indices, Dim size, bool from_back = true);
 // The elements start, start + step, ... along an axis, `size` of them; both are i64[].
 Value window(Value x, int axis, Value start, Dim size, Value step = {});
-// x with `size` elements along an axis, where ONNX wants so many: that a symbol is that number is
-// the file's promise. Another number stays for the caller to refuse.
-Value with_size(Value x, int axis, int64_t size);
+// x with `size` elements along an axis, where ONNX wants so many. Another number stays for the
+// caller to refuse.
+Value with_size(Node& n, Value x, int axis, int64_t size, std::string_view what);
 // What is left when x is rounded down to a multiple of a positive number.
 Value floor_mod(Value x, Value divisor);
 
-// As a reshape, where the sizes are equal by the file's promise alone: elements are looked up.
-Value reshaped(Value x, const Dims& dims);
+// x under dims that depend on data. A run fails where they have not as many elements.
+Value reshaped(Node& n, Value x, const std::vector<Value>& sizes);
 
 // The axes in the order given, each at most once; negative ones count from the back.
 Ints distinct_axes(Node& n, const Ints& axes, int rank);

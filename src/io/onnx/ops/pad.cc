@@ -48,7 +48,8 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
   if (pads.size() != 2 * axes.size())
     n.bad("{} pads for {} axes, want {}", pads.size(), axes.size(), 2 * axes.size());
   std::vector<AxisPads> result;
-  std::vector<Value> measured;
+  std::vector<Number> measured;  // sizes of the result
+  size_t unknown = 0;
   Dim fixed = elements_beside(x, axes);
   for (size_t i = 0; i < axes.size(); ++i) {
     AxisPads a = {static_cast<int>(axes[i]), pads[i], pads[axes.size() + i], 0};
@@ -59,16 +60,16 @@ std::vector<AxisPads> pads_of(Node& n, Value x) {
         n.bad("pads {} and {} leave the size {} to axis {}", a.low.known->to_string(),
               a.high.known->to_string(), a.size.to_string(), a.axis);
       fixed *= a.size;
+      measured.emplace_back(a.size);
     } else {
       Builder& b = n.builder();
-      measured.push_back(maximum(a.low.in(b) + size_value(b, dim) + a.high.in(b), 0));
+      measured.emplace_back(maximum(a.low.in(b) + size_value(b, dim) + a.high.in(b), 0));
+      ++unknown;
     }
     result.push_back(a);
   }
-  const Dims sizes = n.sizes(measured, room_for_each(fixed, measured.size()));
-  auto next = sizes.begin();
-  for (AxisPads& a : result)
-    if (!a.low.known || !a.high.known) a.size = *next++;
+  const Dims sizes = n.sizes(measured, room_for_each(fixed, unknown));
+  for (size_t i = 0; i < result.size(); ++i) result[i].size = sizes[i];
   return result;
 }
 

@@ -197,9 +197,9 @@ Dims unpooled_dims(Node& n, const Dims& inferred) {
     n.bad("output_shape has {} entries, the input has rank {}", shape.dim(0).to_string(),
           inferred.size());
   if (std::optional<Dims> known = n.known(2)) return *known;
-  std::vector<Value> spatial;
+  std::vector<Number> spatial;
   for (int i = 2; i < static_cast<int>(inferred.size()); ++i)
-    spatial.push_back(reshape(slice(shape, 0, i, i + 1), {}));
+    spatial.emplace_back(reshape(slice(shape, 0, i, i + 1), {}));
   const Dims sizes = n.sizes(spatial, int64_t{1} << (28 / spatial.size()));
   Dims dims(inferred.begin(), inferred.begin() + 2);
   dims.insert(dims.end(), sizes.begin(), sizes.end());

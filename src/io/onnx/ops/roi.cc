@@ -134,7 +134,8 @@ void check_regions(Node& n, Value x, Value regions, int64_t columns) {
 }  // namespace
 
 void map_roi_align(Node& n) {
-  Value x = n.in(), regions = with_size(n.in(1), 1, 4), batch = cast(n.in(2), DType::i64);
+  Value x = n.in(), regions = with_size(n, n.in(1), 1, 4, "dim 1 of the regions"),
+        batch = cast(n.in(2), DType::i64);
   check_regions(n, x, regions, 4);
   if (batch.rank() != 1 || !(batch.dim(0) == regions.dim(0)))
     n.bad("batch indices of type {} for regions of type {}", batch.type().to_string(),
@@ -217,7 +218,7 @@ Value pooled(Value x, Value batch, Value rows, Value columns) {
 }  // namespace
 
 void map_max_roi_pool(Node& n) {
-  Value x = n.in(), regions = with_size(n.in(1), 1, 5);
+  Value x = n.in(), regions = with_size(n, n.in(1), 1, 5, "dim 1 of the regions");
   check_regions(n, x, regions, 5);
   const Ints shape = n.ints("pooled_shape");
   const double scale = n.real("spatial_scale", 1);

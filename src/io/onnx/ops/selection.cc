@@ -249,7 +249,7 @@ struct Detections {
 };
 
 Detections detections_of(Node& n) {
-  Detections d = {with_size(n.in(0), 2, 4), n.in(1), 0};
+  Detections d = {with_size(n, n.in(0), 2, 4, "dim 2 of the boxes"), n.in(1), 0};
   n.require_rank(d.boxes, "the boxes", 3, 3);
   n.require_rank(d.scores, "the scores", 3, 3);
   if (!d.boxes.dim(2).is(4) || !(d.boxes.dim(0) == d.scores.dim(0)) ||

@@ -38,13 +38,6 @@ std::optional<Ints> axes_of(Node& n) {
   return std::nullopt;
 }
 
-// A bound for the measured sizes of a reshape.
-int64_t most_of_reshaped(Value x, size_t unknown) {
-  const Range elements = x.type().elements().range();
-  const int64_t room = room_for_each(1, unknown);
-  return elements.low == 0 ? room : std::min(elements.high, room);
-}
-
 bool has_measured_axes(Node& n) {
   if (n.version() < 13 || !n.has(1) || n.known(1)) return false;
   n.refuse_endless(1);
@@ -68,6 +61,8 @@ Value named_dims(Node& n, int64_t rank) {
     Value counted = select(compare("lt", axis, 0), axis + static_cast<double>(rank), axis);
     named = binary(Opcode::or_, named, compare("eq", dims, counted));
   }
+  n.must_be(reduce_sum(cast(named, DType::i64), {0}), static_cast<int64_t>(axes.size()),
+            "the number of dims that axes name");
   return named;
 }
 
@@ -75,7 +70,7 @@ Value named_dims(Node& n, int64_t rank) {
 Value reshaped_to(Node& n, Value x, Value sizes, int64_t rank) {
   std::vector<Value> scalars;
   for (int64_t i = 0; i < rank; ++i) scalars.push_back(element_of(sizes, i));
-  return reshaped(x, n.sizes(scalars, most_of_reshaped(x, scalars.size())));
+  return reshaped(n, x, scalars);
 }
 
 // The dims of x where the axes do not name them.
@@ -292,7 +287,7 @@ Dims completed(Node& n, Value x, Dims target, bool zero_keeps) {
 }
 
 // The same for a target that depends on data: the graph computes the sizes.
-Dims measured_target(Node& n, Value x, bool zero_keeps) {
+std::vector<Value> measured_target(Node& n, Value x, bool zero_keeps) {
   Builder& b = n.builder();
   std::vector<Value> sizes = elements_of(n, 1);
   Value one = b.scalar(DType::i64, 1), known = one;
@@ -304,12 +299,8 @@ Dims measured_target(Node& n, Value x, bool zero_keeps) {
     known = known * select(compare("eq", sizes[i], -1), one, sizes[i]);
   }
   Value rest = size_value(b, x.type().elements()) / maximum(known, one);
-  size_t unknown = 0;
-  for (Value& size : sizes) {
-    size = select(compare("eq", size, -1), rest, size);
-    if (!known_scalar(n, size)) ++unknown;
-  }
-  return n.sizes(sizes, most_of_reshaped(x, unknown));
+  for (Value& size : sizes) size = select(compare("eq", size, -1), rest, size);
+  return sizes;
 }
 
 }  // namespace
@@ -326,9 +317,8 @@ void map_reshape(Node& n) {
     if (!target) n.refuse_endless(1);
   }
   const bool zero_keeps = n.version() < 14 || !n.flag("allowzero");
-  const Dims dims =
-      target ? completed(n, x, *target, zero_keeps) : measured_target(n, x, zero_keeps);
-  n.out(target ? reshape(x, dims) : reshaped(x, dims));
+  n.out(target ? reshape(x, completed(n, x, *target, zero_keeps))
+               : reshaped(n, x, measured_target(n, x, zero_keeps)));
 }
 
 void map_flatten(Node& n) {
@@ -358,9 +348,10 @@ void map_squeeze(Node& n) {
   }
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const int at = static_cast<int>(*axis);
-    // That a symbol is 1 is the file's promise.
-    if (!x.dim(at).is_static()) x = slice(x, at, 0, 1);
-    if (!x.dim(at).is(1)) n.bad("dim {} of {} is not 1", at, x.type().to_string());
+    if (x.dim(at).is_static() && !x.dim(at).is(1))
+      n.bad("dim {} of {} is not 1", at, x.type().to_string());
+    n.must_be(x.dim(at), 1, fmt::format("dim {}", *axis));
+    if (!x.dim(at).is(1)) x = slice(x, at, 0, 1);
     x = squeeze(x, at);
   }
   n.out(x);
@@ -405,12 +396,17 @@ void map_expand(Node& n) {
     if (asked[i].is(1) || dims[at] == asked[i]) continue;
     if (dims[at].is_static() && asked[i].is_static() && !dims[at].is(1))
       n.bad("{} does not expand to {}", x.type().to_string(), text(asked));
-    if (dims[at].is_static() && !dims[at].is(1)) continue;  // what is asked for is 1 or the same
+    if (dims[at].is_static() && !dims[at].is(1)) {
+      n.must_be(asked[i], dims[at], fmt::format("dim {} of the target", i), /*or_one=*/true);
+      continue;
+    }
     if (!dims[at].is_static()) {
       // Of size 1, which is repeated, or of the size asked for: indices are clamped.
       if (!asked[i].is_static() && asked[i].range().low <= 1)
         n.unsupported("whether {} or {} is 1 depends on data", dims[at].to_string(),
                       asked[i].to_string());
+      n.must_be(dims[at], asked[i], fmt::format("dim {} of the input", at - missing),
+                /*or_one=*/true);
       Value places = iota(n.builder(), DType::i64, {asked[i]}, 0);
       x = looked_up(x, places, static_cast<int>(at - missing));
     }

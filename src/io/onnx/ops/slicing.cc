@@ -29,8 +29,9 @@ Dims equal_parts(Node& n, Dim size, int64_t count) {
   if (n.version() < 18) {
     if (size.is_static())
       n.bad("the size {} does not split into {} equal parts", size.to_string(), count);
-    // That it does is the file's promise.
-    return Dims(static_cast<size_t>(count), floordiv(size, count));
+    const Dim part = floordiv(size, count);
+    n.must_be(size, part * count, "the size that is split");
+    return Dims(static_cast<size_t>(count), part);
   }
   const Dim part = ceildiv(size, count), rest = size - part * (count - 1);
   if (!provably_le(0, rest))
@@ -71,12 +72,16 @@ void map_split(Node& n) {
   const Dims parts = split_sizes(n, x.dim(axis));
   if (parts.size() < n.outputs())
     n.bad("{} results of a split into {} parts", n.outputs(), parts.size());
+  Dim sum = 0;
+  for (Dim part : parts) sum += part;
+  if (sum.is_static() && x.dim(axis).is_static() && !(sum == x.dim(axis)))
+    n.bad("the parts sum to {}, the size is {}", sum.to_string(), x.dim(axis).to_string());
+  n.must_be(sum, x.dim(axis), "the sum of the parts");
   Dim start = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Dim end = start + parts[i];
     if (parts[i].range().low < 0) n.bad("a part has the size {}", parts[i].to_string());
     if (n.wants(i)) {
-      // Parts that are measured fit by the file's promise.
       const bool fits = parts[i].is_static() && end.is_static() && x.dim(axis).is_static();
       n.out(i, fits || provably_le(end, x.dim(axis))
                    ? slice(x, axis, start, end)
@@ -84,8 +89,6 @@ void map_split(Node& n) {
     }
     start = end;
   }
-  if (start.is_static() && x.dim(axis).is_static() && !(start == x.dim(axis)))
-    n.bad("the parts sum to {}, the size is {}", start.to_string(), x.dim(axis).to_string());
 }
 
 // ---- Slice --------------------------------------------------------------------------------------
@@ -230,21 +233,28 @@ void slice_measured(Node& n, Value x) {
           steps.size());
   std::vector<MeasuredCut> cuts;
   std::vector<Value> counts;
+  Value moving = zero;  // dims that an axis with a step names
   int64_t most = 0;
   for (int axis = 0; axis < x.rank(); ++axis) {
     Value start = zero, end = size_value(b, x.dim(axis)), step = one;
+    Value moves = b.scalar(DType::boolean, 0);
     for (size_t i = 0; i < axes.size(); ++i) {
       Value named = binary(Opcode::or_, compare("eq", axes[i], static_cast<double>(axis)),
                            compare("eq", axes[i], static_cast<double>(axis - x.rank())));
       start = select(named, starts[i], start);
       end = select(named, ends[i], end);
       step = select(named, steps[i], step);
+      moves = binary(Opcode::or_, moves, binary(Opcode::and_, named, compare("ne", steps[i], 0)));
     }
+    moving = moving + cast(moves, DType::i64);
     cuts.push_back(measured_cut(b, x.dim(axis), start, end, step));
     counts.push_back(cuts.back().count);
     most = std::max(most, x.dim(axis).range().high);
   }
-  const Dims sizes = n.sizes(counts, std::min(most, room_for_each(1, counts.size())));
+  n.must_be(moving, static_cast<int64_t>(axes.size()),
+            "the number of dims that axes with a step name");
+  const Dims sizes =
+      n.sizes({counts.begin(), counts.end()}, std::min(most, room_for_each(1, counts.size())));
   for (size_t i = 0; i < cuts.size(); ++i)
     x = window(x, static_cast<int>(i), cuts[i].start, sizes[i], cuts[i].step);
   n.out(x);
@@ -260,26 +270,30 @@ void map_slice(Node& n) {
   if (cuts.size() == 1 && cuts[0].axis == 0 && cuts[0].step == 1 && cuts[0].start.known &&
       cuts[0].start.known->is(0) && cuts[0].end.known && *cuts[0].end.known == x.dim(0) - 1)
     if (Value whole = without_spare_row(n, x)) return n.out(whole);
-  std::vector<Value> starts, counts;  // of the axes whose extent is not known
+  std::vector<Value> starts;
+  std::vector<Number> counts;  // a known one for each axis whose extent is known
   int64_t most = 0;
   for (const Cut& cut : cuts) {
-    if (known_extent(cut, x.dim(cut.axis))) continue;
+    starts.emplace_back();
+    if (const auto extent = known_extent(cut, x.dim(cut.axis))) {
+      counts.emplace_back(extent->second - extent->first);
+      continue;
+    }
     auto [start, count] = measured_extent(n.builder(), cut, x.dim(cut.axis));
-    starts.push_back(start);
-    counts.push_back(count);
+    starts.back() = start;
+    counts.emplace_back(count);
     most = std::max(most, most_elements(cut, x.dim(cut.axis)));
   }
   const Dims sizes = n.sizes(counts, most);
-  size_t measured = 0;
-  for (const Cut& cut : cuts) {
+  for (size_t i = 0; i < cuts.size(); ++i) {
+    const Cut& cut = cuts[i];
     const auto extent = known_extent(cut, x.dim(cut.axis));
     if (cut.is_reversed()) x = reverse(x, {cut.axis});
     if (extent) {
       x = slice(x, cut.axis, extent->first, extent->second, cut.stride());
     } else {
-      x = window(x, cut.axis, starts[measured], sizes[measured],
+      x = window(x, cut.axis, starts[i], sizes[i],
                  n.builder().scalar(DType::i64, static_cast<double>(cut.stride())));
-      ++measured;
     }
   }
   n.out(x);
