@@ -18,7 +18,7 @@ namespace hone::cli {
 namespace {
 
 // Soon: it leaves a part of a second for giving up.
-constexpr std::chrono::milliseconds kPatience(600);
+constexpr std::chrono::milliseconds kGrace(600);
 
 CancelToken* token = nullptr;
 std::atomic<int> first = 0;         // signal
@@ -54,7 +54,7 @@ void watch(const Console& console) {
   wait();
   timespec until = {};
   ::clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += std::chrono::nanoseconds(kPatience).count();
+  until.tv_nsec += std::chrono::nanoseconds(kGrace).count();
   until.tv_sec += until.tv_nsec / 1'000'000'000;
   until.tv_nsec %= 1'000'000'000;
   while (::sem_timedwait(&came, &until) != 0 && errno == EINTR) {

@@ -210,7 +210,7 @@ Status read_line(std::string_view line, int64_t number, Declaration& to,
 // ---- Data ---------------------------------------------------------------------------------------
 
 // Whether the loss can compare what the layers give with the target.
-Status check_target(const Declaration& declaration, Type y, Type target) {
+Status check_target_type(const Declaration& declaration, Type y, Type target) {
   const bool wants_labels = declaration.loss == "cross-entropy";
   Type wanted = y;
   if (wants_labels && y.rank() > 0)
@@ -289,7 +289,7 @@ Status check_samples(const Declaration& declaration, const Batch& rows, std::str
   const Value y = declared_output(declaration, net);
   HONE_TRY(b.status());
   const Tensor& target = rows.at(declaration.target);
-  HONE_TRY(check_target(declaration, y.type(), target.type()));
+  HONE_TRY(check_target_type(declaration, y.type(), target.type()));
   if (declaration.loss != "cross-entropy") return {};
   return check_labels(declaration, target, y.type().dim(y.rank() - 1).value(), file);
 }

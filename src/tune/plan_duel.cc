@@ -14,13 +14,13 @@
 namespace hone {
 namespace {
 
-constexpr double kSampleSeconds = 1e-3;
+constexpr double kDuelSampleSeconds = 1e-3;
 constexpr int64_t kShareOfCopies = 4;  // of the memory: constants of each side at most
 
 // "" or how outputs differ: an element by more than a thousandth of itself and, of f32, a ten
 // thousandth of the largest. Both plans have errors of their own: through many layers of
 // transformed products those of plain sums and of theirs were 2e-5 of the largest apart.
-std::string difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
+std::string duel_difference(std::span<const Tensor> actual, std::span<const Tensor> expected) {
   constexpr double kErrors = 10;  // times those of another program's plain sums
   for (size_t i = 0; i < actual.size(); ++i) {
     Tolerance allowed = expected_tolerance(expected[i].dtype(), expected[i], {.relative = 1e-3});
@@ -85,7 +85,8 @@ class Fight {
       return false;
     }
     const Result<std::vector<Tensor>> actual = outputs(sides_[1]);
-    const std::string how = actual.ok() ? difference(*actual, expected) : actual.error().what();
+    const std::string how =
+        actual.ok() ? duel_difference(*actual, expected) : actual.error().what();
     if (!how.empty()) tell_("w " + how);
     return how.empty();
   }
@@ -115,7 +116,7 @@ class Fight {
       return false;
     }
     const double wanted = std::min(options_.seconds, left());
-    repeats_ = std::max<int64_t>(1, static_cast<int64_t>(kSampleSeconds / one));
+    repeats_ = std::max<int64_t>(1, static_cast<int64_t>(kDuelSampleSeconds / one));
     const double sample = one * static_cast<double>(repeats_);
     rounds_ = std::clamp(static_cast<int64_t>(wanted / (placing + std::max(placing, sample))),
                          DuelOptions::kLeastRounds, DuelOptions::kMostRounds);
