@@ -72,8 +72,8 @@ function(hone_target target)
 endfunction()
 
 # Compiles the sources of a folder of src/ together, in batches of at most 100 KB, since most of the
-# time goes into headers. CMake leaves out sources with definitions or options of their own. File-local
-# names must be unique in a folder: `./dev sweep` compiles each folder as one.
+# time goes into headers. CMake leaves out sources with definitions or options of their own. Names
+# that are local to a file must be unique in its folder: `./dev sweep` compiles each folder as one.
 set(HONE_BATCH_BYTES 100000 CACHE STRING "Bytes of a batch of sources")
 function(hone_unity target)
   get_target_property(sources ${target} SOURCES)
