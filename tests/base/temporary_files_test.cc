@@ -75,7 +75,8 @@ TEST_F(TemporaryFiles, OnlyThoseOfTheExactFormAreRemoved) {
   for (const std::string& name :
        {std::string("a"), std::string("a.tmp-"), "a.tmp-" + dead_text, "a.tmp-" + dead_text + "-x",
         "a" + suffix + "x", "a" + suffix + ".txt", "a" + suffix + "-", suffix,
-        "a.tmp--" + dead_text + "-1", "a.tmp-99999999999999999999-1", "a" + suffix + ".Ab1Cd2x"})
+        "a.tmp--" + dead_text + "-1", std::string("a.tmp-99999999999999999999-1"),
+        "a" + suffix + ".Ab1Cd2x"})
     put(name, std::chrono::hours(24 * 365));
   const auto count = [&] { return std::distance(fs::directory_iterator(folder()), {}); };
   const auto before = count();

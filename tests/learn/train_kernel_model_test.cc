@@ -479,7 +479,8 @@ TEST(TrainKernelModel, BeginsWithTheModelThatFitsWhatWasMeasured) {
     ASSERT_NE(shipped, nullptr) << name;
     models.push_back(parse_kernel_model(shipped->file, shipped->name).value());
   }
-  KernelData data = {.target = target()};
+  KernelData data;
+  data.target = target();
   data.kernels = samples();
   for (const KernelModel& model : models) {
     const LearnedCost machine(target(), std::make_shared<const KernelModel>(model));

@@ -19,7 +19,7 @@ ModelReport report_of(double median, double kernels) {
   report.load = 3.1;
   report.load_after = 4.25;
   report.sides = {{"hone", {{median, median, median}}}};
-  report.graphs.emplace_back().profile = SegmentProfile{.seconds = kernels};
+  report.graphs.emplace_back().profile.emplace().seconds = kernels;
   return report;
 }
 
