@@ -85,7 +85,7 @@ TEST(Rewrites, TellMatchesWithTheSameResultsApart) {
     EXPECT_EQ(find_rewrite(matcher, graph, said).value().values, match.values);
   }
   EXPECT_GT(numbers.size(), 1u);
-  const auto behind = static_cast<int64_t>(matches.size()) + 1;
+  const int32_t behind = static_cast<int32_t>(matches.size()) + 1;
   EXPECT_FALSE(find_rewrite(matcher, graph, {"mul_over_add", {"c"}, behind}).ok());
 }
 

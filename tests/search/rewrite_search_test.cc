@@ -238,7 +238,7 @@ rule @second(%x: f32[N]) -> f32[N] where N in 1..64 {
   const Extracted found = extract(egraph, nodes()[0]).value();
   EXPECT_EQ(found.graph.node_count(), 2u);
   const Retraced made =
-      retrace(graph, egraph, done, matchers, found.origins, [] { return true; }).value();
+      retrace(graph, egraph, done, matchers, found.origins, Ranges(), [] { return true; }).value();
   std::vector<std::string> names;
   for (const Rewrite& each : made.rewrites) names.push_back(each.rule);
   EXPECT_EQ(names, (std::vector<std::string>{"first", "second"}));
@@ -247,7 +247,7 @@ rule @second(%x: f32[N]) -> f32[N] where N in 1..64 {
   EXPECT_EQ(print(replay(graph, made.rewrites, chain).value()), print(made.graph));
   expect_equal(graph, made.graph);
   const Retraced none =
-      retrace(graph, egraph, done, matchers, found.origins, [] { return false; }).value();
+      retrace(graph, egraph, done, matchers, found.origins, Ranges(), [] { return false; }).value();
   EXPECT_TRUE(none.rewrites.empty());
 }
 
