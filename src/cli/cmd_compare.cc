@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/log.h"
 #include "cli/named_plan.h"
 #include "cli/native.h"
 #include "cli/source.h"
@@ -13,6 +14,7 @@ namespace hone::cli {
 
 Status cmd_compare(const Arguments& arguments, Console& console) {
   const std::string json = arguments.text("json");
+  HONE_TRY(check_named_log(arguments));
   const NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   HONE_TRY(check_runs_here(native.target, Console::labels()));

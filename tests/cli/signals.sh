@@ -50,12 +50,12 @@ ends_at "0.1 0.5" inspect big.onnx
 ends_at "0.3 1" opt big.onnx --pass fold,cse -o -
 ends_at "0.1 1 3" compile big.onnx --cache none -o big.honec
 ends_at "0.3 1" compile big.onnx --cache none --emit program -o big.program
-ends_at "0.5 2" run zoo:resnet50 --engine reference
+ends_at "0.5 2" run zoo:resnet50 --backend reference
 ends_at "0.3 2" bench zoo:resnet50 --cache none
 ends_at "0.3 2" check zoo:resnet50 --cache none
 ends_at "0.3 1" explain zoo:resnet50 --no-log
 ends_at "0.3 2" report zoo:resnet50 --cache none --alone -o page.html
-ends_at "0.3 1.5" optimize zoo:bert_tiny -o faster.hone --budget 20s
+ends_at "0.3 1.5" optimize zoo:bert_base,size=tiny -o faster.hone --budget 20s
 ends_at "0.3 1.5" grad zoo:resnet50 -o step.hone
 ends_at "0.1 1" fuzz --count 5000
 ends_at "0.1 1" rules generate dot --ops 3 -o dot.rules --state dot.state
@@ -115,7 +115,7 @@ grep -q '^plan @mlp' best.plan
 kept_by HUP '"progress"' fuzz --count 5000
 grep -Eq "^[0-9]+ of 5000 cases: " out
 # What was measured.
-kept_by TERM '"progress"' dataset build zoo:mlp zoo:lstm,size=tiny -o kept.set --budget 60s
+kept_by TERM '"progress"' dataset build zoo:squeezenet -o kept.set --budget 120s
 "$HONE" dataset inspect kept.set >out
 # The position of training.
 python3 - <<'END'
