@@ -7,11 +7,12 @@
 
 namespace hone {
 
-// How many bytes some tensors take together. What several of them share counts once.
+// How many bytes some tensors take together. What several of them share counts once; an absent
+// tensor takes none.
 class HeldBytes {
  public:
   void add(const Tensor& tensor) {
-    if (tensor.byte_size() == 0) return;
+    if (!tensor || tensor.byte_size() == 0) return;
     Memory& memory = memories_[tensor.bytes().data()];
     if (memory.holders++ > 0) return;
     memory.bytes = tensor.byte_size();
@@ -19,7 +20,7 @@ class HeldBytes {
   }
   // Of a tensor that was added.
   void drop(const Tensor& tensor) {
-    if (tensor.byte_size() == 0) return;
+    if (!tensor || tensor.byte_size() == 0) return;
     const auto found = memories_.find(tensor.bytes().data());
     if (--found->second.holders > 0) return;
     bytes_ -= found->second.bytes;

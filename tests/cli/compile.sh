@@ -83,7 +83,7 @@ refused "5000 is outside of" threads.plan
 sed 's/order = \[@k0, @k1/order = [@k1, @k0/' whole.plan >order.plan
 refused "order" order.plan
 sed 's/^plan @mlp/plam @mlp/' whole.plan >bad.plan
-refused "bad.plan:2:1" bad.plan
+refused "bad.plan:3:1" bad.plan
 refused "missing.plan" missing.plan
 fails 3 "the plan is for another graph" compile "$model,depth=3" --plan whole.plan
 fails 2 "--threads 2, but the plan says 1" compile "$model" --plan whole.plan --threads 2

@@ -10,7 +10,7 @@ says "0 records" log gc
 fails 3 "there is no log 'here.db'" log show 1
 for command in ls verify "verify --repair" gc "show 1"; do
   # shellcheck disable=SC2086
-  fails 3 "there is no log 'named.db'" log $command --log named.db
+  fails 3 "log 'named.db'" log $command --log named.db
 done
 fails 3 "there is no log 'named.db'" run zoo:mlp,size=tiny --cache none --log named.db
 fails 3 "there is no log 'named.db'" explain zoo:mlp,size=tiny --log named.db

@@ -22,7 +22,7 @@ grep -Eq "^y .*native +0( |$)" out
 [[ $(grep -c "^ok y" out) == 4 ]]
 code=0
 "$HONE" check "$model" --expect "$set"/input_0.pb >out 2>err || code=$?
-[[ $code == 1 ]] && grep -q "the outputs of wide, rounded, fp32, native are not as expected" err
+[[ $code == 1 ]] && grep -q "error: native: 1 of 1 comparisons failed" err
 
 "$HONE" convert "$model" -o relu.hone 2>err
 grep -q "relu %x" relu.hone

@@ -5,7 +5,7 @@ source "$ROOT/tests/cli/expect.bash"
 # Tuning measures until its log may not become longer, and goes on.
 tune() { # tune ARGS...
   code=0
-  "$HONE" tune zoo:mlp,size=tiny --budget 4s --cache none "$@" >out 2>err || code=$?
+  "$HONE" tune zoo:mlp,size=tiny --budget 10s --cache none "$@" >out 2>err || code=$?
 }
 once() { # once WORDS: on standard error
   [[ $(grep -cF -- "$1" err) == 1 ]] || { echo "'$1' is not there once:"; cat err; return 1; }
@@ -47,7 +47,7 @@ as_user() { # as_user ARGS...
   code=0
   HOME=$PWD/free "${user[@]}" "$HONE" "$@" >out 2>err || code=$?
 }
-as_user tune zoo:mlp,size=tiny --budget 4s --cache none --log "$PWD/fixed/log.db" -o free/best.plan
+as_user tune zoo:mlp,size=tiny --budget 10s --cache none --log "$PWD/fixed/log.db" -o free/best.plan
 [[ $code == 0 ]] || { echo "exit code $code"; cat err; exit 1; }
 once "what is found is not kept in the log: cannot use the log"
 never grep -q "the log does not have" err

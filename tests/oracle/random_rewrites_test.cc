@@ -41,7 +41,8 @@ bool stays_finite(const Graph& given, const Tensors& inputs) {
     if (is_real(all.type(ValueId{v}).dtype())) values.push_back(ValueId{v});
   all.set_outputs(values);
   const EvalOptions wide = {.numerics = Numerics::wide, .real_outputs_as_f64 = true};
-  for (const Tensor& value : evaluate(all, inputs, wide).value())
+  const Tensors computed = evaluate(all, inputs, wide).value();
+  for (const Tensor& value : computed)
     for (int64_t i = 0; i < value.elements(); ++i)
       if (!(std::abs(value.real_at(i)) < kMost)) return false;
   return true;

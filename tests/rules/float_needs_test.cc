@@ -11,7 +11,8 @@ namespace {
 // "%bc, %s": what the right side is to stay within.
 std::string needs_of(const Rule& rule) {
   std::vector<std::string> values;
-  for (ValueId v : float_needs(rule).value()) values.push_back(rule.right.label(v));
+  const std::vector<ValueId> needs = float_needs(rule).value();
+  for (ValueId v : needs) values.push_back(rule.right.label(v));
   return join(values, ", ");
 }
 std::string needs_of(std::string_view text) { return needs_of(parse_rules(text).value()[0]); }
@@ -126,7 +127,8 @@ TEST(FloatNeeds, AreAllOfWhatIsNotJudged) {
 }
 
 TEST(FloatNeeds, OfRulesThatAreTrueToTheBitAreNone) {
-  for (const Rule& rule : default_rules().value())
+  const std::vector<Rule> rules = default_rules().value();
+  for (const Rule& rule : rules)
     if (rule.floats == FloatEffect::exact) EXPECT_EQ(needs_of(rule), "") << rule.name;
 }
 

@@ -295,7 +295,8 @@ TEST(Optimize, LeavesWhatIsCheaperByLessThanTheMargin) {
   return %y
 })");
   const auto found = [&](double margin) {
-    return optimize(graph, rules(), target(), cost(), {.rewrite = {.seconds = 5}, .margin = margin})
+    return optimize(graph, rules(), target(), cost(),
+                    {.rewrite = {.seconds = 5, .assumed_decades = 10}, .margin = margin})
         .value();
   };
   const Optimized taken = found(0);

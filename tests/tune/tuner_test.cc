@@ -333,7 +333,7 @@ TEST_F(TunerTest, AFineTunedCopyProfitsFromWhatItShares) {
   const ZooOptions tiny = {.size = ZooSize::tiny};
   ZooOptions tuned_further = {.size = ZooSize::tiny, .seed = 1, .classes = 7};
   TuneOptions options;
-  options.seconds = 6;
+  options.seconds = 15;
   options.log = log_.get();
   ASSERT_TRUE(try_only(options, "schedules").ok());
   const Tuned first = tune(build_zoo_model("vit_b16", tiny).value(), target(), options).value();
