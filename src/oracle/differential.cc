@@ -12,6 +12,7 @@
 #include "oracle/accuracy_runs.h"
 #include "oracle/compare.h"
 #include "oracle/derived.h"
+#include "oracle/short_reals.h"
 #include "oracle/special_judge.h"
 #include "plan/random_plan.h"
 #include "planner/planner.h"
@@ -194,13 +195,6 @@ Result<DifferentialOutcome> judge_accurate(const DifferentialCase& one,
   return DifferentialOutcome();
 }
 
-bool has_short_reals(const Graph& graph) {
-  for (uint32_t v = 0; v < graph.value_count(); ++v)
-    if (const DType dtype = graph.type(ValueId{v}).dtype(); is_real(dtype) && bits(dtype) < 32)
-      return true;
-  return false;
-}
-
 // A sum over many numbers of 16 bits, each of which may be rounded up or down: as accurate as
 // 'hone check' asks for, and yet not that of the reference.
 bool sums_short_reals(const DifferentialCase& one, const Executable& executable) {
@@ -211,16 +205,19 @@ bool sums_short_reals(const DifferentialCase& one, const Executable& executable)
 
 Result<DifferentialOutcome> judge_rounded(const DifferentialCase& one, const Executable& executable,
                                           const Tensors& actual) {
-  const Tensors expected =
+  const Tensors rounded =
       HONE_TRY(evaluate(one.graph, one.inputs, {.numerics = Numerics::rounded}));
+  const Tensors wide = HONE_TRY(evaluate(one.graph, one.inputs));
+  const bool has_short = has_short_reals(one.graph);
   DifferentialOutcome outcome;
-  for (size_t i = 0; i < expected.size(); ++i) {
+  for (size_t i = 0; i < rounded.size(); ++i) {
+    const Tensor expected = has_short ? nearer(actual[i], rounded[i], wide[i]) : rounded[i];
     const Comparison comparison =
-        HONE_TRY(compare(actual[i], expected[i], default_tolerance(expected[i].dtype())));
+        HONE_TRY(compare(actual[i], expected, default_tolerance(expected.dtype())));
     if (comparison.passed()) continue;
     outcome.reason = fmt::format("output {}: {}", i, comparison.to_string());
     const bool is_unstable =
-        HONE_TRY(is_rounding(one, i, expected[i], actual[i])) || sums_short_reals(one, executable);
+        HONE_TRY(is_rounding(one, i, rounded[i], actual[i])) || sums_short_reals(one, executable);
     outcome.verdict = is_unstable ? Verdict::unstable : Verdict::wrong;
     if (outcome.verdict == Verdict::wrong) break;
   }

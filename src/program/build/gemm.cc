@@ -181,7 +181,7 @@ void GemmBuilder::add_products(bool is_last) {
                : points_.sum_of_products(space_.anchor, anchor_index(), guards(), before);
     if (!is_last) return tiles_.store(*sums_, sums_index(), sum);
     const ValueId value = graph_.result(space_.anchor);
-    points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
+    points_.bind(value, sum);
     points_.store_outputs(point(), guards());
   });
 }

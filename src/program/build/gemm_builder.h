@@ -37,7 +37,7 @@ class GemmBuilder {
         scratch_(place, tiles),
         dims_(space_.dims.size()) {
     for (size_t d = 0; d < place.first.size(); ++d) dims_[d].origin = place.first[d];
-    wide_ = sum_type(graph_.type(graph_.result(space_.anchor)).dtype());
+    wide_ = wide_type(graph_.type(graph_.result(space_.anchor)).dtype());
     const GemmFields& own = schedule.get<GemmFields>();
     operands_[0].packing = own.pack_lhs;
     operands_[1].packing = own.pack_rhs;

@@ -38,7 +38,7 @@ void GemmBuilder::matrix_block() {
   tiles(schedule_.order.size(), [&] {
     tile_points(Exec::loop, 0, [&] {
       const Scalar sum = tiles_.load(*sums_, sums_index());
-      points_.bind(value, tiles_.cast(sum, graph_.type(value).dtype()));
+      points_.bind(value, sum);
       points_.store_outputs(point(), guards());
     });
   });

@@ -150,7 +150,11 @@ void GemmBuilder::pack_point(size_t side) {
 
 tile::Scalar GemmBuilder::packed_number(size_t side, Guards gaps) {
   for (Guard& gap : gaps_of(side)) gaps.push_back(std::move(gap));
-  return points_.factor(space_.anchor, side, factor_index(), {}, gaps);
+  const Scalar number = points_.factor(space_.anchor, side, factor_index(), {}, gaps);
+  const DType dtype = graph_.type(operand_value(side)).dtype();
+  if ((!words_ && !matrix_) || wide_type(dtype) == dtype) return number;
+  // Words and parts have room for the bits of the operand's type alone.
+  return tiles_.cast(tiles_.cast(number, dtype), wide_);
 }
 
 PointBuilder::Guards GemmBuilder::gaps_of(size_t side) const {
@@ -201,8 +205,8 @@ void GemmBuilder::pack_window_point(size_t side, const Indices& point, const Gua
     inside.push_back({index.back(), 0, type.dim(static_cast<int>(dim))});
   }
   for (size_t dim : operand.order) in_window.push_back(point[dim]);
-  const Scalar number =
-      points_.at_or(operand_value(side), index, gaps, inside, points_.zero(type.dtype()));
+  const Scalar number = points_.at_or(operand_value(side), index, gaps, inside,
+                                      points_.zero(wide_type(type.dtype())));
   tiles_.store(operand.buffer, in_window, tiles_.cast(number, words_ ? type.dtype() : wide_), gaps);
 }
 

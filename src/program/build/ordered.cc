@@ -105,14 +105,11 @@ void OrderedBuilder::each_element(Type type, bool by_threads,
 
 void OrderedBuilder::accumulate() {
   const Opcode combine = combine_of(op().word("kind"));
-  const DType dtype = result().dtype(), wide = fold_type(combine, dtype);
+  const DType wide = wide_type(result().dtype());
   const bool is_exclusive = HONE_PLANT(cumulative_exclusive, op().flag("exclusive"), false);
   const auto axis = static_cast<size_t>(op().integer("axis"));
   const Dim length = result().dim(static_cast<int>(axis));
-  auto add = [&](Indices& at, Scalar so_far) {
-    const Scalar element = load(0, at);
-    return compute(combine, so_far, tiles_.cast(element, wide));
-  };
+  auto add = [&](Indices& at, Scalar so_far) { return compute(combine, so_far, load(0, at)); };
   each_element(
       result(), is_divisible(),
       [&](Indices& at) {
@@ -123,7 +120,7 @@ void OrderedBuilder::accumulate() {
                                       ? IndexExpr(length - 1) - step
                                       : step;
                        const Scalar next = add(at, so_far);
-                       points_.store(0, at, tiles_.cast(is_exclusive ? so_far : next, dtype));
+                       points_.store(0, at, is_exclusive ? so_far : next);
                        return next;
                      });
       },
@@ -161,7 +158,8 @@ void OrderedBuilder::scatter() {
     const Scalar before =
         tiles_.load(points_.output(0), points_.stored(0, target), guards, points_.zero(x.dtype()));
     const Opcode combine = *opcode_from_name(op().word("combine"));
-    points_.store(0, target, compute(combine, before, update), guards);
+    points_.store(0, target, compute(combine, tiles_.cast(before, wide_type(x.dtype())), update),
+                  guards);
   });
 }
 
@@ -216,7 +214,8 @@ void OrderedBuilder::sort() {
         Indices here = at;
         tiles_.loop(Exec::loop, "i", length, [&](const IndexExpr& i) {
           here[axis] = i;
-          for (size_t k = 0; k < keys; ++k) tiles_.store(rows.keys[k], {0, i}, load(k, here));
+          for (size_t k = 0; k < keys; ++k)
+            tiles_.store(rows.keys[k], {0, i}, tiles_.cast(load(k, here), operand(k).dtype()));
           if (rows.order) tiles_.store(*rows.order, {0, i}, tiles_.position(index, i));
         });
         tiles_.carry(Exec::loop, "pass", passes, tiles_.integer(index, 1), std::nullopt,

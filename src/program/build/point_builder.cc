@@ -133,7 +133,7 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
     const Tensor& constant = graph_.constant(node);
     HONE_CHECK(constant.elements() == 1, "a constant of {} elements in a kernel",
                constant.elements());
-    return is_real(dtype) ? number(dtype, constant.real_at(0))
+    return is_real(dtype) ? number(wide_type(dtype), constant.real_at(0))
                           : number(dtype, constant.integer_at(0));
   }
   Point point = this->point(node, index, guards);
@@ -141,7 +141,7 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
     case OpClass::elementwise: return elementwise(point);
     case OpClass::movement: return moved(point);
     case OpClass::segmented: return segment_reduce(point);
-    case OpClass::contraction: return tiles_.cast(contract(point, zero(sum_type(dtype))), dtype);
+    case OpClass::contraction: return contract(point, zero(wide_type(dtype)));
     case OpClass::reduction:
     case OpClass::window: return opcode == Opcode::arg_reduce ? arg_reduce(point) : fold(point);
     default: break;
@@ -174,8 +174,9 @@ tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const G
   const size_t at = parameters_[parameter.index];
   const tile::BufferId buffer = inputs_[at].value().buffer;
   const Type type = tiles_.program().buffers[buffer].type;
-  auto otherwise = [&] { return other ? *other : zero(type.dtype()); };
-  if (type.elements().is(0)) return otherwise();  // no element is ever needed
+  const DType dtype = type.dtype(), wide = wide_type(dtype);
+  // No element is ever needed.
+  if (type.elements().is(0)) return other ? *other : zero(wide);
   const Guards all = both(own, relevant(guards, index));
   const TileBounds bounds(tiles_.program());
   Indices stored = stored_input(at, index);
@@ -190,8 +191,12 @@ tile::Scalar PointBuilder::load(ValueId parameter, const Indices& index, const G
   }
   // What a stage has kept ends where its block does.
   const Guards& kept = is_inside && inputs_[at]->first.empty() ? own : all;
-  if (kept.empty()) return tiles_.load(buffer, std::move(stored));
-  return tiles_.load(buffer, std::move(stored), kept, otherwise());
+  if (kept.empty()) return tiles_.cast(tiles_.load(buffer, std::move(stored)), wide);
+  const std::optional<Scalar> otherwise = other ? number_as(dtype, *other) : zero(dtype);
+  const Scalar loaded =
+      tiles_.load(buffer, std::move(stored), kept, otherwise ? *otherwise : zero(dtype));
+  const Scalar number = tiles_.cast(loaded, wide);
+  return otherwise ? number : tiles_.compute(Opcode::select, {holds(own), number, *other});
 }
 
 TileBuilder::Indices PointBuilder::stored_input(size_t parameter, const Indices& index) const {
@@ -206,6 +211,10 @@ TileBuilder::Indices PointBuilder::stored_input(size_t parameter, const Indices&
 tile::Scalar PointBuilder::operand(const Point& point, int i) {
   const auto at = static_cast<size_t>(i);
   return this->at(point.operands[at], point.here(point.relation.operands[at].at(0)), point.guards);
+}
+
+tile::Scalar PointBuilder::rounded(Scalar scalar, DType dtype) {
+  return tiles_.cast(tiles_.cast(scalar, dtype), wide_type(dtype));
 }
 
 bool PointBuilder::follow(ValueId& value, Indices& index) {
@@ -271,7 +280,9 @@ TileBuilder::Indices PointBuilder::stored(size_t output, const Indices& index) c
 }
 
 void PointBuilder::store(size_t output, const Indices& index, Scalar value, const Guards& guards) {
-  tiles_.store(outputs_[output].buffer, stored(output, index), value, guards);
+  const tile::BufferId buffer = outputs_[output].buffer;
+  const DType dtype = tiles_.program().buffers[buffer].type.dtype();
+  tiles_.store(buffer, stored(output, index), tiles_.cast(value, dtype), guards);
 }
 
 void PointBuilder::store_outputs(const Indices& index, const Guards& guards) {
@@ -296,6 +307,13 @@ tile::Scalar PointBuilder::number(DType dtype, Value value) {
     numbers_.push_back({dtype, value, scalar, place()});
   });
   return scalar;
+}
+
+std::optional<tile::Scalar> PointBuilder::number_as(DType dtype, Scalar scalar) {
+  if (tiles_.dtype(scalar) == dtype) return scalar;
+  for (const KnownNumber& known : numbers_)
+    if (known.scalar == scalar) return number(dtype, Value(known.value));
+  return std::nullopt;
 }
 
 tile::Scalar PointBuilder::zero(DType dtype) {

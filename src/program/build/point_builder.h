@@ -53,6 +53,9 @@ StagePlace kernel_place(const KernelBody& body, TileBuilder& tiles,
 //
 // Each number is computed once where its index is known: it stands in the outermost loop that its
 // index and its guards allow, and is found there again.
+//
+// A number of a value has the wide_type of that value: reals of 16 bits are computed as f32, and
+// rounded where they are stored or where the graph casts to them.
 class PointBuilder {
  public:
   using Scalar = tile::Scalar;
@@ -139,6 +142,10 @@ class PointBuilder {
   Scalar load(ValueId parameter, const Indices& index, const Guards& guards, const Guards& own = {},
               std::optional<Scalar> other = {});
   Scalar operand(const Point& point, int i);  // by its only access
+  // In the wide type: what the scalar is in `dtype`.
+  Scalar rounded(Scalar scalar, DType dtype);
+  // The number that `scalar` is as one of `dtype`, if it is known.
+  std::optional<Scalar> number_as(DType dtype, Scalar scalar);
   // If the value is another value's element, without guards: goes on to that value and index.
   bool follow(ValueId& value, Indices& index);
   Scalar holds(const Guards& guards);
@@ -228,8 +235,7 @@ class PointBuilder {
   bool skips_padding_ = false;
 };
 
-// The type in which elements are summed: f32 for 16-bit reals.
-DType sum_type(DType dtype);
-DType fold_type(Opcode combine, DType dtype);  // of what is combined: of sums, and products
+// The type in which numbers are computed: f32 for 16-bit reals.
+DType wide_type(DType dtype);
 
 }  // namespace hone

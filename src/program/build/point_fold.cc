@@ -9,12 +9,8 @@
 
 namespace hone {
 
-DType sum_type(DType dtype) {
+DType wide_type(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
-}
-
-DType fold_type(Opcode combine, DType dtype) {
-  return combine == Opcode::add || combine == Opcode::mul ? sum_type(dtype) : dtype;
 }
 
 tile::Scalar PointBuilder::identity(Opcode combine, DType dtype) {
@@ -155,18 +151,15 @@ std::optional<tile::Span> PointBuilder::trips_inside(const Point& point,
 
 tile::Scalar PointBuilder::fold(Point& point) {
   const Opcode combine = combine_of(point.op.word("kind"));
-  const DType dtype = graph_.type(point.operands[0]).dtype();
-  const DType wide = fold_type(combine, dtype);
+  const DType wide = wide_type(graph_.type(point.operands[0]).dtype());
   const Access& access = point.relation.operands[0].at(0);
-  const Scalar nothing = identity(combine, dtype);
-  const Scalar folded = this->folded(
-      point, identity(combine, wide), combine, access.guards, [&](Scalar so_far, Guards guards) {
-        for (const Guard& guard : point.guards_here(access)) guards.push_back(guard);
-        const Scalar element =
-            at_or(point.operands[0], point.here(access), point.guards, guards, nothing);
-        return tiles_.compute(combine, {so_far, tiles_.cast(element, wide)});
-      });
-  return tiles_.cast(folded, point.type.dtype());
+  const Scalar nothing = identity(combine, wide);
+  return folded(point, nothing, combine, access.guards, [&](Scalar so_far, Guards guards) {
+    for (const Guard& guard : point.guards_here(access)) guards.push_back(guard);
+    const Scalar element =
+        at_or(point.operands[0], point.here(access), point.guards, guards, nothing);
+    return tiles_.compute(combine, {so_far, element});
+  });
 }
 
 tile::Scalar PointBuilder::factor(NodeId node, size_t side, const Indices& iters,
@@ -177,9 +170,9 @@ tile::Scalar PointBuilder::factor(NodeId node, size_t side, const Indices& iters
   if (side == 0 || skips_padding_)
     for (const Guard& guard : point.guards_here(access)) own.push_back(guard);
   const ValueId operand = point.operands[side];
-  const Scalar number =
-      at_or(operand, point.here(access), guards, own, zero(graph_.type(operand).dtype()));
-  return tiles_.cast(number, sum_type(point.type.dtype()));
+  const Scalar number = at_or(operand, point.here(access), guards, own,
+                              zero(wide_type(graph_.type(operand).dtype())));
+  return tiles_.cast(number, wide_type(point.type.dtype()));
 }
 
 tile::Scalar PointBuilder::word(NodeId node, size_t side, const Indices& iters,
@@ -239,19 +232,18 @@ tile::Scalar PointBuilder::sum_of_products(NodeId node, const Indices& index, co
 // Over the rows between two offsets.
 tile::Scalar PointBuilder::segment_reduce(Point& point) {
   const Opcode combine = combine_of(point.op.word("kind"));
-  const DType wide = fold_type(combine, point.type.dtype());
+  const DType wide = wide_type(point.type.dtype());
   const std::vector<Access>& offsets = point.relation.operands[1];
   const IterDim& row = point.relation.dims.back();
   tile::Span span = {start(point, 1, offsets.at(0), 0, row.extent + 1),
                      start(point, 1, offsets.at(1), 0, row.extent + 1)};
-  const Scalar folded = tiles_.carry(
+  return tiles_.carry(
       Exec::loop, row.name, row.extent, identity(combine, wide), combine,
       [&](IndexExpr r, Scalar so_far) {
         point.iters.back() = std::move(r);
-        return tiles_.compute(combine, {so_far, tiles_.cast(operand(point, 0), wide)});
+        return tiles_.compute(combine, {so_far, operand(point, 0)});
       },
       std::move(span));
-  return tiles_.cast(folded, point.type.dtype());
 }
 
 // The best so far and where it is. NaN is better than any number.
@@ -283,7 +275,7 @@ tile::Scalar PointBuilder::arg_reduce(Point& point) {
         return std::vector<Scalar>{tiles_.compute(Opcode::select, {wins, element, so_far[0]}),
                                    tiles_.compute(Opcode::select, {wins, position, so_far[1]})};
       });
-  return tiles_.cast(best[1], index_type);
+  return rounded(best[1], index_type);
 }
 
 }  // namespace hone

@@ -8,7 +8,11 @@ namespace hone {
 tile::Scalar PointBuilder::elementwise(const Point& point) {
   std::vector<Scalar> operands;
   for (ValueId operand : point.operands) operands.push_back(at(operand, point.iters, point.guards));
-  return tiles_.compute(point.op, std::move(operands));
+  const DType dtype = point.type.dtype();
+  if (point.op.opcode() == Opcode::cast) return rounded(operands[0], dtype);
+  if (point.op.opcode() == Opcode::bitcast)
+    operands[0] = tiles_.cast(operands[0], graph_.type(point.operands[0]).dtype());
+  return tiles_.cast(tiles_.compute(point.op, std::move(operands)), wide_type(dtype));
 }
 
 // Each element comes from the one piece whose guards hold; pad's value from no place in particular.
@@ -22,7 +26,7 @@ tile::Scalar PointBuilder::moved(const Point& point) {
     }
     const Access& piece = point.relation.operands[i].at(0);
     value = at_or(operand, point.here(piece), point.guards, point.guards_here(piece),
-                  value ? *value : zero(point.type.dtype()));
+                  value ? *value : zero(wide_type(point.type.dtype())));
   }
   return *value;
 }
@@ -30,7 +34,7 @@ tile::Scalar PointBuilder::moved(const Point& point) {
 tile::Scalar PointBuilder::iota(const Point& point) {
   const DType dtype = point.type.dtype();
   const IndexExpr& at = point.iters[static_cast<size_t>(point.op.integer("axis"))];
-  return tiles_.cast(position(is_integer(dtype) ? dtype : DType::i64, at), dtype);
+  return rounded(position(is_integer(dtype) ? dtype : DType::i64, at), dtype);
 }
 
 // ---- Ops that find elements by their data -------------------------------------------------------

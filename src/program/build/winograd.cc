@@ -350,7 +350,7 @@ class WinogradBuilder {
           if (!exists(index)) return;
           Guards guards = move_to(index);
           if (part.has_gaps) guards.push_back({in_part, 0, shape_.features});
-          points_.bind(value, tiles_.cast(number, graph_.type(value).dtype()));
+          points_.bind(value, number);
           points_.store_outputs({at_.begin(), at_.begin() + facts_.space.parallel}, guards);
         });
       });
