@@ -102,7 +102,10 @@ Status load(CompiledModel& model, Engine engine, const CompiledOptions& options,
   const bool is_contest = engine == Engine::contest;
   model.loading = {.threads = options.threads, .machine = model.machine, .sizes = model.sizes};
   model.loading.memory_limit = model.inputs.memory_left.native;
-  if (!is_contest) model.loading.memory_limit = HONE_TRY(less_held(model, model.chosen().outputs, face));
+  if (!is_contest) {
+    const std::span<const image::Port> outputs = model.chosen().outputs;
+    model.loading.memory_limit = HONE_TRY(less_held(model, outputs, face));
+  }
   HONE_TRY(load_from(model.file, model));
   if (!is_contest && model.is_open() && model.segments == nullptr)
     HONE_TRY(less_held(model, model.executable->outputs(), face));

@@ -36,7 +36,7 @@ def prepare_tutorial(names):
 def prepare_log(names):
     import hone
 
-    hone.tune("zoo:mlp,size=tiny", seconds=1, log="log.db", progress=False)
+    hone.tune("zoo:mlp,size=tiny", seconds=10, log="log.db", progress=False)
     subprocess.run([os.environ["HONE"], "log", "export", "--log", "log.db", "-o", "log.npz"], check=True)
     names.update(numpy=numpy, i=0)
 
