@@ -79,7 +79,7 @@ TEST(WideNumbers, OfAProductGoOnUnrounded) {
       Tensor::from_reals(Type::get(DType::f16, {2, 1}), std::vector{1.0, 1.0})};
   const Tensor y = run_kernel(
       "graph @g(%x: f16[1, 2], %w: f16[2, 1]) -> f16[1, 1] { "
-      "%n = constant [[2048]] : f16[1, 1] "
+      "%n = constant 2048 : f16[1, 1] "
       "%d = dot %x, %w {lhs_contract = [1], rhs_contract = [0]} %y = sub %d, %n return %y }",
       inputs, "{algorithm = nest, order = [0, 1]}")[0];
   EXPECT_EQ(y.real_at(0), 0.25);
