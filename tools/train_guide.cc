@@ -29,7 +29,7 @@ constexpr int64_t kHardNodes = 1'000;
 constexpr int64_t kMostNodes = 6'000;  // of a problem; what takes more counts as twice that
 
 struct Task {
-  Packing packing;
+  BlockPacking packing;
   int64_t capacity;
 };
 
