@@ -71,9 +71,22 @@ function(hone_target target)
   endif()
 endfunction()
 
+# Those of SOURCES that have a planted fault: the target `planted` compiles them once more.
+function(hone_planted result)
+  set(planted)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} places REGEX "HONE_PLANT\\(" LIMIT_COUNT 1)
+    if(places)
+      list(APPEND planted ${source})
+    endif()
+  endforeach()
+  set(${result} ${planted} PARENT_SCOPE)
+endfunction()
+
 # Compiles the sources of a folder of src/ together, in batches of at most 100 KB, since most of the
 # time goes into headers. CMake leaves out sources with definitions or options of their own. Names
 # that are local to a file must be unique in its folder: `./dev sweep` compiles each folder as one.
+# Sources with planted faults have batches of their own, so that `planted` can replace a batch.
 set(HONE_BATCH_BYTES 100000 CACHE STRING "Bytes of a batch of sources")
 function(hone_unity target)
   get_target_property(sources ${target} SOURCES)
@@ -81,10 +94,19 @@ function(hone_unity target)
   if(NOT sources)
     return()
   endif()
+  hone_planted(planted ${sources})
+  list(REMOVE_ITEM sources ${planted})
+  hone_batches(${target} ${sources})
+  hone_batches(${target}_planted ${planted})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# Says of each source in which batch it is: NAME_1, NAME_2, ...
+function(hone_batches name)
   set(folder "")
   set(batch 0)
   set(bytes 0)
-  foreach(source IN LISTS sources)
+  foreach(source IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
     string(REGEX MATCH "src/[^/]+" top ${path})
     file(SIZE ${path} size)
@@ -97,10 +119,9 @@ function(hone_unity target)
     # A source of several targets stays in the batch that it has.
     get_source_file_property(group ${source} UNITY_GROUP)
     if(NOT group)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${batch})
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${batch})
     endif()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # The files of a pattern as texts in a source: cmake/NAME.cc.in, with a row for each of them. A text

@@ -127,12 +127,7 @@ set_tests_properties(python.graph PROPERTIES COST 20)
 # What it defines itself it does not take from the library. Only who asks for it builds it.
 hone_glob(all_sources src/*.cc)
 list(FILTER all_sources EXCLUDE REGEX "/src/python/")
-foreach(source IN LISTS all_sources)
-  file(STRINGS ${source} places REGEX "HONE_PLANT\\(" LIMIT_COUNT 1)
-  if(places)
-    list(APPEND planted_sources ${source})
-  endif()
-endforeach()
+hone_planted(planted_sources ${all_sources})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/planted.def)
 add_executable(planted EXCLUDE_FROM_ALL tests/planted/main.cc ${planted_sources})
 target_compile_definitions(planted PRIVATE HONE_PLANTED

@@ -50,10 +50,10 @@ constexpr OpUse kUses[] = {
 // The attributes whose strings are data, beside the labels of classes; others are words that say
 // what an op does.
 constexpr std::string_view kClassLabels = "classlabels_strings";
-constexpr std::string_view kData[] = {"cats_strings",   "classes_strings", "default_string",
-                                      "default_tensor", "keys_strings",    "keys_tensor",
-                                      "value",          "value_string",    "value_strings",
-                                      "values_strings", "values_tensor"};
+constexpr std::string_view kTextAttributes[] = {
+    "cats_strings",  "classes_strings", "default_string", "default_tensor",
+    "keys_strings",  "keys_tensor",     "value",          "value_string",
+    "value_strings", "values_strings",  "values_tensor"};
 
 std::optional<Use> use_of(const onnx::NodeProto& node) {
   const std::string domain = canonical_domain(node.domain());
@@ -142,7 +142,7 @@ void Strings::add_graph(const onnx::GraphProto& graph) {
 void Strings::add_node(const onnx::NodeProto& node) {
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.has_g()) add_graph(attribute.g());
-    if (std::ranges::find(kData, attribute.name()) == std::end(kData)) continue;
+    if (std::ranges::find(kTextAttributes, attribute.name()) == std::end(kData)) continue;
     for (const std::string& text : attribute.strings()) add(text);
     if (attribute.type() == onnx::AttributeProto::STRING) add(attribute.s());
     if (is_string_tensor(attribute))
