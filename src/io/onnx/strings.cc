@@ -142,7 +142,7 @@ void Strings::add_graph(const onnx::GraphProto& graph) {
 void Strings::add_node(const onnx::NodeProto& node) {
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.has_g()) add_graph(attribute.g());
-    if (std::ranges::find(kTextAttributes, attribute.name()) == std::end(kData)) continue;
+    if (std::ranges::find(kTextAttributes, attribute.name()) == std::end(kTextAttributes)) continue;
     for (const std::string& text : attribute.strings()) add(text);
     if (attribute.type() == onnx::AttributeProto::STRING) add(attribute.s());
     if (is_string_tensor(attribute))
