@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "ir/functional.h"
 
 namespace {

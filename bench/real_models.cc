@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bench/onnx_runtime.h"
-#include "io/npy.h"
-#include "io/onnx/onnx.h"
+#include "formats/npy.h"
+#include "front/onnx/onnx.h"
 
 namespace hone::bench {
 namespace {

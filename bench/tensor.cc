@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "io/npz.h"
+#include "formats/npz.h"
 
 namespace {
 

@@ -6,7 +6,7 @@ find_package(GTest REQUIRED)
 # The thread sanitizer is for what compiled models run on: only that is linked and tested with it.
 set(tested_library hone_cli)
 set(tested_folders ".*")
-set(test_headers src/io/onnx/proto.h)
+set(test_headers src/front/onnx/proto.h)
 if(HONE_SANITIZE STREQUAL thread)
   set(tested_library hone_runtime)
   set(tested_folders "^(base|tensor|runtime|target)$")
@@ -18,7 +18,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/test_pch.cc "")
 add_library(hone_test_pch STATIC ${PROJECT_BINARY_DIR}/test_pch.cc)
 target_link_libraries(hone_test_pch PUBLIC ${tested_library} GTest::gmock GTest::gtest_main)
 target_compile_definitions(hone_test_pch PUBLIC HONE_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
-target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "tests/io/onnx_testing.h"
+target_include_directories(hone_test_pch PUBLIC ${PROJECT_SOURCE_DIR})  # "tests/ir/test_graphs.h"
 hone_target(hone_test_pch)
 # Tests wait for the library, not for themselves: optimizing them would triple their build time.
 target_compile_options(hone_test_pch PUBLIC $<$<CONFIG:Release>:-O0>)

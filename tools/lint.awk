@@ -39,7 +39,7 @@ function check_manners(code) {
 
 # What an op is, the op table says: a switch over opcodes is a second table beside it.
 function check_facts(code) {
-  if (code ~ /case Opcode::/ && FILENAME !~ /^src\/(ir|io|zoo|codegen\/emit)\//)
+  if (code ~ /case Opcode::/ && FILENAME !~ /^src\/(ir|front|lab\/tpu|zoo|codegen\/emit)\//)
     complain("a switch over opcodes; ask the op table for the fact: class_of, op_def(...).traits")
 }
 

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/memory_limit.h"
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "session/literal.h"
 
 namespace hone::cli {

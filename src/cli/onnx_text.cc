@@ -1,7 +1,7 @@
 #include "cli/onnx_text.h"
 
 #include "base/text.h"
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 
 #include <map>
 #include <utility>

@@ -6,8 +6,8 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/writable.h"
-#include "io/npy.h"
-#include "io/npz.h"
+#include "formats/npy.h"
+#include "formats/npz.h"
 #include "ir/summary.h"
 #include "session/echo.h"
 

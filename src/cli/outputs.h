@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "io/onnx/labels.h"
+#include "front/onnx/labels.h"
 #include "oracle/compare.h"
 #include "tensor/tensor.h"
 

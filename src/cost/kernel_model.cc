@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/team.h"
 #include "base/text.h"
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 #include "target/fingerprint.h"
 
 namespace hone {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "io/tpu/features.h"
-#include "io/tpu/tuning_data.h"
+#include "lab/tpu/features.h"
+#include "lab/tpu/tuning_data.h"
 #include "learn/data_set.h"
 #include "log/hash_text.h"
 #include "target/fingerprint.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tpu/features.h"
+#include "lab/tpu/features.h"
 #include "learn/kernel_data.h"
 
 // Data in the schema of TpuGraphs, an .npz file for each kernel, program or module.

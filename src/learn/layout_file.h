@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tpu/graph.h"
+#include "lab/tpu/graph.h"
 
-// Files of data sets for programs by layouts: the arrays of TpuGraphs (io/tpu/graph.h), and what
+// Files of data sets for programs by layouts: the arrays of TpuGraphs (lab/tpu/graph.h), and what
 // hone knows besides. docs/datasets.md has names and types. `layout/NAME-random.npz` and
 // `layout/NAME-default.npz` are of one program.
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "ir/functional.h"
 
 // Networks: graphs whose weights have names and numbers to begin with. Layers (layers.h) are

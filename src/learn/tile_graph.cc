@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "io/tpu/features.h"
-#include "io/tpu/from_graph.h"
+#include "lab/tpu/features.h"
+#include "lab/tpu/from_graph.h"
 
 namespace hone {
 namespace {

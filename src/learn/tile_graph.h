@@ -1,7 +1,7 @@
 #pragma once
 
-#include "io/tpu/graph.h"
-#include "io/tpu/hlo.h"
+#include "lab/tpu/graph.h"
+#include "lab/tpu/hlo.h"
 #include "learn/kernel_data.h"
 
 namespace hone {

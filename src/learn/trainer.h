@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compile/compilation.h"
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 #include "learn/data.h"
 #include "learn/events.h"
 #include "learn/memory_budget.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "ir/graph.h"
 #include "learn/optimizers.h"
 

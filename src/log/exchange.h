@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "log/log.h"
 
 // Logs as files that other programs read: JSON lines, which are read back as the same records, and

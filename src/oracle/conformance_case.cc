@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "ir/reference/evaluate_model.h"
 #include "oracle/conformance.h"
 #include "oracle/conformance_data.h"

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "io/npy.h"
-#include "io/onnx/tensor_file.h"
+#include "formats/npy.h"
+#include "front/onnx/tensor_file.h"
 
 namespace hone {
 namespace {

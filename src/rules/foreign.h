@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/taso_rules.h"
+#include "prove/taso_rules.h"
 #include "rules/rule.h"
 
 // Rules of other systems. They have no types: "(matmul 0 ?a ?b)" is of any sizes that fit. To be

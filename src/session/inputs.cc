@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "io/npy.h"
-#include "io/onnx/tensor_file.h"
+#include "formats/npy.h"
+#include "front/onnx/tensor_file.h"
 #include "session/echo.h"
 #include "tensor/filled.h"
 #include "zoo/inputs.h"

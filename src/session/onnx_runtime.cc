@@ -4,7 +4,7 @@
 
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "io/npy.h"
+#include "formats/npy.h"
 #include "session/onnx_runtime_scripts.h"
 
 namespace hone {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "ir/graph.h"
 #include "session/face.h"
 

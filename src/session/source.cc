@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "io/graph_file.h"
+#include "front/hone/graph_file.h"
 #include "ir/model_text.h"
 #include "ir/summary.h"
 #include "runtime/honec.h"

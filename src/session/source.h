@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "ir/graph.h"
 #include "ir/model.h"
 #include "session/inputs.h"

@@ -8,8 +8,8 @@
 
 #include "compile/compilation.h"
 #include "cost/plan_cost.h"
-#include "io/tpu/features.h"
-#include "io/tpu/from_graph.h"
+#include "lab/tpu/features.h"
+#include "lab/tpu/from_graph.h"
 #include "learn/tile_graph.h"
 #include "planner/planner.h"
 #include "planner/schedules.h"

@@ -1,6 +1,6 @@
 # What numbers of a model of scikit-learn stand for is shown.
 source "$ROOT/tests/cli/expect.bash"
-folder=$ROOT/tests/io/sklearn
+folder=$ROOT/tests/front/sklearn
 
 # Strings and the columns of a ZipMap have their names.
 says "" run "$folder/logistic.onnx" --inputs "$folder/logistic_in.npz"

@@ -4,7 +4,7 @@
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "oracle/compare.h"
-#include "tests/io/onnx_file.h"
+#include "tests/front/onnx_file.h"
 
 // Models whose sizes change from run to run.
 

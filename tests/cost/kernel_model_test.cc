@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "cost/fast_model.h"
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/cost/kernel_model_testing.h"
 #include "tests/target/target_testing.h"
 

@@ -1,4 +1,4 @@
-#include "io/npy.h"
+#include "formats/npy.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "io/npz.h"
+#include "formats/npz.h"
 
 #include <cstdint>
 

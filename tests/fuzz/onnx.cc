@@ -1,4 +1,4 @@
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 
 #include <cstdint>
 

@@ -8,7 +8,7 @@
 
 #include "base/progress.h"
 #include "base/rng.h"
-#include "io/onnx/onnx.h"
+#include "front/onnx/onnx.h"
 #include "ir/reference/evaluate_model.h"
 #include "ir/summary.h"
 #include "tests/fuzz/onnx_seeds.h"

@@ -1,7 +1,7 @@
 #include <cstdint>
 
-#include "io/onnx/newer.h"
-#include "io/onnx/proto.h"
+#include "front/onnx/newer.h"
+#include "front/onnx/proto.h"
 
 namespace {
 

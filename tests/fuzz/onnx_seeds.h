@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/onnx/proto.h"
+#include "front/onnx/proto.h"
 
 // Small models in protobuf's text form, one for each part of the import: what the targets mutate
 // when they have nothing else.

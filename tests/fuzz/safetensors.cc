@@ -1,4 +1,4 @@
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 
 #include <cstdint>
 

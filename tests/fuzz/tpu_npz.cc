@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <span>
 
-#include "io/tpu/graph.h"
+#include "lab/tpu/graph.h"
 
 // Reading graphs of TpuGraphs never crashes; what is read is written as what is read back.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

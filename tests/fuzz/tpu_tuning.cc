@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <span>
 
-#include "io/tpu/features.h"
+#include "lab/tpu/features.h"
 
 // Reading measurements of TpuGraphs never crashes; a graph that is made of them keeps the rules of
 // the schema.

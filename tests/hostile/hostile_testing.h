@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/onnx/onnx.h"
-#include "io/onnx/proto.h"
+#include "front/onnx/onnx.h"
+#include "front/onnx/proto.h"
 #include "ir/reference/evaluate_model.h"
 
 // Hostile files, one per known class: each is refused with an exit code and a message, in bounded
@@ -133,7 +133,7 @@ inline void expect_error(const std::string& text, ErrorCode code, std::string_vi
   EXPECT_THAT(error.to_string(), testing::HasSubstr(std::string(words)));
 }
 
-// What a file says wrongly and import does without (tests/io/onnx_lenient_test.cc): it runs.
+// What a file says wrongly and import does without (tests/front/onnx_lenient_test.cc): it runs.
 inline constexpr ErrorCode kRuns = ErrorCode::mismatch;
 
 struct Case {

@@ -9,7 +9,7 @@
 #include "learn/data_set.h"
 #include "learn/models/graph_network.h"
 #include "target/fingerprint.h"
-#include "tests/io/tpu_testing.h"
+#include "tests/lab/tpu_testing.h"
 #include "tests/learn/graph_testing.h"
 #include "tests/learn/layout_testing.h"
 

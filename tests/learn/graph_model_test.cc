@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 #include "learn/models/judge_graphs.h"
 #include "learn/models/local_scores.h"
 #include "learn/ranking.h"

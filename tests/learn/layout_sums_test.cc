@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "learn/models/judge_graphs.h"
 #include "learn/ranking.h"
-#include "tests/io/tpu_testing.h"
+#include "tests/lab/tpu_testing.h"
 
 namespace hone {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "io/tpu/features.h"
+#include "lab/tpu/features.h"
 #include "learn/layout_file.h"
 
 // Layout files with made-up numbers.

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/rng.h"
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "tests/log/log_testing.h"
 
 namespace hone {

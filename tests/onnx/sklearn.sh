@@ -1,6 +1,6 @@
-# Models of scikit-learn: native code computes what ONNX Runtime does (tests/io/sklearn/make.py).
+# Models of scikit-learn: native code computes what ONNX Runtime does (tests/front/sklearn/make.py).
 source "$ROOT/tests/cli/expect.bash"
-folder=$ROOT/tests/io/sklearn
+folder=$ROOT/tests/front/sklearn
 
 count=0
 for model in "$folder"/*.onnx; do

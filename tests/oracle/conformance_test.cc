@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "io/onnx/proto.h"
+#include "front/onnx/proto.h"
 #include "oracle/conformance_data.h"
 #include "report/conformance_text.h"
 

@@ -9,7 +9,7 @@
 #include "oracle/differential.h"
 #include "oracle/reduce.h"
 #include "oracle/rewritten_case.h"
-#include "tests/io/shape_files.h"
+#include "tests/front/shape_files.h"
 
 // planted [FAULT...]: turns on one fault after another, runs random cases until one fails, and
 // prints how long that took; a fault of the Python package is for the package's tests. Fails if

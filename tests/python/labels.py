@@ -7,7 +7,7 @@ import numpy as np
 
 import hone
 
-FOLDER = os.path.join(os.environ["ROOT"], "tests", "io", "sklearn")
+FOLDER = os.path.join(os.environ["ROOT"], "tests", "front", "sklearn")
 
 
 def path(name):

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "cost/analytic.h"
-#include "io/tpu/features.h"
 #include "ir/text.h"
+#include "lab/tpu/features.h"
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "zoo/zoo.h"

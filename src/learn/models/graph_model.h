@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compile/compilation.h"
-#include "io/npz.h"
+#include "formats/npz.h"
 #include "learn/models/graph_network.h"
 
 // Models of graphs that order configurations: trained, kept in a file, asked for scores.

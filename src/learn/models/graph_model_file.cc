@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "io/safetensors.h"
+#include "formats/safetensors.h"
 #include "learn/models/graph_model.h"
 #include "log/hash_text.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/hash.h"
-#include "io/tpu/features.h"
+#include "lab/tpu/features.h"
 #include "learn/graph_data.h"
 #include "learn/graph_layers.h"
 #include "learn/layers.h"

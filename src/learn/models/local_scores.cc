@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "io/tpu/features.h"
+#include "lab/tpu/features.h"
 
 namespace hone {
 namespace {

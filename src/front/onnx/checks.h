@@ -1,0 +1,20 @@
+#pragma once
+
+#include "front/onnx/body.h"
+#include "front/onnx/flow.h"
+
+// Values without a meaning. What a check has found is f64[3]: its number, from 1 on, the place of
+// the value, and the value; zeros if there is none. Subgraphs hand what theirs have found to the
+// graph around them, as one more result.
+
+namespace hone::onnx_io {
+
+Type found_type();
+Value nothing_found(Builder& builder);
+// The first, if it is something.
+Value first_found(Value first, Value second);
+
+// Takes the last result, which a checked import has beyond those of the subgraph.
+void lift_found(Node& n, std::vector<Value>& results, std::span<const int64_t> checks);
+
+}  // namespace hone::onnx_io

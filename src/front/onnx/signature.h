@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "front/onnx/flow.h"
+#include "front/onnx/onnx.h"
+#include "front/onnx/proto.h"
+
+// What the file says about the types of its inputs and outputs.
+
+namespace hone::onnx_io {
+
+std::set<std::string> initialized_names(const onnx::GraphProto& graph);
+
+// Types of inputs, with the user's bindings and a symbol for each dim that has no number.
+class InputTypes {
+ public:
+  // `symbols`: what the file's metadata tells of some names. `narrowed`: what stands for sizes of
+  // which nodes do not take all numbers.
+  InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols,
+             const Bindings& narrowed);
+
+  // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
+  // them decides dims of others.
+  void learn(const onnx::ValueInfoProto& info);
+  Type of(const onnx::ValueInfoProto& info);
+  // Null if the input stays one.
+  const Tensor* constant(const std::string& name) const;
+  // Every binding of the user named a dim or an input of the file.
+  void check_all_used() const;
+
+ private:
+  Dims declared_dims(const onnx::ValueInfoProto& info);
+  std::optional<Ints> given_shape(const onnx::ValueInfoProto& info);
+  // What the user wants to be a symbol; null if the file decides.
+  std::optional<Dim> wanted_symbol(const std::string& input, int axis, size_t rank);
+  Dim named(const std::string& name, int unknown);
+  Dim bound_or(Symbol symbol);
+  // "2*N + 1", if its symbols are in the metadata.
+  std::optional<Dim> expression(const std::string& text);
+  Dim dim(const onnx::TensorShapeProto::Dimension& dim, const std::string& input, int axis,
+          int unknown);
+
+  Flow& flow_;
+  const OnnxImport& options_;
+  std::vector<Symbol> symbols_;
+  const Bindings& narrowed_;
+  Bindings given_;  // of symbols, by the shapes that the user gives
+  std::map<std::string, Dim> named_;
+  std::set<std::string> used_;
+  std::vector<std::string> inputs_;  // their names
+};
+
+// Throws Failure if what is declared of a value contradicts what was found.
+void check_declared(const onnx::ValueInfoProto& info, Type found);
+// Whether the rank or a size that is a number on both sides is another one.
+bool has_other_dims(const onnx::ValueInfoProto& info, Type found);
+// "f32[1, N, ?]": what is declared.
+std::string declared_text(const onnx::ValueInfoProto& info);
+// Throws Failure if strings are declared where numbers are, or numbers where strings are.
+void check_strings_declared(const onnx::ValueInfoProto& info, bool holds_strings);
+// Throws Failure if the element type that is declared contradicts what was found.
+void check_element_type(const onnx::ValueInfoProto& info, Type found);
+
+}  // namespace hone::onnx_io

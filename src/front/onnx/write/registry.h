@@ -1,0 +1,24 @@
+#pragma once
+
+#include "front/onnx/write/emit.h"
+
+namespace hone::onnx_io {
+
+// An export may return false where this one of its op has no ONNX form of its own: a composite is
+// then spelled out, a primitive refused.
+#define HONE_EXPORT(opcode, since, function) bool function(Emit& emit);
+#include "front/onnx/write/exports.def"
+
+// A window sum divided by the number of elements in each window, as one op.
+bool export_average(Emit& emit);
+
+struct ExportRow {
+  Opcode opcode;
+  int since;
+  bool (*write)(Emit&);
+};
+
+// The row for an opset; null if there is none.
+const ExportRow* find_export(Opcode opcode, int opset);
+
+}  // namespace hone::onnx_io
