@@ -1,4 +1,4 @@
-// What expanding and raising the composites of a large network costs.
+// How long it takes to expand the composites of a large network.
 
 #include <benchmark/benchmark.h>
 
@@ -19,13 +19,6 @@ void expand(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(expand_composites(graph).ok());
 }
 BENCHMARK(expand)->Unit(benchmark::kMillisecond);
-
-void raise(benchmark::State& state) {
-  const Graph graph = expand_composites(transformer()).value();
-  for (auto _ : state) benchmark::DoNotOptimize(raise_composites(graph).ok());
-  state.counters["nodes"] = static_cast<double>(graph.node_count());
-}
-BENCHMARK(raise)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace hone

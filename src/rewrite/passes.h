@@ -22,7 +22,7 @@ namespace hone {
 enum class PassUse : uint8_t {
   required,  // prepare(), always
   optional,  // prepare(), unless it is told to leave the pass out
-  request,   // those who ask for it by name: `hone opt`, importers and exporters
+  request,   // those who ask for it by name, such as `hone opt`
 };
 
 struct Pass {

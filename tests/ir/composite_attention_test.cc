@@ -8,8 +8,6 @@
 namespace hone::testing {
 namespace {
 
-using In = std::span<const Value>;
-
 // ---- Formulas -----------------------------------------------------------------------------------
 
 struct Options {
@@ -195,93 +193,6 @@ TEST(RotaryEmbedding, TurnsPairs) {
                      "cos is f32[5, 3], want f32[4, 3]");
   expect_infer_error("rotary_embedding", {"f32[2, 3, 4, 6]", "f32[4, 3]", "f32[4, 2]"},
                      "sin is f32[4, 2], want f32[4, 3]");
-}
-
-// ---- Raise --------------------------------------------------------------------------------------
-
-TEST(Attention, ComesBackFromItsExpansion) {
-  const std::string_view q = "f32[2, 4, 3, 8]", k = "f32[2, 4, 5, 8]", g = "f32[2, 2, 5, 8]";
-  expect_raises("attention", {q, k, k});
-  expect_raises("attention", {q, k, "f32[2, 4, 5, 7]"});
-  expect_raises("attention {scale = 0.5}", {q, k, k});
-  expect_raises("attention {scale = 1, softcap = 30}", {q, k, k});
-  expect_raises("attention {causal = true, softcap = 50}", {q, k, k});
-  expect_raises("attention", {q, g, g});
-  expect_raises("attention {causal = true}", {q, "f32[2, 1, 5, 8]", "f32[2, 1, 5, 8]"});
-  expect_raises("attention", {q, k, k, "bool[5]"});
-  expect_raises("attention {causal = true}", {q, g, g, "bool[2, 1, 1, 5]"});
-  expect_raises("attention", {q, g, g, "f32[2, 1, 3, 5]"});
-  expect_raises("attention", {q, k, k, "f32[2, 4, 3, 5]"});
-  expect_raises("attention {causal = true}", {q, g, g, "", "f32[2, 2, 6, 8]", "f32[2, 2, 6, 8]"});
-  expect_raises("attention", {q, k, k, "f32[3, 11]", "f32[2, 4, 6, 8]", "f32[2, 4, 6, 8]"});
-  // One batch element, one query: decoding.
-  expect_raises("attention", {"f32[1, 4, 1, 8]", "f32[1, 4, 5, 8]", "f32[1, 4, 5, 8]"});
-  expect_raises("attention", {"f32[1, 4, 1, 8]", "f32[1, 2, 1, 8]", "f32[1, 2, 1, 8]", "",
-                              "f32[1, 2, N, 8]", "f32[1, 2, N, 8]"});
-  expect_raises("attention {causal = true}",
-                {"f32[N, 4, M, 8]", "f32[N, 2, M, 8]", "f32[N, 2, M, 8]", "bool[N, 1, 1, M]"});
-}
-
-TEST(Attention, RaisesFromOtherSpellings) {
-  // From [batch, length, heads, dim] with transposes, the key turned for a plain matmul.
-  auto scores = [](In in, double q_scale, double k_scale, double scale) {
-    Value q = transpose(in[0], {0, 2, 1, 3}) * q_scale;
-    Value k = transpose(in[1], {0, 2, 3, 1}) * k_scale;
-    return matmul(q, k) * scale;
-  };
-  auto output = [](Value s, Value v) { return matmul(softmax(s), transpose(v, {0, 2, 1, 3})); };
-  const auto types = {std::string_view("f32[2, 3, 4, 16]"), std::string_view("f32[2, 5, 4, 16]"),
-                      std::string_view("f32[2, 5, 4, 16]"), std::string_view("f32[2, 1, 1, 5]")};
-  auto expect = [&](std::string_view attributes, const std::function<Value(In)>& body) {
-    const Graph graph = raised(types, [&](In in) { return std::vector<Value>{body(in)}; });
-    EXPECT_EQ(ops_of(graph), "transpose transpose transpose attention");
-    EXPECT_EQ(graph.op(graph.producer(graph.outputs()[0])), op_of(attributes));
-  };
-  const double root = std::sqrt(0.25);
-  expect("attention", [&](In in) { return output(scores(in, 1, 1, 0.25), in[2]); });
-  expect("attention", [&](In in) { return output(scores(in, 0.25, 1, 1), in[2]); });
-  expect("attention", [&](In in) { return output(scores(in, root, root, 1), in[2]); });
-  expect("attention {scale = 1}", [&](In in) { return output(scores(in, 1, 1, 1), in[2]); });
-  expect("attention", [&](In in) { return output(scores(in, 1, 1, 1) / 4 + in[3], in[2]); });
-  expect("attention", [&](In in) { return output(in[3] + scores(in, 1, 1, 0.25), in[2]); });
-
-  // Key heads repeated for the query heads.
-  const Graph repeated =
-      raised({"f32[2, 4, 3, 16]", "f32[2, 2, 5, 16]", "f32[2, 2, 5, 16]"}, [](In in) {
-        auto repeat = [](Value x) {
-          return reshape(broadcast(x, {2, 2, 2, 5, 16}, {0, 1, 3, 4}), {2, 4, 5, 16});
-        };
-        Value s = matmul(in[0], transpose(repeat(in[1]), {0, 1, 3, 2})) / 4;
-        return std::vector<Value>{matmul(softmax(s), repeat(in[2]))};
-      });
-  EXPECT_EQ(ops_of(repeated), "attention");
-}
-
-TEST(Attention, NearMissesStay) {
-  const auto types = {std::string_view("f32[2, 4, 5, 5]"), std::string_view("f32[2, 4, 5, 5]"),
-                      std::string_view("f32[2, 4, 5, 5]")};
-  auto turned = [](Value x) { return transpose(x, {0, 1, 3, 2}); };
-  expect_not_raised(Opcode::attention, types,
-                    [&](In in) { return matmul(softmax(matmul(in[0], turned(in[1])), 2), in[2]); });
-  expect_not_raised(Opcode::attention, types,
-                    [&](In in) { return matmul(relu(matmul(in[0], turned(in[1]))), in[2]); });
-  expect_not_raised(Opcode::attention, types,
-                    [&](In in) { return matmul(in[2], softmax(matmul(in[0], turned(in[1])))); });
-  // A mask of large negative numbers in place of -inf is no mask of the op's.
-  expect_not_raised(Opcode::attention, types, [&](In in) {
-    Value s = matmul(in[0], turned(in[1]));
-    return matmul(softmax(select(compare("gt", in[2], 0), s, s.builder().scalar(DType::f32, -1e4))),
-                  in[2]);
-  });
-}
-
-TEST(RotaryEmbedding, ComesBackFromItsExpansion) {
-  for (const char* op : {"rotary_embedding", "rotary_embedding {interleaved = true}"}) {
-    expect_raises(op, {"f32[2, 3, 4, 6]", "f32[4, 3]", "f32[4, 3]"});
-    expect_raises(op, {"f32[2, 3, 4, 6]", "f32[2, 4, 3]", "f32[2, 4, 3]"});
-    expect_raises(op, {"f32[2, 3, 4, 6]", "f32[4, 2]", "f32[4, 2]"});
-    expect_raises(op, {"f32[N, 3, M, 8]", "f32[N, M, 2]", "f32[N, M, 2]"});
-  }
 }
 
 }  // namespace

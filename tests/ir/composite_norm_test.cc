@@ -8,8 +8,6 @@
 namespace hone::testing {
 namespace {
 
-using In = std::span<const Value>;
-
 // ---- Formulas -----------------------------------------------------------------------------------
 
 // Softmax over the last axis of [rows, columns].
@@ -169,92 +167,6 @@ TEST(Norms, Errors) {
   expect_infer_error("batch_norm", {"f32[2,3]", "f32[3]", "f32[3]", "f32[2]", "f32[3]"},
                      "mean is f32[2], want f32[3]");
   expect_infer_error("lrn {size = -1}", {"f32[2,3]"}, "size is -1, want 1 or more");
-}
-
-// ---- Raise --------------------------------------------------------------------------------------
-
-TEST(Norms, ComeBackFromTheirExpansions) {
-  expect_raises("softmax", {"f32[4, 7]"});
-  expect_raises("softmax {axis = 0}", {"bf16[4, 7]"});
-  expect_raises("softmax {axis = 1}", {"f64[N, M, 3]"});
-  expect_raises("softmax", {"f32[1, 1]"});
-  expect_raises("log_softmax", {"f32[4, 7]"});
-  expect_raises("log_softmax {axis = 1}", {"f64[2, N, 7]"});
-  for (const char* x : {"f32[4, 7, 8]", "f32[N, M, 8]", "f32[1, 1, 8]", "f16[4, 7, 8]"}) {
-    const std::string scale(x[1] == '1' ? "f16[8]" : "f32[8]");
-    expect_raises("layer_norm", {x, scale, scale});
-    expect_raises("layer_norm {epsilon = 0.001}", {x, scale});
-    expect_raises("layer_norm", {x, "", scale});
-    expect_raises("layer_norm", {x});
-    expect_raises("rms_norm", {x, scale});
-    expect_raises("rms_norm {epsilon = 1e-05}", {x});
-  }
-  expect_raises("layer_norm {axis = 1}", {"f32[2, 3, 4]", "f32[3, 4]", "f32[3, 4]"});
-  expect_raises("layer_norm {axis = 1}", {"f64[2, M, 4]", "f64[M, 4]", "f64[M, 4]"});
-  expect_raises("rms_norm {axis = 0}", {"f64[2, 3]", "f64[2, 3]"});
-  expect_raises("batch_norm", {"f32[N, 3, 4, 5]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"});
-  expect_raises("batch_norm {epsilon = 0.001, axis = 3}",
-                {"f32[2, 3, 4, 5]", "f32[5]", "f32[5]", "f32[5]", "f32[5]"});
-  expect_raises("batch_norm", {"f32[1, 3, 1, 1]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"});
-  expect_raises("batch_norm", {"f32[2, 1, 4]", "f32[1]", "f32[1]", "f32[1]", "f32[1]"});
-  expect_raises("instance_norm", {"f32[2, 3, 4, 5]", "f32[3]", "f32[3]"});
-  expect_raises("instance_norm {epsilon = 0.01}", {"f64[N, 3, M]", "f64[3]", "f64[3]"});
-  expect_raises("group_norm {groups = 2}", {"f32[2, 6, 4, 5]", "f32[6]", "f32[6]"});
-  expect_raises("group_norm {groups = 2, epsilon = 1e-06}", {"f32[N, 6, M]", "f32[6]", "f32[6]"});
-  expect_raises("lrn {size = 5}", {"f32[2, 6, 4, 5]"});
-  expect_raises("lrn {size = 3, alpha = 0.002, beta = 0.5, bias = 2}", {"f32[N, 6]"});
-}
-
-TEST(Norms, RaiseFromOtherSpellings) {
-  expect_raised("softmax", {"f32[4, 7]"}, [](In in) {
-    Value e = exp(in[0] - reduce_max(in[0], {1}, true));
-    return e * (1 / reduce_sum(e, {1}, true));
-  });
-  // ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add.
-  expect_raised("layer_norm", {"f32[N, 7, 8]", "f32[8]", "f32[8]"}, [](In in) {
-    Value d = in[0] - reduce_mean(in[0], {2}, true);
-    Value v = reduce_mean(power(d, 2), {2}, true);
-    return d / sqrt(v + 1e-5) * in[1] + in[2];
-  });
-  expect_raised("layer_norm {epsilon = 1e-12}", {"f32[3, 7, 8]", "f32[8]", "f32[8]"}, [](In in) {
-    Value d = in[0] - reduce_mean(in[0], {2}, true);
-    Value v = reduce_mean(d * d, {2}, true);
-    return in[2] + in[1] * (d * (1 / sqrt(1e-12 + v)));
-  });
-  expect_raised("layer_norm", {"f32[3, 8]", "f32[8]", "f32[8]"}, [](In in) {
-    Value d = in[0] - reduce_mean(in[0], {1}, true);
-    Value r = rsqrt(reduce_mean(d * d, {1}, true) + 1e-5);
-    return d * (r * in[1]) + in[2];
-  });
-  expect_raised("rms_norm", {"f32[3, 8]", "f32[8]"}, [](In in) {
-    return in[1] * (in[0] / sqrt(reduce_mean(power(in[0], 2), {1}, true) + 1e-6));
-  });
-  expect_raised("batch_norm", {"f32[2, 3, 4]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"}, [](In in) {
-    auto c = [](Value v) { return reshape(v, {1, 3, 1}); };
-    return (in[0] - c(in[3])) / sqrt(c(in[4]) + 1e-5) * c(in[1]) + c(in[2]);
-  });
-}
-
-TEST(Norms, NearMissesStay) {
-  auto norm = [](In in, int64_t mean_axis, int64_t variance_axis, double factor) {
-    Value d = in[0] - reduce_mean(in[0], {mean_axis}, true);
-    Value v = reduce_sum(d * d, {variance_axis}, true) * factor;
-    return d / sqrt(v + 1e-5);
-  };
-  const auto square = {std::string_view("f32[8, 8]")};
-  expect_raised("layer_norm", square, [&](In in) { return norm(in, 1, 1, 1.0 / 8); });
-  expect_not_raised(Opcode::layer_norm, square, [&](In in) { return norm(in, 0, 1, 1.0 / 8); });
-  expect_not_raised(Opcode::layer_norm, square, [&](In in) { return norm(in, 0, 0, 1.0 / 8); });
-  expect_not_raised(Opcode::layer_norm, square, [&](In in) { return norm(in, 1, 1, 1.0 / 7); });
-  expect_not_raised(Opcode::softmax, square, [](In in) {
-    Value e = exp(in[0] - reduce_max(in[0], {0}, true));
-    return e / reduce_sum(e, {1}, true);
-  });
-  expect_not_raised(Opcode::softmax, square,
-                    [](In in) { return exp(in[0]) / reduce_sum(exp(in[0]), {1}, true); });
-  expect_not_raised(Opcode::rms_norm, square, [](In in) {
-    return in[0] * rsqrt(reduce_mean(in[0] * maximum(in[0], 0), {1}, true) + 1e-6);
-  });
 }
 
 }  // namespace

@@ -334,30 +334,5 @@ TEST(Recurrent, Errors) {
   expect_infer_error("gru", {x, "f32[1, 15, 3]", r}, "r is f32[1, 20, 5], want f32[1, 15, 5]");
 }
 
-// ---- Raise --------------------------------------------------------------------------------------
-
-TEST(Recurrent, ComeBackFromTheirExpansions) {
-  const std::string_view x = "f32[4, 2, 3]", w = "f32[1, 20, 3]", r = "f32[1, 20, 5]";
-  const std::string_view b = "f32[1, 40]", h = "f32[1, 2, 5]", p = "f32[1, 15]", l = "i32[2]";
-  expect_raises("lstm", {x, w, r});
-  expect_raises("lstm", {x, w, r, b});
-  expect_raises("lstm {direction = reverse}", {x, w, r, b, l, h, h, p});
-  expect_raises("lstm {input_forget = true}", {x, w, r, b, "", h});
-  expect_raises("lstm {clip = 0.25}", {x, w, r, b});
-  expect_raises("lstm {activations = \"hard_sigmoid,relu,tanh\"}", {x, w, r, b});
-  expect_raises("lstm {direction = bidirectional}", {x, "f32[2, 20, 3]", "f32[2, 20, 5]"});
-  expect_raises("lstm {direction = bidirectional, clip = 3}",
-                {x, "f32[2, 20, 3]", "f32[2, 20, 5]", "f32[2, 40]", "i64[2]", "f32[2, 2, 5]",
-                 "f32[2, 2, 5]", "f32[2, 15]"});
-  expect_raises("lstm", {"f32[M, N, 3]", w, r, b, "i64[N]"});
-  expect_raises("gru", {x, "f32[1, 15, 3]", "f32[1, 15, 5]", "f32[1, 30]", l, h});
-  expect_raises("gru {linear_before_reset = true}",
-                {x, "f32[1, 15, 3]", "f32[1, 15, 5]", "f32[1, 30]"});
-  expect_raises("gru {direction = bidirectional}", {x, "f32[2, 15, 3]", "f32[2, 15, 5]"});
-  expect_raises("rnn", {x, "f32[1, 5, 3]", "f32[1, 5, 5]", "f32[1, 10]", l, h});
-  expect_raises("rnn {activations = relu, direction = reverse}",
-                {x, "f32[1, 5, 3]", "f32[1, 5, 5]"});
-}
-
 }  // namespace
 }  // namespace hone::testing

@@ -86,7 +86,7 @@ void expect_near(const Tensor& got, const Array& wanted, double tolerance,
   EXPECT_EQ(difference(got, wanted.tensor(got.dtype()), tolerance), "");
 }
 
-// ---- Raise --------------------------------------------------------------------------------------
+// ---- Types --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -96,74 +96,7 @@ T must(Result<T> result) {
   return std::move(result).value();
 }
 
-std::string with_attributes(const Graph& graph) {
-  std::string text;
-  for (NodeId n : graph.nodes())
-    text += fmt::format("{} {}; ", graph.op(n).name(), graph.op(n).attrs_to_string());
-  return text;
-}
-
 }  // namespace
-
-Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&)) {
-  Result<Graph> result = pass(graph);
-  HONE_CHECK(result.ok(), "{}", result.error().to_string());
-  HONE_CHECK(verify(*result).ok(), "{}", verify(*result).error().to_string());
-  return std::move(*result);
-}
-
-void expect_raises(std::string_view op, std::initializer_list<std::string_view> operands,
-                   std::source_location where) {
-  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()),
-                               fmt::format("{} of {}", op, join(operands, ", ")));
-  const Graph graph = must(graph_of(op_of(op), types_of(operands)));
-  const Graph expanded = must(expand_composites(graph));
-  for (NodeId n : expanded.nodes()) EXPECT_FALSE(is_composite(expanded.opcode(n)));
-  const Graph raised = passed(expanded, raise_composites);
-  EXPECT_EQ(structural_hash(raised), structural_hash(graph)) << with_attributes(raised);
-}
-
-Graph raised(std::initializer_list<std::string_view> parameters,
-             const std::function<std::vector<Value>(std::span<const Value>)>& body) {
-  Builder b("test");
-  std::vector<Value> values;
-  for (Type type : types_of(parameters)) values.push_back(b.parameter("", type));
-  return passed(must(b.finish(body(values))), raise_composites);
-}
-
-std::string ops_of(const Graph& graph) {
-  std::string text;
-  for (NodeId n : graph.nodes()) {
-    const Opcode opcode = graph.opcode(n);
-    if (opcode == Opcode::parameter || opcode == Opcode::constant) continue;
-    if (opcode == Opcode::broadcast &&
-        graph.opcode(graph.producer(graph.operands(n)[0])) == Opcode::constant) {
-      continue;
-    }
-    text += fmt::format("{}{}", text.empty() ? "" : " ", graph.op(n).name());
-  }
-  return text;
-}
-
-void expect_raised(std::string_view op, std::initializer_list<std::string_view> parameters,
-                   const std::function<Value(std::span<const Value>)>& body,
-                   std::source_location where) {
-  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), op);
-  const Graph graph =
-      raised(parameters, [&](std::span<const Value> in) { return std::vector<Value>{body(in)}; });
-  EXPECT_EQ(ops_of(graph), op_of(op).name());
-  const NodeId root = graph.producer(graph.outputs()[0]);
-  EXPECT_EQ(graph.op(root), op_of(op)) << with_attributes(graph);
-}
-
-void expect_not_raised(Opcode opcode, std::initializer_list<std::string_view> parameters,
-                       const std::function<Value(std::span<const Value>)>& body,
-                       std::source_location where) {
-  ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), name(opcode));
-  const Graph graph =
-      raised(parameters, [&](std::span<const Value> in) { return std::vector<Value>{body(in)}; });
-  for (NodeId n : graph.nodes()) EXPECT_NE(graph.opcode(n), opcode) << with_attributes(graph);
-}
 
 void expect_symbolic(std::string_view op, std::initializer_list<std::string_view> operands,
                      std::source_location where) {

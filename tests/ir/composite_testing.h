@@ -8,7 +8,7 @@
 #include "ir/builder.h"
 #include "tests/ir/op_testing.h"
 
-// Tests of composites against naive formulas in double, and of raise.
+// Tests of composites against naive formulas in double.
 
 namespace hone::testing {
 
@@ -50,29 +50,6 @@ std::vector<Tensor> run_op(std::string_view op, const std::vector<Tensor>& opera
 
 void expect_near(const Tensor& got, const Array& wanted, double tolerance = 1e-12,
                  std::source_location where = std::source_location::current());
-
-// The graph after a pass; it verifies.
-Graph passed(const Graph& graph, Result<Graph> (*pass)(const Graph&));
-
-// The op applied to parameters of these types ("" is an absent operand) comes back from its
-// expansion.
-void expect_raises(std::string_view op, std::initializer_list<std::string_view> operands,
-                   std::source_location where = std::source_location::current());
-
-// The graph that `body` builds on parameters of these types, after raise.
-Graph raised(std::initializer_list<std::string_view> parameters,
-             const std::function<std::vector<Value>(std::span<const Value>)>& body);
-// The names of its ops in order, without parameters, constants and the broadcasts of constants.
-std::string ops_of(const Graph& graph);
-
-// What `body` builds becomes this one op.
-void expect_raised(std::string_view op, std::initializer_list<std::string_view> parameters,
-                   const std::function<Value(std::span<const Value>)>& body,
-                   std::source_location where = std::source_location::current());
-// No node of this opcode comes out.
-void expect_not_raised(Opcode opcode, std::initializer_list<std::string_view> parameters,
-                       const std::function<Value(std::span<const Value>)>& body,
-                       std::source_location where = std::source_location::current());
 
 // Inference on types with N, M, K bound at random agrees with the symbolic inference, bound.
 void expect_symbolic(std::string_view op, std::initializer_list<std::string_view> operands,

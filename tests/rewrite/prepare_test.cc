@@ -196,8 +196,8 @@ TEST(Prepare, SaysWhichPassesCanBeLeftOut) {
             "error: there is no pass 'flod'" + list);
   EXPECT_EQ(check_can_leave_out("expand").error().to_string(),
             "error: the pass 'expand' is required: plans are for graphs that it made" + list);
-  EXPECT_EQ(check_can_leave_out("raise").error().to_string(),
-            "error: the pass 'raise' is none of those that prepare a graph" + list);
+  EXPECT_EQ(check_can_leave_out("dce").error().to_string(),
+            "error: the pass 'dce' is none of those that prepare a graph" + list);
   EXPECT_TRUE(check_can_leave_out("cse").ok());
   EXPECT_EQ(prepare(random_graph({}), {.without = {"names"}, .passes = {}}).error().code(),
             ErrorCode::usage);

@@ -151,9 +151,7 @@ void check_passes(uint64_t first, uint64_t count) {
     Graph smooth = random_graph({.seed = seed, .continuous = true});
     inputs = random_graph_inputs(smooth, seed);
     expected = run(smooth, inputs, Numerics::wide);
-    for (const char* passes :
-         {"expand", "raise", "expand,raise", "expand,cse,raise", "raise_einsum",
-          "expand,raise_einsum", "expand,cse,raise_einsum,raise"}) {
+    for (const char* passes : {"expand", "expand,cse"}) {
       SCOPED_TRACE(passes);
       Result<Graph> changed = run_passes(smooth, parse_passes(passes).value());
       ASSERT_TRUE(changed.ok()) << changed.error().to_string();
