@@ -32,11 +32,11 @@
 #include "bench/child.h"
 #include "bench/flags.h"
 #include "cost/analytic.h"
-#include "learn/models/graph_segments.h"
-#include "learn/models/local_scores.h"
+#include "lab/data/vary_plan.h"
+#include "lab/models/graph_segments.h"
+#include "lab/models/local_scores.h"
 #include "learn/ranking.h"
 #include "rewrite/prepare.h"
-#include "tune/vary_plan.h"
 #include "zoo/zoo.h"
 
 namespace hone::bench {

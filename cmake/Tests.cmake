@@ -159,7 +159,8 @@ target_link_libraries(train_guide PRIVATE hone_program)
 hone_target(train_guide)
 
 # Fuzz targets need the sanitizers, so they are built there; the release tree runs them briefly.
-# Untrusted bytes end where programs are made, so they link no more than that.
+# Untrusted bytes end where programs are made, so they link no more than that, but for files that
+# the workshops read.
 add_custom_target(fuzz_targets)
 hone_glob(fuzz_sources tests/fuzz/*.cc)
 foreach(source IN LISTS fuzz_sources)
@@ -169,7 +170,11 @@ foreach(source IN LISTS fuzz_sources)
     if(name STREQUAL "log_pages")  # of the log, which needs SQLite, what reads its pages
       target_sources(fuzz_${name} PRIVATE src/log/pages.cc)
     endif()
-    target_link_libraries(fuzz_${name} PRIVATE hone_program -fsanitize=fuzzer)
+    set(fuzzed hone_program)
+    if(name MATCHES "^tpu_")
+      set(fuzzed hone_lab)
+    endif()
+    target_link_libraries(fuzz_${name} PRIVATE ${fuzzed} -fsanitize=fuzzer)
     target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR})
     hone_target(fuzz_${name})
     add_dependencies(fuzz_targets fuzz_${name})

@@ -13,8 +13,10 @@
 #include "cli/programs.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
-#include "learn/configured_graph.h"
-#include "learn/export_data.h"
+#include "lab/data/collect_layouts.h"
+#include "lab/data/configured_graph.h"
+#include "lab/data/export_data.h"
+#include "lab/data/layout_text.h"
 #include "report/data_set_text.h"
 #include "session/native.h"
 #include "tune/build_data_set.h"
@@ -83,12 +85,12 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   if (arguments.given("kernels"))
     options.kernels = static_cast<size_t>(arguments.integer("kernels"));
   const std::string task = arguments.text("task");
-  options.task = task == "fusion"   ? DataTask::fusion
-                 : task == "layout" ? DataTask::layout
-                                    : DataTask::tile;
+  if (task == "fusion") options.task = DataTask::fusion;
+  LayoutCollector layouts;
+  if (task == "layout") options.collector = &layouts;
   options.schedules = arguments.integer("schedules");
   options.plans = static_cast<size_t>(arguments.integer("plans"));
-  options.whole = static_cast<size_t>(arguments.integer("whole"));
+  layouts.whole = static_cast<size_t>(arguments.integer("whole"));
   options.threads = arguments.integer("threads");
   options.seed = arguments.integer("seed");
   options.version = HONE_VERSION;
@@ -103,14 +105,14 @@ Status cmd_dataset_build(const Arguments& arguments, Console& console) {
   const AnalyticCost cost(target);
   options.cost = &cost;
   const std::shared_ptr<const Cost> rival = HONE_TRY(rival_cost(arguments, target, console));
-  options.rival = rival.get();
-  options.renews = arguments.given("renew");
+  layouts.rival = rival.get();
+  layouts.renews = arguments.given("renew");
   options.cancel = &console.cancel();
   const std::unique_ptr<Progress> progress = console.progress();
   options.progress = progress.get();
   std::vector<NamedProgram> programs = given_programs(arguments, console);
   // The other tasks need the graphs: without models those of the set.
-  if (programs.empty() && options.task != DataTask::tile)
+  if (programs.empty() && task != "tile")
     for (const std::string& name : HONE_TRY(DataSet::open(folder)).programs())
       programs.push_back(program_named(name, console));
   const Console::Keeping keeping(console);
@@ -143,8 +145,9 @@ Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
   DataSet into = HONE_TRY(DataSet::make(folder, sets[0].info()));
   for (const DataSet& set : sets) {
     const MergedSets merged = HONE_TRY(merge(into, set));
+    const int64_t layouts = HONE_TRY(merge_layouts(into, set));
     console.note("added {} records, {} kernels of programs and {} files of layouts from {} to {}",
-                 merged.added.records, merged.kernels, merged.layouts, set.folder(), folder);
+                 merged.added.records, merged.kernels, layouts, set.folder(), folder);
   }
   return {};
 }

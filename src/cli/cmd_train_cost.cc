@@ -14,7 +14,7 @@
 #include "cost/analytic.h"
 #include "cost/learned_cost.h"
 #include "cost/shipped_models.h"
-#include "learn/configured_graph.h"
+#include "lab/data/configured_graph.h"
 #include "report/data_set_text.h"
 #include "report/price_text.h"
 #include "session/native.h"

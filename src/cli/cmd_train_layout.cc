@@ -6,8 +6,8 @@
 #include "cli/graphs.h"
 #include "cli/native.h"
 #include "cli/source.h"
+#include "lab/models/graph_text.h"
 #include "learn/kernel_data.h"
-#include "report/graph_text.h"
 #include "session/native.h"
 
 namespace hone::cli {

@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "learn/layout_set.h"
 #include "log/hash_text.h"
 #include "log/json_fields.h"
 #include "target/fingerprint.h"
@@ -129,6 +128,24 @@ Status check_program_name(std::string_view name) {
   return {};
 }
 
+std::string file_name_of(std::string_view program) {
+  std::string name(program);
+  for (char& c : name)
+    if (std::string_view("/:, \\").find(c) != std::string_view::npos) c = '_';
+  return name;
+}
+
+Status check_target(uint64_t known, uint64_t given) {
+  if (known == given) return {};
+  const auto name = [](uint64_t target) {
+    return target == 0 ? std::string("one that nobody names") : hash_text(target);
+  };
+  return bad_input(
+      "it is of the target {}, not of {}: times of different processors are never "
+      "mixed",
+      name(given), name(known));
+}
+
 Status check_same(const DataSetInfo& a, const DataSetInfo& b) {
   if (fingerprint(a.target) != fingerprint(b.target))
     return bad_input(
@@ -248,7 +265,6 @@ Result<MergedSets> merge(DataSet& into, const DataSet& from) {
   MergedSets merged{.added = HONE_TRY(records.finish()).added};
   HONE_TRY(into.add(from.kernels()));
   merged.kernels = static_cast<int64_t>(into.kernels().size()) - before;
-  merged.layouts = HONE_TRY(merge_layouts(into, from));
   return merged;
 }
 

@@ -45,6 +45,8 @@ struct ProgramKernel {
 // A line of printable ASCII without #.
 inline constexpr size_t kMaxProgramBytes = 1000;
 Status check_program_name(std::string_view name);
+// What files of the program are called: "zoo_mlp_size=tiny" of "zoo:mlp,size=tiny".
+std::string file_name_of(std::string_view program);
 
 class DataSet {
  public:
@@ -79,13 +81,14 @@ class DataSet {
 
 // An error if data of both must not be mixed; it names what differs.
 Status check_same(const DataSetInfo& a, const DataSetInfo& b);
+// Of fingerprints. Times of different processors are never mixed.
+Status check_target(uint64_t known, uint64_t given);
 
 struct MergedSets {
   LogCounts added = {};  // records and texts
   int64_t kernels = 0;   // of programs, that were added
-  int64_t layouts = 0;   // files (layout_set.h)
 };
-// Adds what another set has, if both are of one target, threads and conditions.
+// Adds the kernels that another set has, if both are of one target, threads and conditions.
 Result<MergedSets> merge(DataSet& into, const DataSet& from);
 
 }  // namespace hone

@@ -10,7 +10,6 @@
 #include "kernel/kernel_kind.h"
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
-#include "learn/configured_graph.h"
 #include "log/hash_text.h"
 #include "measure/samples.h"
 #include "target/fingerprint.h"

@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "learn/kernel_data.h"
-#include "learn/layout_file.h"
 
 namespace hone {
 namespace {

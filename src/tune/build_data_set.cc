@@ -15,7 +15,6 @@
 #include "rewrite/prepare.h"
 #include "target/fingerprint.h"
 #include "tune/collect_kernel.h"
-#include "tune/collect_layouts.h"
 
 namespace hone {
 namespace {
@@ -38,8 +37,8 @@ class SetBuilder {
         known_(&set_.log(), target, options.version) {}
 
   Result<BuiltSet> run(std::span<const NamedProgram> programs) {
-    if (options_.task == DataTask::layout) {
-      HONE_TRY(collect_layouts(programs));
+    if (options_.collector != nullptr) {
+      HONE_TRY(collect_programs(programs));
     } else {
       for (size_t i = 0; i < programs.size() && !is_over(); ++i) HONE_TRY(add(programs[i]));
       if (options_.from != nullptr) HONE_TRY(take_from(*options_.from));
@@ -122,27 +121,16 @@ class SetBuilder {
     return graph;
   }
 
-  // ---- Layouts ---------------------------------------------------------------------------------
+  // ---- Programs --------------------------------------------------------------------------------
 
-  LayoutOptions layout_options() const {
-    return {.vary = {.threads = options_.threads,
-                     .assignments = options_.plans,
-                     .seed = static_cast<uint64_t>(options_.seed),
-                     .rival = options_.rival,
-                     .cancel = options_.cancel},
-            .whole = options_.whole,
-            .renews = options_.renews,
-            .meter = meter()};
-  }
-
-  Status collect_layouts(std::span<const NamedProgram> programs) {
+  Status collect_programs(std::span<const NamedProgram> programs) {
     result_.wanted = static_cast<int64_t>(programs.size());
     options_.progress->start(result_.wanted, "programs");
     for (size_t i = 0; i < programs.size() && !is_over(); ++i) {
       // Of the time that is left, each has its share.
       const double share =
           (options_.seconds - elapsed()) / static_cast<double>(programs.size() - i);
-      const Status status = collect_layouts(programs[i], share);
+      const Status status = collect(programs[i], share);
       if (!status.ok() && status.error().code() == ErrorCode::interrupted) break;
       if (!status.ok()) leave_out(programs[i].name, status.error());
       options_.progress->advance();
@@ -151,9 +139,8 @@ class SetBuilder {
     return {};
   }
 
-  Status collect_layouts(const NamedProgram& program, double seconds) {
-    LayoutOptions options = layout_options();
-    if (!options.renews && HONE_TRY(has_layouts(set_, program.name, options))) {
+  Status collect(const NamedProgram& program, double seconds) {
+    if (HONE_TRY(options_.collector->is_done(set_, program.name, options_))) {
       ++result_.collected;
       return {};
     }
@@ -163,36 +150,25 @@ class SetBuilder {
       HONE_TRY(keep(program.name, KernelOrigin::plan,
                     HONE_TRY(default_kernels(graph, target_, *options_.cost, options_.threads))));
     const double began = elapsed();
-    options.is_over = [&](double share) { return elapsed() - began > share * seconds; };
-    const CollectedLayouts found = HONE_TRY(hone::collect_layouts(
-        set_, program.name, std::move(graph), target_,
-        std::shared_ptr<const Cost>(std::shared_ptr<const Cost>(), options_.cost), known_,
-        options));
-    result_.plans += static_cast<int64_t>(found.assignments);
+    const CollectedPlans found = HONE_TRY(options_.collector->collect(
+        set_, program.name, std::move(graph), target_, known_, options_,
+        [&](double share) { return elapsed() - began > share * seconds; }));
+    result_.plans += static_cast<int64_t>(found.plans);
     result_.whole += static_cast<int64_t>(found.whole);
     result_.errors.insert(result_.errors.end(), found.errors.begin(), found.errors.end());
     if (found.is_done) ++result_.collected;
     options_.progress->note(fmt::format("{}: {} assignments of layouts, {} kernels, {} runs{}",
-                                        program.name, found.assignments, found.kernels, found.whole,
+                                        program.name, found.plans, found.kernels, found.whole,
                                         found.is_done ? "" : "; not all yet"));
     return {};
-  }
-
-  MeterOptions meter() const {
-    MeterOptions meter;
-    meter.conditions.threads = options_.threads;
-    meter.seed = static_cast<uint64_t>(options_.seed);
-    meter.most_drift = options_.most_drift;
-    meter.cancel = options_.cancel;
-    return meter;
   }
 
   // ---- Kernels ---------------------------------------------------------------------------------
 
   // The planner's schedule alone.
   Status time(const ProgramKernel& row) {
-    const Result<KernelTime> time = time_planned(
-        HONE_TRY(kernel_of(row)), target_, known_, meter());
+    const Result<KernelTime> time =
+        time_planned( HONE_TRY(kernel_of(row)), target_, known_, meter_options(options_));
     if (!time.ok()) return {};  // interrupted
     ++result_.collected;
     return {};
@@ -265,7 +241,7 @@ class SetBuilder {
       return {};
     }
     const DefaultKernel kernel = HONE_TRY(kernel_of(row));
-    KernelTimer timer(kernel.facts, kernel.planned, target_, known_, meter());
+    KernelTimer timer(kernel.facts, kernel.planned, target_, known_, meter_options(options_));
     const Status status = collect(kernel, row, timer, number % kRepeatEach == 0);
     result_.compiles += timer.compiles();
     result_.refused += timer.refused();
@@ -327,6 +303,15 @@ class SetBuilder {
 };
 
 }  // namespace
+
+MeterOptions meter_options(const BuildOptions& options) {
+  MeterOptions meter;
+  meter.conditions.threads = options.threads;
+  meter.seed = static_cast<uint64_t>(options.seed);
+  meter.most_drift = options.most_drift;
+  meter.cancel = options.cancel;
+  return meter;
+}
 
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options) {

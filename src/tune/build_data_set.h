@@ -26,28 +26,53 @@ struct NamedProgram {
 enum class DataTask : uint8_t {
   tile,    // kernels of default plans, by many schedules
   fusion,  // kernels of plans with other groups, too, by the planner's schedule alone
-  layout,  // whole programs, by many assignments of layouts
 };
+
+class ProgramCollector;
 
 struct BuildOptions {
   DataTask task = DataTask::tile;
+  const ProgramCollector* collector = nullptr;  // whole programs by it, in place of kernels
   double seconds = std::numeric_limits<double>::infinity();  // for measuring
   double kernel_seconds = 20;  // of tiles, for a kernel: what is not measured then is left out
   size_t kernels = SIZE_MAX;   // so many at most, of all programs
   int64_t schedules = 64;      // that are asked for, of a kernel
-  size_t plans = 400;          // of a program: with other groups, or with other layouts
-  size_t whole = 50;           // of a program's plans with other layouts, so many are run whole
+  size_t plans = 400;          // of a program, other than the default one
   int64_t threads = 1;
   double most_drift = MeterOptions().most_drift;
   double most_noise = kMostNoise;  // of a time: it is measured once more
   int64_t seed = 1;
-  std::string version = {};     // of hone
-  const Log* from = nullptr;    // what it has of the kernels is taken, and not measured again
-  const Cost* cost = nullptr;   // of the planner
-  const Cost* rival = nullptr;  // of layouts (VaryOptions)
-  bool renews = false;  // of layouts: measures nothing, and writes files anew of what is known
+  std::string version = {};    // of hone
+  const Log* from = nullptr;   // what it has of the kernels is taken, and not measured again
+  const Cost* cost = nullptr;  // of the planner
   const CancelToken* cancel = nullptr;
   Progress* progress = &no_progress();  // counts kernels
+};
+
+// How kernels are measured.
+MeterOptions meter_options(const BuildOptions& options);
+
+// What was collected of a program.
+struct CollectedPlans {
+  size_t plans = 0, kernels = 0;
+  size_t whole = 0;                 // runs, now
+  std::vector<double> errors = {};  // of composed times: composed / whole, by whole run
+  bool is_done = false;             // all that was asked for is known
+};
+
+// Another task: what a set gets to know of whole programs. build_data_set() prepares the programs,
+// adds the kernels of their default plans to the set, and divides the time.
+class ProgramCollector {
+ public:
+  virtual ~ProgramCollector() = default;
+  // Whether the set has all that is asked for of the program.
+  virtual Result<bool> is_done(const DataSet& set, const std::string& program,
+                               const BuildOptions& options) const = 0;
+  // `is_over` says whether a share of the program's time is over. An error leaves the program out.
+  virtual Result<CollectedPlans> collect(
+      DataSet& set, const std::string& program, Graph graph, const Target& target,
+      MeasuredKernels& known, const BuildOptions& options,
+      const std::function<bool(double share)>& is_over) const = 0;
 };
 
 struct BuiltSet {
@@ -57,7 +82,7 @@ struct BuiltSet {
   int64_t taken = 0;                  // records, from the other log
   int64_t compiles = 0, reused = 0;
   int64_t refused = 0;                     // races
-  int64_t plans = 0, whole = 0;            // assignments of layouts, and runs of whole programs
+  int64_t plans = 0, whole = 0;            // of programs, by a collector; whole runs
   std::vector<double> errors = {};         // of composed times: composed / whole, by run
   std::vector<std::string> left_out = {};  // programs and kernels, and why
   bool was_cancelled = false;
@@ -65,9 +90,9 @@ struct BuiltSet {
 };
 
 // Adds the programs to the set in the folder, which may be new, and measures. Of tiles and fusion:
-// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. Of
-// layouts: program by program, each of which becomes two files (learn/layout_file.h); one that
-// lacks something goes on. The target is this machine or a restriction of it.
+// one kernel of each program in turn, the dearest first, but those of more than 2 ms last. By a
+// collector: program by program; one that lacks something goes on. The target is this machine or a
+// restriction of it.
 Result<BuiltSet> build_data_set(const std::string& folder, std::span<const NamedProgram> programs,
                                 const Target& target, const BuildOptions& options);
 

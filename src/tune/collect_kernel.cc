@@ -2,21 +2,38 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <unordered_set>
 
 #include "kernel/kernel_text.h"
 #include "kernel/schedule_text.h"
-#include "plan/edit.h"
 #include "planner/planner.h"
+#include "planner/schedules.h"
+#include "search/plan_search.h"
 
 namespace hone {
+
+Result<Plan> default_plan(const Graph& graph, const Target& target, const Cost& cost,
+                          int64_t threads, const CancelToken* cancel) {
+  Plan plan;
+  plan.threads = threads;
+  return complete(graph, std::move(plan), target, cost, {.cancel = cancel});
+}
+
+Result<std::optional<DefaultKernel>> kernel_at(const FrameEditor& frame, uint32_t step,
+                                               PlanCost& price) {
+  const Schedule schedule = HONE_TRY(price.schedule(frame, step));
+  if (schedule.algorithm() == Algorithm::generic) return std::optional<DefaultKernel>();
+  const uint64_t hash = frame.kernel(step).hash;
+  DefaultKernel kernel{std::make_shared<const KernelFacts>(frame.body(step), hash), schedule};
+  kernel.price = HONE_TRY(price.seconds(frame, step));
+  return std::optional(std::move(kernel));
+}
 
 Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Target& target,
                                                    const Cost& cost, int64_t threads,
                                                    double least_seconds) {
-  Plan plan;
-  plan.threads = threads;
-  plan = HONE_TRY(complete(graph, std::move(plan), target, cost));
+  const Plan plan = HONE_TRY(default_plan(graph, target, cost, threads));
   const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
   std::unordered_set<uint64_t> seen;
   std::vector<DefaultKernel> kernels;
@@ -31,6 +48,41 @@ Result<std::vector<DefaultKernel>> default_kernels(const Graph& graph, const Tar
     if (kernel.price >= least_seconds) kernels.push_back(std::move(kernel));
   }
   std::ranges::sort(kernels, std::greater<>(), &DefaultKernel::price);
+  return kernels;
+}
+
+Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, const Target& target,
+                                                           const Cost& cost, int64_t threads,
+                                                           size_t plans, uint64_t seed) {
+  constexpr size_t kMostEdits = 4;
+  constexpr EditKind kKinds[] = {EditKind::join, EditKind::split};
+  const Plan plan = HONE_TRY(default_plan(graph, target, cost, threads));
+  const auto editor = HONE_TRY(PlanEditor::open(graph, plan, target));
+  KernelStore store;
+  PlanCost price(*editor, cost, store, planner_schedules(target, cost, store));
+  PlanSearch space(*editor, kKinds);
+  std::set<uint64_t> seen;
+  const FrameEditor& frame = editor->main();
+  for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) seen.insert(frame.kernel(s).hash);
+  std::vector<DefaultKernel> kernels;
+  Rng rng(seed);
+  Point now = space.start();
+  for (size_t i = 0; i < plans; ++i) {
+    if (i % kMostEdits == 0) now = space.start();
+    const std::optional<Point> next = space.step(now, rng);
+    if (!next) {
+      now = space.start();
+      continue;
+    }
+    now = *next;
+    space.move_to(now);
+    for (uint32_t s = 0; s < frame.planned().steps.size(); ++s) {
+      if (!frame.planned().steps[s].is_kernel || !seen.insert(frame.kernel(s).hash).second)
+        continue;
+      std::optional<DefaultKernel> kernel = HONE_TRY(kernel_at(frame, s, price));
+      if (kernel && kernel->price >= kLeastKernelSeconds) kernels.push_back(*std::move(kernel));
+    }
+  }
   return kernels;
 }
 

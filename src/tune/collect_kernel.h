@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "cost/cost.h"
+#include "cost/plan_cost.h"
 #include "learn/data_set.h"
+#include "plan/edit.h"
 #include "tune/kernel_timer.h"
 
 // Kernels for data sets, and schedules of them as searches visit them.
@@ -43,6 +45,18 @@ std::vector<T> in_turns(std::vector<std::vector<T>> lists, size_t count) {
   }
   return all;
 }
+
+// The planner's plan. The graph is prepared.
+Result<Plan> default_plan(const Graph& graph, const Target& target, const Cost& cost,
+                          int64_t threads, const CancelToken* cancel = nullptr);
+// The step's kernel, if there is something to choose of it.
+Result<std::optional<DefaultKernel>> kernel_at(const FrameEditor& frame, uint32_t step,
+                                               PlanCost& price);
+// Kernels, as default_kernels() tells them, of plans that join and split groups of the default one:
+// so many of these plans, a few edits away at most. Those of the default plan are not among them.
+Result<std::vector<DefaultKernel>> kernels_of_other_groups(const Graph& graph, const Target& target,
+                                                           const Cost& cost, int64_t threads,
+                                                           size_t plans, uint64_t seed);
 
 // What the planner's schedule takes; infinity: it cannot be measured.
 Result<KernelTime> time_planned(const DefaultKernel& kernel, const Target& target,

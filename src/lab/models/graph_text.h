@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "lab/models/judge_graphs.h"
+
+namespace hone {
+
+// A row for each verdict, then means by model, by price, of random choice and of the default: of
+// random layouts and of those near the default, or of all; and of those with kManyRuns and more.
+// `has_area` tells how well slow and fast configurations are told apart, with its interval.
+std::string graph_verdicts_text(std::span<const GraphVerdict> verdicts, bool has_area);
+std::string graph_verdicts_json(std::span<const GraphVerdict> verdicts);
+
+// What a model is: "sage, 2 layers of 32, ...".
+std::string graph_model_text(const GraphModel& model);
+
+}  // namespace hone
