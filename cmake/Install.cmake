@@ -10,7 +10,7 @@ set_target_properties(hone_binary PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS hone_binary)
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def"
-  PATTERN cli EXCLUDE PATTERN python EXCLUDE PATTERN lab EXCLUDE)
+  PATTERN cli EXCLUDE PATTERN python EXCLUDE PATTERN lab EXCLUDE PATTERN prove EXCLUDE)
 install(FILES src/runtime/hone.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone)  # <hone.h>, of C
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/hone)

@@ -11,9 +11,9 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
+#include "prove/verify.h"
 #include "report/accuracy_text.h"
 #include "rules/rule_files.h"
-#include "rules/verify.h"
 #include "search/optimize.h"
 #include "session/evaluation.h"
 

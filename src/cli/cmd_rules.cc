@@ -10,11 +10,11 @@
 #include "cli/console.h"
 #include "cli/rules.h"
 #include "cli/source.h"
+#include "prove/correct.h"
+#include "prove/guard.h"
+#include "prove/verify.h"
 #include "rules/checker/checker.h"
-#include "rules/correct.h"
-#include "rules/guard.h"
 #include "rules/rule_files.h"
-#include "rules/verify.h"
 #include "session/echo.h"
 
 namespace hone::cli {

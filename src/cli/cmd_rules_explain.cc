@@ -5,9 +5,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/rules.h"
+#include "prove/verify.h"
 #include "rules/checker/checker.h"
 #include "rules/rule_files.h"
-#include "rules/verify.h"
 
 namespace hone::cli {
 namespace {

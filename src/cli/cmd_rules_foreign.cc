@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/source.h"
-#include "rules/foreign.h"
-#include "rules/guard.h"
-#include "rules/needed.h"
+#include "prove/foreign.h"
+#include "prove/guard.h"
+#include "prove/needed.h"
 #include "rules/rule_files.h"
 #include "session/echo.h"
 

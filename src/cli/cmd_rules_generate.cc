@@ -12,7 +12,7 @@
 #include "cli/console.h"
 #include "cli/source.h"
 #include "measure/timing.h"
-#include "rules/generate.h"
+#include "prove/generate.h"
 #include "session/echo.h"
 
 namespace hone::cli {

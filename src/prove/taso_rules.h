@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 // The rule files of TASO: a protocol buffer of substitutions, each two lists of operators. What is
-// read is as it stands there; rules/foreign.h says what it means.
+// read is as it stands there; prove/foreign.h says what it means.
 
 namespace hone {
 

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "rules/foreign.h"
+#include "prove/foreign.h"
 
 // Rules of other systems, as TASO's bytes and as lines: an error, or rules that can be typed or
 // cannot, and of which the text can be read again.

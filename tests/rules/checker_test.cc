@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "prove/prove.h"
 #include "rules/checker/whole.h"
-#include "rules/prove.h"
 #include "rules/statement.h"
 
 namespace hone {

@@ -3,7 +3,7 @@
 #include "rules/egraph.h"
 #include "rules/rule_files.h"
 #include "rules/saturate.h"
-#include "tests/rules/rules_testing.h"
+#include "tests/prove/rules_testing.h"
 
 // What follows from the rules of hone, found by an e-graph.
 

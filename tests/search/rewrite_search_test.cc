@@ -14,7 +14,7 @@
 #include "search/node_cost.h"
 #include "search/optimize.h"
 #include "search/retrace.h"
-#include "tests/rules/rules_testing.h"
+#include "tests/prove/rules_testing.h"
 #include "tests/target/target_testing.h"
 #include "zoo/inputs.h"
 
