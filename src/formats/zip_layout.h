@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-// Where the members of a zip archive lie in the file, which libzip does not tell.
+// Where the members of a zip archive lie in the file, so that stored ones can be mapped. libzip
+// reads members, but its zip_stat() has sizes and checksums alone: it tells neither where a local
+// header lies nor how long it is.
 
 namespace hone {
 

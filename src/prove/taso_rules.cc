@@ -2,14 +2,10 @@
 
 #include <optional>
 
-#include "front/onnx/wire.h"
+#include "formats/wire.h"
 
 namespace hone {
 namespace {
-
-using onnx_io::WireField;
-using onnx_io::WireReader;
-using onnx_io::WireType;
 
 // Small messages can claim many objects of a few bytes each.
 constexpr size_t kMaxObjects = 1 << 20;
@@ -21,7 +17,7 @@ class TasoReader {
   Result<std::vector<TasoRule>> rules() {
     std::vector<TasoRule> rules;
     HONE_TRY(fields(
-        0, file_.size(),
+        WireBytes::all(file_),
         [&](const WireField& field) -> Status {
           if (field.number == 1) rules.push_back(HONE_TRY(rule(field)));
           return {};
@@ -31,42 +27,23 @@ class TasoReader {
 
  private:
   template <class Take>
-  Status fields(size_t begin, size_t end, const Take& take) {
-    WireReader reader(file_, begin, end);
-    while (!reader.done()) {
+  Status fields(const WireBytes& message, const Take& take) {
+    return each_field(message, [&](const WireField& field) -> Status {
       if (++objects_ > kMaxObjects)
         return over_limit("the file has more than {} fields", kMaxObjects);
-      HONE_TRY(take(HONE_TRY(reader.next())));
-    }
-    return {};
-  }
-
-  // The fields of a message within a field.
-  template <class Take>
-  Status within(const WireField& field, const Take& take) {
-    if (field.type != WireType::bytes)
-      return bad_input("field {} at byte {} is no message", field.number, field.begin);
-    return fields(field.value, field.end, take);
-  }
-
-  Result<int64_t> number(const WireField& field) {
-    if (field.type != WireType::varint)
-      return bad_input("field {} at byte {} is no number", field.number, field.begin);
-    uint64_t value = 0;
-    onnx_io::for_each_varint(file_.subspan(field.value, field.end - field.value),
-                             [&](uint64_t one) { value = one; });
-    return static_cast<int64_t>(value);
+      return take(field);
+    });
   }
 
   // A message of numbers, all of which it must have.
   Status numbers(const WireField& field, std::span<int64_t> into) {
     std::vector<bool> known(into.size(), false);
-    HONE_TRY(within(
-        field,
+    HONE_TRY(fields(
+        HONE_TRY(field.message()),
         [&](const WireField& one) -> Status {
           const size_t at = static_cast<size_t>(one.number) - 1;
           if (at >= into.size()) return {};
-          into[at] = HONE_TRY(number(one));
+          into[at] = HONE_TRY(one.integer());
           known[at] = true;
           return {};
         }));
@@ -78,11 +55,11 @@ class TasoReader {
   Result<TasoOp> op(const WireField& whole) {
     TasoOp op;
     std::optional<int64_t> type;
-    HONE_TRY(within(
-        whole,
+    HONE_TRY(fields(
+        HONE_TRY(whole.message()),
         [&](const WireField& field) -> Status {
           int64_t both[2] = {};
-          if (field.number == 1) type = HONE_TRY(number(field));
+          if (field.number == 1) type = HONE_TRY(field.integer());
           if (field.number != 2 && field.number != 3) return {};
           HONE_TRY(numbers(field, both));
           if (field.number == 2)
@@ -98,8 +75,8 @@ class TasoReader {
 
   Result<TasoRule> rule(const WireField& whole) {
     TasoRule rule;
-    HONE_TRY(within(
-        whole,
+    HONE_TRY(fields(
+        HONE_TRY(whole.message()),
         [&](const WireField& field) -> Status {
           if (field.number == 1) rule.source.push_back(HONE_TRY(op(field)));
           if (field.number == 2) rule.target.push_back(HONE_TRY(op(field)));

@@ -1,9 +1,8 @@
 #include "front/onnx/skeleton.h"
+#include "formats/wire.h"
 
 #include <algorithm>
 #include <array>
-
-#include "front/onnx/wire.h"
 
 namespace hone::onnx_io {
 
@@ -181,7 +180,7 @@ Status Scanner::child(const ChildField& row, const WireField& field, int64_t dep
 
 Status Scanner::message(Kind kind, FileRange range, int64_t depth) {
   if (kind == Kind::tensor) return tensor(range);
-  WireReader reader(file_, range.begin, range.end);
+  WireReader reader({file_, range.begin, range.end});
   size_t copied = range.begin;  // up to here the skeleton has what it needs
   uint32_t seen = 0;            // numbers of fields that come once; they are below 32
   while (!reader.done()) {
@@ -246,7 +245,7 @@ Status Scanner::emit_data(size_t index, const TensorData& data) {
 }
 
 Status Scanner::tensor(FileRange range) {
-  WireReader reader(file_, range.begin, range.end);
+  WireReader reader({file_, range.begin, range.end});
   std::array<TensorData, kDataCount> data;
   size_t copied = range.begin;
   while (!reader.done()) {

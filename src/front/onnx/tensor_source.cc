@@ -1,11 +1,11 @@
 #include "front/onnx/tensor_source.h"
+#include "formats/wire.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/text.h"
-#include "front/onnx/wire.h"
 
 namespace hone::onnx_io {
 

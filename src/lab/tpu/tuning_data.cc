@@ -1,7 +1,7 @@
 #include "lab/tpu/tuning_data.h"
 
 #include "base/file.h"
-#include "lab/tpu/wire.h"
+#include "formats/wire.h"
 
 namespace hone::tpu {
 namespace {
@@ -36,33 +36,32 @@ class Fields {
  public:
   Fields(const WireField& field, Room& room) : field_(field), room_(room) {}
 
-  Fields& integer(uint64_t number, int64_t& to) {
+  Fields& integer(int number, int64_t& to) {
     if (is(number)) keep(field_.integer(), [&](int64_t value) { to = value; });
     return *this;
   }
-  Fields& flag(uint64_t number, bool& to) {
+  Fields& flag(int number, bool& to) {
     if (is(number)) keep(field_.integer(), [&](int64_t value) { to = value != 0; });
     return *this;
   }
-  Fields& text(uint64_t number, std::string& to) {
-    if (is(number)) keep(field_.message(), [&](std::string_view value) { to = value; });
+  Fields& text(int number, std::string& to) {
+    if (is(number)) keep(field_.message(), [&](const WireBytes& bytes) { to = bytes.text(); });
     return *this;
   }
-  Fields& list(uint64_t number, Integers& to) {
+  Fields& list(int number, Integers& to) {
     if (is(number)) status_ = field_.append_to(to);
     return *this;
   }
   // A message, read by `read(bytes, to)`; one that comes again goes on with the same.
   template <class T>
-  Fields& message(uint64_t number, T& to, Status (*read)(std::string_view, T&, Room&)) {
+  Fields& message(int number, T& to, Status (*read)(const WireBytes&, T&, Room&)) {
     if (!is(number)) return *this;
-    const Result<std::string_view> bytes = field_.message();
+    const Result<WireBytes> bytes = field_.message();
     status_ = bytes.ok() ? read(*bytes, to, room_) : Status(Error(bytes.error()));
     return *this;
   }
   template <class T>
-  Fields& messages(uint64_t number, std::vector<T>& to,
-                   Status (*read)(std::string_view, T&, Room&)) {
+  Fields& messages(int number, std::vector<T>& to, Status (*read)(const WireBytes&, T&, Room&)) {
     if (!is(number)) return *this;
     status_ = take_bytes(room_, sizeof(T));
     return status_.ok() ? message(number, to.emplace_back(), read) : *this;
@@ -70,7 +69,7 @@ class Fields {
   Status done() { return std::move(status_); }
 
  private:
-  bool is(uint64_t number) const { return field_.number == number && status_.ok(); }
+  bool is(int number) const { return field_.number == number && status_.ok(); }
   template <class T, class Call>
   void keep(const Result<T>& result, const Call& call) {
     if (result.ok())
@@ -86,12 +85,12 @@ class Fields {
 
 // ---- The program --------------------------------------------------------------------------------
 
-Status read_layout(std::string_view bytes, Integers& minor_to_major, Room& room) {
+Status read_layout(const WireBytes& bytes, Integers& minor_to_major, Room& room) {
   return each_field(
       bytes, [&](const WireField& f) { return Fields(f, room).list(1, minor_to_major).done(); });
 }
 
-Status read_shape(std::string_view bytes, HloShape& shape, Room& room) {
+Status read_shape(const WireBytes& bytes, HloShape& shape, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     shape.tuple_size += f.number == 4 ? 1 : 0;
     return Fields(f, room)
@@ -102,7 +101,7 @@ Status read_shape(std::string_view bytes, HloShape& shape, Room& room) {
   });
 }
 
-Status read_window_dim(std::string_view bytes, HloWindowDim& dim, Room& room) {
+Status read_window_dim(const WireBytes& bytes, HloWindowDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
         .integer(1, dim.size)
@@ -116,13 +115,13 @@ Status read_window_dim(std::string_view bytes, HloWindowDim& dim, Room& room) {
   });
 }
 
-Status read_window(std::string_view bytes, std::vector<HloWindowDim>& dims, Room& room) {
+Status read_window(const WireBytes& bytes, std::vector<HloWindowDim>& dims, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).messages(1, dims, read_window_dim).done();
   });
 }
 
-Status read_conv_dims(std::string_view bytes, HloConvDims& conv, Room& room) {
+Status read_conv_dims(const WireBytes& bytes, HloConvDims& conv, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
         .integer(3, conv.kernel_input_feature)
@@ -137,7 +136,7 @@ Status read_conv_dims(std::string_view bytes, HloConvDims& conv, Room& room) {
   });
 }
 
-Status read_dot_dims(std::string_view bytes, HloDotDims& dot, Room& room) {
+Status read_dot_dims(const WireBytes& bytes, HloDotDims& dot, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
         .list(1, dot.lhs_contract)
@@ -148,7 +147,7 @@ Status read_dot_dims(std::string_view bytes, HloDotDims& dot, Room& room) {
   });
 }
 
-Status read_slice_dim(std::string_view bytes, HloSliceDim& dim, Room& room) {
+Status read_slice_dim(const WireBytes& bytes, HloSliceDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
         .integer(1, dim.start)
@@ -158,19 +157,19 @@ Status read_slice_dim(std::string_view bytes, HloSliceDim& dim, Room& room) {
   });
 }
 
-Status read_pad_dim(std::string_view bytes, HloPadDim& dim, Room& room) {
+Status read_pad_dim(const WireBytes& bytes, HloPadDim& dim, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).integer(1, dim.low).integer(2, dim.high).done();
   });
 }
 
-Status read_padding(std::string_view bytes, std::vector<HloPadDim>& dims, Room& room) {
+Status read_padding(const WireBytes& bytes, std::vector<HloPadDim>& dims, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).messages(1, dims, read_pad_dim).done();
   });
 }
 
-Status read_instruction(std::string_view bytes, HloInstruction& to, Room& room) {
+Status read_instruction(const WireBytes& bytes, HloInstruction& to, Room& room) {
   HONE_TRY(take_one(room.instructions, "instructions", kMaxInstructions));
   HONE_TRY(each_field(
       bytes,
@@ -198,7 +197,7 @@ Status read_instruction(std::string_view bytes, HloInstruction& to, Room& room) 
   return {};
 }
 
-Status read_computation(std::string_view bytes, HloComputation& to, Room& room) {
+Status read_computation(const WireBytes& bytes, HloComputation& to, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
         .text(1, to.name)
@@ -209,7 +208,7 @@ Status read_computation(std::string_view bytes, HloComputation& to, Room& room) 
   });
 }
 
-Status read_module(std::string_view bytes, HloModule& to, Room& room) {
+Status read_module(const WireBytes& bytes, HloModule& to, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).text(1, to.name).messages(3, to.computations, read_computation).done();
   });
@@ -217,48 +216,48 @@ Status read_module(std::string_view bytes, HloModule& to, Room& room) {
 
 // ---- Runs ---------------------------------------------------------------------------------------
 
-Status read_tile(std::string_view bytes, TuningRun& run, Room& room) {
+Status read_tile(const WireBytes& bytes, TuningRun& run, Room& room) {
   run.has_tile = true;
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).list(1, run.kernel).list(2, run.output).list(3, run.input).done();
   });
 }
 
-Status read_op_config(std::string_view bytes, TuningRun& run, Room& room) {
+Status read_op_config(const WireBytes& bytes, TuningRun& run, Room& room) {
   return each_field(
       bytes, [&](const WireField& f) { return Fields(f, room).message(1, run, read_tile).done(); });
 }
 
-Status read_tensor(std::string_view bytes, Integers& dims, Room& room) {
+Status read_tensor(const WireBytes& bytes, Integers& dims, Room& room) {
   return each_field(bytes,
                     [&](const WireField& f) { return Fields(f, room).list(1, dims).done(); });
 }
 
-Status read_node(std::string_view bytes, std::vector<Integers>& tensors, Room& room) {
+Status read_node(const WireBytes& bytes, std::vector<Integers>& tensors, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).messages(1, tensors, read_tensor).done();
   });
 }
 
-Status read_layouts(std::string_view bytes, TuningRun& run, Room& room) {
+Status read_layouts(const WireBytes& bytes, TuningRun& run, Room& room) {
   run.has_layout = true;
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).messages(1, run.nodes, read_node).done();
   });
 }
 
-Status read_module_config(std::string_view bytes, TuningRun& run, Room& room) {
+Status read_module_config(const WireBytes& bytes, TuningRun& run, Room& room) {
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room).message(1, run, read_layouts).done();
   });
 }
 
-Status read_profile(std::string_view bytes, int64_t& nanoseconds, Room& room) {
+Status read_profile(const WireBytes& bytes, int64_t& nanoseconds, Room& room) {
   return each_field(
       bytes, [&](const WireField& f) { return Fields(f, room).integer(4, nanoseconds).done(); });
 }
 
-Status read_run(std::string_view bytes, TuningRun& run, Room& room) {
+Status read_run(const WireBytes& bytes, TuningRun& run, Room& room) {
   HONE_TRY(take_one(room.runs, "runs", kMaxRuns));
   return each_field(bytes, [&](const WireField& f) {
     return Fields(f, room)
@@ -271,7 +270,7 @@ Status read_run(std::string_view bytes, TuningRun& run, Room& room) {
   });
 }
 
-Status read_tuning_module(std::string_view bytes, TuningModule& to, Room& room) {
+Status read_tuning_module(const WireBytes& bytes, TuningModule& to, Room& room) {
   HONE_TRY(each_field(
       bytes,
       [&](const WireField& f) -> Status {
@@ -289,20 +288,20 @@ Status read_tuning_module(std::string_view bytes, TuningModule& to, Room& room) 
 }
 
 // Whether all fields are lists of messages, as in a TuningData.
-Result<bool> is_wrapped(std::string_view bytes) {
+Result<bool> is_wrapped(const WireBytes& bytes) {
   bool is_wrapped = true;
   HONE_TRY(each_field(
       bytes,
       [&](const WireField& f) -> Status {
-        is_wrapped = is_wrapped && f.number == 1 && f.kind == WireField::Kind::bytes;
+        is_wrapped = is_wrapped && f.number == 1 && f.type == WireType::bytes;
         return {};
       }));
   return is_wrapped;
 }
 
-Result<std::vector<TuningModule>> parse(std::string_view bytes) {
+Result<std::vector<TuningModule>> parse(const WireBytes& bytes) {
   std::vector<TuningModule> modules;
-  Room room(bytes.size());
+  Room room(bytes.file.size());
   if (!HONE_TRY(is_wrapped(bytes))) {
     HONE_TRY(read_tuning_module(bytes, modules.emplace_back(), room));
     return modules;
@@ -312,7 +311,7 @@ Result<std::vector<TuningModule>> parse(std::string_view bytes) {
       [&](const WireField& f) -> Status {
         HONE_TRY(take_one(room.modules, "modules", kMaxModules));
         HONE_TRY(take_bytes(room, sizeof(TuningModule)));
-        return read_tuning_module(f.bytes, modules.emplace_back(), room);
+        return read_tuning_module(HONE_TRY(f.message()), modules.emplace_back(), room);
       }));
   return modules;
 }
@@ -323,8 +322,7 @@ Result<std::vector<TuningModule>> parse_tuning_data(std::span<const std::byte> f
                                                     std::string_view where) {
   if (file.size() > kMaxTuningBytes)
     return over_limit("'{}' has {} bytes, more than {}", where, file.size(), kMaxTuningBytes);
-  Result<std::vector<TuningModule>> modules =
-      parse({reinterpret_cast<const char*>(file.data()), file.size()});
+  Result<std::vector<TuningModule>> modules = parse(WireBytes::all(file));
   if (!modules.ok()) return std::move(modules).error().within(where);
   return modules;
 }

@@ -1,7 +1,6 @@
-#include "front/onnx/wire.h"
+#include "formats/wire.h"
 
-namespace hone::onnx_io {
-
+namespace hone {
 namespace {
 
 constexpr int kVarintBytes = 10;           // that 64 bits take
@@ -9,6 +8,30 @@ constexpr uint64_t kMaxTag = 0xffff'ffff;  // a field number has 29 bits
 constexpr uint64_t kStartGroup = 3, kEndGroup = 4;
 
 }  // namespace
+
+Result<int64_t> WireField::integer() const {
+  if (type != WireType::varint) return bad_input("field {} at byte {} is no number", number, begin);
+  uint64_t found = 0;
+  for_each_varint(file.subspan(value, end - value), [&](uint64_t one) { found = one; });
+  return static_cast<int64_t>(found);
+}
+
+Result<WireBytes> WireField::message() const {
+  if (type != WireType::bytes) return bad_input("field {} at byte {} is no message", number, begin);
+  return WireBytes{file, value, end};
+}
+
+Status WireField::append_to(std::vector<int64_t>& integers) const {
+  if (type == WireType::varint) {
+    integers.push_back(HONE_TRY(integer()));
+    return {};
+  }
+  const std::span<const std::byte> packed = HONE_TRY(message()).bytes();
+  if (Result<int64_t> count = count_varints(packed); !count.ok())
+    return std::move(count).error().within(fmt::format("field {} at byte {}", number, begin));
+  for_each_varint(packed, [&](uint64_t one) { integers.push_back(static_cast<int64_t>(one)); });
+  return {};
+}
 
 Result<uint64_t> WireReader::varint(std::string_view what) {
   const size_t begin = at_;
@@ -39,6 +62,7 @@ Result<size_t> WireReader::end_of(const WireField& field) {
 
 Result<WireField> WireReader::next() {
   WireField field;
+  field.file = file_;
   field.begin = at_;
   const uint64_t tag = HONE_TRY(varint("tag"));
   field.number = static_cast<int>(tag >> 3);
@@ -77,4 +101,4 @@ Result<int64_t> count_varints(std::span<const std::byte> packed) {
   return count;
 }
 
-}  // namespace hone::onnx_io
+}  // namespace hone
