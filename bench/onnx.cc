@@ -44,7 +44,7 @@ class SavedModel {
  public:
   SavedModel(const Model& model, bool is_external)
       : folder_(std::move(*hone::TempDir::create(std::filesystem::temp_directory_path()))) {
-    hone::OnnxExport options;
+    hone::ExportOptions options;
     options.external_data = is_external;
     const std::vector<std::filesystem::path> files =
         hone::save_onnx(path(), model, options).value();

@@ -155,7 +155,7 @@ Status cmd_dataset_merge(const Arguments& arguments, Console& console) {
 namespace {
 
 Result<Exported> exported_files(const std::filesystem::path& what, const std::string& folder,
-                                const ExportOptions& options) {
+                                const DataExport& options) {
   std::error_code failed;
   if (std::filesystem::exists(what / "dataset.json", failed))
     return export_data(HONE_TRY(DataSet::open(what.native())), folder, options);
@@ -170,7 +170,7 @@ Status cmd_dataset_export(const Arguments& arguments, Console& console) {
   const std::string what = arguments.text("WHAT");
   if (!arguments.given("output")) return usage_error("-o names the folder for the files");
   const std::string folder = arguments.text("output");
-  ExportOptions options;
+  DataExport options;
   options.published_only = arguments.text("schema") == "tpu";
   if (arguments.text("features") == "extended") options.features = tpu::FeatureSet::extended;
   if (arguments.given("split")) options.split = HONE_TRY(read_split(arguments.text("split")));

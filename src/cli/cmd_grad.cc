@@ -48,7 +48,7 @@ Status cmd_grad(const Arguments& arguments, Console& console) {
     options.optimizer = HONE_TRY(find_optimizer(arguments.text("optimizer")));
   const MemoryBudget budget = HONE_TRY(parse_memory_budget(arguments.text("memory")));
   if (path != "-") HONE_TRY(check_writable(state_path(path)));
-  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
+  const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   const Graph model = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
   TrainingStep step = HONE_TRY(training_step(model, options));
   HONE_TRY(fit(step, budget, console));

@@ -29,7 +29,7 @@ Status cmd_opt(const Arguments& arguments, Console& console) {
     return usage_error("'hone opt' needs --pass").with_hint("'hone opt --list' lists the passes");
   const std::vector<Pass> passes = HONE_TRY(parse_passes(join(arguments.list("pass"), ",")));
   const std::string path = arguments.text("output");
-  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
+  const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   const Graph graph = HONE_TRY(given_graph(arguments.text("MODEL"), arguments, console));
 
   std::vector<PassReport> reports;

@@ -124,7 +124,7 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   options.rewrite.seconds = HONE_TRY(parse_budget(arguments.text("budget")));
   options.margin = arguments.real("margin") / 100;
   options.rewrite.egraph.nodes = static_cast<size_t>(arguments.integer("max-nodes"));
-  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
+  const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   const NativeOptions native =
       HONE_TRY(native_options(arguments, console, DefaultCache::user, LogPlans::left));
   if (arguments.given("check")) HONE_TRY(check_runs_here(native.target, Console::labels()));

@@ -8,6 +8,7 @@
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cli/writable.h"
+#include "front/arrays.h"
 #include "learn/declared.h"
 
 namespace hone::cli {
@@ -28,7 +29,7 @@ Result<TensorDataset> read_data(const Declaration& declaration, const fs::path& 
   const fs::path path = text.parent_path() / file;
   Batch rows;
   std::vector<std::string> names;
-  for (NamedTensor& each : HONE_TRY(read_npz(path))) {
+  for (NamedTensor& each : HONE_TRY(read_named_tensors(path))) {
     names.push_back(each.name);
     if (each.name == declaration.input || each.name == declaration.target)
       rows.emplace(each.name, std::move(each.tensor));

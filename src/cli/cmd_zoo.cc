@@ -33,7 +33,7 @@ Status cmd_zoo_export(const Arguments& arguments, Console& console) {
   const std::string path =
       arguments.given("output") ? arguments.text("output") : fmt::format("{}.hone", name);
   HONE_TRY(check_writable(path));
-  const OnnxExport onnx = HONE_TRY(onnx_options(arguments, path));
+  const ExportOptions onnx = HONE_TRY(onnx_options(arguments, path));
   ZooOptions options;
   for (const ZooOption& option : kZooOptions)
     if (arguments.given(option.name))

@@ -6,6 +6,7 @@
 #include "cli/inputs.h"
 #include "cli/memory_limit.h"
 #include "compile/honec.h"
+#include "front/front_end.h"
 #include "runtime/honec_layout.h"
 
 #include <nlohmann/json.hpp>
@@ -124,7 +125,10 @@ Result<std::string> file_text(const HonecFile& file, bool is_verified) {
 
 }  // namespace
 
-bool names_compiled(const Arguments& arguments) { return is_honec_path(arguments.text("MODEL")); }
+bool names_compiled(const Arguments& arguments) {
+  const std::string model = arguments.text("MODEL");
+  return is_honec_path(model) || begins_like_honec(file_beginning(model));
+}
 
 Status refuse_verify(const Arguments& arguments) {
   if (!arguments.given("verify")) return {};

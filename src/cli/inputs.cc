@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/memory_limit.h"
-#include "formats/npz.h"
+#include "front/arrays.h"
 #include "session/literal.h"
 
 namespace hone::cli {
@@ -41,7 +41,7 @@ Result<GivenInput> read_input(const std::string& text) {
 
 Result<Tensor> read_member(const std::string& path, const std::string& name) {
   const auto is_it = [&](std::string_view member, Type) -> Result<bool> { return member == name; };
-  std::vector<NamedTensor> found = HONE_TRY(read_npz(path, is_it));
+  std::vector<NamedTensor> found = HONE_TRY(read_named_tensors(path, is_it));
   if (found.empty()) return bad_input("{} has lost '{}'", path, escape(name));
   return std::move(found.front().tensor);
 }
@@ -58,7 +58,7 @@ Status announce_members(const std::string& path, std::vector<GivenInput>& inputs
                       .read = [path, name] { return read_member(path, name); }});
     return false;
   };
-  HONE_TRY(read_npz(path, announce));
+  HONE_TRY(read_named_tensors(path, announce));
   return {};
 }
 

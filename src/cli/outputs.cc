@@ -8,6 +8,7 @@
 #include "cli/writable.h"
 #include "formats/npy.h"
 #include "formats/npz.h"
+#include "front/arrays.h"
 #include "ir/summary.h"
 #include "session/echo.h"
 
@@ -133,7 +134,7 @@ Status write_outputs(std::span<const std::string> names, std::span<const Tensor>
 Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
                                             std::string_view files) {
   std::vector<Expected> expected;
-  if (files.ends_with(".npz")) {
+  if (has_named_tensors(files)) {
     const std::string path(files);
     const auto is_output = [&](std::string_view name, Type) -> Result<bool> {
       if (std::ranges::find(names, name) != names.end()) return true;
@@ -141,7 +142,7 @@ Result<std::vector<Expected>> read_expected(std::span<const std::string> names,
       return bad_input("the graph has no output '{}'", excerpt(name))
           .with_hint(hint.empty() ? fmt::format("it has {}", name_list(names)) : hint);
     };
-    for (NamedTensor& member : HONE_TRY(read_npz(path, is_output))) {
+    for (NamedTensor& member : HONE_TRY(read_named_tensors(path, is_output))) {
       const auto found = std::ranges::find(names, member.name);
       expected.push_back({static_cast<size_t>(found - names.begin()), std::move(member.tensor),
                           fmt::format("{}:{}", path, member.name)});

@@ -37,7 +37,7 @@ inline constexpr Option kInput = {
 inline constexpr Option kInputs = {.name = "inputs",
                                    .take = Take::file,
                                    .value = "FILE.npz",
-                                   .doc = "inputs by name, from one file"};
+                                   .doc = "inputs by name, from one file: .npz or .safetensors"};
 // Of commands that do not run the model: for the sizes of the inputs alone.
 inline constexpr Option kSizesOfInputs[] = {
     kDim,

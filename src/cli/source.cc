@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "front/front_end.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -64,11 +65,11 @@ Result<Bindings> given_sizes(const Source& source, Console& console) {
   return size_bindings(signature_of(source.model), all_sizes(source.open), console.face());
 }
 
-Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path) {
+Result<ExportOptions> onnx_options(const Arguments& arguments, const std::string& path) {
   for (std::string_view option : {"opset", "primitives", "external-data"})
     if (arguments.given(option) && !is_onnx_path(path))
       return usage_error("--{} is for ONNX files, {} is none", option, excerpt(path));
-  OnnxExport onnx;
+  ExportOptions onnx;
   onnx.primitives = arguments.given("primitives");
   onnx.external_data = arguments.given("external-data");
   if (arguments.given("opset")) onnx.opset = static_cast<int>(arguments.integer("opset"));
@@ -76,7 +77,7 @@ Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& p
 }
 
 Status write_model(const Model& model, const std::string& path, Console& console,
-                   const OnnxExport& onnx) {
+                   const ExportOptions& onnx) {
   if (path == "-") {
     console.write(HONE_TRY(text_alone(model)));
     if (has_large_constants(model)) console.note("large constants are left out; a file keeps them");
@@ -120,10 +121,10 @@ Result<std::string> read_stdin() {
 
 Status check_model_path(const std::string& path) {
   if (path == "-") return {};
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension != ".hone" && extension != ".onnx")
-    return usage_error("{}: there is no format '{}' for models", excerpt(path), excerpt(extension))
-        .with_hint("graph files end in .hone, ONNX files in .onnx");
+  if (front_end_named(path) == nullptr)
+    return usage_error("{}: there is no format '{}' for models", excerpt(path),
+                       excerpt(std::filesystem::path(path).extension().string()))
+        .with_hint(fmt::format("a model is {}", front_end_list()));
   return {};
 }
 

@@ -31,11 +31,11 @@ Error no_single_graph(const Model& model, std::string_view who);
 Result<Bindings> given_sizes(const Source& source, Console& console);
 
 // What --opset, --primitives and --external-data say of the file; they are for ONNX files alone.
-Result<OnnxExport> onnx_options(const Arguments& arguments, const std::string& path);
+Result<ExportOptions> onnx_options(const Arguments& arguments, const std::string& path);
 // save_source(), and a note of the files. "-" is the standard output, where large constants are
 // left out.
 Status write_model(const Model& model, const std::string& path, Console& console,
-                   const OnnxExport& onnx = {});
+                   const ExportOptions& onnx = {});
 
 // An error if write_model() could not write there: "-", or a path that ends in .hone or .onnx.
 Status check_model_path(const std::string& path);

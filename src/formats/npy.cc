@@ -124,6 +124,8 @@ std::vector<std::byte> widened(const Tensor& tensor) {
 
 }  // namespace
 
+bool begins_like_npy(std::string_view beginning) { return beginning.starts_with("\x93NUMPY"); }
+
 Result<Tensor> read_npy(const std::filesystem::path& path) {
   auto file = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));
   std::span<const std::byte> bytes = file->bytes();

@@ -15,6 +15,8 @@
 
 namespace hone {
 
+bool begins_like_npy(std::string_view beginning);
+
 // Bytes in row-major, little-endian order stay mapped; others are copied and reordered.
 Result<Tensor> read_npy(const std::filesystem::path& path);
 

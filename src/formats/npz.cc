@@ -225,6 +225,10 @@ Status check_npz_name(std::string_view name) {
   return {};
 }
 
+bool begins_like_npz(std::string_view beginning) {
+  return beginning.starts_with("PK\3\4") || beginning.starts_with("PK\5\6");
+}
+
 Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,
                                           const NpzFilter& filter) {
   auto file = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));

@@ -29,6 +29,9 @@ inline constexpr int64_t kMaxInflatedBytes = int64_t{1} << 36;
 // It is asked before the member's data is inflated.
 using NpzFilter = std::function<Result<bool>(std::string_view name, Type type)>;
 
+// By its first member, or the end of an archive without members.
+bool begins_like_npz(std::string_view beginning);
+
 // In the order of the file. Members that are stored uncompressed stay mapped. The checksums of all
 // that is wanted are verified.
 Result<std::vector<NamedTensor>> read_npz(const std::filesystem::path& path,

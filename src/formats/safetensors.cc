@@ -246,6 +246,13 @@ const Tensor* Safetensors::find(std::string_view name) const {
   return nullptr;
 }
 
+bool begins_like_safetensors(std::string_view beginning) {
+  if (beginning.size() < 9 || beginning[8] != '{') return false;
+  uint64_t size = 0;
+  for (size_t i = 8; i-- > 0;) size = size << 8 | static_cast<unsigned char>(beginning[i]);
+  return size <= kMaxHeaderBytes;
+}
+
 Result<Safetensors> read_safetensors(const std::filesystem::path& path) {
   auto file = std::make_shared<const MappedFile>(HONE_TRY(MappedFile::open(path)));
   const std::span<const std::byte> bytes = file->bytes();

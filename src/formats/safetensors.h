@@ -25,6 +25,9 @@ struct Safetensors {
   const Tensor* find(std::string_view name) const;  // null if there is none
 };
 
+// By the size of the header, and its first byte.
+bool begins_like_safetensors(std::string_view beginning);
+
 // The tensors' bytes stay mapped if they are aligned.
 Result<Safetensors> read_safetensors(const std::filesystem::path& path);
 

@@ -73,7 +73,7 @@ Result<Body> folded(const Body& body, std::span<const Pass> passes) {
 Result<Model> typed_for(const fs::path& file, const Model& plain, std::span<const Tensor> inputs) {
   Bindings bindings;
   bool fits = true;
-  OnnxImport import;
+  ImportOptions import;
   import.override_shapes = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Type declared = plain.inputs[i].type;
@@ -90,7 +90,7 @@ Result<Model> typed_for(const fs::path& file, const Model& plain, std::span<cons
 // The file with the inputs as constants, all graphs folded.
 Result<Prepared> with_constants(const fs::path& file, const Model& plain,
                                 std::span<const Tensor> inputs) {
-  OnnxImport import;
+  ImportOptions import;
   import.override_shapes = true;
   for (size_t i = 0; i < inputs.size(); ++i)
     import.constants.emplace(plain.inputs[i].name, inputs[i]);
@@ -117,7 +117,7 @@ std::vector<std::string> symbol_names(Type type, SymbolicDims which) {
 // Null if no input has such a dim.
 std::optional<Result<Model>> with_symbols(const fs::path& file, const Model& plain,
                                           std::span<const Tensor> inputs, SymbolicDims which) {
-  OnnxImport import;
+  ImportOptions import;
   bool has_symbols = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::vector<std::string> names = symbol_names(inputs[i].type(), which);

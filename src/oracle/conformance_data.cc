@@ -8,8 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "formats/npy.h"
-#include "front/onnx/tensor_file.h"
+#include "front/arrays.h"
 
 namespace hone {
 namespace {
@@ -119,10 +118,6 @@ Result<CaseFiles> data_set(const fs::path& folder, const Files& files,
     break;
   }
   return set;
-}
-
-Result<Tensor> read_tensor(const fs::path& path) {
-  return path.extension() == ".pb" ? onnx_io::read_tensor_file(path) : read_npy(path);
 }
 
 // The place of a file's tensor among the model's values.

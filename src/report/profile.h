@@ -15,7 +15,7 @@
 
 namespace hone {
 
-// The layers of a model by the values that they make (OnnxImport::layers).
+// The layers of a model by the values that they make (ImportOptions::layers).
 using LayerNames = std::map<std::string, std::string, std::less<>>;
 
 // Of a kernel, each once, that of its contraction first. Empty: the model has no names there.

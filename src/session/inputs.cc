@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "formats/npy.h"
-#include "front/onnx/tensor_file.h"
 #include "session/echo.h"
 #include "tensor/filled.h"
 #include "zoo/inputs.h"
@@ -114,10 +112,6 @@ Result<Tensor> GivenInput::value() const {
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face) {
   return Resolver(signature, face).run(std::move(given), seed, engine);
-}
-
-Result<Tensor> read_tensor(const std::string& path) {
-  return path.ends_with(".pb") ? onnx_io::read_tensor_file(path) : read_npy(path);
 }
 
 }  // namespace hone

@@ -52,7 +52,4 @@ struct RunInputs {
 Result<RunInputs> resolve_inputs(const Graph& signature, Given given, int64_t seed, Engine engine,
                                  const Face& face = {});
 
-// A .pb of ONNX, otherwise a .npy.
-Result<Tensor> read_tensor(const std::string& path);
-
 }  // namespace hone

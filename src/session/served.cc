@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "compile/honec.h"
+#include "front/front_end.h"
 #include "runtime/honec.h"
 #include "session/deployed.h"
 #include "session/sizes.h"
@@ -73,7 +74,7 @@ Result<std::string> ServedModel::plan_text() {
 }
 
 Status ServedModel::save(const std::filesystem::path& path, std::string_view version) {
-  if (is_onnx_path(path) || path.extension() == ".hone") {
+  if (front_end_named(path) != nullptr) {
     HONE_TRY(save_source(model_, path));
     return {};
   }

@@ -134,8 +134,8 @@ Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes, c
   return binder.bindings();
 }
 
-OnnxImport onnx_sizes(const Sizes& sizes) {
-  OnnxImport import;
+ImportOptions import_sizes(const Sizes& sizes) {
+  ImportOptions import;
   import.dims = sizes.dims;
   import.shapes = sizes.shapes;
   return import;

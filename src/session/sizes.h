@@ -55,7 +55,7 @@ Result<Bindings> size_bindings(const Graph& signature, const Sizes& sizes, const
 Result<Bindings> all_size_bindings(const Graph& signature, const Sizes& sizes,
                                    const Face& face = {});
 // The same for the import of an ONNX file, which checks them itself.
-OnnxImport onnx_sizes(const Sizes& sizes);
+ImportOptions import_sizes(const Sizes& sizes);
 
 // What a user writes to bind these: "--dim N=1 --dim M=2".
 std::string size_text(const Bindings& sizes, const Labels& labels);

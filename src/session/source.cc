@@ -1,10 +1,9 @@
 #include "session/source.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/text.h"
-#include "front/hone/graph_file.h"
+#include "front/front_end.h"
 #include "ir/model_text.h"
 #include "ir/summary.h"
 #include "runtime/honec.h"
@@ -16,20 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ONNX files begin with their IR version: field 1, a varint. No graph file begins so.
-bool begins_like_onnx(std::string_view content) { return content.starts_with('\x08'); }
-
-bool is_onnx_file(const fs::path& path) {
-  if (is_onnx_path(path)) return true;
-  std::error_code ignored;
-  if (path.extension() == ".hone" || !fs::is_regular_file(path, ignored)) return false;
-  char first = 0;
-  return std::ifstream(path, std::ios::binary).get(first) &&
-         begins_like_onnx(std::string_view(&first, 1));
-}
-
-Result<OnnxImport> onnx_import(const Given& given, const SourceOptions& options) {
-  OnnxImport import = onnx_sizes(options.binds_inputs ? all_sizes(given) : given.sizes);
+Result<ImportOptions> import_options(const Given& given, const SourceOptions& options) {
+  ImportOptions import = import_sizes(options.binds_inputs ? all_sizes(given) : given.sizes);
   for (const GivenInput& input : given.inputs)
     if (options.runs_inputs && input.type().static_elements() == 1)
       import.known.emplace(input.name, HONE_TRY(input.value()));
@@ -43,25 +30,52 @@ Status check_none(const SourceOptions& options, std::string_view name) {
   return usage_error("'{}' is no ONNX file: what other models do with any value is defined", name);
 }
 
+// By `read(options)`.
+template <class Read>
+Result<Source> read_by(const FrontEnd& front, std::string_view name, Given given,
+                       const SourceOptions& options, const Read& read) {
+  if (!front.heeds_options) {
+    HONE_TRY(check_none(options, name));
+    return Source{HONE_TRY(read(ImportOptions())), std::move(given)};
+  }
+  Source source;
+  ImportOptions import = HONE_TRY(import_options(given, options));
+  import.layers = &source.layers;
+  import.labels = &source.labels;
+  source.model = HONE_TRY(read(import));
+  source.open.inputs = std::move(given.inputs);
+  return source;
+}
+
+// What a file begins with decides, else its name. If nothing tells what it is, the error of the
+// last front end gets a hint about what a model is.
+template <class Read>
+Result<Source> read_as(std::string_view beginning, const FrontEnd* named, std::string_view name,
+                       Given given, const SourceOptions& options, const Read& read) {
+  const FrontEnd* front = recognized_front_end(beginning);
+  if (front == nullptr) front = named;
+  const bool is_unknown = front == nullptr;
+  if (is_unknown) front = &front_ends().back();
+  Result<Source> source =
+      read_by(*front, name, std::move(given), options,
+              [&](const ImportOptions& import) { return read(*front, import); });
+  if (source.ok() || !is_unknown || beginning.empty() || !source.error().hint().empty())
+    return source;
+  return Error(source.error()).with_hint(fmt::format("a model is {}", front_end_list()));
+}
+
 Result<Source> load_unverified(const std::string& name, Given given, const SourceOptions& options) {
-  if (is_honec_path(name)) return is_compiled(name);
   std::string_view spec = name;
   if (consume_prefix(spec, "zoo:")) {
     HONE_TRY(check_none(options, name));
     Model model = model_of(HONE_TRY(build_zoo_spec(spec)));
     return Source{std::move(model), std::move(given)};
   }
-  if (!is_onnx_file(name)) {
-    HONE_TRY(check_none(options, name));
-    return Source{HONE_TRY(load_model(name)), std::move(given)};
-  }
-  Source source;
-  OnnxImport import = HONE_TRY(onnx_import(given, options));
-  import.layers = &source.layers;
-  import.labels = &source.labels;
-  source.model = HONE_TRY(load_onnx(name, import));
-  source.open.inputs = std::move(given.inputs);
-  return source;
+  const std::string beginning = file_beginning(name);
+  if (begins_like_honec(beginning) || is_honec_path(name)) return is_compiled(name);
+  return read_as(
+      beginning, front_end_named(name), name, std::move(given), options,
+      [&](const FrontEnd& front, const ImportOptions& import) { return front.load(name, import); });
 }
 
 Result<Source> verified(Source source, std::string_view name) {
@@ -86,28 +100,23 @@ Result<Source> load_source(const std::string& name, Given given, const SourceOpt
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given,
                             const SourceOptions& options) {
   if (begins_like_honec(bytes)) return is_compiled(where);
-  if (!begins_like_onnx(bytes)) {
-    HONE_TRY(check_none(options, where));
-    Model model = HONE_TRY(parse_model(bytes, {.file = std::string(where)}));
-    return verified({std::move(model), std::move(given)}, where);
-  }
-  Source source;
-  OnnxImport import = HONE_TRY(onnx_import(given, options));
-  import.layers = &source.layers;
-  import.labels = &source.labels;
-  source.model = HONE_TRY(parse_onnx(std::as_bytes(std::span(bytes)), where, ".", import));
-  source.open.inputs = std::move(given.inputs);
+  Source source = HONE_TRY(read_as(
+      bytes, nullptr, where, std::move(given), options,
+      [&](const FrontEnd& front, const ImportOptions& import) {
+        return front.parse(bytes, where, import);
+      }));
   return verified(std::move(source), where);
 }
 
 bool is_onnx_path(const fs::path& path) { return path.extension() == ".onnx"; }
 
 Result<std::vector<fs::path>> save_source(const Model& model, const fs::path& path,
-                                          const OnnxExport& onnx) {
+                                          const ExportOptions& options) {
   if (is_honec_path(path))
     return usage_error("{} is a name for a compiled model", excerpt(path.string()))
-        .with_hint("models are .hone and .onnx files");
-  return is_onnx_path(path) ? save_onnx(path, model, onnx) : save_model(path, model);
+        .with_hint(fmt::format("a model is {}", front_end_list()));
+  const FrontEnd* const named = front_end_named(path);
+  return (named != nullptr ? *named : front_ends().back()).save(path, model, options);
 }
 
 bool has_large_constants(const Model& model) {

@@ -22,7 +22,7 @@ namespace hone {
 struct Source {
   Model model;
   Given open = {};  // with the sizes that are to be bound; the others were when the model was read
-  // Of an ONNX file: its nodes by the values that they make (OnnxImport::layers).
+  // Of an ONNX file: its nodes by the values that they make (ImportOptions::layers).
   std::map<std::string, std::string, std::less<>> layers = {};
   OnnxLabels labels = {};  // of an ONNX file: what numbers stand for
 };
@@ -36,23 +36,23 @@ struct SourceOptions {
   bool runs_inputs = false;
   // Gets a line for each thing that was read otherwise than the file says.
   std::function<void(std::string_view)> notice = {};
-  // An ONNX file has these checks (OnnxImport); other models are refused.
+  // An ONNX file has these checks (ImportOptions); other models are refused.
   std::shared_ptr<OnnxChecks> checks = nullptr;
 };
 
-// A graph file, an ONNX file, or "zoo:NAME,OPTION=VALUE". It is verified.
+// A file of a front end, told by what is in it, or "zoo:NAME,OPTION=VALUE". It is verified.
 Result<Source> load_source(const std::string& name, Given given = {},
                            const SourceOptions& options = {});
-// The bytes of a graph file or of an ONNX file. `where` names them in errors.
+// The bytes of such a file. `where` names them in errors.
 Result<Source> parse_source(std::string_view bytes, std::string_view where, Given given = {},
                             const SourceOptions& options = {});
 
 bool is_onnx_path(const std::filesystem::path& path);
-// Writes the model, and its large constants next to it: as ONNX if the path ends in .onnx. Returns
-// the files.
+// Writes the model, and its large constants next to it, by the front end whose files end like the
+// path; else as hone's text. Returns the files.
 Result<std::vector<std::filesystem::path>> save_source(const Model& model,
                                                        const std::filesystem::path& path,
-                                                       const OnnxExport& onnx = {});
+                                                       const ExportOptions& options = {});
 // Whether its constants would fill pages of text.
 bool has_large_constants(const Model& model);
 // Parseable if the constants are small, and readable if not. What is typed later has no text yet.

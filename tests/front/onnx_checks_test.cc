@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 // What a checked run says: "" if all values have a meaning.
 std::string said(const File& file, const std::vector<Tensor>& inputs, int64_t checks = 1) {
-  OnnxImport options;
+  ImportOptions options;
   options.checks = std::make_shared<OnnxChecks>();
   const Model model = file.model(options);
   EXPECT_EQ(options.checks->made, checks);

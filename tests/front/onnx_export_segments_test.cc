@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 using Feeds = std::vector<std::vector<Tensor>>;  // the inputs of each run
 
-Result<Model> written_and_read(const Model& model, const OnnxExport& options) {
+Result<Model> written_and_read(const Model& model, const ExportOptions& options) {
   const testing::TestInfo& info = *testing::UnitTest::GetInstance()->current_test_info();
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) /
                                      fmt::format("segments_{}_{}.onnx", info.name(), getpid());

@@ -32,8 +32,8 @@ std::filesystem::path file_for_test(std::string_view name = "model.onnx") {
 }
 
 // Written and read again.
-Result<Model> round_trip(const Model& model, const OnnxExport& options = {},
-                         const OnnxImport& import = {}) {
+Result<Model> round_trip(const Model& model, const ExportOptions& options = {},
+                         const ImportOptions& import = {}) {
   const std::filesystem::path path = file_for_test();
   HONE_TRY(save_onnx(path, model, options));
   Result<Model> again = load_onnx(path, import);

@@ -73,16 +73,16 @@ struct File {
     proto.add_opset_import()->set_version(17);
     graph.proto.set_name("model");
   }
-  Result<Model> load(const OnnxImport& options = {}) const {
+  Result<Model> load(const ImportOptions& options = {}) const {
     std::string bytes = proto.SerializeAsString();
     return parse_onnx(std::as_bytes(std::span(bytes)), "test.onnx", ".", options);
   }
-  Model model(const OnnxImport& options = {}) const {
+  Model model(const ImportOptions& options = {}) const {
     Result<Model> model = load(options);
     EXPECT_TRUE(model.ok()) << model.error().to_string();
     return model.ok() ? *model : Model();
   }
-  std::string error(const OnnxImport& options = {}) const {
+  std::string error(const ImportOptions& options = {}) const {
     Result<Model> model = load(options);
     return model.ok() ? "" : model.error().to_string();
   }

@@ -47,13 +47,13 @@ TEST(OnnxImportDims, AreBoundByNameAndByShape) {
   file.graph.input("x", DType::f32, {"batch", "length"});
   file.graph.node("Relu", {"x"}, {"y"});
   file.graph.outputs({"y"});
-  OnnxImport by_name;
+  ImportOptions by_name;
   by_name.dims["batch"] = 4;
   EXPECT_EQ(file.model(by_name).outputs[0].type.to_string(), "f32[4, length]");
-  OnnxImport by_shape;
+  ImportOptions by_shape;
   by_shape.shapes["x"] = {2, 5};
   EXPECT_EQ(file.model(by_shape).outputs[0].type.to_string(), "f32[2, 5]");
-  OnnxImport wrong;
+  ImportOptions wrong;
   wrong.dims["batches"] = 4;
   EXPECT_THAT(file.error(wrong), HasSubstr("no dim 'batches'"));
   EXPECT_THAT(file.error(wrong), HasSubstr("did you mean 'batch'?"));
@@ -288,7 +288,7 @@ TEST(OnnxImportDeferred, IsWhatSymbolsLeaveOpen) {
   EXPECT_EQ(sizes(2, 2), (Numbers{2, 2}));
   EXPECT_EQ(sizes(1, 3), (Numbers{2, 2, 2}));
   EXPECT_EQ(runner.specialized(), 3);
-  OnnxImport bound;
+  ImportOptions bound;
   bound.dims = {{"n", 1}, {"m", 3}};
   EXPECT_EQ(first_deferred(file.model(bound)), nullptr);
 }
@@ -321,7 +321,7 @@ TEST(OnnxImportDeferred, DoesNotGuessRanks) {
   EXPECT_THAT(file.error(), HasSubstr("its rank depends on sizes that are open"));
   EXPECT_THAT(file.error(), HasSubstr("--dim"));
   Tensor x = reals({6}, {1, 2, 3, 4, 5, 6});
-  OnnxImport bound;
+  ImportOptions bound;
   bound.dims = {{"k", 2}};
   EXPECT_EQ(run(file.model(bound), {x, integers({2}, {2, 3})}), numbers(x));
   // The file may say it.

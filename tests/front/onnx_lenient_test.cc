@@ -19,7 +19,7 @@ Strings output_names(const Model& model) {
 
 Strings notes_of(const File& file) {
   Strings notes;
-  OnnxImport import;
+  ImportOptions import;
   import.notice = [&](std::string_view note) { notes.emplace_back(note); };
   file.model(import);
   return notes;

@@ -49,7 +49,7 @@ File window_file(int64_t window, int64_t padding) {
 TEST(OnnxNarrow, AWindowTakesLongInputsAlone) {
   const File file = window_file(256, 32);
   Strings notes;
-  OnnxImport import;
+  ImportOptions import;
   import.notice = [&](std::string_view note) { notes.emplace_back(note); };
   const Model model = file.model(import);
   EXPECT_EQ(ranges(model), "n 191..16777216 1; ");  // no window fits 191, which is no fault

@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 // y0 = x0 + x1 with x0: f32[s2, s3] and x1: f32[s3], or with numbers in their place.
-Result<Model> sum(bool symbolic, const OnnxImport& import) {
+Result<Model> sum(bool symbolic, const ImportOptions& import) {
   const std::string bytes = node_model(
       "Add", 14, {reals({2, 3}, Numbers(6, 1)), reals({3}, {1, 2, 3})}, {}, {.symbolic = symbolic});
   return parse_onnx(std::as_bytes(std::span(bytes)), "sum.onnx", ".", import);

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Files, OnnxSklearn, testing::ValuesIn(model_names()),
 
 TEST(OnnxSklearnLabels, NameClassesInTheirOrder) {
   OnnxLabels labels;
-  OnnxImport import;
+  ImportOptions import;
   import.labels = &labels;
   ASSERT_TRUE(load_onnx(kFolder / "people.onnx", import).ok());
   using testing::ElementsAre;

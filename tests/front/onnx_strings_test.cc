@@ -40,7 +40,7 @@ void string_constant(onnx::GraphProto& graph, const std::string& name, const Str
 
 OnnxLabels labels_of(const File& file) {
   OnnxLabels labels;
-  OnnxImport import;
+  ImportOptions import;
   import.labels = &labels;
   file.model(import);
   return labels;

@@ -20,7 +20,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 // Bytes as a model: an error, or a model that verifies (the import checks that itself).
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  hone::OnnxImport options;
+  hone::ImportOptions options;
   options.limits.nodes = 5000;
   options.limits.tensor_bytes = int64_t{1} << 28;
   (void)hone::parse_onnx(std::as_bytes(std::span(data, size)), "fuzz", "/nowhere", options);

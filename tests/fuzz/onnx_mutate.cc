@@ -491,7 +491,7 @@ extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* data1, size_t size1,
 
 // Every model is an error, or one that verifies (the import checks that itself) and runs.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  hone::OnnxImport options;
+  hone::ImportOptions options;
   options.limits.nodes = 5000;
   options.limits.tensor_bytes = int64_t{1} << 28;
   hone::Result<hone::Model> model =

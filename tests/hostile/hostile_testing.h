@@ -105,13 +105,13 @@ inline std::string graph_text(std::string_view name, std::string_view content) {
                      content);
 }
 
-inline Result<Model> import_text(const std::string& text, const OnnxImport& options = {}) {
+inline Result<Model> import_text(const std::string& text, const ImportOptions& options = {}) {
   std::string bytes = parse_text(text).SerializeAsString();
   return parse_onnx(std::as_bytes(std::span(bytes)), "h.onnx", "/nowhere", options);
 }
 
 // What a user sees who imports the file and runs it on zeros: of the exit code and the message.
-inline Error error_of(const std::string& text, const OnnxImport& options = {}) {
+inline Error error_of(const std::string& text, const ImportOptions& options = {}) {
   Result<Model> model = import_text(text, options);
   if (!model.ok()) return model.error();
   std::vector<Tensor> inputs;
@@ -125,7 +125,7 @@ inline Error error_of(const std::string& text, const OnnxImport& options = {}) {
 }
 
 inline void expect_error(const std::string& text, ErrorCode code, std::string_view words,
-                         const OnnxImport& options = {}) {
+                         const ImportOptions& options = {}) {
   ExpectQuick quick;
   Error error = error_of(text, options);
   SCOPED_TRACE(error.to_string());

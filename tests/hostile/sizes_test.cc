@@ -126,7 +126,7 @@ TEST(HostileSizes, DeclaredDimsThatDoNotMatter) {
   // The user says what the size is.
   const std::string open = model_text(input_text("x", {"'n'", "3"}) + chain + small);
   EXPECT_TRUE(import_text(open).ok());
-  OnnxImport import;
+  ImportOptions import;
   import.dims = {{"n", 5}};
   EXPECT_TRUE(import_text(open, import).ok());
   import = {.shapes = {{"x", {5, 3}}}};
@@ -306,7 +306,7 @@ TEST(HostileSizes, GrowingExpressions) {
 }
 
 TEST(HostileSizes, Strings) {
-  OnnxImport options;
+  ImportOptions options;
   options.limits.name_bytes = 1000;
   std::string name(2000, 'n');
   expect_error(model_text(kX + kY + node_text("Relu", "x", "y", "name: '" + name + "'")), kLimit,
@@ -330,7 +330,7 @@ TEST(HostileSizes, Strings) {
 }
 
 TEST(HostileSizes, ManyNodes) {
-  OnnxImport options;
+  ImportOptions options;
   options.limits.nodes = 1000;
   std::string nodes, value = "x";
   for (int i = 0; i < 1001; ++i) {

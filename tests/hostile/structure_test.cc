@@ -168,7 +168,7 @@ std::string chain_of_functions(int count, int calls) {
 }
 
 TEST(HostileStructure, FunctionsThatExpandExponentially) {
-  OnnxImport options;
+  ImportOptions options;
   options.limits.nodes = 20'000;
   expect_error(chain_of_functions(40, 2), kLimit,
                "more than 20000 nodes, functions and subgraphs inlined", options);
@@ -198,7 +198,7 @@ TEST(HostileStructure, Nesting) {
   // The innermost branch needs a segment of its own, so that no level is a region.
   std::string cut =
       node_text("NonZero", "x", "nz") + node_text("Cast", "nz", "v0", int_text("to", 1));
-  OnnxImport options;
+  ImportOptions options;
   options.limits.nodes = 20'000;
   EXPECT_TRUE(import_text(nested_ifs(3, node_text("Relu", "x", "v0"))).ok());
   EXPECT_TRUE(import_text(nested_ifs(3, cut)).ok());
@@ -225,7 +225,7 @@ std::string nested_loops(int depth) {
 
 // Each level imports its body until sizes settle, and that of the level below as often.
 TEST(HostileStructure, NestedLoopsWhoseSizesChange) {
-  OnnxImport options;
+  ImportOptions options;
   options.limits.nodes = 20'000;
   ExpectQuick quick;
   for (int depth : {2, 8, 14, 20}) (void)import_text(nested_loops(depth), options);
@@ -332,7 +332,7 @@ TEST(HostileStructure, ManyDeferrals) {
     nodes += node_text("Unsqueeze", fmt::format("q{} a", i), fmt::format("r{}", i));
     value = fmt::format("r{}", i);
   }
-  OnnxImport options;
+  ImportOptions options;
   options.limits.nodes = 20'000;
   ExpectQuick quick;
   (void)import_text(model_text(input_text("x", {"'n'", "'m'"}) + integers_text("a", {0}) +

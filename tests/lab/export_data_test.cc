@@ -59,7 +59,7 @@ TEST_F(ExportDataTest, WritesLayoutsOfASet) {
 TEST_F(ExportDataTest, KeepsOfLayoutsWhatIsPublished) {
   const DataSet set = make();
   write_layouts(set, "zoo:a", true);
-  const ExportOptions options = {.published_only = true};
+  const DataExport options = {.published_only = true};
   const Exported exported = export_data(set, path("out"), options).value();
   EXPECT_THAT(exported.lost, ElementsAre("layout_block_0"));
   EXPECT_THAT(exported.lost_arrays, Contains("target"));
@@ -116,7 +116,7 @@ TEST_F(ExportDataTest, KernelsSayOfWhichTargetAndProgramTheyAre) {
   ASSERT_TRUE(export_data(set, path("parts"), {.split = split}).ok());
   for (const ConfiguredGraph& each : graphs_in("parts")) EXPECT_EQ(each.program, "zoo:b");
 
-  const ExportOptions options = {.published_only = true};
+  const DataExport options = {.published_only = true};
   EXPECT_THAT(export_data(set, path("tpu"), options)->lost_arrays,
               ElementsAre("program", "target"));
   for (const ConfiguredGraph& each : graphs_in("tpu")) EXPECT_EQ(each.target, 0U);

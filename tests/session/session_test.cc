@@ -46,6 +46,28 @@ TEST(Source, ReadsAZooModelAnOnnxFileAndBytes) {
   std::filesystem::remove(file);
 }
 
+TEST(Source, TellsFilesByWhatIsInThem) {
+  const TempDir folder = TempDir::create(testing::TempDir()).value();
+  const Model model = text_model(kDouble);
+  for (const char* extension : {".onnx", ".hone"}) {
+    const std::filesystem::path file = folder.path() / fmt::format("model{}", extension);
+    ASSERT_TRUE(save_source(model, file).ok());
+    for (const char* other : {"model.bin", "model", "other.onnx", "other.hone"}) {
+      const std::filesystem::path renamed = folder.path() / other;
+      std::filesystem::copy_file(file, renamed, std::filesystem::copy_options::overwrite_existing);
+      const Result<Source> source = load_source(renamed.string());
+      ASSERT_TRUE(source.ok()) << source.error().to_string();
+      EXPECT_EQ(source->model.inputs[0].name, "x");
+    }
+  }
+  const std::filesystem::path other = folder.path() / "notes.txt";
+  ASSERT_TRUE(write_file_atomic(other, "no model").ok());
+  const Error error = load_source(other.string()).error();
+  EXPECT_EQ(error.code(), ErrorCode::bad_input);
+  EXPECT_THAT(error.to_string(), HasSubstr("notes.txt"));
+  EXPECT_THAT(error.hint(), testing::AllOf(HasSubstr(".onnx"), HasSubstr(".hone")));
+}
+
 TEST(Source, SaysWhatIsWrongWithAName) {
   const std::pair<std::string, std::string> cases[] = {
       {"zoo:resnet81", "did you mean 'resnet18'?"},

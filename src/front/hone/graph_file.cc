@@ -1,5 +1,7 @@
 #include "front/hone/graph_file.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "formats/npy_header.h"
@@ -32,7 +34,43 @@ Result<std::string> text_of(const Model& model, const PrintOptions& options) {
   return graph != nullptr ? print(*graph, options) : print(model, options);
 }
 
+// Behind blanks and comments, a text begins with one of three words.
+bool begins_like_text(std::string_view beginning) {
+  while (!beginning.empty()) {
+    if (beginning[0] == '#')
+      beginning.remove_prefix(std::min(beginning.find('\n'), beginning.size()));
+    else if (std::string_view(" \t\r\n").find(beginning[0]) != std::string_view::npos)
+      beginning.remove_prefix(1);
+    else
+      break;
+  }
+  return consume_prefix(beginning, "graph ") || consume_prefix(beginning, "model ") ||
+         consume_prefix(beginning, "weights ");
+}
+
+Result<Model> load_text(const std::filesystem::path& path, const ImportOptions&) {
+  return load_model(path);
+}
+
+Result<Model> parse_text(std::string_view bytes, std::string_view where, const ImportOptions&) {
+  return parse_model(bytes, {.file = std::string(where)});
+}
+
+Result<std::vector<std::filesystem::path>> save_text(const std::filesystem::path& path,
+                                                     const Model& model, const ExportOptions&) {
+  return save_model(path, model);
+}
+
 }  // namespace
+
+FrontEnd text_front_end() {
+  return {.name = "a graph file",
+          .extension = ".hone",
+          .recognizes = begins_like_text,
+          .load = load_text,
+          .parse = parse_text,
+          .save = save_text};
+}
 
 Result<Model> load_model(const std::filesystem::path& path) {
   MappedFile file = HONE_TRY(MappedFile::open(path));

@@ -17,7 +17,7 @@ namespace hone::onnx_io {
 // What all of an import shares; outlives it where segments are deferred.
 struct Source {
   std::shared_ptr<const ModelFile> file;
-  OnnxImport options;
+  ImportOptions options;
   // Local functions by domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const onnx::FunctionProto*> functions;
   // What the user should hear of, once the file is read; each once, as parts may be read again.

@@ -78,7 +78,7 @@ Frame::Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorS
 }
 
 std::shared_ptr<const Source> make_source(std::shared_ptr<const ModelFile> file,
-                                          const OnnxImport& options) {
+                                          const ImportOptions& options) {
   auto source = std::make_shared<Source>();
   const onnx::ModelProto& model = file->model();
   source->file = std::move(file);

@@ -19,7 +19,7 @@ Frame::Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorS
 
 // Collects the functions and checks that none calls itself, and that every op of the file is known.
 std::shared_ptr<const Source> make_source(std::shared_ptr<const ModelFile> file,
-                                          const OnnxImport& options);
+                                          const ImportOptions& options);
 
 // The function that the node calls; null if it is an op.
 const onnx::FunctionProto* find_function(const Source& source, const onnx::NodeProto& node);

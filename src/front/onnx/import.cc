@@ -112,7 +112,7 @@ namespace {
 // for values that no node reads exporters write dims that mean nothing. Declared dims speak of the
 // sizes in the file; sizes that the user sets take their place.
 void check_value_info(Frame& frame, const onnx::GraphProto& graph) {
-  const OnnxImport& options = frame.source()->options;
+  const ImportOptions& options = frame.source()->options;
   bool has_own_sizes = options.dims.empty() && options.shapes.empty() && !options.override_shapes;
   std::optional<std::set<std::string>> read;  // collected when it matters
   std::string first;
@@ -178,7 +178,7 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
 
 namespace {
 
-void assume_known(Flow& flow, Slot& slot, const OnnxImport& options) {
+void assume_known(Flow& flow, Slot& slot, const ImportOptions& options) {
   constexpr int64_t kMost = int64_t{1} << 60;  // that a dim may be
   const auto found = options.known.find(slot.name);
   if (found == options.known.end() || found->second.type() != slot.type) return;
@@ -313,7 +313,7 @@ void add_layers(const onnx::GraphProto& graph,
 
 }  // namespace
 
-Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options) {
+Result<Model> import_model(std::shared_ptr<const ModelFile> file, const ImportOptions& options) {
   std::string where = file->where();
   try {
     const onnx::GraphProto& graph = file->model().graph();
@@ -334,12 +334,12 @@ Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImpo
 
 namespace hone {
 
-Result<Model> load_onnx(const std::filesystem::path& path, const OnnxImport& options) {
+Result<Model> load_onnx(const std::filesystem::path& path, const ImportOptions& options) {
   return onnx_io::import_model(HONE_TRY(onnx_io::ModelFile::open(path, options.limits)), options);
 }
 
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::string_view where,
-                         const std::filesystem::path& folder, const OnnxImport& options) {
+                         const std::filesystem::path& folder, const ImportOptions& options) {
   return onnx_io::import_model(
       HONE_TRY(onnx_io::ModelFile::parse(bytes, where, folder, nullptr, options.limits)), options);
 }

@@ -27,6 +27,6 @@ void import_nodes(Frame& frame, Flow& flow, const onnx::GraphProto& graph, int f
 void import_initializers(Frame& frame, Flow& flow, const onnx::GraphProto& graph);
 
 // The whole file.
-Result<Model> import_model(std::shared_ptr<const ModelFile> file, const OnnxImport& options);
+Result<Model> import_model(std::shared_ptr<const ModelFile> file, const ImportOptions& options);
 
 }  // namespace hone::onnx_io

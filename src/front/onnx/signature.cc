@@ -87,7 +87,7 @@ Dim InputTypes::named(const std::string& name, int unknown) {
   return at->second;
 }
 
-InputTypes::InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols,
+InputTypes::InputTypes(Flow& flow, const ImportOptions& options, const std::vector<Symbol>& symbols,
                        const Bindings& narrowed)
     : flow_(flow), options_(options), symbols_(symbols), narrowed_(narrowed) {
   for (Symbol symbol : symbols) {

@@ -21,7 +21,7 @@ class InputTypes {
  public:
   // `symbols`: what the file's metadata tells of some names. `narrowed`: what stands for sizes of
   // which nodes do not take all numbers.
-  InputTypes(Flow& flow, const OnnxImport& options, const std::vector<Symbol>& symbols,
+  InputTypes(Flow& flow, const ImportOptions& options, const std::vector<Symbol>& symbols,
              const Bindings& narrowed);
 
   // Both throw Failure. What all inputs say comes first: a shape that the user gives for one of
@@ -46,7 +46,7 @@ class InputTypes {
           int unknown);
 
   Flow& flow_;
-  const OnnxImport& options_;
+  const ImportOptions& options_;
   std::vector<Symbol> symbols_;
   const Bindings& narrowed_;
   Bindings given_;  // of symbols, by the shapes that the user gives

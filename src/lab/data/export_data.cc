@@ -21,7 +21,7 @@ std::string_view folder_of(Part part) { return part == Part::validation ? "valid
 
 class Exporter {
  public:
-  Exporter(std::string folder, const ExportOptions& options)
+  Exporter(std::string folder, const DataExport& options)
       : folder_(std::move(folder)), options_(options) {}
 
   Status begin() const {
@@ -79,7 +79,7 @@ class Exporter {
   }
 
   const std::string folder_;
-  const ExportOptions& options_;
+  const DataExport& options_;
   Exported exported_;
 };
 
@@ -136,7 +136,7 @@ std::vector<std::string> all_programs(const KernelData& data,
 }  // namespace
 
 Result<Exported> export_data(const DataSet& set, const std::string& folder,
-                             const ExportOptions& options) {
+                             const DataExport& options) {
   const KernelData data = HONE_TRY(load_kernel_data(set));
   const std::vector<LayoutCounts> counts = HONE_TRY(count_layouts(set));
   if (options.split) HONE_TRY(check(*options.split, all_programs(data, counts)));
@@ -169,7 +169,7 @@ Result<Exported> export_data(const DataSet& set, const std::string& folder,
 }
 
 Result<Exported> export_data(const fs::path& graphs, const std::string& folder,
-                             const ExportOptions& options) {
+                             const DataExport& options) {
   std::error_code failed;
   const bool is_folder = fs::is_directory(graphs, failed);
   const std::vector<fs::path> files =
@@ -192,7 +192,7 @@ Result<Exported> export_data(const fs::path& graphs, const std::string& folder,
 }
 
 Result<Exported> export_data(std::span<const tpu::TuningModule> modules, const std::string& folder,
-                             const ExportOptions& options) {
+                             const DataExport& options) {
   // All first: a folder is not made for a file that is damaged.
   std::vector<std::pair<std::string, tpu::TileGraph>> tiles;
   std::vector<std::pair<std::string, tpu::LayoutGraph>> layouts;

@@ -11,7 +11,7 @@
 
 namespace hone {
 
-struct ExportOptions {
+struct DataExport {
   bool published_only = false;                            // no columns of hone
   std::optional<ProgramSplit> split = {};                 // folders train, valid and test
   tpu::FeatureSet features = tpu::FeatureSet::published;  // of measurements of TpuGraphs
@@ -28,13 +28,13 @@ struct Exported {
 // A data set: a file for each kernel, and its files of layouts in folders as those of TpuGraphs,
 // layout/hone/random and layout/hone/default.
 Result<Exported> export_data(const DataSet& set, const std::string& folder,
-                             const ExportOptions& options);
+                             const DataExport& options);
 // An .npz file, or a folder of them, which are where they were.
 Result<Exported> export_data(const std::filesystem::path& graphs, const std::string& folder,
-                             const ExportOptions& options);
+                             const DataExport& options);
 // Measurements of TpuGraphs: modules with tiles or with layouts. Those without timed runs are left
 // out.
 Result<Exported> export_data(std::span<const tpu::TuningModule> modules, const std::string& folder,
-                             const ExportOptions& options);
+                             const DataExport& options);
 
 }  // namespace hone

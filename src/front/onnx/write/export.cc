@@ -148,7 +148,7 @@ class DataFile {
 };
 
 Result<std::vector<std::filesystem::path>> save(const std::filesystem::path& path,
-                                                const Model& model, const OnnxExport& options) {
+                                                const Model& model, const ExportOptions& options) {
   onnx::ModelProto proto;
   FileWriter file;
   file.opset = options.opset;
@@ -191,7 +191,7 @@ namespace hone {
 
 Result<std::vector<std::filesystem::path>> save_onnx(const std::filesystem::path& path,
                                                      const Model& model,
-                                                     const OnnxExport& options) {
+                                                     const ExportOptions& options) {
   int least = options.primitives ? 13 : 17;
   if (options.opset < least || options.opset > 21)
     return usage_error("opset {} is not one of {} to 21", options.opset, least);
