@@ -1,5 +1,6 @@
 #include "log/exchange.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <unordered_map>

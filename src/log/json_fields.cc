@@ -1,5 +1,7 @@
 #include "log/json_fields.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "log/hash_text.h"
 
