@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "cost/analytic.h"
@@ -93,10 +94,9 @@ std::string json_of(const Optimized& result) {
 
 // What was written, read again and compiled, on random inputs against what it was made of.
 Status check_written(const Graph& given, const std::string& path, const NativeOptions& native,
-                     Console& console) {
+                     const Face& face, Console& console) {
   const Source written = HONE_TRY(load_source(path));
   const Model model = model_of(given);
-  const Face face = console.face();
   const RunInputs inputs = HONE_TRY(resolve_inputs(given, {}, 0, Engine::contest, face));
   NativeModel compiled = HONE_TRY(NativeModel::make(written.model, inputs, native, face));
   const auto run = [&](const std::vector<Tensor>& tensors) { return compiled.run(tensors); };
@@ -160,7 +160,8 @@ Status cmd_optimize(const Arguments& arguments, Console& console) {
   else
     console.write(text_of(result));
   HONE_TRY(console.cancel().check());
-  return arguments.given("check") ? check_written(*graph, path, native, console) : Status();
+  if (!arguments.given("check")) return {};
+  return check_written(*graph, path, native, limited_face(arguments, console), console);
 }
 
 }  // namespace hone::cli

@@ -5,9 +5,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/log.h"
+#include "cli/memory_limit.h"
 #include "cli/native.h"
 #include "cli/source.h"
 #include "report/tune_text.h"
+#include "session/memory.h"
 #include "tune/tuner.h"
 
 namespace hone::cli {
@@ -78,6 +80,8 @@ Status cmd_tune(const Arguments& arguments, Console& console) {
   const Console::Keeping keeping(console);
   for (size_t i : closed) {
     const Graph& graph = *given.graphs[i];
+    options.memory_limit =
+        HONE_TRY(memory_left(graph, {}, Engine::native, limited_face(arguments, console))).native;
     Result<Tuned> one = tune(graph, native.target, options);
     // Before there was a default plan to keep: the segments before it have theirs.
     if (!one.ok() && one.error().code() == ErrorCode::interrupted && !tuned.empty()) break;

@@ -200,7 +200,9 @@ inline constexpr Option kOptimizeOwn[] = {
     kExternalData};
 inline constexpr Option kOptimizeNative[] = {kTargetOption, kIsaOption,     kPricesOption,
                                              kCostOption,   kThreadsOption, kAssumeRangeOption};
-inline constexpr auto kOptimize = joined(kOptimizeOwn, kSizesOfInputs, kOptimizeNative);
+inline constexpr Option kOptimizeMemory[] = {kMemoryLimit};
+inline constexpr auto kOptimize =
+    joined(kOptimizeOwn, kSizesOfInputs, kOptimizeMemory, kOptimizeNative);
 inline constexpr Example kOptimizeExamples[] = {
     {"hone optimize model.onnx -o faster.onnx", "a minute at most"},
     {"hone optimize zoo:squeezenet -o squeezenet.hone --budget 20s --check",

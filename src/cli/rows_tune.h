@@ -25,11 +25,13 @@ inline constexpr Option kTuneOwn[] = {
 inline constexpr Option kTuneLog[] = {
     log_option("of measurements (see 'hone log')"),
     {.name = "no-log", .doc = "neither use nor keep what was measured before"}};
+inline constexpr Option kTuneMemory[] = {kMemoryLimit};
 inline constexpr Option kTuneNative[] = {
     kIsaOption,     kPricesOption,      kCostOption,          kThreadsOption,
     kWithoutOption, kNativeCacheOption, kRewriteBudgetOption, kAssumeRangeOption};
 inline constexpr Option kTuneLevel[] = {kLevelOption};
-inline constexpr auto kTune = joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneNative, kTuneLevel);
+inline constexpr auto kTune =
+    joined(kTuneOwn, kTuneLog, kSizesOfInputs, kTuneMemory, kTuneNative, kTuneLevel);
 inline constexpr Example kTuneExamples[] = {
     {"hone tune model.onnx", "three minutes; commands that compile take the plan from the log"},
     {"hone tune zoo:mobilenet_v2 --budget 30s --threads 1", "shorter, for one thread"},

@@ -321,27 +321,51 @@ Result<LogCounts> Log::counts() const {
                    HONE_TRY(impl_->database->integer("SELECT count(*) FROM plans"))};
 }
 
+namespace {
+
+// The lowest median of the group's records. The first one that fits its checksum has it: the column
+// alone may be damaged.
+Result<std::optional<double>> best_of(sqlite::Database& database, const LogGroup& group,
+                                      Query query) {
+  query.kind = group.kind;
+  query.subject = group.subject;
+  query.target = group.target;
+  query.conditions = group.conditions;
+  query.limit = INT64_MAX;
+  const std::string sql = fmt::format("SELECT {}{} AND median IS NOT NULL ORDER BY median LIMIT ?9",
+                                      rows::kRecords.columns, where_of(query));
+  sqlite::Rows row = HONE_TRY(run_query(database, sql, query));
+  while (HONE_TRY(row.next()))
+    if (const std::optional<Record> record = rows::read_record(row))
+      return std::optional(median(*record));
+  return std::optional<double>();
+}
+
+}  // namespace
+
 Result<std::vector<LogGroup>> Log::groups(const Query& query) const {
   const std::string sql =
       "SELECT kind, subject, target, conditions, count(*), count(DISTINCT choice), "
-      "sum(outcome <> 0), min(median), max(time)" +
+      "sum(outcome <> 0), max(time)" +
       where_of(query) +
       " GROUP BY kind, subject, target, conditions ORDER BY max(id) DESC LIMIT ?9";
   std::lock_guard lock(impl_->mutex);
-  sqlite::Rows row = HONE_TRY(run_query(*impl_->database, sql, query));
   std::vector<LogGroup> groups;
-  while (HONE_TRY(row.next())) {
-    LogGroup& group = groups.emplace_back();
-    group.kind = row.text(0);
-    group.subject = row.hash(1);
-    group.target = row.hash(2);
-    group.conditions = row.text(3);
-    group.records = row.integer(4);
-    group.choices = row.integer(5);
-    group.failed = row.integer(6);
-    if (!row.is_null(7)) group.best = row.real(7);
-    group.last_time = row.integer(8);
+  {
+    sqlite::Rows row = HONE_TRY(run_query(*impl_->database, sql, query));
+    while (HONE_TRY(row.next())) {
+      LogGroup& group = groups.emplace_back();
+      group.kind = row.text(0);
+      group.subject = row.hash(1);
+      group.target = row.hash(2);
+      group.conditions = row.text(3);
+      group.records = row.integer(4);
+      group.choices = row.integer(5);
+      group.failed = row.integer(6);
+      group.last_time = row.integer(7);
+    }
   }
+  for (LogGroup& group : groups) group.best = HONE_TRY(best_of(*impl_->database, group, query));
   return groups;
 }
 

@@ -95,6 +95,8 @@ bool cancels(DType type, const std::vector<double>& sums, const std::vector<doub
   const Tolerance tolerance = tolerance_of_each(type);
   for (size_t i = 0; i < sums.size(); ++i) {
     if (sizes[i] > highest) return true;
+    // Products that become zeros have signs that a fused multiply-add does not keep.
+    if (sums[i] == 0 && sizes[i] > 0 && sizes[i] < least_denormal(sum_type(type))) return true;
     const double error = unit * terms * sizes[i];
     if (std::isfinite(sums[i]) &&
         error > kPart * (tolerance.relative * std::fabs(sums[i]) + tolerance.absolute))
@@ -210,7 +212,9 @@ Result<std::vector<Difference>> differences_of_specials(const Graph& graph,
            HONE_TRY(is_undecided(graph, inputs, i, actual[i], expected, others))});
     } else if (const std::optional<int64_t> zero = first_other_zero(actual[i], expected, others)) {
       const std::string at = index_text(expected.type(), *zero);
-      differences.push_back({i, fmt::format("the zero at {} has the other sign", at), false});
+      differences.push_back(
+          {i, fmt::format("the zero at {} has the other sign", at),
+           HONE_TRY(order_decides(graph, inputs))});
     }
   }
   return differences;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/memory_hint.h"
 #include "base/text.h"
 #include "cost/analytic.h"
 #include "cost/program_price.h"
@@ -187,6 +188,13 @@ class Tuner {
     return {std::make_shared<Compilation>(graph, target_, compile), heuristics, threads};
   }
 
+  Status check_memory(int64_t arena_bytes) const {
+    if (arena_bytes <= options_.memory_limit) return {};
+    return over_limit("a run needs {} bytes for what it computes on the way; the limit is {}",
+                      arena_bytes, options_.memory_limit)
+        .with_hint(std::string(kMemoryHint));
+  }
+
   Status begin() {
     show("the default plan");
     default_ = default_by(cost_);
@@ -195,7 +203,7 @@ class Tuner {
     HONE_TRY(default_->code->plan());
     // Of two runs, by a price that may be twice too high.
     run_seconds_ = HONE_TRY(price(default_->program(), *cost_)).total();
-    HONE_TRY(default_->code->image());
+    HONE_TRY(check_memory(HONE_TRY(default_->code->image())->arena_bytes));
     inputs_ = HONE_TRY(random_inputs(graph_, options_.seed));
     result_.defaults.push_back({.prices = prices_of(*cost_, target_), .is_best = true});
     HONE_TRY(race_defaults());

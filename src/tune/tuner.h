@@ -27,8 +27,9 @@ struct TuneOptions {
   // this one, its baseline, and the analytic price with default coefficients choose.
   std::shared_ptr<const Cost> cost = nullptr;
   CompileCache* cache = nullptr;
-  Log* log = nullptr;        // what was measured before, and what is measured now
-  std::string version = {};  // of hone, for the log
+  Log* log = nullptr;                // what was measured before, and what is measured now
+  std::string version = {};          // of hone, for the log
+  int64_t memory_limit = INT64_MAX;  // bytes of what a run computes on the way
   const CancelToken* cancel = nullptr;
   Progress* progress = nullptr;  // counts seconds; started and finished by the tuner
   // Gets a line for each step: "kernel 3 of 12, dot_add: 1.21x".

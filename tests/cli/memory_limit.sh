@@ -21,6 +21,7 @@ stays_below() { # stays_below MIB ARGS...
 }
 refused() { # refused ARGS...: with a limit of 256 MiB
   local code=0 native=(--cache none --no-log)
+  [[ $1 != optimize ]] || native=()
   [[ $* != *reference* ]] || native=()
   measured "$@" --memory-limit 256 "${native[@]}" || code=$?
   [[ $code == 5 ]] || { echo "hone $*: exit code $code"; cat err; return 1; }
@@ -82,6 +83,10 @@ for file in input.onnx output.onnx fused.onnx stored.hone; do
 done
 for file in input.onnx output.onnx stored.hone; do refused run $file; done
 refused bench stored.hone --seconds 0.1 --input x=f32=1
+for file in input.hone output.hone stored.hone; do
+  refused tune $file --budget 1s
+  refused optimize $file --check --budget 1s -o optimized.hone
+done
 refused run input.hone --input x=268435456xf32=1
 measured run fused.onnx --memory-limit 256 --cache none --no-log
 stays_below 256 run fused.onnx

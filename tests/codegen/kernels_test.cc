@@ -50,24 +50,22 @@ void check_on_specials(const KernelBody& body, const Schedule& schedule,
   expect_specials(body.graph, inputs, *actual);
 }
 
-void random_layouts(KernelBody& body, Rng& rng) {
-  for (size_t i = 0; i < body.inputs.size(); ++i)
-    body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
-  for (size_t i = 0; i < body.outputs.size(); ++i)
-    body.outputs[i] = random_layout(body.graph.type(body.graph.outputs()[i]), rng);
-}
-
 void check_contractions(uint64_t first, uint64_t count) {
   const std::vector<Target> targets = host_targets();
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     KernelBody body = body_of_all(RandomGemm(rng).graph());
-    random_layouts(body, rng);
+    const Specials specials = specials_of(seed);
+    draw_layouts(body, specials, rng);
     donate_some(body, rng);
     const Target& target = targets[seed % targets.size()];
     const Schedule schedule = random_schedule(body, target, rng);
-    check_native(body, schedule, random_inputs(body.graph, rng), target);
+    const std::vector<Tensor> inputs = random_inputs(body.graph, rng, specials);
+    if (specials.any())
+      check_on_specials(body, schedule, inputs, target);
+    else
+      check_native(body, schedule, inputs, target);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -89,7 +87,7 @@ void check_groups(uint64_t first, uint64_t count) {
     const std::vector<NodeId> nodes = random_group(graph, users, rng);
     if (nodes.empty()) continue;
     KernelBody body = body_of(graph, users, nodes, {});
-    if (!specials.any()) random_layouts(body, rng);
+    draw_layouts(body, specials, rng);
     donate_some(body, rng);
     std::vector<Tensor> inputs;
     for (ValueId input : ports_of(graph, users, nodes).inputs)
@@ -210,7 +208,7 @@ TEST(NativeKernels, WinogradTakesConvsInGroups) {
               groups.count);
           Rng rng(++seed);
           KernelBody body = body_of_all(parse_graph(text).value());
-          random_layouts(body, rng);
+          draw_layouts(body, {}, rng);
           const Target& target = targets[seed % targets.size()];
           const Schedule schedule = random_schedule_by(Algorithm::winograd, body, target, rng);
           if (HasFailure()) return;

@@ -277,6 +277,25 @@ TEST_F(DamagedLog, FindsAWrongMedianAndCorrectsIt) {
   EXPECT_EQ(open()->verify().value().damaged, 0);
 }
 
+// A survey of the log takes its best times from records that fit their checksums.
+TEST_F(DamagedLog, HasNoBestTimeFromAWrongMedian) {
+  filled(20);
+  std::map<std::string, std::optional<double>> before;
+  const auto name_of = [](const LogGroup& group) {
+    return fmt::format("{} {} {} {}", group.kind, group.subject, group.target, group.conditions);
+  };
+  for (const LogGroup& group : open()->groups({}).value()) before[name_of(group)] = group.best;
+  run_sql(path(), "UPDATE records SET median = 1e-300 WHERE id = (SELECT max(id) FROM records)");
+  size_t times = 0;
+  for (const LogGroup& group : open()->groups({}).value()) {
+    if (!group.best) continue;
+    ++times;
+    EXPECT_GE(*group.best, before[name_of(group)].value()) << name_of(group);
+    EXPECT_GT(*group.best, 1e-300);
+  }
+  EXPECT_GT(times, 0u);
+}
+
 TEST_F(DamagedLog, InALeafLosesThatLeafAlone) {
   std::string bytes = bytes_of(filled(2000));
   const size_t at = bytes.find("order = [0, 1000]");

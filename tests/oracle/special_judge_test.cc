@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "ir/reference/evaluate.h"
 #include "ir/text.h"
 
 namespace hone {
@@ -43,6 +45,25 @@ TEST(SpecialJudge, HoldsEachNumberToItsSize) {
   const std::vector<Difference> found = differences(kNeg, inputs, tensor(DType::f32, {0, -1e30}));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_FALSE(found[0].is_undecided);
+}
+
+TEST(SpecialJudge, SaysNothingOfTheSignOfProductsThatVanish) {
+  constexpr std::string_view kDot =
+      "graph @g(%x: f32[2], %y: f32[2]) -> f32[] {"
+      " %z = dot %x, %y {lhs_contract = [0], rhs_contract = [0]} return %z }";
+  const auto is_undecided = [&](double x, std::vector<double> y) {
+    const std::vector<Tensor> inputs = {tensor(DType::f32, {x, x}),
+                                        tensor(DType::f32, std::move(y))};
+    const Tensor expected =
+        evaluate(parse_graph(kDot).value(), inputs, {.numerics = Numerics::rounded}).value()[0];
+    const double other = std::signbit(expected.real_at(0)) ? 0.0 : -0.0;
+    const std::vector<Difference> found =
+        differences(kDot, inputs, Tensor::from_reals(Type::scalar(DType::f32), std::vector{other}));
+    EXPECT_EQ(found.size(), 1U);
+    return found.empty() || found[0].is_undecided;
+  };
+  EXPECT_TRUE(is_undecided(1e-40, {2e-38, -1e-38}));
+  EXPECT_FALSE(is_undecided(0, {1, 1}));
 }
 
 TEST(SpecialJudge, SaysNothingWhereTheOrderOfASumDecides) {

@@ -25,15 +25,14 @@ void check_random(uint64_t first, uint64_t count, Seen& seen) {
     const Graph graph = RandomGemm(rng).graph();
     KernelBody body = body_of_all(graph);
     ASSERT_TRUE(check_group(graph, op_nodes(graph)).ok());
-    for (size_t i = 0; i < body.inputs.size(); ++i)
-      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
-    body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    const Specials specials = specials_of(seed);
+    draw_layouts(body, specials, rng);
     donate_some(body, rng);
     Schedule schedule = random_schedule(body, target, rng);
     for (int i = 0; i < 60 && schedule.algorithm() != Algorithm::gemm; ++i)
       schedule = random_schedule(body, target, rng);
     SCOPED_TRACE(print(body.graph));
-    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    check_drawn_kernel(body, schedule, specials, rng);
     if (testing::Test::HasFailure()) return;
     if (schedule.algorithm() != Algorithm::gemm) continue;
     ++seen.gemms;
@@ -85,9 +84,8 @@ TEST(Gemms, WindowsOfGroupsComputeWhatTheReferenceDoes) {
     Rng rng(seed);
     const Graph graph = random_groups(rng);
     KernelBody body = body_of_all(graph);
-    for (size_t i = 0; i < body.inputs.size(); ++i)
-      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
-    body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    const Specials specials = specials_of(seed);
+    draw_layouts(body, specials, rng);
     Schedule schedule = random_schedule(body, target, rng);
     GemmFields* own = schedule.if_is<GemmFields>();
     if (own == nullptr) continue;
@@ -100,7 +98,7 @@ TEST(Gemms, WindowsOfGroupsComputeWhatTheReferenceDoes) {
         space.dims[1].extent.value() / graph.op(op_nodes(graph)[0]).integer("groups");
     several_groups += block > of_group ? 1 : 0;
     parts += block < of_group ? 1 : 0;
-    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    check_drawn_kernel(body, schedule, specials, rng);
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(windows, 60);

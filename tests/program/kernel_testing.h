@@ -146,6 +146,16 @@ inline void check_on_specials(const KernelBody& body, const Schedule& schedule,
   expect_specials(body.graph, inputs, *actual);
 }
 
+// A layout for each input and output. None where numbers are special: their judge compares tensors
+// as they are.
+inline void draw_layouts(KernelBody& body, const Specials& specials, Rng& rng) {
+  if (specials.any()) return;
+  for (size_t i = 0; i < body.inputs.size(); ++i)
+    body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
+  for (size_t i = 0; i < body.outputs.size(); ++i)
+    body.outputs[i] = random_layout(body.graph.type(body.graph.outputs()[i]), rng);
+}
+
 // The same of a kernel with open sizes, for these.
 inline void check_open_kernel(const KernelBody& body, const Schedule& schedule,
                               const Bindings& sizes, const std::vector<Tensor>& inputs,

@@ -7,6 +7,7 @@
 #include "planner/planner.h"
 #include "program/frame.h"
 #include "program/run.h"
+#include "tests/program/kernel_testing.h"
 #include "tests/program/lower_testing.h"
 #include "zoo/inputs.h"
 #include "zoo/random/random_graph.h"
@@ -22,14 +23,18 @@ void check_random(uint64_t first, uint64_t count, uint64_t step = 1) {
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); seed += step) {
     // Where a difference of one bit can become any, differences must not come to be.
     const bool continuous = seed % 2 == 0;
+    const Specials specials = specials_of(seed);
     const Graph source = random_graph({.seed = seed,
                                        .min_steps = continuous ? 8 : 2,
                                        .max_steps = continuous ? 12 : 4,
                                        .max_elements = 64,
-                                       .continuous = continuous});
+                                       .continuous = continuous,
+                                       .specials = specials});
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(source)));
     const Graph graph = prepared(source);
-    check_lowered(graph, random_plan(graph, two_cores(), seed), random_graph_inputs(graph, seed));
+    check_lowered(graph, random_plan(graph, two_cores(), seed),
+                  random_graph_inputs(graph, seed, specials),
+                  specials.any() ? Numbers::special : Numbers::tame);
   }
 }
 

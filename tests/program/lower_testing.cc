@@ -4,6 +4,7 @@
 #include "oracle/compare.h"
 #include "program/run.h"
 #include "tests/program/image_runner.h"
+#include "tests/program/kernel_testing.h"
 
 namespace hone {
 
@@ -23,8 +24,16 @@ void expect_same(const std::vector<Tensor>& actual, const std::vector<Tensor>& e
   }
 }
 
-void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tensor>& inputs) {
+void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tensor>& inputs,
+                   Numbers numbers) {
   const std::vector<Tensor> expected = evaluated(graph, inputs);
+  const auto expect_right = [&](const Result<std::vector<Tensor>>& actual) {
+    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
+    if (numbers == Numbers::special)
+      expect_specials(graph, inputs, *actual);
+    else
+      expect_same(*actual, expected);
+  };
   Result<Program> program = lower(graph, plan, two_cores());
   ASSERT_TRUE(program.ok()) << program.error().to_string();
   const std::string text = print(*program);
@@ -34,19 +43,12 @@ void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tenso
   EXPECT_EQ(print(*again), text);
   Status status = verify(*again);
   ASSERT_TRUE(status.ok()) << status.error().to_string();
-  for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), std::optional<uint64_t>(1)}) {
-    Result<std::vector<Tensor>> actual = run(*again, inputs, {.order_seed = seed});
-    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-    expect_same(*actual, expected);
-  }
+  for (std::optional<uint64_t> seed : {std::optional<uint64_t>(), std::optional<uint64_t>(1)})
+    expect_right(run(*again, inputs, {.order_seed = seed}));
   Result<Image> image = instantiate(*program, {}, nameless_code(*program));
   ASSERT_TRUE(image.ok()) << image.error().to_string();
-  for (bool in_place : {false, true}) {
-    Result<std::vector<Tensor>> actual =
-        ImageRunner(*image, program->kernels).run(inputs, in_place);
-    ASSERT_TRUE(actual.ok()) << actual.error().to_string();
-    expect_same(*actual, expected);
-  }
+  for (bool in_place : {false, true})
+    expect_right(ImageRunner(*image, program->kernels).run(inputs, in_place));
 }
 
 }  // namespace hone

@@ -63,7 +63,9 @@ std::vector<Tensor> evaluated(const Graph& graph, const std::vector<Tensor>& inp
 void expect_same(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected);
 
 // Lowers, checks the text, and runs in the order of the list, in another one, and written out: the
-// results are those of the reference.
-void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tensor>& inputs);
+// results are those of the reference. Special numbers have a judge of their own.
+enum class Numbers : uint8_t { tame, special };
+void check_lowered(const Graph& graph, const Plan& plan, const std::vector<Tensor>& inputs,
+                   Numbers numbers = Numbers::tame);
 
 }  // namespace hone

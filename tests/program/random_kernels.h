@@ -174,16 +174,24 @@ inline Schedule random_schedule_by(Algorithm algorithm, const KernelBody& body,
   return schedule;
 }
 
-inline std::vector<Tensor> random_inputs(const Graph& graph, Rng& rng) {
+inline std::vector<Tensor> random_inputs(const Graph& graph, Rng& rng,
+                                         const Specials& specials = {}) {
   std::vector<Tensor> inputs;
-  for (Type type : graph.input_types()) {
-    std::vector<double> numbers;
-    for (int64_t i = 0; i < type.static_elements(); ++i)
-      numbers.push_back(is_real(type.dtype()) ? rng.uniform(-1, 1)
-                                              : static_cast<double>(rng.between(-9, 9)));
-    inputs.push_back(Tensor::from_reals(type, numbers));
-  }
+  for (Type type : graph.input_types())
+    inputs.push_back(with_specials(
+        type, specials, rng, [&] { return rng.uniform(-1, 1); },
+        [&] { return rng.between(-9, 9); }));
   return inputs;
+}
+
+// On random numbers, special ones among them if that is asked for.
+inline void check_drawn_kernel(const KernelBody& body, const Schedule& schedule,
+                               const Specials& specials, Rng& rng) {
+  const std::vector<Tensor> inputs = random_inputs(body.graph, rng, specials);
+  if (specials.any())
+    check_on_specials(body, schedule, inputs);
+  else
+    check_kernel(body, schedule, inputs, 16);
 }
 
 }  // namespace hone

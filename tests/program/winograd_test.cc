@@ -53,14 +53,13 @@ void check_random(uint64_t first, uint64_t count, bool has_groups = false) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     KernelBody body = body_of_all(random_conv(rng, has_groups ? rng.between(2, 5) : 1));
-    for (size_t i = 0; i < body.inputs.size(); ++i)
-      body.inputs[i] = random_layout(body.graph.type(body.graph.inputs()[i]), rng);
-    body.outputs[0] = random_layout(body.graph.type(body.graph.outputs()[0]), rng);
+    const Specials specials = specials_of(seed);
+    draw_layouts(body, specials, rng);
     donate_some(body, rng);
     const Schedule schedule = random_schedule_by(Algorithm::winograd, body, Target{}, rng);
     if (testing::Test::HasFailure()) return;
     SCOPED_TRACE(print(body.graph));
-    check_kernel(body, schedule, random_inputs(body.graph, rng), 16);
+    check_drawn_kernel(body, schedule, specials, rng);
     if (testing::Test::HasFailure()) return;
     ++checked;
     lanes += schedule.lanes.empty() ? 0 : 1;

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "ir/text_printer.h"
 #include "program/tiles/bind.h"
 #include "program/tiles/tiles.h"
@@ -114,7 +115,8 @@ class TilePrinter {
   void print(const Number& s) {
     result(s.result);
     out_ += "number ";
-    out_ += std::visit([](auto value) { return fmt::format("{}", value); }, s.value);
+    const double* real = std::get_if<double>(&s.value);
+    out_ += real != nullptr ? format_double(*real) : std::to_string(std::get<int64_t>(s.value));
     dtype_of(s.result);
   }
   void print(const Position& s) {
