@@ -1,5 +1,3 @@
-#include "planner/layouts.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,8 +8,8 @@
 #include "ir/op_def.h"
 #include "kernel/kernel_body.h"
 #include "kernel/words.h"
-#include "plan/view.h"
-#include "target/estimate.h"
+#include "plan/in_place.h"
+#include "planner/steps.h"
 
 namespace hone {
 namespace {
@@ -32,20 +30,29 @@ Layout with_last(std::vector<int> others, int last, int64_t block) {
   return layout;
 }
 
+// Sets the layouts of values that may have any and that nobody decided, by price:
+//   * weights of dot and conv so that lanes find neighbours side by side, without packing at run
+//     time;
+//   * what convs, and pools and pointwise kernels next to them, pass to each other: with channels
+//     in blocks of a vector, or last. All of a region lie alike, or nothing changes; what reads a
+//     region from outside is part of its price. Of the concats that are views, those that are
+//     `joined` are views no more where their operands do not lie side by side in the layout.
+// Gives copies of weights whose readers want them in several layouts, for kernels that are `open`,
+// by step.
 class LayoutChooser {
  public:
-  LayoutChooser(const Plan& plan, const std::vector<bool>& open, std::span<const NodeId> joined,
-                FrameEditor& frame, PlanCost& cost, const Heuristics& on)
-      : editor_(frame),
-        frame_(frame.planned()),
-        graph_(frame.view()),
-        users_(frame.users()),
-        plan_(plan),
+  LayoutChooser(PlanningFrame& frame, const std::vector<bool>& open, std::span<const NodeId> joined,
+                PlanCost& cost)
+      : editor_(frame.edited()),
+        frame_(editor_.planned()),
+        graph_(editor_.view()),
+        users_(editor_.users()),
+        plan_(frame.plan()),
         open_(open),
         joined_(joined),
         cost_(cost),
-        on_(on),
-        block_(image_block(frame.whole().target())) {}
+        on_(frame.on()),
+        block_(frame.freedom().block) {}
 
   Result<std::vector<LayoutCopy>> run() {
     for (NodeId n : joined_)
@@ -346,16 +353,54 @@ class LayoutChooser {
   std::map<std::pair<uint32_t, ValueId>, Layout> shared_;
 };
 
-}  // namespace
-
-int64_t image_block(const Target& target) {
-  return static_cast<int64_t>(vector_bytes(target.isa) / 4);
+// Of nodes whose group was open: the others may have schedules. What the plan says of what they
+// change, of the result or of memory may not fit either.
+Status change_in_place(PlanningFrame& frame) {
+  const Graph& graph = frame.graph();
+  Plan& plan = frame.plan();
+  const std::vector<NodeId> found = more_in_place(frame.planned(), frame.users(), [&](NodeId n) {
+    if (!frame.freedom().is_free[n.index]) return false;
+    const ValueId changed = changed_by(graph, n);
+    const std::string result = frame.name(graph.result(n)), operand = frame.name(changed);
+    return !plan.in_place.contains(result) && !plan.layout.contains(result) &&
+           !plan.layout.contains(operand) && !plan.offset.contains(result) &&
+           !plan.offset.contains(frame.name(frame.planned().base[changed.index]));
+  });
+  if (found.empty()) return {};
+  for (NodeId n : found) plan.in_place[frame.name(graph.result(n))] = true;
+  return frame.read();
 }
 
-Result<std::vector<LayoutCopy>> choose_layouts(const Plan& plan, const std::vector<bool>& open,
-                                               std::span<const NodeId> joined, FrameEditor& frame,
-                                               PlanCost& cost, const Heuristics& on) {
-  return LayoutChooser(plan, open, joined, frame, cost, on).run();
+// By price. Concats whose images do not lie side by side then are kernels.
+Status choose_by_price(PlanningFrame& frame) {
+  const Graph& graph = frame.graph();
+  // A kernel that the plan has may have a schedule, so it reads no copies.
+  std::vector<bool> open;  // by step
+  for (const Step& step : frame.planned().steps)
+    open.push_back(step.is_kernel && frame.freedom().is_free[step.nodes[0].index]);
+  std::vector<NodeId> joined;  // concats, by the planner
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) == Opcode::concat && frame.planned().is_view(n) &&
+        frame.freedom().is_free[n.index])
+      joined.push_back(n);
+  {
+    PlanCost price = frame.price();
+    frame.ask_for(HONE_TRY(LayoutChooser(frame, open, joined, price).run()));
+  }
+  const PlannedGraph& edited = frame.edited().planned();
+  const std::vector<Layout> layouts = edited.layout;
+  std::erase_if(joined, [&](NodeId n) { return edited.is_view(n); });
+  for (NodeId n : joined) frame.plan().view.erase(frame.name(graph.result(n)));
+  if (!joined.empty()) HONE_CHECK(frame.take(frame.edited_groups()), "groups that do not fit");
+  frame.take_layouts(layouts);
+  return {};
+}
+
+}  // namespace
+
+Status choose_layouts(PlanningFrame& frame) {
+  if (frame.on().in_place) HONE_TRY(change_in_place(frame));
+  return choose_by_price(frame);
 }
 
 }  // namespace hone

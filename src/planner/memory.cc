@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "planner/order.h"
+#include "planner/steps.h"
+
 namespace hone {
 
 MemoryProblem memory_problem(const PlannedGraph& frame, const std::vector<Lifetime>& lives,
@@ -32,6 +35,27 @@ Result<std::optional<MemoryBounds>> memory_of(const Graph& graph, const Plan& pl
   const MemoryPlan search = HONE_TRY(plan_memory(free, {.minimize = true, .nodes = kMemoryNodes}));
   return std::optional(MemoryBounds{
       HONE_TRY(heights_of(placed, offsets))[0], search.spaces[0].bound});
+}
+
+Status place_values(PlanningFrame& frame) {
+  const PlannedGraph& planned = frame.planned();
+  Plan& plan = frame.plan();
+  const std::vector<uint32_t> order = order_steps(planned);
+  HONE_CHECK(order.size() == planned.steps.size(), "steps that wait for each other");
+  plan.order.clear();
+  for (uint32_t step : order) plan.order.push_back(planned.steps[step].name);
+  if (!frame.graph().is_static()) return {};
+  const std::vector<Lifetime> lives = lifetimes(planned, order);
+  const MemoryProblem problem = memory_problem(planned, lives, plan.offset);
+  const MemoryPlan memory =
+      HONE_TRY(plan_memory(problem, {.minimize = true, .nodes = kMemoryNodes}));
+  if (memory.verdict == MemoryVerdict::infeasible)
+    return bad_input("%{} cannot lie where it is said to, with what else is said",
+                     frame.name(lives[memory.witness.front()].value))
+        .within("offset");
+  for (size_t i = 0; i < lives.size(); ++i)
+    plan.offset[frame.name(lives[i].value)] = memory.offsets[i];
+  return {};
 }
 
 }  // namespace hone

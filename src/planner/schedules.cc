@@ -7,12 +7,14 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <unordered_set>
 
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
 #include "kernel/algorithms/winograd.h"
 #include "kernel/matrix.h"
-#include "planner/chains.h"
+#include "planner/chain_schedules.h"
+#include "planner/steps.h"
 
 namespace hone {
 namespace {
@@ -37,6 +39,14 @@ class Chooser {
   PricedSchedule run() {
     const Schedule nest = plain_nest(space_.parallel);
     consider(nest);
+    improve(nest);
+    consider({});
+    HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
+    return {*best_, least_};
+  }
+
+ private:
+  void improve(const Schedule& nest) {
     if (best_) improve_nest();
     if (on_.gemm && facts_.contraction.ok()) {
       try_gemm(nest, *facts_.contraction, Products::plain);
@@ -46,12 +56,8 @@ class Chooser {
         if (is_on(on_, products)) try_gemm(nest, *facts_.contraction, products);
     }
     if (on_.winograd && body_.window.empty()) try_winograd();
-    consider({});
-    HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
-    return {*best_, least_};
   }
 
- private:
   void consider(const Schedule& schedule) { keep(schedule, price_->seconds(schedule, least_)); }
 
   // The same as one after another. Networks take several at once in less time.
@@ -547,6 +553,36 @@ ChooseSchedule planner_schedules(const Target& target, const Cost& cost, KernelS
     const auto at = choosers->try_emplace(threads, target, cost, threads, options).first;
     return *HONE_TRY(at->second.choose(facts));
   };
+}
+
+namespace {
+
+// Another Cost may know a schedule that is surely cheaper.
+Result<Schedule> schedule_of(const KernelBody& body, const Choosers& choosers) {
+  const Schedule usual = HONE_TRY(choosers.all.choose(body))->schedule;
+  if (choosers.schedules == nullptr) return usual;
+  const auto& facts = choosers.all.known().facts(kernel_hash(body), [&] { return body; });
+  const auto priced = choosers.schedules->cost().kernel(facts, choosers.all.threads());
+  if (!priced->lead()) return usual;
+  const PricedSchedule& other = *HONE_TRY(choosers.schedules->choose(body));
+  return priced->is_ahead(other.seconds, priced->seconds(usual)) ? other.schedule : usual;
+}
+
+}  // namespace
+
+Status choose_schedules(PlanningFrame& frame) {
+  const PlannedGraph& planned = frame.planned();
+  const FrameEditor* const edited = frame.if_edited();
+  std::unordered_set<uint64_t> shapes;
+  for (uint32_t s = 0; s < planned.steps.size(); ++s) {
+    const Step& step = planned.steps[s];
+    if (!step.is_kernel || !shapes.insert(step_shape(planned, step)).second) continue;
+    const auto body = [&] { return body_of(planned, frame.users(), step); };
+    const uint64_t kernel = edited != nullptr ? edited->kernel(s).hash : kernel_hash(body());
+    const auto [at, is_new] = frame.whole().schedule.try_emplace(kernel);
+    if (is_new) at->second = HONE_TRY(schedule_of(body(), frame.choosers()));
+  }
+  return {};
 }
 
 }  // namespace hone

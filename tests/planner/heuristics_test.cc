@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "cost/analytic.h"
 #include "ir/functional.h"
-#include "planner/fusion.h"
+#include "planner/groups.h"
 #include "planner/planner.h"
 #include "rewrite/prepare.h"
 #include "tests/target/target_testing.h"

@@ -1,4 +1,4 @@
-#include "planner/fusion.h"
+#include "planner/groups.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,6 +7,7 @@
 #include "kernel/group_work.h"
 #include "kernel/kernel_body.h"
 #include "plan/view.h"
+#include "planner/steps.h"
 
 namespace hone {
 namespace {
@@ -281,6 +282,16 @@ class Fuser {
 Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom,
             const Heuristics& heuristics) {
   return Fuser(graph, users, freedom, heuristics).run();
+}
+
+Status form_groups(PlanningFrame& frame) {
+  const FusionFreedom& freedom = frame.freedom();
+  if (frame.take(fuse(frame.graph(), frame.users(), freedom, frame.on()))) return {};
+  // What is said to be in place may not go with groups of several nodes.
+  Fusion alone;
+  for (NodeId n : frame.graph().nodes())
+    if (freedom.is_free[n.index]) alone.groups.push_back({n});
+  return frame.form(alone);
 }
 
 }  // namespace hone

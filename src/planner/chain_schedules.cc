@@ -1,0 +1,203 @@
+#include "planner/chain_schedules.h"
+
+#include <algorithm>
+
+#include "kernel/facts.h"
+#include "kernel/stages.h"
+
+namespace hone {
+namespace {
+
+// Points of a block, where threads have equal shares: more of them leave the caches.
+constexpr int64_t kMostShared = 256;
+
+// The dims, taken in blocks, along which blocks of several points share what one of them needs:
+// the rows of a product, but not what its both sides have.
+std::vector<bool> has_rows(const KernelBody& body, const Schedule& chain) {
+  std::vector<bool> has_rows(static_cast<size_t>(body.graph.type(body.graph.outputs()[0]).rank()));
+  const std::vector<Stage> stages = stages_of(body, chain).value();
+  for (const Stage& stage : stages) {
+    const Result<Contraction> contraction = KernelFacts(stage.body).contraction;
+    if (!contraction.ok()) continue;
+    for (size_t d = 0; d < stage.along.size(); ++d)
+      if (!stage.along[d].is_whole() && contraction->sides[0][d] != contraction->sides[1][d])
+        has_rows[static_cast<size_t>(stage.along[d].dim)] = true;
+  }
+  return has_rows;
+}
+
+bool has(const Graph& graph, Opcode opcode) {
+  for (NodeId n : graph.nodes())
+    if (graph.opcode(n) == opcode) return true;
+  return false;
+}
+
+void take_whole(Schedule& chain, int dim) {
+  std::erase(chain.order, dim);
+  std::erase_if(chain.get<ChainFields>().block, [&](const Tile& tile) { return tile.dim == dim; });
+}
+
+// Of an image the last dim is taken whole: blocks are rows of it.
+void take_rows_of_images(Schedule& chain, const std::vector<bool>& rows) {
+  const auto has_rows = [&](int dim) { return bool{rows[static_cast<size_t>(dim)]}; };
+  if (std::ranges::count_if(chain.order, has_rows) < 2) return;
+  take_whole(chain, *std::ranges::max_element(chain.order, {},
+                                              [&](int dim) { return has_rows(dim) ? dim : -1; }));
+}
+
+// The same for a pool, with all channels.
+void take_rows_of_pools(Schedule& chain, int rank) {
+  take_whole(chain, 1);
+  if (rank > 3) take_whole(chain, rank - 1);
+}
+
+// The simplest chain in the order, and with the dims, that its rows ask for.
+Schedule usual_chain(Schedule chain, const Graph& graph, const std::vector<bool>& rows,
+                     const ScheduleChooser& chooser) {
+  // What rows share stays in the nearest cache while they are taken one after another.
+  if (chooser.heuristics().chain_order)
+    std::ranges::sort(chain.order, {}, [&](int dim) {
+      return std::pair(bool{rows[static_cast<size_t>(dim)]}, dim);
+    });
+  if (is_conv_with_pool(graph))
+    take_rows_of_pools(chain, static_cast<int>(rows.size()));
+  else if (has(graph, Opcode::conv))
+    take_rows_of_images(chain, rows);
+  chain.threads = chooser.threads() > 1 ? static_cast<int>(chain.order.size()) : 0;
+  return chain;
+}
+
+// How many points of a dim a block may have, beside the least.
+std::vector<int64_t> usual_points(int64_t extent, bool is_image, int64_t threads) {
+  if (is_image) return {4, 16};
+  std::vector<int64_t> sizes = {8, 32, 128};
+  // As many blocks as threads, or twice as many.
+  for (int64_t shares : {threads, 2 * threads})
+    if (threads > 1 && extent / shares > 8 && extent / shares <= kMostShared)
+      sizes.push_back(extent / shares);
+  return sizes;
+}
+
+// The same of the rows of a pool, from the most on, in blocks of about one size: each has a halo.
+std::vector<int64_t> usual_pooled_rows(int64_t extent) {
+  std::vector<int64_t> sizes;
+  for (int64_t most : {32, 16, 8, 4}) {
+    const int64_t blocks = (extent + most - 1) / most;
+    sizes.push_back((extent + blocks - 1) / blocks);
+  }
+  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  return sizes;
+}
+
+class ChainChooser {
+ public:
+  ChainChooser(const std::shared_ptr<const KernelFacts>& facts, const Schedule& simplest,
+               ScheduleChooser& chooser)
+      : body_(facts->body),
+        results_(body_.graph.type(body_.graph.outputs()[0])),
+        rows_(has_rows(body_, simplest)),
+        chooser_(chooser),
+        on_(chooser.heuristics()),
+        price_(chooser.cost().kernel(facts, chooser.threads())),
+        start_(usual_chain(simplest, body_.graph, rows_, chooser)) {}
+
+  Result<std::optional<PricedSchedule>> run() {
+    if (is_conv_with_pool(body_.graph))
+      HONE_TRY(try_rows_of_pool());
+    else
+      HONE_TRY(try_blocks());
+    if (best_ && best_->schedule.threads > 0) {
+      Schedule alone = best_->schedule;
+      alone.threads = 0;
+      HONE_TRY(consider(alone));
+    }
+    return std::move(best_);
+  }
+  double seconds(const Schedule& chain) { return price_->seconds(chain); }
+
+ private:
+  Status try_blocks() {
+    HONE_TRY(consider(start_));
+    const bool is_image = has(body_.graph, Opcode::conv);
+    for (Tile& block : start_.get<ChainFields>().block) {
+      if (!on_.chain_blocks || !rows_[static_cast<size_t>(block.dim)]) continue;
+      const int64_t extent = results_.dim(block.dim).value(), least = block.count;
+      for (int64_t points : usual_points(extent, is_image, chooser_.threads())) {
+        block.count = std::min(points, extent);
+        if (block.count > least) HONE_TRY(consider(start_));
+      }
+      block.count = least;
+    }
+    return {};
+  }
+
+  // Smaller and smaller blocks, as long as they cost less: they fit a nearer cache, but more of
+  // what they need overlaps. Whole images, at first, do not.
+  Status try_rows_of_pool() {
+    const auto is_dearer = [&](const Schedule& chain) -> Result<bool> {
+      const std::optional<PricedSchedule> before = best_;
+      const std::optional<double> seconds = HONE_TRY(consider(chain));
+      return before && seconds && *seconds > before->seconds;
+    };
+    if (start_.order.size() > 1) {
+      Schedule images = start_;
+      while (images.order.size() > 1) take_whole(images, images.order.back());
+      images.threads = std::min(images.threads, 1);
+      HONE_TRY(is_dearer(images));
+    }
+    for (Tile& block : start_.get<ChainFields>().block) {
+      if (!on_.chain_blocks || block.dim == 0) continue;  // images have nothing in common
+      const int64_t least = block.count;
+      for (int64_t rows : usual_pooled_rows(results_.dim(block.dim).value())) {
+        block.count = rows;
+        if (rows > least && HONE_TRY(is_dearer(start_))) return {};
+      }
+      block.count = least;
+    }
+    HONE_TRY(is_dearer(start_));
+    return {};
+  }
+
+  // With the best schedule of each stage. None: the chain is not legal.
+  Result<std::optional<double>> consider(Schedule chain) {
+    const Result<std::vector<Stage>> stages = stages_of(body_, chain);
+    if (!stages.ok()) return std::optional<double>();  // a block may need more than there is
+    ChainFields& own = chain.get<ChainFields>();
+    own.stages.clear();
+    for (const Stage& stage : *stages) {
+      const PricedSchedule* best_of_stage = HONE_TRY(chooser_.choose(stage.body));
+      own.stages.push_back(best_of_stage->schedule);
+    }
+    if (!check_schedule(body_, chain, chooser_.target()).ok()) return std::optional<double>();
+    const double seconds = price_->seconds(chain);
+    if (!best_ || seconds < best_->seconds) best_ = {std::move(chain), seconds};
+    return std::optional(seconds);
+  }
+
+  const KernelBody& body_;
+  const Type results_;
+  const std::vector<bool> rows_;
+  ScheduleChooser& chooser_;
+  const Heuristics& on_;
+  const std::unique_ptr<PricedKernel> price_;
+  Schedule start_;
+  std::optional<PricedSchedule> best_;
+};
+
+}  // namespace
+
+bool is_conv_with_pool(const Graph& graph) {
+  return has(graph, Opcode::conv) && has(graph, Opcode::window_reduce);
+}
+
+Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
+                                                     ScheduleChooser& chooser) {
+  const Result<Schedule> simplest = simplest_chain(facts->body);
+  if (!simplest.ok()) return std::optional<PricedSchedule>();
+  ChainChooser chains(facts, *simplest, chooser);
+  std::optional<PricedSchedule> best = HONE_TRY(chains.run());
+  if (!best) best = {*simplest, chains.seconds(*simplest)};
+  return best;
+}
+
+}  // namespace hone

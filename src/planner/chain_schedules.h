@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "planner/schedules.h"
+
+namespace hone {
+
+// The cheapest of a few legal chains of a body; none, if no chain is legal.
+Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
+                                                     ScheduleChooser& chooser);
+
+// Such a body is computed as a chain: in a nest, the conv has no register tiles.
+bool is_conv_with_pool(const Graph& graph);
+
+}  // namespace hone
