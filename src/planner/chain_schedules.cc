@@ -102,6 +102,7 @@ class ChainChooser {
         start_(usual_chain(simplest, body_.graph, rows_, chooser)) {}
 
   Result<std::optional<PricedSchedule>> run() {
+    if (!on_.schedules) return std::optional<PricedSchedule>();
     if (is_conv_with_pool(body_.graph))
       HONE_TRY(try_rows_of_pool());
     else

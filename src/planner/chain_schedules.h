@@ -6,7 +6,8 @@
 
 namespace hone {
 
-// The cheapest of a few legal chains of a body; none, if no chain is legal.
+// The cheapest of a few legal chains of a body; none, if no chain is legal. Without the switch for
+// schedules it is the simplest chain.
 Result<std::optional<PricedSchedule>> cheapest_chain(std::shared_ptr<const KernelFacts> facts,
                                                      ScheduleChooser& chooser);
 

@@ -286,7 +286,8 @@ Fusion fuse(const Graph& graph, const Users& users, const FusionFreedom& freedom
 
 Status form_groups(PlanningFrame& frame) {
   const FusionFreedom& freedom = frame.freedom();
-  if (frame.take(fuse(frame.graph(), frame.users(), freedom, frame.on()))) return {};
+  if (frame.on().groups && frame.take(fuse(frame.graph(), frame.users(), freedom, frame.on())))
+    return {};
   // What is said to be in place may not go with groups of several nodes.
   Fusion alone;
   for (NodeId n : frame.graph().nodes())

@@ -76,11 +76,11 @@ class PoolChains : public ChainJoiner {
 
 Status join_image_chains(PlanningFrame& frame) {
   const Heuristics& on = frame.on();
-  if (!on.image_chains && !on.pool_chains) return {};
+  if (!on.image_chains) return {};
   bool is_joined = false;
   {
     PlanCost price = frame.price();
-    if (on.image_chains) is_joined = HONE_TRY(DepthwiseChains(frame, price).run());
+    if (on.depthwise_chains) is_joined = HONE_TRY(DepthwiseChains(frame, price).run());
     if (on.pool_chains && HONE_TRY(PoolChains(frame, price).run())) is_joined = true;
   }
   if (!is_joined) return {};

@@ -400,7 +400,9 @@ Status choose_by_price(PlanningFrame& frame) {
 
 Status choose_layouts(PlanningFrame& frame) {
   if (frame.on().in_place) HONE_TRY(change_in_place(frame));
-  return choose_by_price(frame);
+  if (frame.on().layouts) return choose_by_price(frame);
+  frame.take_layouts(std::vector<Layout>(frame.planned().layout));  // row-major, or as said
+  return {};
 }
 
 }  // namespace hone

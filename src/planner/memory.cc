@@ -48,7 +48,7 @@ Status place_values(PlanningFrame& frame) {
   const std::vector<Lifetime> lives = lifetimes(planned, order);
   const MemoryProblem problem = memory_problem(planned, lives, plan.offset);
   const MemoryPlan memory =
-      HONE_TRY(plan_memory(problem, {.minimize = true, .nodes = kMemoryNodes}));
+      HONE_TRY(plan_memory(problem, {.minimize = frame.on().memory, .nodes = kMemoryNodes}));
   if (memory.verdict == MemoryVerdict::infeasible)
     return bad_input("%{} cannot lie where it is said to, with what else is said",
                      frame.name(lives[memory.witness.front()].value))

@@ -39,7 +39,7 @@ class Chooser {
   PricedSchedule run() {
     const Schedule nest = plain_nest(space_.parallel);
     consider(nest);
-    improve(nest);
+    if (on_.schedules) improve(nest);
     consider({});
     HONE_CHECK(best_, "no schedule fits a kernel of {} nodes", body_.graph.node_count());
     return {*best_, least_};

@@ -3,7 +3,7 @@
 #include "planner/frame.h"
 
 // The steps of the planner (docs/planner.md), in their order. A step decides what the plan leaves
-// open. Errors are those of the chooser.
+// open; the heuristic of its name leaves it out. Errors are those of the chooser.
 
 namespace hone {
 

@@ -193,7 +193,7 @@ for time in 1 2; do
 done
 "$HONE" check "$model" --without gemm,chains --cache none >out 2>err
 fails 2 "there is no pass 'speed'" compile "$model" --without gemm,speed
-grep -q "can be left out are .*; the heuristics are fuse_elementwise, .*gemm.*" err
+grep -q "can be left out are .*; the heuristics are groups, .*gemm.*" err
 fails 2 "there is no pass ''" run "$model" --without gemm,
 fails 2 "does not go with 'gemm'" compile "$model" --without cse,gemm --plan-seed 1
 compile "$model" --without cse --plan-seed 1
