@@ -3,6 +3,7 @@
 #include "codegen/kernels.h"
 #include "compile/cached_plan.h"
 #include "compile/honec.h"
+#include "ir/op_facts.h"
 #include "runtime/honec.h"
 
 namespace hone {
@@ -13,7 +14,7 @@ constexpr int64_t kMostConstants = int64_t{1} << 20;  // bytes: more are not wor
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::constant) bytes += graph.constant(n).type().static_bytes();
+    if (is_constant(graph.opcode(n))) bytes += graph.constant(n).type().static_bytes();
     for (const GraphRef& region : graph.regions(n)) bytes += constant_bytes(*region);
   }
   return bytes;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/contraction.h"
 #include "kernel/matrix.h"
 #include "target/estimate.h"
@@ -28,10 +28,10 @@ constexpr double kWithNan = 3;
 
 double slots_of_step(const Graph& graph, NodeId node, DType dtype) {
   const Op& op = graph.op(node);
-  const bool is_fold = op.opcode() == Opcode::reduce || op.opcode() == Opcode::window_reduce;
+  const bool is_fold = combines_by_kind(op.opcode());
   if (!is_fold || !is_real(dtype)) return slots_of(op.opcode(), dtype);
   const Opcode combine = combine_of(op.word("kind"));
-  return combine == Opcode::max || combine == Opcode::min ? kWithNan : slots_of(op.opcode(), dtype);
+  return picks_one(combine) ? kWithNan : slots_of(op.opcode(), dtype);
 }
 
 constexpr double kWiden = 1;        // slots to make f32 of f16 or bf16; panels have it as f32

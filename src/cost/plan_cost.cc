@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "cost/program_price.h"
 #include "ir/loop_state.h"
+#include "ir/op_facts.h"
 #include "kernel/schedule_text.h"
 #include "program/tiles/calling.h"
 
@@ -220,8 +221,7 @@ Result<double> PlanCost::node_seconds(Frame& frame, const Step& step) {
   const auto regions = frame.regions.find(n);
   if (regions == frame.regions.end())  // a collective, or somebody else plans its regions
     return graph.regions(n).empty() ? copy(graph.type(graph.result(n))) : cost_.command();
-  if (graph.opcode(n) == Opcode::while_ || graph.opcode(n) == Opcode::scan)
-    return loop_seconds(frame, step);
+  if (is_loop(graph.opcode(n))) return loop_seconds(frame, step);
   double most = 0;  // of branches, or the only one
   for (const std::unique_ptr<Frame>& region : regions->second)
     most = std::max(most, HONE_TRY(total(*region)));
@@ -233,9 +233,9 @@ Result<double> PlanCost::loop_seconds(Frame& frame, const Step& step) {
   const GraphView graph = frame.editor.view();
   const std::vector<std::unique_ptr<Frame>>& regions = frame.regions.at(n);
   const std::vector<bool> unchanged = unchanged_state(graph.graph(), n);
-  const bool is_scan = graph.opcode(n) == Opcode::scan;
+  const bool has_slices = is_scan(graph.opcode(n));
   const size_t carried =
-      is_scan ? static_cast<size_t>(graph.op(n).integer("carried")) : graph.operands(n).size();
+      has_slices ? static_cast<size_t>(graph.op(n).integer("carried")) : graph.operands(n).size();
   const std::span<const ValueId> operands = graph.operands(n);
   double seconds = 2 * cost_.command();  // of the frame around the loop, and of the loop
   for (size_t i = 0; i < carried; ++i) {
@@ -247,7 +247,7 @@ Result<double> PlanCost::loop_seconds(Frame& frame, const Step& step) {
   Frame& body = *regions.back();
   const double round =
       HONE_TRY(total(body)) + changes(body.editor, unchanged, operands.first(carried));
-  if (!is_scan) {
+  if (!has_slices) {
     const double test = HONE_TRY(total(*regions[0]));
     return seconds + test + kAssumedTrips * (round + test);
   }

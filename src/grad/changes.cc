@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/derivative.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -44,15 +45,15 @@ Mask changing_operands(const Graph& graph, NodeId n, const Mask& values) {
 
 ControlChanges control_changes(const Graph& graph, NodeId n, Mask operands) {
   std::span<const GraphRef> regions = graph.regions(n);
-  if (graph.opcode(n) == Opcode::if_) {
+  if (is_branch(graph.opcode(n))) {
     const Mask arguments(operands.begin() + 1, operands.end());
     Mask results =
         merged(changing_outputs(*regions[0], arguments), changing_outputs(*regions[1], arguments));
     return {std::move(operands), std::move(results)};
   }
   size_t states = 0;
-  if (graph.opcode(n) == Opcode::while_) states = operands.size();
-  if (graph.opcode(n) == Opcode::scan) states = static_cast<size_t>(graph.op(n).integer("carried"));
+  if (is_while(graph.opcode(n))) states = operands.size();
+  if (is_scan(graph.opcode(n))) states = static_cast<size_t>(graph.op(n).integer("carried"));
   const Graph& body = *regions.back();
   operands = settled_states(body, std::move(operands), states);
   Mask results = changing_outputs(body, operands);

@@ -5,6 +5,7 @@
 #include "grad/linearize_node.h"
 #include "ir/application.h"
 #include "ir/derivatives/rules.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -29,7 +30,7 @@ class Linearizer {
       tangents[graph.inputs()[i].index] = inputs.tangents[i];
     }
     for (NodeId n : graph.nodes()) {
-      if (graph.opcode(n) == Opcode::parameter) continue;
+      if (is_parameter(graph.opcode(n))) continue;
       WithTangents operands;
       for (ValueId v : graph.operands(n)) {
         operands.values.push_back(v.is_none() ? Value() : values[v.index]);
@@ -91,7 +92,7 @@ class Linearizer {
   WithTangents copied(const Graph& graph, NodeId n, const WithTangents& operands) {
     const size_t results = graph.results(n).size();
     std::vector<Value> none(results);
-    if (graph.opcode(n) == Opcode::constant) return {{b_.constant(graph.constant(n))}, none};
+    if (is_constant(graph.opcode(n))) return {{b_.constant(graph.constant(n))}, none};
     std::span<const GraphRef> regions = graph.regions(n);
     std::vector<Value> values =
         b_.ops(graph.op(n), operands.values, {regions.begin(), regions.end()});

@@ -4,6 +4,7 @@
 #include "grad/linearize_node.h"
 #include "grad/regions.h"
 #include "ir/derivatives/rules.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -130,8 +131,8 @@ Result<WithTangents> linearized_control(Builder& b, const Graph& graph, NodeId n
                                         const WithTangents& operands) {
   ControlTangents tangents(b, graph, n, operands);
   if (!tangents.any_result()) return tangents.unchanged();
-  if (graph.opcode(n) == Opcode::if_) return tangents.of_if();
-  if (graph.opcode(n) == Opcode::while_) return tangents.of_while();
+  if (is_branch(graph.opcode(n))) return tangents.of_if();
+  if (is_while(graph.opcode(n))) return tangents.of_while();
   return tangents.of_scan(graph.op(n), *graph.regions(n)[0]);
 }
 

@@ -5,7 +5,7 @@
 
 #include "ir/barrier.h"
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -53,7 +53,7 @@ class Ways {
   // reshapes and broadcasts of values that are there.
   bool is_free(ValueId v) const { return is_free_[v.index]; }
   static bool is_repeated(Opcode opcode) {
-    return opcode == Opcode::reshape || opcode == Opcode::broadcast;
+    return regroups_dims(opcode) || repeats_elements(opcode);
   }
 
   ValueSet stored(const Storage& storage) const {
@@ -91,10 +91,9 @@ class Ways {
       }
     }
     const bool is_pure =
-        opcode != Opcode::parameter && !has_effect(graph_, n) && !has_regions(graph_, n) &&
+        !is_parameter(opcode) && !has_effect(graph_, n) && !has_regions(graph_, n) &&
         std::ranges::all_of(graph_.operands(n), [&](ValueId v) {
-          return v.is_none() ||
-                 (is_free(v) && graph_.opcode(graph_.producer(v)) != Opcode::parameter);
+          return v.is_none() || (is_free(v) && !is_parameter(graph_.opcode(graph_.producer(v))));
         });
     const bool is_leaf_value = is_leaf(opcode);
     for (ValueId v : graph_.results(n)) is_free_[v.index] = is_leaf_value || is_pure;

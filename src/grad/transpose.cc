@@ -4,6 +4,7 @@
 
 #include "grad/transpose_node.h"
 #include "ir/derivatives/rules.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -51,10 +52,10 @@ class Transposer {
   // What is not linear is computed as before.
   void copy(NodeId n) {
     const ValueRange results = graph_.results(n);
-    if (graph_.opcode(n) == Opcode::parameter) return;
+    if (is_parameter(graph_.opcode(n))) return;
     for (ValueId v : results)
       if (is_linear_[v.index]) return;
-    if (graph_.opcode(n) == Opcode::constant) {
+    if (is_constant(graph_.opcode(n))) {
       values_[results[0].index] = b_.constant(graph_.constant(n));
       return;
     }
@@ -79,7 +80,7 @@ class Transposer {
       result_types.push_back(graph_.type(v));
       is_reached |= static_cast<bool>(cotangents.back());
     }
-    if (!is_reached || graph_.opcode(n) == Opcode::parameter) return {};
+    if (!is_reached || is_parameter(graph_.opcode(n))) return {};
 
     const Mask linear = changing_operands(graph_, n, is_linear_);
     std::vector<Value> operands;

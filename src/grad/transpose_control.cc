@@ -3,6 +3,7 @@
 #include "grad/transpose.h"
 #include "grad/transpose_node.h"
 #include "ir/derivatives/rules.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -128,8 +129,8 @@ Result<std::vector<Value>> transposed_control(Builder& b, const Graph& graph, No
                                               std::span<const Value> operands, const Mask& linear,
                                               std::span<const Value> cotangents) {
   ControlBack back(b, graph, n, operands, linear, cotangents);
-  if (graph.opcode(n) == Opcode::if_) return back.of_if();
-  if (graph.opcode(n) == Opcode::scan) return back.of_scan();
+  if (is_branch(graph.opcode(n))) return back.of_if();
+  if (is_scan(graph.opcode(n))) return back.of_scan();
   return unsupported("a '{}' cannot be run backwards", graph.op(n).name());
 }
 

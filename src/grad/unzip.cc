@@ -5,6 +5,7 @@
 
 #include "grad/unzip_node.h"
 #include "ir/builder.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -62,13 +63,13 @@ class Unzipper {
     for (NodeId n : graph_.nodes()) {
       const OpClass op_class = class_of(graph_.opcode(n));
       const bool is_cheap = op_class == OpClass::generator || op_class == OpClass::elementwise ||
-                            op_class == OpClass::movement || graph_.opcode(n) == Opcode::constant;
+                            op_class == OpClass::movement || is_constant(graph_.opcode(n));
       if (!is_cheap || is_linear(n)) continue;
       const ValueId made = graph_.result(n);
       is_pure_[made.index] =
           std::ranges::all_of(graph_.operands(n), [&](ValueId v) { return is_pure_[v.index]; });
       is_repeated_[made.index] =
-          graph_.opcode(n) == Opcode::broadcast || graph_.opcode(n) == Opcode::reshape;
+          repeats_elements(graph_.opcode(n)) || regroups_dims(graph_.opcode(n));
     }
   }
   bool is_cheap(Slot slot) const { return is_pure_[slot] || is_repeated_[slot]; }
@@ -136,7 +137,7 @@ class Unzipper {
   }
 
   void copy(Builder& b, NodeId n, std::vector<Value>& values) const {
-    if (graph_.opcode(n) == Opcode::constant) {
+    if (is_constant(graph_.opcode(n))) {
       values[graph_.result(n).index] = b.constant(graph_.constant(n));
       return;
     }
@@ -157,7 +158,7 @@ class Unzipper {
       if (!inputs_[i]) values[v.index] = b.parameter(graph_.name(v), graph_.type(v));
     }
     for (NodeId n : graph_.nodes()) {
-      if (graph_.opcode(n) == Opcode::parameter) continue;
+      if (is_parameter(graph_.opcode(n))) continue;
       if (splits_[n.index]) {
         build(b, splits_[n.index]->primal, values);
       } else if (!is_linear(n)) {
@@ -186,7 +187,7 @@ class Unzipper {
       if (inputs_[i]) values[v.index] = b.parameter(graph_.name(v), graph_.type(v));
     }
     for (NodeId n : graph_.nodes()) {
-      if (graph_.opcode(n) == Opcode::parameter) continue;
+      if (is_parameter(graph_.opcode(n))) continue;
       const ValueId first = graph_.results(n).size() > 0 ? graph_.result(n) : ValueId::none();
       if (splits_[n.index]) {
         build(b, splits_[n.index]->linear, values);

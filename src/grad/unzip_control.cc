@@ -5,6 +5,7 @@
 #include "grad/unzip_node.h"
 #include "ir/builder.h"
 #include "ir/derivatives/rules.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -256,8 +257,8 @@ class SplitScan {
 
 Result<SplitNode> split_control(const Graph& graph, NodeId n, const Mask& tangents,
                                 Slot first_stored) {
-  if (graph.opcode(n) == Opcode::if_) return SplitIf(graph, n, tangents).run(first_stored);
-  if (graph.opcode(n) == Opcode::scan) return SplitScan(graph, n, tangents).run(first_stored);
+  if (is_branch(graph.opcode(n))) return SplitIf(graph, n, tangents).run(first_stored);
+  if (is_scan(graph.opcode(n))) return SplitScan(graph, n, tangents).run(first_stored);
   return unsupported("the loop cannot be run backwards: no bound of its rounds is known")
       .with_hint("let a state count up to a constant that the condition compares it with");
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/back_walk.h"
 #include "kernel/update.h"
 
@@ -136,7 +136,7 @@ class FactWalk {
     if (read.node == anchor_) next.side = static_cast<int>(read.operand);
     next.is_partial = next.is_partial || !access.guards.empty() || read.pieces > 1;
     // A conv multiplies zeros where it meets padding, so its kernel is read everywhere.
-    if (graph_.opcode(read.node) != Opcode::conv || read.operand == 0)
+    if (!is_convolution(graph_.opcode(read.node)) || read.operand == 0)
       for (const Guard& guard : access.guards) add_guard(read.node, guard, point, next);
     for (size_t d = 0; d < access.index.size(); ++d) {
       const bool is_data = access.is_data_dependent(static_cast<int>(d));
@@ -241,8 +241,8 @@ class FactWalk {
 
   void visit(NodeId n) {
     const Opcode opcode = graph_.opcode(n);
-    if (opcode == Opcode::constant) return;
-    if (opcode == Opcode::parameter) return visit_parameter(graph_.result(n));
+    if (is_constant(opcode)) return;
+    if (is_parameter(opcode)) return visit_parameter(graph_.result(n));
     walk_back(graph_, n, relation_of(graph_, n), needed_, *this);
   }
 

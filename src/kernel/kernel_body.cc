@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/update.h"
 
 namespace hone {
@@ -18,8 +18,7 @@ bool reduces(Opcode opcode) {
 }
 
 bool stays_inside(GraphView graph, ValueId value) {
-  return graph.opcode(graph.producer(value)) == Opcode::constant &&
-         graph.type(value).elements().is(1);
+  return is_constant(graph.opcode(graph.producer(value))) && graph.type(value).elements().is(1);
 }
 
 // Nodes stand in the graph's order.

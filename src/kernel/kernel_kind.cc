@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "kernel/words.h"
 
@@ -48,7 +48,7 @@ std::string_view kernel_kind(const KernelFacts& facts, Algorithm planned) {
     if (const auto words =
             word_products(graph, facts.space.anchor, relation_of(graph, facts.space.anchor)))
       return words->products == Products::pairs ? "pairs" : "bytes";
-    if (of == OpClass::contraction && graph.opcode(facts.space.anchor) == Opcode::conv)
+    if (of == OpClass::contraction && is_convolution(graph.opcode(facts.space.anchor)))
       return kind_of_conv(facts);
     if (of == OpClass::contraction) return is_product_with_vector(facts) ? "gemv" : "dot";
   }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/text_parser.h"
 #include "kernel/update.h"
 
@@ -32,7 +32,7 @@ Status check_in_place(const KernelBody& body, std::span<const NodeId> nodes) {
   if (nodes.size() != 1 || !is_update(graph.opcode(nodes[0])))
     return bad_input("only a kernel of one update works in place");
   const ValueId changed = graph.operands(nodes[0])[0];
-  if (graph.opcode(graph.producer(changed)) != Opcode::parameter)
+  if (!is_parameter(graph.opcode(graph.producer(changed))))
     return bad_input("a kernel in place changes {}, which is no parameter", graph.label(changed));
   const size_t input =
       static_cast<size_t>(std::ranges::find(graph.inputs(), changed) - graph.inputs().begin());

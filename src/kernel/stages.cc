@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/back_walk.h"
 #include "kernel/contraction.h"
 
@@ -171,7 +171,7 @@ std::optional<ValueId> image_of(const Graph& graph, ValueId value) {
   for (uint32_t n = graph.producer(value).index + 1; n-- > 0;) {
     const NodeId node{n};
     if (!is_needed[graph.results(node)[0].index]) continue;
-    if (graph.opcode(node) == Opcode::conv) return graph.operands(node)[0];
+    if (is_convolution(graph.opcode(node))) return graph.operands(node)[0];
     if (!is_elementwise(graph.opcode(node))) continue;
     for (ValueId operand : graph.operands(node)) is_needed[operand.index] = true;
   }
@@ -201,7 +201,7 @@ bool has_pool(const Graph& graph, ValueId value) {
     const Opcode opcode = graph.opcode(node);
     for (ValueId operand : graph.operands(node)) {
       if (operand.is_none() || !is_made[operand.index]) continue;
-      if (opcode == Opcode::window_reduce) return true;
+      if (combines_windows(opcode)) return true;
       if (is_elementwise(opcode)) is_made[graph.result(node).index] = true;
     }
   }
@@ -269,7 +269,7 @@ Stage stage_of(const KernelBody& body, std::span<const ValueId> kept, size_t num
   for (NodeId node : graph.nodes()) {
     const ValueId result = graph.result(node);
     if (copies.contains(result.index) || !is_needed[result.index]) continue;
-    if (graph.opcode(node) == Opcode::constant) {
+    if (is_constant(graph.opcode(node))) {
       copies[result.index] = stage.body.graph.add_constant(graph.constant(node));
       continue;
     }
@@ -384,8 +384,6 @@ Result<std::vector<Stage>> stages_of(const KernelBody& body, const Schedule& sch
 
 namespace {
 
-bool is_contraction(Opcode opcode) { return class_of(opcode) == OpClass::contraction; }
-
 // How many points a block needs at least, so that what is kept, of which it needs points of a dim,
 // is computed little more than once: half again. None: it is always more.
 std::optional<int64_t> least_block(const Along& along, int64_t results, int64_t extent) {
@@ -416,8 +414,8 @@ ValueId end_of_epilogue(const Graph& graph, const Users& users, ValueId value) {
   while (!users.is_output(value) && users.of(value).size() == 1) {
     const NodeId user = users.of(value)[0];
     const Opcode opcode = graph.opcode(user);
-    const bool follows = opcode == Opcode::transpose || opcode == Opcode::reshape ||
-                         is_elementwise(graph.opcode(user));
+    const bool follows =
+        permutes_dims(opcode) || regroups_dims(opcode) || is_elementwise(graph.opcode(user));
     if (!follows) break;
     value = graph.result(user);
   }
@@ -437,8 +435,7 @@ std::set<uint32_t> values_to_keep(const Graph& graph) {
           keep.insert(v.index);
       if (has_sum[graph.producer(operand).index]) has_sum[node.index] = true;
     }
-    if (is_contraction(opcode) || opcode == Opcode::reduce || opcode == Opcode::window_reduce)
-      has_sum[node.index] = true;
+    if (is_contraction(opcode) || combines_by_kind(opcode)) has_sum[node.index] = true;
     if (!is_contraction(opcode)) continue;
     const ValueId last = end_of_epilogue(graph, users, graph.result(node));
     if (!users.is_output(last)) keep.insert(last.index);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 namespace {
@@ -26,7 +26,7 @@ std::optional<size_t> dim_along(std::span<const IndexExpr> index, int iter) {
 std::optional<int64_t> number_of(const Graph& graph, ValueId value) {
   NodeId node = graph.producer(value);
   while (only_moves(graph.opcode(node))) node = graph.producer(graph.operands(node)[0]);
-  if (graph.opcode(node) != Opcode::constant || !graph.constant(node).type().elements().is(1))
+  if (!is_constant(graph.opcode(node)) || !graph.constant(node).type().elements().is(1))
     return std::nullopt;
   return graph.constant(node).integer_at(0);
 }
@@ -98,7 +98,7 @@ std::optional<WordSource> word_source(const KernelBody& body, const Contraction&
   WordSource source = {.parameter = graph.operands(space.anchor)[side],
                        .each = shape.each,
                        .index = contraction.reads[side]};
-  while (graph.opcode(graph.producer(source.parameter)) != Opcode::parameter) {
+  while (!is_parameter(graph.opcode(graph.producer(source.parameter)))) {
     const NodeId node = graph.producer(source.parameter);
     if (only_moves(graph.opcode(node))) {
       const AccessRelation relation = relation_of(graph, node);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 
 namespace hone {
@@ -10,7 +11,7 @@ Result<std::optional<std::string>> first_bad_value(const Graph& graph,
                                                    std::span<const Tensor> inputs) {
   std::vector<ValueId> watched;
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::constant) continue;
+    if (is_constant(graph.opcode(n))) continue;
     for (ValueId v : graph.results(n))
       if (is_real(graph.type(v).dtype())) watched.push_back(v);
   }

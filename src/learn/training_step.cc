@@ -8,6 +8,7 @@
 #include "grad/grad.h"
 #include "ir/derivative.h"
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "learn/losses.h"
 
 namespace hone {
@@ -56,12 +57,12 @@ Result<Lifted> lift_weights(const Graph& model, std::span<const std::string> fro
   Lifted lifted;
   GraphCopy copy(model);
   for (NodeId n : model.nodes())
-    if (model.opcode(n) == Opcode::parameter) HONE_TRY(copy.node(n));
+    if (is_parameter(model.opcode(n))) HONE_TRY(copy.node(n));
   for (NodeId n : model.nodes()) {
-    if (model.opcode(n) == Opcode::parameter) continue;
-    const bool is_constant = model.opcode(n) == Opcode::constant;
-    const ValueId value = is_constant ? model.result(n) : ValueId();
-    bool is_weight = is_constant && !skipped[n.index] && model.type(value).rank() > 0 &&
+    if (is_parameter(model.opcode(n))) continue;
+    const bool is_held = is_constant(model.opcode(n));
+    const ValueId value = is_held ? model.result(n) : ValueId();
+    bool is_weight = is_held && !skipped[n.index] && model.type(value).rank() > 0 &&
                      is_differentiable(model.type(value));
     for (size_t i = 0; is_weight && i < frozen.size(); ++i)
       if (matches(frozen[i], model.name(value))) {
@@ -171,12 +172,12 @@ Result<Graph> updates_behind_gradients(const Graph& step, size_t first) {
       for (ValueId v : step.operands(n))
         if (!v.is_none())
           behind[n.index] = std::max(behind[n.index], behind[step.producer(v).index]);
-    if (step.opcode(n) != Opcode::parameter) order.push_back(n);
+    if (!is_parameter(step.opcode(n))) order.push_back(n);
   }
   std::ranges::sort(order, {}, [&](NodeId n) { return std::pair(behind[n.index], n.index); });
   GraphCopy copy(step);
   for (NodeId n : step.nodes())
-    if (step.opcode(n) == Opcode::parameter) HONE_TRY(copy.node(n));
+    if (is_parameter(step.opcode(n))) HONE_TRY(copy.node(n));
   for (NodeId n : order) HONE_TRY(copy.node(n));
   return copy.finish();
 }
@@ -252,7 +253,7 @@ Result<Lifted> with_gradients(const Graph& model, const Loss& loss,
   Names names;
   for (ValueId v : named.inputs()) names.unique(named.name(v));
   for (NodeId n : named.nodes())
-    if (named.opcode(n) == Opcode::constant && named.name(named.result(n)).empty())
+    if (is_constant(named.opcode(n)) && named.name(named.result(n)).empty())
       named.set_name(named.result(n), names.unique("weight"));
   Lifted lifted = HONE_TRY(lift_weights(named, frozen));
   const size_t own = named.inputs().size();

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "zoo/random/random_graph.h"
 
@@ -182,11 +182,11 @@ std::optional<GraphWithInputs> with_size(const DifferentialCase& one, int64_t si
   std::vector<ValueId> map(from.value_count());
   for (NodeId n : from.nodes()) {
     if (!from.regions(n).empty()) return std::nullopt;
-    if (from.opcode(n) == Opcode::parameter) {
+    if (is_parameter(from.opcode(n))) {
       const ValueId v = from.result(n);
       result.inputs.push_back(resizing.cut(one.inputs[result.inputs.size()]));
       map[v.index] = result.graph.add_parameter(result.inputs.back().type(), from.name(v));
-    } else if (from.opcode(n) == Opcode::constant) {
+    } else if (is_constant(from.opcode(n))) {
       const ValueId v = from.result(n);
       map[v.index] = result.graph.add_constant(resizing.cut(from.constant(n)), from.name(v));
     } else {

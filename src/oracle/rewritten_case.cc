@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compile/compilation.h"
+#include "ir/op_facts.h"
 #include "plan/random_plan.h"
 #include "plan/rewritten.h"
 #include "rules/rule_files.h"
@@ -37,7 +38,7 @@ class RandomTerms {
       for (ValueId v : graph_.operands(n)) is_read[v.index] = true;
     std::vector<ValueId> outputs;
     for (uint32_t v = 0; v < graph_.value_count(); ++v)
-      if (graph_.opcode(graph_.producer(ValueId{v})) != Opcode::parameter &&
+      if (!is_parameter(graph_.opcode(graph_.producer(ValueId{v}))) &&
           (!is_read[v] || rng_.chance(0.1)))
         outputs.push_back(ValueId{v});
     graph_.set_outputs(std::move(outputs));
@@ -72,9 +73,9 @@ class RandomTerms {
     std::vector<ValueId> map(left.value_count());
     for (NodeId n : left.nodes()) {
       const ValueId result = left.result(n);
-      if (left.opcode(n) == Opcode::parameter) {
+      if (is_parameter(left.opcode(n))) {
         map[result.index] = input(left.type(result));
-      } else if (left.opcode(n) == Opcode::constant) {
+      } else if (is_constant(left.opcode(n))) {
         map[result.index] = graph_.add_constant(left.constant(n));
       } else {
         std::vector<ValueId> operands;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ir/builder.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "oracle/short_reals.h"
 #include "rewrite/passes.h"
@@ -130,7 +130,7 @@ Result<bool> order_decides(Op op, std::span<const Tensor> operands, const Tensor
                                                                     HONE_TRY(part(false)), is_out);
   }
   // Padding may be multiplied as zeros, and winograd's tiles share what is not finite.
-  if (op.opcode() == Opcode::conv && !std::ranges::all_of(operands, is_finite)) return true;
+  if (is_convolution(op.opcode()) && !std::ranges::all_of(operands, is_finite)) return true;
   const double terms = static_cast<double>(operands[0].elements() + 1);
   return cancels(sums.dtype(), reals_of(sums), HONE_TRY(result_of(op, sizes)), terms);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "plan/value_names.h"
 #include "plan/view.h"
 
@@ -94,7 +95,7 @@ class Copying {
     const auto [at, is_first] = made_.try_emplace(name);
     if (is_first) {
       const NodeId producer = graph_.producer(v);
-      if (graph_.opcode(producer) == Opcode::constant) {
+      if (is_constant(graph_.opcode(producer))) {
         at->second = target.add_constant(graph_.constant(producer), name);
       } else {
         Ints order(static_cast<size_t>(graph_.type(v).rank()));

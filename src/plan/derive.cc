@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 
@@ -21,7 +22,7 @@ void Derivation::find_ports(Step& step) const {
 
 Derivation::Place Derivation::place_of(ValueId v) const {
   const NodeId n = graph_.producer(v);
-  if (graph_.opcode(n) == Opcode::concat && planned_.is_view(n)) return {v, outermost(v)};
+  if (joins_operands(graph_.opcode(n)) && planned_.is_view(n)) return {v, outermost(v)};
   if (planned_.is_view(n)) {
     const ValueId x = graph_.operands(n)[0];
     return {planned_.version[x.index], planned_.base[x.index]};
@@ -31,7 +32,7 @@ Derivation::Place Derivation::place_of(ValueId v) const {
   if (step == kNoStep || !planned_.steps[step].in_place) return {v, v};
   // An input is copied to the output that may lie in its place.
   const ValueId x = graph_.operands(n)[0];
-  if (graph_.opcode(graph_.producer(x)) == Opcode::parameter) return {v, v};
+  if (is_parameter(graph_.opcode(graph_.producer(x)))) return {v, v};
   return {v, planned_.base[x.index]};
 }
 
@@ -45,8 +46,8 @@ Derivation::Memory Derivation::memory_of(ValueId v) const {
   const NodeId n = graph_.producer(v);
   const Opcode opcode = graph_.opcode(n);
   const bool is_view = planned_.is_view(n), is_output = users_.is_output(v);
-  if (opcode == Opcode::parameter) return {Home::input};
-  if (planned_.concat[v.index] != NodeId{} || (is_view && opcode != Opcode::concat))
+  if (is_parameter(opcode)) return {Home::input};
+  if (planned_.concat[v.index] != NodeId{} || (is_view && !joins_operands(opcode)))
     return {Home::view};
   const Home written = is_output ? Home::output : Home::temporary;
   const auto has_layout = [&] {
@@ -82,10 +83,10 @@ std::vector<ValueId> Derivation::inside(ValueId v) const {
   std::vector<ValueId> found = {v};
   for (size_t i = 0; i < found.size(); ++i) {
     const NodeId n = graph_.producer(found[i]);
-    if (graph_.opcode(n) == Opcode::concat && planned_.is_view(n))
+    if (joins_operands(graph_.opcode(n)) && planned_.is_view(n))
       found.insert(found.end(), graph_.operands(n).begin(), graph_.operands(n).end());
     for (NodeId user : users_.of(found[i]))
-      if (planned_.is_view(user) && graph_.opcode(user) != Opcode::concat)
+      if (planned_.is_view(user) && !joins_operands(graph_.opcode(user)))
         found.push_back(graph_.result(user));
   }
   return found;
@@ -113,7 +114,7 @@ uint32_t Derivation::changer_of(ValueId v) const {
     if (planned_.steps[step].in_place && planned_.steps[step].reads[0] == v) return step;
   }
   // Donors are few, and the kernel need not read what it changes.
-  if (graph_.opcode(graph_.producer(v)) != Opcode::parameter) return kNoStep;
+  if (!is_parameter(graph_.opcode(graph_.producer(v)))) return kNoStep;
   for (const Donation& donation : graph_.donations()) {
     if (graph_.inputs()[donation.input] != v) continue;
     const NodeId n = graph_.producer(graph_.outputs()[donation.output]);

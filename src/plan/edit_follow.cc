@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "ir/op_facts.h"
 #include "plan/derive.h"
 #include "plan/edit_set.h"
 #include "plan/in_place.h"
@@ -55,7 +56,7 @@ void FrameEditor::follow_places(Touched& touched) {
       set(&PlannedGraph::version, v.index, place.version);
       set(&PlannedGraph::base, v.index, place.base);
       const NodeId n = view().producer(v);
-      if (view().opcode(n) == Opcode::concat && planned_.is_view(n))
+      if (joins_operands(view().opcode(n)) && planned_.is_view(n))
         for (ValueId part : view().operands(n)) touched.nodes.push_back(view().producer(part));
       for (NodeId user : users().of(v)) {
         const uint32_t step = planned_.step_of[user.index];

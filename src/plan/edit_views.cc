@@ -1,3 +1,4 @@
+#include "ir/op_facts.h"
 #include "plan/derive.h"
 #include "plan/edit.h"
 #include "plan/edit_set.h"
@@ -13,7 +14,7 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
     return bad_input("'%{}' is a view, which nothing computes", view().name(result))
         .within("fuse @" + planned_.steps[step].name);
   if (const NodeId outer = planned_.concat[result.index];
-      outer != NodeId{} && view().opcode(n) != Opcode::concat)
+      outer != NodeId{} && !joins_operands(view().opcode(n)))
     return bad_input("'%{}' is a view", view().name(result))
         .within("view " + view().label(view().result(outer)));
   HONE_TRY(concat_on(n, touched));
@@ -34,7 +35,7 @@ Status FrameEditor::view_on(NodeId n, Touched& touched) {
 // What lies in other memory because of the view, and so has its layout. A reshape has none.
 std::vector<ValueId> FrameEditor::placed_by(NodeId n) const {
   if (!keeps_layout(view(), n)) return {};
-  if (view().opcode(n) == Opcode::slice) return {view().result(n)};
+  if (takes_part(view().opcode(n))) return {view().result(n)};
   return {view().operands(n).begin(), view().operands(n).end()};
 }
 
@@ -53,7 +54,7 @@ void FrameEditor::view_off(NodeId n, Touched& touched) {
 
 // The operands of a concat that is a view lie side by side in it, each in no other.
 Status FrameEditor::concat_on(NodeId n, Touched& touched) {
-  if (view().opcode(n) != Opcode::concat) return {};
+  if (!joins_operands(view().opcode(n))) return {};
   const auto refuse = [&](ValueId v, std::string_view why) {
     return bad_input("'%{}' {}", view().name(v), why)
         .within("view " + view().label(view().result(n)));
@@ -68,7 +69,7 @@ Status FrameEditor::concat_on(NodeId n, Touched& touched) {
 }
 
 void FrameEditor::concat_off(NodeId n, Touched& touched) {
-  if (view().opcode(n) != Opcode::concat) return;
+  if (!joins_operands(view().opcode(n))) return;
   for (ValueId v : view().operands(n)) {
     set(&PlannedGraph::concat, v.index, NodeId{});
     touched.nodes.push_back(view().producer(v));

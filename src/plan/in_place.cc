@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "base/planted.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/group_work.h"
 #include "plan/planned.h"
 
@@ -132,7 +132,7 @@ std::optional<std::vector<NodeId>> updates_of_input(GraphView graph, NodeId upda
 Status check_in_place(GraphView graph, UsersView users, NodeId node) {
   const bool updates = is_update(graph.opcode(node));
   const ValueId x = changed_by(graph, node);
-  if (x.is_none() || graph.opcode(node) == Opcode::parameter)
+  if (x.is_none() || is_parameter(graph.opcode(node)))
     return bad_input("a {} changes nothing in place", graph.op(node).name())
         .with_hint(
             "dynamic_update and scatter do, and what gives an output that an input is "
@@ -144,8 +144,8 @@ Status check_in_place(GraphView graph, UsersView users, NodeId node) {
   if (std::ranges::find(operands.subspan(1), x) != operands.end())
     return bad_input("it reads '%{}' for something else, too", name);
   const Opcode opcode = graph.opcode(graph.producer(x));
-  if (opcode == Opcode::constant) return bad_input("'%{}' is a constant", name);
-  if (opcode == Opcode::parameter && !updates_of_input(graph, node))
+  if (is_constant(opcode)) return bad_input("'%{}' is a constant", name);
+  if (is_parameter(opcode) && !updates_of_input(graph, node))
     return bad_input("'%{}' is an input of the graph", name)
         .with_hint("an input that is donated to an output may become it by updates alone");
   return {};
@@ -159,7 +159,7 @@ Status check_in_place(const PlannedGraph& planned, UsersView users, NodeId node)
     return bad_input("no kernel computes '%{}'", graph.name(result));
   const Step& step = planned.steps[s];
   const NodeId producer = graph.producer(x);
-  if (planned.step_of[producer.index] == kNoStep && graph.opcode(producer) != Opcode::parameter)
+  if (planned.step_of[producer.index] == kNoStep && !is_parameter(graph.opcode(producer)))
     return bad_input("'%{}' is a view", graph.name(x));
   for (ValueId v : {x, result})
     if (planned.concat[v.index] != NodeId{})

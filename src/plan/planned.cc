@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "ir/op_facts.h"
 #include "plan/copies.h"
 #include "plan/derive.h"
 #include "plan/in_place.h"
@@ -79,7 +80,7 @@ class Resolver {
   Status concats() {
     result_.concat.assign(graph_.value_count(), NodeId{});
     for (NodeId n : nodes_) {
-      if (!result_.is_view(n) || graph_.opcode(n) != Opcode::concat) continue;
+      if (!result_.is_view(n) || !joins_operands(graph_.opcode(n))) continue;
       const std::string_view result = graph_.name(graph_.result(n));
       for (ValueId v : graph_.operands(n)) {
         auto refuse = [&](std::string_view why) {
@@ -314,7 +315,7 @@ std::vector<uint32_t> PlannedGraph::needs(uint32_t step) const {
     const uint32_t writer = step_of[producer.index];
     if (writer != kNoStep)
       needed.push_back(writer);
-    else if (graph.opcode(producer) == Opcode::concat)
+    else if (joins_operands(graph.opcode(producer)))
       written.insert(written.end(), graph.operands(producer).begin(),
                      graph.operands(producer).end());
   }
@@ -372,13 +373,13 @@ std::string label(GraphView graph, const Step& step) {
 
 bool lies_elsewhere(const PlannedGraph& planned, ValueId v) {
   const NodeId n = planned.view().producer(v);
-  return planned.is_view(n) && planned.view().opcode(n) != Opcode::concat;
+  return planned.is_view(n) && !joins_operands(planned.view().opcode(n));
 }
 
 Status check_side_by_side(const PlannedGraph& planned, NodeId view) {
   const GraphView graph = planned.view();
   if (!keeps_layout(graph, view)) return {};
-  const bool joins = graph.opcode(view) == Opcode::concat;
+  const bool joins = joins_operands(graph.opcode(view));
   const ValueId base = planned.base[(joins ? graph.result(view) : graph.operands(view)[0]).index];
   const Layout& layout = planned.layout[base.index];
   const bool fits = planned.has_layout(base) && check(layout, graph.type(base)).ok();

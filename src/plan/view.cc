@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "base/planted.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 namespace {
@@ -84,7 +84,7 @@ Status check_operands(GraphView graph, UsersView users, NodeId node) {
     const std::string_view name = graph.name(operands[i]);
     if (is_leaf(opcode))
       return bad_input("'%{}' is {}, which lies elsewhere", name,
-                       opcode == Opcode::constant ? "a constant" : "an input of the graph");
+                       is_constant(opcode) ? "a constant" : "an input of the graph");
     if (users.is_output(operands[i])) return bad_input("'%{}' is an output of the graph", name);
     if (!seen.insert(operands[i].index).second) return bad_input("'%{}' stands in it twice", name);
     const Type type = graph.type(operands[i]);
@@ -97,13 +97,12 @@ Status check_operands(GraphView graph, UsersView users, NodeId node) {
 }  // namespace
 
 bool is_number(GraphView graph, ValueId value) {
-  return graph.opcode(graph.producer(value)) == Opcode::constant &&
-         graph.type(value).elements().is(1);
+  return is_constant(graph.opcode(graph.producer(value))) && graph.type(value).elements().is(1);
 }
 
 Status check_view(GraphView graph, UsersView users, NodeId node) {
   const Op op = graph.op(node);
-  if (op.opcode() == Opcode::concat) return check_operands(graph, users, node);
+  if (joins_operands(op.opcode())) return check_operands(graph, users, node);
   HONE_TRY(check_opcode(graph, node));
   if (users.is_output(graph.result(node)))
     return bad_input("an output of the graph has memory of its own");
@@ -114,14 +113,14 @@ Status check_view(GraphView graph, UsersView users, NodeId node) {
 
 Status check_side_by_side(GraphView graph, NodeId node, const Layout& layout) {
   const Op op = graph.op(node);
-  if (op.opcode() == Opcode::concat) return check_parts(graph, node, layout);
-  if (op.opcode() != Opcode::slice) return {};
+  if (joins_operands(op.opcode())) return check_parts(graph, node, layout);
+  if (!takes_part(op.opcode())) return {};
   return check_slice(op, graph.type(graph.operands(node)[0]), graph.type(graph.result(node)),
                      layout);
 }
 
 bool keeps_layout(GraphView graph, NodeId node) {
-  return graph.opcode(node) == Opcode::slice || graph.opcode(node) == Opcode::concat;
+  return takes_part(graph.opcode(node)) || joins_operands(graph.opcode(node));
 }
 
 Status check_row_major_view(GraphView graph, UsersView users, NodeId node) {
@@ -130,7 +129,7 @@ Status check_row_major_view(GraphView graph, UsersView users, NodeId node) {
 }
 
 Dim view_offset(GraphView graph, NodeId node, const Layout& layout) {
-  if (graph.opcode(node) != Opcode::slice) return 0;
+  if (!takes_part(graph.opcode(node))) return 0;
   const Type operand = graph.type(graph.operands(node)[0]);
   return HONE_PLANT(
       view_offset,

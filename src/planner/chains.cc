@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_facts.h"
 #include "planner/chain_joiner.h"
 #include "planner/steps.h"
 
@@ -14,14 +15,13 @@ class ProductChains : public ChainJoiner {
 
  private:
   bool may_take(NodeId n) const override {
-    return graph().opcode(n) != Opcode::conv && graph().opcode(n) != Opcode::window_reduce;
+    return !is_convolution(graph().opcode(n)) && !combines_windows(graph().opcode(n));
   }
   bool may_pay(const Step& first, const Step& second) const override {
     return has_dot(first) || has_dot(second);
   }
   bool has_dot(const Step& step) const {
-    return std::ranges::any_of(step.nodes,
-                               [&](NodeId n) { return graph().opcode(n) == Opcode::dot; });
+    return std::ranges::any_of(step.nodes, [&](NodeId n) { return is_dot(graph().opcode(n)); });
   }
 };
 

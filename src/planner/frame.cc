@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/op_facts.h"
 #include "plan/value_names.h"
 #include "planner/order.h"
 #include "target/estimate.h"
@@ -42,7 +43,7 @@ FusionFreedom PlanningFrame::open_decisions() const {
     const NodeId n = step.nodes[0];
     freedom.is_free[n.index] = true;
     const std::span<const ValueId> operands = graph_->operands(n);
-    const bool is_on = graph_->opcode(n) == Opcode::concat ? on().concat_views : on().views;
+    const bool is_on = joins_operands(graph_->opcode(n)) ? on().concat_views : on().views;
     freedom.may_be_view[n.index] = is_on && !plan_.view.contains(name(graph_->result(n))) &&
                                    !freedom.has_memory[graph_->result(n).index] &&
                                    !operands.empty() && !operands[0].is_none() &&

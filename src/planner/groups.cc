@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/group_work.h"
 #include "kernel/kernel_body.h"
 #include "plan/view.h"
@@ -71,13 +71,13 @@ class Fuser {
  private:
   bool can_be_view(NodeId n) const {
     return op_def(graph_.opcode(n)).traits.may_be_view && freedom_.may_be_view[n.index] &&
-           graph_.opcode(n) != Opcode::concat && !is_joined_[graph_.result(n).index] &&
+           !joins_operands(graph_.opcode(n)) && !is_joined_[graph_.result(n).index] &&
            check_row_major_view(graph_, users_, n).ok();
   }
 
   // Whether the operands of a concat of images lie side by side in it as convs may want them.
   bool joins_images(NodeId n) const {
-    if (graph_.opcode(n) != Opcode::concat || !freedom_.may_be_view[n.index]) return false;
+    if (!joins_operands(graph_.opcode(n)) || !freedom_.may_be_view[n.index]) return false;
     const ValueId result = graph_.result(n);
     const Type type = graph_.type(result);
     if (type.rank() < 3 || type.rank() > 5 || !type.is_static() || users_.is_output(result) ||
@@ -222,7 +222,7 @@ class Fuser {
 
   bool moves_simply(NodeId n) const {
     const Opcode opcode = graph_.opcode(n);
-    return only_moves(opcode) && (op_def(opcode).traits.is_local || opcode == Opcode::transpose);
+    return only_moves(opcode) && (op_def(opcode).traits.is_local || permutes_dims(opcode));
   }
 
   // ---- Work -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "planner/chain_joiner.h"
 #include "planner/steps.h"
 
@@ -17,7 +17,7 @@ class DepthwiseChains : public ChainJoiner {
   using ChainJoiner::ChainJoiner;
 
  private:
-  bool may_take(NodeId n) const override { return graph().opcode(n) != Opcode::window_reduce; }
+  bool may_take(NodeId n) const override { return !combines_windows(graph().opcode(n)); }
   bool may_pay(const Step& first, const Step& second) const override {
     return sums_over(first, /*windows=*/true) && sums_over(second, /*windows=*/false) &&
            has_sizes(first) && leaves_caches(first);
@@ -28,7 +28,7 @@ class DepthwiseChains : public ChainJoiner {
     std::vector<NodeId> contractions;
     for (NodeId n : step.nodes)
       if (class_of(graph().opcode(n)) == OpClass::contraction) contractions.push_back(n);
-    if (contractions.size() != 1 || graph().opcode(contractions[0]) != Opcode::conv) return false;
+    if (contractions.size() != 1 || !is_convolution(graph().opcode(contractions[0]))) return false;
     const AccessRelation relation = relation_of(graph(), contractions[0]);
     const auto channels = static_cast<size_t>(graph().type(graph().result(contractions[0])).rank());
     for (size_t d = channels; d < relation.dims.size(); ++d)
@@ -65,7 +65,7 @@ class PoolChains : public ChainJoiner {
   // Whether that is the only op which is not elementwise.
   bool has_one(const Step& step, Opcode opcode) const {
     const auto is_other = [&](NodeId n) {
-      return graph().opcode(n) != Opcode::broadcast && !is_elementwise(graph().opcode(n));
+      return !repeats_elements(graph().opcode(n)) && !is_elementwise(graph().opcode(n));
     };
     return std::ranges::count_if(step.nodes, is_other) == 1 &&
            graph().opcode(*std::ranges::find_if(step.nodes, is_other)) == opcode;

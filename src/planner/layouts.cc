@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "kernel/kernel_body.h"
 #include "kernel/words.h"
 #include "plan/in_place.h"
@@ -101,7 +101,7 @@ class LayoutChooser {
       const Step& step = frame_.steps[s];
       is_local_.push_back(is_local(step));
       if (!is_local_[s]) continue;
-      for (NodeId n : step.nodes) has_conv_[s] = has_conv_[s] || graph_.opcode(n) == Opcode::conv;
+      for (NodeId n : step.nodes) has_conv_[s] = has_conv_[s] || is_convolution(graph_.opcode(n));
     }
     std::vector<std::vector<uint32_t>> writers(graph_.value_count());  // of images, by their base
     const auto meet_writers = [&](uint32_t s, ValueId v) {
@@ -274,7 +274,7 @@ class LayoutChooser {
     for (int dim = 0; dim < type.rank(); ++dim)
       if (dim != last) others.push_back(dim);
     // Channels within what a window takes: [2, 3, 1].
-    if (graph_.opcode(node) == Opcode::conv) std::ranges::rotate(others, others.begin() + 1);
+    if (is_convolution(graph_.opcode(node))) std::ranges::rotate(others, others.begin() + 1);
     // A kernel reads blocks from one end to the other.
     const int64_t block = type.dim(last).divisible_by(block_) ? block_ : 1;
     layouts.push_back(with_last(others, last, block));
@@ -380,7 +380,7 @@ Status choose_by_price(PlanningFrame& frame) {
     open.push_back(step.is_kernel && frame.freedom().is_free[step.nodes[0].index]);
   std::vector<NodeId> joined;  // concats, by the planner
   for (NodeId n : graph.nodes())
-    if (graph.opcode(n) == Opcode::concat && frame.planned().is_view(n) &&
+    if (joins_operands(graph.opcode(n)) && frame.planned().is_view(n) &&
         frame.freedom().is_free[n.index])
       joined.push_back(n);
   {

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <unordered_set>
 
+#include "ir/op_facts.h"
 #include "kernel/algorithms/gemm.h"
 #include "kernel/algorithms/loops.h"
 #include "kernel/algorithms/winograd.h"
@@ -353,7 +354,7 @@ class Chooser {
   // Whether a point of the first operand is read for several points of the results.
   bool reads_windows() const {
     const NodeId anchor = space_.anchor;
-    if (body_.graph.opcode(anchor) != Opcode::conv) return false;
+    if (!is_convolution(body_.graph.opcode(anchor))) return false;
     for (int dim = space_.parallel + 1; dim < dims(); ++dim)
       if (extent(dim) > 1) return true;
     return false;

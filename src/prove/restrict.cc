@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 namespace {
@@ -100,7 +100,7 @@ Result<ValueId> Restriction::whole(ValueId v) {
   if (const auto known = known_.find(v.index); known != known_.end()) return known->second;
   const NodeId n = from_.producer(v);
   ValueId value;
-  if (from_.opcode(n) == Opcode::constant) {
+  if (is_constant(from_.opcode(n))) {
     value = into_.add_constant(from_.constant(n));
   } else {
     std::vector<ValueId> operands;
@@ -116,9 +116,9 @@ Result<ValueId> Restriction::part(ValueId v, const DimBox& box) {
   const NodeId n = from_.producer(v);
   const Opcode opcode = from_.opcode(n);
   if (class_of(opcode) == OpClass::elementwise) return elementwise(n, box);
-  if (opcode == Opcode::broadcast) return broadcast(n, box);
-  if (opcode == Opcode::conv) return conv(n, box);
-  if (opcode == Opcode::window_reduce) return windows(n, box);
+  if (repeats_elements(opcode)) return broadcast(n, box);
+  if (is_convolution(opcode)) return conv(n, box);
+  if (combines_windows(opcode)) return windows(n, box);
   return cut(HONE_TRY(whole(v)), box);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "ir/functional.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "ir/text.h"
 #include "python/array.h"
@@ -183,8 +184,7 @@ std::vector<PyValue> apply_at(const SiteRef& site, const std::string& name,
                               const py::sequence& operands, const py::dict& attrs) {
   Builder& builder = site->open();
   const std::optional<Opcode> opcode = opcode_from_name(name);
-  if (!opcode || *opcode == Opcode::parameter || *opcode == Opcode::constant)
-    raise(usage_error("there is no op '{}' to apply", name));
+  if (!opcode || is_leaf(*opcode)) raise(usage_error("there is no op '{}' to apply", name));
   const Op op = op_of(*opcode, attrs, *site);
   // A number has the type of the last value: of select(p, x, 0) that of x.
   std::optional<DType> number;
@@ -368,7 +368,7 @@ py::list op_rows() {
   for (int i = 0; i < kOpcodeCount; ++i) {
     const auto opcode = static_cast<Opcode>(i);
     const OpDef& def = op_def(opcode);
-    if (opcode == Opcode::parameter || opcode == Opcode::constant || !def.regions.empty()) continue;
+    if (is_leaf(opcode) || !def.regions.empty()) continue;
     py::list attrs;
     for (const AttrSpec& attr : def.attrs)
       attrs.append(py::make_tuple(std::string(attr.name), std::string(attr.default_text),

@@ -1,6 +1,7 @@
 #include "report/dot.h"
 
 #include "base/text.h"
+#include "ir/op_facts.h"
 #include "ir/summary.h"
 
 namespace hone {
@@ -10,8 +11,8 @@ constexpr int64_t kSmallConstant = 16;
 
 std::string_view color_of(const Graph& graph, NodeId n) {
   const Opcode opcode = graph.opcode(n);
-  if (opcode == Opcode::parameter) return "#cfe8cf";
-  if (opcode == Opcode::constant) return "#e8e8e8";
+  if (is_parameter(opcode)) return "#cfe8cf";
+  if (is_constant(opcode)) return "#e8e8e8";
   if (is_composite(opcode)) return "#f5e3bf";
   return class_of(opcode) == OpClass::contraction ? "#c9dcf2" : "#ffffff";
 }
@@ -28,7 +29,7 @@ class Drawing {
 
  private:
   static bool is_drawn(const Graph& graph, NodeId n) {
-    return graph.opcode(n) != Opcode::constant || graph.constant(n).elements() > kSmallConstant;
+    return !is_constant(graph.opcode(n)) || graph.constant(n).elements() > kSmallConstant;
   }
 
   // `prefix` begins the identifiers of this graph's nodes.

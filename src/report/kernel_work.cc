@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "ir/access.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "kernel/algorithms/winograd.h"
 #include "kernel/facts.h"
@@ -77,7 +77,7 @@ std::string op_text(const Graph& graph, NodeId node) {
   std::string text(op.name());
   if (std::ranges::find(op.def().attrs, "kind", &AttrSpec::name) != op.def().attrs.end())
     return text + " " + op.word("kind");
-  if (graph.opcode(node) != Opcode::conv) return text;
+  if (!is_convolution(graph.opcode(node))) return text;
   const Type weights = graph.type(graph.operands(node)[1]);
   const ConvOrder order = *parse_conv_order(op.word("order"), weights.rank() - 2);
   std::vector<Dim> window;

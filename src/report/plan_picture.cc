@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ir/op_facts.h"
 #include "kernel/kernel_name.h"
 #include "planner/memory.h"
 
@@ -45,7 +46,7 @@ int64_t bytes_of(const Graph& graph, std::span<const ValueId> values) {
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (NodeId n : graph.nodes())
-    if (graph.opcode(n) == Opcode::constant) bytes += graph.type(graph.result(n)).static_bytes();
+    if (is_constant(graph.opcode(n))) bytes += graph.type(graph.result(n)).static_bytes();
   return bytes;
 }
 

@@ -4,7 +4,7 @@
 #include "base/planted.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "rewrite/constants.h"
 #include "rewrite/passes.h"
@@ -88,7 +88,7 @@ struct SideDims {
 
 SideDims dims_of(Op op, const Graph& graph, NodeId n, size_t side) {
   const int rank = graph.type(graph.operands(n)[side]).rank();
-  if (op.opcode() == Opcode::conv) {
+  if (is_convolution(op.opcode())) {
     const ConvOrder order = *parse_conv_order(op.word("order"), rank - 2);
     return {{{order.kernel_output, order.output_feature}}};
   }
@@ -164,7 +164,7 @@ class ByteProducts {
   // False: the node is no such product.
   Result<bool> rewrite(NodeId n) {
     const Opcode opcode = graph_.opcode(n);
-    if (opcode != Opcode::dot && opcode != Opcode::conv) return false;
+    if (!is_dot(opcode) && !is_convolution(opcode)) return false;
     if (graph_.type(graph_.result(n)).dtype() != DType::i32) return false;
     const std::optional<Bytes> x = decoder_.decode(graph_.operands(n)[0]);
     if (!x) return false;
@@ -199,7 +199,7 @@ class ByteProducts {
 
   // How many products a dot adds up.
   std::optional<int64_t> depth_of_dot(NodeId n) const {
-    if (graph_.opcode(n) != Opcode::dot) return std::nullopt;
+    if (!is_dot(graph_.opcode(n))) return std::nullopt;
     int64_t depth = 1;
     for (int64_t dim : graph_.op(n).ints("lhs_contract")) {
       const Dim extent = graph_.type(graph_.operands(n)[0]).dim(static_cast<int>(dim));
@@ -224,7 +224,7 @@ class ByteProducts {
 
   // A conv multiplies padding as zeros, which are bytes at the zero point.
   bool needs_padding(NodeId n, const Bytes& x) const {
-    if (graph_.opcode(n) != Opcode::conv || zero_of(x) == 0) return false;
+    if (!is_convolution(graph_.opcode(n)) || zero_of(x) == 0) return false;
     const auto any = [&](std::string_view name, int64_t usual) {
       return std::ranges::any_of(graph_.op(n).ints(name),
                                  [&](int64_t each) { return each != usual; });

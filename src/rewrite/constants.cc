@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/functional.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "rewrite/fold_limits.h"
 
@@ -20,8 +20,8 @@ Result<std::optional<Tensor>> made_of_constants(const Graph& graph, ValueId v) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     const NodeId n = nodes[i];
     const Opcode opcode = graph.opcode(n);
-    const bool is_plain = opcode == Opcode::constant || is_elementwise(opcode) ||
-                          opcode == Opcode::quantize || is_move(graph, n);
+    const bool is_plain =
+        is_constant(opcode) || is_elementwise(opcode) || is_quantize(opcode) || is_move(graph, n);
     if (!is_plain || nodes.size() > kMostNodes || !graph.type(graph.result(n)).is_static())
       return std::optional<Tensor>();
     for (ValueId operand : graph.operands(n))
@@ -32,13 +32,13 @@ Result<std::optional<Tensor>> made_of_constants(const Graph& graph, ValueId v) {
   double computed = 0;  // bytes in the reference
   for (NodeId n : nodes) {
     const Type type = graph.type(graph.result(n));
-    if (graph.opcode(n) == Opcode::constant)
+    if (is_constant(graph.opcode(n)))
       known += type.static_bytes();
     else
       computed += 8.0 * static_cast<double>(type.static_elements());
   }
   if (computed > static_cast<double>(most_bytes_to_fold(known))) return std::optional<Tensor>();
-  std::erase_if(nodes, [&](NodeId n) { return graph.opcode(n) == Opcode::constant; });
+  std::erase_if(nodes, [&](NodeId n) { return is_constant(graph.opcode(n)); });
   if (nodes.empty()) return std::optional(graph.constant(graph.producer(v)));
   std::ranges::sort(nodes);
   const Graph alone = HONE_TRY(extract_subgraph(graph, nodes, {&v, 1}));

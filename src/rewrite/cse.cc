@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -34,14 +35,14 @@ class Table {
     Hasher hasher(target_.op(n).hash());
     for (ValueId v : target_.operands(n)) hasher.add(v.index);
     for (const GraphRef& region : target_.regions(n)) hasher.add(structural_hash(*region));
-    if (target_.opcode(n) == Opcode::constant) hasher.add(target_.constant(n).content_hash());
+    if (is_constant(target_.opcode(n))) hasher.add(target_.constant(n).content_hash());
     return hasher.value();
   }
 
   bool equal(NodeId a, NodeId b) const {
     if (target_.op(a) != target_.op(b)) return false;
     if (!std::ranges::equal(target_.operands(a), target_.operands(b))) return false;
-    if (target_.opcode(a) == Opcode::constant)
+    if (is_constant(target_.opcode(a)))
       return same_tensor(target_.constant(a), target_.constant(b));
     return std::ranges::equal(target_.regions(a), target_.regions(b),
                               [](const GraphRef& x, const GraphRef& y) {
@@ -62,7 +63,7 @@ Result<Graph> merge_common_subexpressions(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
     NodeId made = HONE_TRY(copy.node(
         n, graph.op(n), HONE_TRY(transform_regions(graph, n, merge_common_subexpressions))));
-    if (graph.opcode(n) == Opcode::parameter || has_effect(graph, n)) continue;
+    if (is_parameter(graph.opcode(n)) || has_effect(graph, n)) continue;
     NodeId first = table.canonical(made);
     if (first == made) continue;
     for (size_t i = 0; i < graph.results(n).size(); ++i) {

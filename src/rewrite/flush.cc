@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/ops/contraction.h"
 #include "ir/ops/conv_order.h"
 #include "rewrite/constants.h"
@@ -36,8 +36,8 @@ constexpr int kMostSteps = 16;  // of a graph that makes the data, looked at
 // no rows of zeros and a one, no padding, no masks. What is not known to make none may.
 bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
   const NodeId n = graph.producer(v);
-  if (graph.opcode(n) == Opcode::parameter) return true;
-  if (graph.opcode(n) == Opcode::constant) return graph.constant(n).elements() == 1;
+  if (is_parameter(graph.opcode(n))) return true;
+  if (is_constant(graph.opcode(n))) return graph.constant(n).elements() == 1;
   const OpClass sort = class_of(graph.opcode(n));
   if (sort == OpClass::contraction || sort == OpClass::reduction) return true;
   const bool is_elementwise = sort == OpClass::elementwise && graph.opcode(n) != Opcode::select;
@@ -51,8 +51,8 @@ bool is_dense(const Graph& graph, ValueId v, int steps = kMostSteps) {
 // have zeros of padding or in between.
 Ints summed_dims(const Graph& graph, NodeId n, size_t side) {
   const Op op = graph.op(n);
-  if (graph.opcode(n) == Opcode::dot) return op.ints(side == 0 ? "lhs_contract" : "rhs_contract");
-  if (graph.opcode(n) != Opcode::conv || side == 0) return {};
+  if (is_dot(graph.opcode(n))) return op.ints(side == 0 ? "lhs_contract" : "rhs_contract");
+  if (!is_convolution(graph.opcode(n)) || side == 0) return {};
   const auto all = [&](std::string_view name, auto holds) {
     return std::ranges::all_of(op.ints(name), holds);
   };
@@ -81,8 +81,8 @@ int64_t parts_of(const Graph& graph, NodeId n) {
   const std::span<const ValueId> operands = graph.operands(n);
   for (size_t side = 0; side < 2; ++side) {
     const NodeId weights = graph.producer(operands[side]);
-    if (graph.opcode(weights) == Opcode::constant &&
-        graph.type(operands[side]).dtype() == DType::f32 && is_dense(graph, operands[1 - side]) &&
+    if (is_constant(graph.opcode(weights)) && graph.type(operands[side]).dtype() == DType::f32 &&
+        is_dense(graph, operands[1 - side]) &&
         are_long_sums(graph.constant(weights), summed_dims(graph, n, side)))
       return kLeastParts;
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "rewrite/fold_limits.h"
 #include "rewrite/passes.h"
@@ -15,8 +16,6 @@ constexpr int64_t kAlwaysFoldBytes = 64 * 1024;
 // What takes longer, or does not end, is left to the program.
 constexpr int64_t kMaxFoldedIterations = 10'000;
 constexpr double kMaxFoldedFlops = 1e9;
-
-bool is_loop(Opcode opcode) { return opcode == Opcode::while_ || opcode == Opcode::scan; }
 
 bool has_loop(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
@@ -34,11 +33,11 @@ bool is_quick(const Graph& graph, NodeId n) {
     if (is_loop(graph.opcode(n)) && has_loop(*region)) return false;
     regions.push_back(region.get());
   }
-  if (graph.opcode(n) == Opcode::scan && !graph.operands(n).empty()) {
+  if (is_scan(graph.opcode(n)) && !graph.operands(n).empty()) {
     Type scanned = graph.type(graph.operands(n).back());
     if (scanned.rank() > 0 && scanned.dim(0).range().high > kMaxFoldedIterations) return false;
   }
-  double iterations = graph.opcode(n) == Opcode::while_ ? kMaxFoldedIterations : 1;
+  double iterations = is_while(graph.opcode(n)) ? kMaxFoldedIterations : 1;
   std::vector<Type> operands = graph.operand_types(n);
   return iterations * flops({graph.op(n), operands, regions}, graph.result_types(n)) <=
          kMaxFoldedFlops;
@@ -49,7 +48,7 @@ bool is_worth_folding(const Graph& graph, NodeId n) {
   int64_t in = 0, out = 0;
   for (ValueId v : graph.operands(n)) {
     if (v.is_none()) continue;
-    if (graph.opcode(graph.producer(v)) != Opcode::constant) return false;
+    if (!is_constant(graph.opcode(graph.producer(v)))) return false;
     in += graph.type(v).static_bytes();
   }
   for (ValueId v : graph.results(n)) {

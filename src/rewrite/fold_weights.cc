@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "rewrite/fold_limits.h"
 #include "rewrite/passes.h"
@@ -17,7 +18,7 @@ constexpr double kMaxFoldedWeightFlops = 1e9;  // the reference takes seconds fo
 class Weights {
  public:
   explicit Weights(const Graph& graph) : graph_(graph), is_constant_(graph.node_count()) {
-    for (NodeId n : graph.nodes()) is_constant_[n.index] = is_constant(n);
+    for (NodeId n : graph.nodes()) is_constant_[n.index] = is_folded(n);
   }
 
   std::vector<ComputedWeight> find() const {
@@ -26,12 +27,12 @@ class Weights {
     std::vector<ComputedWeight> found;
     for (size_t i = graph_.node_count(); i-- > 0;) {
       const NodeId n{static_cast<uint32_t>(i)};
-      if (graph_.opcode(n) == Opcode::constant) continue;
+      if (is_constant(graph_.opcode(n))) continue;
       if (is_constant_[i]) {
         bool any = false;
         for (ValueId v : graph_.results(n)) any |= is_read[v.index];
         if (!any) continue;
-        if (graph_.results(n).size() == 1 && graph_.opcode(n) != Opcode::broadcast) {
+        if (graph_.results(n).size() == 1 && !repeats_elements(graph_.opcode(n))) {
           ComputedWeight weight = made_of(graph_.result(n));
           if (is_worth_folding(weight)) {
             found.push_back(std::move(weight));
@@ -47,8 +48,8 @@ class Weights {
   }
 
  private:
-  bool is_constant(NodeId n) const {
-    if (graph_.opcode(n) == Opcode::constant) return true;
+  bool is_folded(NodeId n) const {
+    if (is_constant(graph_.opcode(n))) return true;
     const auto operands = graph_.operands(n);
     if (operands.empty() && class_of(graph_.opcode(n)) != OpClass::generator) return false;
     if (!graph_.regions(n).empty() || has_effect(graph_, n)) return false;
@@ -74,7 +75,7 @@ class Weights {
     }
     std::ranges::sort(all);
     for (NodeId n : all)
-      (graph_.opcode(n) == Opcode::constant ? weight.constants : weight.nodes).push_back(n);
+      (is_constant(graph_.opcode(n)) ? weight.constants : weight.nodes).push_back(n);
     return weight;
   }
 

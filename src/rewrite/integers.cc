@@ -8,7 +8,7 @@
 #include "base/planted.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/reference/evaluate.h"
 #include "rewrite/constants.h"
 #include "rewrite/expand.h"
@@ -31,7 +31,7 @@ bool is_usual(double scale) { return scale > 0x1p-60 && scale < 0x1p60; }
 // Whether a quantized model may be in it.
 bool has_dequantized(const Graph& graph) {
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::dequantize) return true;
+    if (is_dequantize(graph.opcode(n))) return true;
     for (const GraphRef& region : graph.regions(n))
       if (has_dequantized(*region)) return true;
   }
@@ -89,7 +89,7 @@ class Integers {
   Result<bool> rewrite(NodeId n) {
     const Graph& source = copy_.source();
     if (class_of(source.opcode(n)) == OpClass::contraction) return multiply(n);
-    if (source.opcode(n) == Opcode::quantize) return quantize(n);
+    if (is_quantize(source.opcode(n))) return quantize(n);
     if (is_move(source, n) || is_max_of_windows(n)) return move(n);
     return false;
   }
@@ -127,7 +127,7 @@ class Integers {
   bool is_max_of_windows(NodeId n) {
     const Graph& source = copy_.source();
     const Op op = source.op(n);
-    if (op.opcode() != Opcode::window_reduce || op.word("kind") != "max") return false;
+    if (!combines_windows(op.opcode()) || op.word("kind") != "max") return false;
     const Ints& window = op.ints("window");
     for (std::string_view name : {"pad_low", "pad_high"})
       for (size_t i = 0; i < op.ints(name).size(); ++i)
@@ -140,7 +140,7 @@ class Integers {
   // What bytes become by the op, dequantized: it keeps their order.
   Result<bool> move(NodeId n) {
     const NodeId before = producer(copy_(copy_.source().operands(n)[0]));
-    if (graph().opcode(before) != Opcode::dequantize) return false;
+    if (!is_dequantize(graph().opcode(before))) return false;
     const std::vector<ValueId> in = three(graph().operands(before));
     if (!is_byte(graph().type(in[0]).dtype()) || graph().type(in[1]).rank() > 0) return false;
     if (!is_move(copy_.source(), n) && !HONE_TRY(usual_scale(in[1]))) return false;
@@ -169,7 +169,7 @@ class Integers {
   // The bytes that the operand was dequantized from in the same way.
   Result<ValueId> unquantized(const std::vector<ValueId>& in, Op op, const Tensor& scale) {
     const NodeId before = producer(in[0]);
-    if (graph().opcode(before) != Opcode::dequantize) return ValueId::none();
+    if (!is_dequantize(graph().opcode(before))) return ValueId::none();
     const std::vector<ValueId> from = three(graph().operands(before));
     if (graph().type(from[0]).dtype() != op.dtype("dtype") || graph().type(from[1]).rank() > 0 ||
         graph().op(before).integer("block") > 0)
@@ -262,7 +262,7 @@ class Integers {
     bool are_numbers = true;  // the zero points
     for (const Factor& factor : factors)
       are_numbers = are_numbers && (factor.zero.is_none() || graph().type(factor.zero).rank() == 0);
-    return (are_numbers && opcode == Opcode::dot) || HONE_TRY(are_weights(factors[1]));
+    return (are_numbers && is_dot(opcode)) || HONE_TRY(are_weights(factors[1]));
   }
 
   // Constants that an i8 holds without their zero point.
@@ -302,7 +302,7 @@ class Integers {
       factor.moves.push_back(n);
     }
     std::ranges::reverse(factor.moves);
-    if (graph().opcode(n) != Opcode::dequantize) return std::optional<Factor>();
+    if (!is_dequantize(graph().opcode(n))) return std::optional<Factor>();
     const std::vector<ValueId> in = three(graph().operands(n));
     if (!is_byte(graph().type(in[0]).dtype()) || graph().op(n).integer("block") > 0)
       return std::optional<Factor>();
@@ -369,7 +369,7 @@ class Integers {
 Result<Graph> products_of_integers(const Graph& graph) {
   if (!has_dequantized(graph)) return graph;
   const auto is_other = [](Opcode opcode) {
-    return opcode != Opcode::quantize && opcode != Opcode::dequantize;
+    return !is_quantize(opcode) && !is_dequantize(opcode);
   };
   const Graph expanded = HONE_TRY(expand_composites(graph, is_other));
   return Integers(expanded).run();

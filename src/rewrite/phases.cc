@@ -4,6 +4,7 @@
 #include "base/checked_math.h"
 #include "ir/functional.h"
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
 #include "ir/reference/evaluate.h"
 #include "rewrite/constants.h"
@@ -232,7 +233,7 @@ Result<Graph> convs_by_phase(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     const std::optional<PhasedConv> conv =
-        graph.opcode(n) == Opcode::conv ? PhasedConv::of(graph, n) : std::nullopt;
+        is_convolution(graph.opcode(n)) ? PhasedConv::of(graph, n) : std::nullopt;
     if (!conv) {
       HONE_TRY(copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, convs_by_phase))));
       continue;

@@ -2,6 +2,7 @@
 
 #include "ir/graph_copy.h"
 #include "ir/loop_state.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -21,7 +22,7 @@ Unchanged unchanged(const Graph& graph, NodeId n) {
   Unchanged found;
   found.operands = unchanged_state(graph, n);
   found.states = found.operands.size();
-  const bool is_if = graph.opcode(n) == Opcode::if_;
+  const bool is_if = is_branch(graph.opcode(n));
   if (is_if || graph.opcode(n) == Opcode::call) found.operands.assign(count, true);
   if (is_if) {
     found.operands[0] = false;
@@ -53,7 +54,7 @@ Result<GraphRef> bound(const Graph& region, std::span<const std::optional<Tensor
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i]) copy.replace(region.inputs()[i], copy.target().add_constant(*values[i]));
   for (NodeId n : region.nodes())
-    if (region.opcode(n) != Opcode::parameter) HONE_TRY(copy.node(n));
+    if (!is_parameter(region.opcode(n))) HONE_TRY(copy.node(n));
   Graph graph = copy.finish();
   std::vector<ValueId> outputs;
   for (size_t i = 0; i < graph.outputs().size(); ++i)
@@ -82,7 +83,7 @@ class Sinking {
     const std::span<const ValueId> operands = graph_.operands(n);
     for (size_t i = same.first_argument; i < operands.size(); ++i) {
       const NodeId producer = graph_.producer(operands[i]);
-      const bool is_sunk = same.operands[i] && graph_.opcode(producer) == Opcode::constant;
+      const bool is_sunk = same.operands[i] && is_constant(graph_.opcode(producer));
       values.push_back(is_sunk ? std::optional(graph_.constant(producer)) : std::nullopt);
     }
     return values;
@@ -107,7 +108,7 @@ class Sinking {
       if (i < same.first_argument || !values[i - same.first_argument])
         operands.push_back(copy_(graph_.operands(n)[i]));
     Op op = graph_.op(n);
-    if (op.opcode() == Opcode::scan)
+    if (is_scan(op.opcode()))
       op = Op::get(Opcode::scan, {{"carried", static_cast<int64_t>(same.states) - sunk_count},
                                   {"reverse", op.flag("reverse")},
                                   {"length", op.dims("length")}});

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -29,7 +30,7 @@ Result<Graph> splats_as_broadcasts(const Graph& graph) {
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     std::optional<Tensor> element;
-    if (graph.opcode(n) == Opcode::constant) element = splat_element(graph.constant(n));
+    if (is_constant(graph.opcode(n))) element = splat_element(graph.constant(n));
     if (!element) {
       HONE_TRY(
           copy.node(n, graph.op(n), HONE_TRY(transform_regions(graph, n, splats_as_broadcasts))));

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/graph_copy.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "ir/winograd.h"
 #include "rewrite/constants.h"
 #include "rewrite/passes.h"
@@ -19,7 +19,7 @@ int64_t points_of(const Graph& graph, NodeId conv, const TransformPoints& points
   const Op op = graph.op(conv);
   const ValueId weights = graph.operands(conv)[1];
   const NodeId producer = graph.producer(weights);
-  if (graph.opcode(producer) != Opcode::constant) return 0;
+  if (!is_constant(graph.opcode(producer))) return 0;
   for (std::string_view name : {"stride", "input_dilation", "kernel_dilation"})
     if (!are_all_one(op.ints(name))) return 0;
   const Type type = graph.type(weights);
@@ -34,7 +34,7 @@ Result<Graph> permit_transforms_by(const Graph& graph, const TransformPoints& po
   GraphCopy copy(graph);
   for (NodeId n : graph.nodes()) {
     Op op = graph.op(n);
-    if (graph.opcode(n) == Opcode::conv)
+    if (is_convolution(graph.opcode(n)))
       op = Op::get(Opcode::conv, changed_attrs(op, {{"winograd", points_of(graph, n, points)}}));
     const auto inside = [&](const Graph& region) { return permit_transforms_by(region, points); };
     HONE_TRY(copy.node(n, op, HONE_TRY(transform_regions(graph, n, inside))));

@@ -2,6 +2,7 @@
 
 #include "ir/barrier.h"
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 
 namespace hone {
@@ -47,7 +48,7 @@ class Unsharing {
 
   bool is_source(NodeId n) const {
     const Opcode opcode = graph_.opcode(n);
-    return opcode == Opcode::broadcast || opcode == Opcode::iota || is_barrier(graph_.op(n));
+    return repeats_elements(opcode) || opcode == Opcode::iota || is_barrier(graph_.op(n));
   }
 
   const Graph& graph_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "ir/op_facts.h"
 #include "rules/match_search.h"
 
 namespace hone {
@@ -115,7 +116,7 @@ std::optional<uint32_t> EGraph::known_constant(const Tensor& tensor) const {
 
 // What tells two nodes apart that have one op and the same operands.
 uint32_t EGraph::payload_of(const Graph& graph, NodeId n) {
-  if (graph.opcode(n) == Opcode::constant) {
+  if (is_constant(graph.opcode(n))) {
     if (const std::optional<uint32_t> known = known_constant(graph.constant(n))) return *known;
     constants_.push_back(graph.constant(n));
     return static_cast<uint32_t>(constants_.size()) - 1;
@@ -128,8 +129,7 @@ uint32_t EGraph::payload_of(const Graph& graph, NodeId n) {
 
 std::span<const GraphRef> EGraph::regions(NodeId n) const {
   const Node& node = nodes_[n.index];
-  if (opcode(n) == Opcode::constant || opcode(n) == Opcode::parameter || node.payload == 0)
-    return {};
+  if (is_constant(opcode(n)) || is_parameter(opcode(n)) || node.payload == 0) return {};
   return regions_[node.payload - 1];
 }
 
@@ -145,9 +145,9 @@ std::vector<ValueId> EGraph::classes_in(const Graph& graph) const {
     if (!names_[v].empty()) by_name.try_emplace(names_[v], find({v}));
   std::vector<ValueId> classes(graph.value_count(), ValueId());
   for (NodeId n : graph.nodes()) {
-    const bool is_leaf = graph.opcode(n) == Opcode::parameter;
+    const bool is_leaf = is_parameter(graph.opcode(n));
     std::optional<uint32_t> payload = 0;
-    if (graph.opcode(n) == Opcode::constant) payload = known_constant(graph.constant(n));
+    if (is_constant(graph.opcode(n))) payload = known_constant(graph.constant(n));
     if (is_leaf || is_payload_unique(graph, n)) payload.reset();
     std::vector<ValueId> operands;
     bool are_known = payload.has_value();
@@ -198,7 +198,7 @@ Result<std::vector<ValueId>> EGraph::add(const Graph& graph, std::span<const Val
   std::vector<ValueId> map(graph.value_count());
   for (size_t i = 0; i < inputs.size(); ++i) map[graph.inputs()[i].index] = inputs[i];
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::parameter) continue;
+    if (is_parameter(graph.opcode(n))) continue;
     const uint32_t payload = payload_of(graph, n);
     const auto begin = static_cast<uint32_t>(operands_.size());
     for (ValueId v : graph.operands(n)) operands_.push_back(v.is_none() ? v : find(map[v.index]));

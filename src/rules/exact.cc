@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/op_facts.h"
+
 namespace hone {
 
 bool is_about_order(Op op) {
@@ -20,7 +22,7 @@ bool is_about_order(const Graph& graph) {
 }
 
 std::optional<Fold> fold_of(Op op) {
-  if (op.opcode() != Opcode::reduce && op.opcode() != Opcode::window_reduce) return std::nullopt;
+  if (!combines_by_kind(op.opcode())) return std::nullopt;
   const std::string& kind = op.word("kind");
   if (kind == "sum") return Fold::sum;
   if (kind == "product") return Fold::product;

@@ -4,7 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "ir/algebra.h"
 #include "ir/graph.h"
+#include "ir/op_facts.h"
 #include "rules/reads.h"
 
 // Evaluates graphs over numbers that do not round, element by element from the access relations:
@@ -44,9 +46,9 @@ class ExactEvaluator {
     std::vector<Elements> values(graph.value_count());
     for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs()[i].index] = inputs[i];
     for (NodeId n : graph.nodes()) {
-      if (graph.opcode(n) == Opcode::parameter) continue;
+      if (is_parameter(graph.opcode(n))) continue;
       const ValueId result = graph.result(n);
-      if (graph.opcode(n) == Opcode::constant) {
+      if (is_constant(graph.opcode(n))) {
         values[result.index] = constant(graph.constant(n));
         continue;
       }
@@ -154,35 +156,49 @@ class ExactEvaluator {
     const size_t count = static_cast<size_t>(result.static_elements());
     elements.reserve(count);
     std::vector<Number> row(operands.size());
+    Algebra algebra = {*this, op};
     for (size_t e = 0; e < count; ++e) {
       for (size_t o = 0; o < operands.size(); ++o) row[o] = (*operands[o])[e];
-      elements.push_back(at_point(op, row));
+      elements.push_back(compute(algebra, op, std::span<const Number>(row)));
     }
     return elements;
   }
 
-  Number at_point(Op op, std::span<const Number> x) {
-    const Opcode opcode = op.opcode();
-    if (opcode == Opcode::add) return numbers_.add(x[0], x[1]);
-    if (opcode == Opcode::sub) return numbers_.add(x[0], numbers_.negate(x[1]));
-    if (opcode == Opcode::neg) return numbers_.negate(x[0]);
-    if (opcode == Opcode::mul) return numbers_.multiply(x[0], x[1]);
-    if (opcode == Opcode::div) return numbers_.divide(x[0], x[1]);
-    if (opcode == Opcode::max) return numbers_.largest(x);
-    if (opcode == Opcode::min) return smallest(x);
-    if (opcode == Opcode::select) return numbers_.select(x[0], x[1], x[2]);
-    if (opcode == Opcode::compare) return numbers_.compare(op.word("direction"), x[0], x[1]);
-    if (opcode == Opcode::abs) {
-      const Number both[] = {x[0], numbers_.negate(x[0])};
-      return numbers_.largest(both);
+  // Bools are 1 and 0.
+  struct Algebra {
+    using Computed = Number;
+    ExactEvaluator& evaluator;
+    Op op;
+    Numbers& numbers = evaluator.numbers_;
+
+    bool takes_bools() const { return true; }
+    Number sum(const Number& a, const Number& b) { return numbers.add(a, b); }
+    Number difference(const Number& a, const Number& b) { return sum(a, negative(b)); }
+    Number negative(const Number& a) { return numbers.negate(a); }
+    Number product(const Number& a, const Number& b) { return numbers.multiply(a, b); }
+    Number quotient(const Number& a, const Number& b) { return numbers.divide(a, b); }
+    Number largest(const Number& a, const Number& b) {
+      const Number both[] = {a, b};
+      return numbers.largest(both);
     }
-    // Of bools, which are 1 and 0.
-    if (opcode == Opcode::not_) return numbers_.add(numbers_.number(1), numbers_.negate(x[0]));
-    if (opcode == Opcode::and_) return numbers_.multiply(x[0], x[1]);
-    if (opcode == Opcode::or_) return numbers_.largest(x);
-    if (opcode == Opcode::xor_) return numbers_.compare("ne", x[0], x[1]);
-    return numbers_.function(op.hash(), x);
-  }
+    Number smallest(const Number& a, const Number& b) {
+      const Number both[] = {a, b};
+      return evaluator.smallest(both);
+    }
+    Number size(const Number& a) { return largest(a, negative(a)); }
+    Number exponential(const Number& a) { return function(op, std::span(&a, 1)); }
+    Number choice(const Number& predicate, const Number& yes, const Number& no) {
+      return numbers.select(predicate, yes, no);
+    }
+    Number comparison(std::string_view direction, const Number& a, const Number& b) {
+      return numbers.compare(direction, a, b);
+    }
+    Number opposite(const Number& a) { return difference(numbers.number(1), a); }
+    Number both(const Number& a, const Number& b) { return product(a, b); }
+    Number either(const Number& a, const Number& b) { return largest(a, b); }
+    Number differ(const Number& a, const Number& b) { return comparison("ne", a, b); }
+    Number function(Op op, std::span<const Number> x) { return numbers.function(op.hash(), x); }
+  };
 
   Numbers& numbers_;
   ReadTables& tables_;

@@ -7,7 +7,7 @@
 #include <queue>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 namespace {
@@ -58,8 +58,8 @@ class Extraction {
     }
   }
   bool is_foldable(NodeId n) const {
-    if (egraph_.opcode(n) == Opcode::constant) return true;
-    return egraph_.opcode(n) != Opcode::parameter && egraph_.regions(n).empty() &&
+    if (is_constant(egraph_.opcode(n))) return true;
+    return !is_parameter(egraph_.opcode(n)) && egraph_.regions(n).empty() &&
            !egraph_.op(n).def().traits.has_effect;
   }
 
@@ -234,9 +234,9 @@ class Extraction {
       map[v.index] = out.graph.add_parameter(egraph_.type(v), egraph_.name(v));
     const std::vector<NodeId> nodes = *needed();
     for (NodeId n : nodes) {
-      if (egraph_.opcode(n) == Opcode::parameter) continue;
+      if (is_parameter(egraph_.opcode(n))) continue;
       std::vector<ValueId> results;
-      if (egraph_.opcode(n) == Opcode::constant) {
+      if (is_constant(egraph_.opcode(n))) {
         results.push_back(out.graph.add_constant(egraph_.constant(n)));
       } else {
         std::vector<ValueId> operands;

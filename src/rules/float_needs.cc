@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "rules/exact.h"
 #include "rules/numbers.h"
 #include "rules/sizes.h"
@@ -84,9 +84,9 @@ Result<Evaluated> evaluated(const Graph& graph, Polynomials& numbers, ReadTables
     for (int64_t i = 0; i < graph.type(v).static_elements(); ++i)
       side.values[v.index].push_back(numbers.variable(next++));
   for (NodeId n : graph.nodes()) {
-    if (graph.opcode(n) == Opcode::parameter) continue;
+    if (is_parameter(graph.opcode(n))) continue;
     auto& elements = side.values[graph.result(n).index];
-    if (graph.opcode(n) == Opcode::constant) {
+    if (is_constant(graph.opcode(n))) {
       const Tensor& constant = graph.constant(n);
       for (int64_t i = 0; i < constant.elements(); ++i)
         elements.push_back(numbers.number(constant.real_at(i)));

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/planted.h"
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "rules/egraph.h"
 #include "rules/float_needs.h"
 
@@ -32,9 +32,9 @@ std::vector<Magnitude> of_egraph(const EGraph& egraph, const Ranges& ranges, int
     const uint32_t result = egraph.find(egraph.results(n)[0]).index;
     if (is_set[result]) continue;
     is_set[result] = true;
-    if (egraph.opcode(n) == Opcode::parameter) {
+    if (is_parameter(egraph.opcode(n))) {
       classes[result] = of_input(decades);
-    } else if (egraph.opcode(n) == Opcode::constant) {
+    } else if (is_constant(egraph.opcode(n))) {
       classes[result] = ranges.constant(egraph.constant(n));
     } else if (egraph.regions(n).empty()) {
       std::vector<Magnitude> operands;

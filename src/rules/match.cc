@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/graph_copy.h"
+#include "ir/op_facts.h"
 #include "rules/match_search.h"
 
 namespace hone {
@@ -14,7 +15,7 @@ namespace hone {
 RuleMatcher::RuleMatcher(const Rule& rule) : rule_(&rule) {
   const Graph& left = rule.left;
   std::vector<bool> known(left.value_count()), placed(left.node_count());
-  const auto is_pattern = [&](NodeId n) { return left.opcode(n) != Opcode::parameter; };
+  const auto is_pattern = [&](NodeId n) { return !is_parameter(left.opcode(n)); };
   const auto place = [&](Step step) {
     steps_.push_back(step);
     placed[step.node.index] = true;

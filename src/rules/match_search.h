@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 #include "rules/match.h"
 
 // The search behind RuleMatcher, for whatever holds nodes and values.
@@ -55,7 +55,7 @@ class MatchSearch {
     const Graph& left = rule_.left;
     if (host_.opcode(n) != left.opcode(wanted)) return true;
     if (host_.operands(n).size() != left.operands(wanted).size()) return true;
-    if (host_.opcode(n) == Opcode::constant) {
+    if (is_constant(host_.opcode(n))) {
       if (host_.constant(n).type() != left.constant(wanted).type() ||
           !host_.constant(n).same_bytes(left.constant(wanted)))
         return true;
@@ -155,7 +155,7 @@ class MatchSearch {
         const Result<Type> type = left.type(v).bind(match_.sizes);
         if (!type.ok() || *type != host_.type(match_.values[v.index])) return false;
       }
-      if (left.opcode(n) == Opcode::parameter || left.opcode(n) == Opcode::constant) continue;
+      if (is_parameter(left.opcode(n)) || is_constant(left.opcode(n))) continue;
       if (left.op(n).bind(match_.sizes).canonical() != host_.op(nodes_[n.index])) return false;
     }
     return true;

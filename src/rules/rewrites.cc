@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "ir/op_facts.h"
 #include "rewrite/passes.h"
 #include "rules/known_ranges.h"
 
@@ -40,7 +41,7 @@ Result<Graph> with_names_of(Graph graph, const Graph& given) {
   for (size_t o = 0; o < outputs.size(); ++o) {
     const std::string name(given.name(given.outputs()[o]));
     if (graph.name(outputs[o]) == name) continue;
-    bool is_taken = graph.opcode(graph.producer(outputs[o])) == Opcode::parameter;
+    bool is_taken = is_parameter(graph.opcode(graph.producer(outputs[o])));
     for (size_t other = 0; other < outputs.size(); ++other)
       is_taken |= other != o && outputs[other] == outputs[o];
     if (is_taken) {

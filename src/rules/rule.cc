@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/op_facts.h"
+
 namespace hone {
 namespace {
 
@@ -41,7 +43,7 @@ Status check_left(const Graph& left) {
     if (!reached[n.index])
       return bad_input("{} of the left side is no part of its results", left.describe(n));
   for (ValueId v : left.outputs())
-    if (left.opcode(left.producer(v)) == Opcode::parameter)
+    if (is_parameter(left.opcode(left.producer(v))))
       return bad_input("the left side returns its input {}, which every value matches",
                        left.label(v));
   return {};

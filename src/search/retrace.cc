@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/op_facts.h"
 
 namespace hone {
 namespace {
@@ -53,8 +53,7 @@ class Retracing {
   // The application that has made a node of the left side, if none is of the graph.
   std::optional<uint32_t> maker_of(uint32_t origin, NodeId n) const {
     const Graph& left = rule_of(origin).left;
-    if (left.opcode(n) == Opcode::parameter || left.opcode(n) == Opcode::constant)
-      return std::nullopt;
+    if (is_parameter(left.opcode(n)) || is_constant(left.opcode(n))) return std::nullopt;
     std::optional<uint32_t> first;
     for (const EGraph::Member& member : egraph_.members(class_of(origin, left.result(n)))) {
       if (member.result != 0 || !is_like(member.node, origin, n)) continue;

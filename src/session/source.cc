@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "front/front_end.h"
 #include "ir/model_text.h"
+#include "ir/op_facts.h"
 #include "ir/summary.h"
 #include "runtime/honec.h"
 #include "session/compiled.h"
@@ -87,7 +88,7 @@ Result<Source> verified(Source source, std::string_view name) {
 bool is_large(const Graph& graph) {
   int64_t bytes = 0;
   for (NodeId n : graph.nodes())
-    if (graph.opcode(n) == Opcode::constant) bytes += graph.constant(n).byte_size();
+    if (is_constant(graph.opcode(n))) bytes += graph.constant(n).byte_size();
   return bytes > (1 << 16);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/planted.h"
+#include "ir/op_facts.h"
 #include "kernel/algorithms/loops.h"
 
 namespace hone {
@@ -176,7 +177,7 @@ class Winograd : public AlgorithmDef {
 
 Status check_op(const Graph& graph, const KernelSpace& space) {
   const Op op = graph.op(space.anchor);
-  const bool is_conv = op.opcode() == Opcode::conv;
+  const bool is_conv = is_convolution(op.opcode());
   const int dims = static_cast<int>(space.dims.size());
   if (!is_conv || space.parallel < 3 || space.parallel > 4 || dims != 2 * space.parallel - 1)
     return unsupported("winograd is for convs of one or two spatial dims, not for {}",

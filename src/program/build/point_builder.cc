@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/planted.h"
+#include "ir/op_facts.h"
 #include "program/tiles/bounds.h"
 
 namespace hone {
@@ -110,7 +111,7 @@ tile::Scalar PointBuilder::at_or(ValueId value, Indices index, const Guards& gua
     if (bounds.never(guard, guards)) return other;
   while (follow(value, index)) {
   }
-  if (graph_.opcode(graph_.producer(value)) == Opcode::parameter)
+  if (is_parameter(graph_.opcode(graph_.producer(value))))
     return load(value, index, guards, open, other);
   const Scalar inside = at(value, std::move(index), both(guards, open));
   return tiles_.compute(Opcode::select, {holds(open), inside, other});
@@ -128,8 +129,8 @@ tile::Scalar PointBuilder::compute(ValueId value, const Indices& index, const Gu
   const NodeId node = graph_.producer(value);
   const Opcode opcode = graph_.opcode(node);
   const DType dtype = graph_.type(value).dtype();
-  if (opcode == Opcode::parameter) return load(value, index, guards);
-  if (opcode == Opcode::constant) {
+  if (is_parameter(opcode)) return load(value, index, guards);
+  if (is_constant(opcode)) {
     const Tensor& constant = graph_.constant(node);
     HONE_CHECK(constant.elements() == 1, "a constant of {} elements in a kernel",
                constant.elements());

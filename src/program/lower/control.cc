@@ -1,6 +1,7 @@
 #include "program/lower/lowering.h"
 
 #include "base/planted.h"
+#include "ir/op_facts.h"
 #include "program/frame.h"
 
 namespace hone::program {
@@ -168,10 +169,9 @@ class LoopFrame {
 
 Status add_control(Lowering& whole, FrameBuilder& frame, const NodeCommand& command) {
   const Opcode opcode = command.op().opcode();
-  if (opcode == Opcode::if_) return add_if(frame, command);
-  if (opcode == Opcode::while_)
-    return LoopFrame(whole, frame, command, command.inputs.size()).add_while();
-  if (opcode == Opcode::scan) {
+  if (is_branch(opcode)) return add_if(frame, command);
+  if (is_while(opcode)) return LoopFrame(whole, frame, command, command.inputs.size()).add_while();
+  if (is_scan(opcode)) {
     const auto carried = static_cast<size_t>(command.op().integer("carried"));
     return LoopFrame(whole, frame, command, carried).add_scan();
   }

@@ -345,19 +345,20 @@ class Verifier {
   // the trips.
   static bool accumulates(const Block& body, Scalar next, Scalar inside, Opcode combine) {
     if (uses(body, next) != 0) return false;
+    const bool sums = combine == Opcode::add;
     for (auto statement = body.rbegin(); statement != body.rend() && next != inside; ++statement) {
       std::optional<Scalar> before;
       if (const Compute* s = std::get_if<Compute>(&statement->kind); s && s->result == next) {
         if (s->op.opcode() != combine) return false;
         before = s->operands[0];
       } else if (const Fma* f = std::get_if<Fma>(&statement->kind); f && f->result == next) {
-        if (combine != Opcode::add) return false;
+        if (!sums) return false;
         before = f->c;
       } else if (const Quad* q = std::get_if<Quad>(&statement->kind); q && q->result == next) {
-        if (combine != Opcode::add) return false;
+        if (!sums) return false;
         before = q->c;
       } else if (const Pair* p = std::get_if<Pair>(&statement->kind); p && p->result == next) {
-        if (combine != Opcode::add) return false;
+        if (!sums) return false;
         before = p->c;
       } else if (const Loop* loop = std::get_if<Loop>(&statement->kind)) {
         for (const Carry& inner : loop->carried) {

@@ -9,13 +9,7 @@
 namespace hone::checker {
 namespace {
 
-Form plus(Form a, Form b) {
-  std::ranges::move(b, std::back_inserter(a));
-  return a;
-}
-
 Form one() { return {Term()}; }
-Form opposite(const Form& a) { return plus(one(), times(a, -1)); }
 
 std::map<uint32_t, std::string> names_of(const Atoms& atoms) {
   std::map<uint32_t, std::string> names;
@@ -171,15 +165,6 @@ Result<std::optional<Form>> Speller::as_largest(const Form& p, const Form& yes, 
     }
   }
   return std::optional<Form>();
-}
-
-Result<std::optional<Form>> Speller::of_bools(Opcode opcode, std::span<const Form> x) {
-  if (opcode == Opcode::not_) return std::optional(opposite(x[0]));
-  if (opcode != Opcode::and_ && opcode != Opcode::or_ && opcode != Opcode::xor_)
-    return std::optional<Form>();
-  const Form both = HONE_TRY(product(x[0], x[1]));
-  if (opcode == Opcode::and_) return std::optional(both);
-  return std::optional(plus(plus(x[0], x[1]), times(both, opcode == Opcode::or_ ? -1 : -2)));
 }
 
 // A bool by itself is itself; of a number and its opposite one is not negative.

@@ -6,7 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "ir/op_def.h"
+#include "ir/algebra.h"
+#include "ir/op_facts.h"
 
 namespace hone::checker {
 
@@ -20,6 +21,13 @@ Form times(Form form, const Whole& factor) {
   for (Term& term : form) term.factor = term.factor * factor;
   return form;
 }
+
+Form plus(Form a, Form b) {
+  std::ranges::move(b, std::back_inserter(a));
+  return a;
+}
+
+Form opposite(const Form& a) { return plus({Term()}, times(a, -1)); }
 
 namespace {
 
@@ -102,7 +110,7 @@ enum class FoldKind : uint8_t { sum, largest, smallest, other };
 FoldKind fold_kind(Op op) {
   const OpClass op_class = class_of(op.opcode());
   if (op_class == OpClass::contraction) return FoldKind::sum;
-  if (op.opcode() != Opcode::reduce && op.opcode() != Opcode::window_reduce) return FoldKind::other;
+  if (!combines_by_kind(op.opcode())) return FoldKind::other;
   const std::string& kind = op.word("kind");
   return kind == "sum"   ? FoldKind::sum
          : kind == "max" ? FoldKind::largest
@@ -202,7 +210,7 @@ Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
   if (++work_ > kMaxWork) return refused("the forms are too large");
   const NodeId n = graph_.producer(v);
   const Op op = graph_.op(n);
-  if (op.opcode() == Opcode::parameter) {
+  if (is_parameter(op.opcode())) {
     const auto inputs = graph_.inputs();
     const auto at = std::ranges::find(inputs, v) - inputs.begin();
     return single({.kind = Factor::element,
@@ -210,7 +218,7 @@ Result<Form> Speller::element(ValueId v, const std::vector<Whole>& index) {
                    .index = index,
                    .is_bool = graph_.type(v).dtype() == DType::boolean});
   }
-  if (op.opcode() == Opcode::constant) return constant(graph_.constant(n), index);
+  if (is_constant(op.opcode())) return constant(graph_.constant(n), index);
   if (graph_.results(n).size() != 1) return refused("an op has several results");
   const OpClass op_class = class_of(op.opcode());
   if (op_class == OpClass::elementwise) return pointwise(n, index);
@@ -258,43 +266,71 @@ Result<Form> Speller::constant(const Tensor& tensor, const std::vector<Whole>& i
   return single({.kind = Factor::function, .key = fmt::format("number {:a}", first)});
 }
 
+// What compute() makes of operands: their elements at the index, in sums of products.
+struct Speller::FormAlgebra {
+  using Computed = Result<Form>;
+  Speller& speller;
+  const NodeId node;
+  const std::vector<Whole>& index;
+  const bool is_bool = speller.graph_.type(speller.graph_.result(node)).dtype() == DType::boolean;
+
+  Computed element(ValueId v) { return speller.element(v, index); }
+
+  bool takes_bools() const { return is_bool; }
+  Computed sum(ValueId a, ValueId b) { return sum_of(a, b, 1); }
+  Computed difference(ValueId a, ValueId b) { return sum_of(a, b, -1); }
+  Computed negative(ValueId a) { return times(HONE_TRY(element(a)), -1); }
+  Computed product(ValueId a, ValueId b) {
+    const Form first = HONE_TRY(element(a));
+    return speller.product(first, HONE_TRY(element(b)));
+  }
+  Computed quotient(ValueId a, ValueId b) {
+    const Form first = HONE_TRY(element(a)), second = HONE_TRY(element(b));
+    return speller.product(first, HONE_TRY(speller.inverse(second)));
+  }
+  Computed largest(ValueId a, ValueId b) { return largest_of(a, 1, b, 1); }
+  Computed smallest(ValueId a, ValueId b) { return times(HONE_TRY(largest_of(a, -1, b, -1)), -1); }
+  // The operand is spelled out twice, each time with loops of its own.
+  Computed size(ValueId a) { return largest_of(a, 1, a, -1); }
+  Computed exponential(ValueId a) { return speller.exp_of(HONE_TRY(element(a)), 1); }
+  Computed choice(ValueId, ValueId, ValueId) { return speller.chosen(node, index); }
+  Computed comparison(std::string_view, ValueId, ValueId) { return speller.compared(node, index); }
+  Computed opposite(ValueId a) { return checker::opposite(HONE_TRY(element(a))); }
+  Computed both(ValueId a, ValueId b) { return product(a, b); }
+  Computed either(ValueId a, ValueId b) { return sum_without_both(a, b, 1); }
+  Computed differ(ValueId a, ValueId b) { return sum_without_both(a, b, 2); }
+  Computed function(Op op, std::span<const ValueId> x) {
+    std::vector<Form> operands;
+    for (ValueId v : x) operands.push_back(HONE_TRY(element(v)));
+    return single({.kind = Factor::function,
+                   .key = std::string(op.name()) + op.attrs_to_string(),
+                   .operands = std::move(operands),
+                   .is_bool = is_bool});
+  }
+
+ private:
+  Computed sum_of(ValueId a, ValueId b, int64_t factor) {
+    Form first = HONE_TRY(element(a));
+    return plus(std::move(first), times(HONE_TRY(element(b)), factor));
+  }
+  Computed largest_of(ValueId a, int64_t of_a, ValueId b, int64_t of_b) {
+    Form first = times(HONE_TRY(element(a)), of_a);
+    Form second = times(HONE_TRY(element(b)), of_b);
+    return speller.largest_of(
+        {Member{.value = std::move(first)}, Member{.value = std::move(second)}});
+  }
+  Computed sum_without_both(ValueId a, ValueId b, int64_t each) {
+    const Form first = HONE_TRY(element(a)), second = HONE_TRY(element(b));
+    const Form in_both = HONE_TRY(speller.product(first, second));
+    return plus(plus(first, second), times(in_both, -each));
+  }
+};
+
 Result<Form> Speller::pointwise(NodeId n, const std::vector<Whole>& index) {
-  const Op op = graph_.op(n);
   for (ValueId v : graph_.operands(n))
     if (v.is_none()) return refused("an operand is absent");
-  if (op.opcode() == Opcode::compare) return compared(n, index);
-  if (op.opcode() == Opcode::select) return chosen(n, index);
-  std::vector<Form> x;
-  for (ValueId v : graph_.operands(n)) x.push_back(HONE_TRY(element(v, index)));
-  const auto sum = [](Form a, const Form& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-  };
-  const Opcode opcode = op.opcode();
-  if (opcode == Opcode::add) return sum(x[0], x[1]);
-  if (opcode == Opcode::sub) return sum(x[0], times(x[1], -1));
-  if (opcode == Opcode::neg) return times(x[0], -1);
-  if (opcode == Opcode::mul) return product(x[0], x[1]);
-  if (opcode == Opcode::div) return product(x[0], HONE_TRY(inverse(x[1])));
-  if (opcode == Opcode::max) return largest_of({Member{.value = x[0]}, Member{.value = x[1]}});
-  if (opcode == Opcode::min) {
-    const Form lower =
-        HONE_TRY(largest_of({Member{.value = times(x[0], -1)}, Member{.value = times(x[1], -1)}}));
-    return times(lower, -1);
-  }
-  if (opcode == Opcode::abs) {
-    // Its operand is spelled out twice, each time with loops of its own.
-    const Form again = HONE_TRY(element(graph_.operands(n)[0], index));
-    return largest_of({Member{.value = x[0]}, Member{.value = times(again, -1)}});
-  }
-  if (opcode == Opcode::exp) return exp_of(x[0], 1);
-  const bool is_bool = graph_.type(graph_.result(n)).dtype() == DType::boolean;
-  if (is_bool)
-    if (std::optional<Form> form = HONE_TRY(of_bools(opcode, x))) return *std::move(form);
-  return single({.kind = Factor::function,
-                 .key = std::string(op.name()) + op.attrs_to_string(),
-                 .operands = std::move(x),
-                 .is_bool = is_bool});
+  FormAlgebra algebra = {*this, n, index};
+  return compute(algebra, graph_.op(n), graph_.operands(n));
 }
 
 Result<Form> Speller::read(ValueId v, const Access& access, const std::vector<Whole>& index) {

@@ -62,7 +62,9 @@ class Steps {
 
 Error refused(std::string_view why);
 Form single(Factor factor);
+Form plus(Form a, Form b);
 Form times(Form form, const Whole& factor);
+Form opposite(const Form& a);  // of a bool
 
 // Some loops and what they stand for.
 struct Place {
@@ -82,6 +84,8 @@ class Speller {
   Result<Form> element(ValueId v, const std::vector<Whole>& index);
 
  private:
+  struct FormAlgebra;
+
   Result<Form> constant(const Tensor& tensor, const std::vector<Whole>& index);
   Result<Form> pointwise(NodeId n, const std::vector<Whole>& index);
   Result<Form> moved(NodeId n, const AccessRelation& relation, const std::vector<Whole>& index);
@@ -104,7 +108,6 @@ class Speller {
   Result<Form> collected(const Form& form);
   Result<std::optional<Form>> as_largest(const Form& p, const Form& yes, const Form& no);
   Result<Form> chosen(NodeId n, const std::vector<Whole>& index);
-  Result<std::optional<Form>> of_bools(Opcode opcode, std::span<const Form> x);
   Status drop_powers(Term& term);
   void put_known(Term& term);
   Result<Form> largest_of(std::vector<Member> members);
