@@ -170,7 +170,7 @@ class Verification {
   }
 
   const Counts& counts() const { return counts_; }
-  const std::string& kept() const { return kept_; }
+  std::string kept() const { return print(kept_); }
   const std::string& proofs() const { return proofs_; }
   const nlohmann::ordered_json& rows() const { return rows_; }
   std::string table() const { return table_.to_string(); }
@@ -218,7 +218,7 @@ class Verification {
     table_.add_row({rule.name, std::string(name(shown.rung)), std::string(name(shown.floats)),
                     within_text(shown), error_text(verdict->identity),
                     fmt::format("{}", verdict->small_sizes), fmt::format("{}", verdict->boxes)});
-    kept_ += (kept_.empty() ? "" : "\n") + print(shown);
+    kept_.push_back(std::move(shown));
     proofs_ += verdict->certificate;
   }
 
@@ -229,7 +229,8 @@ class Verification {
       TextTable("llllrrr", {"rule", "shown", "floats", "within", "error", "small sizes", "boxes"});
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
   Counts counts_;
-  std::string kept_, proofs_;
+  std::vector<Rule> kept_;
+  std::string proofs_;
 };
 
 }  // namespace

@@ -149,9 +149,9 @@ Status cmd_rules_needed(const Arguments& arguments, Console& console) {
   for (size_t i = 0; i < rules.size(); ++i)
     table.add_row({rules[i].name, is_derived[i] ? "follows from the others" : "needed"});
   console.write(table.to_string());
-  std::string text;
-  for (size_t i : found.needed) text += (text.empty() ? "" : "\n") + print(rules[i]);
-  if (!output.empty()) HONE_TRY(write_text(output, text, console));
+  std::vector<Rule> needed;
+  for (size_t i : found.needed) needed.push_back(rules[i]);
+  if (!output.empty()) HONE_TRY(write_text(output, print(needed), console));
   console.note("{} of {} rules are needed, {} follow from them", found.needed.size(), rules.size(),
                found.derived.size());
   return {};

@@ -28,12 +28,6 @@ std::string text_of(const std::vector<Rejected>& rejected) {
   return text;
 }
 
-std::string text_of(const std::vector<Rule>& rules) {
-  std::string text;
-  for (const Rule& rule : rules) text += (text.empty() ? "" : "\n") + print(rule);
-  return text;
-}
-
 std::string table_of(const GenerateCounts& counts) {
   TextTable table("lr");
   const auto row = [&](std::string_view what, uint64_t count) {
@@ -90,7 +84,7 @@ Result<GenerateCounts> generate(const Family& family, GenerateOptions options, c
     options.state = &*state;
   }
   const Generated generated = HONE_TRY(generate_rules(HONE_TRY(term_ops(family)), options));
-  HONE_TRY(write_text(files.rules, text_of(generated.rules), console));
+  HONE_TRY(write_text(files.rules, print(generated.rules), console));
   if (!files.proofs.empty()) HONE_TRY(write_text(files.proofs, generated.proofs, console));
   if (!files.rejected.empty())
     HONE_TRY(write_text(files.rejected, text_of(generated.rejected), console));

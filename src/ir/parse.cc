@@ -158,17 +158,30 @@ Status TextParser::statement(Scope& scope) {
   }
   if (peek().kind != TokenKind::word)
     return expected(scope.results.empty() ? "a statement or 'return'" : "an op");
-  Token word = take();
-  std::optional<Opcode> opcode = opcode_from_name(word.text);
+  const Token word = take();
+  const Opcode opcode = HONE_TRY(this->opcode(word));
+  if (opcode == Opcode::constant) return constant(scope, word);
+  if (opcode == Opcode::parameter) return late_parameter(scope, word);
+  return application(scope, word, opcode);
+}
+
+Result<Opcode> TextParser::opcode(const Token& word) {
+  const bool may_stand_for_another = !named_op_.word.empty();
+  if (may_stand_for_another && word.text == named_op_.word) {
+    ++named_op_.uses;
+    return named_op_.opcode;
+  }
+  const std::optional<Opcode> opcode = opcode_from_name(word.text);
   if (!opcode) {
     std::vector<std::string_view> names;
     for (int i = 0; i < kOpcodeCount; ++i) names.push_back(name(static_cast<Opcode>(i)));
     std::string_view shown = word.text.substr(0, 40);
     return at(word, bad_input("there is no op '{}'", shown).with_hint(did_you_mean(shown, names)));
   }
-  if (*opcode == Opcode::constant) return constant(scope, word);
-  if (*opcode == Opcode::parameter) return late_parameter(scope, word);
-  return application(scope, word, *opcode);
+  if (may_stand_for_another && *opcode == named_op_.opcode)
+    return at(word, bad_input("'{}' is one of the ops that '{}' stands for", word.text,
+                              excerpt(named_op_.word)));
+  return *opcode;
 }
 
 Status TextParser::application(Scope& scope, const Token& word, Opcode opcode) {

@@ -39,6 +39,9 @@ class TextParser {
   Token take() { return lexer_.take(); }
   // From the bracket at hand to the one that closes it; empty: it is never closed.
   std::string_view take_brackets() { return lexer_.take_brackets(); }
+  // To read on from here again.
+  Lexer place() const { return lexer_; }
+  void return_to(const Lexer& place) { lexer_ = place; }
   bool eat(std::string_view spelling);
   Status expect(std::string_view spelling);
   Error expected(std::string_view what) const;  // "expected ..., found ..." at the next token
@@ -78,6 +81,12 @@ class TextParser {
   // "(%x: f32[N]) -> f32[N] where N in 1..64 {...} => {...}": a graph of this name for each body,
   // all with the same head.
   Result<std::vector<Graph>> alternatives(std::string_view name);
+
+  // From now on the word names this op; an empty word: none does. The op's own name is refused
+  // meanwhile, so that a text that is read once for each of several ops says where each stands.
+  void let(std::string_view word, Opcode opcode) { named_op_ = {word, opcode}; }
+  // How often an op was named so.
+  size_t named() const { return named_op_.uses; }
 
   // An error if too many Nestings are alive; `what` is nested.
   Status check_depth(std::string_view what) const;
@@ -153,8 +162,16 @@ class TextParser {
   Result<Tensor> constant_tensor(const ConstantText& text, Type type);
   Result<Tensor> weight(std::string_view name, Type type);
 
+  struct NamedOp {
+    std::string_view word;
+    Opcode opcode = {};
+    size_t uses = 0;
+  };
+  Result<Opcode> opcode(const Token& word);
+
   Lexer lexer_;
   ParseOptions options_;
+  NamedOp named_op_;
   int depth_ = 0;
   int64_t splat_bytes_ = 0;
   std::vector<Symbol> symbols_;

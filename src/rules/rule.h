@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,16 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
+// A rule that is written once for several ops is a rule for each of them: it is matched, verified
+// and proved as any other. This says which one it is, so that print() can write them as one again.
+struct OpChoice {
+  std::string rule;  // the name that they have together: @rows_of_add is of @rows_of
+  std::string word;  // what stands for the op
+  std::vector<Opcode> ops;
+  size_t at = 0;
+  bool operator==(const OpChoice&) const = default;
+};
+
 struct Rule {
   std::string name;
   Graph left, right;  // the same inputs; outputs of the same types, in the same order
@@ -56,6 +68,7 @@ struct Rule {
   // Values of the right side, ascending, that may overflow or vanish though nothing of the left
   // side does (float_needs.h): the rule holds of floats where they are known to do neither.
   std::vector<ValueId> within = {};
+  std::optional<OpChoice> choice = {};
 
   bool admits(const Bindings& sizes) const;
   std::vector<Symbol> symbols() const;
@@ -67,8 +80,12 @@ struct Rule {
 Status check(const Rule& rule);
 
 // `rule @name(%x: f32[N]) -> f32[N] where N in 1..64 { left } => { right } when N < 5 by small`.
-// Errors have their place as "file:line:column". Names are unique; each rule passes check().
+// `rule @name for op in add, sub (...)` gives a rule for each of the ops, named @name_add and so
+// on. Errors have their place as "file:line:column". Names are unique; each rule passes check().
 Result<std::vector<Rule>> parse_rules(std::string_view text, const ParseOptions& options = {});
 std::string print(const Rule& rule);
+// With empty lines between. Rules for the ops of one choice that are alike in all else are one
+// text.
+std::string print(std::span<const Rule> rules);
 
 }  // namespace hone

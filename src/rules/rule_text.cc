@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -15,25 +16,68 @@ class RuleParser {
 
   Result<std::vector<Rule>> rules() {
     std::vector<Rule> rules;
-    while (parser_.peek().kind != TokenKind::end) rules.push_back(HONE_TRY(rule()));
+    while (parser_.peek().kind != TokenKind::end) {
+      HONE_TRY(parser_.expect("rule"));
+      const TextParser::Label label =
+          HONE_TRY(parser_.label(TokenKind::global, "the name of the rule, like @twice"));
+      if (parser_.peek().is("for"))
+        HONE_TRY(for_each_op(label, rules));
+      else
+        rules.push_back(HONE_TRY(rule(label.token, std::string(label.name))));
+    }
     return rules;
   }
 
  private:
-  Result<Rule> rule() {
-    HONE_TRY(parser_.expect("rule"));
-    const TextParser::Label label =
-        HONE_TRY(parser_.label(TokenKind::global, "the name of the rule, like @twice"));
-    if (!names_.insert(std::string(label.name)).second)
-      return parser_.at(label.token, bad_input("rule '{}' stands there twice", label.name));
-    std::vector<Graph> sides = HONE_TRY(parser_.alternatives(label.name));
+  // "for op in add, sub", and the rest of the text once for each.
+  Status for_each_op(const TextParser::Label& label, std::vector<Rule>& rules) {
+    OpChoice choice = {.rule = std::string(label.name), .word = {}, .ops = {}};
+    const Token word = HONE_TRY(chosen_ops(choice));
+    const Lexer rest = parser_.place();
+    for (; choice.at < choice.ops.size(); ++choice.at) {
+      const Opcode opcode = choice.ops[choice.at];
+      parser_.return_to(rest);
+      parser_.let(word.text, opcode);
+      rules.push_back(
+          HONE_TRY(rule(label.token, fmt::format("{}_{}", choice.rule, hone::name(opcode)))));
+      if (parser_.named() == 0)
+        return parser_.at(word, bad_input("no op of the rule is '{}'", choice.word));
+      rules.back().choice = choice;
+    }
+    parser_.let({}, {});
+    return {};
+  }
+
+  Result<Token> chosen_ops(OpChoice& choice) {
+    HONE_TRY(parser_.expect("for"));
+    if (parser_.peek().kind != TokenKind::word)
+      return parser_.expected("a word that stands for an op, like op");
+    const Token word = parser_.take();
+    choice.word = word.text;
+    if (opcode_from_name(word.text))
+      return parser_.at(word, bad_input("'{}' is an op already", excerpt(word.text)));
+    HONE_TRY(parser_.expect("in"));
+    do {
+      const Token op = parser_.take();
+      const std::optional<Opcode> opcode = opcode_from_name(op.text);
+      if (!opcode) return parser_.at(op, bad_input("there is no op '{}'", excerpt(op.text)));
+      if (std::ranges::find(choice.ops, *opcode) != choice.ops.end())
+        return parser_.at(op, bad_input("'{}' stands there twice", op.text));
+      choice.ops.push_back(*opcode);
+    } while (parser_.eat(","));
+    return word;
+  }
+
+  // From the signature on.
+  Result<Rule> rule(const Token& token, const std::string& name) {
+    if (!names_.insert(name).second)
+      return parser_.at(token, bad_input("rule '{}' stands there twice", name));
+    std::vector<Graph> sides = HONE_TRY(parser_.alternatives(name));
     if (sides.size() != 2)
-      return parser_.at(label.token, bad_input("rule '{}' has {} sides; 'left => right' are two",
-                                               label.name, sides.size()));
-    Rule rule = {.name = std::string(label.name),
-                 .left = std::move(sides[0]),
-                 .right = std::move(sides[1]),
-                 .guard = {}};
+      return parser_.at(
+          token, bad_input("rule '{}' has {} sides; 'left => right' are two", name, sides.size()));
+    Rule rule = {
+        .name = name, .left = std::move(sides[0]), .right = std::move(sides[1]), .guard = {}};
     if (parser_.eat("when")) {
       do rule.guard.push_back(HONE_TRY(condition()));
       while (parser_.eat(","));
@@ -41,9 +85,9 @@ class RuleParser {
     if (parser_.eat("by")) HONE_TRY(evidence(rule));
     for (const Graph* side : {&rule.left, &rule.right})
       if (Status good = verify(*side); !good.ok())
-        return parser_.at(label.token, std::move(good).error());
+        return parser_.at(token, std::move(good).error());
     if (Status good = check(rule); !good.ok())
-      return parser_.at(label.token, std::move(good).error().about(rule.name));
+      return parser_.at(token, std::move(good).error().about(rule.name));
     return rule;
   }
 
@@ -86,11 +130,11 @@ class RuleParser {
       const Token& token = parser_.peek();
       bool found = false;
       for (Rung rung : {Rung::none, Rung::sampled, Rung::small, Rung::all_sizes})
-        if (token.is(name(rung))) found = true, rule.rung = rung;
+        if (token.is(hone::name(rung))) found = true, rule.rung = rung;
       for (FloatEffect effect :
            {FloatEffect::unknown, FloatEffect::exact, FloatEffect::reassociates,
             FloatEffect::finite_only, FloatEffect::real_only})
-        if (token.is(name(effect))) found = true, rule.floats = effect;
+        if (token.is(hone::name(effect))) found = true, rule.floats = effect;
       if (token.is("within")) {
         HONE_TRY(within(rule));
         continue;
@@ -136,6 +180,36 @@ void append_value(std::string& text, const Graph& graph, ValueId v) {
     append_label(text, '%', graph.name(v));
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+// The text for all ops of the choice, as far as this rule tells it.
+std::string choice_text(const Rule& rule) {
+  const OpChoice& choice = *rule.choice;
+  std::string head = "rule ", ops;
+  append_label(head, '@', rule.name);
+  std::string text = print(rule).substr(head.size());
+  replace_all(text, fmt::format(" = {} ", name(choice.ops[choice.at])),
+              fmt::format(" = {} ", choice.word));
+  head = "rule ";
+  append_label(head, '@', choice.rule);
+  for (Opcode opcode : choice.ops) ops += (ops.empty() ? "" : ", ") + std::string(name(opcode));
+  return fmt::format("{} for {} in {} {}", head, choice.word, ops, text);
+}
+
+// Whether the first rules are those of one choice, which its text gives again.
+bool are_one_text(std::span<const Rule> rules) {
+  if (!rules[0].choice || rules.size() < rules[0].choice->ops.size()) return false;
+  const Result<std::vector<Rule>> again = parse_rules(choice_text(rules[0]));
+  if (!again.ok()) return false;
+  for (size_t i = 0; i < again->size(); ++i)
+    if (print((*again)[i]) != print(rules[i]) || (*again)[i].choice != rules[i].choice)
+      return false;
+  return true;
+}
+
 }  // namespace
 
 Result<std::vector<Rule>> parse_rules(std::string_view text, const ParseOptions& options) {
@@ -161,6 +235,17 @@ std::string print(const Rule& rule) {
     append_value(text, rule.right, rule.within[i]);
   }
   return text + "\n";
+}
+
+std::string print(std::span<const Rule> rules) {
+  std::string text;
+  while (!rules.empty()) {
+    const bool is_choice = are_one_text(rules);
+    if (!text.empty()) text += "\n";
+    text += is_choice ? choice_text(rules[0]) : print(rules[0]);
+    rules = rules.subspan(is_choice ? rules[0].choice->ops.size() : 1);
+  }
+  return text;
 }
 
 }  // namespace hone

@@ -60,6 +60,55 @@ TEST(RuleText, SurvivesEveryCut) {
     }
 }
 
+constexpr std::string_view kChoice =
+    R"(rule @doubled for op in neg, abs (%x: f32[N]) -> f32[N] where N in 1..64 {
+  %a = op %x : f32[N]
+  %y = add %a, %a : f32[N]
+  return %y
+} => {
+  %a = add %x, %x : f32[N]
+  %y = op %a : f32[N]
+  return %y
+} by sampled
+)";
+
+TEST(RuleText, IsOneRuleForEachOpOfAChoice) {
+  std::vector<Rule> rules = parse_rules(kChoice).value();
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].name, "doubled_neg");
+  EXPECT_EQ(rules[1].name, "doubled_abs");
+  for (const Rule& rule : rules) {
+    const Opcode op = rule.choice->ops[rule.choice->at];
+    EXPECT_EQ(rule.left.opcode(NodeId{1}), op);
+    EXPECT_EQ(rule.right.opcode(NodeId{2}), op);
+    EXPECT_EQ(rule.rung, Rung::sampled);
+  }
+  EXPECT_EQ(print(rules), kChoice);
+  const Rule other = parse_rules(kTwice).value()[0];
+  EXPECT_EQ(print(std::vector{other, rules[0], rules[1]}), fmt::format("{}\n{}", kTwice, kChoice));
+  // One of them alone, or what differs by more than the op, is a text of its own.
+  EXPECT_EQ(print(std::span(rules).first(1)), print(rules[0]));
+  rules[1].rung = Rung::small;
+  EXPECT_EQ(print(rules), print(rules[0]) + "\n" + print(rules[1]));
+}
+
+TEST(RuleText, RefusesChoicesThatAreNone) {
+  const auto has = [](std::string_view head, std::string_view part, std::string_view body = "op") {
+    const std::string text = fmt::format(
+        "rule @r for {} (%x: f32[2]) {{ %a = {} %x return %a }} => {{ return %x }}", head, body);
+    EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
+  };
+  has("neg in abs, exp", "'neg' is an op");
+  has("op in abs, nothing", "no op 'nothing'");
+  has("op in abs, abs", "twice");
+  has("op in ", "r:1:20");
+  has("% in abs", "a word");
+  has("op on abs", "expected 'in'");
+  has("op in abs, exp", "'exp' is one of the ops that 'op' stands for", "exp");
+  has("op in abs, exp", "no op of the rule is 'op'", "neg");
+  has("op in abs, add", "r:1:");
+}
+
 TEST(Condition, HoldsOfSizes) {
   const Symbol n = Symbol::get("N", 1, 64);
   const Condition less = {Dim(n), Relation::less, 5};
