@@ -48,6 +48,19 @@ function check_facts(code) {
   comparisons += gsub(/[=!]= Opcode::/, "", code)
 }
 
+# An algorithm of kernels touches few files: winograd, the one with the most, at most eight. Apart
+# stand the permission that conv has (ir, rewrite, search), faults that tests plant (base), and the
+# features of other people's data sets.
+BEGIN { most_files = 8 }
+
+function check_spread(code) {
+  if (tolower(code) !~ /winograd/ || FILENAME in names_winograd) return
+  if (FILENAME ~ /^src\/(ir|rewrite|search|base|lab)\/|tile_graph/) return
+  names_winograd[FILENAME]
+  if (++files_of_winograd > most_files)
+    complain("file " files_of_winograd " of the algorithm winograd, at most " most_files)
+}
+
 function check_comparisons() {
   if (comparisons <= most_comparisons) return
   printf "%d comparisons with single opcodes, at most %d; ask for a fact of src/ir/op_facts.h\n",
@@ -116,6 +129,7 @@ folder == "" { next }
   sub(/ +$/, "", code)
   check_names(code)
   check_facts(code)
+  check_spread(code)
   if (!(folder in face)) check_manners(code)
 }
 

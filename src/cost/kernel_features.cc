@@ -11,10 +11,6 @@
 namespace hone {
 namespace {
 
-float as_switch(bool is_so) { return is_so ? 1.0F : 0.0F; }
-float share(double part, double whole) {
-  return whole > 0 ? static_cast<float>(std::clamp(part / whole, 0.0, 1.0)) : 0.0F;
-}
 constexpr double kWindow = 16;  // the most points of a reduction that counts as a window
 constexpr double kKilo = 1024;
 
@@ -281,28 +277,6 @@ void KernelPrice::describe_gemm(const Schedule& schedule, const Nest& nest, Feat
   to.rhs_block = log_feature(block[1] / kKilo);
   to.lhs_tile_bytes = log_feature(read[0] / kKilo);
   to.rhs_tile_bytes = log_feature(read[1] / kKilo);
-}
-
-void KernelPrice::describe_winograd(const Schedule& schedule, const WinogradShape& shape,
-                                    double blocks, const KernelTerms& terms, Features& to) const {
-  const double total = terms.total();
-  to.is_winograd = 1;
-  to.four_points = as_switch(shape.points == 4);
-  to.blocks = log_feature(blocks);
-  to.tiles = log_feature(static_cast<double>(shape.tiles));
-  to.seconds = log_feature(total * 1e9);
-  to.by_arithmetic = share(terms.arithmetic, total);
-  to.by_access = share(terms.access, total);
-  to.by_memory = share(terms.memory, total);
-  to.by_overhead = share(terms.overhead, total);
-  to.lanes = log_feature(static_cast<double>(shape.lanes - 1));
-  to.vectors = static_cast<float>(std::ceil(static_cast<double>(shape.lanes) / vector_));
-  to.lhs_tile = log_feature(static_cast<double>(shape.rows));
-  to.rhs_tile = log_feature(static_cast<double>(shape.panel()));
-  const double sums = static_cast<double>(shape.rows * shape.vectors) * to.vectors;
-  to.sums = log_feature(sums);
-  to.registers = static_cast<float>(std::min(sums / registers_, 4.0));
-  to.divided_loops = static_cast<float>(schedule.threads);
 }
 
 }  // namespace hone

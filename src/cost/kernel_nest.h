@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -17,6 +18,12 @@ inline constexpr double kPage = 4096;  // bytes
 inline bool divides(double part, double whole) {
   const double times = whole / part;
   return times == std::floor(times);
+}
+
+// Features of what is so or not, and of a part of a whole.
+inline float as_switch(bool is_so) { return is_so ? 1.0F : 0.0F; }
+inline float share(double part, double whole) {
+  return whole > 0 ? static_cast<float>(std::clamp(part / whole, 0.0, 1.0)) : 0.0F;
 }
 
 // The loops of a schedule, from outside in.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/op_facts.h"
+#include "kernel/algorithms/algorithm.h"
 #include "kernel/contraction.h"
 #include "kernel/matrix.h"
 #include "target/estimate.h"
@@ -101,8 +102,8 @@ KernelPrice::KernelPrice(const KernelFacts& facts, const Target& target, const P
   for (const Access& access : accesses_) bytes_ += access.bytes;
   for (const Work& work : work_) work_slots_ += slots_alone(work);
   of_kernel_ = features_of_kernel(facts);
-  if (Result<WinogradDims> dims = winograd_dims(facts.body, facts); dims.ok())
-    winograd_.emplace(*std::move(dims), facts.space);
+  for (Algorithm algorithm : kAlgorithms)
+    roles_[static_cast<size_t>(algorithm)] = def_of(algorithm).roles(facts);
 }
 
 // ---- Facts, as the target sees them ------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,7 +11,6 @@
 #include "cost/cost.h"
 #include "cost/features.h"
 #include "cost/prices.h"
-#include "kernel/algorithms/winograd.h"
 #include "kernel/facts.h"
 #include "kernel/matrix.h"
 #include "target/target.h"
@@ -47,8 +47,8 @@ class KernelPrice {
   // Prices by other coefficients from now on.
   void reprice(const Prices& prices);
 
-  // Of a nest, gemm or winograd that check_schedule() accepts; a fault of the caller for a chain,
-  // whose stages are priced one by one (analytic_kernel.h).
+  // Of a schedule that check_schedule() accepts; a fault of the caller for a chain, whose stages
+  // are priced one by one (analytic_kernel.h).
   KernelTerms terms(const Schedule& schedule) const;
   double seconds(const Schedule& schedule) const { return terms(schedule).total(); }
   // The same where that is less than the limit, otherwise a number that is not. Memory takes most
@@ -125,13 +125,9 @@ class KernelPrice {
 #define HONE_ALGORITHM(member, ...) \
   KernelTerms price_##member(const Schedule& schedule, double limit, Features* features) const;
 #include "kernel/algorithms.def"
-  // Slots and trips of loops.
-  struct WinogradWork {
-    double arithmetic = 0, access = 0, trips = 0;
-  };
-  WinogradWork winograd_work(const WinogradShape& shape) const;
-  void add_winograd_products(const WinogradShape& shape, double vectors, WinogradWork& to) const;
-  double winograd_memory(const WinogradShape& shape, double blocks, double threads) const;
+  // For an algorithm that is priced in a way of its own, in its file.
+  template <Algorithm algorithm>
+  class Own;
   static constexpr int kMaxDivided = 4;  // loops whose ends are phases of their own
   double threads_at_work(const Nest& nest, int divided) const;
   double slots_of_folding(const Nest& nest, const Work& work) const;
@@ -188,8 +184,6 @@ class KernelPrice {
   void describe_tiles(const Schedule& schedule, const Nest& nest, Features& to) const;
   void describe_loops(const Schedule& schedule, const Nest& nest, Features& to) const;
   void describe_gemm(const Schedule& schedule, const Nest& nest, Features& to) const;
-  void describe_winograd(const Schedule& schedule, const WinogradShape& shape, double blocks,
-                         const KernelTerms& terms, Features& to) const;
 
   void find_near(Access& access) const;
 
@@ -210,8 +204,8 @@ class KernelPrice {
   std::optional<int> word_loop_;         // that words are taken along, if numbers are multiplied so
   double in_word_ = 1;                   // numbers of a word
   std::optional<MatrixNumbers> matrix_;  // that a matrix unit takes
-  // Of a body that winograd takes.
-  std::optional<std::pair<WinogradDims, KernelSpace>> winograd_;
+  // By algorithm: AlgorithmDef::roles() of the body.
+  std::array<std::shared_ptr<const void>, std::size(kAlgorithms)> roles_;
 };
 
 }  // namespace hone

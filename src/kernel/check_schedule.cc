@@ -16,6 +16,10 @@ const AlgorithmDef& def_of(Algorithm algorithm) {
   return algorithm_generic();
 }
 
+std::optional<PreparedInput> prepared_input(const KernelBody& body, const Schedule& schedule) {
+  return def_of(schedule.algorithm()).prepared(body, schedule);
+}
+
 Status check_schedule(const KernelBody& body, const KernelFacts& facts, const Schedule& schedule,
                       const Target& target) {
   return def_of(schedule.algorithm()).check({body, facts, target}, schedule);

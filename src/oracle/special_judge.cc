@@ -129,7 +129,7 @@ Result<bool> order_decides(Op op, std::span<const Tensor> operands, const Tensor
     return std::ranges::any_of(HONE_TRY(part(true)), is_out) || std::ranges::any_of(
                                                                     HONE_TRY(part(false)), is_out);
   }
-  // Padding may be multiplied as zeros, and winograd's tiles share what is not finite.
+  // Padding may be multiplied as zeros, and tiles of transforms share what is not finite.
   if (is_convolution(op.opcode()) && !std::ranges::all_of(operands, is_finite)) return true;
   const double terms = static_cast<double>(operands[0].elements() + 1);
   return cancels(sums.dtype(), reals_of(sums), HONE_TRY(result_of(op, sizes)), terms);

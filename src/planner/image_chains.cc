@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ir/op_facts.h"
+#include "kernel/algorithms/algorithm.h"
 #include "planner/chain_joiner.h"
 #include "planner/steps.h"
 
@@ -55,9 +56,8 @@ class PoolChains : public ChainJoiner {
     return has_sizes(first) && has_one(first, Opcode::conv) &&
            has_one(second, Opcode::window_reduce);
   }
-  // Stages have no transforms, which multiply four times as often.
   bool stays_alone(const Schedule& first) const override {
-    return first.algorithm() == Algorithm::winograd;
+    return def_of(first.algorithm()).saves_products();
   }
   // A pool saves little, of which prices may be wrong.
   double paying_part() const override { return 0.98; }

@@ -7,7 +7,7 @@
 #include "ir/access.h"
 #include "ir/op_facts.h"
 #include "ir/ops/conv_order.h"
-#include "kernel/algorithms/winograd.h"
+#include "kernel/algorithms/algorithm.h"
 #include "kernel/facts.h"
 #include "kernel/group_work.h"
 #include "kernel/matrix.h"
@@ -18,18 +18,6 @@ namespace {
 double operations_of(const Graph& graph, NodeId node) {
   const std::vector<Type> operands = graph.operand_types(node);
   return flops({graph.op(node), operands}, graph.result_types(node));
-}
-
-// So many products of a tile in place of those of a conv with windows of 3.
-double share_of_winograd(const KernelBody& body, const KernelFacts& facts,
-                         const Schedule& schedule) {
-  const Result<WinogradDims> dims = winograd_dims(body, facts);
-  if (!dims.ok()) return 1;
-  const WinogradShape shape(*dims, facts.space, schedule);
-  double products = 1;  // of the conv, for a tile of results
-  for (size_t i = 0; i < dims->spatial.size(); ++i)
-    products *= static_cast<double>(shape.points * kWinogradWindow);
-  return static_cast<double>(shape.products) / products;
 }
 
 // Of vectors of the narrowest type that the kernel computes in. 16-bit reals are computed in f32.
@@ -101,8 +89,9 @@ KernelWork work_of(const KernelBody& body, const Schedule& schedule, const Targe
   }
   if (!facts.space.has_anchor()) return work;
   const double contraction = operations_of(body.graph, facts.space.anchor);
-  if (schedule.algorithm() == Algorithm::winograd)
-    work.operations -= contraction * (1 - share_of_winograd(body, facts, schedule));
+  const AlgorithmDef& algorithm = def_of(schedule.algorithm());
+  work.operations -=
+      contraction * (1 - algorithm.share_of_products({body, facts, target}, schedule));
   const auto* gemm = schedule.if_is<GemmFields>();
   const auto numbers = matrix_numbers(body.graph, facts.space.anchor);
   if (gemm != nullptr && gemm->products == Products::matrix && numbers)

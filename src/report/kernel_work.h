@@ -10,7 +10,7 @@ namespace hone {
 
 // What a kernel does, as its schedule carries it out.
 struct KernelWork {
-  // Each element computed once. Winograd's transformed products count in place of those of its
+  // Each element computed once. Products of transformed numbers count in place of those of their
   // conv, and products of parts each.
   double operations = 0;
   // Operations a second that the fastest unit of one core which the kernel uses does at most: of

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/rng.h"
 #include "kernel/facts.h"
+#include "kernel/prepared.h"
 
 // What defines an algorithm: a row of algorithms.def, and an AlgorithmDef in algorithms/NAME.cc.
 // Its builder is build_NAME() of program/build/NAME.cc, its price is in cost.
@@ -70,6 +72,21 @@ class AlgorithmDef {
   virtual uint64_t weight() const { return 1; }
   // Whether stages of chains can be carried out by it.
   virtual bool is_for_stages() const { return false; }
+  // prepared_input(): none if the kernel reads all parameters as they lie.
+  virtual std::optional<PreparedInput> prepared(const KernelBody& /*body*/,
+                                                const Schedule& /*schedule*/) const {
+    return std::nullopt;
+  }
+  // Whether it computes fewer products than the body's contraction has, which no stage can.
+  virtual bool saves_products() const { return false; }
+  // The products that the kernel computes, as a part of those of the body's contraction.
+  virtual double share_of_products(const ScheduleSite& /*site*/,
+                                   const Schedule& /*schedule*/) const {
+    return 1;
+  }
+  // What its price asks of a body once for all schedules; the algorithm alone knows the type.
+  // Null: nothing, or the algorithm is not for the body.
+  virtual std::shared_ptr<const void> roles(const KernelFacts& /*facts*/) const { return nullptr; }
 };
 
 const AlgorithmDef& def_of(Algorithm algorithm);

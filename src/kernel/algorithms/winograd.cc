@@ -173,6 +173,38 @@ class Winograd : public AlgorithmDef {
     return {.order = kFeaturesLast.simplest(site), .own = WinogradFields()};
   }
   uint64_t weight() const override { return 2; }
+
+  // The transformed weights.
+  std::optional<PreparedInput> prepared(const KernelBody& body,
+                                        const Schedule& schedule) const override {
+    const Graph& graph = body.graph;
+    const KernelFacts facts(body);
+    const WinogradDims dims = winograd_dims(body, facts).value();
+    const WinogradShape shape(dims, facts.space, schedule);
+    const ValueId weights = graph.operands(facts.space.anchor)[1];
+    const auto parameter = std::ranges::find(graph.inputs(), weights) - graph.inputs().begin();
+    const DType sums = graph.type(graph.result(facts.space.anchor)).dtype();
+    const DType dtype = sums == DType::f64 ? DType::f64 : DType::f32;
+    return PreparedInput{
+        static_cast<size_t>(parameter), winograd_weights_type(shape, dtype),
+        [=](const Tensor& tensor) { return winograd_weights(tensor, dims, shape, dtype); }};
+  }
+  bool saves_products() const override { return true; }
+  // So many products of a tile in place of those of a conv with windows of 3.
+  double share_of_products(const ScheduleSite& site, const Schedule& schedule) const override {
+    const Result<WinogradDims> dims = winograd_dims(site.body, site.facts);
+    if (!dims.ok()) return 1;
+    const WinogradShape shape(*dims, site.facts.space, schedule);
+    double products = 1;  // of the conv, for a tile of results
+    for (size_t i = 0; i < dims->spatial.size(); ++i)
+      products *= static_cast<double>(shape.points * kWinogradWindow);
+    return static_cast<double>(shape.products) / products;
+  }
+  std::shared_ptr<const void> roles(const KernelFacts& facts) const override {
+    Result<WinogradDims> dims = winograd_dims(facts.body, facts);
+    if (!dims.ok()) return nullptr;
+    return std::make_shared<WinogradRoles>(*std::move(dims), facts.space);
+  }
 };
 
 Status check_op(const Graph& graph, const KernelSpace& space) {

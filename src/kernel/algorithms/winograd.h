@@ -19,6 +19,12 @@ struct WinogradDims {
 // the point at the same place, apart from a permutation of dims.
 Result<WinogradDims> winograd_dims(const KernelBody& body, const KernelFacts& facts);
 
+// AlgorithmDef::roles() of winograd.
+struct WinogradRoles {
+  WinogradDims dims;
+  KernelSpace space;
+};
+
 // What a schedule makes of the roles.
 struct WinogradShape {
   WinogradShape(const WinogradDims& dims, const KernelSpace& space, const Schedule& schedule);
