@@ -17,7 +17,8 @@ function end_sentence(plain, first) {
   first = substr(plain, 2)
   sub(/ .*/, "", first)
   if (count > 30) found("long", begin, sentence)
-  if (count > 1 && first in is_opening && (is_help || sentence ~ /^[("'*_]*[A-Z]/))
+  if (count > 1 && first in is_opening && (is_help || sentence ~ /^[("'*_]*[A-Z]/) &&
+      sentence !~ /\?[)"'*_]*$/)
     found("opening", begin, sentence)
   if (plain ~ / so (many|much) /) found("so-many", begin, sentence)
   gsub(/ there is no /, " ", plain)

@@ -23,6 +23,7 @@ words() { for ((i = 0; i < $1; i++)); do printf 'word '; done; } # words NUMBER
   echo
   echo '- What follows is a list. A [link](that-which.md) and `so many` are not read.'
   echo '- By now it ends'
+  echo '- What is a question?'
   echo
   echo '```'
   echo 'Of code nothing is read; so many words.'
@@ -56,13 +57,13 @@ mark='#'
 printf '%s\n' "$mark!/bin/sh" "$mark It prints that which is given." "echo \$$mark" >tests/run.sh
 
 expect_places long 'docs/page.md:3 '
-pages='docs/page.md:6 docs/page.md:7 docs/page.md:16'
+pages='docs/page.md:6 docs/page.md:7 docs/page.md:17'
 sources='src/cli/rows_run.h:1 src/cli/run.cc:1 src/ir/graph.h:1 src/ir/graph.h:2'
 expect_places opening "$pages $sources "
 expect_places so-many 'src/ir/graph.h:4 '
 expect_places is-no 'src/cli/rows_run.h:1 '
 expect_places that-which 'tests/run.sh:2 '
-expect_places cell 'docs/page.md:16 '
+expect_places cell 'docs/page.md:17 '
 [[ $(tools/english.sh --list opening docs/ | wc -l) == 3 ]]
 [[ $(tools/english.sh --list all src/ir | wc -l) == 3 ]]
 

@@ -17,15 +17,6 @@ os.environ["HONE_LOG"] = os.path.abspath("log.db")
 ROOT = pathlib.Path(os.environ["ROOT"])
 
 
-def prepare_readme(names):
-    import hone.graph as hg
-
-    # A model and an input of it.
-    graph = hg.parse("graph @model(%x: f32[2, 4]) {\n  %y = exp %x\n  return %y\n}\n")
-    graph.save("model.onnx")
-    names["x"] = numpy.ones((2, 4), numpy.float32)
-
-
 def prepare_tutorial(names):
     import hone
 
@@ -42,7 +33,6 @@ def prepare_log(names):
 
 
 PREPARE = {
-    "README.md": prepare_readme,
     "docs/tutorial.md": prepare_tutorial,
     "docs/log.md": prepare_log,
 }
