@@ -52,12 +52,13 @@ std::string table_of(const std::vector<ModelRow>& rows, bool is_quantized) {
 std::string introduction(const Target& target, double shortest) {
   return fmt::format(
       "# Performance\n\n"
-      "How long models take under hone and under ONNX Runtime 1.30, in the same run, in turns:\n"
-      "fp32, batch 1, the default plan of hone by the prices that come with it, without tuning,\n"
-      "{} ({}).\n"
-      "A ratio above 1 says that hone is faster. What a tenth of all runs does not exceed counts,\n"
-      "since what else the machine does only slows runs down. Models below {:.0f} ms are not\n"
-      "part of the means: the call of the rival costs some 0.1 ms.\n\n"
+      "This page compares the times of models under hone and under ONNX Runtime 1.30. Both run\n"
+      "in turns, in fp32 at batch 1 on {} ({}). hone uses its default plan by\n"
+      "the prices that come with it, without tuning. A ratio above 1 says that hone is faster.\n\n"
+      "A time is the one that a tenth of all runs does not exceed, because other work on the\n"
+      "machine only slows runs down. Models below {:.0f} ms are not part of the means: the call "
+      "of\n"
+      "the rival costs some 0.1 ms.\n\n"
       "`./dev bench models --page=docs/performance.md` measures all models and writes this\n"
       "page.\n\n",
       target.cpu.empty() ? "a processor without a name" : target.cpu, name(target.isa),
@@ -84,15 +85,16 @@ Status write_page(const std::filesystem::path& path, const std::vector<ModelRow>
           fmt::format("Geometric mean of the ratios, threads {}: **{:.2f}**\n\n", threads, mean);
   page += table_of(rows, false);
   page +=
-      "\n*1 to 2 threads* is the time of hone on one thread over that on two; *difference* the "
-      "largest one of an output\nbetween both, in parts of the output's largest number.\n";
+      "\n*1 to 2 threads* is the time of hone on one thread over that on two. *difference* is the\n"
+      "largest difference between both outputs, in parts of the output's largest number.\n";
   if (std::ranges::none_of(rows, &ModelRow::is_quantized)) return write_file_atomic(path, page);
   page +=
       "\n## Quantized models\n\n"
-      "Models of the zoo in QDQ form, which both runtimes multiply as u8 by i8: weights with a\n"
-      "scale for each feature, and without the biases that ONNX Runtime takes as operands of its\n"
-      "convolutions alone. Both round in other places, and a byte more or less goes on from layer\n"
-      "to layer: the difference is that of such models, not of sums, which are exact.\n\n";
+      "These are models of the zoo in QDQ form, which both runtimes multiply as u8 by i8. Weights\n"
+      "have a scale for each feature. Biases are left out, because ONNX Runtime takes them only\n"
+      "as operands of its convolutions. Both runtimes round in other places, and a byte more or "
+      "less\n"
+      "goes on from layer to layer. So outputs differ, although all sums are exact.\n\n";
   page += table_of(rows, true);
   return write_file_atomic(path, page);
 }
